@@ -1,4 +1,4 @@
-"""Every error that Winnow raises on purpose, and who gets to read it.
+"""Every error that Winnow raises on purpose, and its readers.
 
 Not for: programming mistakes, which stay ordinary exceptions and reach the log only.
 """
@@ -10,12 +10,11 @@ from typing import Final
 from urllib.parse import quote
 
 QUOTED: Final = 300
-"""Characters of what a stranger, a server or a model said, within a line of ours."""
+"""Maximum characters of outside text quoted in one of our lines."""
 _SAID: Final = 160
-"""Of those within the line of an error, which is cut at `QUOTED` in lists: its first sentence,
-mostly."""
+"""Maximum characters of outside text in an error, which lists cut at `QUOTED`."""
 NARROW: Final = 80
-"""Characters of a host, and of what follows it, that a line of ours shows of an address."""
+"""Maximum characters of an address's host, and of its rest, in our messages."""
 _SCHEME: Final = 12
 """Characters of a scheme; longer ones are words."""
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s\"'`«»<>]*")
@@ -23,8 +22,8 @@ _PARTED: Final = re.compile(
     r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<host>[^/?#]*)(?P<rest>.*)", re.DOTALL
 )
 _PLAIN: Final = "!#$%&'()*+,-./:;=?@[]_~"
-"""What stands in an address beside letters and digits; anything else is percent-encoded, so that no
-address holds words with blanks between them, a line break or a mark."""
+"""Characters kept in an address besides letters and digits. Others are percent-encoded,
+so that no address contains spaces, line breaks or delimiters."""
 _CUT: Final = quote("…")
 _HALF: Final = re.compile(r"%[0-9A-Fa-f]?\Z")
 _OPEN_QUOTE: Final = re.compile(r"\s*«(\d{12})» (?!.*«/\1»).*\Z", re.DOTALL)
@@ -32,45 +31,44 @@ _LOT: Final = random.SystemRandom()
 
 
 def new_mark(rng: random.Random = _LOT) -> str:
-    """Draw a mark for one answer; a training run, which repeats itself, brings its own `rng`.
+    """Return a random delimiter for one answer; pass `rng` for reproducible runs.
 
-    A page that guesses has one chance in 10^12. Three digits are one token, so that every mark
-    costs alike.
+    A page guesses it with probability 10^-12. Three digits are one token, so every
+    delimiter costs the same.
     """
     return "".join(rng.choices(string.digits, k=12))
 
 
 def said(text: str) -> str:
-    """Return what a server or a model said, on one line, short, and between marks of its own; empty
-    for nothing."""
+    """Return outside text on one line, cut to `_SAID`, between delimiters; "" for
+    ""."""
     seen = "".join(letter if letter.isprintable() else " " for letter in text)
     mark, folded = new_mark(), without_password(" ".join(seen.split()))[:_SAID]
     return f"«{mark}» {folded} «/{mark}»" if folded else ""
 
 
 def unopened(text: str) -> str:
-    """Return a line that was cut without a quotation whose closing mark is gone."""
+    """Return a truncated line without the quotation whose end was cut off."""
     return _OPEN_QUOTE.sub(" …", text)
 
 
 def encoded(url: str) -> str:
-    """Return an address with nothing in it that reads as text: no blank, no line break, no mark."""
+    """Percent-encode an address: no spaces, line breaks or delimiters remain."""
     return quote(" ".join(url.split()), safe=_PLAIN, errors="replace").replace(
         _CUT, "…"
     )
 
 
 def is_narrow(url: str) -> bool:
-    """Return whether an address, encoded already, has no more in it than a line of ours may
-    show."""
+    """Return whether an encoded address is short enough to be shown whole."""
     return narrow(url) == url
 
 
 def narrow(url: str) -> str:
-    """Return an address as lines of ours show it: scheme, host and at most `NARROW` characters; of
-    a file its end.
+    """Return an address shortened for messages: scheme, host, at most `NARROW`
+    characters of the rest; of a file path, the end.
 
-    Who wrote a link, a redirect or a file's name chose these letters, and a long one holds
+    The author of a link or file name controls its letters; a long one can hold
     sentences.
     """
     shown = encoded(url)
@@ -87,8 +85,7 @@ def narrow(url: str) -> str:
 
 
 def brief(source: str) -> str:
-    """Return what a caller named as a source, short: an address is narrow, of a path the end is
-    kept."""
+    """Return a caller's source shortened for messages, without a password."""
     if "://" in source or len(source) > NARROW:
         return narrow(without_password(source))
     return without_password(source)
@@ -113,18 +110,19 @@ def _end(path: str) -> str:
 
 
 def narrowed(text: str) -> str:
-    """Return a text in which every address is as `narrow` has it, without passwords."""
+    """Return a text with every address shortened by `narrow`, without passwords."""
     return _ADDRESS.sub(lambda found: narrow(found[0]), without_password(text))
 
 
 def without_password(text: str) -> str:
-    """Return `text` with the name and password of every address in it replaced by an ellipsis."""
+    """Return `text` with the name and password of every address in it replaced by an
+    ellipsis."""
     head, *behind = " ".join(map(_without_scheme, text.split(" "))).split("//")
     return "//".join([head, *map(_bare, behind)])
 
 
 def _without_scheme(word: str) -> str:
-    """Replace the same of an address whose scheme a person left out."""
+    """Replace name and password in an address that has no scheme."""
     colon, at = word.find(":"), word.find("@")
     if not 0 < colon < at or "/" in word[:at]:
         return word
@@ -151,7 +149,7 @@ def _bare(text: str) -> str:
 class WinnowError(Exception):
     """Base of all errors that a caller can act on.
 
-    `what` says what failed and with which value; `hint` says what to do next.
+    `what`: what failed, with which value. `hint`: what to do next.
     """
 
     def __init__(self, what: str, *, hint: str = "") -> None:
@@ -161,30 +159,31 @@ class WinnowError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        """Both sentences, as the caller reads them; never with a password or a long address."""
+        """Both sentences, as the caller reads them; never with a password or a long
+        address."""
         return f"{self.shown} {narrowed(self.hint)}".strip()
 
     @property
     def shown(self) -> str:
-        """What failed, as lines of ours repeat it."""
+        """`what`, with addresses shortened."""
         return narrowed(self.what)
 
 
 class UsageError(WinnowError):
-    """The request cannot work as it stands; read by the caller, who corrects it."""
+    """The request cannot work; the caller has to change it."""
 
 
 class SourceError(WinnowError):
     """One source could not be read; `source` is what the caller gave."""
 
     def __init__(self, what: str, *, source: str, hint: str = "") -> None:
-        """Keep the source beside the sentences, for lists of failures."""
+        """Keep the source for lists of failures."""
         super().__init__(what, hint=hint)
         self.source = source
 
     @property
     def shown(self) -> str:
-        """What failed, with the source's own address or path as lines of ours show it."""
+        """`what`, with the source's own address or path shortened."""
         return narrowed(
             self.what.replace(self.source, brief(self.source))
             if self.source
@@ -193,20 +192,21 @@ class SourceError(WinnowError):
 
 
 class AddressRefused(SourceError):
-    """The address may not be asked: scheme, port, private network, robots.txt, unresolvable
-    name."""
+    """The address may not be requested: scheme, port, private network, robots.txt,
+    unresolvable name."""
 
 
 class SourceNotFound(SourceError):
-    """Nothing is there: 404, 410, a missing file, an expired or unknown handle."""
+    """The source does not exist: 404, 410, missing file, expired or unknown handle."""
 
 
 class SourceBlocked(SourceError):
-    """Something is there but not for us: 401, 403, 429, a bot check."""
+    """Access was denied: 401, 403, 429, a bot check."""
 
 
 class SourceUnavailable(SourceError):
-    """The other side is broken or away: 5xx, refused or reset connection, unknown host."""
+    """The server failed or is unreachable: 5xx, refused or reset connection, unknown
+    host."""
 
 
 class SourceTimeout(SourceError):
@@ -218,7 +218,8 @@ class SourceTooLarge(SourceError):
 
 
 class SourceUnreadable(SourceError):
-    """The source came, but holds no text: binary, encrypted, scanned or empty."""
+    """The source was loaded but contains no text: binary, encrypted, scanned or
+    empty."""
 
 
 class NeedsBrowser(SourceUnreadable):
@@ -226,21 +227,21 @@ class NeedsBrowser(SourceUnreadable):
 
 
 class SearchFailed(WinnowError):
-    """No search provider gave an answer; the text names each with its reason."""
+    """Every search provider failed; the text gives each one's reason."""
 
 
 class ModelError(WinnowError):
-    """A model failed (died, refused, answered nonsense); read by the caller, who may repeat the
+    """A model failed (crash, refusal, invalid output); the caller may repeat the
     call."""
 
 
 class ContextExceeded(ModelError):
-    """The input is longer than the model's context; read by steps, which show the model less and
-    ask again."""
+    """The input exceeds the model's context; pipeline steps catch it and retry with
+    less."""
 
 
 class MissingExtra(ModelError):
-    """A backend was asked for whose package is not installed."""
+    """A configured feature needs a package that is not installed."""
 
     def __init__(self, package: str, *, extra: str, needed_for: str) -> None:
         """Name the package, what it is needed for, and the extra that brings it."""
@@ -251,34 +252,33 @@ class MissingExtra(ModelError):
 
 
 class BrokenExtra(ModelError):
-    """A backend was asked for whose packages are installed and cannot be imported."""
+    """A configured feature needs packages that are installed but fail to import."""
 
     def __init__(self, cause: Exception, *, extra: str, needed_for: str) -> None:
-        """Say what the import raised; one line of it, for some packages repeat their
+        """Quote the import error on one line: some packages print their
         documentation."""
         said = " ".join(str(cause).split())[:QUOTED]
         super().__init__(
-            f"{needed_for} needs the extra {extra!r}, which is installed and cannot be imported: "
+            f"{needed_for} needs the extra {extra!r}, which is installed but cannot "
+            f"be imported: "
             f"{type(cause).__name__}: {said}.",
-            hint=f"Install it again, with what it asks for: pip install --upgrade "
-            f"'winnow-mcp[{extra}]'.",
+            hint=f"Reinstall it: pip install --upgrade 'winnow-mcp[{extra}]'.",
         )
 
 
 class Busy(WinnowError):
-    """The call cannot begin in time; read by the caller, who comes again after `seconds`."""
+    """The call cannot start in time; the caller should retry after `seconds`."""
 
     def __init__(self, why: str, *, seconds: int) -> None:
-        """Say why, and when to come again."""
+        """Give the reason and the seconds after which to retry."""
         super().__init__(
-            f"Busy: {why}", hint=f"Again in {seconds} s, with the same arguments."
+            f"Busy: {why}", hint=f"Retry in {seconds} s with the same arguments."
         )
         self.seconds = seconds
 
 
 class CannotListen(WinnowError):
-    """The address for clients cannot be had: in use, kept from us, not this machine's; read by who
-    starts a server."""
+    """The server cannot listen on the address: in use, not permitted, not local."""
 
 
 class CacheError(WinnowError):

@@ -1,7 +1,6 @@
-"""The packages of extras: whether they are installed, and what an import of one that fails means.
+"""Packages of extras: whether they are installed, and errors when importing them fails.
 
-Every module that works without a package of an extra imports it through `importing`. Not for:
-packages that every installation has.
+Every module imports optional packages through `importing`. Not for: required packages.
 """
 
 import importlib.util
@@ -31,7 +30,7 @@ PACKAGES: Final[Mapping[str, Mapping[str, str]]] = {
     "browser": {"playwright": "playwright"},
     "train": {"torch": "torch", "transformers": "transformers", "peft": "peft"},
 }
-"""What each extra brings, as it is imported, with the name under which it is installed."""
+"""Per extra: import name to distribution name."""
 
 FAILURES: Final = (
     ImportError,
@@ -42,13 +41,13 @@ FAILURES: Final = (
     TypeError,
     ValueError,
 )
-"""What an import raises of a package that is half installed, or whose own dependencies are too new
-or too old."""
+"""Exceptions of an import whose package is incomplete or has incompatible
+dependencies."""
 
 
 def lacking(extra: str) -> str:
-    """Return the first package of an extra that is not installed, or nothing. Nothing heavy is
-    imported to know."""
+    """Return the first package of an extra that is not installed, or "". Imports
+    nothing."""
     return next(
         (
             package
@@ -60,7 +59,7 @@ def lacking(extra: str) -> str:
 
 
 def require(extra: str, needed_for: str) -> None:
-    """Raise `MissingExtra` where a package of an extra is not installed."""
+    """Raise `MissingExtra` if a package of an extra is not installed."""
     if package := lacking(extra):
         raise MissingExtra(package, extra=extra, needed_for=needed_for)
 
@@ -71,7 +70,7 @@ def importing(extra: str, needed_for: str) -> Iterator[None]:
 
     Raises:
         MissingExtra: One of them is not installed.
-        BrokenExtra: They are installed and cannot be imported; the message repeats why.
+        BrokenExtra: They are installed but cannot be imported; the message says why.
     """
     try:
         yield
@@ -82,8 +81,8 @@ def importing(extra: str, needed_for: str) -> Iterator[None]:
 
 
 def _absent(error: Exception, extra: str) -> str:
-    """Return the package whose own absence an import reports; nothing for a module that an
-    installed one lacks."""
+    """Return the package that an import error reports as missing; "" for a submodule of
+    an installed one."""
     if not isinstance(error, ModuleNotFoundError):
         return ""
     above = f"{error.name}."
@@ -98,8 +97,8 @@ def _absent(error: Exception, extra: str) -> str:
 
 
 def is_there(module: str) -> bool:
-    """Return whether a module is installed, without importing more than the packages above it."""
+    """Return whether a module is installed; only its parent packages are imported."""
     try:
         return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:  # the package above it is not there
+    except ModuleNotFoundError:  # the parent package is missing
         return False

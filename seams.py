@@ -1,9 +1,11 @@
-"""The seams: source formats, search providers, model backends and tools, each one object in one file.
+"""Plug-in points: source formats, search providers, model backends and tools, one file
+each.
 
-A seam is a folder of ours in which every module binds one object to the seam's name, and a group of
-entry points by which other wheels add more. What of another wheel cannot be loaded is left out, and
-`faults` says why. Not for: what each kind of object holds (`pipeline/read/format.py`,
-`pipeline/search/provider.py`, `models/backend.py`, `tools/common/tool.py`).
+A seam is a folder in which every module binds one object to the seam's name, plus a
+group of entry points through which other packages add more. An entry point that fails
+to load is skipped; `faults` gives the reason. Not for: what each kind of object holds
+(`pipeline/read/format.py`, `pipeline/search/provider.py`, `models/backend.py`,
+`tools/common/tool.py`).
 """
 
 import importlib
@@ -19,45 +21,49 @@ from extra import FAILURES
 _Kind = TypeVar("_Kind")
 _log: Final = logging.getLogger("winnow.seams")
 faults: Final[dict[str, str]] = {}
-"""By entry point: why what another wheel adds was left out."""
+"""Entry point name to the reason why it was skipped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seam(Generic[_Kind]):
-    """One kind of thing that grows by files."""
+    """One plug-in point: a folder of ours and a group of entry points."""
 
-    folder: str
-    """Package in which every module is one of it."""
+    folders: tuple[str, ...]
+    """Packages whose modules each define one object: the core's, then one of `extras`."""
     name: str
-    """What each module binds the object to."""
+    """Name of the object in each module."""
     group: str
-    """Entry points of other wheels, each `MODULE:OBJECT`."""
+    """Entry point group of other packages, each `MODULE:OBJECT`."""
     kind: type[_Kind]
 
     def modules(self) -> list[str]:
-        """Return the names of our modules, packages aside, in order; none is imported."""
-        package = importlib.import_module(self.folder)
-        found = pkgutil.iter_modules(package.__path__)
-        return sorted(module.name for module in found if not module.ispkg)
+        """Return the dotted names of our modules, by their last part, without importing them."""
+        found = [
+            f"{folder}.{module.name}"
+            for folder in self.folders
+            for module in pkgutil.iter_modules(importlib.import_module(folder).__path__)
+            if not module.ispkg
+        ]
+        return sorted(found, key=lambda name: name.rpartition(".")[2])
 
     def load(self, module: str) -> _Kind:
-        """Return what one of our modules holds.
+        """Return the object of one of our modules.
 
-        Raises `TypeError` where it binds no such object.
+        Raises `TypeError` if the module does not define it.
         """
-        found = getattr(
-            importlib.import_module(f"{self.folder}.{module}"), self.name, None
-        )
+        found = getattr(importlib.import_module(module), self.name, None)
         if not isinstance(found, self.kind):
-            raise TypeError(f"{self.folder}/{module}.py binds no {self.name}.")
+            raise TypeError(f"{module} does not define {self.name}.")
         return found
 
     def others(self) -> Sequence[EntryPoint]:
-        """Return the entry points of other wheels, in order of their names; none is loaded."""
+        """Return the entry points of other packages, sorted by name, without loading
+        them."""
         return sorted(entry_points(group=self.group), key=lambda one: one.name)
 
     def add(self, entry: EntryPoint) -> _Kind | None:
-        """Return what an entry point names; None where that cannot be loaded, which is logged."""
+        """Return the object of an entry point; if it cannot be loaded, log it, return
+        None."""
         try:
             found = entry.load()
         except FAILURES as error:
@@ -65,11 +71,11 @@ class Seam(Generic[_Kind]):
             return None
         if isinstance(found, self.kind):
             return found
-        self._leave_out(entry, f"it is no {self.kind.__name__}")
+        self._leave_out(entry, f"it is not a {self.kind.__name__}")
         return None
 
     def found(self) -> list[_Kind]:
-        """Return every object: ours in the order of their files, then those of other wheels."""
+        """Return all objects: ours by file name, then those of other packages."""
         ours = [self.load(module) for module in self.modules()]
         others = map(self.add, self.others())
         return [*ours, *(one for one in others if one is not None)]
@@ -82,9 +88,10 @@ class Seam(Generic[_Kind]):
 
 
 def later(module: str, name: str) -> Callable[..., Any]:
-    """Return a function that imports what it calls when it is first called: `name` of `module`.
+    """Return a function that imports `name` from `module` on its first call.
 
-    A file of a seam is read at every start; what it needs to do its work may take long to import.
+    Files of a seam are imported at every start; their dependencies can be slow to
+    import.
     """
 
     def call(*args: Any, **kwargs: Any) -> Any:

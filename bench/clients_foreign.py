@@ -175,12 +175,12 @@ async def _langchain(server: Json) -> AsyncIterator[Foreign]:
     ) -> None:
         progress.append(message or "")
 
-    heard = callbacks.Callbacks(on_progress=hear)
+    translated = callbacks.Callbacks(on_progress=hear)
     client = clients.MultiServerMCPClient(
-        {"winnow": {"transport": "stdio", **server}}, callbacks=heard
+        {"winnow": {"transport": "stdio", **server}}, callbacks=translated
     )
     async with client.session("winnow") as session:
-        listed = await loading.load_mcp_tools(session, callbacks=heard)
+        listed = await loading.load_mcp_tools(session, callbacks=translated)
         by_name = {tool.name: tool for tool in listed}
 
         async def tools() -> list[str]:

@@ -84,7 +84,7 @@ async def written(
                         group, {"extracted": plain, "written": wrote}, embedder, figures
                     )
                 trees.append(wrote)
-                _tell_tree(wrote, time.monotonic() - began)
+                _write_tree(wrote, time.monotonic() - began)
     finally:
         await generator.aclose()
     if not trees:
@@ -92,7 +92,7 @@ async def written(
         return {}
     _tell_writer(trees)
     print(f"  {len(trees)} of {len(groups)} meetings")
-    return _tell(figures)
+    return _write_lines(figures)
 
 
 async def _ask(
@@ -117,7 +117,7 @@ async def _ask(
                         )
 
 
-def _tell_tree(tree: Tree, seconds: float) -> None:
+def _write_tree(tree: Tree, seconds: float) -> None:
     inner = [node for node in tree.nodes if node.is_summary]
     kept = [node for node in inner if not node.quotes]
     name = tree.sources[0].url.rsplit("/", 1)[-1]
@@ -141,7 +141,7 @@ def _tell_writer(trees: Sequence[Tree]) -> None:
     )
 
 
-def _tell(figures: Figures) -> dict[str, float]:
+def _write_lines(figures: Figures) -> dict[str, float]:
     for title, rows in (
         ("evidence recall", figures.evidence),
         ("words of the written answer, questions about a part", figures.words),

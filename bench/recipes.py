@@ -219,18 +219,18 @@ def repeat(
         return
     # Within the warm-up the rate does not depend on how many steps there are.
     config = lora.Config(**run.config | {"steps": REPEATED, "dev": 1})
-    base.begin_anew(config)
+    base.restart(config)
     with tempfile.TemporaryDirectory() as folder:
-        anew = lora.Run(config, base, samples, Path(folder))
+        rerun = lora.Run(config, base, samples, Path(folder))
         if not whole:
             # They stand in the order of the steps already.
-            anew.order = anew.train
-        elif anew.first != run.first:
+            rerun.order = rerun.train
+        elif rerun.first != run.first:
             yield (
-                f"{run.name}: its first steps take the samples {anew.first}, the run's took "
+                f"{run.name}: its first steps take the samples {rerun.first}, the run's took "
                 f"{run.first}"
             )
-        anew.go(REPEATED)
+        rerun.go(REPEATED)
         found = losses(
             list(
                 map(

@@ -158,7 +158,7 @@ def main() -> int:
         + " ".join(f"{used:.0f}" for used in memory[:: max(1, int(60 / EACH))])
     )
     if profile is not None:
-        _tell(profile)
+        _write_lines(profile)
     third = len(memory) // 3
     second, last = (
         statistics.median(memory[third : 2 * third]),
@@ -272,7 +272,7 @@ def _profile(pid: int, seconds: float) -> tuple["subprocess.Popen[bytes]", Path]
     return subprocess.Popen(command, stdout=quiet, stderr=quiet), place  # noqa: S603  our own profiler
 
 
-def _tell(profile: tuple["subprocess.Popen[bytes]", Path]) -> None:
+def _write_lines(profile: tuple["subprocess.Popen[bytes]", Path]) -> None:
     """Print the functions of ours that most samples of working threads were in, callees counted."""
     process, place = profile
     process.wait()

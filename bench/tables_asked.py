@@ -35,7 +35,7 @@ from bench.answer_sets import read_set
 from bench.html_questions import DATA, questions
 from bench.table_sources import SOURCES, Frame, Source
 from pipeline.document.page import Page
-from pipeline.evidence.values import told_values
+from pipeline.evidence.values import values_text
 from pipeline.html.document import read_document
 from pipeline.question.question import Question
 from pipeline.tables.asked import ask_parts
@@ -202,7 +202,7 @@ def false_values() -> tuple[int, int]:
                 for text in filter(None, (one.text, one.twin)):
                     asked += 1
                     found = ask_parts(Question(text), Question(text).parts, documents)
-                    shown_text = told_values(found, documents, "0" * 12, 2 * TOKENS)
+                    shown_text = values_text(found, documents, "0" * 12, 2 * TOKENS)
                     told += bool(found)
                     if found and (text == one.twin or not of.hit(one, shown_text)):
                         print(

@@ -1,8 +1,9 @@
-"""Rows of the cache in a folder on disk: one SQLite database, and a file for each value over 32 kB.
+"""Rows of the cache in a folder on disk: one SQLite database, and a file for each value
+over 32 kB.
 
-A write is there for every other process when it returns, and survives the end of ours by any signal
-(a power cut may take the last ones). Nothing is unpickled. Losing a cache costs time, never
-answers: a database that SQLite cannot read is renamed (kept once, for a look) and begun anew. Not
+A finished write is visible to other processes and survives a crash of ours (a power cut
+may lose the last ones). Nothing is unpickled. Losing a cache costs time, never answers:
+a database that SQLite cannot read is renamed (one copy is kept) and recreated. Not
 for: what callers see (`cache/store.py`).
 """
 
@@ -25,9 +26,9 @@ from cache.rows import CacheBusy, CacheTrouble, Held, RefusedRow
 from errors import CacheError
 
 OPEN_WAIT: Final = 1.0
-"""Seconds that the opening of a store waits for another process; there are six of them."""
+"""Seconds to wait for another process when opening a store (there are six stores)."""
 LOCK_WAIT: Final = 5.0
-"""Seconds that a call waits for another process's write before it does without the cache."""
+"""Seconds that a call waits for another process's write before it skips the cache."""
 BROKEN: Final = (
     sqlite3.DatabaseError,
     diskcache.Timeout,
@@ -35,8 +36,7 @@ BROKEN: Final = (
     TypeError,
     ValueError,
 )
-"""What diskcache raises while opening a damaged database: SQLite's own errors, or Python's over odd
-settings."""
+"""Exceptions of diskcache for a damaged database."""
 DAMAGE: Final = (
     "malformed",
     "not a database",
@@ -44,30 +44,29 @@ DAMAGE: Final = (
     "no such column",
     "disk image",
 )
-"""Words in SQLite's messages that mean a damaged file, not a busy or a full one."""
+"""Parts of SQLite messages that mean a damaged file, not a busy or full one."""
 _KNOWN_SETTINGS: Final = frozenset(DEFAULT_SETTINGS) | frozenset(METADATA)
 _FILENAME: Final = re.compile(r"[0-9a-f]{2}[/\\][0-9a-f]{2}[/\\][0-9a-f]{28}\.val\Z")
-"""The only names that diskcache gives to value files; anything else in a row could point out of the
-folder."""
+"""Names of diskcache's value files; any other name could point outside the folder."""
 
 _log = logging.getLogger(__name__)
 
 
 def is_value_name(name: object) -> bool:
-    """Return whether `name` is one that this cache gives to value files, relative to its folder."""
+    """Return whether `name` is a valid relative name of a value file."""
     return isinstance(name, str) and _FILENAME.match(name) is not None
 
 
 class PlainDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache is published without types
-    """diskcache's serialiser, which refuses every row but text keys with bytes in the row or in a
-    file of their own.
+    """diskcache's serialiser, which accepts only text keys with bytes, inline or in a
+    file.
 
-    diskcache unpickles whatever else it finds: who can write the folder could run code in our
+    diskcache unpickles other rows: write access to the folder would run code in our
     process (CVE-2025-69872).
     """
 
     def get(self, key: object, raw: object) -> str:
-        """Return the key of a row; refuse one that diskcache would unpickle."""
+        """Return the key of a row; refuse a pickled one."""
         if not raw or not isinstance(key, str):
             raise RefusedRow("the key of a row is not plain text")
         return key
@@ -75,8 +74,8 @@ class PlainDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache is published
     def _write(
         self, full_path: str, iterator: object, mode: str, encoding: str | None = None
     ) -> object:
-        """Write a value's file, or leave nothing of it: half a value on a full disk would only fill
-        it further."""
+        """Write a value's file; delete it if the write fails, for instance on a full
+        disk."""
         try:
             return super()._write(full_path, iterator, mode, encoding)
         except OSError:
@@ -87,27 +86,27 @@ class PlainDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache is published
     def fetch(
         self, mode: object, filename: object, value: object, read: object
     ) -> bytes:
-        """Return the bytes of a row; refuse one whose form `store` never writes, or whose value's
-        file is gone."""
+        """Return the bytes of a row; refuse an unknown format or a missing value
+        file."""
         if mode == MODE_RAW and isinstance(value, bytes | sqlite3.Binary):
             return bytes(value)
         if mode == MODE_BINARY and is_value_name(filename):
             try:
                 return bytes(super().fetch(MODE_BINARY, filename, None, False))
-            except FileNotFoundError as e:  # diskcache would take that for a miss
-                raise RefusedRow("the file of its value is gone") from e
+            except FileNotFoundError as e:  # diskcache would report a miss
+                raise RefusedRow("its value file is missing") from e
         raise RefusedRow(
-            f"a row of mode {mode!r} with a {type(value).__name__} is none of ours"
+            f"a row of mode {mode!r} with a {type(value).__name__} is unknown"
         )
 
     def remove(self, file_path: object) -> None:
-        """Delete a value's file, if the name is one that this cache gives."""
+        """Delete a value's file if its name is valid."""
         if is_value_name(file_path):
             super().remove(file_path)
 
 
 def make_folder(folder: Path) -> None:
-    """Make `folder` with access for its owner only, and see that it can be written; raises
+    """Create `folder` for its owner only, and check that it is writable; raises
     CacheError."""
     try:
         fresh = not folder.is_dir()
@@ -123,16 +122,16 @@ def make_folder(folder: Path) -> None:
     except OSError as e:
         raise CacheError(
             f"The cache folder {str(folder)!r} cannot be used: {e.strerror or e}.",
-            hint="Name a folder that can be written, or switch the cache off.",
+            hint="Set WINNOW_CACHE to a writable folder.",
         ) from e
 
 
 def open_database(folder: Path, *, size_limit: int) -> tuple[diskcache.Cache, str]:
-    """Return diskcache on `folder`, and what was done about damage: a damaged one is set aside and
-    built anew.
+    """Return diskcache on `folder` and a note on repairs: a damaged database is set
+    aside and recreated.
 
-    Over `size_limit` bytes on disk the entries stored longest ago leave. Raises `CacheError`: the
-    folder cannot be used, or neither the old nor a fresh database opens.
+    Beyond `size_limit` bytes the oldest entries are removed. Raises `CacheError` if the
+    folder or a new database cannot be used.
     """
     make_folder(folder)
     before = identity(folder)
@@ -153,11 +152,11 @@ def _unusable(folder: Path, error: Exception) -> CacheError:
     if "locked" in str(error) or isinstance(error, diskcache.Timeout):
         return CacheError(
             f"The cache in {str(folder)!r} is locked by another process.",
-            hint="Wait for it, or end it.",
+            hint="Wait for that process, or stop it.",
         )
     return CacheError(
         f"No database can be opened in the cache folder {str(folder)!r}: {error}.",
-        hint="Make room on its disk and see that it can be written, or name another folder.",
+        hint="Free disk space and check write access, or set WINNOW_CACHE to another folder.",
     )
 
 
@@ -176,14 +175,14 @@ def _open(folder: Path, size_limit: int) -> diskcache.Cache:
         # Pages of 4 kB, for each thread and store; SQLite's own default of this size keeps memory
         # flat.
         sqlite_cache_size=500,
-        # A read writes nothing under this policy, so that readers never wait for each other.
+        # With this policy reads do not write, so readers never wait for each other.
         eviction_policy="least-recently-stored",
     )
 
 
 def _check_settings(database: Path) -> None:
-    """Raise ValueError over settings unknown to diskcache: it would take them as attributes of its
-    own."""
+    """Raise ValueError for settings in the database that diskcache does not know (it
+    would set them as attributes)."""
     if not database.exists():
         return
     with contextlib.closing(
@@ -197,7 +196,7 @@ def _check_settings(database: Path) -> None:
             }
         except sqlite3.OperationalError as e:
             if "no such table" in str(e):
-                return  # another process is just making it
+                return  # another process is creating it
             raise
     if not names <= _KNOWN_SETTINGS:
         raise ValueError(
@@ -206,8 +205,8 @@ def _check_settings(database: Path) -> None:
 
 
 def _see_free(connection: sqlite3.Connection) -> None:
-    """Raise `OperationalError` where another process holds a database: opening writes, and
-    diskcache waits a minute."""
+    """Raise `OperationalError` if another process locks a database (diskcache would
+    wait a minute)."""
     try:
         connection.execute("BEGIN IMMEDIATE")
         connection.execute("ROLLBACK")
@@ -217,15 +216,15 @@ def _see_free(connection: sqlite3.Connection) -> None:
 
 
 def _is_damage(error: Exception) -> bool:
-    """Return whether an error means a damaged file, and not a busy, full or forbidden one."""
+    """Return whether an error means a damaged file (not a busy, full or forbidden
+    one)."""
     if isinstance(error, sqlite3.OperationalError):
         return any(word in str(error) for word in DAMAGE)
     return not isinstance(error, diskcache.Timeout)
 
 
 def identity(folder: Path) -> tuple[int, int] | None:
-    """Return what tells the present database file from a later one in its place; None when there is
-    none."""
+    """Return an id of the present database file; None if it does not exist."""
     try:
         found = (folder / DBNAME).stat()
     except OSError:
@@ -234,45 +233,46 @@ def identity(folder: Path) -> tuple[int, int] | None:
 
 
 def set_aside(folder: Path, broken: tuple[int, int] | None, *, reason: str) -> str:
-    """Rename `folder` to `<name>.broken-<time>`, without its value files, and forget the one set
-    aside before.
+    """Rename `folder` to `<name>.broken-<time>` without its value files; delete the
+    previous one.
 
-    Nothing is done where another database than the `broken` one (its `identity`) lies there by now.
+    Does nothing if the folder no longer contains the `broken` database (by `identity`).
     `reason` is for the log. Returns what was done, on one line.
     """
     with _one_process_at_a_time(folder.parent):
         if identity(folder) != broken:
-            return "a damaged database was begun anew by another process"
+            return "a damaged database was recreated by another process"
         forget_broken(folder)
         target = folder.with_name(f"{folder.name}.broken-{time.time_ns()}")
         try:
             folder.rename(target)
-        except OSError as e:  # the system holds the file: the fresh open will tell
+        except OSError as e:  # the file is in use: opening it again will show the state
             _log.warning("the damaged cache %s could not be set aside: %s", folder, e)
             return "a damaged database could not be set aside"
         for values in target.glob("[0-9a-f][0-9a-f]"):
             shutil.rmtree(values, ignore_errors=True)
     _log.warning(
-        "the cache %s was damaged (%s); set aside as %s and begun anew",
+        "the cache %s was damaged (%s); set aside as %s and recreated",
         folder,
         reason,
         target.name,
     )
-    return f"the database was damaged ({reason}), set aside as {target.name} and begun anew"
+    return (
+        f"the database was damaged ({reason}), set aside as {target.name} and recreated"
+    )
 
 
 def forget_broken(folder: Path) -> None:
-    """Delete what was set aside of `folder`."""
+    """Delete damaged databases that were set aside for `folder`."""
     for old in folder.parent.glob(f"{folder.name}.broken-*"):
         shutil.rmtree(old, ignore_errors=True)
 
 
 @contextlib.contextmanager
 def _one_process_at_a_time(parent: Path) -> Iterator[None]:
-    """Hold a lock that ends with its process: an exclusive transaction on an empty database beside
-    the stores.
+    """Hold a lock between processes: an exclusive transaction on an empty database.
 
-    Two servers that meet the same damage must not set each other's fresh database aside.
+    Two servers that find the same damage must not set aside each other's new database.
     """
     with contextlib.closing(
         sqlite3.connect(parent / "repair.lock", timeout=LOCK_WAIT, isolation_level=None)
@@ -281,53 +281,50 @@ def _one_process_at_a_time(parent: Path) -> Iterator[None]:
             lock.execute("BEGIN EXCLUSIVE")
         except (
             sqlite3.DatabaseError
-        ) as e:  # going on alone is a smaller risk than staying broken
+        ) as e:  # repairing without a lock is safer than staying broken
             _log.warning("no lock for the repair of the cache in %s: %s", parent, e)
         yield
 
 
 _ORPHAN_SECONDS: Final = LOCK_WAIT * 2
-"""A value file that no row names is left alone while it is younger: its writer may still wait for
-the lock."""
+"""Minimum age in seconds of orphaned value files to delete: younger ones may be in
+use."""
 
 
 class FolderBackend:
-    """Rows of bytes in a folder; moves sealed envelopes (`cache/rows.py`) and knows nothing of what
-    is in them.
+    """Rows of bytes in a folder; stores sealed envelopes (`cache/rows.py`) as opaque
+    bytes.
 
-    Every method may be called from several threads at once and may wait for the disk. Each raises
-    CacheTrouble when this operation failed, and `errors.CacheError` when the folder cannot be used
-    at all.
-    """
+    Every method may be called from several threads at once and may wait for the disk.
+    Each raises CacheTrouble when this operation failed, and `errors.CacheError` when
+    the folder cannot be used at all."""
 
     shared: Final = False
-    """Whether other people's servers may read what is kept here (RFC 9111 calls that a shared
-    cache)."""
+    """Whether other servers may read these rows (a shared cache in RFC 9111)."""
 
     def __init__(self, folder: Path, *, size_limit: int) -> None:
-        """Take the folder of one store and its cap in bytes; nothing is opened yet."""
+        """Set the folder of one store and its limit in bytes; nothing is opened yet."""
         self.place: Final = str(folder)
         self.note = ""
-        """What happened here that people should know, such as a database that was begun anew."""
+        """Events for status reports, such as a database that was recreated."""
         self._folder = folder
         self._size_limit = size_limit
         self._opening = threading.Lock()
-        # SQLite lets writers of one process wait for each other with growing sleeps; a lock wakes
-        # them at once.
+        # SQLite's writers sleep while they wait; a lock wakes them at once.
         self._writing = threading.RLock()
         self._cache: diskcache.Cache | None = None
         self._identity: tuple[int, int] | None = None
 
     def open(self) -> None:
-        """Open the database that lies in the folder now: another process may have set the old one
-        aside."""
+        """Open the database in the folder again: another process may have replaced
+        it."""
         if self._is_open():
             return
         with self._opening:
-            if self._is_open():  # another thread has done it
+            if self._is_open():  # another thread opened it
                 return
             if self._cache is not None:
-                _log.info("the cache %s is opened again: it was replaced", self._folder)
+                _log.info("the cache %s was replaced and is reopened", self._folder)
                 self._cache.close()
                 self._cache = None
             self._cache, note = open_database(self._folder, size_limit=self._size_limit)
@@ -335,8 +332,8 @@ class FolderBackend:
             self._identity = identity(self._folder)
 
     def get(self, rows: Sequence[str]) -> dict[str, bytes]:
-        """Return the bytes of those rows that are there; no bytes (`b""`) for one that was refused,
-        and removed."""
+        """Return the bytes of existing rows; `b""` for a row that was refused and
+        removed."""
         with self._guarded() as cache:
             return {
                 row: blob
@@ -345,10 +342,9 @@ class FolderBackend:
             }
 
     def names(self, prefix: str) -> list[str]:
-        """Return the rows whose names begin with `prefix`, in the order in which they were first
-        written."""
+        """Return the rows whose names start with `prefix`, in insertion order."""
         with self._guarded() as cache:
-            # A range, for which SQLite takes the index of keys; LIKE would read them all.
+            # A range query uses the index of keys; LIKE would scan the table.
             select = "SELECT key FROM Cache WHERE key >= ? AND key < ? ORDER BY rowid"
             return [
                 str(key)
@@ -371,7 +367,8 @@ class FolderBackend:
     def swap(
         self, row: str, old: bytes | None, new: bytes | None, *, expire: float
     ) -> bool:
-        """Replace `old` by `new` (None: no row) in one step; False when the row is not `old`."""
+        """Replace `old` by `new` (None: no row) in one step; False when the row is not
+        `old`."""
         with self._guarded() as cache, self._writing, cache.transact():
             if (self._read(cache, row) or None) != old:
                 return False
@@ -382,19 +379,19 @@ class FolderBackend:
             return True
 
     def clear(self) -> int:
-        """Remove all rows, and what was set aside as broken; return how many rows there were."""
+        """Delete all rows and damaged databases; return the number of rows."""
         forget_broken(self._folder)
         with self._guarded() as cache, self._writing:
             return int(cache.clear())
 
     def measure(self) -> Held:
-        """Return how much is held, the index included."""
+        """Return the stored entries and bytes, index included."""
         with self._guarded() as cache:
             return Held(len(cache), int(cache.volume()))
 
     def tidy(self) -> int:
-        """Look through the database, and delete value files that no row names, which killed writers
-        leave; return how many."""
+        """Check the database and delete orphaned value files (left by killed writers);
+        return their number."""
         with self._guarded() as cache:
             problem = str(cache._sql("PRAGMA quick_check(1)").fetchall()[0][0])
             if problem != "ok":
@@ -430,14 +427,12 @@ class FolderBackend:
         )
 
     def _read(self, cache: diskcache.Cache, row: str) -> bytes | None:
-        """Return the bytes of a row, None where there is none; no bytes for a damaged one, which is
+        """Return the bytes of a row, None if missing, b"" for a damaged one, which is
         removed."""
-        with contextlib.suppress(
-            RefusedRow
-        ):  # another process may be replacing it just now
+        with contextlib.suppress(RefusedRow):  # another process may be replacing it
             found = cache.get(row)
             return bytes(found) if found is not None else None
-        # Nobody can replace the row during a transaction: what cannot be read now is damaged.
+        # In a transaction the row cannot change: if it cannot be read, it is damaged.
         with self._writing, cache.transact():
             try:
                 found = cache.get(row)
@@ -449,18 +444,17 @@ class FolderBackend:
 
     @contextlib.contextmanager
     def _guarded(self) -> Iterator[diskcache.Cache]:
-        """Give the open database; turn what it refuses into our errors, and mend what can be
-        mended."""
+        """Yield the open database; convert its errors to ours, and repair damage."""
         self.open()
         cache, before = self._cache, self._identity
         assert cache is not None  # noqa: S101  `open` raises or sets it
         try:
             yield cache
         except diskcache.Timeout as e:
-            # diskcache says this of every refusal to begin a write; what SQLite said stands behind
-            # it.
+            # diskcache raises this for every failed write; SQLite's error is its
+            # context.
             why = str(e.__context__ or "")
-            locked = f"another process held the database for {LOCK_WAIT:g} s"
+            locked = f"another process locked the database for {LOCK_WAIT:g} s"
             if "locked" in why or not why:
                 raise CacheBusy(locked) from e
             raise CacheTrouble(why) from e

@@ -1,8 +1,9 @@
-"""Rows of the cache on a Valkey or Redis server, which several machines share (extra `redis`).
+"""Rows of the cache on a Valkey or Redis server, which several machines share (extra
+`redis`).
 
-The server limits the size: set its `maxmemory` and an `allkeys-` eviction policy. What is written
-without an expiry leaves after 30 days, so that a shared server never fills with what nobody asks
-for.
+The server limits the size: set its `maxmemory` and an `allkeys-` eviction policy.
+Entries without an expiry get 30 days, so that a shared server does not fill with unused
+data.
 """
 
 import contextlib
@@ -20,13 +21,12 @@ from cache.rows import LOT, CacheTrouble, Held
 from errors import CacheError
 
 ANSWER_SECONDS: Final = 1.0
-"""A server on the same network answers in a millisecond; one that needs longer than this costs more
-than it saves."""
+"""Timeout in seconds; slower answers would cost more than the cache saves."""
 KEEP_SECONDS: Final = timedelta(days=30).total_seconds()
 _PREFIX: Final = "winnow/"
-"""Every name of ours on a server that others may use too."""
+"""Prefix of all our keys on the server."""
 _MOST_MEASURED: Final = LOT * 40
-"""Entries of one store that are counted for the figures; 20,000 take about 0.3 s."""
+"""Maximum entries of one store that are counted for statistics (about 0.3 s)."""
 _SWAP: Final = """
 local found = redis.call('GET', KEYS[1])
 if (found or '') ~= ARGV[1] then return 0 end
@@ -36,10 +36,10 @@ return 1
 
 
 def connect(url: str) -> redis.Redis:
-    """Return a client for `url` (redis, rediss, valkey, valkeys or unix://); nothing is asked
-    before it is used.
+    """Return a client for `url` (redis, rediss, valkey, valkeys or unix://); connects
+    at the first use.
 
-    Raises `CacheError`, whose message holds no password, for an address that cannot be understood.
+    Raises `CacheError` (without the password) for an invalid address.
     """
     scheme, colon, rest = url.partition(":")
     scheme = {"valkey": "redis", "valkeys": "rediss"}.get(scheme, scheme)
@@ -48,20 +48,20 @@ def connect(url: str) -> redis.Redis:
             f"{scheme}{colon}{rest}",
             socket_timeout=ANSWER_SECONDS,
             socket_connect_timeout=ANSWER_SECONDS,
-            # One more try at once: a connection that was kept since the server's restart is found
-            # dead only when used.
+            # One retry: after a restart of the server, kept connections fail only when
+            # used.
             retry=Retry(NoBackoff(), 1),
             client_name="winnow",
         )
     except ValueError as e:
         raise CacheError(
-            "The address of the cache server cannot be understood.",
+            "The address of the cache server (WINNOW_CACHE_URL) is invalid.",
             hint="See WINNOW_CACHE_URL.",
         ) from e
 
 
 def shown(url: str) -> str:
-    """Return `url` without user, password and query, for people."""
+    """Return `url` without user, password and query, for messages."""
     parts = urlsplit(url)
     if parts.scheme == "unix":
         return f"unix://{parts.path}"
@@ -70,30 +70,31 @@ def shown(url: str) -> str:
 
 
 class RedisBackend:
-    """Rows of one store on a server; what each method does stands at
+    """Rows of one store on a server; for the methods see
     `cache.folder.FolderBackend`."""
 
     def __init__(
         self, client: redis.Redis, kind: str, *, place: str, shared: bool
     ) -> None:
-        """Take the rows of store `kind`, which begin with its name; `place` is the address without
-        its password."""
+        """Set the store `kind` (the key prefix) and its address without password,
+        `place`."""
         self.shared: Final = shared
         self.place: Final = place
         self.note = ""
-        """Whether the server makes room when it is full; known once it was asked."""
+        """Whether the server evicts entries when it is full; known after `open`."""
         self._client = client
         self._pattern = f"{_PREFIX}{kind}:*"
         self._swap = client.register_script(_SWAP)
 
     def open(self) -> None:
-        """Ask the server whether it is there."""
+        """Ping the server and check its settings."""
         with self._guarded():
             self._client.ping()
             self.note = _advice(self._client)
 
     def get(self, rows: Sequence[str]) -> dict[str, bytes]:
-        """Return the bytes of those rows that are there; what is no string is passed over."""
+        """Return the bytes of existing rows; values that are not strings are
+        skipped."""
         found: dict[str, bytes] = {}
         with self._guarded():
             for start in range(0, len(rows), LOT):
@@ -107,8 +108,8 @@ class RedisBackend:
         return found
 
     def names(self, prefix: str) -> list[str]:
-        """Return the rows whose names begin with `prefix`; the server looks through all that it
-        has."""
+        """Return the rows whose names start with `prefix`; scans all keys of the
+        server."""
         with self._guarded():
             found = self._client.scan_iter(match=f"{_PREFIX}{prefix}*", count=LOT)
             return [
@@ -127,7 +128,8 @@ class RedisBackend:
     def swap(
         self, row: str, old: bytes | None, new: bytes | None, *, expire: float
     ) -> bool:
-        """Replace `old` by `new` in one script on the server; False when the row is not `old`."""
+        """Replace `old` by `new` in one script on the server; False when the row is not
+        `old`."""
         with self._guarded():
             return bool(
                 self._swap(
@@ -137,7 +139,7 @@ class RedisBackend:
             )
 
     def clear(self) -> int:
-        """Remove all rows of this store and nothing else; return how many there were."""
+        """Delete all rows of this store; return their number."""
         count = 0
         with self._guarded():
             for names in self._names():
@@ -145,8 +147,8 @@ class RedisBackend:
         return count
 
     def measure(self) -> Held:
-        """Return how much is held, counted over at most 20,000 entries; the server's own overhead
-        is not in it."""
+        """Return entries and bytes, counted over at most 20,000 entries, without the
+        server's overhead."""
         entries = size = 0
         with self._guarded():
             for names in self._names():
@@ -164,16 +166,15 @@ class RedisBackend:
         return Held(entries, size)
 
     def tidy(self) -> int:
-        """Return 0: a server leaves nothing behind."""
+        """Return 0: a server has no orphaned files."""
         return 0
 
     def close(self) -> None:
-        """Close the connections of the client, which all stores share."""
+        """Close the client's connections, shared by all stores."""
         self._client.close()
 
     def _names(self) -> Iterator[list[bytes]]:
-        """Yield lots of the names of this store's rows; a name may come twice (SCAN promises no
-        more)."""
+        """Yield batches of this store's row names; SCAN may repeat a name."""
         found = self._client.scan_iter(match=self._pattern, count=LOT)
         seen: set[bytes] = set()
         while lot := list(islice(found, LOT)):
@@ -197,10 +198,11 @@ class RedisBackend:
 
 
 def _advice(client: redis.Redis) -> str:
-    """Return what the server's settings lack for a cache; nothing where it does not tell them."""
+    """Return a warning about the server's cache settings; "" if they are fine or
+    unknown."""
     try:
         memory = client.info("memory")
-    except redis.ResponseError:  # a server that hides INFO from its users
+    except redis.ResponseError:  # the server does not allow INFO
         return ""
     policy = str(memory.get("maxmemory_policy", ""))
     if not int(memory.get("maxmemory", 0)):

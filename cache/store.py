@@ -1,10 +1,11 @@
-"""The stores of the cache: text keys to JSON or bytes, with expiry, and several processes at once.
+"""The stores of the cache: text keys to JSON or bytes, with expiry, and several
+processes at once.
 
-A cache must never cost an answer: no method raises over the disk or the network. A lookup that
-fails is a miss, a write that fails is not kept; a backend that cannot be used at all is left alone
-for some seconds, then tried again. All of that is logged and counted in `stats()`. Five stores have
-a sub-folder each, so that a burst of one kind never evicts another. Not for: keys and expiry, which
-each step chooses where it writes, nor how rows lie on disk (`cache/folder.py`) or on a server
+Cache failures never fail a call: no method raises for I/O errors. A failed lookup is a
+miss, a failed write is dropped; an unusable backend is retried after some seconds.
+Failures are logged and counted in `stats()`. Five stores have separate limits, so that
+many entries of one kind never evict another. Not for: keys and expiry, which each step
+chooses where it writes, nor storage on disk (`cache/folder.py`) or on a server
 (`cache/redis.py`).
 """
 
@@ -58,49 +59,48 @@ JsonValue: TypeAlias = (
 T = TypeVar("T")
 
 SCHEMA: Final = "2"
-"""Part of every row's name. Raised when the meaning of values changes: old entries are then never
-found, and leave."""
+"""Schema version in every row's name; increase it when the meaning of values
+changes."""
 LONGEST_AWAY: Final = 300.0
-"""Seconds until a store that stays away is tried again; each try may wait for it."""
+"""Maximum seconds between two retries of an unusable backend."""
 AWAY_SECONDS: Final = LOCK_WAIT
-"""A backend that could not be used is tried again after this long; between, lookups are misses that
-cost nothing."""
+"""Seconds until an unusable backend is first retried; meanwhile lookups are misses."""
 HELD_BYTES: Final = 32_000_000
-"""Most that one store holds in memory of what may not, or cannot, be written."""
+"""Maximum bytes of unwritten values that a store keeps in memory."""
 _BATCH: Final = LOT * 10
-"""Writes in one transaction; one of 5,000 small values holds the lock for about 0.5 s, a tenth of
-`LOCK_WAIT`."""
+"""Maximum writes per transaction: 5,000 small values lock for about 0.5 s."""
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class StoreStats:
-    """What a store holds, and what this process has seen of it since it opened the store."""
+    """Content of a store, and counts of this process since it opened the store."""
 
     entries: int
-    """Rows, those expired but not yet evicted included."""
+    """Rows, including expired ones that are not yet evicted."""
     bytes: int
     """Bytes held; on disk the index included."""
     hits: int = 0
     misses: int = 0
     bytes_read: int = 0
-    """Bytes of values that lookups brought."""
+    """Bytes of values that lookups returned."""
     bytes_written: int = 0
     problems: int = 0
     last_problem: str = ""
     away: str = ""
-    """Why the store cannot be used at the moment; empty when it can."""
+    """Why the store is unusable now; "" if it is usable."""
     partial: bool = False
     """Whether there is more than was counted."""
     note: str = ""
-    """What happened that people should know, such as a damaged database that was begun anew."""
+    """Events for status reports, such as a damaged database that was recreated."""
 
 
 def store_text(stats: StoreStats) -> str:
-    """Return what a store holds and how it has fared since this process began, on one line."""
+    """Return a line on a store: content, and hits, misses and problems of this
+    process."""
     if stats.away:
-        return "not used, answers are worked out anew each time"
+        return "not used, nothing is cached"
     count = f"{'over ' if stats.partial else ''}{stats.entries} entries, {stats.bytes / 1e6:.1f} MB"
     seen = f"{stats.hits} hits, {stats.misses} misses"
     moved = f"{stats.bytes_read / 1e6:.1f} MB read, {stats.bytes_written / 1e6:.1f} MB written"
@@ -114,7 +114,7 @@ def store_text(stats: StoreStats) -> str:
 
 
 def cache_trouble(stores: dict[str, StoreStats]) -> str:
-    """Return what is wrong with the cache on one line, nothing when it works."""
+    """Return a line on the cache's problems, or ""."""
     away = {kind: stats.away for kind, stats in stores.items() if stats.away}
     failed = {
         kind: stats.last_problem
@@ -123,12 +123,12 @@ def cache_trouble(stores: dict[str, StoreStats]) -> str:
     }
     if away:
         return (
-            f"NOT USED for {', '.join(away)}; Winnow works on without it. "
+            f"NOT USED for {', '.join(away)}; Winnow continues without it. "
             f"{next(iter(away.values()))}"
         )
     if failed:
         return (
-            f"had trouble with {', '.join(failed)}; Winnow worked on without it. "
+            f"had problems with {', '.join(failed)}; Winnow continued without it. "
             f"{next(iter(failed.values()))}"
         )
     return ""
@@ -136,7 +136,7 @@ def cache_trouble(stores: dict[str, StoreStats]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The sole right to work on something: it holds while `blob` lies under `row`."""
+    """A lease on a piece of work: valid while `row` contains `blob`."""
 
     row: str
     blob: bytes
@@ -154,12 +154,12 @@ class Store:
         kind: str = "",
         cipher: Cipher | None = None,
     ) -> None:
-        """Open or make the store at `place`, its own folder or a backend; while that fails the
-        store keeps nothing.
+        """Open or create the store at `place`, a folder or a backend; if that fails it
+        keeps nothing.
 
-        Over `size_limit` bytes on disk the entries stored longest ago leave. `clock` gives seconds
-        since the epoch and decides expiry; `kind` is part of every row's name, so that no entry is
-        taken for one of another store. With a `cipher` values are locked, names are not.
+        Beyond `size_limit` bytes the oldest entries are removed. `clock` returns
+        seconds since the epoch, for expiry; `kind` is part of every row's name. A
+        `cipher` encrypts values, not names.
         """
         self._backend: Backend = (
             FolderBackend(place, size_limit=size_limit)
@@ -173,7 +173,7 @@ class Store:
         self._seen: Counter[str] = Counter()
         self._last_problem = ""
         self._held: dict[str, bytes] = {}
-        """What may not, or cannot, be written."""
+        """Values that may not, or could not, be written."""
         self._away = ""
         self._away_until = 0.0
         self._rests = AWAY_SECONDS
@@ -182,12 +182,11 @@ class Store:
 
     @property
     def shared(self) -> bool:
-        """Whether other people's servers may read what is kept here."""
+        """Whether other servers may read this store."""
         return self._backend.shared
 
     def get_json(self, key: str) -> JsonValue:
-        """Return the JSON value of `key`, None when there is none, it has expired, or it is
-        bytes."""
+        """Return the JSON value of `key`; None if missing, expired, or bytes."""
         found = self._lookup([key], b"J").get(key)
         if found is None:
             return None
@@ -201,28 +200,25 @@ class Store:
     def set_json(
         self, key: str, value: JsonValue, *, expire: float | None = None
     ) -> None:
-        """Keep `value` for `expire` seconds (None: until evicted). It is there when this returns,
-        problems aside."""
+        """Store `value` for `expire` seconds (None: until evicted)."""
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         self._set([(key, text.encode("utf-8", "surrogatepass"))], b"J", expire)
 
     def get_bytes(self, key: str) -> bytes | None:
-        """Return the bytes of `key`, None when there are none, they have expired, or the value is
-        JSON."""
+        """Return the bytes of `key`; None if missing, expired, or JSON."""
         held = self._held.get(key)
         return held if held is not None else self._lookup([key], b"B").get(key)
 
     def set_bytes(self, key: str, value: bytes, *, expire: float | None = None) -> bool:
-        """Keep `value` for `expire` seconds (None: until evicted); return whether it is there
-        now."""
+        """Store `value` for `expire` seconds (None: until evicted); return whether it
+        succeeded."""
         kept = self._set([(key, value)], b"B", expire)
         if kept:
             self._held.pop(key, None)
         return kept
 
     def hold(self, key: str, value: bytes) -> None:
-        """Keep `value` in this process only: what may not, or cannot, be written. The oldest leave
-        over 32 MB."""
+        """Keep `value` in this process only; beyond 32 MB the oldest are dropped."""
         with self._lock:
             self._held.pop(key, None)
             if len(value) <= HELD_BYTES:
@@ -231,21 +227,19 @@ class Store:
                 del self._held[next(iter(self._held))]
 
     def get_many_bytes(self, keys: Iterable[str]) -> dict[str, bytes]:
-        """Return the bytes of those of `keys` that are there; 10,000 small values take about 0.2
-        s."""
+        """Return the bytes of existing keys; 10,000 small values take about 0.2 s."""
         return self._lookup(keys, b"B")
 
     def set_many_bytes(
         self, items: Mapping[str, bytes], *, expire: float | None = None
     ) -> None:
-        """Keep all `items`, up to 5,000 in one transaction: of each such lot all are kept, or
-        none."""
+        """Store `items` in transactions of up to 5,000: all or none of each batch."""
         pairs = iter(items.items())
         while lot := list(islice(pairs, _BATCH)):
             self._set(lot, b"B", expire)
 
     def keys(self, prefix: str) -> list[str]:
-        """Return the short keys that begin with `prefix`, of entries that have expired as well."""
+        """Return the short keys that start with `prefix`, including expired ones."""
         nothing: list[str] = []
         rows = self._attempt(
             "names", lambda: self._backend.names(self._row(prefix)), nothing
@@ -253,11 +247,11 @@ class Store:
         return [row.removeprefix(f"{self._prefix}:") for row in rows]
 
     def claim(self, key: str, *, seconds: float) -> Claim | None:
-        """Return the sole right to work on `key` for `seconds`, None while another process or task
-        holds it.
+        """Return a lease on `key` for `seconds`; None while another process or task has
+        it.
 
-        Where the cache cannot be used everyone gets a right: work is then done twice rather than
-        not at all.
+        If the cache is unusable every caller gets a lease: work may be done twice, but
+        is done.
         """
         mine = self._fresh_claim(self._row(f"claim:{key}"), seconds)
         done, found = self._swap(mine.row, None, mine.blob, seconds)
@@ -270,8 +264,7 @@ class Store:
         return mine if done else None
 
     def renew(self, claim: Claim, *, seconds: float) -> Claim:
-        """Return a right that holds for `seconds` from now; one that has passed to another owner
-        stays there."""
+        """Return the lease renewed for `seconds`, unless another owner has it now."""
         mine = self._fresh_claim(claim.row, seconds)
         return (
             mine if self._swap(claim.row, claim.blob, mine.blob, seconds)[0] else claim
@@ -286,16 +279,17 @@ class Store:
         )
 
     def release(self, claim: Claim) -> None:
-        """Give a right back; one that has passed to another owner stays with that owner."""
+        """Release a lease, unless another owner has it now."""
         self._swap(claim.row, claim.blob, None, 0.0)
 
     def clear(self) -> int:
-        """Forget everything; return how many entries left."""
+        """Delete all entries; return their number."""
         self._held.clear()
         return self._attempt("clear", self._backend.clear, 0)
 
     def verify(self) -> CacheCheck:
-        """Read every entry and remove those that are damaged, expired or of another schema."""
+        """Read every entry; remove damaged and expired ones and those of another
+        schema."""
 
         def check() -> CacheCheck:
             before = self._backend.note
@@ -326,8 +320,7 @@ class Store:
         return found if current or found == "damaged" else "expired"
 
     def entries(self) -> Iterator[Entry]:
-        """Yield every entry that is whole and holds, rights to work aside; raises `CacheError`
-        where that cannot be."""
+        """Yield every valid entry except leases; raises `CacheError` on failure."""
         with _raising():
             rows = self._backend.names(self._prefix)
             for start in range(0, len(rows), LOT):
@@ -342,8 +335,8 @@ class Store:
                         )
 
     def keep(self, entry: Entry) -> bool:
-        """Put an entry in again; return False where its time is over. Raises `CacheError` where it
-        cannot be kept."""
+        """Restore an entry; return False if it has expired. Raises `CacheError` on
+        failure."""
         seconds = entry.expires_at - self._clock()
         if seconds <= 0:
             return False
@@ -361,7 +354,7 @@ class Store:
         return True
 
     def stats(self) -> StoreStats:
-        """Return what the store holds and how it has fared."""
+        """Return the statistics of the store."""
         held = self._attempt("stats", self._backend.measure, Held(0, 0))
         with self._lock:
             return StoreStats(
@@ -379,8 +372,8 @@ class Store:
             )
 
     def seen(self) -> dict[str, int]:
-        """Return hits, misses, problems and whether the store is away (0 or 1), without a question
-        to its place."""
+        """Return hits, misses, problems and 1 if unusable, without accessing the
+        backend."""
         with self._lock:
             return {
                 **{name: self._seen[name] for name in ("hits", "misses", "problems")},
@@ -388,7 +381,7 @@ class Store:
             }
 
     def close(self) -> None:
-        """Let go of connections; the store reopens by itself when it is used again."""
+        """Close connections; the next use reopens the store."""
         self._backend.close()
 
     def _lookup(self, keys: Iterable[str], kind: Kind) -> dict[str, bytes]:
@@ -446,8 +439,8 @@ class Store:
     def _swap(
         self, row: str, old: bytes | None, new: bytes | None, seconds: float
     ) -> tuple[bool, bytes | None]:
-        """Return whether a claim's row was replaced, and what is there if not; True where the cache
-        is away."""
+        """Return whether a lease's row was replaced, and its value if not; True if the
+        cache is unusable."""
 
         def swap() -> tuple[bool, bytes | None]:
             if self._backend.swap(row, old, new, expire=seconds):
@@ -458,7 +451,8 @@ class Store:
         return self._attempt("claim", swap, free)
 
     def _attempt(self, action: str, work: Callable[[], T], otherwise: T) -> T:
-        """Return what `work` returns, `otherwise` where the backend refuses; log and count that."""
+        """Return the result of `work`, or `otherwise` if the backend fails (logged and
+        counted)."""
         if time.monotonic() < self._away_until:
             return otherwise
         result = otherwise
@@ -466,14 +460,14 @@ class Store:
             result = work()
         except CacheTrouble as e:
             self._note(action, e)
-            if isinstance(e, CacheBusy):  # each use would wait as long again
+            if isinstance(e, CacheBusy):  # each use would wait for the timeout again
                 self._rest()
                 return otherwise
         except CacheError as e:
             if not self._away:
                 self._count(problems=1)
                 self._last_problem = str(e)
-                _log.warning("the cache is not used until it can be: %s", e)
+                _log.warning("the cache is unusable and will be retried: %s", e)
             self._away = str(e)
             self._rest()
             return otherwise
@@ -484,13 +478,13 @@ class Store:
         return result
 
     def _rest(self) -> None:
-        """Ask the backend for nothing for a while, each time for twice as long."""
+        """Pause use of the backend, each time twice as long."""
         self._away_until = time.monotonic() + self._rests
         self._rests = min(2 * self._rests, LONGEST_AWAY)
 
     def _note(self, action: str, error: Exception) -> None:
-        """Count a problem; log it unless the same one was logged in the last minute: a full disk
-        would fill the log."""
+        """Count a problem; log it unless the same one was logged in the last minute: a
+        full disk would fill the log."""
         text = f"{action}: {error or type(error).__name__}"
         self._count(problems=1)
         self._last_problem = text
@@ -500,17 +494,14 @@ class Store:
                 old: until for old, until in self._logged.items() if until > now
             }
             self._logged[text] = now + 60
-            _log.warning(
-                "the cache %s goes on without an entry; %s", self._backend.place, text
-            )
+            _log.warning("the cache %s skipped an entry: %s", self._backend.place, text)
 
     def _count(self, **seen: int) -> None:
         with self._lock:
             self._seen.update(seen)
 
     def _row(self, key: str) -> str:
-        """Return the name of a key's row: readable where it is short, the hash of it where it is
-        not."""
+        """Return a key's row name: the key if short, else its hash."""
         if len(key) <= 250 and key.isascii():
             return f"{self._prefix}:{key}"
         digest = hashlib.blake2b(
@@ -521,7 +512,7 @@ class Store:
 
 @contextmanager
 def _raising() -> Iterator[None]:
-    """Say as an error what an answer would go on without."""
+    """Convert a cache failure, which answers ignore, into an error."""
     try:
         yield
     except (CacheTrouble, RefusedRow) as error:
@@ -539,13 +530,13 @@ _SHARES: Final = {
     "trees": 0.15,
     "sessions": 0.05,
 }
-"""Each store's part of the size limit. Pages are the largest single values; embeddings the most
+"""Share of each store in the size limit; pages are largest, embeddings most
 numerous."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """The open stores, by what they keep."""
+    """The open stores by content."""
 
     pages: Store
     searches: Store
@@ -554,31 +545,29 @@ class Stores:
     trees: Store
     sessions: Store
     own: Store
-    """For what is made of a person's own files: on this machine, or `pages` where nobody else reads
-    those."""
+    """For data from local files: on this machine, or `pages` if that is not shared."""
     place: str
-    """Where the cache lies: its folder, or the address of a server without the password."""
+    """Folder of the cache, or the server's address without password."""
     folders: Path
-    """Where the index of a person's folders lies: on this machine."""
+    """Path of the index of local folders, on this machine."""
 
     @property
     def by_kind(self) -> dict[str, Store]:
-        """Each store by its name."""
+        """Stores by name."""
         return {kind: getattr(self, kind) for kind in _SHARES}
 
     def stats(self) -> dict[str, StoreStats]:
-        """Return the figures of each store by its name."""
+        """Return the statistics of each store by name."""
         return {kind: store.stats() for kind, store in self.by_kind.items()}
 
     def clear(self) -> int:
-        """Forget everything in every store, and the index of folders; return how many entries
-        left."""
+        """Delete all entries of every store and the folder index; return the number of
+        entries."""
         shutil.rmtree(self.folders, ignore_errors=True)
         return sum(store.clear() for store in self._all)
 
     def verify(self) -> dict[str, CacheCheck]:
-        """Read every entry of each store, remove what is not whole, and return what was found by
-        store."""
+        """Verify every store; return the results by name."""
         return {kind: store.verify() for kind, store in self.by_kind.items()}
 
     def close(self) -> None:
@@ -603,16 +592,16 @@ def open_stores(
     private: bool = False,
     secret: str = "",
 ) -> Stores:
-    """Open or make the cache; where it cannot be used the stores keep nothing, say so in `stats()`,
-    and try again.
+    """Open or create the cache; if that fails the stores keep nothing, report it in
+    `stats()`, and retry.
 
-    `folder` is made if absent, with access for its owner only; `size_limit` is bytes on disk for
-    all stores together. A Valkey or Redis server at `url` keeps the entries instead; `private` says
-    that replicas of this server alone read it, so that it keeps what is made of a person's files as
-    well. `clock` gives seconds since the epoch and decides expiry. With a `secret` values are
-    locked; entries of another secret, or of none, are not seen. Raises `MissingExtra` without the
-    package `redis`, `BrokenExtra` where it cannot be imported, `CacheError` for a `url` that cannot
-    be understood.
+    `folder` is created for its owner only; `size_limit` is in bytes on disk for all
+    stores. A Valkey or Redis server at `url` keeps the entries instead; `private`: only
+    replicas of this server read it, so it also keeps data from local files. `clock`
+    returns seconds since the epoch. A `secret` encrypts values; entries of another
+    secret, or of none, are not found. Raises `MissingExtra` without the package
+    `redis`, `BrokenExtra` where it cannot be imported, `CacheError` for an invalid
+    `url`.
     """
     cipher = Cipher(secret) if secret else None
     names = {

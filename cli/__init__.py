@@ -1,1 +1,1 @@
-"""The command `winnow`: every tool as a sub-command, and looking after an installation."""
+"""The command `winnow`: every tool as a subcommand, and maintenance commands."""

@@ -1,10 +1,9 @@
-"""The command line `winnow`: every tool as a sub-command, and serve, models, cache, sessions,
-install, doctor.
+"""The command line `winnow`: every tool as a subcommand, and serve, models, cache,
+sessions, install, doctor.
 
-A command calls its tool through an MCP client in this process, so arguments, errors and answers are
-the server's. Exit codes: 0 an answer, 1 a failure, 2 wrong usage, 3 no answer. Not for: anything a
-tool does.
-"""
+A command calls its tool through an MCP client in this process, so arguments, errors and
+answers are the server's. Exit codes: 0 an answer, 1 a failure, 2 wrong usage, 3 no
+answer. Not for: anything a tool does."""
 
 import argparse
 import io
@@ -25,22 +24,23 @@ from tools.common.tool import OURS
 
 CommandMaker = Callable[[str, str], argparse.ArgumentParser]
 TOOLS: Final = {tool[OURS]["command"]: tool["name"] for tool in by_place()}
-"""Tools by their commands."""
+"""Command to tool."""
 _COMMANDS: Final = {tool: command for command, tool in TOOLS.items()}
 WITHOUT_LOG: Final = frozenset({"models", "cache", "sessions", "eval"})
-"""Commands that start no server, whose log would say what is wrong with settings."""
+"""Commands that do not start a server, so they print warnings about settings
+themselves."""
 _MOST_PORT: Final = 65_535
 
 
 def main(argv: list[str] | None = None) -> NoReturn:
-    """Run the command line and leave with its exit code."""
+    """Run the command line and exit with its code."""
     argv = sys.argv[1:] if argv is None else argv
     _open_streams(wire=argv[:1] == ["serve"])
     try:
         parser, commands = _parser()
         if argv and not argv[0].startswith("-") and argv[0] not in commands:
             hint = did_you_mean(argv[0], commands).strip() or "See winnow --help."
-            raise UsageError(f"There is no command {argv[0]!r}.", hint=hint)
+            raise UsageError(f"unknown command {argv[0]!r}.", hint=hint)
         code = _run(parser.parse_args(argv))
     except UsageError as error:
         print(f"winnow: {error}", file=sys.stderr)
@@ -51,7 +51,7 @@ def main(argv: list[str] | None = None) -> NoReturn:
     except KeyboardInterrupt:
         code = 130
     except BrokenPipeError:
-        # The reader of our output has left, as `| head` does; that is no failure.
+        # The reader closed our output, as `| head` does; that is not a failure.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         code = OK
     sys.stdout.flush()
@@ -59,13 +59,13 @@ def main(argv: list[str] | None = None) -> NoReturn:
 
 
 def _open_streams(*, wire: bool) -> None:
-    """Let output be written whatever a locale can spell and whichever descriptor is closed.
+    """Make stdout and stderr writable in any locale, and if a descriptor is closed.
 
-    Where stdout is the `wire` of the protocol it is left alone: a change of it would write out what
-    a library has printed until then.
+    If stdout is the protocol's `wire` it is not changed: reconfiguring would flush text
+    that a library printed.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
-        # The next file that is opened would take the number, and get what is printed.
+        # Otherwise the next opened file would get this descriptor and our output.
         if getattr(sys, name) is None and os.open(os.devnull, os.O_RDWR) == number:
             setattr(sys, name, open(number, "r" if number == 0 else "w"))  # noqa: SIM115  for the whole run
     for stream in (sys.stderr,) if wire else (sys.stdout, sys.stderr):
@@ -74,11 +74,10 @@ def _open_streams(*, wire: bool) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    """Do what one command asks; each imports what it needs, so that `winnow --help` and serving
-    start quickly."""
+    """Run one command; each imports only what it needs, so that startup is fast."""
     if getattr(args, "draft", "") is None and args.question is None:
         raise UsageError(
-            "Nothing is asked, or of nothing.",
+            "extract needs a question and a source.",
             hint=f"Write winnow {args.command} QUESTION SOURCE, or SOURCE --draft TEXT.",
         )
     given = _given(args)
@@ -152,7 +151,7 @@ def _call(args: argparse.Namespace, settings: Settings) -> int:
     if args.command == "check":
         from tools.common.context import MOST_TOKENS  # noqa: PLC0415  as said above
 
-        # A person reads all of it.
+        # Shown to a person in full.
         named = {"draft": _draft(args.report), "sources": arguments["sources"]}
         arguments = {"max_tokens": MOST_TOKENS, **named}
     return anyio.run(_call_tool, settings, tool, arguments, args.json, args.quiet)
@@ -161,7 +160,8 @@ def _call(args: argparse.Namespace, settings: Settings) -> int:
 async def _call_tool(
     settings: Settings, tool: str, arguments: dict[str, Any], as_json: bool, quiet: bool
 ) -> int:
-    """Call `tool` through an MCP client connected in this process, and print its answer."""
+    """Call `tool` through an MCP client connected in this process, and print its
+    answer."""
     from mcp import Client  # noqa: PLC0415  as said above
     from mcp_types import TextContent  # noqa: PLC0415  as said above
 
@@ -203,8 +203,7 @@ def _given(args: argparse.Namespace) -> dict[str, str]:
         given[name] = value
     folders = [given["folders"]] if given.get("folders") else []
     folders += args.folder or []
-    # A person who names a file on the command line allows it to be read; the server's clients get
-    # no such right.
+    # A file named on the command line may be read; MCP clients have no such right.
     sources = getattr(args, "sources", [])
     local = [
         Path(name).expanduser()
@@ -213,8 +212,8 @@ def _given(args: argparse.Namespace) -> dict[str, str]:
     ]
     if sources and len(local) == len(sources) and not any(map(os.path.exists, local)):
         raise UsageError(
-            f"There is no file {sources[0]!r}.",
-            hint="Name a file, a folder, or a URL with https://.",
+            f"no such file:  {sources[0]!r}.",
+            hint="Give a file, a folder, or a URL with https://.",
         )
     folders += [
         str(path.resolve() if path.is_dir() else path.resolve().parent)
@@ -239,7 +238,7 @@ def _arguments(args: argparse.Namespace) -> dict[str, object]:
 
 
 def _draft(name: str) -> str:
-    """Return a report's text as Markdown; `-` reads it from the standard input."""
+    """Return a report's text as Markdown; `-` reads standard input."""
     from pipeline.check.draft import markdown_of  # noqa: PLC0415  as said above
 
     try:
@@ -251,7 +250,7 @@ def _draft(name: str) -> str:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
             f"The report {name!r} cannot be read: {error}.",
-            hint="Name a text in UTF-8.",
+            hint="Give a UTF-8 text file.",
         ) from error
     return markdown_of(text) if name.lower().endswith((".html", ".htm")) else text
 
@@ -262,11 +261,9 @@ def _absolute(source: str) -> str:
 
 
 def _parser() -> tuple[argparse.ArgumentParser, list[str]]:
-    """Return the parser, and the names of its commands."""
+    """Return the argument parser and the command names."""
     common = argparse.ArgumentParser(add_help=False)
-    common.add_argument(
-        "--json", action="store_true", help="print one JSON object for machines"
-    )
+    common.add_argument("--json", action="store_true", help="print one JSON object")
     common.add_argument(
         "-q", "--quiet", action="store_true", help="no progress on stderr"
     )
@@ -283,7 +280,7 @@ def _parser() -> tuple[argparse.ArgumentParser, list[str]]:
         "--set",
         action="append",
         metavar="NAME=VALUE",
-        help="any setting; see docs/settings.md",
+        help="any setting (docs/settings.md)",
     )
     parser = argparse.ArgumentParser(
         prog="winnow",
@@ -298,12 +295,14 @@ def _parser() -> tuple[argparse.ArgumentParser, list[str]]:
     _add_tools(command)
     check = command(
         "check",
-        "check a report's quotes, statements and references against its sources",
+        "check a report's quotations, statements and references against its sources",
     )
-    check.epilog = "Exit code 3: something does not hold."
+    check.epilog = "Exit code 3: something is not supported."
     check.add_argument("report", help="Markdown, HTML or text; - for standard input")
     check.add_argument(
-        "sources", nargs="*", help="URLs, files, a session; else what it cites"
+        "sources",
+        nargs="*",
+        help="URLs, files or a session; default: what the report cites",
     )
     serve = command("serve", "serve MCP over stdio, or over HTTP with --http")
     serve.add_argument(
@@ -323,16 +322,16 @@ def _parser() -> tuple[argparse.ArgumentParser, list[str]]:
         action="append",
         default=[],
         metavar="URL",
-        help="site whose pages may call from a browser",
+        help="origin of web pages that may call this server (CORS)",
     )
     serve.add_argument(
         "--without-auth",
         action="store_true",
-        help="let anybody in, also from other machines",
+        help="accept all clients without authentication, also from other machines",
     )
     models = command(
         "models",
-        "which model has which role, and why; list, pull, remove or measure models",
+        "show, list, pull, remove or benchmark models",
     )
     models.add_argument(
         "action",
@@ -347,11 +346,13 @@ def _parser() -> tuple[argparse.ArgumentParser, list[str]]:
         help="a profile, a model, or OWNER/REPO/FILE.gguf",
     )
     models.add_argument(
-        "--dry-run", action="store_true", help="pull: only say what would be fetched"
+        "--dry-run",
+        action="store_true",
+        help="pull: only print what would be downloaded",
     )
     cache = command(
         "cache",
-        "size and use of the cache; clear or check it, back up its sessions and trees",
+        "show, clear, verify, back up or restore the cache",
     )
     actions = ["stats", "clear", "verify", "path", "backup", "restore"]
     cache.add_argument("action", nargs="?", choices=actions, default="stats")
@@ -359,11 +360,9 @@ def _parser() -> tuple[argparse.ArgumentParser, list[str]]:
         "file",
         nargs="?",
         type=Path,
-        help="backup: a new file; restore: one that backup wrote",
+        help="backup: file to create; restore: file to read",
     )
-    sessions = command(
-        "sessions", "sessions of research: list, show, export or remove them"
-    )
+    sessions = command("sessions", "list, show, export or remove research sessions")
     sessions.add_argument(
         "action",
         nargs="?",
@@ -375,9 +374,12 @@ def _parser() -> tuple[argparse.ArgumentParser, list[str]]:
     )
     forms = ["markdown", "html", "json", "bibtex", "ris", "csl"]
     sessions.add_argument(
-        "--format", choices=forms, default="markdown", help="export: as what (markdown)"
+        "--format",
+        choices=forms,
+        default="markdown",
+        help="export: format (default: markdown)",
     )
-    client = command("install", "put Winnow into a client's configuration")
+    client = command("install", "add Winnow to a client's configuration")
     client.add_argument(
         "client",
         type=client_name,
@@ -388,38 +390,38 @@ def _parser() -> tuple[argparse.ArgumentParser, list[str]]:
         "--scope",
         choices=["user", "project"],
         default="user",
-        help="for you, or for this folder",
+        help="for your user account, or for this folder",
     )
     client.add_argument(
         "--dry-run", action="store_true", help="only show what would change"
     )
-    client.add_argument("--yes", action="store_true", help="write without asking")
-    client.add_argument("--undo", action="store_true", help="take Winnow out again")
+    client.add_argument("--yes", action="store_true", help="write without confirmation")
+    client.add_argument("--undo", action="store_true", help="remove Winnow again")
     desk = command(
         "desk",
-        "open a page in the browser to ask and to look at evidence, pages, trees and sessions",
+        "open the desk, a page to ask and to view evidence, pages, trees and sessions",
     )
     desk.add_argument(
-        "--port", type=_port, default=0, help="of 127.0.0.1; a free one by default"
+        "--port", type=_port, default=0, help="port on 127.0.0.1; default: a free one"
     )
     desk.add_argument(
         "--no-browser", action="store_true", help="only print the address"
     )
-    command("doctor", "check models, cache, folders and search providers")
+    command("doctor", "check models, cache, folders, clients and search providers")
     return parser, list(commands.choices)
 
 
 def _port(text: str) -> int:
     if not text.isdecimal() or int(text) > _MOST_PORT:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no port; use a number up to {_MOST_PORT}"
+            f"{text!r} is not a port; use a number up to {_MOST_PORT}"
         )
     return int(text)
 
 
 def _add_tools(command: CommandMaker) -> None:
-    """Give each tool a command with the arguments that its schema names: the required ones by
-    place."""
+    """Add a command for each tool with its schema's arguments; required ones are
+    positional."""
     for tool in by_place():
         name, required = tool[OURS]["command"], tool["inputSchema"].get("required", [])
         parser = command(name, tool[OURS]["help"])
@@ -427,33 +429,33 @@ def _add_tools(command: CommandMaker) -> None:
         for argument, field in sorted(
             fields.items(), key=lambda one: one[0] != "question"
         ):
-            told = {"help": field.get("description", "").replace("%", "%%")}
+            described = {"help": field.get("description", "").replace("%", "%%")}
             if argument in (tool[OURS]["by_place"] or required):
                 free = "?" if argument == "question" and "draft" in fields else None
                 parser.add_argument(
-                    argument, nargs="+" if field["type"] == "array" else free, **told
+                    argument,
+                    nargs="+" if field["type"] == "array" else free,
+                    **described,
                 )
             elif field["type"] == "boolean":
                 parser.add_argument(
-                    f"--{argument}", action="store_const", const=True, **told
+                    f"--{argument}", action="store_const", const=True, **described
                 )
             else:
                 kind = int if field["type"] == "integer" else str
                 option = f"--{argument.replace('_', '-')}"
                 parser.add_argument(
-                    option, type=kind, choices=field.get("enum"), **told
+                    option, type=kind, choices=field.get("enum"), **described
                 )
         if name == "raptor":
-            parser.epilog = (
-                "The word `tree` as the question draws the tree of the sources instead."
-            )
+            parser.epilog = "The question `tree` draws the tree of the sources instead."
             parser.add_argument(
                 "--html",
                 default="",
                 metavar="FILE",
-                help="tree: draw it into this HTML file as well",
+                help="tree: also write it to this HTML file",
             )
             ways = get_args(get_type_hints(Settings)["clustering"])
             parser.add_argument(
-                "--clustering", choices=ways, help="how nodes of the tree are grouped"
+                "--clustering", choices=ways, help="clustering of tree nodes"
             )

@@ -1,11 +1,10 @@
-"""`winnow desk`: the desk in a browser of this machine, served on loopback to whoever has the
-address that it prints.
+"""`winnow desk`: the desk in a local browser, served on loopback at a secret address.
 
-The page speaks the messages of MCP with an MCP server in this process, as it does with a host that
-shows it as an MCP App; sessions, health, the cache and clients' configurations, which are the
-person's and not a client's, have routes of their own. A page of the web that guesses the port has
-no token, and its requests name another Host or Origin. Not for: the page (`desk/`), or serving
-clients (`server/http.py`).
+The page exchanges MCP messages with a server in this process, as it does with a host
+that shows it as an MCP App. Sessions, health, cache and client configurations have
+routes of their own. A web page that guesses the port lacks the token, and its requests
+have another Host or Origin. Not for: the page (`desk/`), or serving clients
+(`server/http.py`).
 """
 
 import base64
@@ -58,7 +57,7 @@ from server.settings import MEGABYTE, TABLE, Settings
 from server.transports import listen
 from server.wiring import open_cache
 
-Tell = Callable[[str, object], Awaitable[None]]
+Emit = Callable[[str, object], Awaitable[None]]
 
 HOST: Final = "127.0.0.1"
 _NO_FRAMES: Final = "form-action 'none'; frame-ancestors 'none'"
@@ -74,10 +73,10 @@ _HEADERS: Final = {
 def serve_desk(
     settings: Settings, given: Mapping[str, str], *, port: int, show: bool
 ) -> int:
-    """Serve the desk until a signal; with `show`, open it in the person's browser.
+    """Serve the desk until a signal; with `show`, open it in the default browser.
 
-    `given` are the settings of the command line: clients that the person puts Winnow into start it
-    with the same. Raises `CannotListen` for a port that cannot be had.
+    `given`: settings of the command line, also used for clients that are configured in
+    the desk. Raises `CannotListen` if the port is not available.
     """
     (listening,) = listen(HOST, port)
     with listening:
@@ -127,8 +126,8 @@ def build_desk(
 
 
 class _Gate:
-    """Lets in who has the token and comes from our own page or from nowhere; all others learn
-    nothing."""
+    """ASGI middleware: requires the token, and our Origin or none; others get no
+    information."""
 
     def __init__(self, app: ASGIApp, token: str, port: int) -> None:
         self._app = app
@@ -153,14 +152,14 @@ class _Gate:
         await app(scope, receive, guarded)
 
     def _refused(self, headers: Headers, method: str, path: str) -> str:
-        """Return why a request is refused, empty where it is not."""
+        """Return why a request is refused, or ""."""
         if headers.get("host") not in self._hosts:
-            return "Another host is meant."
+            return "The Host header is not this server."
         origins = (f"http://{headers['host']}", *(() if method == "POST" else (None,)))
         if headers.get("origin") not in origins:
-            return "Another page asks."
+            return "The Origin header is another page."
         if method == "POST" and headers.get("content-type") != "application/json":
-            return "JSON is expected."
+            return "The content type must be application/json."
         if not hmac.compare_digest(
             path.partition("/")[2].partition("/")[0].encode(), self._token
         ):
@@ -169,8 +168,8 @@ class _Gate:
 
 
 def policy(html: str) -> str:
-    """Return the desk's Content-Security-Policy: its script and style by their digests, requests to
-    us alone."""
+    """Return the desk's Content-Security-Policy: scripts and styles by hash, requests
+    to us only."""
     digests = {}
     for kind in ("script", "style"):
         found = re.search(rf"<{kind}[^>]*>(.*?)</{kind}>", html, re.DOTALL)
@@ -188,7 +187,7 @@ def policy(html: str) -> str:
 
 
 class _Desk:
-    """What the routes answer."""
+    """Route handlers."""
 
     _client: Client
     _stores: Stores
@@ -199,7 +198,7 @@ class _Desk:
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
-        """Open a server of ours with a client beside it, and the stores."""
+        """Open a server with a client, and the cache stores."""
         settings = self._settings
         shown = advertise(EXTENSION_ID, {"mimeTypes": [APP_MIME_TYPE]})
         async with Client(build_server(settings), extensions=[shown]) as self._client:
@@ -210,11 +209,11 @@ class _Desk:
                 self._stores.close()
 
     async def page(self, request: Request) -> Response:
-        """Answer the desk itself."""
+        """Return the desk's page."""
         return HTMLResponse(desk_html())
 
     async def message(self, request: Request) -> Response:
-        """Pass a message of the page on to the server, and what comes back as server-sent
+        """Pass an MCP message to the server; stream its messages back as server-sent
         events."""
         asked = await _asked(request)
         method, params = asked.get("method"), asked.get("params")
@@ -227,11 +226,11 @@ class _Desk:
                 HTTPStatus.BAD_REQUEST, f"params lacks {' or '.join(wanted)}."
             )
 
-        async def work(tell: Tell) -> None:
-            async def told(
+        async def work(emit: Emit) -> None:
+            async def on_progress(
                 progress: float, total: float | None, message: str | None
             ) -> None:
-                await tell(
+                await emit(
                     "progress",
                     {"progress": progress, "total": total, "message": message},
                 )
@@ -239,15 +238,15 @@ class _Desk:
             try:
                 if method == "tools/call":
                     called = self._client.call_tool(
-                        given["name"], given["arguments"], progress_callback=told
+                        given["name"], given["arguments"], progress_callback=on_progress
                     )
                     result: Any = await called
                 else:
                     result = await self._client.read_resource(given["uri"])
             except MCPError as error:
-                await tell("error", {"message": str(error)})
+                await emit("error", {"message": str(error)})
             else:
-                await tell(
+                await emit(
                     "result",
                     result.model_dump(by_alias=True, exclude_none=True, mode="json"),
                 )
@@ -255,12 +254,12 @@ class _Desk:
         return _Events(work)
 
     async def library(self, request: Request) -> Response:
-        """Answer who is searched, the folders with their documents, and questions to try."""
+        """Return search providers, folders with their documents, and example
+        questions."""
         return JSONResponse(await in_thread(describe_library, self._settings))
 
     async def health(self, request: Request) -> Response:
-        """Tell every setting, the models by role, what the cache holds, and the clients that have
-        Winnow."""
+        """Return settings, models by role, cache content and configured clients."""
         here = Machine(await in_thread(hardware_of, ThisHost()), InstalledBuild())
         roles = await report_roles(self._settings, tried=False, machine=here)
         return JSONResponse(
@@ -273,20 +272,20 @@ class _Desk:
         )
 
     async def clear_cache(self, request: Request) -> Response:
-        """Forget what one store holds, or all of them with the index of folders."""
+        """Clear one store, or all of them and the folder index."""
         kind = (await _asked(request)).get("kind")
         if kind not in ("", *self._stores.by_kind):
-            return JSONResponse({"message": f"There is no store {kind!r}."}, 404)
+            return JSONResponse({"message": f"Unknown store {kind!r}."}, 404)
         store = self._stores.by_kind[kind] if kind else self._stores
         return JSONResponse({"cleared": await in_thread(store.clear)})
 
     async def change_client(self, request: Request) -> Response:
-        """Show what `winnow install` would change in a client's file; write it where just that was
-        shown."""
+        """Return the change that `winnow install` would make; write it if exactly that
+        was shown."""
         asked = await _asked(request)
         name, undo = str(asked.get("client")), asked.get("undo") is True
         if name not in CLIENTS:
-            return JSONResponse({"message": f"There is no client {name!r}."}, 404)
+            return JSONResponse({"message": f"Unknown client {name!r}."}, 404)
         try:
             change = await in_thread(plan_change, name, "user", self._given, undo=undo)
             if change is not None and asked.get("shown") == change.shown:
@@ -297,25 +296,25 @@ class _Desk:
         return JSONResponse({"done": False, "shown": change.shown if change else ""})
 
     async def doctor(self, request: Request) -> Response:
-        """Try every part, as `winnow doctor` does."""
+        """Run the checks of `winnow doctor`."""
 
-        async def work(tell: Tell) -> None:
+        async def work(emit: Emit) -> None:
             try:
                 checks = await examine(self._settings, {})
             except WinnowError as error:
-                await tell("error", {"message": str(error)})
+                await emit("error", {"message": str(error)})
             else:
-                await tell("result", {"checks": [check._asdict() for check in checks]})
+                await emit("result", {"checks": [check._asdict() for check in checks]})
 
         return _Events(work)
 
     async def sessions(self, request: Request) -> Response:
-        """List the sessions of this machine, the latest first."""
+        """List the sessions of this machine, latest first."""
         found = await in_thread(list_sessions, self._stores)
         return JSONResponse([row_of(session) for session in reversed(found)])
 
     async def change_session(self, request: Request) -> Response:
-        """Rename a session, or forget it."""
+        """Rename or delete a session."""
         asked = await _asked(request)
         session = await in_thread(self._find, str(asked.get("session", "")))
         if session is None:
@@ -335,19 +334,19 @@ class _Desk:
 
 
 async def _asked(request: Request) -> dict[str, Any]:
-    """Return the JSON object that a request carries; raises the answer 400 for anything else."""
+    """Return the JSON object in a request's body; raises HTTP 400 for anything else."""
     try:
         asked = await request.json()
     except (ValueError, RecursionError):
         asked = None
     if not isinstance(asked, dict):
-        raise HTTPException(HTTPStatus.BAD_REQUEST, "The body is no JSON object.")
+        raise HTTPException(HTTPStatus.BAD_REQUEST, "The body is not a JSON object.")
     return asked
 
 
 def setting_rows(settings: Settings) -> list[dict[str, object]]:
-    """Return each setting with its value as text, whether that is the default, and what it is for;
-    secrets as dots."""
+    """Return each setting: value as text (secrets as dots), whether it is the default,
+    help."""
     rows: list[dict[str, object]] = []
     keys = {f"{provider}_key": key for provider, key in settings.keys.items()}
     for setting in TABLE:
@@ -371,7 +370,7 @@ def setting_rows(settings: Settings) -> list[dict[str, object]]:
 
 
 def cache_rows(stores: Stores, settings: Settings) -> dict[str, object]:
-    """Return where the cache lies, its limit in bytes, and entries, bytes and trouble of each
+    """Return the cache's path and limit (bytes), and entries, bytes and errors of each
     store."""
     kinds = [
         {
@@ -390,8 +389,8 @@ def cache_rows(stores: Stores, settings: Settings) -> dict[str, object]:
 
 
 def client_rows() -> list[dict[str, str]]:
-    """Return each client that Winnow can be put into, its file, and how Winnow stands there; empty:
-    not in it."""
+    """Return each supported client, its file, and the state of Winnow's entry ("":
+    none)."""
     return [
         {
             "client": name,
@@ -403,9 +402,10 @@ def client_rows() -> list[dict[str, str]]:
 
 
 class _Events(Response):
-    """A stream of server-sent events that ends with the work; a reader who leaves ends the work."""
+    """A server-sent event stream that ends with its work; a disconnect cancels the
+    work."""
 
-    def __init__(self, work: Callable[[Tell], Awaitable[None]]) -> None:
+    def __init__(self, work: Callable[[Emit], Awaitable[None]]) -> None:
         super().__init__()
         self._work = work
 
@@ -413,12 +413,12 @@ class _Events(Response):
         head = [(b"content-type", b"text/event-stream; charset=utf-8")]
         await send({"type": "http.response.start", "status": 200, "headers": head})
 
-        async def tell(event: str, data: object) -> None:
-            told = f"event: {event}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"
+        async def emit(event: str, data: object) -> None:
+            lines = f"event: {event}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"
             await send(
                 {
                     "type": "http.response.body",
-                    "body": told.encode(errors="replace"),
+                    "body": lines.encode(errors="replace"),
                     "more_body": True,
                 }
             )
@@ -430,6 +430,6 @@ class _Events(Response):
 
         async with anyio.create_task_group() as group:
             group.start_soon(watch)
-            await self._work(tell)
+            await self._work(emit)
             group.cancel_scope.cancel()
         await send({"type": "http.response.body", "body": b""})

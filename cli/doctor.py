@@ -1,7 +1,7 @@
-"""`winnow doctor`: every part of an installation tried once, and how to mend what does not work.
+"""`winnow doctor`: check every part of an installation, and show how to fix what fails.
 
-Models, cache and folders as the server has them; then wheels, extras, browser, clients and search
-addresses.
+Models, cache and folders as the server opens them; then wheels, extras, browser,
+clients, providers.
 """
 
 import importlib
@@ -36,16 +36,16 @@ from server.wiring import KEYLESS_NOTICE, open_services, searched, without_fault
 EXTRAS: Final = {
     "models": (
         "huggingface_hub",
-        "downloads of models, and tokenisers other than BERT's",
+        "model downloads, and tokenizers other than BERT's",
     ),
     "llama": ("llama_cpp", "GGUF models"),
     "flag": ("FlagEmbedding", "BGE-M3 and its reranker on torch"),
     "redis": ("redis", "a shared cache"),
-    "browser": ("playwright", "pages that only scripts fill"),
+    "browser": ("playwright", "pages that need JavaScript"),
     "otel": ("opentelemetry.sdk", "traces"),
     "ocr": ("rapidocr", "scanned pages and images"),
     "ddgs": ("ddgs", "search without a key"),
-    "umap": ("umap", "the reduction before RAPTOR's clusters"),
+    "umap": ("umap", "dimension reduction before RAPTOR clustering"),
 }
 WHEELS: Final = {
     "numpy": "numpy",
@@ -56,16 +56,16 @@ WHEELS: Final = {
     "pydantic_core": "pydantic",
     "cryptography.hazmat.bindings._rust": "cryptography",
 }
-"""Compiled modules that everything needs, and the packages that bring them."""
+"""Required compiled modules, and their packages."""
 READY: Final = "ready"
-"""How Winnow stands in a client that can start it."""
+"""State of Winnow's entry in a client that can start it."""
 
 
 async def doctor(given: Mapping[str, str], as_json: bool) -> int:
-    """Try every part once and print what works; return 1 if a part that is set up does not.
+    """Check every part once and print the report; return 1 if a configured part fails.
 
-    `given` are the settings of the command line. Those that cannot be are problems too, and left
-    out of the rest.
+    `given`: settings of the command line. Invalid settings are reported, and not used
+    further.
     """
     settings, faults = survey_settings(given)
     checks = await examine(settings, faults)
@@ -91,10 +91,10 @@ async def examine(
     faults: Mapping[str, WinnowError],
     machine: Machine | None = None,
 ) -> list[Check]:
-    """Try every part once; `faults` are settings that were left out, by name, and `machine` stands
-    in for this one."""
+    """Check every part once; `faults`: invalid settings to error; `machine` replaces
+    this one in tests."""
     here = machine if machine is not None else await in_thread(look, None, None)
-    # What the log would say of the cache, the report says, once.
+    # The report contains the cache's warnings, so the log need not.
     logging.getLogger("cache").setLevel(logging.CRITICAL)
     warnings = settings.warnings()
     settings, more = await without_faults(settings)
@@ -124,13 +124,13 @@ async def examine(
 
 
 async def _services(settings: Settings) -> list[Check]:
-    """Return who is searched, the folders and the cache as the server has them."""
+    """Return the checks of search providers, folders and cache."""
     try:
         async with open_services(settings) as services:
-            told = dict(
+            lines = dict(
                 line.split(": ", 1) for line in status_text(services).splitlines()
             )
-            told |= _how_searched(settings, services.chain.names)
+            lines |= _how_searched(settings, services.chain.names)
             stores = services.stores.stats()
     except WinnowError as error:
         return [Check("cache", str(error), healthy=False)]
@@ -143,36 +143,35 @@ async def _services(settings: Settings) -> list[Check]:
         healthy=not trouble,
     )
     names = ("search providers", "folders", "search")
-    return [*(Check(name, told[name]) for name in names if name in told), cache]
+    return [*(Check(name, lines[name]) for name in names if name in lines), cache]
 
 
 def _how_searched(settings: Settings, names: Sequence[str]) -> dict[str, str]:
-    """Say what a person may want to change of who is searched."""
+    """Return a hint on changing the search providers."""
     who = searched(settings)
     if not names:
         return {
-            "search": "off: unset WINNOW_SEARCH, or set WINNOW_FOLDERS to document folders"
+            "search": "off; unset WINNOW_SEARCH, or set WINNOW_FOLDERS to your document folders"
         }
     if who.keyless:
         return {"search": KEYLESS_NOTICE}
     if not settings.search and not who.web:
         return {
-            "search": "your folders alone; WINNOW_SEARCH=keyless,folder searches the web besides, "
-            "without a key"
+            "search": "your folders only; WINNOW_SEARCH=keyless,folder also searches the web, without a key"
         }
     return {}
 
 
 def check_wheels(wanted: Mapping[str, str]) -> Check:
-    """Return whether the compiled modules `wanted` load, and which packages to install anew where
-    they do not."""
+    """Return whether the compiled modules `wanted` load; if not, which packages to
+    reinstall."""
     broken = []
     for module, package in wanted.items():
         try:
             importlib.import_module(module)
         except (ImportError, OSError) as error:
             broken.append(
-                f"{package} cannot be loaded ({error}); mend it with pip install "
+                f"{package} cannot be loaded ({error}); fix it with pip install "
                 f"--force-reinstall {package}"
             )
     return Check("wheels", "; ".join(broken) or f"all {len(wanted)} load", not broken)
@@ -186,22 +185,22 @@ def _extras() -> Check:
         if extra not in there
     )
     more = (
-        f"; to be had by pip install 'winnow-mcp[NAME]': {lacking}" if lacking else ""
+        f"; available with pip install 'winnow-mcp[NAME]': {lacking}" if lacking else ""
     )
     return Check("extras", f"{', '.join(there) or 'none'}{more}")
 
 
 def _scans() -> Check:
-    """Return whether pages and images that hold no text are recognised."""
+    """Return the check of text recognition (OCR)."""
     if not can_recognise():
         return Check(
             "scans",
-            "not read; pip install 'winnow-mcp[ocr]' has scanned pages and images recognised",
+            "off; pip install 'winnow-mcp[ocr]' reads scanned pages and images",
         )
     loaded = check_wheels({"cv2": "opencv-python-headless", "rapidocr": "rapidocr"})
     return Check(
         "scans",
-        "read: PDF pages without text, and images" if loaded.healthy else loaded.line,
+        "on: PDF pages without text, and images" if loaded.healthy else loaded.line,
         loaded.healthy,
     )
 
@@ -211,9 +210,7 @@ def _browser(settings: Settings) -> Check:
         found = find_browser(settings.browser)
     except UsageError as error:
         return Check("browser", str(error), healthy=False)
-    off = (
-        "off; WINNOW_BROWSER=auto renders pages that only scripts fill (extra browser)"
-    )
+    off = "off; WINNOW_BROWSER=auto renders pages that need JavaScript (extra browser)"
     return Check("browser", str(found) if found else off)
 
 
@@ -221,7 +218,7 @@ def _cookies(settings: Settings) -> Check:
     if settings.cookies is None:
         return Check(
             "cookies",
-            "none; WINNOW_COOKIES=FILE sends those of a browser's exported cookies.txt",
+            "none; WINNOW_COOKIES=FILE uses a browser's exported cookies.txt",
         )
     return Check(
         "cookies",
@@ -230,8 +227,7 @@ def _cookies(settings: Settings) -> Check:
 
 
 async def _providers(settings: Settings) -> list[Check]:
-    """Ask each provider on the web that will be searched whether it answers at all; no key and no
-    query is sent."""
+    """Check that each web provider in use responds; no key and no query is sent."""
     who = searched(settings)
     asked = (providers()[name] for name in (*who.web, *who.scholarly))
     wanted = {one.name: one.address for one in asked if one.address}
@@ -249,22 +245,21 @@ async def _providers(settings: Settings) -> list[Check]:
 
 
 def judged_together(providers: list[Check]) -> list[Check]:
-    """Return a report of providers that nobody chose: one may be away, since the next is asked; all
-    of them may not."""
+    """Return one check for keyless providers: healthy if at least one responds."""
     away = [check for check in providers if not check.healthy]
     if len(away) < len(providers):
         return [
             check
             if check.healthy
             else Check(
-                check.name, check.line.rpartition("; ")[0] + "; the others are asked"
+                check.name, check.line.rpartition("; ")[0] + "; the others are used"
             )
             for check in providers
         ]
     return [
         Check(
             "the web",
-            f"none of {len(away)} providers answers, such as {check.line}",
+            f"none of {len(away)} providers responds, such as {check.line}",
             healthy=False,
         )
         for check in away[:1]
@@ -278,25 +273,25 @@ async def _answers(name: str, address: str) -> Check:
     except httpx2.HTTPError as error:
         reason = without_password(str(error)) or type(error).__name__
         mend = (
-            "is it running there?"
+            "is it running?"
             if name == "searxng"
-            else "is this machine on the web, and is it let through?"
+            else "is this machine online, and does a firewall or proxy block it?"
         )
         return Check(
             name,
-            f"{without_password(address)} does not answer ({reason}); {mend}",
+            f"{without_password(address)} does not respond ({reason}); {mend}",
             healthy=False,
         )
     return Check(
-        name, f"{without_password(address)} answers with status {answer.status_code}"
+        name, f"{without_password(address)} responds with status {answer.status_code}"
     )
 
 
 def _clients() -> list[Check]:
-    """Return which clients have Winnow, and a line for each in which it cannot start."""
+    """Return the clients with Winnow, and a check for each in which it cannot start."""
     states = {name: state for name in CLIENTS if (state := client_state(name))}
     ready = ", ".join(name for name, state in states.items() if state == READY)
-    none = "Winnow is in none; winnow install CLIENT puts it there"
+    none = "none; winnow install CLIENT adds Winnow to one"
     broken = [
         Check(f"client {name}", state, healthy=False)
         for name, state in states.items()
@@ -310,7 +305,8 @@ def _clients() -> list[Check]:
 
 
 def client_state(name: str) -> str:
-    """Say how Winnow stands in one client's configuration, nothing where it is not in it."""
+    """Return the state of Winnow in a client's configuration, or "" if it is not in
+    it."""
     path = file_of(name, "user")
     try:
         entry = entry_in(read_config(path), CLIENTS[name].key)

@@ -1,7 +1,7 @@
-"""`winnow install CLIENT`: put Winnow into a client's configuration, after showing what would
-change; and undo it.
+"""`winnow install CLIENT`: add Winnow to a client's configuration after showing the
+change; undo.
 
-Only the entry of Winnow is touched; everything else in a file stays as it is.
+Only Winnow's entry is changed; everything else in a file stays as it is.
 """
 
 import argparse
@@ -31,15 +31,15 @@ from server.settings import TABLE, did_you_mean, read_settings
 Json = dict[str, object]
 HERE: Final = Path(__file__).resolve().parents[1]
 INSTALLED: Final = HERE.name == "_app"
-"""Whether this is a wheel; else a checkout."""
+"""Whether this is an installed wheel (else a checkout)."""
 NAME: Final = "winnow"
 _PATHS: Final = frozenset(
     {"folders", "cache", "models", "cookies", "config", "log_file"}
 )
 _ROLES: Final = frozenset({"embedder", "reader", "reranker", "generator"})
-"""Settings that may name a file behind the name of a backend."""
+"""Settings whose value may be a backend's name followed by a file."""
 BEFORE: Final = ".before-winnow"
-"""Ending of the copy that is kept of a file before its first change."""
+"""Suffix of the backup of a file before its first change."""
 
 
 _USUAL: Final = {
@@ -78,14 +78,14 @@ class Client:
     """One MCP client."""
 
     user: str
-    """Path of the file for all of a person's projects: from `~`, or below the folder where desktop
-    programs keep their settings (`~/.config`, `~/Library/Application Support` or `%APPDATA%`)."""
+    """Path of the user's configuration file: from `~`, or below the desktop programs'
+    settings folder (`~/.config`, `~/Library/Application Support` or `%APPDATA%`)."""
     project: str = ""
-    """Path of the file of one project, below its folder; empty where there is none."""
+    """Path of the project's configuration file, below its folder; "" if unsupported."""
     key: str = "mcpServers"
     after: str = "Restart it to load Winnow."
     entry: Mapping[str, object] = field(default_factory=lambda: _USUAL)
-    """What a server's entry holds; a text that begins with $ stands for what `_entry` fills in."""
+    """Template of a server's entry; `_entry` replaces texts that begin with $."""
 
 
 _FORMS: Final = {".toml": "TOML", ".yaml": "YAML"}
@@ -97,12 +97,13 @@ _PARSED: Final[Mapping[str, Callable[[str], object]]] = {
 _EMPTY: Final = {"JSON": "{}", "TOML": "", "YAML": "{}"}
 CLIENTS: Final = {
     "claude-desktop": Client(
-        "Claude/claude_desktop_config.json", after="Quit it wholly and start it again."
+        "Claude/claude_desktop_config.json",
+        after="Quit it completely and start it again.",
     ),
     "claude-code": Client(
         "~/.claude.json",
         ".mcp.json",
-        after="It is there in the next session; /mcp shows it.",
+        after="It is available in the next session; /mcp shows it.",
     ),
     "cursor": Client("~/.cursor/mcp.json", ".cursor/mcp.json"),
     "vscode": Client("Code/User/mcp.json", ".vscode/mcp.json", key="servers"),
@@ -142,24 +143,24 @@ CLIENTS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ConfigChange:
-    """What putting Winnow into a client's configuration, or taking it out, makes of the file."""
+    """The planned change of a client's configuration file."""
 
     path: Path
     kept: Path
-    """The file as it was before the first change."""
+    """Backup of the file before the first change."""
     text: str
-    """The whole file afterwards."""
+    """The file's new content."""
     shown: str
-    """The difference as a person reads it, without secrets."""
+    """The diff for the user, without secrets."""
     empty: bool
-    """Whether nothing is configured afterwards."""
+    """Whether the file contains no settings afterwards."""
 
 
 def install(args: argparse.Namespace, given: Mapping[str, str]) -> int:
     """Change one client's configuration; return the exit code.
 
-    Raises `UsageError` for a file that cannot be used, and what serving would raise for settings
-    that it would refuse.
+    Raises `UsageError` for an unusable file, and the server's own error for invalid
+    settings.
     """
     # 1. What would change.
     if not args.undo:
@@ -170,7 +171,7 @@ def install(args: argparse.Namespace, given: Mapping[str, str]) -> int:
         print(f"{file_of(args.client, args.scope)}: nothing to change.")
         return OK
     # 2. Show it, and ask.
-    # What was agreed to is written also where the reader of our output has left (`| head`).
+    # The confirmed change is written even if our output was closed (`| head`).
     with suppress(BrokenPipeError) if args.yes else nullcontext():
         print(change.shown)
     if args.dry_run:
@@ -180,14 +181,16 @@ def install(args: argparse.Namespace, given: Mapping[str, str]) -> int:
         return USAGE
     # 3. Write it.
     make_change(change, undo=args.undo)
-    told = f"in. {CLIENTS[args.client].after} Undo: winnow install {args.client} --undo"
-    print(f"{change.path}: Winnow is {'out.' if args.undo else told}")
+    added = (
+        f"in. {CLIENTS[args.client].after} Undo: winnow install {args.client} --undo"
+    )
+    print(f"{change.path}: Winnow is {'out.' if args.undo else added}")
     return OK
 
 
 async def _refuse_faults(given: Mapping[str, str]) -> None:
-    """Raise for settings with which the server would not start in a client, which has no
-    environment of this shell."""
+    """Raise for settings with which the server would not start in a client (without
+    this shell's environment)."""
     settings = read_settings(given, {})
     for missing in settings.missing:
         raise UsageError(
@@ -195,9 +198,9 @@ async def _refuse_faults(given: Mapping[str, str]) -> None:
             hint="Correct --folder, or leave it out.",
         )
     if given.keys() <= {"folders"}:
-        return  # the defaults of all others work everywhere
+        return  # other defaults work everywhere
 
-    from server.wiring import without_faults  # noqa: PLC0415  the pipeline, which starts slowly
+    from server.wiring import without_faults  # noqa: PLC0415  imports the pipeline
 
     _, faults = await without_faults(settings)
     for error in faults.values():
@@ -205,8 +208,7 @@ async def _refuse_faults(given: Mapping[str, str]) -> None:
 
 
 def absolute(given: Mapping[str, str]) -> dict[str, str]:
-    """Return settings with paths that do not depend on the folder of this process, in which no
-    client starts us."""
+    """Return settings with absolute paths: clients start servers in other folders."""
     made = dict(given)
     for name in _PATHS & given.keys():
         parts = given[name].split(os.pathsep) if name == "folders" else [given[name]]
@@ -225,21 +227,20 @@ def _from_root(path: str) -> str:
 
 
 def client_name(text: str) -> str:
-    """Return the name of a client that a person wrote; raises `ArgumentTypeError` with the nearest
-    one."""
+    """Return a valid client name; raises `ArgumentTypeError` with the closest one."""
     if text not in CLIENTS:
         hint = did_you_mean(text, CLIENTS) or f" Use one of {', '.join(CLIENTS)}."
-        raise argparse.ArgumentTypeError(f"there is no client {text!r}.{hint}")
+        raise argparse.ArgumentTypeError(f"unknown client {text!r}.{hint}")
     return text
 
 
 def plan_change(
     name: str, scope: str, given: Mapping[str, str], *, undo: bool
 ) -> ConfigChange | None:
-    """Return what `given` settings for a client change, None where nothing; with `undo`, what
-    taking them out does.
+    """Return the change that adds (with `undo`: removes) Winnow, or None if nothing
+    changes.
 
-    Raises `UsageError` for a file that cannot be used, with what to put in by hand.
+    Raises `UsageError` for an unusable file, with the text to add by hand.
     """
     client = CLIENTS[name]
     path = file_of(name, scope)
@@ -251,7 +252,7 @@ def plan_change(
             json.dumps({NAME: _entry(given, client)}, ensure_ascii=False), given
         )
         raise UsageError(
-            error.what, hint=f"Put this in by hand, under {client.key}: {entry}"
+            error.what, hint=f"Add this by hand, under {client.key}: {entry}"
         ) from error
     if undo:
         after = _without_entry(before, client.key, read_config(kept))
@@ -276,13 +277,12 @@ def plan_change(
 
 
 def make_change(change: ConfigChange, *, undo: bool) -> None:
-    """Write what was planned; after an undo the copy of the file as it was goes. Raises
-    `UsageError`."""
+    """Write the change; after an undo, delete the backup. Raises `UsageError`."""
     _write(change.path, change.text, change.kept)
     if not undo:
         return
     if change.empty and not change.kept.read_bytes():
-        change.path.unlink()  # Winnow made it, and it is empty again
+        change.path.unlink()  # Winnow created the file, and it is empty again
     change.kept.unlink()
 
 
@@ -294,8 +294,8 @@ def _without_secrets(text: str, given: Mapping[str, str]) -> str:
 
 
 def file_of(name: str, scope: str) -> Path:
-    """Return the configuration file of a client, for the person (`user`) or the folder (`project`)
-    of this process."""
+    """Return the configuration file of a client, for the person (`user`) or the folder
+    (`project`) of this process."""
     client = CLIENTS[name]
     if scope == "project":
         if not client.project:
@@ -308,18 +308,19 @@ def file_of(name: str, scope: str) -> Path:
 
 
 def read_config(path: Path) -> Json:
-    """Return the configuration, empty where there is no file.
+    """Return the configuration; {} if the file does not exist.
 
-    JSON may have comments and trailing commas. Raises `UsageError` for what is no such file.
+    JSON may have comments and trailing commas. Raises `UsageError` for an unreadable
+    file.
     """
     form = _form(path)
     try:
         text = _text(path)
         config = _PARSED[form](text or _EMPTY[form])
-        config = {} if config is None else config  # as YAML without an entry is read
+        config = {} if config is None else config  # YAML without an entry reads as None
     except (ValueError, yaml.YAMLError, OSError) as error:
         raise UsageError(
-            f"{path} cannot be read as {form} ({error}), so it was left alone."
+            f"{path} cannot be read as {form} ({error}), so it was not changed."
         ) from error
     if not isinstance(config, dict):
         raise UsageError(f"{path} holds no {form} object.")
@@ -327,7 +328,7 @@ def read_config(path: Path) -> Json:
 
 
 def entry_in(config: Json, key: str) -> Mapping[str, object] | None:
-    """Return Winnow's entry in a configuration, None where there is none."""
+    """Return Winnow's entry in a configuration, or None."""
     entry = _servers(config, key).get(NAME)
     return entry if isinstance(entry, Mapping) else None
 
@@ -335,8 +336,7 @@ def entry_in(config: Json, key: str) -> Mapping[str, object] | None:
 def _entry(given: Mapping[str, str], client: Client) -> Json:
     """Return the configuration entry that starts this very installation.
 
-    With absolute paths: desktop clients have a short PATH and start servers in a folder of their
-    own.
+    Paths are absolute: desktop clients have a short PATH and another working folder.
     """
     environment: Json = {"PYTHONUNBUFFERED": "1"}
     environment |= {
@@ -362,9 +362,8 @@ def _entry(given: Mapping[str, str], client: Client) -> Json:
 def _launcher() -> tuple[str, list[str]]:
     if not INSTALLED:
         return sys.executable, ["-m", "server"]
-    # What uvx runs lies in its cache, which may be emptied: the client has to call uvx as the
-    # person did.
-    from server.version import VERSION  # noqa: PLC0415  serving starts through this module, and needs no version so early
+    # uvx runs from its cache, which may be emptied: the client has to call uvx too.
+    from server.version import VERSION  # noqa: PLC0415  keeps serving fast to start
 
     uvx = shutil.which("uvx")
     if uvx and "archive-v0" in Path(sys.prefix).parts:
@@ -378,10 +377,11 @@ def _launcher() -> tuple[str, list[str]]:
 
 
 def _agreed(path: Path) -> bool:
-    """Ask the person; nobody to ask means no."""
+    """Ask the user for confirmation; without a terminal, return False."""
     if not sys.stdin.isatty():
         print(
-            "Nobody to ask here: add --yes to write, or --dry-run to only look.",
+            "No terminal to ask for confirmation: add --yes to write, or --dry-run to "
+            "only show the change.",
             file=sys.stderr,
         )
         return False
@@ -389,8 +389,8 @@ def _agreed(path: Path) -> bool:
 
 
 def _without_entry(config: Json, key: str, earlier: Json) -> Json:
-    """Return the configuration as if Winnow had never been put in; `earlier` is the file before its
-    first change."""
+    """Return the configuration without Winnow; `earlier`: the file before its first
+    change."""
     servers = {
         name: server for name, server in _servers(config, key).items() if name != NAME
     }
@@ -405,14 +405,14 @@ def _servers(config: Json, key: str) -> Mapping[str, object]:
     servers = config.get(key, {})
     if not isinstance(servers, Mapping):
         raise UsageError(
-            f"The key {key!r} of the configuration holds no servers.",
-            hint="Mend the file by hand.",
+            f"The key {key!r} of the configuration is not a table of servers.",
+            hint="Fix the file by hand.",
         )
     return servers
 
 
 def _text(path: Path) -> str:
-    """Return a file's text with line feeds alone; `_write` puts back how its lines ended."""
+    """Return a file's text with LF line ends; `_write` restores the original ones."""
     return (
         path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
         if path.exists()
@@ -427,7 +427,7 @@ def _form(path: Path) -> str:
 
 
 def _edited(path: Path, config: Json, key: str) -> str:
-    """Return the file's text for a configuration: only our own lines change, comments stay."""
+    """Return the file's new text: only our own lines change, comments stay."""
     form, entry, text = _form(path), entry_in(config, key), _text(path)
     if form == "JSON":
         new = _json(text, key, entry, left=key in config)
@@ -439,13 +439,13 @@ def _edited(path: Path, config: Json, key: str) -> str:
         if (_PARSED[form](new) or {}) == config:
             return new
     raise UsageError(
-        f"{path} is written in a way that cannot be changed line by line.",
-        hint="Change it by hand.",
+        f"{path} has a layout that Winnow cannot edit.",
+        hint="Edit it by hand.",
     )
 
 
 def _undone(path: Path, kept: Path, before: Json, key: str) -> str | None:
-    """Return the text before the first change where nothing but our entry was changed since, else
+    """Return the text before the first change if only our entry changed since, else
     None."""
     former, entry = _text(kept), entry_in(before, key)
     if (
@@ -460,7 +460,8 @@ def _undone(path: Path, kept: Path, before: Json, key: str) -> str | None:
 def _json(
     text: str, key: str, entry: Mapping[str, object] | None, *, left: bool
 ) -> str:
-    """Return JSON with our entry below `key`, which goes with it unless it is `left`."""
+    """Return JSON with or without our entry below `key`; an empty `key` stays only if
+    `left`."""
     if entry is not None:
         return with_member(text, (key, NAME), entry)
     return without_member(text, (key, NAME) if left else (key,))
@@ -477,8 +478,8 @@ def _toml(text: str, key: str, entry: Mapping[str, object] | None) -> str:
 
 
 def _table(name: str, values: Mapping[str, object]) -> str:
-    """Return a TOML table of texts, lists of texts and further tables; its strings are written as
-    JSON's are."""
+    """Return a TOML table of strings, lists of strings and tables (JSON string
+    syntax)."""
     inner = {key: value for key, value in values.items() if isinstance(value, Mapping)}
     own = [
         f"{key} = {json.dumps(value, ensure_ascii=False)}"
@@ -492,16 +493,16 @@ def _table(name: str, values: Mapping[str, object]) -> str:
 def _yaml(
     text: str, key: str, entry: Mapping[str, object] | None, *, left: bool
 ) -> str:
-    """Return YAML with our entry as the first below `key`, which goes with it unless it is
-    `left`."""
-    # Our entry is a line and all that are indented deeper.
+    """Return YAML with or without our entry, first below `key`; an empty `key` stays
+    only if `left`."""
+    # Our entry: one line and all deeper-indented lines after it.
     rest = re.sub(rf"^([ ]+){NAME}:.*\n(?:\1[ ]+.*\n)*", "", text, flags=re.MULTILINE)
     if entry is None:
         return rest if left else re.sub(rf"^{key}:.*\n", "", rest, flags=re.MULTILINE)
     rest = rest if re.search(rf"^{key}:", rest, re.MULTILINE) else f"{rest}{key}:\n"
     found = re.search(rf"^{key}:.*\n(?:\s*#.*\n|\s*\n)*([ ]+)\S", rest, re.MULTILINE)
     depth = found[1] if found else "  "
-    # What JSON writes is YAML too.
+    # JSON is valid YAML.
     lines = [
         f"{depth}  {name}: {json.dumps(value, ensure_ascii=False)}\n"
         for name, value in entry.items()
@@ -513,8 +514,7 @@ def _yaml(
 
 
 def _write(path: Path, text: str, kept: Path) -> None:
-    """Write the configuration whole or not at all; the file as it was before the first change goes
-    to `kept`."""
+    """Write the configuration atomically; back up the original file to `kept`."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if not kept.exists():
@@ -522,9 +522,7 @@ def _write(path: Path, text: str, kept: Path) -> None:
         former = path.read_bytes() if path.exists() else b""
         text = text.replace("\n", "\r\n") if b"\r\n" in former else text
         mark = codecs.BOM_UTF8 if former.startswith(codecs.BOM_UTF8) else b""
-        target = (
-            path.resolve()
-        )  # a link into a person's own collection of settings stays one
+        target = path.resolve()  # a symbolic link (dotfiles) stays a link
         fresh = target.with_name(target.name + ".new")
         fresh.write_bytes(mark + text.encode())
         if target.exists():
@@ -532,5 +530,6 @@ def _write(path: Path, text: str, kept: Path) -> None:
         os.replace(fresh, target)
     except OSError as error:
         raise UsageError(
-            f"{path} cannot be written: {error.strerror}.", hint="Check who owns it."
+            f"{path} cannot be written: {error.strerror}.",
+            hint="Check its owner and permissions.",
         ) from error

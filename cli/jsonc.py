@@ -1,9 +1,9 @@
-"""JSON with comments and trailing commas (JSONC), as editors write their settings: read, and one
-entry of it changed.
+"""JSON with comments and trailing commas (JSONC), as editors write their settings:
+read, and one entry of it changed.
 
-An edit replaces the text of one member and nothing else, so comments, order and indentation of all
-the rest stay. Of the libraries on PyPI those that keep comments write the file anew in a form of
-their own, or bring a JavaScript engine. Not for: JSON5, such as names without quotes.
+An edit replaces the text of one member only, so comments, order and indentation of the
+rest stay. PyPI libraries that keep comments reformat the file or need a JavaScript
+engine. Not for: JSON5, such as names without quotes.
 """
 
 import json
@@ -21,8 +21,7 @@ _TWO_SPACES: Final = "  "
 
 
 class _Member(NamedTuple):
-    """Where a member of an object stands in the text: its name, and the begin and end of its
-    value."""
+    """A member of an object in the text: name, begin and end of its value."""
 
     name: str
     start: int
@@ -31,17 +30,17 @@ class _Member(NamedTuple):
 
 
 def read_jsonc(text: str) -> object:
-    """Return the value that `text` holds, an empty object for none; raises `ValueError` as
-    `json.loads` does."""
+    """Return the value of `text`, {} for an empty text; raises `ValueError` like
+    `json.loads`."""
     plain = _plain(text)
     return json.loads(plain) if plain.strip() else {}
 
 
 def with_member(text: str, path: tuple[str, ...], value: object) -> str:
-    """Return `text` with `value` at the end of `path`, in the place of what stands there; objects
-    on the way are made.
+    """Return `text` with the member at `path` set to `value`; missing objects are
+    created.
 
-    `text` is JSONC whose values on the path are objects, or empty.
+    Values on the path must be objects; `text` may be empty.
     """
     plain = _plain(text)
     if not plain.strip():
@@ -65,7 +64,7 @@ def with_member(text: str, path: tuple[str, ...], value: object) -> str:
 
 
 def without_member(text: str, path: tuple[str, ...]) -> str:
-    """Return `text` without the member at the end of `path`, which has to be there."""
+    """Return `text` without the member at `path`, which must exist."""
     plain = _plain(text)
     at = plain.index("{")
     for name in path:
@@ -79,13 +78,11 @@ def without_member(text: str, path: tuple[str, ...]) -> str:
     if "\n" in text[start : member.start] and not text[end:].lstrip(" \t").startswith(
         "\n"
     ):
-        start = (
-            member.start
-        )  # what stands before may be a comment that ends with its line
+        start = member.start  # the text before may end with a line comment
     rest = text[:start], text[end:]
     if comma or place == 0:
         return "".join(rest)
-    # The comma before the last member goes with it; what is said behind that comma stays.
+    # The comma before the last member is removed too; a comment after it stays.
     gap = bare.index(",", members[place - 1].end)
     return rest[0][:gap] + rest[0][gap + 1 :] + rest[1]
 
@@ -98,8 +95,7 @@ def _inserted(
     entry: tuple[str, object],
     unit: str,
 ) -> str:
-    """Return `text` with an entry behind the last of the members of the object that begins at
-    `at`."""
+    """Return `text` with an entry added after the last member of the object at `at`."""
     name = json.dumps(entry[0], ensure_ascii=False)
     if not members:
         outer = _indent_of(text, at)
@@ -109,7 +105,7 @@ def _inserted(
         close = "" if text[place:].lstrip(" \t").startswith("\n") else f"\n{outer}"
         return text[:place] + ours + close + text[place:]
     last = members[-1]
-    if "\n" not in plain[at : last.start]:  # all of it on one line
+    if "\n" not in plain[at : last.start]:  # object on one line
         return (
             f"{text[: last.end]}, {name}: "
             f"{json.dumps(entry[1], ensure_ascii=False)}{text[last.end :]}"
@@ -119,13 +115,13 @@ def _inserted(
     behind = _REST_OF_LINE.match(text, last.end)
     place = behind.end() if behind else last.end
     said = text[last.end : place]
-    if said.startswith(","):  # a trailing comma is this file's way
+    if said.startswith(","):  # this file uses trailing commas
         return text[: last.end] + said + ours + "," + text[place:]
     return text[: last.end] + "," + said + ours + text[place:]
 
 
 def _members(plain: str, at: int) -> Iterator[_Member]:
-    """Yield the members of the object that begins at `at` of a text without comments and trailing
+    """Yield the members of the object at `at`; the text has no comments or trailing
     commas."""
     decoder = json.JSONDecoder()
     place = _past(plain, at + 1)
@@ -140,24 +136,24 @@ def _members(plain: str, at: int) -> Iterator[_Member]:
 
 
 def _past(text: str, place: int) -> int:
-    """Return the place of the next sign that is no blank."""
+    """Return the offset of the next non-space character."""
     while text[place].isspace():
         place += 1
     return place
 
 
 def _without_comments(text: str) -> str:
-    """Return `text` with blanks in the place of comments, each sign where it was."""
+    """Return `text` with comments replaced by spaces; offsets stay valid."""
     return _TOKEN.sub(lambda found: found[1] or re.sub(r"[^\n]", " ", found[0]), text)
 
 
 def _plain(text: str) -> str:
-    """Return `text` as JSON, each sign where it was."""
+    """Return `text` as plain JSON with unchanged offsets."""
     return _TRAILING.sub(lambda found: found[1] or " ", _without_comments(text))
 
 
 def _indent_of(text: str, place: int) -> str:
-    """Return the blanks at the beginning of the line of `place`."""
+    """Return the indentation of the line at `place`."""
     line = text[text.rfind("\n", 0, place) + 1 : place]
     return line[: len(line) - len(line.lstrip())]
 

@@ -1,11 +1,11 @@
-"""Looking after what is kept: `winnow cache stats|clear|verify|path|backup|restore`, and
-`winnow sessions list|show|export|remove`.
+"""Maintenance of stored data: `winnow cache stats|clear|verify|path|backup|restore`,
+and `winnow sessions list|show|export|remove`.
 
-Sessions are those that were begun on this machine; a session of an HTTP client is its token's
-alone. A backup is a ZIP file of what cannot be fetched again, sessions and trees, from any cache to
-any other: `rows.json` lists store, name, form and moment of expiry of each entry, and a member
-holds the entry's bytes. Not for: going on with a session, which `winnow research QUESTION --session
-HANDLE` does.
+Only sessions of this machine are listed; a session of an HTTP client belongs to its
+token. A backup is a ZIP file of what cannot be fetched again, sessions and trees, from
+any cache to any other: `rows.json` lists store, name, format and expiry time of each
+entry; a member holds its bytes. Not for: continuing a session (`winnow research
+QUESTION --session HANDLE`).
 """
 
 import dataclasses
@@ -47,11 +47,11 @@ def _opened(settings: Settings) -> Iterator[Stores]:
 def look_after_cache(
     settings: Settings, action: str, file: Path | None, *, as_json: bool
 ) -> int:
-    """Do `stats`, `clear`, `verify`, `path`, or `backup` to and `restore` from a file, and print
-    what came of it.
+    """Run one cache command (`stats`, `clear`, `verify`, `path`, `backup`, `restore`)
+    and print its result.
 
-    Returns 1 when the cache cannot be used, or had damage, now removed. Raises `UsageError` for a
-    file that cannot be.
+    Returns 1 if the cache cannot be used, or was damaged (now repaired). Raises
+    `UsageError` for an unusable file.
     """
     with _opened(settings) as stores:
         if action in ("backup", "restore"):
@@ -71,7 +71,7 @@ def look_after_cache(
 def _moved(stores: Stores, action: str, file: Path | None) -> dict[str, object]:
     if file is None:
         raise UsageError(
-            "No file is named.", hint=f"Write `winnow cache {action} FILE`."
+            "No file is given.", hint=f"Write `winnow cache {action} FILE`."
         )
     counts = (
         write_backup(stores, file) if action == "backup" else read_backup(stores, file)
@@ -116,8 +116,8 @@ def _line(checked: CacheCheck) -> str:
 def look_after_sessions(
     settings: Settings, action: str, handle: str, *, form: str, as_json: bool
 ) -> int:
-    """List the sessions, or show, export or remove one; raises `UsageError` where this machine has
-    no such session."""
+    """List the sessions, or show, export or remove one; raises `UsageError` for an
+    unknown session."""
     with _opened(settings) as stores:
         if action == "list":
             _print_list(list_sessions(stores), as_json=as_json)
@@ -140,17 +140,15 @@ def look_after_sessions(
 def _named(stores: Stores, handle: str) -> Session:
     session = find_session(stores, handle, owner="", roots=None)
     if session is None:
-        what = (
-            f"There is no session {handle} here." if handle else "No session is named."
-        )
+        what = f"Unknown session {handle} here." if handle else "No session is given."
         raise UsageError(
-            what, hint=f"Name one that `winnow sessions` lists, such as {SCHEME}…."
+            what, hint=f"Use one that `winnow sessions` lists, such as {SCHEME}…."
         )
     return session
 
 
 def row_of(session: Session) -> dict[str, object]:
-    """Return what a list says of a session."""
+    """Return the list entry of a session."""
     return {
         "session": session.handle,
         "asked": session.turns[-1].asked,
@@ -179,16 +177,15 @@ def _print_list(sessions: list[Session], *, as_json: bool) -> None:
 _INDEX: Final = "rows.json"
 _FORMS: Final[dict[str, Kind]] = {"json": b"J", "bytes": b"B"}
 _OWN: Final = {"session:": "sessions", "begun:": "sessions", "winnow://tree/": "trees"}
-"""Beginnings of names in the store of private things, and the store that they have where nobody
-else reads any."""
+"""Key prefixes in the private store, and their store if the cache is not shared."""
 
 
 def write_backup(stores: Stores, path: Path) -> dict[str, int]:
-    """Write every session and tree into a new file that its owner alone may read; return the
-    entries by store.
+    """Write every session and tree into a new file that its owner alone may read;
+    return the entries by store.
 
-    Raises `UsageError` where the file exists or cannot be made, `CacheError` where the cache cannot
-    be used.
+    Raises `UsageError` if the file exists or cannot be created, `CacheError` if the
+    cache fails.
     """
     try:
         with os.fdopen(
@@ -196,14 +193,16 @@ def write_backup(stores: Stores, path: Path) -> dict[str, int]:
         ) as file:
             return _write(stores, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED))
     except FileExistsError as error:
-        raise UsageError(f"{path} exists.", hint="Name a new file.") from error
+        raise UsageError(
+            f"{path} exists.", hint="Give the name of a new file."
+        ) from error
     except BaseException as error:
-        path.unlink(missing_ok=True)  # half a backup must not be taken for one
+        path.unlink(missing_ok=True)  # an incomplete backup must not remain
         if isinstance(error, OSError):
             why = error.strerror or error
             raise UsageError(
                 f"{path} cannot be written: {why}.",
-                hint="Name a file in another folder.",
+                hint="Give a file in another folder.",
             ) from error
         raise
 
@@ -221,10 +220,10 @@ def _write(stores: Stores, archive: zipfile.ZipFile) -> dict[str, int]:
 
 
 def read_backup(stores: Stores, path: Path) -> dict[str, int]:
-    """Add what a backup holds and has not expired; return the entries by store.
+    """Restore a backup's entries that have not expired; return their number by store.
 
-    What others could not read where it came from goes into no store that others read.
-    Raises `UsageError` for a file that is no backup, `CacheError` where the cache cannot be used.
+    Private entries never go to a shared store. Raises `UsageError` for a file that is
+    not a backup, `CacheError` if the cache fails.
     """
     taken: Counter[str] = Counter()
     try:
@@ -243,15 +242,15 @@ def read_backup(stores: Stores, path: Path) -> dict[str, int]:
                 taken[kind] += store.keep(entry)
     except (OSError, zipfile.BadZipFile, KeyError, ValueError, TypeError) as error:
         raise UsageError(
-            f"{path} is no backup: {error}.",
-            hint="Name a file that `winnow cache backup` wrote.",
+            f"{path} is not a backup: {error}.",
+            hint="Give a file that `winnow cache backup` wrote.",
         ) from error
     return dict(taken)
 
 
 def _entries(stores: Stores) -> Iterator[tuple[str, bool, Entry]]:
-    """Yield store, whether it is this machine's alone, entry; of the private store what belongs
-    here."""
+    """Yield store name, whether it is private, and entry, for all entries to back
+    up."""
     for kind, store in (("sessions", stores.sessions), ("trees", stores.trees)):
         yield from ((kind, not store.shared, entry) for entry in store.entries())
     if stores.sessions.shared:

@@ -1,8 +1,8 @@
-"""What the desk opens with: who is searched, the folders with their documents, and questions to
-try.
+"""Start page data of the desk: search providers, folders with documents, example
+questions.
 
-Titles and headings are read from the beginning of files that are text; nothing is converted for a
-list. Not for: searching folders (`pipeline/search/folder`).
+Titles and headings are read from the beginning of text files; other files are not
+converted. Not for: searching folders (`pipeline/search/folder`).
 """
 
 import re
@@ -19,9 +19,9 @@ from server.settings import Settings
 from server.wiring import searched
 
 LISTED: Final = 200
-"""Most documents of a folder that are listed, and looked into for a title."""
+"""Maximum listed documents of a folder."""
 BEGINNING: Final = 100_000
-"""Bytes of a file in which its headings are looked for."""
+"""Bytes of a file that are searched for headings."""
 TO_TRY: Final = 3
 _PAGES: Final = frozenset({".html", ".htm", ".xhtml"})
 _TEXTS: Final = frozenset({".md", ".markdown", ".txt"})
@@ -30,20 +30,20 @@ _QUESTION: Final = re.compile(
     r" (?:\S+ ){2,14}\S+\?",
     re.IGNORECASE,
 )
-"""A heading that asks something whole, not just `Why?`."""
+"""A heading that is a complete question, not just `Why?`."""
 _ABOUT_IT: Final = re.compile(
     r"\b(?:this|these|diese[rsmn]?) (?:page|article|site|seite|artikel)\b",
     re.IGNORECASE,
 )
 _SITE: Final = re.compile(r"\s+(?:[|–—•·]|-)\s+.*")
-"""What stands behind a page's own title in that of its window."""
+"""Site name after a page's own title."""
 _LONGEST: Final = 60
-"""Characters of a title and of a heading within a question to try."""
+"""Maximum characters of a title and of a heading in an example question."""
 
 
 def describe_library(settings: Settings) -> dict[str, object]:
-    """Return as JSON who is searched, each folder with its documents, what is wrong, and questions
-    to try."""
+    """Return as JSON: search providers, folders with documents, errors, example
+    questions."""
     who = searched(settings)
     folders = [_folder(root, settings.folders) for root in settings.folders]
     found = [document for folder in folders for document in folder["documents"]]
@@ -69,8 +69,8 @@ def describe_library(settings: Settings) -> dict[str, object]:
 
 
 def _to_try(documents: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
-    """Return questions to try: headings that ask, from as many documents as there are; then one
-    heading a document."""
+    """Return example questions: headings that are questions, then one heading per
+    document."""
     asking: list[tuple[int, str, str]] = []
     naming: list[tuple[int, str, str]] = []
     for document in documents:
@@ -85,7 +85,7 @@ def _to_try(documents: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
             (place, title, heading)
             for place, heading in enumerate(filter(_names, document["headings"]))
         ]
-    # The first of each document come before the second of any.
+    # Round robin over documents.
     asked = [
         {"title": title, "heading": heading, "asks": "?"}
         for _, title, heading in sorted(asking)
@@ -101,7 +101,7 @@ def _to_try(documents: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
 
 
 def _names(heading: str) -> bool:
-    """Return whether a heading names something in some words, which can be asked about."""
+    """Return whether a heading has enough words to be asked about."""
     return (
         len(heading.split()) > 1
         and len(heading) <= _LONGEST
@@ -115,7 +115,7 @@ def _folder(root: Path, roots: Sequence[Path]) -> dict[str, Any]:
         folder, files = (
             (root.parent, [root]) if root.is_file() else files_in(str(root), roots)[:2]
         )
-    except WinnowError:  # it went meanwhile; the doctor says so
+    except WinnowError:  # deleted meanwhile; the doctor reports it
         folder, files = root, []
     documents = [_document(path, folder) for path in files[:LISTED]]
     return {"path": str(root), "count": len(files), "documents": documents}
@@ -131,7 +131,7 @@ def _document(path: Path, folder: Path) -> dict[str, Any]:
 
 
 def _headings(path: Path) -> Iterator[str]:
-    """Yield the title of a page or text and its headings; nothing of another kind of file."""
+    """Yield title and headings of an HTML or text file; nothing for other files."""
     kind = path.suffix.lower()
     if kind not in _PAGES | _TEXTS:
         return

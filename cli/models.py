@@ -1,7 +1,6 @@
-"""`winnow models list|show|pull|remove|bench`: which models there are, which has which role and
-why, and getting them.
+"""`winnow models list|show|pull|remove|bench`: models, their roles, downloads, speed.
 
-Nothing is fetched but by `pull`. Not for: answering questions.
+Only `pull` downloads. Not for: answering questions.
 """
 
 import argparse
@@ -16,6 +15,7 @@ import anyio
 from cli.output import OK, Check, print_json, show
 from errors import UsageError, WinnowError
 from extra import lacking
+from extras.flagembedding import FlagModel
 from models.catalogue import (
     MODELS,
     PROFILES,
@@ -25,7 +25,6 @@ from models.catalogue import (
     wanted,
 )
 from models.choose import Chosen
-from models.flag import FlagModel
 from models.hardware import OFFLOADS, Hardware, Host, ThisHost, hardware_of, right_build
 from models.llama.model import GgufModel, LlamaGenerator
 from models.llama.placement import place
@@ -63,27 +62,27 @@ Model = Embedder | CrossEncoder | Reranker | Generator
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The machine that models run on, and the build of llama.cpp that it has."""
+    """This machine's hardware and its llama.cpp build."""
 
     hardware: Hardware
     build: InstalledBuild
 
 
 def look(host: Host | None = None, build: InstalledBuild | None = None) -> Machine:
-    """Return what this machine has; `host` and `build` stand in for it."""
+    """Detect hardware and build; `host` and `build` replace them in tests."""
     hardware = hardware_of(host or ThisHost())
     return Machine(hardware, build if build is not None else installed_build())
 
 
 def machine_checks(machine: Machine) -> list[Check]:
-    """Return the graphics, and which build of llama.cpp is there, with the command of the right
-    one."""
+    """Return the checks of GPU and llama.cpp build, with the command to install the
+    right build."""
     right, there = right_build(machine.hardware), machine.build
     cards = [str(card) for card in machine.hardware.cards]
     best = machine.hardware.best
     works = best is None or not best.fault
     graphics = Check(
-        "graphics", "; ".join(cards) or "none that models can use", healthy=works
+        "graphics", "; ".join(cards) or "no GPU that models can use", healthy=works
     )
     line, wanted_build = str(there), right.backend in OFFLOADS
     suits = there.offloads and bool(there.devices) if wanted_build else not there.fault
@@ -91,15 +90,15 @@ def machine_checks(machine: Machine) -> list[Check]:
         line += "; only GGUF models need it"
     if (there.version and suits) or (not there.version and not wanted_build):
         return [graphics, Check("llama.cpp", line)]
-    told = [f"for {right.why} the right build is {right.backend}"]
-    told += [f"which needs {right.needs}"] if right.needs else []
-    told += [
+    shown = [f"for {right.why} the right build: {right.backend}"]
+    shown += [f"which needs {right.needs}"] if right.needs else []
+    shown += [
         right.command or "pip install 'winnow-mcp[llama]'",
         *filter(None, [right.wheels]),
     ]
     return [
         graphics,
-        Check("llama.cpp", f"{line}; {'; '.join(told)}", healthy=not there.version),
+        Check("llama.cpp", f"{line}; {'; '.join(shown)}", healthy=not there.version),
     ]
 
 
@@ -109,11 +108,11 @@ def run_models(
     *,
     machine: Callable[[], Machine] = look,
 ) -> int:
-    """Do what `winnow models` was asked, on `machine`; return the exit code."""
+    """Run a `winnow models` command on `machine`; return the exit code."""
     hub = Hub(settings.hub or None, settings.models)
     if args.action in ("pull", "remove") and not args.names:
         raise UsageError(
-            f"`winnow models {args.action}` needs a name.",
+            f"`winnow models {args.action}` requires a name.",
             hint="`winnow models list` shows them.",
         )
     if args.action == "list":
@@ -141,19 +140,19 @@ def run_models(
         *anyio.run(partial(report_roles, settings, tried=False, machine=here)),
     ]
     options = anyio.run(_options, settings, here)
-    told: dict[str, object] = {report.name: report.line for report in reports}
-    told |= {
+    shown: dict[str, object] = {report.name: report.line for report in reports}
+    shown |= {
         f"{role} options": found if args.json else _lines(found)
         for role, found in options
     }
-    show(told, as_json=args.json)
+    show(shown, as_json=args.json)
     return OK
 
 
 async def _options(
     settings: Settings, machine: Machine
 ) -> list[tuple[str, dict[str, str]]]:
-    """Return for each role with options: every one with its value and where that comes from."""
+    """Return, per role, every option with its value and origin."""
     async with (
         service_client(settings.seconds) as http,
         open_models(settings, http) as models,
@@ -166,13 +165,13 @@ async def _options(
 
 
 def _lines(options: dict[str, str]) -> str:
-    return "".join(f"\n    {name:12} {told}" for name, told in options.items())
+    return "".join(f"\n    {name:12} {shown}" for name, shown in options.items())
 
 
 def options_of(
     model: GgufModel | OpenAIGenerator, build: InstalledBuild
 ) -> dict[str, str]:
-    """Return every option of a model with its value and where that comes from."""
+    """Return every option of a model with its value and origin."""
     if isinstance(model, OpenAIGenerator):
         return _served_options(model)
     tuning, plan = model.tuning, model.plan
@@ -201,7 +200,7 @@ def options_of(
         "layers": (f"{on_gpu} of {layers} on a GPU", f"free memory: {placed.reason}"),
         "devices": (
             ", ".join(placed.devices) or "processor",
-            "the roomiest of this build",
+            "the most precise of this build",
         ),
         "split": ("all on one device", "usual"),
         "context": (plan.context, trained),
@@ -215,7 +214,7 @@ def options_of(
         values |= {name: (getattr(tuning, name), "usual") for name in SAMPLING}
         values["prompt cache"] = (
             "on",
-            "beginnings that prompts share are evaluated once",
+            "shared prompt prefixes are evaluated once",
         )
         guessed = (
             "none"
@@ -235,7 +234,7 @@ SAMPLING: Final = ("temperature", "top_k", "top_p", "min_p", "seed", "thinking")
 
 
 def _served_options(model: OpenAIGenerator) -> dict[str, str]:
-    """Return the options of a model behind a server, which runs it in its own way."""
+    """Return the options of a remote model."""
     given = set_options(model.tuning)
     kind = model.server or "the server"
     unused = [name for name in given if name not in (*SAMPLING, "context")]
@@ -256,7 +255,7 @@ def _row(hub: Hub, offered: Offered) -> dict[str, object]:
     return {
         "role": offered.role,
         "setting": f"WINNOW_{offered.role.upper()}={offered.spec}",
-        "megabytes": round(size) or "unknown before `pull --dry-run`",
+        "megabytes": round(size) or "unknown until `pull --dry-run`",
         "licence": offered.licence,
         "note": offered.note,
         "here": str(path) if path else "no",
@@ -298,7 +297,8 @@ def _list(hub: Hub, machine: Machine, as_json: bool) -> int:
     for profile in PROFILES.values():
         total = sum(MODELS[name].megabytes for name in profile.models) / 1_000
         print(
-            f"{profile.name}: {profile.machine}; {total:.1f} GB to fetch, {profile.resident} in "
+            f"{profile.name}: {profile.machine}; {total:.1f} GB to download, "
+            f"{profile.resident} in "
             f"memory"
         )
         print(f"    {', '.join(profile.models)}")
@@ -325,9 +325,9 @@ def _pull(hub: Hub, models: list[Offered], args: argparse.Namespace) -> int:
         if args.dry_run:
             continue
         path = pull(hub, found, quiet=args.quiet)
-        print(f"  checked and kept at {path}")
+        print(f"  verified and stored at {path}")
         print(
-            f"  auto takes it for the {offered.role}; or set "
+            f"  auto uses it for the {offered.role}; or set "
             f"WINNOW_{offered.role.upper()}={offered.spec}"
         )
     return OK
@@ -336,7 +336,8 @@ def _pull(hub: Hub, models: list[Offered], args: argparse.Namespace) -> int:
 async def report_roles(
     settings: Settings, *, tried: bool, machine: Machine
 ) -> list[Check]:
-    """Return a report for each role; with `tried`, each model answers something small first."""
+    """Return a check for each role; with `tried`, each model runs a small input
+    first."""
     profile = fitting_profile(machine.hardware)
     async with (
         service_client(settings.seconds) as http,
@@ -380,7 +381,7 @@ async def _report(
 async def _use(
     role: str, model: Model, texts: Sequence[str], prompt: str, max_tokens: int
 ) -> int:
-    """Let a model read `texts`, or write about `prompt`; return how many tokens that were by our
+    """Run a model on `texts` or `prompt`; return the number of tokens by our
     counter."""
     if role == "generator":
         written = await cast(Generator, model).generate(
@@ -399,7 +400,7 @@ async def _use(
 
 
 async def _bench(settings: Settings, as_json: bool) -> int:
-    """Print for each model that is set: tokens a second by our counter, and memory once loaded."""
+    """Print tokens per second (our counter) and memory of each configured model."""
     rows: list[dict[str, object]] = []
     async with (
         service_client(settings.seconds) as http,
@@ -433,8 +434,7 @@ async def _bench(settings: Settings, as_json: bool) -> int:
 
 
 def _standing(model: Model) -> tuple[str, str, str]:
-    """Return what computes, on which device, and in how much memory; "" where the system does not
-    tell."""
+    """Return backend, device and memory of a model; "" if unknown."""
     if isinstance(model, RemoteModel):
         return (
             model.server or "OpenAI-compatible server",
@@ -481,8 +481,7 @@ def _reason(model: Model, reason: str) -> str:
 
 
 def _better(role: str, reason: str, profile: Profile) -> str:
-    """Return which model the machine's profile has for the role and how to get it, "" where it is
-    what runs."""
+    """Return the profile's model for a role and how to get it; "" if it is in use."""
     if not reason.startswith("auto: ") or "was pulled" in reason:
         return ""
     name = next((model for model in profile.models if MODELS[model].role == role), None)

@@ -1,5 +1,4 @@
-"""What commands print: data for people or for machines on stdout, progress on stderr; and their
-exit codes."""
+"""Output of commands: text or JSON on stdout, progress on stderr; exit codes."""
 
 from __future__ import annotations
 
@@ -15,12 +14,11 @@ if TYPE_CHECKING:
 
 OK, FAILED, USAGE, NO_ANSWER = range(4)
 PATIENCE: Final = 1800.0
-"""Seconds for what a command does without a tool's deadline: a person waits longer than a
-caller."""
+"""Time limit in seconds of commands without a tool's deadline."""
 
 
 class Check(NamedTuple):
-    """One line of a report; not healthy is what was asked for by a setting and does not work."""
+    """One line of a report; unhealthy: configured but not working."""
 
     name: str
     line: str
@@ -28,7 +26,7 @@ class Check(NamedTuple):
 
 
 def print_json(data: object) -> None:
-    """Print one JSON object for machines."""
+    """Print one JSON object."""
     print(json.dumps(data, ensure_ascii=False, indent=2))
 
 
@@ -42,15 +40,14 @@ def show(data: Mapping[str, object], *, as_json: bool) -> None:
 
 @contextmanager
 def drawn_progress(*, quiet: bool) -> Iterator[ProgressFnT | None]:
-    """Give a function that draws progress on stderr, cleared at the end; None where nobody would
-    see it."""
+    """Yield a function that draws progress on stderr and clears it at the end; None
+    without a terminal."""
     if quiet or not sys.stderr.isatty():
         yield None
         return
     from tqdm import tqdm  # noqa: PLC0415  time that serving does without
 
-    # A terminal that does not tell its size counts as one of 80 by 24; tqdm would draw nothing
-    # there.
+    # A terminal of unknown size is treated as 80 by 24; tqdm would draw nothing.
     size = shutil.get_terminal_size()
     form = "{bar:20} {desc}"
     with tqdm(

@@ -1,7 +1,7 @@
-"""Drawing a tree on the command line: `winnow raptor tree SOURCE…`, as an outline and, if wanted,
-as an HTML file.
+"""`winnow raptor tree SOURCE…`: print a tree as an outline, and optionally write it as
+HTML.
 
-Without the time limit of a tool, so a generator that is set up writes every summary here. Not for:
+Without a time limit, a configured generator writes every summary. Not for:
 asking a tree (`tools/raptor_query.py`).
 """
 
@@ -27,8 +27,8 @@ from server.wiring import open_services
 async def draw_tree(
     settings: Settings, sources: list[str], chunking: Chunking, html: str, as_json: bool
 ) -> int:
-    """Build the tree of `sources` (or take the one of a handle), print its outline, and write
-    `html` if a path."""
+    """Build the tree of `sources` (or load a handle's), print its outline, write it to
+    `html` if given."""
     async with open_services(settings) as services:
         options = TreeOptions(chunking, clustering=services.clustering)
         with drawn_progress(quiet=as_json) as drawn:
@@ -41,7 +41,7 @@ async def draw_tree(
         except OSError as e:
             raise UsageError(
                 f"{html} cannot be written: {e.strerror}.",
-                hint="Name a file in a folder of yours.",
+                hint="Give a file in a folder that you may write.",
             ) from e
     text = await in_thread(outline, tree, max_tokens=OUTLINE_TOKENS)
     layers = [len(layer) for layer in tree.layers]
@@ -75,7 +75,9 @@ async def _tree(
             (document.page.final_url for document in loaded.documents), services
         ),
         report=report,
-        writer=Writer(services.generator) if services.generator else None,
+        writer=Writer(services.generator, reader=services.reader)
+        if services.generator
+        else None,
         idms=idms,
     )
     for line in idms.notes if options.chunking == "idms" else ():

@@ -1,2 +1,2 @@
-"""The desk: one HTML page that draws answers, in a browser and inside MCP clients. `build.py` makes
-it of one piece."""
+"""The desk: one HTML page that draws answers, in a browser and inside MCP clients.
+`page.py` builds it as one file."""

@@ -1,8 +1,8 @@
-"""The desk as one HTML file that loads nothing: the modules, style and texts of this folder, joined
-when asked for.
+"""Builds the desk as one self-contained HTML file from the modules, style and texts of
+this folder.
 
-Each module goes without its import lines and the word `export`, in an order in which nothing is
-used before it is there. Names are unique throughout, which a browser checks.
+Modules are joined in order of dependency, without their import lines and `export`.
+Names are unique over all modules, which a browser checks.
 """
 
 import json
@@ -25,14 +25,14 @@ MODULES: Final = (
     "library",
     "main",
 )
-"""In the order of their use."""
+"""Modules in order of dependency."""
 _IMPORT: Final = re.compile(r"^import [^;]*;\n", re.MULTILINE)
 _EXPORT: Final = re.compile(r"^export (?=async |function |const |class )", re.MULTILINE)
 
 
 @cache
 def desk_html() -> str:
-    """Return the page."""
+    """Return the HTML of the desk."""
     texts = {
         path.stem: json.loads(path.read_text(encoding="utf-8"))
         for path in sorted((HERE / "texts").glob("*.json"))

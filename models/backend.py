@@ -1,8 +1,9 @@
-"""What a model backend is: the seam by which Winnow learns to run one more kind of model.
+"""Model backends: the plug-in point for another kind of model.
 
-Each module of `models/backends/` binds one `Backend` to `BACKEND`, and other wheels add theirs by
-entry points of the group `winnow.backends`. What a spec may begin with, its messages and the extras
-follow from here. Not for: which model a role gets (`choose.py`), nor running one.
+Each module of `models/backends/` and `extras/backends/` binds one `Backend` to
+`BACKEND`, and other wheels add theirs by entry points of the group `winnow.backends`. The prefixes of specs, messages
+and extras are derived from it. Not for: which model a role gets (`choose.py`), nor
+running one.
 """
 
 import functools
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Run(TypedDict):
-    """What a model from a GGUF file is made with."""
+    """Parameters of a GGUF model."""
 
     budget: MemoryBudget | None
     tuning: Tuning
@@ -29,40 +30,42 @@ class Run(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What models need from outside: the HTTP client and key of remote ones, downloads, and the
-    memory they share."""
+    """Shared resources of models: HTTP client, API key, downloads, memory budget."""
 
     http: "httpx2.AsyncClient"
     key: str = field(default="", repr=False)
     hub: Hub = field(default_factory=Hub)
     budget: MemoryBudget | None = None
     tunings: Mapping[str, Tuning] = field(default_factory=dict)
-    """How the model of each role is run."""
+    """Tuning of the model of each role."""
 
     def of(self, role: Role) -> Run:
-        """Return what a GGUF model of a role is made with, beside its file."""
+        """Return the parameters of a role's GGUF model, except the file."""
         return {"budget": self.budget, "tuning": self.tunings.get(role, USUAL)}
 
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """One way to run models: what a spec begins with, and what makes a model of the rest."""
+    """One way to run models: the prefix of its specs, and the function that makes a
+    model."""
 
     prefix: str
-    """What a spec begins with, before its colon."""
+    """Prefix of a spec, before the colon."""
     roles: Mapping[Role, str]
-    """The roles that it can fill, each with the forms of a spec, as messages show them."""
+    """Supported roles, each with the spec forms shown in messages."""
     make: Callable[[Role, str, Resources], Any]
-    """Takes a role, what follows the colon, and what models need; returns a model of the role's
-    protocol (`models/protocols.py`). Loads and downloads nothing, and raises `UsageError` for what
-    cannot be, `MissingExtra` where a package is not installed."""
+    """Takes a role, the text after the colon and the resources; returns a model of the
+    role's protocol (`models/protocols.py`). Loads and downloads nothing. Raises
+    `UsageError` for an invalid spec, `MissingExtra` if a package is not installed."""
     extra: str = ""
     """The extra whose package it needs."""
     says: str = ""
-    """What is said of it beside the spec that was set."""
+    """Description shown after the spec."""
 
 
-SEAM: Final = Seam("models.backends", "BACKEND", "winnow.backends", Backend)
+SEAM: Final = Seam(
+    ("models.backends", "extras.backends"), "BACKEND", "winnow.backends", Backend
+)
 
 
 @functools.cache

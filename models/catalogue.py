@@ -1,5 +1,4 @@
-"""Models that may be fetched by name, the profiles of machines that they make up, and which profile
-fits this machine.
+"""Catalog of downloadable models, and profiles: sets of models for a class of machine.
 
 Both are listed in `catalogue.toml`. Not for: fetching (`models/pull.py`) or choosing
 (`models/choose.py`).
@@ -18,7 +17,7 @@ Role = Literal["embedder", "reader", "reranker", "generator"]
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """One file of a repository on the hub, and what it is for."""
+    """One model file in a hub repository, with its role."""
 
     role: Role
     repository: str
@@ -29,7 +28,7 @@ class Offered:
     layers: int = 0
     """Transformer blocks of a generator."""
     token_kib: int = 0
-    """KiB of keys and values for a token of context, at 16 bits."""
+    """KiB of KV cache per token of context, at 16 bits."""
     writes: bool = True
     """False for a generator that scores only."""
 
@@ -40,26 +39,27 @@ class Offered:
 
     @property
     def spec(self) -> str:
-        """What the setting of the role is set to."""
+        """Spec for the setting of the role."""
         return f"llama:{self.path}"
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """Models for one kind of machine, and what a machine of the kind has at least."""
+    """A set of models, and the minimum machine for it."""
 
     name: str
     machine: str
     models: tuple[str, ...]
     """Names in `MODELS`."""
     resident: str
-    """Memory with all of them loaded, estimated: weights, and 8 to 16 k tokens of context."""
+    """Memory with all of them loaded, estimated: weights, and 8 to 16 k tokens of
+    context."""
     system: str = ""
-    """How system and processor of the machine begin."""
+    """Prefixes of system and processor names."""
     memory: float = 0.0
-    """GB of main memory; less than it is sold with, for the system keeps some for itself."""
+    """Minimum GB of main memory (a bit less than nominal: the system reserves some)."""
     graphics: float = 0.0
-    """GB of a graphics card."""
+    """Minimum GB of GPU memory."""
 
 
 with Path(__file__).with_name("catalogue.toml").open("rb") as _file:
@@ -69,11 +69,12 @@ PROFILES: Final = {
     name: Profile(name, **{**fields, "models": tuple(fields["models"])})
     for name, fields in _listed["profiles"].items()
 }
-"""Less demanding ones first."""
+"""Sorted, least demanding first."""
 
 
 def wanted(names: tuple[str, ...]) -> list[Offered]:
-    """Return what names of models or profiles, or OWNER/REPO/FILE.gguf, stand for, each once."""
+    """Return the models for names of models, profiles, or OWNER/REPO/FILE.gguf, without
+    duplicates."""
     found: dict[str, Offered] = {}
     for name in names:
         for model in PROFILES[name].models if name in PROFILES else (name,):
@@ -87,7 +88,7 @@ def wanted(names: tuple[str, ...]) -> list[Offered]:
             ):
                 profiles = ", ".join(PROFILES)
                 raise UsageError(
-                    f"{model!r} is no model that Winnow knows.",
+                    f"{model!r} is not a known model.",
                     hint=f"Use a profile ({profiles}), a name of `winnow models list`, or "
                     f"OWNER/REPO/FILE.gguf.",
                 )
@@ -100,10 +101,10 @@ def wanted(names: tuple[str, ...]) -> list[Offered]:
 
 
 def fitting_profile(hardware: Hardware) -> Profile:
-    """Return the most demanding profile that a machine meets.
+    """Return the most demanding profile whose minimum the machine meets.
 
-    Only a card with memory of its own counts as one: graphics inside a processor read no faster
-    than it does.
+    Only GPUs with memory of their own count: integrated ones are no faster than the
+    processor.
     """
     graphics = max(
         (card.memory for card in hardware.cards if not card.integrated), default=0.0

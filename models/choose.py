@@ -1,8 +1,8 @@
-"""From a spec string to a model: which backend stands behind each role, and why.
+"""Chooses the model of each role from its spec string, with the reason.
 
-`auto`, `none`, or the prefix of a backend (`backends/`), a colon and what it takes. `auto` takes
-what was pulled by name for the role, else what every installation has. Choosing loads nothing and
-downloads nothing. Not for: running models, or reading settings.
+`auto`, `none`, or the prefix of a backend (`backends/`), a colon and what it takes.
+`auto` uses a model pulled by name for the role, else a built-in one. Choosing loads
+nothing and downloads nothing. Not for: running models, or reading settings.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,46 +20,46 @@ from models.pull import kept_files
 
 Model = TypeVar("Model", Embedder, Reranker, Generator, CrossEncoder)
 _WITHOUT: Final[Mapping[Role, str]] = {
-    "embedder": "steps rank by words alone",
-    "reader": "words and embeddings alone say what bears on a question",
+    "embedder": "ranking uses words only",
+    "reader": "relevance is scored by words and embeddings only",
     "reranker": "words and embeddings are fused instead",
-    "generator": "steps work by rules and extracts",
+    "generator": "steps use rules and extracts",
 }
-"""What the steps of a role do without a model."""
+"""What the pipeline does without a model of the role."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen(Generic[Model]):
-    """A model or none, and a sentence for a person that says why."""
+    """A model or None, and the reason as a sentence."""
 
     model: Model | None
     reason: str
 
 
 def choose(role: Role, spec: str, resources: Resources) -> Chosen[Any]:
-    """Return the model of a role that `spec` names; `auto` is one that was pulled, else what is
-    carried, else none.
+    """Return the model that `spec` names for a role (`auto`: pulled, else built-in,
+    else none).
 
-    Raises `UsageError` for a spec of no known form, or with a file that is not there, and
-    `MissingExtra` where the package of the backend is not installed.
+    Raises `UsageError` for an invalid spec or missing file, `MissingExtra` if the
+    backend's package is not installed.
     """
     prefix, colon, rest = (part.strip() for part in spec.partition(":"))
     if prefix == "none" and not colon:
         return Chosen(None, f"none was set: {_WITHOUT[role]}")
     if prefix == "auto" and not colon:
         if (pulled := _pulled(role, resources)) is not None:
-            reason = f"auto: {pulled.file} was pulled for this role (`winnow models remove` undoes it)"
+            reason = f"auto: {pulled.file} pulled for this role (undo: `winnow models remove`)"
             return Chosen(
                 backends()["llama"].make(role, pulled.path, resources), reason
             )
         if role not in _CARRIED:
-            return Chosen(None, f"auto: no {role} is carried; {_WITHOUT[role]}")
+            return Chosen(None, f"auto: no {role} is built in; {_WITHOUT[role]}")
         make, name = _CARRIED[role]
-        return Chosen(make(), f"auto: the embedded {name} needs no download")
+        return Chosen(make(), f"auto: the built-in {name} needs no download")
     found = backends().get(prefix)
     if found is None or role not in found.roles or not rest:
         raise UsageError(
-            f"{spec!r} is no specification of the {role}.",
+            f"{spec!r} is not a valid spec of the {role}.",
             hint=f"Use one of: {forms_of(role)}.",
         )
     says = f": {found.says}" if found.says else ""
@@ -67,7 +67,7 @@ def choose(role: Role, spec: str, resources: Resources) -> Chosen[Any]:
 
 
 def forms_of(role: Role) -> str:
-    """Return the forms of a spec that a role can have, as messages show them."""
+    """Return the spec forms of a role, as messages show them."""
     return ", ".join(
         [
             "auto",
@@ -78,9 +78,9 @@ def forms_of(role: Role) -> str:
 
 
 def _pulled(role: Role, resources: Resources) -> Offered | None:
-    """Return the largest model that was pulled by name for a role.
+    """Return the largest model pulled by name for a role.
 
-    Only where llama-cpp-python is installed, and never a model that writes no answers.
+    Only if llama-cpp-python is installed, and never a scoring-only model.
     """
     kept = kept_files(resources.hub)
     fitting = [

@@ -1,8 +1,8 @@
-"""Twelve digits that tell one model's files from another's: part of each model's name, and so of
-every cache key.
+"""Fingerprint of a model's files (12 hex digits): part of the model's name and cache
+keys.
 
-A file up to `WHOLE` bytes counts with all its bytes; of a larger one, whose hash takes seconds at
-each start, its size, its time of change and samples all over it. Not for: checking downloads
+Files up to `WHOLE` bytes are hashed whole; of larger ones the size, modification time
+and samples, since a full hash takes seconds at each start. Not for: checking downloads
 (`models/pull.py` hashes every byte).
 """
 
@@ -17,13 +17,13 @@ SAMPLES: Final = 64
 WHOLE: Final = SAMPLES << 20
 """Bytes (64 MiB) up to which a file is hashed whole."""
 SAMPLE: Final = WHOLE >> 10
-"""64 samples of 64 KiB: 4 MiB, some milliseconds, from a file of any size."""
+"""Number and bytes of samples of a larger file (4 MiB in all)."""
 DIGITS: Final = 12
 
 
 def fingerprint(files: Iterable[Path], *settings: object) -> str:
-    """Return twelve hexadecimal digits over files, in the order given, and settings that change a
-    model's answers."""
+    """Return 12 hex digits over files, in order, and settings that change a model's
+    output."""
     digest = hashlib.sha256(repr(settings).encode())
     for path in files:
         try:
@@ -38,7 +38,7 @@ def fingerprint(files: Iterable[Path], *settings: object) -> str:
                     digest.update(file.read(SAMPLE))
         except OSError as error:
             raise ModelError(
-                f"Cannot read the model's file {path}: {error.strerror}.",
+                f"Cannot read the model file {path}: {error.strerror}.",
                 hint="Check the path.",
             ) from error
     return digest.hexdigest()[:DIGITS]

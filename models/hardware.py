@@ -1,9 +1,9 @@
-"""What hardware a machine has for models, and which build of llama.cpp is the right one for it.
+"""Detects hardware for models, and the llama.cpp build that fits it.
 
-Seen from outside: device files of the kernel, drivers, and the programs that makers ship
-(`nvidia-smi`, `system_profiler`, `sysctl`, PowerShell). All of it is asked through `Host`, so that
-a test passes a machine of its own. What a build of llama.cpp itself offers is asked in a process of
-its own (`models/llama/probe.py`). Not for: where a model is placed (`models/llama/placement.py`).
+Sources: kernel device files, drivers and vendor programs (`nvidia-smi`,
+    `system_profiler`, `sysctl`, PowerShell), all through `Host`, which tests replace.
+    What the installed llama.cpp offers: `models/llama/probe.py`. Not for: where a model
+    is placed (`models/llama/placement.py`).
 """
 
 import glob
@@ -24,9 +24,9 @@ PCI: Final[Mapping[str, Vendor]] = {
     "0x1002": "AMD",
     "0x8086": "Intel",
 }
-"""Makers of graphics by their number on the PCI bus."""
+"""GPU vendors by PCI id."""
 PATIENCE: Final = 10.0
-"""Seconds that a program of the system may take; `system_profiler` needs two or three."""
+"""Timeout in seconds of a system program; `system_profiler` needs two or three."""
 MEBIBYTE: Final = 1.048576e-3
 """GB."""
 PACKAGE: Final = "llama-cpp-python"
@@ -35,7 +35,7 @@ RANGE: Final = ">=0.3.35,<0.4"
 
 
 class Host(Protocol):
-    """What is asked of a machine; each answer is empty where there is none."""
+    """Queries about a machine; each returns an empty value if there is no answer."""
 
     system: str
     """`Linux`, `Darwin`, `Windows`."""
@@ -44,7 +44,7 @@ class Host(Protocol):
 
     @property
     def memory(self) -> float:
-        """GB of main memory; 0 where it is not known."""
+        """GB of main memory; 0 if unknown."""
         ...
 
     def paths(self, pattern: str) -> list[str]:
@@ -52,11 +52,11 @@ class Host(Protocol):
         ...
 
     def text(self, path: str) -> str:
-        """Return what a small text file holds, without blanks around it."""
+        """Return the stripped content of a small text file."""
         ...
 
     def run(self, *command: str) -> str:
-        """Return what a program prints."""
+        """Return the output of a program."""
         ...
 
 
@@ -105,15 +105,15 @@ class ThisHost:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A device that computes beside the processor."""
+    """A GPU."""
 
     vendor: Vendor
     name: str
     memory: float
-    """GB of its own; 0 where it is not known, or shared with the processor."""
+    """GB of its own memory; 0 if unknown or shared with the processor."""
     integrated: bool = False
     fault: str = ""
-    """Why nothing can use it as it is; "" where a driver is there."""
+    """Why it is unusable; "" if it has a driver."""
 
     def __str__(self) -> str:
         """The facts as a person reads them."""
@@ -132,13 +132,13 @@ class Hardware:
     """GB."""
     cards: tuple[Card, ...]
     toolkits: frozenset[str] = frozenset()
-    """Of `CUDA`, `ROCm` and `Vulkan`: what is installed that a build from source needs."""
+    """Installed toolkits for builds from source: `CUDA`, `ROCm`, `Vulkan`."""
     translated: bool = False
-    """Whether Python is one for Intel's processors on Apple silicon, which finds no Metal."""
+    """Whether this is an Intel Python on Apple silicon, which cannot use Metal."""
 
     @property
     def best(self) -> Card | None:
-        """The card that models go to: one with memory of its own first, then the largest."""
+        """The preferred GPU: with memory of its own first, then the largest."""
         usable = [card for card in self.cards if not card.fault] or list(self.cards)
         return max(
             usable, key=lambda card: (not card.integrated, card.memory), default=None
@@ -146,7 +146,7 @@ class Hardware:
 
     def __str__(self) -> str:
         """The facts as a person reads them."""
-        cards = "; ".join(map(str, self.cards)) or "no graphics that models can use"
+        cards = "; ".join(map(str, self.cards)) or "no GPU that models can use"
         return f"{self.system} {self.processor}, {self.memory:.0f} GB; {cards}"
 
 
@@ -159,7 +159,7 @@ def hardware_of(host: Host) -> Hardware:
         )
     listed = _nvidia(host)
     others = _windows(host) if host.system == "Windows" else _drm(host)
-    # A card that its maker's program lists is on the bus, too.
+    # Cards listed by the vendor's program are on the bus, too.
     cards = (
         *listed,
         *(card for card in others if not (listed and card.vendor == "NVIDIA")),
@@ -223,8 +223,8 @@ def _drm(host: Host) -> list[Card]:
 
 
 def _own_memory(host: Host, device: str, size: float) -> bool:
-    """Whether a card's memory is its own: amdgpu names the maker of its chips, and graphics inside
-    a processor are given 4 GB of its memory at most, as a rule."""
+    """Return whether an AMD card has its own memory: amdgpu reports its chip vendor,
+    and integrated GPUs get at most 4 GB."""
     return size > 4.5 or host.text(f"{device}/mem_info_vram_vendor") not in (
         "",
         "unknown",
@@ -232,7 +232,7 @@ def _own_memory(host: Host, device: str, size: float) -> bool:
 
 
 def _fault(vendor: Vendor, driver: str, host: Host) -> str:
-    """Return why nothing can compute on a card on the bus, "" where its driver is there."""
+    """Return why a card is unusable; "" if its driver is installed."""
     if vendor == "NVIDIA":
         own = host.paths("/proc/driver/nvidia/version") or driver == "nvidia"
         return "" if own else "NVIDIA's driver is not installed: nvidia-smi is missing"
@@ -284,17 +284,17 @@ def _apple(host: Host) -> tuple[tuple[Card, ...], bool]:
     silicon = host.run("sysctl", "-n", "hw.optional.arm64").strip() == "1"
     translated = silicon and host.processor != "arm64"
     try:
-        told: Any = json.loads(
+        report: Any = json.loads(
             host.run("system_profiler", "SPDisplaysDataType", "-json") or "{}"
         )
     except ValueError:
-        told = {}
-    rows = told.get("SPDisplaysDataType", []) if isinstance(told, dict) else []
+        report = {}
+    rows = report.get("SPDisplaysDataType", []) if isinstance(report, dict) else []
     names = [str(row.get("sppci_model") or row.get("_name") or "") for row in rows]
     if silicon or host.processor == "arm64":
         chip = host.run("sysctl", "-n", "machdep.cpu.brand_string").strip()
         name = next(filter(None, [chip, *names]), "Apple silicon")
-        fault = "Python runs as a program for Intel's processors" if translated else ""
+        fault = "this Python is built for Intel processors" if translated else ""
         return (Card("Apple", name, 0.0, integrated=True, fault=fault),), translated
     cards = [
         Card("AMD", name, 0.0, integrated=False)
@@ -306,17 +306,17 @@ def _apple(host: Host) -> tuple[tuple[Card, ...], bool]:
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """A build of llama.cpp for a machine, and how it is got."""
+    """A llama.cpp build, and how to install it."""
 
     backend: str
     """CUDA, ROCm, Vulkan, Metal; CPU for none of them."""
     why: str
     command: str = ""
-    """What a person types; "" where the usual installation is right."""
+    """Install command; "" if the default installation is right."""
     wheels: str = ""
-    """Which prebuilt wheels there are, in words."""
+    """Available prebuilt wheels, in words."""
     needs: str = ""
-    """What must be installed before the command; "" where it is there."""
+    """What must be installed first; "" if nothing."""
 
 
 _FLAGS: Final = {
@@ -343,14 +343,14 @@ OFFLOADS: Final = frozenset(_FLAGS)
 
 
 def right_build(hardware: Hardware) -> Build:
-    """Return the build of llama.cpp that suits a machine."""
+    """Return the llama.cpp build that fits a machine."""
     card = hardware.best
     if hardware.translated:
         return Build(
             "Metal", "Apple silicon", needs="Python for arm64 (this one is for x86_64)"
         )
     if card is None:
-        return Build("CPU", "this machine has no graphics that models can use")
+        return Build("CPU", "this machine has no GPU that models can use")
     backend = {"NVIDIA": "CUDA", "Intel": "Vulkan", "Apple": "Metal", "AMD": "Vulkan"}[
         card.vendor
     ]
@@ -381,7 +381,7 @@ def command_for(backend: str, system: str) -> str:
 
 
 def wheels_for(backend: str) -> str:
-    """Return in words how a prebuilt wheel is got instead."""
+    """Return how to install a prebuilt wheel instead, as text."""
     return (
         f"or prebuilt, without a compiler: pip install --only-binary {PACKAGE} {PACKAGE} with "
         f"--extra-index-url and the address in {PACKAGE}'s README (folder {_WHEELS[backend]})"

@@ -1,18 +1,19 @@
-"""Models on onnxruntime: files checked and loaded at the first use, batches side by side; the
-embedder and the reader.
+"""Models on onnxruntime: files checked and loaded at the first use, batches side by
+side; the embedder and the reader.
 
-A session runs each batch on one thread; several batches run at once, over all models together no
-more than there are cores. The embedder is the embedded default, or any folder with an exported
-encoder: `model.onnx` (or `onnx/model.onnx`) and `tokenizer.json`; ours also has `manifest.json`,
-others are described by the files that sentence-transformers leaves (`config.json`,
-`sentence_bert_config.json`, `1_Pooling/config.json`).
+A session runs each batch on one thread; several batches run at once, over all models
+together no more than there are cores. The embedder is the embedded default, or any
+folder with an exported
+encoder: `model.onnx` (or `onnx/model.onnx`) and `tokenizer.json`; ours also has
+`manifest.json`, others are described by the files that sentence-transformers leaves
+(`config.json`, `sentence_bert_config.json`, 1_Pooling/config.json).
 
-The reader that Winnow carries is a cross-encoder that reads a question with a window of sentences.
-Input, in training (`train/reader/`) as in reading: `[CLS] question [SEP] above: sentence sentence …
-[SEP]`. The graph gives vectors of the tokens and the answer's logit; a sentence's logit comes from
-the mean and the largest of its tokens, and from how near it is to the question. Not for: making the
-files (`models/embedded/`), caching, other runtimes, or choosing windows (`pipeline/reading/`).
-"""
+The reader that Winnow carries is a cross-encoder that reads a question with a window of
+sentences. Input, in training (`train/reader/`) as in reading: `[CLS] question [SEP]
+above: sentence sentence … [SEP]`. The graph gives vectors of the tokens and the
+answer's logit; a sentence's logit comes from the mean and the largest of its tokens,
+and from how near it is to the question. Not for: making the files (`models/embedded/`),
+caching, other runtimes, or choosing windows (`pipeline/reading/`)."""
 
 import ctypes
 import hashlib
@@ -63,11 +64,9 @@ MULTILINGUAL: Final = EMBEDDED / "multilingual"
 MATRICES: Final = "matrices.npz"
 """A file beside `model.onnx` with its matrices in 4 bits, where they are not in it."""
 BATCH_TOKENS: Final = 256
-"""Padded tokens a batch. Measured with one thread on MiniLM, tokens per CPU-second at 128 / 256 /
-512 / 1 024 / 4 096: texts of 24 tokens 10 100 / 9 800 / 9 400 / 8 800 / 5 100; of 4 to 200 tokens 7
-900 / 9 000 / 8 400 / 8 200 / 6 300. Small batches stay in the processor's cache, and a cancelled
-call ends sooner."""
-HINT: Final = "Install Winnow again, or name another embedder in its settings ('none' works without one)."
+"""Padded tokens per batch: small batches stay in the processor's cache, and a canceled
+call ends sooner (measured: docs/log.md, 2026-11-27)."""
+HINT: Final = "Reinstall Winnow, or set another embedder ('none' works without one)."
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +81,8 @@ class LoadedModel:
     path: Path
 
     def run(self, feed: Mapping[str, NDArray[np.int64]]) -> list[NDArray[np.float32]]:
-        """Return all outputs for the inputs of `feed` that the model has; raises `ModelError`."""
+        """Return all outputs for the inputs of `feed` that the model has; raises
+        `ModelError`."""
         try:
             found: list[NDArray[np.float32]] = self.session.run(
                 None, {name: feed[name] for name in feed if name in self.inputs}
@@ -126,12 +126,11 @@ class OnnxBackend(HeldModel, ABC):
 
 
 async def run_batches(lengths: Sequence[int], run: Callable[[list[int]], None]) -> None:
-    """Call `run` in threads with the numbers of texts that make a batch, until each text was in
-    one.
+    """Call `run` in threads with the numbers of texts that make a batch, until each
+    text was in one.
 
-    A cancelled call stops after the running batches; so does one whose batch raised `ModelError`,
-    which is passed on.
-    """
+    A cancelled call stops after the running batches; so does one whose batch raised
+    `ModelError`, which is passed on."""
     batches = _batches(lengths)
     failures: list[ModelError] = []
 
@@ -156,7 +155,7 @@ async def run_batches(lengths: Sequence[int], run: Callable[[list[int]], None]) 
 def padded(
     batch: Sequence[Sequence[int]],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return token ids [n, longest] filled up with zeros, and the mask of what is no filling."""
+    """Return zero-padded token ids [n, longest], and the attention mask."""
     ids = np.zeros((len(batch), max(map(len, batch))), dtype=np.int64)
     mask = np.zeros_like(ids)
     for row, tokens in enumerate(batch):
@@ -166,8 +165,8 @@ def padded(
 
 
 def read_file(path: Path, *, sha256: str | None = None) -> bytes:
-    """Return a model's file; raises `ModelError` where it cannot be read, or its `sha256` is
-    another."""
+    """Return a model's file; raises `ModelError` where it cannot be read, or its
+    `sha256` is another."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -194,8 +193,8 @@ def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
 
 
 def _workers() -> int:
-    """Return how many batches may run side by side: the cores this process may use, at most
-    MOST_CORES."""
+    """Return how many batches may run side by side: the cores this process may use, at
+    most MOST_CORES."""
     return min(usable_cores(), MOST_CORES)
 
 
@@ -205,8 +204,8 @@ _limits: anyio.lowlevel.RunVar[anyio.CapacityLimiter] = anyio.lowlevel.RunVar(
 
 
 def _limiter() -> anyio.CapacityLimiter:
-    """Return the event loop's one limiter of batches: all calls and models together use so many
-    threads."""
+    """Return the event loop's one limiter of batches: all calls and models together use
+    so many threads."""
     limiter = _limits.get(None)
     if limiter is None:
         limiter = anyio.CapacityLimiter(_workers())
@@ -223,10 +222,10 @@ def load_model(
 ) -> LoadedModel:
     """Return the model of an ONNX file and the tokeniser of a `tokenizer.json`.
 
-    `sha256` has the hashes of our own files by name, and is empty for another's. `max_tokens` is
-    `open_tokenizer`'s `most`. Raises `ModelError`: a file is missing, damaged, or none that can be
-    read; `MissingExtra` where the tokeniser needs one. What Winnow carries is loaded once a
-    process, for all servers and benchmarks in it.
+    `sha256` has the hashes of our own files by name, and is empty for another's.
+    `max_tokens` is `open_tokenizer`'s `most`. Raises `ModelError`: a file is missing,
+    damaged, or none that can be read; `MissingExtra` where the tokeniser needs one.
+    What Winnow carries is loaded once a process, for all servers and benchmarks in it.
     """
     load = _load_carried if path.parent in (EMBEDDED, MULTILINGUAL) else _load_files
     return load(path, tokenizer, tuple(sorted(sha256.items())), max_tokens)
@@ -240,9 +239,7 @@ def _load_files(
 ) -> LoadedModel:
     onnxruntime = importlib.import_module("onnxruntime")
     options = onnxruntime.SessionOptions()
-    # One thread a batch, batches side by side: on two busy cores two threads in one batch of 512
-    # tokens gave no more tokens a second than one thread (5 600, 5 900). Spinning threads halve the
-    # speed.
+    # One thread per batch, batches in parallel; spinning threads halve the speed.
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
@@ -298,8 +295,8 @@ def _load_files(
 
 
 def _give_back_memory() -> None:
-    """Have the C library return freed memory to the system, where it can: of the embedder of many
-    languages 44 MB are left over from loading."""
+    """Have the C library return freed memory to the system, where it can: of the
+    embedder of many languages 44 MB are left over from loading."""
     if sys.platform == "linux":
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # musl has none
         if trim is not None:
@@ -307,11 +304,11 @@ def _give_back_memory() -> None:
 
 
 def _unpacked(path: Path) -> dict[str, NDArray[np.int8]]:
-    """Return the matrices [in, out] of a file by name, from 4 bits to 8 (`train/embedder/graph.py`).
+    """Return the matrices [in, out] of a file by name, from 4 bits to 8
+    (`train/embedder/graph.py`).
 
-    Each has the two halves of its bytes, the scale of each block of 32, what its columns are eased
-    by, and the scale of each row in 8 bits.
-    """
+    Each has the two halves of its bytes, the scale of each block of 32, what its
+    columns are eased by, and the scale of each row in 8 bits."""
     found: dict[str, NDArray[np.int8]] = {}
     with np.load(path) as parts:
         for name in dict.fromkeys(key.rpartition(":")[0] for key in parts.files):
@@ -332,8 +329,8 @@ def _unpacked(path: Path) -> dict[str, NDArray[np.int8]]:
 
 
 _load_carried = cache(_load_files)
-"""A session takes .1 s of processor time to load, may run in many threads, and its files never
-change."""
+"""A session takes .1 s of processor time to load, may run in many threads, and its
+files never change."""
 
 
 def read_tokenizer(path: Path, *, most: int | None = None) -> Tokenizer:
@@ -350,18 +347,19 @@ class _Card:
     max_tokens: int
     latin_only: bool
     sha256: Mapping[str, str] = field(default_factory=dict)
-    """Hashes of the files that Winnow carries, by name; empty for a folder that is not ours."""
+    """Hashes of the files that Winnow carries, by name; empty for a folder that is not
+    ours."""
     pooling: str = "mean"
     prompts: Mapping[TextKind, str] = field(default_factory=dict)
     background: Mapping[str, float] | None = None
-    """What its cosines are of texts that are and are not related; None where nobody measured."""
+    """Cosine statistics of related and unrelated texts; None if not measured."""
 
 
 class OnnxEmbedder(OnnxBackend):
     """An `Embedder` on the processor, in threads of this process.
 
-    Safe to call from many tasks at once. A text longer than the model's window is cut at its end.
-    """
+    Safe to call from many tasks at once. A text longer than the model's window is cut
+    at its end."""
 
     @property
     def name(self) -> str:
@@ -375,21 +373,21 @@ class OnnxEmbedder(OnnxBackend):
 
     @property
     def background(self) -> Mapping[str, float] | None:
-        """Cosines of texts that are related and that are not: `mean`, `deviation`, `near`; None
-        where the folder does not say (`pipeline/reading/background.py`)."""
+        """Cosines of texts that are related and that are not: `mean`, `deviation`,
+        `near`; None where the folder does not say
+        (`pipeline/reading/background.py`)."""
         return self._card.background
 
     def reads(self, text: str) -> bool:
-        """Whether the model knows the text's script: six in ten letters are Latin, or the model is
-        multilingual."""
+        """Whether the model knows the text's script: six in ten letters are Latin, or
+        the model is multilingual."""
         return not self._card.latin_only or reads_latin(text)
 
     async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
         """Return unit vectors [n, dimension]; see `Embedder.embed`.
 
-        Work goes on in threads, a batch of equal lengths at a time; a cancelled call stops after
-        the running batch.
-        """
+        Work goes on in threads, a batch of equal lengths at a time; a cancelled call
+        stops after the running batch."""
         found = np.zeros((len(texts), self.dimension), dtype=np.float32)
         if not texts:
             return found
@@ -516,8 +514,8 @@ def _foreign_card(folder: Path) -> _Card:
 
 
 def _prompts(found: Mapping[str, object]) -> dict[TextKind, str]:
-    """Return the words before each kind of text as a description has them; none where it has
-    none."""
+    """Return the words before each kind of text as a description has them; none where
+    it has none."""
     return {
         "query": str(found.get("query") or ""),
         "passage": str(found.get("passage") or found.get("document") or ""),
@@ -534,10 +532,12 @@ def _optional_json(path: Path) -> dict[str, object]:
 # The reader
 
 MOST_TOKENS: Final = 256
-"""Of question, what stands above, and sentences together: the positions that the graph has."""
+"""Maximum tokens of question, headings and sentences together (positions of the
+graph)."""
 QUESTION_TOKENS: Final = 48
 ABOVE_TOKENS: Final = QUESTION_TOKENS // 2
-"""The last ones: the innermost heading tells more than the title."""
+"""Maximum tokens of the headings, counted from the end: inner headings are more
+specific."""
 SENTENCE_TOKENS: Final = 80
 WEIGHTS: Final = "reader.onnx"
 TOKENIZER: Final = "tokenizer.json"
@@ -555,8 +555,8 @@ class Encoded:
 
 
 class OnnxReader(OnnxBackend):
-    """A `CrossEncoder` on the processor, in threads of this process; safe to call from many tasks
-    at once."""
+    """A `CrossEncoder` on the processor, in threads of this process; safe to call from
+    many tasks at once."""
 
     @property
     def name(self) -> str:
@@ -572,9 +572,8 @@ class OnnxReader(OnnxBackend):
     ) -> list[WindowReading]:
         """Return one reading a window; see `CrossEncoder.read`.
 
-        Windows of like length are read together, in threads; a cancelled call stops after the
-        running batch.
-        """
+        Windows of like length are read together, in threads; a cancelled call stops
+        after the running batch."""
         if not windows:
             return []
         model = await self._ready()
@@ -611,7 +610,8 @@ class OnnxReader(OnnxBackend):
             )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ModelError(
-                f"{self._folder / 'manifest.json'} describes no reader: {error!r}.",
+                f"{self._folder / 'manifest.json'} does not describe a reader: "
+                f"{error!r}.",
                 hint=HINT,
             ) from error
 
@@ -665,9 +665,9 @@ def encode(
 
 
 def tokenize(tokenizer: Tokenizer, texts: Sequence[str]) -> list[Ids]:
-    """Return the token ids of texts, without special tokens; no text is longer than `MOST_TOKENS`
-    could need."""
-    # What stands above counts from its end, and is short.
+    """Return the token ids of texts, without special tokens; no text is longer than
+    `MOST_TOKENS` could need."""
+    # Headings are truncated at their start, and are short.
     cut = [printable(text[: SENTENCE_TOKENS * CHARACTERS_A_TOKEN]) for text in texts]
     return tokenizer.encode(cut)
 
@@ -675,8 +675,8 @@ def tokenize(tokenizer: Tokenizer, texts: Sequence[str]) -> list[Ids]:
 def join(
     tokenizer: Tokenizer, question: Ids, above: Ids, sentences: Sequence[Ids]
 ) -> Encoded:
-    """Return one input of at most `MOST_TOKENS`; from the first sentence that does not fit, none is
-    in it."""
+    """Return one input of at most `MOST_TOKENS`; from the first sentence that does not
+    fit, none is in it."""
     first, last, unknown, colon = tokenizer.ids_of("[CLS]", "[SEP]", "[UNK]", ":")
     ids = [first, *question[:QUESTION_TOKENS], last]
     asked = len(ids)
@@ -698,10 +698,9 @@ def keep_logits(
 ) -> Vectors:
     """Return a logit for each sentence of `window` that fits.
 
-    `hidden` are the last layer's vectors [tokens, width], `tokens` the same through the head's own
-    layer; `head` has the weights of a sentence's mean, its maximum and its nearness to the
-    question, and a bias [3 width + 1].
-    """
+    `hidden` are the last layer's vectors [tokens, width], `tokens` the same through the
+    head's own layer; `head` has the weights of a sentence's mean, its maximum and its
+    nearness to the question, and a bias [3 width + 1]."""
     width = hidden.shape[1]
     starts = np.asarray(window.starts[:-1])
     if not len(starts):

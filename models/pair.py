@@ -1,9 +1,9 @@
-"""Two embedders as one: an English one, and one of many languages for what the first does not read.
+"""Two embedders as one: an English one, and a multilingual one for other languages.
 
-Vectors of two models cannot be compared, so a step that compares a question with texts asks for the
-model that `fitting` names, and keeps to it. Any other step gets the first, which costs half as
-much. The second is loaded when it is first asked. Not for: choosing models (`choose.py`).
-"""
+Vectors of two models cannot be compared, so a step that compares a question with texts
+asks for the model that `fitting` names, and keeps to it. Any other step gets the first,
+which costs half as much. The second is loaded when it is first asked. Not for: choosing
+models (`choose.py`)."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -49,11 +49,11 @@ class PairedEmbedder(HeldModel):
 def fitting(
     embedder: Embedder | None, languages: Sequence[str], texts: Sequence[str]
 ) -> Embedder | None:
-    """Return the embedder for texts that are compared: the second of a pair, where some language is
-    not English or the first does not read a text.
+    """Return the embedder for texts that are compared: the second of a pair, where some
+    language is not English or the first does not read a text.
 
-    `languages` are those of question and pages, empty where one is unknown. What is no pair is
-    returned as it is.
+    `languages` are those of question and pages, empty where one is unknown. Any other
+    model is returned unchanged.
     """
     if not isinstance(embedder, PairedEmbedder):
         return embedder

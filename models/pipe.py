@@ -1,10 +1,11 @@
-"""The pipe between the server and a model's process: messages, and the loop that the process runs.
+"""The pipe between the server and a model's process: messages, and the loop that the
+process runs.
 
-A message is a JSON header and bytes, each with its length in front. The loop keeps every call that
-came in before the engine next, so that an engine may compute several at once. The process ends when
-its stdin does, so it never outlives the server, and when nothing was asked for a while. Not for:
-starting processes (`models/worker.py`), or what an engine computes.
-"""
+A message is a JSON header and bytes, each with its length in front. The loop keeps
+every call that came in before the engine next, so that an engine may compute several at
+once. The process ends when its stdin does, so it never outlives the server, and when
+nothing was asked for a while. Not for: starting processes (`models/worker.py`), or what
+an engine computes."""
 
 import json
 import os
@@ -33,7 +34,8 @@ _LOST: Final = (
     "error return without exception set",
     "returned NULL without setting an exception",
 )
-"""What CPython says of an import that had no memory left: the MemoryError itself is lost."""
+"""What CPython says of an import that had no memory left: the MemoryError itself is
+lost."""
 _FULL: Final = b"MemoryError: no memory is left within the limit of this process.\n"
 """Its last words, made while there is memory."""
 
@@ -48,7 +50,8 @@ class Frame:
     blob: bytes = b""
 
     def packed(self, call: int) -> bytes:
-        """Return the bytes that go over the pipe, marked with the number of their call."""
+        """Return the bytes that go over the pipe, marked with the number of their
+        call."""
         return self.head(call) + self.blob
 
     def head(self, call: int) -> bytes:
@@ -69,7 +72,7 @@ def refusal(error: ModelError) -> Frame:
 
 
 def accepted(frame: Frame) -> Frame:
-    """Return `frame` where it is an answer; raise the error that a `refusal` tells."""
+    """Return `frame` if it is an answer; raise the error of a `refusal`."""
     if "error" not in frame.fields:
         return frame
     kind = ContextExceeded if frame.fields["over_context"] else ModelError
@@ -101,7 +104,8 @@ class Engine(Protocol):
         ...
 
     def accept(self, call: int, frame: Frame) -> None:
-        """Take a request in; the `ModelError` that says why it cannot be served is its answer."""
+        """Take a request in; the `ModelError` that says why it cannot be served is its
+        answer."""
         ...
 
     def drop(self, call: int) -> None:
@@ -109,19 +113,19 @@ class Engine(Protocol):
         ...
 
     def step(self) -> list[tuple[int, Frame]]:
-        """Compute for a fraction of a second and return the calls that are done with their
-        answers."""
+        """Compute for a fraction of a second and return the calls that are done with
+        their answers."""
         ...
 
 
 Load = Callable[[set[int]], Engine]
-"""Makes the engine at the first call; the set holds the numbers of cancelled calls, and grows while
-`step` runs."""
+"""Makes the engine at the first call; the set holds the numbers of cancelled calls, and
+grows while `step` runs."""
 
 
 def memory_of(process: int | Literal["self"]) -> tuple[int, int]:
-    """Return the bytes of address space, and of memory, that a process has; zeros where the system
-    does not tell."""
+    """Return the bytes of address space, and of memory, that a process has; zeros if
+    unknown."""
     try:
         mapped, resident, *_ = (
             Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()
@@ -134,14 +138,13 @@ def memory_of(process: int | Literal["self"]) -> tuple[int, int]:
 
 
 def serve(load: Load, *, idle_seconds: float, memory_bytes: int | None) -> None:
-    """Answer requests from stdin until it ends, or until none came for `idle_seconds`; the
-    process's main loop.
+    """Answer requests from stdin until it ends, or until none came for `idle_seconds`;
+    the process's main loop.
 
-    Claims the two pipes for the protocol: afterwards file descriptor 1 is the log and 0 is empty,
-    so that nothing native can write between two frames. `memory_bytes` bounds the address space
-    beyond what the process has now. A `ModelError` is the answer to its call; any other error ends
-    the process, as a crash would. Returns never.
-    """
+    Claims the two pipes for the protocol: afterwards file descriptor 1 is the log and 0
+    is empty, so that nothing native can write between two frames. `memory_bytes` bounds
+    the address space beyond what the process has now. A `ModelError` is the answer to
+    its call; any other error ends the process, as a crash would. Returns never."""
     requests = os.fdopen(os.dup(0), "rb")
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
@@ -176,7 +179,8 @@ def serve(load: Load, *, idle_seconds: float, memory_bytes: int | None) -> None:
 
 
 def _end_full() -> NoReturn:
-    """End the process, whose caller finds the reason in its last words; that takes no memory."""
+    """End the process, whose caller finds the reason in its last words; that takes no
+    memory."""
     os.write(2, _FULL)
     os._exit(EXIT_FULL)
 
@@ -188,8 +192,8 @@ def _answer(
     answers: IO[bytes],
     idle_seconds: float,
 ) -> NoReturn:
-    """Answer what is in the queue, computing meanwhile; without calls for `idle_seconds` the
-    process ends."""
+    """Answer what is in the queue, computing meanwhile; without calls for
+    `idle_seconds` the process ends."""
 
     def send(call: int, frame: Frame) -> None:
         answers.write(frame.head(call))
@@ -236,8 +240,8 @@ def _listen_or_end(
     inbox: "queue.SimpleQueue[tuple[int, Frame]]",
     cancelled: set[int],
 ) -> None:
-    """Listen; a request that memory has no room for ends the process, or its caller would wait
-    until it gives up."""
+    """Listen; a request that memory has no room for ends the process, or its caller
+    would wait until it gives up."""
     try:
         _listen(requests, inbox, cancelled)
     except MemoryError:
@@ -249,8 +253,8 @@ def _listen(
     inbox: "queue.SimpleQueue[tuple[int, Frame]]",
     cancelled: set[int],
 ) -> None:
-    """Read requests into the queue, name a cancelled call at once, and end the process with the
-    pipe."""
+    """Read requests into the queue, name a cancelled call at once, and end the process
+    with the pipe."""
     while True:
         head = requests.read(HEADER.size)
         if len(head) < HEADER.size:

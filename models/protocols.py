@@ -1,11 +1,10 @@
-"""What every step may ask of a model: Embedder, Reranker, CrossEncoder, Generator; what only some
-can do.
+"""Model protocols: Embedder, Reranker, CrossEncoder, Generator, and optional abilities.
 
-Steps depend on these protocols only; which backend stands behind one is chosen in
-`models/choose.py`. All calls are coroutines, so that cancelling the task stops the work between two
-batches. A backend says in `abilities` what it can do; a step that needs more than `generate` asks
-`chooser` or `tree_scorer`, and works by rules, visibly, where that is None. Not for: loading,
-caching or fallbacks.
+Steps depend on these protocols only; `models/choose.py` chooses the backend. All calls
+are coroutines, so that cancelling the task stops the work between two batches. A
+backend says in `abilities` what it can do; a step that needs more than `generate` asks
+`chooser` or `tree_scorer`, and works by rules, visibly, where that is None. Not for:
+loading, caching or fallbacks.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,21 +15,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 CONTEXT_TOKENS: Final = 8_192
-"""Context of a generator of ours, 0.25 to 1.1 GB at 32 to 144 KiB a token, and of a remote one that
-tells none."""
+"""Default context in tokens of a GGUF generator (0.25 to 1.1 GB), and of a remote one
+that reports none."""
 ANSWERS_AT_ONCE: Final = 4
-"""Answers written side by side: a GGUF generator writes so many in shared batches, and a server is
-kept busy. `python -m bench.costs` prints what that brings."""
+"""Answers written side by side: a GGUF generator writes so many in shared batches, and
+a server is kept busy. `python -m bench.costs` prints what that brings."""
 Vectors = NDArray[np.float32]
 TextKind = Literal["query", "passage"]
 Ability: TypeAlias = Literal["generate", "schema", "grammar", "choose", "score_tree"]
-"""One thing a generator can do: `schema` and `grammar` are what `generate` can hold its answer
-to."""
+"""One thing a generator can do: `schema` and `grammar` are what `generate` can hold its
+answer to."""
 
 
 def unit_rows(vectors: NDArray[np.float32]) -> Vectors:
-    """Return the rows [n, d] at length one; a row of zeros, which has no direction, stays as it
-    is."""
+    """Return the rows [n, d] at length one; a row of zeros, which has no direction,
+    stays as it is."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(
         vectors / np.maximum(lengths, np.float32(1e-12)), dtype=np.float32
@@ -38,19 +37,18 @@ def unit_rows(vectors: NDArray[np.float32]) -> Vectors:
 
 
 class HeldModel:
-    """A model of ours behind one of the protocols: what surrounds its use. Other models need none
-    of it."""
+    """Optional lifecycle methods of a model: prepare, close, counters."""
 
     async def prepare(self) -> None:
-        """Ask a server which model it serves, so that name, context and dimension are known; raises
-        nothing."""
+        """Ask a server which model it serves, so that name, context and dimension are
+        known; raises nothing."""
 
     async def aclose(self) -> None:
         """End the process of the model, if it has one; a later call starts it again."""
 
     async def counters(self) -> Mapping[str, object]:
-        """Return what was computed since the model was loaded, such as `tokens`; empty where
-        nothing is counted."""
+        """Return what was computed since the model was loaded, such as `tokens`; empty
+        where nothing is counted."""
         return {}
 
 
@@ -72,16 +70,16 @@ class Embedder(Named, Protocol):
         ...
 
     def reads(self, text: str) -> bool:
-        """Whether the model knows the script of `text`; a step leaves the embedder out when it does
-        not.
+        """Whether the model knows the script of `text`; a step leaves the embedder out
+        when it does not.
 
-        An English model on Chinese text ranks worse than chance and drags a fused ranking down.
-        """
+        An English model on Chinese text ranks worse than chance and drags a fused
+        ranking down."""
         ...
 
     async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
-        """Return float32 vectors [n, dimension] of unit length, in the order of `texts`; raises
-        `ModelError`."""
+        """Return float32 vectors [n, dimension] of unit length, in the order of
+        `texts`; raises `ModelError`."""
         ...
 
 
@@ -95,11 +93,11 @@ class Reranker(Named, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What a cross-encoder reads at once: sentences of one page that follow each other."""
+    """What a cross-encoder reads at once: sentences of one page that follow each
+    other."""
 
     above: str
-    """Title › headings (› table header) above the first sentence; empty where nothing stands
-    there."""
+    """Title › headings (› table header) above the first sentence; "" if none."""
     sentences: tuple[str, ...]
 
 
@@ -108,8 +106,8 @@ class WindowReading:
     """What a cross-encoder found in a window."""
 
     keep: Vectors
-    """Probability of each sentence to be part of the answer [sentences]; 0 for those that did not
-    fit."""
+    """Probability of each sentence to be part of the answer [sentences]; 0 for those
+    that did not fit."""
     answers: float
 
 
@@ -123,7 +121,8 @@ class CrossEncoder(Named, Protocol):
     async def read(
         self, question: str, windows: Sequence[Window]
     ) -> list[WindowReading]:
-        """Return one reading a window, in the order of `windows`; raises `ModelError`."""
+        """Return one reading a window, in the order of `windows`; raises
+        `ModelError`."""
         ...
 
 
@@ -152,8 +151,8 @@ class Generator(Named, Protocol):
     ) -> str:
         """Return the answer's text; with `schema`, JSON that is valid under it.
 
-        Raises `ContextExceeded` where the messages are longer than the context, else `ModelError`.
-        """
+        Raises `ContextExceeded` where the messages are longer than the context, else
+        `ModelError`."""
         ...
 
 
@@ -169,13 +168,13 @@ class GrammarWriter(Protocol):
         schema: dict[str, object] | None = None,
         grammar: str | None = None,
     ) -> str:
-        """Return the answer's text; with `grammar` (GBNF, start symbol `root`), a text of it."""
+        """Return the answer's text; with `grammar` (GBNF, start symbol `root`), a text
+        of it."""
         ...
 
 
 Prompt: TypeAlias = "str | Sequence[Said]"
-"""A text that is continued as it stands, or messages that are answered in the model's chat
-template."""
+"""A text to continue, or messages for the model's chat template."""
 
 
 class Chooser(Named, Protocol):
@@ -184,14 +183,13 @@ class Chooser(Named, Protocol):
     async def choose(
         self, prompt: Prompt, options: Sequence[str]
     ) -> NDArray[np.float64]:
-        """Return the probability of each option [n] as the answer's beginning, summing to 1 over
-        the options.
+        """Return the probability of each option [n] as the answer's beginning, summing
+        to 1 over the options.
 
-        An option of several tokens has the product of their probabilities. Where one option is the
-        beginning of another, it counts with the end of the answer after it. Raises
-        `ContextExceeded` for a prompt that is too long, `ModelError` else, and for an option that
-        is empty or given twice.
-        """
+        An option of several tokens has the product of their probabilities. Where one
+        option is the beginning of another, it counts with the end of the answer after
+        it. Raises `ContextExceeded` for a prompt that is too long, `ModelError` else,
+        and for an option that is empty or given twice."""
         ...
 
 
@@ -205,8 +203,8 @@ class PathScores:
     """Tokens that went through the model, prefix included."""
     prefix_tokens: int
     tree_tokens: int
-    """Nodes of the paths' token tree; prefix_tokens + tree_tokens bounds what needs to be
-    evaluated."""
+    """Nodes of the paths' token tree; prefix_tokens + tree_tokens bounds what needs to
+    be evaluated."""
     whole_tokens: int
     """Tokens of n whole prompts, prefix and path each: what the naive way evaluates."""
 
@@ -217,14 +215,14 @@ class TreeScorer(Named, Protocol):
     async def score_tree(
         self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False
     ) -> PathScores:
-        """Return log P(path | prefix) of each path; beginnings that paths share are evaluated once
-        (HtmlRAG §3.4.2).
+        """Return log P(path | prefix) of each path; beginnings that paths share are
+        evaluated once (HtmlRAG §3.4.2).
 
-        With `among_siblings` each token is soft-maxed over the tokens that some path has there, not
-        over the vocabulary; one without rivals has probability 1 (HtmlRAG's node scores). One path
-        may be the beginning of another. Raises `ContextExceeded` for a prefix and path that are too
-        long, `ModelError` for an empty path.
-        """
+        With `among_siblings` each token is soft-maxed over the tokens that some path
+        has there, not over the vocabulary; one without rivals has probability 1
+        (HtmlRAG's node scores). One path may be the beginning of another. Raises
+        `ContextExceeded` for a prefix and path that are too long, `ModelError` for an
+        empty path."""
         ...
 
 
@@ -239,6 +237,6 @@ def tree_scorer(model: object) -> TreeScorer | None:
 
 
 def abilities_of(model: object) -> frozenset[Ability]:
-    """Return what `model` says it can do; one that says nothing (or None) can do nothing
-    special."""
+    """Return what `model` says it can do; one that says nothing (or None) can do
+    nothing special."""
     return frozenset(getattr(model, "abilities", ()))

@@ -1,9 +1,9 @@
-"""Fetching a model's file from the hub, on request only: size and hash are asked first, the bytes
-checked afterwards.
+"""Fetching a model's file from the hub, on request only: size and hash are asked first,
+the bytes checked afterwards.
 
-huggingface_hub (extra `models`) does the transfer and keeps one copy for all its users; it compares
-sizes only, so every byte is hashed here. Not for: which files (`models/catalogue.py`).
-"""
+huggingface_hub (extra `models`) does the transfer and keeps one copy for all its users;
+it compares sizes only, so every byte is hashed here. Not for: which files
+(`models/catalogue.py`)."""
 
 import hashlib
 import importlib
@@ -21,8 +21,8 @@ from extra import importing
 
 @dataclass(frozen=True, slots=True)
 class Hub:
-    """Where files come from and where they are kept; None: huggingface_hub's own address and
-    folder."""
+    """Where files come from and where they are kept; None: huggingface_hub's own
+    address and folder."""
 
     address: str | None = None
     folder: Path | None = None
@@ -48,8 +48,8 @@ def describe(hub: Hub, repository: str, file: str) -> Remote:
         found = package.get_hf_file_metadata(address, endpoint=hub.address)
     if not found.etag or not found.size or not found.commit_hash:
         raise ModelError(
-            f"The hub does not tell size and hash of {repository}/{file}.",
-            hint="Download it by hand.",
+            f"The hub does not report size and hash of {repository}/{file}.",
+            hint="Download it manually.",
         )
     return Remote(
         repository, file, int(found.size), str(found.etag), str(found.commit_hash)
@@ -57,12 +57,12 @@ def describe(hub: Hub, repository: str, file: str) -> Remote:
 
 
 def pull(hub: Hub, remote: Remote, *, quiet: bool = False) -> Path:
-    """Fetch a file, go on where an earlier try stopped, and return its path once every byte is
-    checked.
+    """Fetch a file, go on where an earlier try stopped, and return its path once every
+    byte is checked.
 
-    Raises `ModelError`: no room on the disk, the transfer failed (what came is kept and the next
-    call goes on), or the bytes are not those that the hub named (they are thrown away).
-    """
+    Raises `ModelError`: no room on the disk, the transfer failed (what came is kept and
+    the next call goes on), or the bytes are not those that the hub named (they are
+    thrown away)."""
     package = _package()
     folder = _folder(hub)
     kept = folder / f"models--{remote.repository.replace('/', '--')}"
@@ -75,10 +75,11 @@ def pull(hub: Hub, remote: Remote, *, quiet: bool = False) -> Path:
                 if (found := file_hash(part, like=remote.hash)) != remote.hash:
                     part.unlink()
                     raise ModelError(
-                        f"{remote.repository}/{remote.file} came damaged: its hash is {found}, "
+                        f"{remote.repository}/{remote.file} was damaged in transfer: "
+                        f"its hash is {found}, "
                         f"the hub names "
                         f"{remote.hash}.",
-                        hint="It was thrown away. Try again.",
+                        hint="It was deleted. Try again.",
                     )
                 part.replace(blob)
         # The bytes are there: this only gives them their name among the package's own downloads.
@@ -91,8 +92,8 @@ def pull(hub: Hub, remote: Remote, *, quiet: bool = False) -> Path:
 
 
 def _transfer(hub: Hub, remote: Remote, part: Path, *, quiet: bool) -> None:
-    """Fetch what `part` does not have yet. `hf_hub_download` would begin anew after each cut
-    (huggingface_hub 2.4)."""
+    """Fetch what `part` does not have yet. `hf_hub_download` would restart after each
+    interruption (huggingface_hub 2.4)."""
     files = importlib.import_module("huggingface_hub.file_download")
     if quiet:
         _package().utils.disable_progress_bars()
@@ -107,7 +108,7 @@ def _transfer(hub: Hub, remote: Remote, part: Path, *, quiet: bool) -> None:
         raise ModelError(
             f"{remote.file} has {remote.bytes / 1e9:.2f} GB; {_folder(hub)} has {free / 1e9:.2f} "
             f"GB free.",
-            hint="Free some room, or set another folder (WINNOW_MODELS).",
+            hint="Free disk space, or set another folder (WINNOW_MODELS).",
         )
     with part.open("ab") as file:
         files.http_get(
@@ -128,15 +129,15 @@ def _transfer(hub: Hub, remote: Remote, part: Path, *, quiet: bool) -> None:
 
 
 def kept_files(hub: Hub) -> dict[str, Path]:
-    """Return the GGUF files in the folder of downloads by OWNER/REPO/FILE, the newest revision of
-    each."""
+    """Return the GGUF files in the folder of downloads by OWNER/REPO/FILE, the newest
+    revision of each."""
     oldest_first = sorted(_walk(hub), key=lambda found: found[1].lstat().st_mtime_ns)
     return dict(sorted(dict(oldest_first).items()))
 
 
 def remove(hub: Hub, repository: str, file: str) -> int:
-    """Delete every copy of a file from the folder of downloads; return how many bytes that
-    freed."""
+    """Delete every copy of a file from the folder of downloads; return how many bytes
+    that freed."""
     freed = 0
     copies = [path for name, path in _walk(hub) if name == f"{repository}/{file}"]
     if not copies:
@@ -154,7 +155,8 @@ def remove(hub: Hub, repository: str, file: str) -> int:
 
 
 def file_hash(path: Path, *, like: str) -> str:
-    """Return the hash of a file in the form of `like`: sha256, or git's sha1 of a blob."""
+    """Return the hash of a file in the form of `like`: sha256, or git's sha1 of a
+    blob."""
     digest = hashlib.sha256()
     if len(like) != 2 * digest.digest_size:
         digest = hashlib.sha1(
@@ -165,8 +167,8 @@ def file_hash(path: Path, *, like: str) -> str:
 
 
 def _walk(hub: Hub) -> Iterator[tuple[str, Path]]:
-    """Yield OWNER/REPO/FILE and path of each whole GGUF file; a download that was cut has no such
-    entry."""
+    """Yield OWNER/REPO/FILE and path of each whole GGUF file; a download that was cut
+    has no such entry."""
     folder = _folder(hub)
     for path in folder.glob("models--*--*/snapshots/*/**/*.gguf"):
         if path.is_file():
@@ -203,12 +205,12 @@ def _our_errors(repository: str, file: str) -> Iterator[None]:
         yield
     except errors.HFValidationError as error:
         raise UsageError(
-            f"{repository!r} is no repository's name: {error}",
+            f"{repository!r} is not a repository name: {error}",
             hint="Use OWNER/REPO/FILE.gguf.",
         ) from error
     except errors.GatedRepoError as error:
         raise ModelError(
-            f"{repository} is given only to those who accepted its licence.",
+            f"{repository} is available only after accepting its license.",
             hint="Accept it there, then `hf auth login`.",
         ) from error
     except (
@@ -230,5 +232,5 @@ def _our_errors(repository: str, file: str) -> Iterator[None]:
         words = " ".join(str(error).split())[:300]
         raise ModelError(
             f"{repository}/{file} could not be fetched: {type(error).__name__} {words}",
-            hint="Try again: what has come is kept, and the download goes on from there.",
+            hint="Try again: the download continues where it stopped.",
         ) from error

@@ -1,11 +1,11 @@
-"""What the callers of one process compute at the same time: how many cores, and each a share of
-them.
+"""Fair CPU sharing between the concurrent callers of one process.
 
-Threads and batches are handed out in the order in which they are asked for, so a caller with many
-calls would get nearly all of them, and slow everybody. While callers with different numbers of
-calls run, those who have more calls than the least have one piece of work at a time, over all kinds
-of work, and rest after it as long as it took. Not for: which calls may begin (`server/calls.py`),
-or how many pieces of one kind run at once (`pipeline/work.py`, `onnx.py`).
+Threads and batches are handed out in the order in which they are asked for, so a caller
+with many calls would get nearly all of them and slow others. If callers have different
+numbers of running calls, those with more than the minimum get one piece of work at a
+time. After it they pause for as long as it took. Not for: which calls may begin
+(`server/calls.py`), or how many pieces of one kind run at once (`pipeline/work.py`,
+`onnx.py`).
 """
 
 import math
@@ -20,8 +20,9 @@ import anyio
 from anyio.lowlevel import RunVar
 
 MOST_CORES: Final = 4
-"""Cores that one kind of work of ours takes: batches of models side by side, conversions (for half
-as many), and calls, most of whose work holds the interpreter's lock."""
+"""Cores that one kind of work of ours takes: batches of models side by side,
+conversions (for half as many), and calls, most of whose work holds the interpreter's
+lock."""
 
 
 class _Shares:
@@ -32,7 +33,8 @@ class _Shares:
         self.limits: dict[str, anyio.CapacityLimiter] = {}
 
     def count(self, caller: str, more: int) -> None:
-        """Note that a call of `caller` begins (1) or ends (-1), and divide anew."""
+        """Note that a call of `caller` begins (1) or ends (-1), and update the
+        shares."""
         self.calls[caller] += more
         if not self.calls[caller]:
             del self.calls[caller], self.limits[caller]
@@ -59,7 +61,8 @@ def usable_cores() -> int:
 
 @contextmanager
 def sharing(caller: str) -> Iterator[None]:
-    """Have the steps of this task work on the share of `caller`, as one call of theirs."""
+    """Have the steps of this task work on the share of `caller`, as one call of
+    theirs."""
     shares = _shares.get(None)
     if shares is None:
         _shares.set(shares := _Shares())
@@ -74,8 +77,8 @@ def sharing(caller: str) -> Iterator[None]:
 
 @asynccontextmanager
 async def piece() -> AsyncIterator[None]:
-    """Work on the share of the running call's caller, which may have to be waited for; none outside
-    of a call."""
+    """Work on the share of the running call's caller, which may have to be waited for;
+    none outside of a call."""
     limit = _piece.get()
     if limit is None:
         yield

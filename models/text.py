@@ -1,11 +1,12 @@
-"""What backends do to texts before a model sees them (cut, clean, instruct, tokenise), and to a
-reply in JSON.
+"""What backends do to texts before a model sees them (cut, clean, instruct, tokenise),
+and to a reply in JSON.
 
-BERT's uncased WordPiece, which the embedder and the reader that Winnow carries read with, is here:
-the library `tokenizers` does the same; with the packages that it draws it takes 28 MB, a tenth of
-what Winnow takes installed, and no other part needs them. XLM-R's is in `unigram.py`. The library reads all
-other tokenisers (extra `models`). A page's own `[SEP]` is text here. Source: Devlin et al. 2018, §3.2; Wu et al. 2016,
-§4.1. Not for: cleaning pages, generators' prompts, or counting tokens (`pipeline/text/tokens.py`).
+BERT's uncased WordPiece, used by the built-in embedder and reader, is implemented here,
+because the library `tokenizers` and its dependencies take 28 MB, a tenth of the
+installation. XLM-R's is in `unigram.py`. The library reads all other tokenisers (extra
+`models`). A page's own `[SEP]` is text here. Source: Devlin et al. 2018, §3.2; Wu et
+al. 2016, §4.1. Not for: cleaning pages, generators' prompts, or counting tokens
+(`pipeline/text/tokens.py`).
 """
 
 import base64
@@ -25,21 +26,24 @@ from models.unigram import SPACE, Charsmap, Unigram
 LATIN_SHARE: Final = 0.6
 """Least share of Latin letters in a text that an English model is asked about."""
 MANY_SCRIPTS: Final = 100_000
-"""A vocabulary of this size marks a multilingual model (English BERT has 30 522 entries,
-XLM-RoBERTa 250 002)."""
+"""A vocabulary of this size marks a multilingual model (English BERT has 30 522
+entries, XLM-RoBERTa 250 002)."""
 CHARACTERS_A_TOKEN: Final = 64
-"""A text is cut to this many characters for each token that fits, before it is tokenised: a page of
-30 MB costs no more than a paragraph. Only text whose tokens are longer than this on average
-(base64) loses tokens that had fitted."""
+"""A text is cut to this many characters for each token that fits, before it is
+tokenised: a page of 30 MB costs no more than a paragraph. Only text whose tokens are
+longer than this on average (base64) loses tokens that had fitted."""
 TEXTS_AT_ONCE: Final = 256
-"""Texts that go to a tokeniser or a process at once; between two lots a cancelled call ends."""
+"""Texts that go to a tokeniser or a process at once; between two lots a cancelled call
+ends."""
 TEXTS_A_REQUEST: Final = TEXTS_AT_ONCE // 8
-"""Texts of one request to a server or one call into torch: TEI refuses more than 32 unless told."""
+"""Texts of one request to a server or one call into torch: TEI refuses more than 32 by
+default."""
 
 TASK: Final = (
     "Given a web search query, retrieve relevant passages that answer the query"
 )
-"""The task that instruction-following embedders name in their own examples for search."""
+"""The task that instruction-following embedders name in their own examples for
+search."""
 SEARCHING: Final = "Represent this sentence for searching relevant passages: "
 
 _LETTER: Final = re.compile(r"[^\W\d_]")
@@ -50,9 +54,9 @@ _LATIN: Final = re.compile(
 
 
 def reads_latin(text: str) -> bool:
-    """Return whether six in ten letters of the text's beginning are Latin; True where there are no
-    letters."""
-    sample = text[:4_000]  # enough to tell a page's script, and cheap on a long one
+    """Return whether six in ten letters of the text's beginning are Latin; True where
+    there are no letters."""
+    sample = text[:4_000]  # enough to detect a page's script, and cheap for long ones
     if sample.isascii():
         return True
     letters = len(_LETTER.findall(sample))
@@ -60,8 +64,8 @@ def reads_latin(text: str) -> bool:
 
 
 def printable(text: str) -> str:
-    """Return `text` as UTF-8 can carry it: a lone surrogate, left by a page's broken escape,
-    becomes a question mark."""
+    """Return `text` as UTF-8 can carry it: a lone surrogate, left by a page's broken
+    escape, becomes a question mark."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -78,7 +82,7 @@ class Instructions:
 
 
 TABLE: Final = (
-    # The first pattern that is found counts: the special cases of a family stand before the family.
+    # The first match wins: special cases come before their family.
     (r"nomic[-_ ]?embed", Instructions("search_query: ", "search_document: ")),
     (
         r"embedding[-_ ]?gemma",
@@ -103,12 +107,13 @@ TABLE: Final = (
     (r"arctic[-_ ]embed[-_ ].*v2", Instructions("query: ")),
     (r"arctic[-_ ]embed|mxbai[-_ ]embed", Instructions(SEARCHING)),
 )
-"""Pattern on a model's lower-case name, and its words, as the models' own pages have them."""
+"""Pattern on a model's lower-case name, and its words, as the models' own pages have
+them."""
 
 
 def instructions_for(*names: str) -> Instructions:
-    """Return the words of the first of a model's names that the table knows; none where it knows
-    none."""
+    """Return the words of the first of a model's names that the table knows; none where
+    it knows none."""
     for name in names:
         for pattern, words in TABLE:
             if re.search(pattern, name.lower()):
@@ -121,7 +126,8 @@ _OPENED: Final = re.compile(
     r"\[THINK\])",
     re.IGNORECASE,
 )
-"""How thoughts begin: Qwen, DeepSeek and SmolLM3; Seed; gpt-oss in its raw form; Magistral."""
+"""How thoughts begin: Qwen, DeepSeek and SmolLM3; Seed; gpt-oss in its raw form;
+Magistral."""
 _CLOSED: Final = re.compile(
     r"(?:<\|end\|>\s*)?(?:<\|start\|>assistant)?<\|channel\|>final<\|message\|>|"
     r"</(?:think|thinking|thought|reasoning|seed:think)>|\[/THINK\]",
@@ -134,12 +140,12 @@ _ALONE: Final = re.compile(
 
 
 def without_thoughts(text: str) -> tuple[str, str]:
-    """Return the answer in `text` and the thoughts before it, each "" where there is none.
+    """Return the answer in `text` and the thoughts before it, each "" where there is
+    none.
 
-    Some chat templates open the thoughts in the prompt, so that only their end is in the text: it
-    then counts on a line of its own, for an answer may quote it. Thoughts that are opened and never
-    closed leave no answer.
-    """
+    Some chat templates open the thoughts in the prompt, so that only their end is in
+    the text: it then counts on a line of its own, for an answer may quote it. Thoughts
+    that are opened and never closed leave no answer."""
     opened = _OPENED.match(text)
     closed = _CLOSED.search(text, opened.end()) if opened else _ALONE.search(text)
     if closed:
@@ -149,12 +155,11 @@ def without_thoughts(text: str) -> tuple[str, str]:
 
 
 def checked_json(text: str, schema: dict[str, object], *, model: str, cut: bool) -> str:
-    """Return `text` without blanks around it, once it is JSON and valid under `schema`; else raise
-    `ModelError`.
+    """Return `text` without blanks around it, once it is JSON and valid under `schema`;
+    else raise `ModelError`.
 
-    `cut` says that the answer ended because its tokens ran out, which is then named as the likely
-    cause.
-    """
+    `cut` says that the answer ended because its tokens ran out, which is then named as
+    the likely cause."""
     # A server without a generator never gets here, and starts 0.07 s sooner.
     import jsonschema  # type: ignore[import-untyped]  # noqa: PLC0415  published without types; see above
 
@@ -167,13 +172,14 @@ def checked_json(text: str, schema: dict[str, object], *, model: str, cut: bool)
         jsonschema.validate(json.loads(text), schema)
     except (ValueError, RecursionError) as error:
         raise ModelError(
-            f"{model} answered no JSON ({cause}): {said(text.strip())}",
+            f"{model} did not return JSON ({cause}): {said(text.strip())}",
             hint="Try again, or allow more tokens.",
         ) from error
     except jsonschema.ValidationError as error:
         path = "/".join(str(part) for part in error.absolute_path) or "the answer"
         raise ModelError(
-            f"{model} answered JSON that is not valid at {path}: {said(error.message)}; it wrote "
+            f"{model} returned JSON that is invalid at {path}: {said(error.message)}; "
+            f"it wrote "
             f"{said(text.strip())}",
             hint="Try again, or set a larger model.",
         ) from error
@@ -185,8 +191,8 @@ LONGEST: Final = 100
 """Characters of a word that is looked up; a longer one is unknown (the vocabulary's own
 `max_input_chars_per_word`)."""
 KNOWN_WORDS: Final = 20_000
-"""Words whose tokens are kept, 4 MB: three in four words of 200 pages' markup are among them when
-they come."""
+"""Words whose tokens are kept, 4 MB: three in four words of 200 pages' markup are among
+them when they come."""
 _BLANKS: Final = "\t\n\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _WORDS: Final = re.compile(f"[^{_BLANKS}]+")
 _IDEOGRAPHS: Final = re.compile(
@@ -222,8 +228,8 @@ class Tokenizer(Protocol):
     """What turns texts into token ids."""
 
     def encode(self, texts: Sequence[str]) -> list[Ids]:
-        """Return the ids of each text, as `open_tokenizer` says; safe to call from many threads at
-        once."""
+        """Return the ids of each text, as `open_tokenizer` says; safe to call from many
+        threads at once."""
         ...
 
     def ids_of(self, *pieces: str) -> Ids:
@@ -235,8 +241,8 @@ class WordPiece:
     """A `Tokenizer` of BERT's uncased form."""
 
     def __init__(self, vocabulary: Mapping[str, int], most: int | None = None) -> None:
-        """Take the ids of words, and of their parts, which begin with `##`; `most` as in
-        `open_tokenizer`."""
+        """Take the ids of words, and of their parts, which begin with `##`; `most` as
+        in `open_tokenizer`."""
         self._most = most
         self._begins = {
             piece: number
@@ -290,8 +296,8 @@ class WordPiece:
         return [number for part in _parted(bare) for number in self._pieces(part)]
 
     def _pieces(self, part: str) -> Ids:
-        """Return the longest pieces that `part` begins with, one after the other; unknown where one
-        is missing."""
+        """Return the longest pieces that `part` begins with, one after the other;
+        unknown where one is missing."""
         if len(part) > LONGEST:
             return [self._unknown]
         found: Ids = []
@@ -310,15 +316,14 @@ class WordPiece:
 
 
 def _parted(word: str) -> list[str]:
-    """Return what stands between punctuation, and each sign of punctuation, of a word with
-    blanks."""
+    """Split at spaces and punctuation; each punctuation character is a word."""
     spaced = "".join(f" {sign} " if _is_punctuation(sign) else sign for sign in word)
     return spaced.split()
 
 
 def _is_punctuation(sign: str) -> bool:
-    """Whether a sign is a word of its own: Unicode's punctuation, and what else ASCII has beside
-    letters and digits."""
+    """Whether a sign is a word of its own: Unicode's punctuation, and what else ASCII
+    has beside letters and digits."""
     return unicodedata.category(sign).startswith("P") or (
         sign.isascii() and sign.isprintable() and not sign.isalnum()
     )
@@ -357,12 +362,12 @@ def open_tokenizer(
 ) -> Tokenizer:
     """Return the tokeniser of a `tokenizer.json`.
 
-    It gives bare ids without `most`, else those that a model reads: with special tokens, together
-    at most `most`.
+    It gives bare ids without `most`, else those that a model reads: with special
+    tokens, together at most `most`.
 
     Raises:
-        MissingExtra: It is neither BERT's uncased one nor XLM-R's, and the library is not
-            installed.
+        MissingExtra: It is neither BERT's uncased one nor XLM-R's, and the library is
+            not installed.
         ModelError: The file at `path` is none; says `hint`.
     """
     try:
@@ -374,13 +379,13 @@ def open_tokenizer(
         with importing("models", str(path)):
             library = importlib.import_module("tokenizers")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ModelError(f"{path} is not a tokeniser: {error!r}", hint=hint) from error
+        raise ModelError(f"{path} is not a tokenizer: {error!r}", hint=hint) from error
     try:
         return _Library(library.Tokenizer.from_buffer(data), most)
     except (
         Exception
     ) as error:  # tokenizers raises bare Exception and no class of its own
-        raise ModelError(f"{path} is not a tokeniser: {error}", hint=hint) from error
+        raise ModelError(f"{path} is not a tokenizer: {error}", hint=hint) from error
 
 
 def _is_uncased(card: Mapping[str, Any]) -> bool:

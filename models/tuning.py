@@ -1,10 +1,10 @@
-"""How one role's model is run: layers, devices, context, cache type, threads, sampling and the rest.
+"""How one role's model is run: layers, devices, context, cache type, threads, sampling
+and the rest.
 
 One text a role, `NAME=VALUE` separated by blanks: the settings `generator_options`,
-`embedder_options` and `reranker_options`. What is not named is chosen by the model layer, from the
-file's header and the free memory (`models/llama/placement.py`). Not for: which model it is
-(`models/choose.py`).
-"""
+`embedder_options` and `reranker_options`. What is not named is chosen by the model
+layer, from the file's header and the free memory (`models/llama/placement.py`). Not
+for: which model it is (`models/choose.py`)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -17,12 +17,14 @@ SWITCH: Final = ("on", "off")
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """What a person set for one role; 0, "", None and an empty tuple leave the choice to Winnow."""
+    """What a person set for one role; 0, "", None and an empty tuple leave the choice
+    to Winnow."""
 
     layers: int | None = None
     """Layers on the GPU; 0 for none, -1 for all."""
     devices: tuple[str, ...] = ()
-    """Devices by llama.cpp's names, such as CUDA0; the first one takes what is not split."""
+    """Devices by llama.cpp's names, such as CUDA0; the first one takes what is not
+    split."""
     split: tuple[float, ...] = ()
     """Share of the layers that each device gets, in the order of `devices`."""
     context: int = 0
@@ -33,7 +35,8 @@ class Tuning:
     """Flash attention: on, off."""
     threads: int = 0
     batch: int = 0
-    """Most tokens of one batch; fewer than llama.cpp has sequences (256) end its process."""
+    """Most tokens of one batch; fewer than llama.cpp has sequences (256) end its
+    process."""
     mmap: str = ""
     """Whether the file is mapped into memory instead of read: on, off."""
     temperature: float = 0.0
@@ -43,9 +46,11 @@ class Tuning:
     min_p: float = 0.0
     seed: int = 0
     thinking: bool = False
-    """Whether a model that can think aloud is let to; its thoughts are never part of an answer."""
+    """Whether a model that can think aloud is let to; its thoughts are never part of an
+    answer."""
     speculate: int = 0
-    """Tokens guessed ahead from the prompt itself and checked in one batch; 0 for none."""
+    """Tokens guessed ahead from the prompt itself and checked in one batch; 0 for
+    none."""
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "Tuning":
@@ -57,8 +62,8 @@ class Tuning:
         return cls(**read)
 
     def sampling(self) -> dict[str, object]:
-        """Return what goes into a request to a server: the temperature, and what differs from a
-        server's own choice."""
+        """Return what goes into a request to a server: the temperature, and what
+        differs from a server's own choice."""
         named = ("top_k", "top_p", "min_p", "seed")
         body: dict[str, object] = {"temperature": self.temperature}
         return body | {
@@ -67,7 +72,8 @@ class Tuning:
 
     @property
     def key(self) -> str:
-        """What of this changes an answer, as part of a model's name; "" for the usual."""
+        """What of this changes an answer, as part of a model's name; "" for the
+        usual."""
         named = (
             "context",
             "kv",
@@ -158,21 +164,21 @@ WRITERS: Final = frozenset(
 """Options that only a model that writes has."""
 
 THOUGHTS: Final = 2_048
-"""Tokens that a model gets beside its answer's where it thinks and no switch stops it; at most half
-of its context."""
+"""Tokens that a model gets beside its answer's where it thinks and no switch stops it;
+at most half of its context."""
 Role = Literal["embedder", "reranker", "generator"]
 
 
 def read_tuning(text: str, role: Role) -> Tuning:
-    """Return the tuning that `text` says for a role; raises `ValueError` with what would be
-    right."""
+    """Return the tuning that `text` says for a role; raises `ValueError` with what
+    would be right."""
     known = [name for name in OPTIONS if role == "generator" or name not in WRITERS]
     found: dict[str, Any] = {}
     for part in text.replace(";", " ").split():
         name, _, value = part.partition("=")
         if name not in known or not value:
             raise ValueError(
-                f"{part!r} is no option; use NAME=VALUE with {', '.join(known)}."
+                f"{part!r} is not an option; use NAME=VALUE with {', '.join(known)}."
             )
         try:
             read = OPTIONS[name].read(value)

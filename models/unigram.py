@@ -1,13 +1,16 @@
-"""XLM-R's tokeniser: a text cut into the pieces of a vocabulary that are together most likely.
+"""XLM-R's tokeniser: a text cut into the pieces of a vocabulary that are together most
+likely.
 
-A unigram language model gives each piece a log-probability; Viterbi finds the best cut of a word.
-Before, characters are mapped (sentencepiece's `nmt_nfkc`, as a compiled table that the file
-carries), white space parts words, and each word begins with `▁`. It is here because the library
-`tokenizers`, which does the same, takes a tenth of an installation (`text.py`); ids are its ids,
-also where its reading of the table is odd. Work grows with the length of a text: no piece is longer
-than a few characters, and one word of a megabyte is cut like a page of them.
+A unigram language model gives each piece a log-probability; Viterbi finds the best cut
+of a word. Before, characters are mapped (sentencepiece's `nmt_nfkc`, as a compiled
+table that the file carries), white space parts words, and each word begins with `▁`. It
+is here because the library `tokenizers`, which does the same, takes a tenth of an
+installation (`text.py`); ids are its ids, also where its reading of the table is odd.
+Work grows with the length of a text: no piece is longer than a few characters, and one
+word of a megabyte is cut like a page of them.
 
-Source: Kudo 2018 (arXiv 1804.10959), §3.2; Kudo and Richardson 2018 (arXiv 1808.06226), §3.5. Not
+Source: Kudo 2018 (arXiv 1804.10959), §3.2; Kudo and Richardson 2018 (arXiv 1808.06226),
+    §3.5. Not
 for: BERT's WordPiece and files (`text.py`), or training a vocabulary.
 """
 
@@ -27,12 +30,13 @@ KNOWN_WORDS: Final = 20_000
 LONGEST: Final = 40
 """Characters of a word that is kept: what is longer comes once."""
 BEGINNING: Final = 3
-"""Characters by which the lengths of the pieces that begin with them are found: with two, twice as
-many lengths are tried for each character of Latin text."""
+"""Characters by which the lengths of the pieces that begin with them are found: with
+two, twice as many lengths are tried for each character of Latin text."""
 ONLY_PAIRS: Final = (2,)
 """Lengths to try where no longer piece begins so."""
 CLUSTER_BYTES: Final = 6
-"""Bytes from which a character with its marks is mapped sign by sign; below, together."""
+"""Bytes from which a character with its marks is mapped sign by sign; below,
+together."""
 _PARTS: Final = re.compile(f"{SPACE}[^{SPACE}]*")
 _SHORT_MARKS: Final = (
     "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a"
@@ -58,8 +62,8 @@ _VALUE: Final = 0x7FFFFFFF
 class Charsmap:
     """What a text's characters become: sentencepiece's compiled table.
 
-    The table is a trie of UTF-8 bytes in a double array (Darts), and the texts that its leaves name.
-    """
+    The table is a trie of UTF-8 bytes in a double array (Darts), and the texts that its
+    leaves name."""
 
     def __init__(self, compiled: bytes) -> None:
         """Take the table as the file has it; raises `ValueError` where it is none."""
@@ -81,8 +85,8 @@ class Charsmap:
         return text.translate(self._table)
 
     def of(self, signs: str) -> str | None:
-        """Return what the shortest beginning of `signs` that the table has becomes; None without
-        one."""
+        """Return what the shortest beginning of `signs` that the table has becomes;
+        None without one."""
         units, base = self._units, self._base
         for byte in signs.encode("utf-8", "surrogatepass"):
             place = base ^ byte
@@ -136,9 +140,8 @@ class Unigram:
     ) -> None:
         """Take the vocabulary: pieces by their ids, with log-probabilities.
 
-        `specials` are pieces that no text can bring, of them the first opens and the second ends
-        one. `most` as in `open_tokenizer`.
-        """
+        `specials` are pieces that no text can bring, of them the first opens and the
+        second ends one. `most` as in `open_tokenizer`."""
         self._charsmap = charsmap
         self._most = most
         self._unknown = unknown
@@ -190,7 +193,8 @@ class Unigram:
                 before = number
 
     def _best_cut(self, part: str) -> list[str]:
-        """Return the most likely pieces of `part`; a character without one is a piece by itself."""
+        """Return the most likely pieces of `part`; a character without one is a piece
+        by itself."""
         size = len(part)
         scores, lengths = self._scores, self._lengths
         best = [0.0] + [-math.inf] * size
@@ -218,7 +222,8 @@ class Unigram:
 
 
 def _lengths_by_beginning(pieces: Iterable[str]) -> dict[str, tuple[int, ...]]:
-    """Return for each three characters the lengths from two on of the pieces that may begin there."""
+    """Return for each three characters the lengths from two on of the pieces that may
+    begin there."""
     found: dict[str, set[int]] = {}
     for piece in pieces:
         if len(piece) >= BEGINNING:

@@ -1,11 +1,11 @@
-"""A process for native model code, spoken to over its stdin and stdout: what dies there costs one
+"""A process for native model code, connected by stdin and stdout: a crash fails one
 call, not the server.
 
-The process is a fresh interpreter (spawned, never forked), started at the first call and again
-after it died, with a growing pause when it dies again and again. Calls run side by side; a
-cancelled one is told to stop, and its process is killed when it does not. What native code prints
-goes to a log of its own, never to our stdout. Not for: what the process computes
-(`models/llama/process.py`).
+The process is a fresh interpreter (spawned, never forked), started at the first call
+and again after it died, with a growing pause when it dies again and again. Calls run
+side by side; a canceled one gets a stop request, and its process is killed if it does
+not stop. What native code prints goes to a log of its own, never to our stdout. Not
+for: what the process computes (`models/llama/process.py`).
 """
 
 import json
@@ -37,8 +37,8 @@ ENVIRONMENT: Final = {
     "TOKENIZERS_PARALLELISM": "false",
     "HF_HUB_OFFLINE": "1",
 }
-"""Waiting threads sleep (spinning ones cost 3 to 10 times the CPU on a busy machine), and nothing
-is fetched."""
+"""Waiting threads sleep (spinning ones cost 3 to 10 times the CPU on a busy machine),
+and nothing is fetched."""
 BROKEN: Final = (
     anyio.BrokenResourceError,
     anyio.ClosedResourceError,
@@ -68,22 +68,23 @@ class Limits:
     idle_seconds: float = 900.0
     """Without a call: then it ends, which gives its memory back."""
     memory_bytes: int | None = None
-    """Most address space (RLIMIT_AS) beyond what it has at its start; None for no limit. Not for
-    GPU builds, whose drivers map far more than they use."""
+    """Most address space (RLIMIT_AS) beyond what it has at its start; None for no
+    limit. Not for GPU builds, whose drivers map far more than they use."""
     clock: Callable[[], float] = time.monotonic
     stopping: float = 0.4
     """For a cancelled call to stop by itself; then its process is killed."""
     closing: float = 2.0
     """For an idle process to end after its stdin was closed."""
     sending: float = 10.0
-    """For a request to go into the pipe; its reader is a thread that does nothing else."""
+    """For a request to go into the pipe; its reader is a thread that does nothing
+    else."""
     first_pause: float = 1.0
-    """Until the start after the second crash in a row, doubled by each further one. The first costs
-    no pause."""
+    """Until the start after the second crash in a row, doubled by each further one. The
+    first costs no pause."""
     longest_pause: float = 60.0
     starts: int = 3
-    """Starts that one call may see through no fault of its own: the process went idle, or was
-    killed for another."""
+    """Starts that one call may see through no fault of its own: the process went idle,
+    or was killed for another."""
 
 
 class Child:
@@ -108,7 +109,8 @@ class Child:
 
     @classmethod
     async def start(cls, entry: str, arguments: Fields, *, limits: Limits) -> "Child":
-        """Start a fresh interpreter that runs `main(arguments)` of the module `entry`."""
+        """Start a fresh interpreter that runs `main(arguments)` of the module
+        `entry`."""
         code = (
             f"import sys; sys.path.insert(0, {str(ROOT)!r}); "
             f"import {entry} as entry; entry.main({json.dumps(arguments)!r})"
@@ -117,7 +119,7 @@ class Child:
         try:
             with anyio.CancelScope(
                 shield=True
-            ):  # milliseconds; a start that is cut half-way leaves a process behind
+            ):  # milliseconds; an interrupted start would leave an orphaned process
                 process = await anyio.open_process(
                     [sys.executable, "-c", code],
                     stdin=subprocess.PIPE,
@@ -146,8 +148,8 @@ class Child:
         return self._process.pid
 
     async def send(self, frame: Frame, call: int) -> None:
-        """Write one whole request; a cancellation waits until it is written, for half of one would
-        end the process."""
+        """Write one whole request; a cancellation waits until it is written, for half
+        of one would end the process."""
         with (
             anyio.CancelScope(shield=True),
             anyio.move_on_after(self._limits.sending) as scope,
@@ -158,8 +160,8 @@ class Child:
             raise anyio.BrokenResourceError
 
     async def receive(self) -> tuple[int, Frame]:
-        """Return the next answer and its call's number; cancelled half-way, it goes on from there
-        when called again."""
+        """Return the next answer and its call's number; cancelled half-way, it goes on
+        from there when called again."""
         if self._sizes is None:
             self._sizes = HEADER.unpack(await self._stdout.receive_exactly(HEADER.size))
         text, blob = self._sizes
@@ -170,8 +172,8 @@ class Child:
         return int(str(fields.pop("call"))), Frame(fields, rest)
 
     async def ending(self) -> tuple[int | None, str]:
-        """Wait a little for the end; return its status (None while it goes on) and the end of its
-        log."""
+        """Wait a little for the end; return its status (None while it goes on) and the
+        end of its log."""
         code: int | None = None
         with anyio.move_on_after(self._limits.closing):
             code = await self._process.wait()
@@ -182,8 +184,8 @@ class Child:
         return code, " ".join(self._log.read().decode("utf-8", "replace").split())
 
     async def end(self, *, at_once: bool) -> None:
-        """Close the child's stdin and wait a little for it to go (not `at_once`), kill it, let go
-        of everything."""
+        """Close the child's stdin and wait a little for it to go (not `at_once`), kill
+        it, let go of everything."""
         with anyio.CancelScope(shield=True):
             if self.alive and not at_once:
                 await self._stdin.aclose()
@@ -204,13 +206,13 @@ class _Call:
     event: anyio.Event = field(default_factory=anyio.Event)
     done: bool = False
     outcome: Frame | ModelError | None = None
-    """The answer, or why there is none; None while it is not `done`, and where it is to be asked
-    again."""
+    """The answer, or why there is none; None while it is not `done`, and where it is to
+    be asked again."""
 
 
 class Worker:
-    """The server's handle of a model's process. Belongs to one event loop; any number of its tasks
-    may call at once."""
+    """The server's handle of a model's process. Belongs to one event loop; any number
+    of its tasks may call at once."""
 
     def __init__(
         self,
@@ -222,13 +224,12 @@ class Worker:
         budget: "MemoryBudget | None" = None,
         needs: int = 0,
     ) -> None:
-        """Name what runs in the child: the module `entry`, whose `main(arguments)` calls
-        `pipe.serve`.
+        """Name what runs in the child: the module `entry`, whose `main(arguments)`
+        calls `pipe.serve`.
 
-        `idle_seconds` and `memory_bytes` of the `limits` are added to the `arguments`. The process
-        will take `needs` bytes of the `budget` that it shares with others; no `budget` has no
-        bound.
-        """
+        `idle_seconds` and `memory_bytes` of the `limits` are added to the `arguments`.
+        The process will take `needs` bytes of the `budget` that it shares with others;
+        no `budget` has no bound."""
         self._entry = entry
         self._limits = limits or Limits()
         self._arguments = {
@@ -266,9 +267,9 @@ class Worker:
     async def call(self, fields: Fields, blob: bytes = b"") -> Frame:
         """Return the child's answer; start the child if it does not run.
 
-        Raises `ModelError`: the child refused the request, died of it (the next call starts it
-        anew), died so often that it rests, or the call comes from another event loop than the
-        first.
+        Raises `ModelError`: the child refused the request, crashed (the next call
+        restarts it), crashed so often that it is paused, or the call comes from another
+        event loop than the first.
         """
         self._check_loop()
         for _ in range(self._limits.starts):
@@ -302,7 +303,8 @@ class Worker:
             )
 
     async def _attempt(self, frame: Frame) -> Frame | None:
-        """Return the answer, or None when the child ended for a reason that is not this call's."""
+        """Return the answer, or None when the child ended for a reason that is not this
+        call's."""
         child = await self._started()
         self._last += 1
         number, call = self._last, _Call(str(frame.fields["do"]))
@@ -332,8 +334,8 @@ class Worker:
                 wait = self._not_before - self._limits.clock()
                 if wait > 0:
                     raise ModelError(
-                        f"The process of {self.label} died {self._crashes} times in a row and "
-                        f"rests.",
+                        f"The process of {self.label} died {self._crashes} times in a "
+                        f"row and is paused.",
                         hint=f"Try again in {wait:.0f} seconds, or set a smaller model.",
                     )
                 await self._budget.make_room(self, self._needs)
@@ -346,7 +348,8 @@ class Worker:
             return self._child
 
     async def _answered(self, child: Child, call: _Call) -> None:
-        """Wait until `call` is done; one of the waiting calls reads the pipe for all."""
+        """Wait until `call` is done; one of the waiting calls reads the pipe for
+        all."""
         while not call.done:
             if self._reader is not None:
                 call.event = anyio.Event()
@@ -375,8 +378,8 @@ class Worker:
     async def _stop_call(
         self, child: Child, number: int, call: _Call, *, sent: bool
     ) -> None:
-        """Ask the child to leave its call; kill it when it does not answer in time, or got only
-        part of the request."""
+        """Ask the child to leave its call; kill it when it does not answer in time, or
+        got only part of the request."""
         with anyio.CancelScope(shield=True):
             try:
                 if sent:
@@ -392,8 +395,8 @@ class Worker:
                 await child.end(at_once=True)
 
     async def _lost(self, child: Child) -> None:
-        """Collect a child that ended and settle its calls: asked again if it was idle, else an
-        error that says how."""
+        """Collect a child that ended and settle its calls: asked again if it was idle,
+        else an error that says how."""
         with anyio.CancelScope(shield=True):
             code, words = await child.ending()
             if self._child is not child:
@@ -427,11 +430,10 @@ class Worker:
                 + (f" (its limit is {bound / 1e6:.0f} MB)" if bound else "")
                 + f", {how}"
             )
-        quoted = f" Its last words: {words}" if words else ""
+        quoted = f" Its last output: {words}" if words else ""
         error = ModelError(
             f"The process of {self.label} {how} during {doing!r}.{quoted}",
-            hint="Try again: it is started anew. If it dies again, set a smaller model, or free "
-            "memory.",
+            hint="Try again: it is restarted. If it crashes again, set a smaller model, or free memory.",
         )
         _log.warning("%s", error.what)
         return error
@@ -448,16 +450,16 @@ class MemoryBudget:
     """Bytes that the processes of one server share. Belongs to one event loop."""
 
     def __init__(self, limit: int | None = None) -> None:
-        """Take `limit` bytes as the bound, or 70 % of what is free now: the rest is the system's
-        and the buffers'."""
+        """Take `limit` bytes as the bound, or 70 % of what is free now: the rest is the
+        system's and the buffers'."""
         self.limit = limit if limit is not None else int(_free_memory() * 0.7)
         self.held: dict[Worker, int] = {}
         """Bytes of each process that runs, least recently used first."""
         self._entering = anyio.Lock()
 
     async def make_room(self, worker: "Worker", needs: int) -> None:
-        """Let `worker` in with `needs` bytes: end idle processes, least recently used first, wait
-        for busy ones."""
+        """Let `worker` in with `needs` bytes: end idle processes, least recently used
+        first, wait for busy ones."""
         if needs > self.limit:
             raise ModelError(
                 f"{worker.label} needs about {needs / 1e6:.0f} MB; models may take "
@@ -483,8 +485,8 @@ class MemoryBudget:
 
 
 def _free_memory() -> int:
-    """Return the bytes that programs may still take: what Linux calls available; elsewhere half of
-    what is built in."""
+    """Return the bytes that programs may still take: what Linux calls available;
+    elsewhere half of what is built in."""
     try:
         found = re.search(
             r"^MemAvailable:\s+(\d+) kB",

@@ -1,8 +1,9 @@
-"""A cited answer by a generator from the evidence, each sentence checked against what it cites
-(zero-index §2).
+"""A cited answer by a generator from the evidence, each sentence checked against what
+it cites (zero-index §2).
 
-A sentence has support where the passages that it cites hold its figures, its names and most of its
-words. That is a check of words, not of truth: it finds what was made up, not a wrong reading. Not
+A sentence is supported if the passages that it cites contain its numbers, its names and
+most of its words. This checks words, not truth: it finds inventions, not misreadings.
+Not
 for: choosing evidence.
 """
 
@@ -24,9 +25,9 @@ from prompts import load
 PROMPT: Final = "answer"
 NOTHING: Final = "The evidence does not answer this."
 MARKED: Final = "[no support]"
-"""Stands behind a sentence that its citation does not bear out."""
+"""Mark after a sentence that its citation does not support."""
 SHARED_WORDS: Final = 0.6
-"""Part of a sentence's words that its passages must hold."""
+"""Share of a sentence's words that its passages must contain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +37,10 @@ class CheckedSentence:
     text: str
     """The sentence without its labels."""
     labels: tuple[str, ...]
-    """Passages that it cites, such as `1a`; only ones that were shown."""
+    """Labels of the passages that it cites, such as `1a`."""
     supported: bool
     reason: str
-    """What its passages lack; empty where they bear it out."""
+    """What its passages lack; "" if they support it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +48,17 @@ class CheckedAnswer:
     """An answer with the check of each sentence."""
 
     statements: tuple[CheckedSentence, ...]
-    """Empty where the model says that the evidence does not answer, or failed."""
+    """Empty if the model found no answer in the evidence, or failed."""
     model: str
     shown: int
-    """Passages that the model was shown, of those there were."""
+    """Number of passages shown to the model, and of all passages."""
     failure: str = ""
     """Why there is no answer."""
 
     @property
     def text(self) -> str:
-        """The answer with its labels and marks, one line; the reason where there is none."""
+        """The answer with labels and marks on one line, or the reason why there is
+        none."""
         if self.failure:
             return self.failure
         return " ".join(map(_written, self.statements)) or NOTHING
@@ -64,22 +66,22 @@ class CheckedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """What an answer is written with."""
+    """Parameters of a written answer."""
 
     generator: Generator
     store: Store | None
     seconds: float
-    """Time for the answer."""
+    """Time limit in seconds."""
     today: date
 
 
 async def write_answer(
     question: str, evidence: Sequence[Evidence], labels: Sequence[str], writing: Writing
 ) -> CheckedAnswer:
-    """Return what the generator writes from `evidence`, each sentence checked; a failure is
-    returned as the reason.
+    """Return the generator's answer from `evidence`, each sentence checked; a failure
+    becomes the reason.
 
-    Passages come best first, each with its label in the text that the reader sees.
+    Passages come best first, each with its label.
     """
     model = writing.generator.name
     passages = {
@@ -115,8 +117,8 @@ async def write_answer(
 
 
 def _schema(labels: list[str]) -> dict[str, object]:
-    """Return the form of an answer: a small model cites only where it must, and keeps to a passage
-    that it named first.
+    """Return the JSON schema of an answer: it makes small models cite, and cite before
+    they write.
 
     Without it SmolLM2-135M cites nothing in 9 of 9 answers.
     """
@@ -138,9 +140,9 @@ def _schema(labels: list[str]) -> dict[str, object]:
 
 
 def checked(reply: str, passages: Mapping[str, str]) -> list[CheckedSentence]:
-    """Return the sentences of a reply in that form, each with whether the passages that it cites
-    bear it out."""
-    # Small models say a thing again and again.
+    """Return the sentences of a reply in that schema, each checked against the passages
+    that it cites."""
+    # Small models repeat sentences.
     cited = {
         one_line(row["sentence"]): row["passages"]
         for row in json.loads(reply)["sentences"]
@@ -161,7 +163,7 @@ def _checked(
 
 
 def _lack(text: str, cited: str) -> str:
-    """Return what of `text` the cited passages do not hold; empty for nothing."""
+    """Return what the cited passages lack of `text`, or ""."""
     figures = sorted(set(FIGURE.findall(text)) - set(FIGURE.findall(cited)))
     if figures:
         return f"its passages lack {', '.join(figures)}"

@@ -1,7 +1,7 @@
-"""Models that remember: what a model made of a text once comes from the disk cache.
+"""Models with a disk cache: each text is computed once.
 
-A key holds the model's name, which holds the fingerprint of its files and its settings: another
-model, or the same with other weights, never reads old values. Not for: choosing or loading models.
+The key contains the model's name with a fingerprint of its files and settings, so that
+other weights never read old values. Not for: choosing or loading models.
 """
 
 import hashlib
@@ -34,28 +34,30 @@ from pipeline.work import alone, in_thread
 
 M = TypeVar("M", bound=Named)
 MOST_SENTENCES: Final = 100
-"""Sentences of a window whose probabilities are kept; later ones, which are labels of a word or
-two, count as 0."""
+"""Sentences of a window whose probabilities are cached; later ones count as 0."""
 Compute: TypeAlias = Callable[[list[str]], Awaitable[NDArray[np.float32]]]
-"""Asks the model: one row for each text."""
+"""Calls the model; returns one row per text."""
 
 
 @dataclass(eq=False, slots=True)
 class _Batch:
-    """Texts that one call has given to the model; other calls wait for them."""
+    """Texts that one call is computing; other calls wait for them."""
 
     done: anyio.Event = field(default_factory=anyio.Event)
     values: dict[str, bytes] = field(default_factory=dict)
-    """Filled before `done`; stays empty when the model failed or the call was cancelled."""
+    """Filled before `done`; stays empty when the model failed or the call was
+    cancelled."""
 
 
 class _RowMemory:
-    """Rows of numbers by key, each computed once, also by calls that run at the same time."""
+    """Rows of numbers by key, each computed once, also by calls that run at the same
+    time."""
 
     def __init__(
         self, store: Store, kind: type[np.floating], *, expire: float | None
     ) -> None:
-        """Keep rows in `store` as numbers of `kind` for `expire` seconds (None: until evicted)."""
+        """Keep rows in `store` as numbers of `kind` for `expire` seconds (None: until
+        evicted)."""
         self._store = store
         self._kind = kind
         self._expire = expire
@@ -69,11 +71,10 @@ class _RowMemory:
         *,
         width: Callable[[], int],
     ) -> NDArray[np.float32]:
-        """Return the row of numbers of each key [n, width]; those that are new are computed from
-        their texts.
+        """Return the row of numbers of each key [n, width]; those that are new are
+        computed from their texts.
 
-        `width` tells the length of a row: 0 before a remote model's first answer, then the rows
-        must agree.
+        `width` returns the length of a row: 0 before a remote model's first answer.
         """
         wanted = dict(zip(keys, texts, strict=True))
         # 1. What is in the store
@@ -146,8 +147,7 @@ class _RowMemory:
         return dict(batch.values)
 
     def _whole(self, found: dict[str, bytes], width: int) -> dict[str, bytes]:
-        """Leave out rows of another length, such as of a server that has since changed its
-        model."""
+        """Drop rows of another length, such as of a server whose model has changed."""
         size = np.dtype(self._kind).itemsize * width or next(
             iter(map(len, found.values())), 0
         )
@@ -155,7 +155,7 @@ class _RowMemory:
 
 
 class _Cached(Generic[M]):
-    """A model with a store between."""
+    """A model with a cache."""
 
     def __init__(
         self, model: M, store: Store, kind: type[np.floating], *, expire: float | None
@@ -165,12 +165,12 @@ class _Cached(Generic[M]):
 
     @property
     def name(self) -> str:
-        """Name of the model behind."""
+        """Name of the wrapped model."""
         return self._model.name
 
 
 class CachedEmbedder(_Cached[Embedder]):
-    """An `Embedder` in front of another, with a store between."""
+    """An `Embedder` with a cache."""
 
     def __init__(self, embedder: Embedder, store: Store) -> None:
         """Wrap `embedder`; vectors go to `store` under its name."""
@@ -184,16 +184,16 @@ class CachedEmbedder(_Cached[Embedder]):
 
     @property
     def background(self) -> Mapping[str, float] | None:
-        """What the embedder behind knows of its cosines; see `Embedder`."""
+        """Cosine statistics of the wrapped embedder; see `Embedder`."""
         return getattr(self._model, "background", None)
 
     def reads(self, text: str) -> bool:
-        """Whether the embedder behind knows the script of `text`."""
+        """Whether the wrapped embedder reads the script of `text`."""
         return self._model.reads(text)
 
     async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
-        """Return unit vectors [n, dimension]; only texts not seen before reach the model, each
-        once.
+        """Return unit vectors [n, dimension]; only texts not seen before reach the
+        model, each once.
 
         Raises `ModelError`: the model failed.
         """
@@ -206,7 +206,7 @@ class CachedEmbedder(_Cached[Embedder]):
 
 
 def cached_embedder(embedder: Embedder, store: Store) -> Embedder:
-    """Return `embedder` with a store between; of a pair, each by itself."""
+    """Return `embedder` with a cache; both of a pair."""
     if isinstance(embedder, PairedEmbedder):
         return PairedEmbedder(
             CachedEmbedder(embedder.first, store), CachedEmbedder(embedder.other, store)
@@ -215,16 +215,16 @@ def cached_embedder(embedder: Embedder, store: Store) -> Embedder:
 
 
 class CachedReranker(_Cached[Reranker]):
-    """A `Reranker` in front of another, with a store between."""
+    """A `Reranker` with a cache."""
 
     def __init__(self, reranker: Reranker, store: Store) -> None:
-        """Wrap `reranker`; scores go to `store` under its name, for a while: few queries come again
-        later."""
+        """Wrap `reranker`; scores go to `store` under its name, for a while: few
+        queries come again later."""
         super().__init__(reranker, store, np.float32, expire=KEPT_SECONDS)
 
     async def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one float32 score a text [n]; only texts not scored before reach the model, each
-        once.
+        """Return one float32 score a text [n]; only texts not scored before reach the
+        model, each once.
 
         Raises `ModelError`: the model failed.
         """
@@ -238,21 +238,21 @@ class CachedReranker(_Cached[Reranker]):
 
 
 class CachedCrossEncoder(_Cached[CrossEncoder]):
-    """A `CrossEncoder` in front of another, with a store between."""
+    """A `CrossEncoder` with a cache."""
 
     def __init__(self, encoder: CrossEncoder, store: Store) -> None:
         """Wrap `encoder`; readings go to `store` under its name."""
         super().__init__(encoder, store, np.float16, expire=KEPT_SECONDS)
 
     def reads(self, text: str) -> bool:
-        """Whether the cross-encoder behind knows the script of `text`."""
+        """Whether the wrapped cross-encoder reads the script of `text`."""
         return self._model.reads(text)
 
     async def read(
         self, question: str, windows: Sequence[Window]
     ) -> list[WindowReading]:
-        """Return one reading a window; only windows not read before reach the model, each once;
-        raises `ModelError`."""
+        """Return one reading a window; only windows not read before reach the model,
+        each once; raises `ModelError`."""
         keys = [
             f"read:{self.name}:{_digest(question, one.above, *one.sentences)}"
             for one in windows
@@ -282,7 +282,7 @@ class CachedCrossEncoder(_Cached[CrossEncoder]):
 
 
 async def _prepare(model: object) -> None:
-    """Let a model behind a server learn which one it is: its name is part of the keys."""
+    """Let a remote model request its identity, which is part of the cache keys."""
     if isinstance(model, HeldModel):
         await model.prepare()
 

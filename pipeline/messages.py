@@ -1,5 +1,4 @@
-"""Asking a generator: chat messages, answers within a time and kept in a store, several at once,
-and overlong inputs.
+"""Calls to a generator: chat messages, time limit, cache, concurrency, overlong inputs.
 
 Not for: prompts (`prompts/`), backends (`models/`), or what an answer means.
 """
@@ -18,12 +17,13 @@ from models.protocols import ANSWERS_AT_ONCE, Generator, Said
 from pipeline.work import in_thread
 
 KEPT_SECONDS: Final = 30 * 86_400.0
-"""What a model answered is kept a month: asking costs seconds, and the key holds all that the
-answer depends on."""
+"""Seconds (a month) for which answers are cached; the key covers all that they depend
+on."""
 ANSWER_TOKENS: Final = 350
-"""Room for a short answer: five sentences with their labels, or three queries and six names."""
+"""Maximum tokens of a short answer: five sentences with labels, or three queries and
+six names."""
 SHRINK: Final = 0.6
-"""Part of an input that is shown next where a model says that it is over its context."""
+"""Factor by which an input is shortened when it exceeds the model's context."""
 
 T = TypeVar("T")
 
@@ -49,11 +49,11 @@ async def ask(
     *,
     store: Store | None,
 ) -> str:
-    """Return the answer to `messages`, from `store` where the model was asked the same before.
+    """Return the answer to `messages`, from `store` if cached.
 
     Raises:
         ContextExceeded: The messages are longer than the model's context.
-        ModelError: The model failed, or gave no answer in time.
+        ModelError: The model failed, or did not answer in time.
     """
     key = _key(generator, messages, asking)
     if store is not None:
@@ -77,22 +77,22 @@ async def within(seconds: float, call: Awaitable[T], *, model: str) -> T:
     with anyio.move_on_after(seconds):
         return await call
     raise ModelError(
-        f"{model} gave no answer in {seconds:.0f} s.",
+        f"{model} did not answer in {seconds:.0f} s.",
         hint="Raise WINNOW_SECONDS, or set a smaller generator.",
     )
 
 
 def shrinking(size: int) -> Iterator[int]:
-    """Yield how much of an input of `size` to show a model, as long as it raises `ContextExceeded`:
-    all, then less."""
+    """Yield decreasing sizes of an input to try while the model raises
+    `ContextExceeded`."""
     while size:
         yield size
         size = int(size * SHRINK)
 
 
 async def side_by_side(calls: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
-    """Return the results of `calls` in their order, at most `ANSWERS_AT_ONCE` of them under way at
-    a time.
+    """Return the results of `calls` in their order, at most `ANSWERS_AT_ONCE` of them
+    under way at a time.
 
     Raises `ModelError`: one of them failed; the others are cancelled.
     """

@@ -1,13 +1,13 @@
-"""The whole zero-index pipeline in one call: question in, enriched prompt with cited evidence out
-(zero-index §2).
+"""The whole zero-index pipeline in one call: question in, enriched prompt with cited
+evidence out (zero-index §2).
 
-Reads as its numbered steps, each a call. A hop goes on from what was found: the passage nearest to
-an open part names something, and that is asked about. "Who directed the film that was shot at the
-lake?" finds the page of the lake, which names the film; the film's page has the answer and shares
-hardly a word with the question. Links on the passage are candidates beside what the search brings,
-and pages come through the same guard. Not for: the first search (`pipeline/sources/gather.py`), or the
-answer itself, which the calling model writes from the evidence.
-"""
+Reads as its numbered steps, each a call. A hop goes on from what was found: the passage
+nearest to an open part names something, and that is asked about. "Who directed the film
+that was shot at the lake?" finds the page of the lake, which names the film; the film's
+page has the answer and shares hardly a word with the question. Links on the passage are
+candidates beside what the search brings, and pages come through the same guard. Not
+for: the first search (`pipeline/sources/gather.py`), or the answer itself, which the
+calling model writes from the evidence."""
 
 import hashlib
 import html
@@ -40,11 +40,11 @@ from pipeline.evidence.show import (
     doubt,
     hint_room,
     notice_within,
+    parts_line,
     parts_room,
     shortened,
-    told_parts,
 )
-from pipeline.evidence.values import rows_shown, told_values, values_room
+from pipeline.evidence.values import rows_shown, values_room, values_text
 from pipeline.messages import ANSWER_TOKENS
 from pipeline.question.parts import question_word
 from pipeline.question.question import Question
@@ -89,24 +89,26 @@ from prompts import load
 _SNIPPET: Final = "only the search snippet; the page itself was not read"
 _IN_PART: Final = "only its best passage was read, for want of time"
 LOOKED_AT: Final = 3
-"""Pages that are named where none of them answers; the others are counted."""
+"""Pages listed by name if none answers; the others are counted."""
 LISTED_PAGES: Final = 16
-"""Pages that are read at least where documents are listed; as many hits as a question of 8 pages
-has."""
+"""Pages that are read at least where documents are listed; as many hits as a question
+of 8 pages has."""
 HOP_PAGES: Final = 3
 """Pages that a hop reads."""
 HOP_WORK: Final = 0.3
-"""Windows that a cross-encoder reads in a hop, over those of a question over several pages."""
+"""Windows that a cross-encoder reads in a hop, over those of a question over several
+pages."""
 HOP_NAMES: Final = 2
-"""Names of a passage that are asked about at once; the first that has a page is followed."""
+"""Names of a passage that are asked about at once; the first that has a page is
+followed."""
 _BEHIND: Final = re.compile(r"\s+[(|·–—-]")
-"""What parts a title from the name of its site, or from a word that tells two of a name apart."""
+"""Separators between a title and the site's name or a disambiguation."""
 _AND: Final = re.compile(rf"\s+(?:{any_of(words('questions.and'))})\s+")
 
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """A further search, and what led to it."""
+    """A follow-up search (hop), and the passage that led to it."""
 
     part: int
     """Of the question, from 0."""
@@ -117,27 +119,27 @@ class Hop:
     """Page of the passage, and the unit in it."""
     unit: int
     links: tuple[tuple[str, str], ...] = ()
-    """Words and address of the links there; none from a person's own page, which sends nobody
-    anywhere."""
+    """Text and address of links in it; none from a user's own page, whose links are
+    private."""
     own: bool = False
     inside: bool = False
-    """Whether that page came from inside."""
+    """Whether that page is from an internal network."""
 
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """What is known after the hops."""
+    """The state after the hops."""
 
     gathered: Gathered
     documents: tuple[Document, ...]
     reading: Reading
     hops: tuple[Hop, ...] = ()
-    """Those that brought something."""
+    """The hops that found something."""
 
 
 @dataclass(frozen=True, slots=True)
 class Researched:
-    """The enriched prompt and everything it stands on."""
+    """The enriched prompt and its evidence."""
 
     text: str
     tokens: int
@@ -157,17 +159,17 @@ async def research(
     max_tokens: int,
     report: Report,
     write: bool = False,
-    told: str = "",
+    note: str = "",
 ) -> Researched:
-    """Answer `wanted.question` with evidence, within `max_tokens`; with `write`, also with a
-    written answer.
+    """Answer `wanted.question` with evidence, within `max_tokens`; with `write`, also
+    with a written answer.
 
-    `told` is a line above the evidence.
+    `note` is a line above the evidence.
 
     Raises `SearchFailed`: no provider could answer.
     """
     began = anyio.current_time()
-    # Of one's own documents may be asked what there is about something: they are listed
+    # A question for what the user's own documents contain about a topic: list them
     subject = (
         inventory_of(wanted.question.text)
         if set(services.chain.names) == UNDATED
@@ -187,7 +189,7 @@ async def research(
     gathered = replace(
         gathered, failures=(*gathered.failures, *left_unread(reading, documents))
     )
-    # A page that a search chose is not doubted for a few lines that nobody can read
+    # A few unreadable lines do not make a found page doubtful
     missing = [one for one in gathered.missing() if one.rest or not one.page]
     reading = unless_cut(reading, missing)
     await report(8, 10, reading.reason)
@@ -202,7 +204,7 @@ async def research(
         known,
         services,
         room,
-        told,
+        note,
         open_end=not max_tokens,
         listed=bool(subject),
     )
@@ -226,8 +228,8 @@ async def research(
 async def _read(
     question: Question, gathered: Gathered, services: Services
 ) -> tuple[list[Document], Reading]:
-    """Return the pages with their reading; where there is no time for that, their best passages
-    with theirs."""
+    """Return the pages with their reading; without time for that, only their best
+    passages."""
     parts = gathered.parsed.parts
     # By then each is read by its best passage alone.
     with anyio.move_on_after(LONG_SHARE * time_left()):
@@ -267,8 +269,8 @@ async def _written(
 
 
 def _above(written: CheckedAnswer, text: str, mark: str, max_tokens: int) -> str:
-    """Return `text` with the written answer above it; what a model wrote from strangers' pages is
-    framed as theirs."""
+    """Return `text` with the written answer above it; what a model wrote from
+    strangers' pages is framed as theirs."""
     sheet = Sheet(max_tokens)
     room = max_tokens - count_tokens(text) - 1
     if written.failure:
@@ -298,7 +300,7 @@ async def _document(
 
 
 def _short_page(result: SearchResult, text: str, note: str, trust: Trust) -> Page:
-    """Return a page that holds a few words of the one behind a result."""
+    """Return a page with only the passage or snippet of a result."""
     return Page(
         url=result.url,
         final_url=result.url,
@@ -320,21 +322,22 @@ def enriched(
     known: Followed,
     services: Services,
     max_tokens: int,
-    told: str = "",
+    note: str = "",
     *,
     open_end: bool,
     listed: bool = False,
 ) -> tuple[str, Assembled, str]:
-    """Return the enriched prompt of what is known within `max_tokens`, its passages and its mark.
+    """Return the enriched prompt of what is known within `max_tokens`, its passages and
+    its mark.
 
-    `told` stands above the evidence. With `open_end` weak passages are left out, whatever the room;
-    where pages are `listed`, each is shown by one line.
+    `note` is a line above the evidence. With `open_end` weak passages are left out even
+    if they fit; where pages are `listed`, each is shown by one line.
     """
     gathered, documents, reading = known.gathered, known.documents, known.reading
     mark = new_mark()
     prompt = load("enriched")
     values = {"date": services.today().isoformat(), "notice": notice(mark)}
-    # The instructions of the enriched prompt stand there where they leave the words their share.
+    # The instructions are included if they leave enough of the budget to passages.
     instructed = (
         count_tokens(prompt.fill(**values, evidence="")) <= FRAME_SHARE * max_tokens / 2
     )
@@ -348,31 +351,30 @@ def enriched(
         reserve=hint_room(max_tokens) + room_for(gathered.failures, max_tokens),
     )
     sheet.add(head)
-    sheet.add(told)
+    sheet.add(note)
     sheet.add(doubt(reading))
     followed = count_tokens(
         "\n".join(_followed(hop, "10a", mark) for hop in known.hops)
     )
     valued = values_room(reading.computed, documents, mark, max_tokens)
     room = sheet.room - parts_room(reading) - followed - valued
-    chosen = (
-        named_rows_first(documents, reading) if open_end and not listed else reading
-    )
+    chosen = reading if listed else named_rows_first(documents, reading)
     assembled = assemble(
         documents, chosen, max_tokens=room, mark=mark, open_end=open_end, listed=listed
     )
     shown = rows_shown(reading.computed, documents, assembled.evidence)
-    sheet.add(told_values(reading.computed, documents, mark, max_tokens, shown))
-    sheet.add(told_parts(reading, assembled.parts))
-    why = reading.reason if documents else "There were no pages to read."
+    sheet.add(values_text(reading.computed, documents, mark, max_tokens, shown))
+    sheet.add(parts_line(reading, assembled.parts))
+    why = reading.reason if documents else "No pages were found."
     sheet.add_cut(assembled.shown.text or f"No answer found. {why}")
     for hop in known.hops:
         sheet.add(_followed(hop, assembled.label_of(hop.url, hop.unit), mark))
     sheet.release()
     for line in _foot(gathered, reading, {one.url for one in assembled.evidence}):
         sheet.add_cut(line) if reading.verdict == "none" else sheet.add(line)
-    # A provider's own words stand between marks, so they are written whole or not at all.
-    # What a provider did not search bears on a verdict that says that something is missing.
+    # A provider's message is quoted between delimiters, so it is written whole or not
+    # at all. What a provider did not search bears on a verdict that says that something
+    # is missing.
     answered = reading.verdict == "answered"
     partly = [
         o for o in gathered.outcomes if o.reason and not (answered and o.status == "ok")
@@ -385,9 +387,9 @@ def enriched(
 
 
 def _followed(hop: Hop, label: str, mark: str) -> str:
-    """Return the line that says what was searched further, and the passage that led to it."""
+    """Return the line about follow-up searches and the passage that led to them."""
     return (
-        f"Asked further, from {f'[{label}]' if label else place_of(hop.url)}: "
+        f"Follow-up search from {f'[{label}]' if label else place_of(hop.url)}: "
         f"{quoted(hop.query, mark)}"
     )
 
@@ -395,8 +397,8 @@ def _followed(hop: Hop, label: str, mark: str) -> str:
 def _foot(
     gathered: Gathered, reading: Reading, quoted_pages: AbstractSet[str]
 ) -> list[str]:
-    """Return what was not read, and what was searched: failures always, all of it where nothing
-    answers.
+    """Return what was not read, and what was searched: failures always, all of it where
+    nothing answers.
 
     What a page lacks that an answer does not quote is no matter of that answer.
     """
@@ -439,8 +441,8 @@ async def follow(
     reading: Reading,
     services: Services,
 ) -> Followed:
-    """Return what is known after at most `wanted.hops` hops; they end where all is answered or one
-    brought nothing."""
+    """Run up to `wanted.hops` follow-up searches; stop if all parts are answered or one
+    finds nothing."""
     known = Followed(gathered, tuple(documents), reading)
     asked: set[str] = set()
     for _ in range(wanted.hops):
@@ -459,9 +461,8 @@ async def follow(
 def _leads(question: Question, known: Followed) -> list[Hop]:
     """Return what the nearest passage of each open part leads to.
 
-    A part is open as long as it is not answered, and once where its passage names what the question
-    describes or what a page at hand is about.
-    """
+    A part is open as long as it is not answered, and once where its passage names what
+    the question describes or what a page at hand is about."""
     found: list[Hop] = []
     at_hand = {about_of(page.page.title) for page in known.gathered.documents.values()}
     for place, part in enumerate(known.reading.parts or (known.reading,)):
@@ -482,8 +483,8 @@ def _leads(question: Question, known: Followed) -> list[Hop]:
 
 
 def about_of(title: str) -> str:
-    """Return what a page is about by its title, without the name of its site or a word in
-    brackets."""
+    """Return what a page is about by its title, without the name of its site or a word
+    in brackets."""
     return _BEHIND.split(title.casefold(), maxsplit=1)[0].strip()
 
 
@@ -494,8 +495,8 @@ def _named(
     documents: Sequence[Document],
     at_hand: AbstractSet[str],
 ) -> list[Hop]:
-    """Return the names in the best unit of a part that the question lacks, with what of it the unit
-    does not say."""
+    """Return the names in the best unit of a part that the question lacks, with what of
+    it the unit does not say."""
     rows = np.argsort(-part.values, kind="stable").tolist()
     row = next((row for row in rows if _is_text(part.places[row], documents)), rows[0])
     owner, unit = part.places[row]
@@ -575,7 +576,7 @@ async def _hop(
         if about_of(page.page.title) == name
     ][:HOP_PAGES]
     if not about:
-        # What stands in a person's own page is not told to a search engine.
+        # Text of a user's own page is never sent to a search engine.
         if hop.own and set(services.chain.names) != UNDATED:
             return None
         try:
@@ -641,7 +642,8 @@ async def _hop(
 def _with_pages(
     hop: Hop, known: Followed, read: Sequence[Document], after: Reading
 ) -> tuple[tuple[Document, ...], Reading]:
-    """Return the documents that are known with those that a hop `read`, and the reading of all.
+    """Return the documents that are known with those that a hop `read`, and the reading
+    of all.
 
     `after` is the reading of the latter alone.
     """

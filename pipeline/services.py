@@ -1,17 +1,19 @@
-"""What every pipeline run needs from outside, made once by the server and passed in.
+"""External dependencies of the pipeline, created once by the server and passed in.
 
-Not for: making any of it (`server/wiring.py`), nor settings as such: a step takes values, not a
-settings object.
-"""
+Not for: making any of it (`server/wiring.py`), nor settings as such: a step takes
+values, not a settings object."""
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
+
+import anyio
 
 from cache.store import Stores
+from errors import WinnowError
 from models.protocols import CrossEncoder, Embedder, Generator, Reranker
 from pipeline.document.page import KEPT_DOCUMENTS, Document, Page, SearchQuery
 from pipeline.html.document import read_document
@@ -20,19 +22,23 @@ from pipeline.reading.extract import Asking
 from pipeline.reading.relevance import Blend, Reader, Reread
 from pipeline.search.chain import Findings
 from pipeline.segment.idms import IdmsOptions
-from pipeline.work import in_thread
+from pipeline.work import Report, in_thread
+
+MOST_WAITING: Final = 4
+"""Pieces of later work that are held, a tree each."""
 
 
 class DocumentMemory:
-    """Turns pages into documents, remembering the last ones, so that one page is cleaned once a
-    session."""
+    """Converts pages to documents and keeps the last ones, so that a page is cleaned
+    once."""
 
     def __init__(self) -> None:
         """Start empty."""
         self._kept: OrderedDict[str, Document] = OrderedDict()
 
     async def read(self, page: Page) -> Document:
-        """Return `page` cleaned and cut into content units; the work runs off the event loop."""
+        """Return `page` cleaned and cut into content units; the work runs off the event
+        loop."""
         key = f"{page.content_hash}:{page.final_url}"
         if key in self._kept:
             self._kept.move_to_end(key)
@@ -45,7 +51,7 @@ class DocumentMemory:
 
 
 def _as_asked(document: Document, page: Page) -> Document:
-    """Return a kept document with how and when its page was asked for this time."""
+    """Return a kept document with the address and age of this request."""
     known = document.page
     if (known.url, known.fetched_at) == (page.url, page.fetched_at):
         return document
@@ -55,26 +61,70 @@ def _as_asked(document: Document, page: Page) -> Document:
 
 
 class Once:
-    """A sentence for the first answer of a process that has room for it."""
+    """A notice shown once per process."""
 
     def __init__(self, text: str = "") -> None:
-        """Keep `text`, empty for nothing to say."""
+        """Set the notice; "" for none."""
         self._text = text
 
     def take(self) -> str:
-        """Return the sentence the first time, and nothing from then on."""
+        """Return the notice at the first call, then ""."""
         text, self._text = self._text, ""
         return text
+
+
+class Later:
+    """Work that goes on after answers, one piece at a time, for as long as its server runs."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._waiting: dict[str, Callable[[Report], Awaitable[object]]] = {}
+        self._wanted = anyio.Event()
+        self._begun: set[str] = set()
+        self._reached: dict[str, str] = {}
+
+    def begin(self, key: str, work: Callable[[Report], Awaitable[object]]) -> None:
+        """Have `work` done, once for each `key` unless it failed; not where `MOST_WAITING` pieces
+        wait already."""
+        if key not in self._begun and len(self._waiting) < MOST_WAITING:
+            self._begun.add(key)
+            self._waiting[key] = work
+            self._wanted.set()
+
+    def reached(self, key: str) -> str:
+        """Return how far the work for a key is, as its last report says; empty for none."""
+        return self._reached.get(key, "")
+
+    async def run(self) -> None:
+        """Do what is wanted, until cancelled."""
+        while True:
+            await self._wanted.wait()
+            key, work = next(iter(self._waiting.items()))
+
+            async def report(
+                _done: float, _total: float | None, message: str, key: str = key
+            ) -> None:
+                self._reached[key] = message
+
+            try:
+                await work(report)
+            except WinnowError as error:
+                self._begun.discard(key)
+                self._reached[key] = str(error)
+            del self._waiting[key]
+            if not self._waiting:
+                self._wanted = anyio.Event()
 
 
 class Fetches(Protocol):
     """Reads one source; see `pipeline.fetch.client.Fetcher`."""
 
     async def fetch(
-        self, url: str, *, since: str = "", anew: bool = False, outside: bool = False
+        self, url: str, *, since: str = "", refresh: bool = False, outside: bool = False
     ) -> Page:
-        """Return it as a page; what was kept from the ISO time `since` on is new enough, nothing
-        with `anew`. Nothing inside is asked for what is named from `outside`."""
+        """Return it as a page; what was kept from the ISO time `since` on is new
+        enough, never with `refresh`. An address given from `outside` may not be
+        internal."""
         ...
 
 
@@ -98,35 +148,39 @@ class Services:
     fetcher: Fetches
     chain: Searches
     works: Callable[[Sequence[str]], Awaitable[Findings]]
-    """Asks the catalogues of research what they know of works by their DOIs."""
+    """Looks up works by DOI in scholarly APIs."""
     stores: Stores
     embedder: Embedder | None
     cross_encoder: CrossEncoder | None
     reranker: Reranker | None
-    """Takes the cross-encoder's place where one is set."""
+    """Reranker; replaces the cross-encoder if set."""
     generator: Generator | None
     roots: Sequence[Path]
     """Folders that local sources may come from, resolved."""
     today: Callable[[], date]
     model_reasons: dict[str, str] = field(default_factory=dict)
-    """Role to the sentence that says which model was taken and why."""
+    """Role to a sentence: the chosen model and why."""
     seconds: float = 25.0
-    """What a tool call may take before it answers with what it has."""
+    """Time limit of a tool call in seconds."""
     documents: DocumentMemory = field(default_factory=DocumentMemory)
     any_pruner: bool = False
-    """Whether block paths are scored by any generator, not only by one trained to prune."""
+    """Whether block paths are scored by any generator, not only by one trained to
+    prune."""
     pruning: Literal["winnow", "blocks", "paper"] = "winnow"
-    """How pages are pruned: by our scores, or as HtmlRAG prints it (Algorithms 2 and 3)."""
+    """How pages are pruned: by our scores, or as HtmlRAG prints it (Algorithms 2 and
+    3)."""
     asking: Asking | None = None
     """A model that writes beside the extractor's rules, and how it is asked."""
     idms: IdmsOptions = field(default_factory=IdmsOptions)
     """How `idms` chunks are cut."""
+    later: Later = field(default_factory=Later)
+    """What goes on between calls."""
     notice: Once = field(default_factory=Once)
-    """What the person should know of how this server searches."""
+    """Notice about the search providers of this server."""
 
     @property
     def reader(self) -> Reader:
-        """What judges how units bear on a question."""
+        """The models that score units for a question."""
         blend = Blend(self.embedder, self.reranker)
         return (
             Reread(blend, self.cross_encoder)

@@ -1,10 +1,8 @@
-"""What a page that draws an answer needs beside its text: every passage whole, where it stands,
-what scored how.
+"""Data for drawing an answer in the desk: whole passages, positions, scores.
 
-Plain JSON. It goes to the desk (`desk/`) in the `_meta` of a result, which no model reads, so
-nothing is shortened to save tokens; what bounds it is the size of a message. Not for: what an
-answer says (`pipeline/evidence/show.py`).
-"""
+Plain JSON. It goes to the desk (`desk/`) in the `_meta` of a result, which no model
+reads, so nothing is shortened to save tokens; what bounds it is the size of a message.
+Not for: what an answer says (`pipeline/evidence/show.py`)."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -20,15 +18,15 @@ from pipeline.prune.prune import Pruned
 View = dict[str, object]
 
 AROUND: Final = 400
-"""Characters of a page before and behind a passage, to be folded out."""
+"""Characters of context before and after a passage."""
 STRIP: Final = 60
-"""Cells of the strip that shows where on a page the scores lie: one is 4 pixels of the desk's
-narrow column."""
+"""Cells of the strip that shows where on a page the scores lie: one is 4 pixels of the
+desk's narrow column."""
 NEXT_BEST: Final = 8
-"""Units that were left out and are listed; the count tells of the rest."""
+"""Maximum listed units that were left out; the rest is counted."""
 MOST_CHARACTERS: Final = 400_000
-"""Of blocks in one answer: twice the longest page of the 256 real ones, and a message that hosts
-take in one piece."""
+"""Of blocks in one answer: twice the longest page of the 256 real ones, and a message
+that hosts take in one piece."""
 
 
 def view_evidence(
@@ -38,11 +36,11 @@ def view_evidence(
     reading: Reading | None,
     max_tokens: int,
 ) -> View:
-    """Return passages with their sentences' scores, their pages, and the best of what was left out.
+    """Return passages with their sentences' scores, their pages, and the best of what
+    was left out.
 
-    Documents are those of the reading, in its order; others than its own have no scores. The
-    reading is None where nodes of a tree were scored instead of units.
-    """
+    Documents are those of the reading, in its order; others than its own have no
+    scores. The reading is None where nodes of a tree were scored instead of units."""
     rows = _Rows(documents, reading)
     urls = list(dict.fromkeys(one.url for one in assembled.evidence))
     shown = zip(assembled.shown.labels, assembled.evidence, strict=True)
@@ -60,8 +58,8 @@ def view_evidence(
 
 
 def view_pages(question: str, documents: Sequence[Document], pruned: Pruned) -> View:
-    """Return the pages as blocks in reading order, each with whether it was kept and its score
-    where it has one."""
+    """Return the pages as blocks in reading order, each with whether it was kept and
+    its score where it has one."""
     rows = _Rows(documents, pruned.reading)
     kept = {page.document: set(page.kept) for page in pruned.pages}
     room = MOST_CHARACTERS
@@ -134,7 +132,7 @@ class _Rows:
         )
 
     def passage(self, label: str, one: Evidence, page: int) -> View:
-        """Return a passage with what stands around it."""
+        """Return a passage with its context."""
         place, document = self._documents.get(one.url, (-1, None))
         rows = [
             row
@@ -219,8 +217,8 @@ class _Rows:
         return found
 
     def of_blocks(self, document: int) -> dict[int, float]:
-        """Return the best score among the units of each block; empty where no question was
-        asked."""
+        """Return the best score among the units of each block; empty where no question
+        was asked."""
         if self._reading is None or self._reading.made_by == "content":
             return {}
         best: dict[int, float] = {}

@@ -1,13 +1,12 @@
-"""Running CPU work off the event loop so that a cancelled call really stops, on the account of its
-call, and only once.
+"""CPU work in threads: cancelable, charged to its call, and shared between processes.
 
-Steps are plain functions. A coroutine runs one with `in_thread`; inside, long loops call
-`check_cancelled()` now and then. A step that could go on for long asks `time_left()` and gives its
-best so far. What several processes come by (a page, a batch of vectors, a level of a tree) is done
-by one of them, `alone`. Not for: native model work, which has batches (`models/`) or a process of
-its own; who may begin (`server/calls.py`); tasks of one process that want the same
-(`pipeline/fetch/client.py`).
-"""
+Steps are plain functions. A coroutine runs one with `in_thread`; inside, long loops
+call `check_cancelled()` now and then. A step that could go on for long asks
+`time_left()` and gives its best so far. What several processes come by (a page, a batch
+of vectors, a level of a tree) is done by one of them, `alone`. Not for: native model
+work, which has batches (`models/`) or a process of its own; who may begin
+(`server/calls.py`); tasks of one process that want the same
+(`pipeline/fetch/client.py`)."""
 
 import math
 import threading
@@ -15,6 +14,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 import anyio
@@ -25,7 +25,7 @@ from opentelemetry import trace
 
 from models.shares import piece
 
-if TYPE_CHECKING:  # a server opens its cache behind the first answers
+if TYPE_CHECKING:  # a server opens its cache after the first responses
     from cache.store import Claim, Store
 
 P = ParamSpec("P")
@@ -33,8 +33,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 Report = Callable[[float, float | None, str], Awaitable[None]]
-"""Progress as a caller wants it: how much is done, of how much (if known), and a line for a
-person."""
+"""Progress callback: done, total (if known), message."""
 
 
 _stop: ContextVar[Callable[[], bool] | None] = ContextVar("winnow_stop", default=None)
@@ -42,32 +41,33 @@ _call: ContextVar["Call | None"] = ContextVar("winnow_call", default=None)
 
 TRACER: Final = trace.get_tracer("winnow")
 STEP_SHARE = 0.4
-"""Most of the time left of a call that one step may take, so that what follows can still answer
-with what it has."""
+"""Share of the call's remaining time for one step, so that later steps can still
+answer."""
 LONG_SHARE = 1 - STEP_SHARE
-"""What the one long step of a call may take: sources to arrive, whole pages to be read, a tree to
-be built, the first of several providers to answer."""
+"""Share of the time limit for the longest step of a call: loading sources, reading
+pages, building a tree, the first provider."""
 WORKERS = 2
-"""Threads for CPU work. Under the GIL more do not do more, and who waits for it waits for each: p95
-of a page from the cache beside 16 callers of research 12 s with 4, 8 s with 2, on a machine with 28
-other processes. Calls that have used little have as many to themselves, or they would wait behind
-the pages of a call that reads twenty."""
+"""Threads for CPU work. Under the GIL more do not do more, and who waits for it waits
+for each: p95 of a page from the cache beside 16 callers of research 12 s with 4, 8 s
+with 2, on a machine with 28 other processes. Calls that have used little have as many
+to themselves, or they would wait for a call that reads twenty pages."""
 
+LOOK: Final = 0.2
+"""Seconds between two looks whether a call is under way."""
 RENEWALS: Final = 3
-"""Times that a claim is renewed while it would last, so that one that comes late loses nothing."""
+"""Renewals per lease period, so that one late renewal does not lose the lease."""
 
 
 class Call:
-    """One call of a tool: when it has to answer, and the processor time that its threads have
-    used."""
+    """One tool call: deadline, and processor time of its threads."""
 
     def __init__(
         self, ends: float, *, light: bool, go_on: Callable[["Call"], Awaitable[None]]
     ) -> None:
         """Open the account of a call that has to answer at `ends`, by `time.monotonic`.
 
-        A `light` one is expected to use little. `go_on`, awaited before each piece of CPU work, may
-        have it wait.
+        A `light` one is expected to use little. `go_on` is awaited before each piece of
+        CPU work and may delay it.
         """
         self.ends = ends
         self.light = light
@@ -81,20 +81,30 @@ class Call:
         with self._lock:
             self.spent += seconds
 
-    def running(self) -> AbstractContextManager[None]:
-        """Have the steps of this task work for the call."""
-        return _having(_call, self)
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Charge the work of this task to the call; what gives way to calls stops."""
+        calls = _of_loop()
+        calls.under_way += 1
+        for scope in calls.giving_way:
+            scope.cancel()
+        try:
+            with _having(_call, self):
+                yield
+        finally:
+            calls.under_way -= 1
 
 
 def time_left() -> float:
-    """Return the seconds until the running call has to answer; without end outside of a call."""
+    """Return the seconds until the running call has to answer; without end outside of a
+    call."""
     call = _call.get()
     return math.inf if call is None else max(0.0, call.ends - time.monotonic())
 
 
 class Stopped(BaseException):
-    """Raised inside a worker thread whose call was cancelled; never seen by a caller, hence no
-    WinnowError."""
+    """Raised inside a worker thread whose call was cancelled; never seen by a caller,
+    hence no WinnowError."""
 
 
 def check_cancelled() -> None:
@@ -108,7 +118,8 @@ def check_cancelled() -> None:
 
 
 def stopped_by(stop: Callable[[], bool]) -> AbstractContextManager[None]:
-    """Let `check_cancelled` ask `stop` whether to, in a process that works for calls of another."""
+    """Let `check_cancelled` ask `stop` whether to, in a process that works for calls of
+    another."""
     return _having(_stop, stop)
 
 
@@ -121,6 +132,40 @@ def _having(variable: ContextVar[T | None], value: T) -> Iterator[None]:
         variable.reset(before)
 
 
+@dataclass(slots=True)
+class _Calls:
+    """The calls of one event loop, and what gives way to them."""
+
+    under_way: int = 0
+    giving_way: set[anyio.CancelScope] = field(default_factory=set)
+
+
+_calls: Final = RunVar[_Calls]("winnow_calls")
+
+
+def _of_loop() -> _Calls:
+    calls = _calls.get(None)
+    if calls is None:
+        calls = _Calls()
+        _calls.set(calls)
+    return calls
+
+
+async def between_calls(work: Callable[[], Awaitable[T]]) -> T:
+    """Return what `work` returns, done while no call runs: one that begins in between
+    cancels it, and it is begun again when that has ended."""
+    calls = _of_loop()
+    while True:
+        while calls.under_way:
+            await anyio.sleep(LOOK)
+        with anyio.CancelScope() as scope:
+            calls.giving_way.add(scope)
+            try:
+                return await work()
+            finally:
+                calls.giving_way.discard(scope)
+
+
 _limits: Final = {
     light: RunVar[anyio.CapacityLimiter](f"winnow_workers_{light=}")
     for light in (True, False)
@@ -128,7 +173,8 @@ _limits: Final = {
 
 
 def _limiter(*, light: bool) -> anyio.CapacityLimiter:
-    """Return the event loop's one limiter of worker threads, for light calls or for all others."""
+    """Return the event loop's one limiter of worker threads, for light calls or for all
+    others."""
     limiter = _limits[light].get(None)
     if limiter is None:
         limiter = anyio.CapacityLimiter(WORKERS)
@@ -141,7 +187,7 @@ async def in_thread(
 ) -> R:
     """Run `function` in a worker thread and return what it returns.
 
-    On cancellation the coroutine ends at once and the thread is told to stop at its next
+    On cancellation the coroutine ends at once and the thread stops at its next
     `check_cancelled()`.
     """
     call = _call.get()
@@ -179,13 +225,12 @@ async def no_report(done: float, total: float | None, message: str) -> None:
 
 
 def traced(name: str) -> Callable[[T], T]:
-    """Return a decorator that runs a step, a function or coroutine function, within the span
-    `winnow.{name}`.
+    """Return a decorator that runs a step, a function or coroutine function, within the
+    span `winnow.{name}`.
 
-    Free unless an exporter is set up (`server/process.py`). The SDK opens a span for every MCP
-    message; these hang below it, with names and durations only: a question or an address is the
-    user's.
-    """
+    Free unless an exporter is set up (`server/process.py`). The SDK opens a span for
+    every MCP message; these hang below it, with names and durations only: a question or
+    an address is the user's."""
     return TRACER.start_as_current_span(f"winnow.{name}")
 
 
@@ -198,12 +243,12 @@ async def alone(
     enough: Callable[[T], bool],
     patience: float,
 ) -> AsyncIterator[tuple[T, float]]:
-    """Give what `look` finds (in a thread) and the seconds that were waited for another process.
+    """Yield the result of `look` (in a thread) and the seconds waited for another
+    process.
 
-    Where that is not `enough`, this is the only process that works on `key`, by a claim in `store`,
-    for as long as it takes; the claim of a process that was killed passes on `patience` seconds
-    after.
-    """
+    Where that is not `enough`, this is the only process that works on `key`, by a claim
+    in `store`, for as long as it takes; the claim of a process that was killed passes
+    on `patience` seconds after."""
 
     def look_or_claim() -> "tuple[T, Claim | None]":
         found = look()
@@ -216,7 +261,7 @@ async def alone(
     while True:
         with anyio.CancelScope(
             shield=True
-        ):  # nobody would give back the claim of a caller that has gone
+        ):  # otherwise the lease of a canceled caller would not be released
             found, claim = await in_thread(look_or_claim)
         if claim is not None or enough(found):
             break
@@ -242,7 +287,7 @@ async def alone(
 def _hold(
     store: "Store", claim: "Claim", seconds: float, done: threading.Event
 ) -> None:
-    """Renew a claim until `done`, then give it back."""
+    """Renew a lease until `done`, then release it."""
     while not done.wait(seconds / RENEWALS):
         claim = store.renew(claim, seconds=seconds)
     store.release(claim)

@@ -1,9 +1,8 @@
-"""The text of every prompt: Markdown files with a header, read by `load` and filled with
-`string.Template` variables.
+"""The text of every prompt: Markdown files with a header, read by `load` and filled
+with `string.Template` variables.
 
-A file begins with lines `key: value` (purpose, variables, source) up to `---`; the rest is the
-prompt. Not for: deciding what goes into a prompt.
-"""
+A file begins with lines `key: value` (purpose, variables, source) up to `---`; the rest
+is the prompt. Not for: deciding what goes into a prompt."""
 
 import functools
 import hashlib
@@ -19,12 +18,12 @@ class Prompt:
     text: str
     """The template, with `$variable` places."""
     version: str
-    """Hex digest of the text; part of the cache keys of what a model answers to it."""
+    """Hash of the text; part of the cache keys of model answers."""
 
     def fill(self, **values: str) -> str:
         """Return the text with every variable filled.
 
-        Raises `KeyError`: a variable is missing; a programming mistake.
+        Raises `KeyError` if a variable is missing (a programming error).
         """
         return Template(self.text).substitute(values).strip()
 
@@ -33,7 +32,7 @@ class Prompt:
 def load(name: str) -> Prompt:
     """Return the prompt `name` (`prompts/NAME.md`).
 
-    Raises `FileNotFoundError`: there is no such prompt; a programming mistake.
+    Raises `FileNotFoundError` for an unknown prompt (a programming error).
     """
     raw = resources.files("prompts").joinpath(f"{name}.md").read_text(encoding="utf-8")
     _, text = raw.split("\n---\n", 1)

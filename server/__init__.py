@@ -1,2 +1,2 @@
-"""The MCP application: settings, wiring, transports, tools with what stands around a call,
+"""The MCP application: settings, wiring, transports, the wrapper around each tool call,
 resources, prompts."""

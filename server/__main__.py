@@ -1,4 +1,5 @@
-"""`python -m server`: serve over stdio; any argument goes to the command line instead."""
+"""`python -m server`: serve over stdio; any argument goes to the command line
+instead."""
 
 import sys
 

@@ -1,7 +1,7 @@
-"""The MCP server: its tools by name, its resources, prompts and middleware.
+"""The MCP server: tools, resources, prompts and middleware.
 
-Light on purpose: a client waits for what is imported here. Not for: making the services
-(`server/wiring.py`), what stands around a call (`server/toolbox.py`), transports
+Imports little: the client waits for it. Not for: making the services
+(`server/wiring.py`), the wrapper around each call (`server/toolbox.py`), transports
 (`server/transports.py`).
 """
 
@@ -57,8 +57,8 @@ _DRAWN: Final = {"ui": {"resourceUri": DESK}}
 
 
 class Winnow(MCPServer[Opening]):
-    """The SDK's server, with tools that are listed from a file and imported when the services are
-    opened."""
+    """The SDK's server, with tools that are listed from a file and imported when the
+    services are opened."""
 
     _listed: Sequence[ListedTool] = ()
     admission: Admission
@@ -67,12 +67,12 @@ class Winnow(MCPServer[Opening]):
     stores: "Callable[[], Stores | None]"
     """Returns the cache once it is open."""
     observers: list[Observer]
-    """Told of every call of a tool that has ended."""
+    """Called with each finished tool call."""
     structured: bool
-    """Whether answers have a structured part, and the list of tools its schemas."""
+    """Whether results carry structured content, and tools/list output schemas."""
 
     async def list_tools(self) -> list[ListedTool]:
-        """Return our tools, and those that were added to this server."""
+        """Return our tools and tools added to this server."""
         if not self._listed:
             # Hosts read `_meta`, models never do, so the list that is counted in tokens goes
             # without it.
@@ -94,7 +94,7 @@ class Winnow(MCPServer[Opening]):
         arguments: dict[str, Any],
         context: Context[Any, Any] | None = None,
     ) -> CallToolResult | InputRequiredResult:
-        """Call a tool; see the SDK's own for what is raised."""
+        """Call a tool; raises what the SDK's `call_tool` raises."""
         if name not in TOOLS or context is None:
             return await super().call_tool(name, arguments, context)
         from server.toolbox import run_tool  # noqa: PLC0415  the pipeline, imported with the services
@@ -109,8 +109,8 @@ class Winnow(MCPServer[Opening]):
         arguments: dict[str, Any] | None = None,
         context: Context[Any, Any] | None = None,
     ) -> GetPromptResult | InputRequiredResult:
-        """Return a filled prompt; a wrong name or a missing argument is the caller's mistake, and
-        said so."""
+        """Return a filled prompt; a wrong name or missing argument is an invalid-params
+        error."""
         try:
             return await super().get_prompt(name, arguments, context)
         except ValueError as error:
@@ -125,12 +125,12 @@ def build_server(
     auth: AuthSettings | None = None,
     token_verifier: TokenVerifier | None = None,
 ) -> Winnow:
-    """Return the server; nothing is opened before its lifespan begins.
+    """Return the server; its lifespan opens the services.
 
-    With `own_signals`, for a process that only serves, the services open behind the first answers,
-    SIGTERM and SIGINT end it cleanly, SIGTERM after awaiting `drain` where it is given, and where
-    the services cannot be opened it leaves with a sentence. `auth` is the OAuth of the HTTP
-    transport, whose tokens `token_verifier` checks.
+    With `own_signals` (for a process that only serves) the services open in the
+    background after the first responses. SIGTERM (after awaiting `drain`) and SIGINT
+    end the process cleanly; if the services cannot be opened, it exits with a message.
+    `auth` is the OAuth of the HTTP transport, whose tokens `token_verifier` checks.
     """
 
     start_log(settings)

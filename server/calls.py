@@ -1,19 +1,16 @@
-"""Calls of tools: which may run now, their arguments as they are meant, which request each belongs
-to, how it ended.
+"""Tool calls: admission control, argument repair, request ids, call log.
 
-All calls that begin together end together, and with enough of them all end at the deadline with
-nothing. So a call needs a place. Where none is free it waits, and is told how many stand before it,
-in a queue that is fair by caller; where its place would come too late it is refused with the
-seconds after which to come again. Tools that seldom use much have places of their own, which the
-others give way to, and change them for one of the others once they used more than `LIGHT` processor
-seconds.
+If all calls ran at once, all could miss their deadlines. So a call needs a slot: it
+waits in a queue that is fair by caller, with progress messages, or is refused as busy
+with a retry time. Light tools have a lane of their own with priority; a call that uses
+more than `LIGHT` processor seconds moves to the heavy lane.
 
-The SDK answers an unknown tool with a tool error and drops unknown arguments silently; small models
-send null for "default" and one string for a list of one. The bounds of each argument are in its
-type; here they are put into words. No word that was asked, read or answered is in what the log
-tells. Not for: the time limit around a call (`server/toolbox.py`), requests a minute
-(`server/http.py`), figures over many calls (`server/metrics.py`), or spans within one
-(`pipeline/work.py`).
+The SDK answers an unknown tool with a tool error and drops unknown arguments silently;
+small models send null for "default" and one string for a list of one. The bounds of
+each argument are in its type; here they become messages. The log never contains
+questions, sources or answers. Not for: the time limit around a call
+(`server/toolbox.py`), requests a minute (`server/http.py`), figures over many calls
+(`server/metrics.py`), or spans within one (`pipeline/work.py`).
 """
 
 import json
@@ -50,10 +47,9 @@ from models.shares import MOST_CORES, sharing, usable_cores
 from pipeline.work import STEP_SHARE, Call
 
 Outcome = Literal["answered", "refused", "failed", "cancelled", "crashed"]
-"""An answer, whole or in part; Busy; an error that the caller can act on; the caller has left; a
-fault of ours."""
+"""Outcomes: full or partial answer, busy, caller's error, canceled, internal error."""
 HEADER: Final = "x-request-id"
-"""By which a balancer in front of us names a request, and we in the answer."""
+"""Header with the id of a request, from a load balancer or from us."""
 _ID: Final = re.compile(r"[\w.:-]{1,64}", re.ASCII)
 _STANDARD: Final = frozenset(vars(logging.makeLogRecord({})))
 
@@ -63,25 +59,25 @@ _log: Final = logging.getLogger("winnow.calls")
 
 @dataclass(slots=True)
 class Ended:
-    """One call of a tool that has ended."""
+    """A finished tool call."""
 
     tool: str
     outcome: Outcome = "cancelled"
     seconds: float = 0.0
     tokens: int = 0
-    """Of the text part."""
+    """Tokens of the text content."""
     providers: list[tuple[str, str]] = field(default_factory=list)
-    """Each provider of search that was asked, with its status."""
+    """Status of each search provider that was asked."""
     unread: int = 0
     """Sources that could not be read."""
 
     def read(self, data: dict[str, Any] | None) -> None:
-        """Take from the result of an answer what it tells of itself."""
-        told = data or {}
-        self.outcome = "refused" if told.get("error") == "busy" else "answered"
-        self.tokens = int(told.get("tokens", 0))
-        self.unread = len(told.get("failures", []))
-        for line in told.get("providers", []):
+        """Set the fields that the result of the call reports."""
+        fields = data or {}
+        self.outcome = "refused" if fields.get("error") == "busy" else "answered"
+        self.tokens = int(fields.get("tokens", 0))
+        self.unread = len(fields.get("failures", []))
+        for line in fields.get("providers", []):
             provider, _, status = str(line).partition(": ")
             self.providers.append((provider, status.partition(" ")[0]))
 
@@ -90,7 +86,7 @@ Observer = Callable[[Ended], None]
 
 
 def log_call(call: Ended) -> None:
-    """Write a line of the log at level INFO."""
+    """Log a finished call at level INFO."""
     facts = {
         "tool": call.tool,
         "outcome": call.outcome,
@@ -102,8 +98,7 @@ def log_call(call: Ended) -> None:
 
 @contextmanager
 def observed(tool: str, request: str, observers: Sequence[Observer]) -> Iterator[Ended]:
-    """Have what is logged within name the `request`, and tell `observers` when the call has
-    ended."""
+    """Tag log records within with the `request` id; call `observers` at the end."""
     before = _request.set(request)
     call, began = Ended(tool), time.monotonic()
     try:
@@ -116,23 +111,23 @@ def observed(tool: str, request: str, observers: Sequence[Observer]) -> Iterator
 
 
 def request_id(asked: str = "") -> str:
-    """Return the name of a request: the one that it came with where that is short and plain, else a
-    fresh one."""
+    """Return the request's id: the given one if it is short and plain, else a new
+    one."""
     return asked if _ID.fullmatch(asked) else uuid.uuid4().hex
 
 
 def name_request(record: logging.LogRecord) -> bool:
-    """Write into a record which request it belongs to (a filter that lets everything pass)."""
+    """Add the request id to a log record (a filter that passes everything)."""
     record.request = _request.get()
     return True
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line: time, level, logger, message, request, and what else a record was
-    given."""
+    """One JSON object a line: time, level, logger, message, request, and extra
+    fields."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return a record as one line."""
+        """Return a record as one line of JSON."""
         line: dict[str, object] = {
             "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z"),
             "level": record.levelname,
@@ -163,27 +158,27 @@ _MEANT: Final = {
     "limit": "max_results",
     "top_k": "max_results",
 }
-"""Names that models guess or that tools had before 0.1, and the argument that they mean."""
+"""Argument names that models guess or that were used before 0.1, and today's names."""
 
 _WANTED: Final = {
     **dict.fromkeys(("int_parsing", "int_type", "int_from_float"), "a whole number"),
     **dict.fromkeys(("bool_parsing", "bool_type"), "true or false"),
     "string_type": "a text",
-    "list_type": "a list of texts",
-    "string_too_short": "a text of {min_length} letter or more",
-    "string_too_long": "a text of {max_length} letters at most",
-    "too_short": "a list of {min_length} or more",
-    "too_long": "a list of {max_length} at most",
-    "greater_than_equal": "{ge} or more",
-    "less_than_equal": "{le} at most",
+    "list_type": "a list of strings",
+    "string_too_short": "a string of at least {min_length} characters",
+    "string_too_long": "a string of at most {max_length} characters",
+    "too_short": "a list of at least {min_length} items",
+    "too_long": "a list of at most {max_length} items",
+    "greater_than_equal": "at least {ge}",
+    "less_than_equal": "at most {le}",
     "literal_error": "{expected}",
     "string_pattern_mismatch": "of the form {pattern}",
 }
-"""What an argument has to be, by pydantic's name for what is wrong with it."""
+"""Pydantic error type to the requirement in words."""
 
 
 class CheckArguments:
-    """Middleware over `tools/call`; `list_tools` tells which tools there are, with their
+    """Middleware for `tools/call`; `list_tools` returns the tools with their
     schemas."""
 
     def __init__(self, list_tools: Callable[[], Awaitable[Sequence[Tool]]]) -> None:
@@ -192,8 +187,8 @@ class CheckArguments:
     async def __call__(
         self, ctx: ServerRequestContext[object], call_next: CallNext
     ) -> HandlerResult:
-        """Refuse or mend the arguments of a call; raise `MCPError` (-32602) for a tool that does
-        not exist."""
+        """Repair or refuse a call's arguments; raise `MCPError` (-32602) for an unknown
+        tool."""
         if ctx.method != "tools/call" or ctx.params is None:
             return await call_next(ctx)
         name = ctx.params.get("name")
@@ -222,8 +217,8 @@ class CheckArguments:
 
 
 def explained(error: ValidationError, tool: str, schema: Mapping[str, object]) -> str:
-    """Return a sentence for each argument that is wrong, with its value and what it has to be; then
-    the right call."""
+    """Return a sentence for each wrong argument: value and requirement; then an example
+    call."""
     sentences = []
     for wrong in error.errors(include_url=False):
         name = ".".join(map(str, wrong["loc"]))
@@ -237,13 +232,13 @@ def explained(error: ValidationError, tool: str, schema: Mapping[str, object]) -
             else re.sub("^[A-Z][a-z]+ should be ", "", wrong["msg"])
         )
         sentences.append(
-            f"{name} is {reprlib.repr(wrong['input'])}; it has to be {wanted}."
+            f"{name} is {reprlib.repr(wrong['input'])}; it must be {wanted}."
         )
     return f"{' '.join(sentences)} Call {_call(tool, schema)}."
 
 
 def _call(tool: str, schema: Mapping[str, object]) -> str:
-    """Return the shortest call of a tool that is right, as models write it."""
+    """Return the shortest valid call of a tool, as models write it."""
     known, needed = schema.get("properties"), schema.get("required")
     if not isinstance(known, Mapping) or not isinstance(needed, list):
         return f"{tool}()"
@@ -261,8 +256,8 @@ def _call(tool: str, schema: Mapping[str, object]) -> str:
 def _argument(
     name: str, known: Mapping[str, object], given: Mapping[str, object]
 ) -> str:
-    """Return the argument that a name means: its own, or a usual other name of one that is not
-    given."""
+    """Return the argument that a name refers to: itself, or the argument of which it is
+    an alias."""
     meant = _MEANT.get(name.lower(), name)
     return name if name in known or meant not in known or meant in given else meant
 
@@ -270,8 +265,8 @@ def _argument(
 def _mended(
     given: Mapping[str, object], known: Mapping[str, object], required: object
 ) -> Json:
-    """Leave out nulls where there is a default, and make a list of a single value where a list is
-    wanted."""
+    """Drop nulls where a default exists; wrap a single value where a list is
+    expected."""
     needed = required if isinstance(required, list) else []
     mended: Json = {}
     for name, value in given.items():
@@ -288,79 +283,72 @@ def _mended(
 
 
 def _nearest(argument: str, known: Mapping[str, object]) -> str:
-    """Say which argument was probably meant, and which there are."""
+    """Return the likely intended argument and the list of arguments."""
     meant = get_close_matches(argument.lower(), list(known), n=1)
     did = f"; did you mean {meant[0]!r}? Its" if meant else "; its"
     return f"{did} arguments are {', '.join(sorted(known))}"
 
 
-# Which calls run
+# Admission control
 
 PLACES_A_CORE: Final = 2
-"""Calls that run at once for each core: one computes while another waits for the network."""
+"""Heavy calls per core: one computes while another waits for the network."""
 LIGHT_PLACES: Final = 4
-"""Light calls for each other one: they wait for the network or end soon. Six pages of two seconds
-asked for at once take 2.1 s with 16 places on two cores, 4.2 s with 4."""
+"""Light calls per heavy call: they are short or wait for the network."""
 LIGHT: Final = 0.25
-"""Processor seconds of its threads, without those of models, up to which a call is light. A page
-from the cache takes .03, a search whose pages are at hand .2, research over such pages .4 to .5."""
+"""Maximum processor seconds of a light call, models excluded (cached page: .03)."""
 FIRST_GUESS: Final = 2.0
-"""Seconds that a call is expected to hold its place before one of its tool was seen to end."""
+"""Expected seconds of a call before any call of its tool has finished."""
 WAY: Final = 1.0
-"""Seconds from its beginning on in which a light call has the processor to itself, save for pieces
-of work that run, and most that any other call gives way in all. It needs the interpreter's lock
-some thirty times, each time for as long as the thread that holds it may wait for a processor: p95
-of a page from the cache beside 16 callers of research .2 s, without this 3 s (2 cores, 20 other
-processes). Giving way for five seconds, 16 callers of all five tools left a third of the machine
-idle: 5.8 answers a second, with one second 6.5."""
+"""Seconds for which a new light call has priority over heavy calls, and most seconds
+that a heavy call waits in all (docs/log.md, 2026-11-27)."""
 MOST_AGAIN: Final = 60.0
-"""Longest time to come again that is told: callers who come earlier would push the others' further
-and further."""
+"""Longest retry time in seconds; callers that retry earlier would delay the others."""
 LEARNT: Final = 0.2
-"""Weight of the last call in what the next one of its tool is expected to take."""
+"""Weight of the last call in the moving average of a tool's duration."""
 
-Tell = Callable[[float, str], Awaitable[None]]
-"""Takes the part of its time that a call has waited, and what it waits for; passes on what does not
-come too fast."""
+Report = Callable[[float, str], Awaitable[None]]
+"""Progress callback: fraction of the time waited, and the reason; rate-limited."""
 
 
 @dataclass(eq=False, slots=True)
 class _Turn:
-    """One call in a lane: it waits until `begun`."""
+    """A call in a lane; it waits for `begun`."""
 
     caller: str
     start: float
-    """When it would begin if every caller had the lane for itself by turns: the queue's order
-    (start-time fair queueing, Goyal et al. 1996)."""
+    """Virtual start time, the queue's order (start-time fair queueing, Goyal et al.
+    1996)."""
     cost: float
     begun: bool = False
     since: float = 0.0
 
 
 class Lane:
-    """Places for calls of one kind, and the queue before them."""
+    """Slots for calls of one kind, and their queue."""
 
     def __init__(self, places: int) -> None:
-        """Open a lane with so many places."""
+        """Make a lane with `places` slots."""
         self._places = places
         self._running: set[_Turn] = set()
         self._queue: list[_Turn] = []
         self._changed = anyio.Event()
         self._start = 0.0
-        """Start of the call that began last."""
+        """Virtual start time of the call that began last."""
         self._ends: dict[str, float] = {}
-        """Caller to the end of its last call, where that lies ahead of `_start`."""
+        """Caller to the virtual end of its last call, if later than `_start`."""
         self._promised = 0.0
-        """Time up to which refused callers were asked to come again."""
+        """Time by which refused callers were asked to retry."""
 
     @asynccontextmanager
     async def place(
-        self, caller: str, cost: float, *, patience: float, tell: Tell
+        self, caller: str, cost: float, *, patience: float, report: Report
     ) -> AsyncIterator[None]:
-        """Hold a place for the `cost` of a call in seconds, waited for `patience` seconds at most.
+        """Hold a slot for a call of `cost` expected seconds; wait at most `patience`
+        seconds.
 
-        The `caller` decides whose turn it is, and is told (`tell`) how many calls stand before this
-        one. Raises `Busy` where the place would come too late, or did not come.
+        The queue is fair by `caller`; `report` is called with the number of calls
+        ahead. Raises `Busy` if no slot comes in time.
         """
         start = max(self._start, self._ends.get(caller, 0.0))
         turn = _Turn(caller, start, cost)
@@ -368,7 +356,7 @@ class Lane:
         insort(self._queue, turn, key=lambda one: one.start)
         try:
             self._fill()
-            await self._wait(turn, patience, tell)
+            await self._wait(turn, patience, report)
             yield
         finally:
             if turn.begun:
@@ -380,11 +368,11 @@ class Lane:
             self._notify()
 
     def standing(self) -> tuple[int, int]:
-        """Return how many calls run, and how many wait."""
+        """Return the numbers of running and waiting calls."""
         return len(self._running), len(self._queue)
 
     async def quiet(self) -> None:
-        """Wait until no call of the lane runs that began less than `WAY` ago."""
+        """Wait until every running call of the lane is at least `WAY` seconds old."""
         while (
             last := max((turn.since for turn in self._running), default=-WAY) + WAY
         ) > anyio.current_time():
@@ -392,7 +380,7 @@ class Lane:
             with anyio.move_on_at(last):
                 await changed.wait()
 
-    async def _wait(self, turn: _Turn, patience: float, tell: Tell) -> None:
+    async def _wait(self, turn: _Turn, patience: float, report: Report) -> None:
         came = anyio.current_time()
         expected = self._expected(turn)
         if not turn.begun and expected > patience:
@@ -403,22 +391,22 @@ class Lane:
                 before = self._queue.index(turn)
                 about = math.ceil(self._expected(turn))
                 waited = (anyio.current_time() - came) / patience
-                await tell(waited, f"waiting: {before} calls before, about {about} s")
+                await report(waited, f"waiting: {before} calls before, about {about} s")
                 if changed is self._changed:
                     await changed.wait()
         if not turn.begun:
             raise self._busy(turn, self._expected(turn))
 
     def _expected(self, turn: _Turn) -> float:
-        """Return the seconds after which a call that waits is expected to begin."""
+        """Return the expected seconds until a waiting call begins."""
         if turn.begun:
             return 0.0
         before = sum(one.cost for one in self._queue[: self._queue.index(turn)])
         return (before + sum(one.cost for one in self._running) / 2) / self._places
 
     def _busy(self, turn: _Turn, over: float) -> Busy:
-        """Return the refusal; those who are refused together are asked to come again one after the
-        other."""
+        """Return the refusal; callers refused at the same time get staggered retry
+        times."""
         now = anyio.current_time()
         self._promised = min(
             max(self._promised, now + over) + turn.cost / self._places, now + MOST_AGAIN
@@ -444,10 +432,11 @@ class Lane:
             self._notify()
 
     def _next(self) -> _Turn | None:
-        """Return the call that may begin: the first, or where all places are taken that of a caller
-        who has none.
+        """Return the call that may begin: the first, or, if the lane is full, that of a
+        caller without a slot.
 
-        So one more than there are places may run: a caller does not wait for another one's calls.
+        So one call more than there are slots may run: no caller waits for another's
+        calls only.
         """
         if len(self._running) < self._places:
             return next(iter(self._queue), None)
@@ -462,29 +451,30 @@ class Lane:
 
 
 class Admission:
-    """Lets calls of tools run."""
+    """Admission control for tool calls."""
 
     def __init__(self, places: int | None = None) -> None:
-        """Open the lanes; `places` of each, by default as many as the processor bears."""
+        """Make the lanes with `places` slots each, by default from the number of
+        cores."""
         places = places or PLACES_A_CORE * min(usable_cores(), MOST_CORES)
         self._whole = Lane(places)
         self._light = Lane(LIGHT_PLACES * places)
         self._seconds: dict[str, float] = {}
-        """Tool to the seconds that a call of it holds its place."""
+        """Tool to the average seconds of its calls."""
         self._closed = False
 
     @asynccontextmanager
     async def call(
-        self, tool: str, caller: str, *, light: bool, seconds: float, tell: Tell
+        self, tool: str, caller: str, *, light: bool, seconds: float, report: Report
     ) -> AsyncIterator[None]:
-        """Run a call of `tool` in a place of its own; raise `Busy` where it cannot begin in time.
+        """Run a call of `tool` in a slot; raise `Busy` if it cannot begin in time.
 
-        The queue is fair by `caller`; `light` calls seldom use much. It has to answer within
-        `seconds`, waiting included, of which `tell` says how many calls stand before this one.
+        The queue is fair by `caller`; `light` calls are short. The call has `seconds`
+        including the wait; `report` is called with the number of calls ahead.
         """
         if self._closed:
             raise Busy(
-                "this server is being stopped; another one may answer.", seconds=1
+                "this server is shutting down; another replica may answer.", seconds=1
             )
         ends = anyio.current_time() + seconds
         cost = self._seconds.get(tool, FIRST_GUESS)
@@ -492,7 +482,7 @@ class Admission:
             lane = self._light if light else self._whole
             patience = STEP_SHARE * seconds
             await first.enter_async_context(
-                lane.place(caller, cost, patience=patience, tell=tell)
+                lane.place(caller, cost, patience=patience, report=report)
             )
             began = anyio.current_time()
             moving = anyio.Lock()
@@ -500,8 +490,8 @@ class Admission:
             refused: list[Busy] = []
 
             async def go_on(call: Call) -> None:
-                """Have a light call that turned out not to be one change its place, and one that is
-                not give way."""
+                """Move a light call that became heavy to the heavy lane; let heavy
+                calls yield to light ones."""
                 nonlocal way
                 if call.light and call.spent <= LIGHT:
                     return
@@ -517,12 +507,12 @@ class Admission:
                         try:
                             await place.enter_async_context(
                                 self._whole.place(
-                                    caller, cost, patience=left, tell=tell
+                                    caller, cost, patience=left, report=report
                                 )
                             )
                         except Busy as error:
-                            # Not raised here: whatever step comes next would take it for a failure
-                            # of its own.
+                            # Not raised here: the next pipeline step would treat it as
+                            # its own failure.
                             refused.append(error)
                             work.cancel()
                             await anyio.lowlevel.checkpoint()
@@ -540,9 +530,9 @@ class Admission:
             self._seconds[tool] = cost + LEARNT * (held - cost)
 
     def standing(self) -> dict[str, tuple[int, int]]:
-        """Return how many calls run and how many wait in each lane."""
+        """Return the numbers of running and waiting calls of each lane."""
         return {"whole": self._whole.standing(), "light": self._light.standing()}
 
     def close(self) -> None:
-        """Refuse whoever comes; who runs or waits is answered."""
+        """Refuse new calls; running and waiting calls finish."""
         self._closed = True

@@ -1,9 +1,9 @@
-"""Connections to services that the settings name: model servers, SearXNG, search APIs, an issuer of
-tokens.
+"""HTTP clients for configured services: model servers, SearXNG, search APIs, an issuer
+of tokens.
 
-A proxy of the environment is for the web: what stands on this machine or in its network is asked
-directly, since the questions and texts that it gets are for nobody else. Not for: pages
-(`pipeline/fetch/connect.py`).
+Only requests to the web use the proxy of the environment. Services on this machine or
+in its network are reached directly, since their requests contain private text. Not for:
+pages (`pipeline/fetch/connect.py`).
 """
 
 import urllib.request
@@ -26,15 +26,15 @@ from pipeline.fetch.limits import FetchLimits
 def service_client(
     seconds: float = 5.0, *, resolve: Resolver = system_resolver
 ) -> httpx2.AsyncClient:
-    """Return a client that waits `seconds`, follows no redirect and reads no password from the
-    environment."""
+    """Return a client with a timeout of `seconds`, without redirects or netrc
+    passwords."""
     return httpx2.AsyncClient(
         transport=_ByPlace(resolve), timeout=seconds, trust_env=False
     )
 
 
 class _ByPlace(httpx2.AsyncBaseTransport):
-    """Asks by the environment's proxy what is on the web, and directly what is not."""
+    """Transport that uses the environment's proxy for the web only."""
 
     def __init__(self, resolve: Resolver) -> None:
         self._resolve = resolve
@@ -66,8 +66,8 @@ class _ByPlace(httpx2.AsyncBaseTransport):
             await transport.aclose()
 
     async def _is_inside(self, host: str, port: int) -> bool:
-        """Whether a host is this machine or in its network, by its address, its name or what the
-        name stands for."""
+        """Return whether a host is this machine or in its network, by address, name or
+        DNS."""
         if host not in self._inside:
             self._inside[host] = await self._looked_up(host.strip("[]"), port)
         return self._inside[host]
@@ -79,7 +79,7 @@ class _ByPlace(httpx2.AsyncBaseTransport):
         except AddressRefused:
             return True
         except (OSError, UnicodeError):
-            return False  # behind many a proxy no public name resolves
+            return False  # with many proxies no public name resolves
         return any(
             is_inner(ip_address(text.partition("%")[0]), FetchLimits())
             for text in texts

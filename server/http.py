@@ -1,11 +1,10 @@
-"""The HTTP application: the MCP server behind a gate of bearer tokens or OAuth (RFC 9068, RFC
-8707), rate and bounds.
+"""The HTTP application: bearer tokens or OAuth (RFC 9068, RFC 8707), rate and size
+limits, MCP.
 
-Plain ASGI, because the SDK's own checks know OAuth tokens only. Winnow issues no tokens: it checks
-signature, issuer, audience and expiry of a JWT against the issuer's public keys. Host and Origin
-are checked for every address by the SDK's transport. Not for: opening the port
-(`server/transports.py`).
-"""
+Plain ASGI, because the SDK's own checks know OAuth tokens only. Winnow issues no
+tokens: it checks signature, issuer, audience and expiry of a JWT against the issuer's
+public keys. Host and Origin are checked for every address by the SDK's transport. Not
+for: opening the port (`server/transports.py`)."""
 
 import asyncio
 import hashlib
@@ -44,12 +43,10 @@ from server.toolbox import GRACE
 from server.version import VERSION
 
 ALIVE: Final = "/healthz"
-"""Whether the event loop turns: who does not answer is to be started anew, who drains or waits is
-not."""
+"""Liveness probe: answers while the event loop runs; no answer means restart."""
 READY: Final = frozenset({"/readyz", "/health"})
-"""Whether calls should come here: a balancer takes out who is opening its services, or is going. A
-cache or a model server that is away changes nothing: answers are given without it, and every other
-replica misses it, too."""
+"""Readiness probe: false while the services open and while draining. A missing cache or
+model server does not count: answers work without it."""
 MINUTE: Final = timedelta(minutes=1).total_seconds()
 ALGORITHMS: Final = (
     "RS256",
@@ -63,19 +60,18 @@ ALGORITHMS: Final = (
     "ES512",
     "EdDSA",
 )
-"""Signatures with a public key only: a shared secret cannot be published, and `none` is no
-signature."""
+"""Signatures with a public key only: a shared secret cannot be published, and `none` is
+no signature."""
 LEAST_RSA: Final = 2_048
-"""Bits of a key (NIST SP 800-131A)."""
+"""Minimum bits of an RSA key (NIST SP 800-131A)."""
 REQUEST_SECONDS: Final = 10.0
-"""For the head of a request, and for its whole body, which has at most a megabyte."""
+"""Seconds for the head of a request, and for its body of at most 1 MB."""
 MOST_SESSIONS: Final = 1_000
-"""Of the 2025 era: 38 kB each (300 opened at once)."""
+"""Most sessions of the 2025 protocol; 38 kB each."""
 SHARE: Final = 8
-"""One in so many sessions, and requests and streams at once, is a caller's, however many the others
-hold."""
+"""Each caller may always hold 1/n of the sessions, requests and streams."""
 MOST_REQUESTS: Final = 512
-"""Requests and streams at once, below the 1,024 files that a process may open by default."""
+"""Most concurrent requests and streams; a process may open 1,024 files by default."""
 SESSION: Final = "mcp-session-id"
 SESSION_IDLE: Final = timedelta(minutes=10).total_seconds()
 """Seconds after which a session without a request or an open stream ends."""
@@ -88,8 +84,7 @@ _log: Final = logging.getLogger("winnow.http")
 
 _FULL: Final = JSONResponse(
     {
-        "error": "Too many sessions, requests or streams of yours are open: close some, or come "
-        "again."
+        "error": "Too many of your sessions, requests or streams are open: close some, or retry later."
     },
     429,
     {"Retry-After": "10"},
@@ -110,12 +105,12 @@ class Gate:
         accepted: Callable[[bytes], bool] = lambda _: False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Wrap `app`: let in who has one of the bearer `tokens` (none: no token is asked for here).
+        """Wrap `app`: require one of the bearer `tokens` (empty: no check here).
 
-        A caller may send `per_minute` requests a minute, as many at once; 0 for no limit. `clock`
-        gives seconds. `close` is called when the process is to end, so that no call begins any
-        more; `opened` tells whether calls need not wait for the services, `accepted` whether a
-        bearer token was found valid behind this gate.
+        A caller may send `per_minute` requests a minute, as many at once; 0 for no
+        limit. `clock` gives seconds. `close` is called at shutdown, so that no new call
+        begins. `opened` returns whether the services are open, `accepted` whether the
+        application accepted a token.
         """
         self._app = app
         self._opened = opened
@@ -129,11 +124,11 @@ class Gate:
         self._close = close
         self._draining = False
         self._posts = 0
-        """Requests that came before the end was told."""
+        """Requests that arrived before shutdown began."""
         self._quiet = anyio.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Say how it is, refuse whom it must, pass the rest on."""
+        """Answer probes, refuse requests over a limit, pass on the rest."""
         if scope["type"] == "http":
             scope, send = _named(scope, send)
         app = self._app if scope["type"] != "http" else self._answering(scope)
@@ -152,16 +147,16 @@ class Gate:
     async def _pass(
         self, caller: bytes, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        """Give a request to the application, one with a body once that is here."""
+        """Pass a request to the application, after its whole body has arrived."""
         app = self._app
         if scope["method"] != "POST":
             await app(scope, receive, send)
             return
         body = await _body(receive)
-        if body is None:  # it left, or is slower than anyone who means to be answered
-            await JSONResponse({"error": "The request did not come in time."}, 408)(
-                scope, receive, send
-            )
+        if body is None:  # the client left or is too slow
+            await JSONResponse(
+                {"error": "The request body did not arrive in time."}, 408
+            )(scope, receive, send)
             return
         if (
             SESSION not in Headers(scope=scope)
@@ -180,7 +175,7 @@ class Gate:
                 self._quiet.set()
 
     async def drain(self) -> None:
-        """Let no call begin any more, and return when those that run are answered."""
+        """Refuse new calls, and return when the running ones are answered."""
         self._draining = True
         self._close()
         self._quiet = anyio.Event()
@@ -206,13 +201,14 @@ class Gate:
             return JSONResponse(said, 429, {"Retry-After": seconds})
         if self._tokens and not known:
             said = {
-                "error": "A valid bearer token is needed: Authorization: Bearer TOKEN."
+                "error": "A valid bearer token is required: Authorization: Bearer TOKEN."
             }
             return JSONResponse(
                 said, 401, {"WWW-Authenticate": 'Bearer error="invalid_token"'}
             )
         if known and token is not None:
-            # The SDK keeps a session to who opened it, and the queue of calls is fair by who calls.
+            # The SDK binds a session to its user, and the queue of calls is fair by
+            # user.
             name = _digest(token).hex()
             scope["user"] = AuthenticatedUser(
                 AccessToken(token=name, client_id=name, scopes=[])
@@ -225,8 +221,8 @@ class Gate:
         )
 
     def _caller(self, scope: Scope) -> bytes:
-        """Return whose request this is: a valid token's, else its address's, as each guess would be
-        a caller else."""
+        """Return the caller: a valid token, else the address (so that guessed tokens
+        share one)."""
         token = _bearer(Headers(scope=scope).get("authorization", ""))
         valid = token is not None and (
             self._is_known(token) or self._accepted(_digest(token))
@@ -234,7 +230,7 @@ class Gate:
         return _digest(token) if token is not None and valid else _address(scope)
 
     def _wait(self, caller: bytes) -> float:
-        """Take one request from a caller's bucket; return the seconds to wait when it is empty."""
+        """Token bucket: take one request; return the seconds to wait if it is empty."""
         if not self._rate:
             return 0.0
         now = self._clock()
@@ -242,27 +238,28 @@ class Gate:
         left = min(float(self._burst), left + (now - seen) * self._rate)
         wait = max(0.0, (1 - left) / self._rate)
         self._left[caller] = (left - (wait == 0), now)
-        # Whoever was not seen for a minute may send all at once again, as one who was never seen.
+        # After a minute without requests a caller's bucket is full, as for a new
+        # caller.
         while next(iter(self._left.values()))[1] < now - MINUTE:
             self._left.popitem(last=False)
         return wait
 
 
 class Shares:
-    """What callers hold at once of this process: whoever has much gets no more once half of all is
+    """Shares of sessions and requests: large holders get no more once half are
     taken."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        """Count nothing yet; `clock` gives seconds."""
+        """Start with zero counts; `clock` returns seconds."""
         self._clock = clock
         self._requests: Counter[bytes] = Counter()
         self._sessions: dict[bytes, dict[str, float]] = {}
-        """By caller, each with when it was last used."""
+        """Caller to its sessions with the time of last use."""
 
     @contextmanager
     def request(self, caller: bytes) -> Iterator[bool]:
-        """Count a request, or an open stream, while it is answered; yield whether there is room for
-        it."""
+        """Count a request or stream while it is open; yield whether it is within the
+        share."""
         has_room = _has_room(
             self._requests[caller], self._requests.total(), MOST_REQUESTS
         )
@@ -275,8 +272,8 @@ class Shares:
                 del self._requests[caller]
 
     def opens(self, caller: bytes) -> bool:
-        """Return whether there is room for one more session of a caller; those that were idle too
-        long are over."""
+        """Return whether a caller may open one more session; idle sessions are
+        dropped."""
         dead = self._clock() - SESSION_IDLE
         kept = {
             one: {name: seen for name, seen in own.items() if seen > dead}
@@ -287,7 +284,8 @@ class Shares:
         return _has_room(len(self._sessions.get(caller, ())), total, MOST_SESSIONS)
 
     def watched(self, caller: bytes, scope: Scope, send: Send) -> Send:
-        """Return what sends an answer on, and notes the session that it opens, uses or ends."""
+        """Return a `send` that records which session the response opens, uses or
+        ends."""
         asked = Headers(scope=scope).get(SESSION, "")
 
         async def answer(message: Message) -> None:
@@ -313,7 +311,7 @@ def _has_room(own: int, total: int, most: int) -> bool:
 
 
 def _named(scope: Scope, send: Send) -> tuple[Scope, Send]:
-    """Give a request its name, which the answer bears as well."""
+    """Set the request id, and add it to the response headers."""
     name = (HEADER.encode(), request_id(Headers(scope=scope).get(HEADER, "")).encode())
     headers = [(key, value) for key, value in scope["headers"] if key != name[0]]
 
@@ -326,8 +324,7 @@ def _named(scope: Scope, send: Send) -> tuple[Scope, Send]:
 
 
 async def _body(receive: Receive) -> bytes | None:
-    """Return the body of a request, or as much as is more than the SDK takes; None where it does
-    not come in time."""
+    """Return a request's body, up to just over the SDK's limit; None on timeout."""
     parts = bytearray()
     with anyio.move_on_after(REQUEST_SECONDS):
         while len(parts) <= MEGABYTE:
@@ -342,7 +339,7 @@ async def _body(receive: Receive) -> bytes | None:
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
-    """Return what gives the body that was read, and then what comes."""
+    """Return a `receive` that first replays the body that was read."""
     messages: list[Message] = [
         {"type": "http.request", "body": body, "more_body": False}
     ]
@@ -354,7 +351,8 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
 
 
 def _digest(token: bytes) -> bytes:
-    """Equal lengths for the comparison in constant time, and no token kept in memory as it came."""
+    """Return a hash of a token: equal lengths for constant-time comparison, no token in
+    memory."""
     return hashlib.blake2b(token, digest_size=32).digest()
 
 
@@ -373,17 +371,17 @@ def _address(scope: Scope) -> bytes:
 
 
 class PatientProtocol(H11Protocol):
-    """uvicorn's protocol, which by itself waits without end for the rest of a request's head."""
+    """uvicorn's HTTP protocol with a timeout for the request head."""
 
     _late: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as the base has it
-        """Wait for a request's head."""
+        """Start the timeout for a request's head."""
         super().connection_made(transport)
         self._late = self.loop.call_later(REQUEST_SECONDS, transport.close)
 
     def data_received(self, data: bytes) -> None:
-        """Take what came; from the first byte of a head on its time runs."""
+        """Pass on data; the timeout starts at the first byte of a head."""
         super().data_received(data)
         if self.cycle is not None and not self.cycle.response_complete:
             self._stop_waiting()
@@ -391,7 +389,7 @@ class PatientProtocol(H11Protocol):
             self._late = self.loop.call_later(REQUEST_SECONDS, self.transport.close)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no longer."""
+        """Cancel the timeout."""
         self._stop_waiting()
         super().connection_lost(exc)
 
@@ -402,27 +400,27 @@ class PatientProtocol(H11Protocol):
 
 
 class JwtVerifier:
-    """Checks access tokens of one issuer for one resource.
+    """Verifies access tokens (JWT) of one issuer for one resource.
 
-    The issuer's keys are PyJWT's affair: asked for anew every five minutes, so that one that was
-    withdrawn is trusted no longer, and for an unknown key at most twice a minute, so that forged
-    tokens cause no traffic.
+    PyJWT reloads the issuer's keys every five minutes, so that withdrawn keys expire,
+    and for an unknown key at most twice a minute, so that forged tokens cause no
+    traffic.
     """
 
     def __init__(self, issuer: str, resource: str) -> None:
-        """Take the issuer's URL and our own, as the tokens name them."""
+        """Set the issuer's URL and our own, as in the tokens (`iss`, `aud`)."""
         self._issuer = issuer
         self._resource = resource
         self._keys: jwt.PyJWKClient | None = None
         self._valid: OrderedDict[bytes, None] = OrderedDict()
 
     def has_accepted(self, token: bytes) -> bool:
-        """Return whether a token, by its digest, was valid lately: it counts as a caller of its
+        """Return whether a token (by hash) was valid lately; then it is a caller of its
         own."""
         return token in self._valid
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """Return who the token stands for, None for a token that is not valid here and now."""
+        """Return the access token's claims; None if it is not valid here and now."""
         try:
             self._keys = self._keys or jwt.PyJWKClient(
                 await _address_of_keys(self._issuer)
@@ -468,7 +466,7 @@ class JwtVerifier:
 
 
 def _check_size(key: jwt.PyJWK) -> None:
-    """Raise `InvalidKeyError` for a key that can be computed from what its issuer publishes."""
+    """Raise `InvalidKeyError` for an RSA key that is too short."""
     size = getattr(key.key, "key_size", 0)
     if key.key_type == "RSA" and size < LEAST_RSA:
         raise jwt.InvalidKeyError(f"an RSA key of {size} bits")
@@ -508,20 +506,17 @@ def build_app(
     allowed_hosts: list[str],
     allowed_origins: Sequence[str] = (),
 ) -> ASGIApp:
-    """Return the ASGI application: `/mcp`, `/healthz`, `/readyz`, and the metadata of RFC 9728
-    where OAuth is set.
+    """Return the ASGI application: `/mcp`, `/healthz`, `/readyz`, and the metadata of
+    RFC 9728 where OAuth is set.
 
-    `allowed_origins`: sites such as `https://chat.example` whose pages may call from a browser
-    (CORS).
-    """
+    `allowed_origins`: sites such as `https://chat.example` whose pages may call from a
+    browser (CORS)."""
     auth, verifier = _oauth(settings)
 
     async def drain() -> None:
         with anyio.move_on_after(settings.seconds + 2 * GRACE):
             await gate.drain()
-        await anyio.sleep(
-            PAUSE
-        )  # the last answer leaves: uvloop writes when a turn of its loop ends
+        await anyio.sleep(PAUSE)  # lets uvloop write the last response
 
     server = build_server(
         settings, own_signals=True, drain=drain, auth=auth, token_verifier=verifier
@@ -543,8 +538,8 @@ def build_app(
             *(f"{scheme}://{name}" for name in names for scheme in ("http", "https")),
         ],
     )
-    # Arguments are at most 50 sources and a question; the SDK would take requests of four times as
-    # much.
+    # Arguments are at most 50 sources and a question; the SDK's own limit is four times
+    # larger.
     app = server.streamable_http_app(
         host=host,
         transport_security=security,
@@ -563,7 +558,8 @@ def build_app(
     )
     if not allowed_origins:
         return gate
-    # Before the gate: a browser asks for leave without a token, and reads refusals only with leave.
+    # Outside the gate: CORS preflights have no token, and browsers read refusals only
+    # with CORS headers.
     return CORSMiddleware(
         gate,
         allow_origins=allowed_origins,
@@ -574,7 +570,8 @@ def build_app(
 
 
 def _metrics(server: Winnow, at: str) -> Observer:
-    """Serve figures of `server` at an address; return what counts its calls."""
+    """Serve metrics of `server` at an address; return the observer that counts its
+    calls."""
     with importing("metrics", "WINNOW_METRICS"):
         from server.metrics import Metrics  # noqa: PLC0415  an extra
     metrics = Metrics(server.admission, server.stores)
@@ -587,14 +584,16 @@ def _oauth(settings: Settings) -> tuple[AuthSettings | None, JwtVerifier | None]
         return None, None
     if not settings.http_resource:
         raise UsageError(
-            "WINNOW_HTTP_ISSUER is set, but not the name that its tokens have for this server.",
-            hint="Set WINNOW_HTTP_RESOURCE to our own URL, such as https://winnow.example/mcp.",
+            "WINNOW_HTTP_ISSUER is set, but WINNOW_HTTP_RESOURCE (this server's URL "
+            "in its tokens) is not.",
+            hint="Set WINNOW_HTTP_RESOURCE to this server's URL, such as https://winnow.example/mcp.",
         )
     if settings.http_tokens:
         raise UsageError(
             "Both fixed tokens and an OAuth issuer are set.", hint="Choose one of them."
         )
-    # Validated from text, which keeps the URLs letter by letter: clients compare issuers so.
+    # Validated from JSON text, which keeps URLs unchanged: clients compare issuers as
+    # strings.
     auth = AuthSettings.model_validate(
         {
             "issuer_url": settings.http_issuer,

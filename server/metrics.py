@@ -1,8 +1,7 @@
-"""Figures of a running server for Prometheus, at `/metrics` of an address of its own (extra
-`metrics`).
+"""Prometheus metrics at `/metrics` of a separate address (extra `metrics`).
 
-An address of its own, because who gathers figures has no token, and a network policy can tell the
-two apart. Not for: single calls (`server/calls.py`).
+A separate address, because scrapers have no token and network policies can restrict it.
+Not for: single calls (`server/calls.py`).
 """
 
 from collections.abc import Callable, Iterator
@@ -23,28 +22,28 @@ from server.calls import Admission, Ended
 from server.version import VERSION
 
 SECONDS: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
-"""Upper bounds of the histogram of calls: from a page at hand to the deadline that is set by
-default, and over it."""
+"""Upper bounds of the call histogram in seconds: from a cached page to beyond the
+default deadline."""
 
 
 class Metrics:
-    """Counts calls, and reads at each question how the queue and the cache stand."""
+    """Counts calls; at each scrape reads the state of queue and cache."""
 
     def __init__(
         self, admission: Admission, stores: Callable[[], Stores | None]
     ) -> None:
-        """Watch the queue of `admission`, and the `stores` once they are open."""
+        """Observe the queue of `admission`, and the `stores` once they are open."""
         self.registry = CollectorRegistry()
         own = self.registry
         self._calls = Counter(
             "winnow_calls",
-            "Calls of tools by how they ended.",
+            "Tool calls by outcome.",
             ("tool", "outcome"),
             registry=own,
         )
         self._seconds = Histogram(
             "winnow_call_seconds",
-            "From arrival to end.",
+            "Seconds from arrival to end.",
             ("tool",),
             buckets=SECONDS,
             registry=own,
@@ -63,12 +62,12 @@ class Metrics:
             registry=own,
         )
         Gauge(
-            "winnow_version_info", "The version that runs.", ("version",), registry=own
+            "winnow_version_info", "The running version.", ("version",), registry=own
         ).labels(VERSION).set(1)
         own.register(_Standing(admission, stores))
 
     def __call__(self, call: Ended) -> None:
-        """Count a call that has ended."""
+        """Count a finished call."""
         self._calls.labels(call.tool, call.outcome).inc()
         self._seconds.labels(call.tool).observe(call.seconds)
         self._tokens.labels(call.tool).inc(call.tokens)
@@ -77,20 +76,19 @@ class Metrics:
             self._providers.labels(provider, status).inc()
 
     def serve(self, at: str) -> None:
-        """Answer at the address `at`, HOST:PORT, in a thread that ends with the process; raises
-        `UsageError`."""
+        """Serve at `at` (HOST:PORT) in a daemon thread; raises `UsageError`."""
         host, _, port = at.rpartition(":")
         try:
             start_http_server(int(port), addr=host.strip("[]"), registry=self.registry)
         except OSError as error:
             raise UsageError(
                 f"metrics cannot be served at {at}: {error}.",
-                hint="Set another address.",
+                hint="Set another address in WINNOW_METRICS.",
             ) from error
 
 
 class _Standing:
-    """What is read when figures are asked for; a registry takes whatever has `collect`."""
+    """Collector of values that are read at each scrape."""
 
     def __init__(
         self, admission: Admission, stores: Callable[[], Stores | None]
@@ -99,9 +97,9 @@ class _Standing:
         self._stores = stores
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the queue of each lane and what each store has seen."""
+        """Yield the queue lengths of each lane and the counts of each store."""
         places = GaugeMetricFamily(
-            "winnow_calls_now", "Calls that run or wait.", labels=("lane", "state")
+            "winnow_calls_now", "Running and waiting calls.", labels=("lane", "state")
         )
         for lane, (running, waiting) in self._admission.standing().items():
             places.add_metric((lane, "running"), running)
@@ -115,11 +113,11 @@ class _Standing:
         )
         problems = CounterMetricFamily(
             "winnow_cache_problems",
-            "Operations of the cache that failed.",
+            "Failed cache operations.",
             labels=("store",),
         )
         away = GaugeMetricFamily(
-            "winnow_cache_away", "1 while a store cannot be used.", labels=("store",)
+            "winnow_cache_away", "1 while a store is unusable.", labels=("store",)
         )
         for kind, store in stores.by_kind.items():
             seen = store.seen()

@@ -1,8 +1,8 @@
-"""The tools that are offered, known from a file, so that a client need not wait for the pipeline.
+"""The list of tools, read from a file, so that clients need not wait for the pipeline
+import.
 
-`tools_list.json` has the list of tools as it was when `python -m bench.mcp --tools` wrote it; a
-tool that it lacks, of a new file or another wheel, is imported to be listed. Not for: running them
-(`toolbox.py`).
+`python -m bench.mcp --tools` writes `tools_list.json`. A tool that it lacks (new file,
+other package) is imported to be listed. Not for: running them (`toolbox.py`).
 """
 
 import functools
@@ -14,8 +14,8 @@ from typing import Any, Final
 from tools.common.tool import OURS, SEAM
 
 LIST: Final = "tools_list.json"
-"""The tools as `tools/list` carries them where the structured part is wanted, and under `OURS` what
-else is known of them; a test holds it against the code."""
+"""tools/list with output schemas; our own fields are under `OURS`. A test compares it
+with the code."""
 _WIDTH: Final = 120
 _FIRST: Final = (
     "Winnow finds evidence on the web or in the user's own documents and returns it small, word "
@@ -30,11 +30,11 @@ _LAST: Final = (
 
 @functools.cache
 def offered() -> tuple[dict[str, Any], ...]:
-    """Return every tool as the file has it, those that the file lacks at the end."""
+    """Return every tool: first those in the file, then others."""
     kept = json.loads(
         resources.files("server").joinpath(LIST).read_text(encoding="utf-8")
     )
-    modules = SEAM.modules()
+    modules = [name.rpartition(".")[2] for name in SEAM.modules()]
     known = [tool for tool in kept if tool["name"] in modules]
     if {tool["name"] for tool in known} >= {*modules} and not SEAM.others():
         return tuple(known)
@@ -45,12 +45,12 @@ def offered() -> tuple[dict[str, Any], ...]:
 
 
 def by_place() -> list[dict[str, Any]]:
-    """Return every tool in the order in which a person or a model should think of it."""
+    """Return every tool in the recommended order."""
     return sorted(offered(), key=lambda tool: int(tool[OURS]["place"]))
 
 
 def instructions() -> str:
-    """Return what a client tells its model of the server."""
+    """Return the server instructions that clients give to their model."""
     advice = " ".join(filter(None, (tool[OURS]["advice"] for tool in by_place())))
     return "\n".join(
         [_FIRST, textwrap.fill(advice, _WIDTH, break_on_hyphens=False), _LAST]

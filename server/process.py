@@ -1,11 +1,10 @@
-"""The process that serves: its log, what it opens behind its first answers, its end on a signal,
-memory and traces.
+"""The server process: log, opening services in the background, signals, memory,
+tracing.
 
-A client waits for the answer to its first message. Importing the pipeline and opening its services
-take as long as everything before that answer (0.4 of 0.9 CPU-seconds), and only a call needs them.
-Not for: what is served, or opened (`server/wiring.py`); values that outlive a call
-(`pipeline/services.py`).
-"""
+A client waits for the answer to its first message. Importing the pipeline and opening
+its services take as long as everything before that answer (0.4 of 0.9 CPU-seconds), and
+only a call needs them. Not for: what is served, or opened (`server/wiring.py`); values
+that outlive a call (`pipeline/services.py`)."""
 
 from __future__ import annotations
 
@@ -41,37 +40,37 @@ if TYPE_CHECKING:
     OpenServices = Callable[[Settings], AbstractAsyncContextManager[Services]]
 
 Drain = Callable[[], Awaitable[None]]
-"""Lets running calls end, and no other begin."""
+"""Function that refuses new calls and waits for the running ones."""
 LOG_BYTES: Final = 8_000
-"""Bytes of warnings on stderr an hour: the pipe to a client that never reads it takes 64 kB, then
-blocks us."""
+"""Bytes of warnings an hour on stderr: a pipe that the client never reads blocks after
+64 kB."""
 _log: Final = logging.getLogger("winnow.settings")
 HOUR: Final = timedelta(hours=1).total_seconds()
 FORMAT: Final = "%(asctime)s %(name)s %(message)s"
 DROPPED: Final = (
-    "winnow: more is not shown this hour; WINNOW_LOG_FILE=FILE keeps all of it\n"
+    "winnow: further messages are dropped for an hour; WINNOW_LOG_FILE=FILE keeps all\n"
 )
 ENOUGH: Final = 10
-"""Collections of the middle generation (7,000 new objects each) after which a full one is due, as
-in Python itself."""
+"""Collections of the middle generation (7,000 new objects each) before a full one, as
+in Python."""
 TOO_MANY: Final = ENOUGH * 100
-"""After so many Python runs it in the middle of work too: garbage must not grow on a server that
-never rests."""
+"""Collections after which Python runs a full one even under load, so that garbage stays
+bounded."""
 LARGE_BYTES: Final = MEGABYTE
-"""A block of at least so many bytes is the system's again once it is freed. glibc raises its own
-bound to the largest block freed so far, up to 32 MB, and keeps the room in one heap a thread: the
-hostile set (`tests/test_fetch_hostile_set.py`) then left 60 to 121 MB, and with this bound 25 to 33
-(six and three runs)."""
+"""Freed blocks of at least this many bytes return to the system (M_MMAP_THRESHOLD).
+glibc raises its own threshold up to 32 MB and keeps the memory in one heap per thread
+(docs/log.md, 2026-11-27)."""
 
 
 def start_log(settings: Settings) -> None:
-    """Send the log where the settings say, one line each: the SDK's own set-up draws boxes."""
+    """Configure logging by the settings, one line a record (the SDK's default draws
+    boxes)."""
     handler: logging.Handler
     if settings.log_file:
         handler = logging.FileHandler(
             settings.log_file, delay=True
         )  # opened with its first line
-    elif settings.log_level in {"DEBUG", "INFO"}:  # asked for, so all of it
+    elif settings.log_level in {"DEBUG", "INFO"}:  # the user chose a file: no limit
         handler = logging.StreamHandler()
     else:
         handler = Sparing(sys.stderr)
@@ -80,22 +79,23 @@ def start_log(settings: Settings) -> None:
     )
     handler.addFilter(name_request)
     logging.basicConfig(handlers=[handler], level=settings.log_level)
-    # They write whole addresses, questions in them, and what servers put in the place of a status.
+    # These loggers write full URLs (with questions) and unchecked server text.
     for name in ("httpx2", "httpcore2"):
         logging.getLogger(name).setLevel(logging.WARNING)
     for name, warning in settings.warnings().items():
         _log.warning("%s: %s", name, warning)
 
 
-def drop_what_nobody_reads() -> None:
-    """Let writes to a stderr that is a full pipe fail instead of wait; a terminal or a file stays
-    as it is."""
+def drop_unread_stderr() -> None:
+    """Make stderr non-blocking if it is a pipe, so that a full pipe cannot block the
+    server."""
     if sys.platform != "win32" and stat.S_ISFIFO(os.fstat(2).st_mode):
         os.set_blocking(2, False)
 
 
 class Sparing(logging.StreamHandler[TextIO]):
-    """Writes `LOG_BYTES` an hour, says once that there was more, and drops that."""
+    """Log handler that writes at most `LOG_BYTES` an hour, then one notice, and drops
+    the rest."""
 
     def __init__(
         self, stream: TextIO, *, clock: Callable[[], float] = time.monotonic
@@ -106,8 +106,7 @@ class Sparing(logging.StreamHandler[TextIO]):
         self._left = LOG_BYTES
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a record where there is room for it, and for the line that says that more was
-        dropped."""
+        """Write a record if it and the notice fit the limit."""
         now = self._clock()
         if now - self._since >= HOUR:
             self._since, self._left = now, LOG_BYTES
@@ -126,11 +125,11 @@ class Sparing(logging.StreamHandler[TextIO]):
 async def watch_signals(
     clean_up: Callable[[], None], drain: Drain | None = None
 ) -> None:
-    """Wait for SIGTERM or SIGINT, call `clean_up`, and end the process with 128 + the signal's
-    number.
+    """Wait for SIGTERM or SIGINT, call `clean_up`, and end the process with 128 + the
+    signal's number.
 
-    By default SIGTERM would skip all cleanup, and SIGINT would hang until stdin closes. The first
-    SIGTERM awaits `drain`; a second one, or SIGINT, does not wait for that.
+    By default SIGTERM would skip all cleanup, and SIGINT would hang until stdin closes.
+    The first SIGTERM awaits `drain`; a second one, or SIGINT, does not wait for that.
     """
     wanted = (
         [signal.SIGTERM, signal.SIGINT] if sys.platform != "win32" else [signal.SIGINT]
@@ -152,15 +151,13 @@ async def watch_signals(
 
 
 def leave(error: WinnowError) -> None:
-    """Say why this process cannot serve and end it: 2 for a setting that is wrong, 1 for anything
-    else."""
+    """Print why this process cannot serve; exit with 2 for a wrong setting, else 1."""
     print(f"winnow: {error}", file=sys.stderr, flush=True)
     os._exit(2 if isinstance(error, UsageError) else 1)
 
 
 def give_back_large_blocks() -> bool:
-    """Have freed blocks of `LARGE_BYTES` and more go back to the system; return whether the C
-    library can."""
+    """Set `LARGE_BYTES` in the C library; return whether it supports that."""
     if not sys.platform.startswith("linux"):
         return False
     try:
@@ -169,19 +166,19 @@ def give_back_large_blocks() -> bool:
         )  # M_MMAP_THRESHOLD in malloc.h
     except (
         AttributeError
-    ):  # a C library without the call, such as musl, which has no such bound to hold
+    ):  # a C library without mallopt, such as musl, has no such threshold
         return False
 
 
 async def collect_when_quiet() -> None:
-    """Look for garbage at quiet moments; on cancellation Python's own ways come back.
+    """Collect garbage while no call runs; restore Python's thresholds on cancellation.
 
-    A full collection holds every thread while it walks all objects, 100 to 250 ms once a few
-    cleaned pages are kept. Python starts one while a large page is being cleaned, which was the
-    longest wait of any ping. Young objects are still collected as always.
+    A full collection holds every thread while it walks all objects, 100 to 250 ms once
+    a few cleaned pages are kept. Python starts one while a large page is being cleaned,
+    which was the longest wait of any ping. Young objects are still collected as always.
     """
     before = gc.get_threshold()
-    gc.freeze()  # what the imports made stays for good and need not be walked again
+    gc.freeze()  # objects of imported modules are permanent
     gc.set_threshold(*before[:2], TOO_MANY)
     done = _middle_collections()
     try:
@@ -200,8 +197,8 @@ def _middle_collections() -> int:
 
 
 def start_telemetry(collector: str) -> Callable[[], None]:
-    """Export spans to `collector` (OTLP over HTTP) and return what to call at the end; nothing
-    happens without one."""
+    """Export spans to `collector` (OTLP over HTTP); return the shutdown function. ""
+    disables it."""
     if not collector:
         return lambda: None
     with importing("otel", "WINNOW_OTLP"):
@@ -227,45 +224,44 @@ def start_telemetry(collector: str) -> Callable[[], None]:
 
 
 PAUSE: Final = 0.3
-"""Seconds that a server leaves to messages before work of its own: to the first ones before it
-opens by itself, since imports in a thread slow an answer, between two looks for a quiet moment, and
-to the last ones before it ends."""
+"""Seconds in which messages have priority over own work: before services open, between
+two collections, before exit."""
 
 
 class Opening:
-    """The services of one run of a server, from before they are there until they are closed."""
+    """Opens the services of one server run, waits for them, and closes them."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._wanted = anyio.Event()
         self.settled = anyio.Event()
-        """Set once the services are open, or cannot be opened."""
+        """Set when the services are open or have failed to open."""
         self._ended = anyio.Event()
         self._services: Services | None = None
         self._error: WinnowError | None = None
 
     @property
     def seconds(self) -> float:
-        """What a call may take."""
+        """Time limit of a call in seconds."""
         return self._settings.seconds
 
     async def services(self) -> Services:
-        """Return the services, opened now where they are not; raises what kept them from it, each
-        time the same."""
+        """Return the services, opening them if needed; raises the same error each time
+        if that failed."""
         self._wanted.set()
         await self.settled.wait()
         if self._services is None:
-            assert self._error is not None  # noqa: S101  settled means one or the other
+            assert self._error is not None  # noqa: S101  settled: either services or an error
             raise self._error
         return self._services
 
     @property
     def stores(self) -> Stores | None:
-        """The cache, None before it is open."""
+        """The cache stores; None before they are open."""
         return self._services.stores if self._services is not None else None
 
     def close_stores(self) -> None:
-        """Close the cache, where it is open: what a signal leaves time for."""
+        """Close the cache if it is open (on a signal there is only time for this)."""
         if self._services is not None:
             self._services.stores.close()
 
@@ -280,11 +276,11 @@ class Opening:
     async def behind(
         self, failed: Callable[[WinnowError], None]
     ) -> AsyncIterator[Opening]:
-        """Open the services after a pause, or when they are first wanted, and close them at the
+        """Open the services after a pause or at the first call, and close them at the
         end.
 
-        `failed` is called with the error where they cannot be opened; `services` raises that error,
-        too.
+        If they cannot be opened, `failed` is called with the error, and `services`
+        raises it.
         """
         async with anyio.create_task_group() as group:
             group.start_soon(self._open_late, failed)
@@ -310,12 +306,12 @@ class Opening:
 
 
 class OpenFirst:
-    """Middleware that gives calls of tools the open services as their lifespan's context."""
+    """Middleware that waits for the services and passes them to tool calls."""
 
     async def __call__(
         self, ctx: ServerRequestContext[Any], call_next: CallNext
     ) -> HandlerResult:
-        """Wait for the services where a tool is called; pass on everything else."""
+        """Wait for the services if the request is a tool call."""
         opening: Opening = ctx.lifespan_context
         if ctx.method != "tools/call":
             return await call_next(ctx)
@@ -325,19 +321,19 @@ class OpenFirst:
         with anyio.move_on_after(opening.seconds):
             services = await opening.services()
         if services is None:
-            told = (
+            message = (
                 f"Not ready after {opening.seconds:.0f} s: cache and models are still being "
                 f"opened. Repeat the call."
             )
             return CallToolResult(
-                is_error=True, content=[TextContent(type="text", text=told)]
+                is_error=True, content=[TextContent(type="text", text=message)]
             )
         return await call_next(replace(ctx, lifespan_context=services))
 
 
 def _late() -> OpenServices:
-    """Import what only calls need; in a thread, so that the server answers meanwhile."""
-    gc.disable()  # imports make no garbage worth 0.12 s of collections
+    """Import the pipeline in a thread, so that the server answers meanwhile."""
+    gc.disable()  # collections during imports cost 0.12 s and free little
     try:
         from server import reading, toolbox, wiring  # noqa: F401, PLC0415  half of all imports: after the first answer
 

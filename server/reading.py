@@ -1,9 +1,8 @@
-"""What the resources hold: a whole cleaned page, the outline of a tree, a session, the status of
-this server.
+"""Content of the MCP resources: cleaned page, outline of a tree, session, server
+status.
 
-Importing it imports the pipeline. Not for: addresses and registration (`server/resources.py`),
-which a server needs before its services are open.
-"""
+Importing it imports the pipeline. Not for: addresses and registration
+(`server/resources.py`), which a server needs before its services are open."""
 
 import json
 from typing import Final
@@ -27,11 +26,12 @@ from pipeline.work import in_thread
 from tools.common.context import MOST_TOKENS
 
 OUTLINE_TOKENS: Final = MOST_TOKENS // 5
-"""A tree that needs more is read part by part, by asking it."""
+"""Maximum tokens of an outline; larger trees are read by questions."""
 
 
 async def read_page(handle: str, services: Services) -> str:
-    """Return the whole cleaned page behind `handle`, or its beginning and how to read on."""
+    """Return the cleaned page of `handle`, whole or its beginning and how to
+    continue."""
     found = await in_thread(find_page, services.stores.pages, handle)
     if found is None or not may_open(found.final_url, services.roots):
         raise ResourceNotFoundError(
@@ -45,7 +45,7 @@ async def read_page(handle: str, services: Services) -> str:
 
 
 async def read_tree(handle: str, services: Services) -> str:
-    """Return the outline of the tree behind `handle`."""
+    """Return the outline of the tree of `handle`."""
     return _quoted(
         await in_thread(
             outline, await _tree(handle, services), max_tokens=OUTLINE_TOKENS
@@ -54,8 +54,8 @@ async def read_tree(handle: str, services: Services) -> str:
 
 
 async def read_layout(handle: str, services: Services) -> str:
-    """Return the tree behind `handle` as JSON to be drawn: sources, and every node with its
-    place."""
+    """Return the tree of `handle` as JSON for drawing: sources, and nodes with
+    coordinates."""
     return json.dumps(
         await in_thread(layout, await _tree(handle, services)), ensure_ascii=False
     )
@@ -71,14 +71,14 @@ async def _tree(handle: str, services: Services) -> Tree:
 async def read_session(
     handle: str, form: str, services: Services, *, owner: str
 ) -> str:
-    """Return a session of `owner`, written out in one of the forms of exports; the one for readers
-    is framed."""
+    """Return a session of `owner` in an export format; Markdown is framed as outside
+    text."""
     found = await in_thread(
         find_session, services.stores, handle, owner=owner, roots=services.roots
     )
     if found is None or form not in FORMS:
         raise ResourceNotFoundError(
-            f"{handle} is unknown or has expired, or has no form {form!r}."
+            f"{handle} is unknown or has expired, or has no format {form!r}."
         )
     text = await in_thread(export, found, form)
     return _quoted(text) if form == "markdown" else text
@@ -90,8 +90,8 @@ def _quoted(text: str) -> str:
 
 
 def status_text(services: Services) -> str:
-    """Return models with the reason for each, search providers, folders and cache, as lines a
-    person reads."""
+    """Return models (with the reason for each), providers, folders and cache as text
+    lines."""
     stores = services.stores.stats()
     return "\n".join(
         [

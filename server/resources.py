@@ -1,8 +1,8 @@
-"""What the server offers beside tools: resources (pages, trees, sessions, status), prompts,
-completions of arguments.
+"""Everything that the server offers besides tools: resources (pages, trees, sessions,
+status), prompts, completions of arguments.
 
-Needed before the services are open, so what is in a resource is imported when one is read
-(`server/reading.py`).
+Needed before the services are open; the content code is imported when a resource is
+read (`server/reading.py`).
 """
 
 from collections.abc import Callable, Sequence
@@ -28,16 +28,15 @@ LENGTHS: Final = ("300", "600", "1200", "2000")
 
 
 def offer_resources(server: MCPServer[Opening], opening: Callable[[], Opening]) -> None:
-    """Register `winnow://page/{id}`, `winnow://tree/{id}`, `winnow://session/{id}`, their forms and
-    `winnow://status`.
+    """Register `winnow://page/{id}`, `winnow://tree/{id}`, `winnow://session/{id}`,
+    their forms and `winnow://status`.
 
-    `opening` returns what the lifespan made: the SDK gives no context to a resource without
-    parameters.
-    """
+    `opening` returns what the lifespan made: the SDK gives no context to a resource
+    without parameters."""
 
     @server.resource("winnow://page/{page_id}", name="page", mime_type="text/html")
     async def page(page_id: str) -> str:
-        """The whole cleaned page behind a handle that a tool returned."""
+        """The whole cleaned page of a handle that a tool returned."""
         services = await opening().services()
         from server.reading import read_page  # noqa: PLC0415  loaded with the services, after the first answer
 
@@ -67,8 +66,8 @@ def offer_resources(server: MCPServer[Opening], opening: Callable[[], Opening]) 
         "winnow://session/{session_id}", name="session", mime_type="text/markdown"
     )
     async def session(session_id: str, ctx: Context[Any, Any]) -> str:
-        """A session of research: its questions, what was found, every quote with its link, the
-        sources."""
+        """A session of research: its questions, what was found, every quote with its
+        link, the sources."""
         return await written(session_id, "markdown", ctx)
 
     @server.resource(
@@ -77,7 +76,8 @@ def offer_resources(server: MCPServer[Opening], opening: Callable[[], Opening]) 
         mime_type="text/plain",
     )
     async def session_export(session_id: str, form: str, ctx: Context[Any, Any]) -> str:
-        """The same as html or json, or its sources as bibtex, ris or csl."""
+        """A session of research as html or json, or its sources as bibtex, ris or
+        csl."""
         return await written(session_id, form, ctx)
 
     async def written(session_id: str, form: str, ctx: Context[Any, Any]) -> str:
@@ -99,7 +99,7 @@ def offer_resources(server: MCPServer[Opening], opening: Callable[[], Opening]) 
 
 
 def offer_prompts(server: MCPServer[Opening]) -> None:
-    """Register the prompts of `prompts/` that a person can pick."""
+    """Register the user prompts of `prompts/`."""
 
     @server.prompt()
     def research_report(
@@ -126,9 +126,10 @@ def offer_prompts(server: MCPServer[Opening]) -> None:
 
 
 def offer_completions(server: MCPServer[Opening], folders: Sequence[Path]) -> None:
-    """Complete the prompts' `length`, and `sources` with documents of the allowed folders.
+    """Complete the prompts' `length`, and `sources` with documents of the allowed
+    folders.
 
-    Handles are never completed: who may use one has been given it.
+    Handles are never completed: they are secrets of the client that received them.
     """
 
     @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]  # the SDK leaves it untyped
@@ -151,7 +152,7 @@ def offer_completions(server: MCPServer[Opening], folders: Sequence[Path]) -> No
 
 
 def _documents(typed: str, folders: Sequence[Path]) -> Completion:
-    """Complete the last line typed with files whose path or name begins so."""
+    """Complete the last typed line with files whose path or name starts with it."""
     from pipeline.search.listing import list_files  # noqa: PLC0415  half of all imports: after the first answer
 
     earlier, newline, last = typed.rpartition("\n")
@@ -161,5 +162,5 @@ def _documents(typed: str, folders: Sequence[Path]) -> Completion:
         for path, _, _ in list_files(folders).files
         if path.lower().startswith(wanted) or Path(path).name.lower().startswith(wanted)
     ]
-    # The protocol has room for a hundred.
+    # The protocol allows a hundred.
     return Completion(values=found[:100], total=len(found), has_more=len(found) > 100)

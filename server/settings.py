@@ -1,9 +1,8 @@
-"""Every setting: name, default, help, and how its text is read. The environment is read here and
-nowhere else.
+"""Every setting: name, default, help, and how its text is read. The environment is read
+here and nowhere else.
 
-A setting `name` comes from `WINNOW_NAME`; the command line may overrule it. `docs/settings.md` is
-made from `TABLE`. Not for: what each part does with a value.
-"""
+A setting `name` comes from `WINNOW_NAME`; the command line may overrule it.
+`docs/settings.md` is made from `TABLE`. Not for: what each part does with a value."""
 
 import hashlib
 import os
@@ -25,16 +24,15 @@ from pipeline.fetch.forge import Forge, forge_at
 from pipeline.search.provider import providers
 
 MEGABYTE: Final = 1_000_000
-"""Bytes; sizes in settings are decimal, as disks and downloads state them."""
+"""Bytes a megabyte: decimal, as for disks and downloads."""
 KEYLESS: Final = tuple(
     one.name for one in providers().values() if one.keyless and one.kind == "web"
 )
-"""Providers that find pages without a key, in the order in which they are asked: the widest
-first."""
+"""Web search providers without a key, in the order of use: widest coverage first."""
 CATALOGUES: Final = tuple(
     one.name for one in providers().values() if one.kind == "research"
 )
-"""Providers of published research, in the same way."""
+"""Providers of scholarly publications, in the order of use."""
 PROVIDERS: Final = (*providers(), "folder")
 GROUPS: Final = ("keyless", "academic")
 IDMS: Final = tuple(
@@ -43,10 +41,10 @@ IDMS: Final = tuple(
     for more in ("", "+density", "+density:model")
 )
 NAT64_LENGTHS: Final = frozenset((32, 40, 48, 56, 64, 96))
-"""Of prefixes that translators have (RFC 6052 §2.2)."""
+"""Prefix lengths of NAT64 translators (RFC 6052 §2.2)."""
 Raw = Mapping[str, str]
 Read = Callable[[str], Any]
-"""From a text without blanks around it to the value; raises ValueError with what would be right."""
+"""Converts a stripped text to the value; raises ValueError with the expected form."""
 
 
 def _words(separator: str | None) -> Read:
@@ -56,7 +54,7 @@ def _words(separator: str | None) -> Read:
 
 
 def _one_of(*allowed: str) -> Read:
-    """Read one of some words, however it is capitalised."""
+    """Return a reader for one of some words, case-insensitive."""
     known = {word.casefold(): word for word in allowed}
 
     def read(text: str) -> str:
@@ -77,7 +75,7 @@ def _switch(text: str) -> bool:
 
 
 def _number(low: float, high: float) -> Read:
-    """Read a number between bounds, both included."""
+    """Return a reader for a number between two inclusive bounds."""
 
     def read(text: str) -> float:
         with suppress(ValueError):
@@ -93,10 +91,10 @@ def _whole(low: int, high: int) -> Read:
 
 
 def _folders(text: str) -> tuple[Path, ...]:
-    """Return the folders that are there.
+    """Return the folders that exist.
 
-    Raises `UsageError` where none of several is: without any folder the web would be searched
-    instead, with questions that were meant for a person's own documents.
+    Raises `UsageError` if none of several exists: otherwise questions about private
+    documents would go to the web.
     """
     named = _named_folders(text)
     there = [path for path in named if os.path.exists(path)]
@@ -105,14 +103,14 @@ def _folders(text: str) -> tuple[Path, ...]:
         what = (
             f"The folder {missing} does not exist."
             if len(named) == 1
-            else f"None of these folders exists: {missing}."
+            else f"None of these folders exist: {missing}."
         )
         raise UsageError(what, hint="Correct WINNOW_FOLDERS.")
     return tuple(dict.fromkeys(path.resolve() for path in there))
 
 
 def _named_folders(text: str) -> list[Path]:
-    # Unlike `Path.expanduser` this raises nothing for a user whom the machine does not have.
+    # Unlike `Path.expanduser` this does not raise for an unknown user.
     return [
         Path(os.path.expanduser(part.strip()))
         for part in text.split(os.pathsep)
@@ -121,7 +119,7 @@ def _named_folders(text: str) -> list[Path]:
 
 
 def missing_folders(text: str) -> list[str]:
-    """Return those of the folders in `text`, a value of the setting `folders`, that do not
+    """Return the folders in `text`, a value of the setting `folders`, that do not
     exist."""
     return [str(path) for path in _named_folders(text) if not os.path.exists(path)]
 
@@ -158,10 +156,11 @@ def _tuning(role: Role) -> Read:
 
 
 def _options(model: str) -> str:
-    """Return the help of an encoder's options."""
+    """Return the help text of an encoder's options."""
     return (
-        f"How {model} from a GGUF file is run, as NAME=VALUE separated by blanks: layers, devices, "
-        f"split, context (tokens of a text), flash, threads, batch, mmap (docs/local-models.md)."
+        f"How {model} from a GGUF file is run, as NAME=VALUE separated by spaces: "
+        f"layers, devices, split, context (tokens of a text), flash, threads, batch, "
+        f"mmap (docs/local-models.md)."
     )
 
 
@@ -180,11 +179,10 @@ def _address(text: str) -> str:
 
 
 def _instance(text: str) -> str:
-    """Read the address of a search engine, which may carry the name and password that it asks
-    for."""
+    """Read the address of a search engine, with user:password@ if it requires login."""
     hint = (
-        "Use an address such as http://127.0.0.1:8888, or http://user:password@host where it "
-        "asks for them."
+        "Use an address such as http://127.0.0.1:8888, or http://user:password@host "
+        "if it requires login."
     )
     return str(
         _matching(r"https?://([^/\s:@]+:[^/\s]*@)?[^/\s:@]+(:\d{1,5})?(/.*)?", hint)(
@@ -223,15 +221,14 @@ def _nat64(text: str) -> tuple[IPv6Network, ...]:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return a sentence with the one of `known` that is nearest to `name`, a space before it; ""
-    where none is near."""
+    """Return " Did you mean X?" with the name in `known` closest to `name`, or ""."""
     as_written = {one.casefold(): one for one in known}
     near = get_close_matches(name.casefold(), as_written, n=1)
     return f" Did you mean {as_written[near[0]]}?" if near else ""
 
 
 class Setting(NamedTuple):
-    """What the reference says of one setting, and how its text is read."""
+    """Reference entry of one setting, and the function that reads its text."""
 
     name: str
     default: str
@@ -243,54 +240,54 @@ class Setting(NamedTuple):
 def _setting(
     default: str, help: str, read: Read | None = None, *, secret: bool = False
 ) -> Any:
-    """Return a field of `Settings`, read by its type where `read` is None; a `secret` is never
-    shown or logged."""
+    """Return a field of `Settings`; `read` defaults to the type's reader; a `secret` is
+    never shown or logged."""
     return field(
         repr=not secret, metadata={"default": default, "help": help, "read": read}
     )
 
 
 def _noticed() -> Any:
-    """Return a field of `Settings` that is no setting: what was noticed while they were read."""
+    """Return a field of `Settings` for findings while reading, which is not a
+    setting."""
     return field(default=(), metadata={"setting": False})
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings, checked and typed, each with its default, its help and what reads it."""
+    """All settings, typed and validated, with default, help and reader."""
 
     config: Path | None = _setting(
         "",
-        "TOML file of settings, by their names in small letters (seconds = 20); the environment "
-        "goes over it.",
+        "TOML file of settings with lowercase names (seconds = 20); environment "
+        "variables override it.",
         _path,
     )
     folders: tuple[Path, ...] = _setting(
         "",
-        "Folders (or single files) that may be searched and read, separated as in PATH. What is "
-        "hidden in them stays "
-        "closed unless it is named here itself, such as ~/notes:~/notes/.drafts.",
+        "Folders (or single files) that may be searched and read, separated as in "
+        "PATH. Hidden files and folders are excluded unless named here themselves, "
+        "such as ~/notes:~/notes/.drafts.",
         _folders,
     )
     searxng: str = _setting(
         "",
         "Base URL of a SearXNG instance with JSON enabled, such as http://127.0.0.1:8888; "
-        "user:password@ stands before "
-        "the host where it asks for them.",
+        "with user:password@ before the host if it requires login.",
         _instance,
         secret=True,
     )
     search: tuple[str, ...] = _setting(
         "auto",
-        f"Providers in order, of {', '.join(PROVIDERS)}; keyless or academic for those without a "
-        f"key; none; auto: "
-        "those with an address or a key, and the folders; keyless where there is neither.",
+        f"Providers in order, of {', '.join(PROVIDERS)}; keyless or academic: all of "
+        f"these kinds without a key; none; auto: all with an address or key set, and "
+        f"the folders; keyless if nothing is set.",
         _search,
     )
     contact: str = _setting(
         "",
-        "Your mail address, told to Wikipedia and the catalogues of research, which serve better "
-        "who can be reached.",
+        "Your email address, sent to Wikipedia and scholarly APIs, which give higher "
+        "limits to users with one.",
         _matching(r"[^@\s]+@[\w.-]+", "Use an address such as ann@example.org."),
         secret=True,
     )
@@ -301,31 +298,32 @@ class Settings:
     )
     cache_mb: int = _setting(
         "1024",
-        "Size of the cache in MB; what was stored longest ago goes first.",
+        "Maximum size of the cache in MB; the oldest entries are removed first.",
         _whole(16, 10**6),
     )
     index: bool = _setting(
         "true",
-        "Keep the words of your folders in the cache folder, on top of its size; false: in "
-        "memory, till the end.",
+        "Keep the index of your folders in the cache folder, in addition to its size; "
+        "false: in memory until exit.",
     )
     cache_url: str = _setting(
         "",
-        "Valkey or Redis server that keeps the cache instead, redis://:PASSWORD@cache:6379/0 "
+        "Valkey or Redis server to use as the cache instead of the folder, "
+        "redis://:PASSWORD@cache:6379/0 "
         "(extra redis).",
         _cache_server,
         secret=True,
     )
     cache_private: bool = _setting(
         "false",
-        "Only replicas of this server read that cache server, and all have the same folders: what "
-        "is read from them "
-        "then lies there too, sessions included; false: it stays on this machine.",
+        "True if only replicas of this server with the same folders use that cache "
+        "server: contents of folders and sessions are then stored there too; false: "
+        "they stay on this machine.",
     )
     cache_secret: str = _setting(
         "",
-        "Values in the cache are encrypted with a key of this text; those of another one are not "
-        "seen.",
+        "Encrypts the values in the cache with a key derived from this text; values "
+        "of another secret cannot be read.",
         secret=True,
     )
     embedder: str = _setting(
@@ -335,7 +333,8 @@ class Settings:
     )
     reader: str = _setting(
         "auto",
-        "auto, none, onnx:FOLDER: the cross-encoder that reads question and text together.",
+        "auto, none, onnx:FOLDER: the cross-encoder that scores question and text "
+        "together.",
     )
     reranker: str = _setting(
         "auto", "auto, none, llama:FILE.gguf, flag:NAME, openai:URL#MODEL."
@@ -347,9 +346,10 @@ class Settings:
     reranker_options: Tuning = _setting("", _options("a reranker"), _tuning("reranker"))
     generator_options: Tuning = _setting(
         "",
-        "How a generator is run, as NAME=VALUE separated by blanks: layers, devices, split, context, "
+        "How a generator is run, as NAME=VALUE separated by spaces: layers, devices, "
+        "split, context, "
         "kv, flash, threads, batch, mmap; temperature, top_k, top_p, min_p, seed, thinking, "
-        "speculate; `winnow models show` prints each with where its value comes from.",
+        "speculate; `winnow models show` prints each value and its origin.",
         _tuning("generator"),
     )
     pruner: Literal["trained", "any"] = _setting(
@@ -358,26 +358,29 @@ class Settings:
     )
     pruning: Literal["winnow", "blocks", "paper"] = _setting(
         "winnow",
-        "How pages are pruned: winnow; paper (HtmlRAG's Algorithm 2 by the embedder, and 3 where a "
-        "generator scores block paths); blocks (the same by words and embedder).",
+        "How pages are pruned: winnow; paper (HtmlRAG's Algorithm 2 by the embedder, "
+        "and Algorithm 3 if a generator scores block paths); blocks (Algorithm 2 by "
+        "terms and embedder).",
     )
     extractor: Literal["rules", "lines", "tags", "votes", "pages"] = _setting(
         "rules",
-        "How a generator helps to extract: rules (not at all), lines, tags or votes; pages as in "
-        "zero-index: each page whole, a call a page, what it names is the evidence.",
+        "How a generator helps to extract: rules (not at all), lines, tags or votes; "
+        "pages as in zero-index: one call with each whole page, and the lines that it "
+        "names are the evidence.",
     )
     idms: str = _setting(
         "partition",
-        "How idms chunks are cut: partition (all boundaries at once), or running (as printed: the "
-        "mean of the margins so far, no bounds on length, density by Eq. 2). +density behind it "
-        "lets a generator write forms of chunks that are searched as well (+density:model: it "
-        "lists the names, too).",
+        "How idms chunks are cut: partition (all boundaries at once), or running (as "
+        "in the paper: running mean of the margins, no length bounds, density by Eq. "
+        "2). +density "
+        "after it: a generator also writes forms of each chunk that are searched "
+        "(+density:model: it lists the names, too).",
         _one_of(*IDMS),
     )
     clustering: Literal["kmeans", "gmm", "umap"] = _setting(
-        "kmeans", "How trees group nodes: kmeans; gmm or umap as in RAPTOR."
+        "kmeans", "Clustering of tree nodes: kmeans; gmm or umap as in RAPTOR."
     )
-    model_key: str = _setting("", "API key sent to openai: models.", secret=True)
+    model_key: str = _setting("", "API key for openai: models.", secret=True)
     models: Path | None = _setting(
         "", "Folder of downloaded models; the cache of Hugging Face by default.", _path
     )
@@ -385,7 +388,7 @@ class Settings:
         "", "Address that models are pulled from; Hugging Face by default.", _address
     )
     allow_loopback: bool = _setting(
-        "false", "Let pages be fetched from this machine; for tests and local sites."
+        "false", "Allow fetching pages from this machine; for tests and local sites."
     )
     robots: bool = _setting("true", "Respect robots.txt.")
     networks: tuple[IPv4Network | IPv6Network, ...] = _setting(
@@ -393,7 +396,7 @@ class Settings:
     )
     nat64: tuple[IPv6Network, ...] = _setting(
         "",
-        "Prefix of the network's IPv4 translator, such as 64:ff9b::/96, on machines without IPv4.",
+        "NAT64 prefix of the network, such as 64:ff9b::/96, for machines without IPv4.",
         _nat64,
     )
     forges: tuple[Forge, ...] = _setting(
@@ -409,51 +412,54 @@ class Settings:
     )
     proxy_resolves: bool = _setting(
         "false",
-        "Give the proxy names; it must then keep itself out of private networks.",
+        "Send host names to the proxy unresolved; the proxy must then block private "
+        "networks itself.",
     )
     browser: str = _setting(
         "none",
-        "Chromium that renders pages which only scripts fill: auto, none, or its path.",
+        "Chromium for pages that need JavaScript: auto, none, or its path.",
     )
     cookies: Path | None = _setting(
         "",
-        "A browser's exported cookies.txt, for pages that need a login: sent to the hosts that it "
-        "names, by its rules. "
-        "Over stdio only; what is read is cached in a folder of its own on this machine.",
+        "A browser's exported cookies.txt, for pages that need a login; each cookie "
+        "is sent to its own hosts only. Stdio only; such pages are cached in a "
+        "separate folder on this machine.",
         _path,
     )
     page_mb: int = _setting(
-        "30", "Largest page or file, as it comes and unpacked, in MB.", _whole(1, 1000)
+        "30", "Largest page or file in MB, compressed and unpacked.", _whole(1, 1000)
     )
     seconds: float = _setting(
         "25",
-        "Time a tool call may take before it answers with what it has.",
+        "Seconds after which a tool call returns what it has found so far.",
         _number(1, 3600),
     )
     structured: bool = _setting(
         "false",
-        "For programs: every answer a second time as structured content, output schemas in the "
-        "list of tools. Some "
-        "clients show a model that instead of the text, some both.",
+        "For programs: also return every answer as structured content, and list "
+        "output schemas. Some clients pass that to the model instead of the text, "
+        "some both.",
     )
     http_tokens: tuple[str, ...] = _setting(
         "",
-        "Bearer tokens that let HTTP clients in, separated by commas.",
+        "Bearer tokens of allowed HTTP clients, separated by commas.",
         _words(","),
         secret=True,
     )
     http_issuer: str = _setting(
         "",
-        "URL of the OAuth authorization server whose access tokens let HTTP clients in.",
+        "URL of the OAuth authorization server whose access tokens are accepted over "
+        "HTTP.",
         _address,
     )
     http_resource: str = _setting(
         "",
-        "Our own URL as those tokens name it, such as https://winnow.example/mcp.",
+        "URL of this server as in those tokens (audience), such as "
+        "https://winnow.example/mcp.",
         _address,
     )
     http_scopes: tuple[str, ...] = _setting(
-        "", "Scopes that those tokens need, separated by spaces.", _words(None)
+        "", "Scopes that those tokens must have, separated by spaces.", _words(None)
     )
     http_rate: int = _setting(
         "600",
@@ -462,13 +468,14 @@ class Settings:
     )
     http_proxies: tuple[IPv4Network | IPv6Network, ...] = _setting(
         "",
-        "Addresses of reverse proxies whose X-Forwarded-For names the caller, such as 127.0.0.1.",
+        "Addresses of reverse proxies whose X-Forwarded-For header is trusted, such "
+        "as 127.0.0.1.",
         _networks,
     )
     http_stateless: bool = _setting(
         "false",
-        "Open no sessions for HTTP clients of 2025, so that a balancer may send each request "
-        "anywhere.",
+        "Do not open MCP sessions for HTTP clients of the 2025 protocol, so that a "
+        "load balancer can send each request to any replica.",
     )
     otlp: str = _setting(
         "",
@@ -478,50 +485,51 @@ class Settings:
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = _setting(
         "WARNING", "DEBUG, INFO, WARNING or ERROR; goes to stderr."
     )
-    log_file: str = _setting("", "File that gets the log instead of stderr.")
+    log_file: str = _setting("", "File for the log instead of stderr.")
     log_format: Literal["text", "json"] = _setting(
         "text",
-        "text, or json: one object a line, with the request that it belongs to (X-Request-Id).",
+        "text, or json: one object a line, with its request id (X-Request-Id).",
     )
     metrics: str = _setting(
         "",
-        "Address at which Prometheus finds /metrics while HTTP is served, such as 127.0.0.1:9464 "
+        "Address of the Prometheus endpoint /metrics while HTTP is served, such as "
+        "127.0.0.1:9464 "
         "(extra metrics).",
         _matching(r"\S+:\d{1,5}", "Use HOST:PORT, such as 127.0.0.1:9464."),
     )
     keys: Mapping[str, str] = field(
         default_factory=dict, repr=False, metadata={"setting": False}
     )
-    """Keys of search providers, by the provider's name."""
+    """API keys by search provider."""
     missing: tuple[str, ...] = _noticed()
-    """Folders that were named beside others and do not exist."""
+    """Configured folders that do not exist, if others do."""
     unknown: tuple[str, ...] = _noticed()
-    """Variables of the environment that begin as settings do, and are none."""
+    """Environment variables that start with WINNOW_ but are not settings."""
 
     def warnings(self) -> dict[str, str]:
-        """Return what is wrong with settings and keeps nothing from working, by what it is wrong
-        with."""
+        """Return warnings that do not prevent starting: setting or variable to
+        message."""
         variables = [_variable(setting.name) for setting in TABLE]
         folders = {
-            f"folder {one}": "It does not exist and is left out. Correct WINNOW_FOLDERS."
+            f"folder {one}": "It does not exist and is skipped. Correct WINNOW_FOLDERS."
             for one in self.missing
         }
         unknown = {
-            one: f"It is no setting and is not used.{did_you_mean(one, variables)}"
+            one: f"It is not a setting and is ignored.{did_you_mean(one, variables)}"
             for one in self.unknown
         }
         return folders | unknown
 
 
 def _reader(kind: object) -> Read:
-    """Return what reads a text into one of some words, a switch, or a text."""
+    """Return the default reader of a type: literal, bool or str."""
     if get_origin(kind) is Literal:
         return _one_of(*get_args(kind))
     return _switch if kind is bool else str
 
 
 def _table() -> Iterator[Setting]:
-    """Yield every setting: those of the class, and after `search` the keys of providers."""
+    """Yield every setting of the class, and after `search` the providers' keys."""
     types = get_type_hints(Settings)
     for one in fields(Settings):
         if one.metadata.get("setting", True):
@@ -547,24 +555,24 @@ def _variable(name: str) -> str:
 
 
 def refuse_unknown(name: str, shown: str) -> None:
-    """Raise `UsageError` where `name` is no setting; `shown` is how a person wrote it, never with
-    its value."""
+    """Raise `UsageError` if `name` is not a setting; `shown` is the name as written,
+    without its value."""
     known = [setting.name for setting in TABLE]
     if name not in known:
         hint = (
             did_you_mean(name, known).strip() or "See docs/settings.md for all of them."
         )
-        raise UsageError(f"{shown} is no setting.", hint=hint)
+        raise UsageError(f"{shown} is not a setting.", hint=hint)
 
 
 def colours_wanted(environment: Raw | None = None) -> bool:
-    """Return whether a person lets terminals be written to in colours (no-color.org)."""
+    """Return whether colors are allowed (NO_COLOR, no-color.org)."""
     env = os.environ if environment is None else environment
     return not env.get("NO_COLOR") and env.get("TERM") != "dumb"
 
 
 def _written(file: str) -> Raw:
-    """Return the settings of a TOML file, by name, as texts; raises `UsageError`."""
+    """Return the settings of a TOML file as name to text; raises `UsageError`."""
     if not file:
         return {}
     try:
@@ -577,14 +585,14 @@ def _written(file: str) -> Raw:
     for name, value in found.items():
         if name == "config":
             raise UsageError(
-                f"{file} names 'config', which is not for a file.",
+                f"{file} contains 'config', which cannot be set in a file.",
                 hint="See docs/settings.md.",
             )
         refuse_unknown(name, f"{name!r} in {file}")
         if not isinstance(value, str | int | float):
             raise UsageError(
-                f"{name} in {file} is no text, number or switch.",
-                hint="Write it as in the environment.",
+                f"{name} in {file} is not a string, number or boolean.",
+                hint="Write it as in an environment variable.",
             )
     return {
         name: str(value).lower() if isinstance(value, bool) else str(value)
@@ -595,8 +603,8 @@ def _written(file: str) -> Raw:
 def read_settings(given: Raw, environment: Raw | None = None) -> Settings:
     """Return the settings; raises `UsageError`.
 
-    `given` (the command line) goes over the environment, that over the file that the setting
-    `config` names, and that over the defaults.
+    Precedence: `given` (the command line), environment, the file named by the setting
+        `config`, defaults.
     """
     settings, faults = survey_settings(given, environment)
     for error in faults.values():
@@ -605,7 +613,8 @@ def read_settings(given: Raw, environment: Raw | None = None) -> Settings:
 
 
 def _value(setting: Setting, text: str) -> tuple[Any, UsageError | None]:
-    """Return what a setting's text means; its default, and why, where it means nothing."""
+    """Return the value of a setting's text and ""; for an invalid text its default and
+    the reason."""
     try:
         return setting.read(text), None
     except UsageError as error:
@@ -619,7 +628,8 @@ def _value(setting: Setting, text: str) -> tuple[Any, UsageError | None]:
 
 
 def _unmet_providers(values: Mapping[str, Any]) -> dict[str, UsageError]:
-    """Return why the search providers cannot be as they are set: the first that lacks its key."""
+    """Return the error for the first configured search provider that lacks its key, or
+    ""."""
     for provider in values["search"]:
         known = providers().get(provider)
         needed = known.needed if known is not None else ""
@@ -630,7 +640,7 @@ def _unmet_providers(values: Mapping[str, Any]) -> dict[str, UsageError]:
 
 
 def _unknown(env: Raw) -> tuple[str, ...]:
-    """Return the variables of ours in an environment that no setting has."""
+    """Return the WINNOW_ variables of an environment that are not settings."""
     variables = {_variable(setting.name) for setting in TABLE}
     ours = (name for name in sorted(env) if name.startswith("WINNOW_") and env[name])
     return tuple(name for name in ours if name not in variables)
@@ -639,8 +649,8 @@ def _unknown(env: Raw) -> tuple[str, ...]:
 def survey_settings(
     given: Raw, environment: Raw | None = None
 ) -> tuple[Settings, dict[str, UsageError]]:
-    """Return settings as `read_settings` does, with the default in place of what cannot be, and by
-    name why not."""
+    """Return settings like `read_settings`, with defaults for invalid ones, and name to
+    error."""
     env = os.environ if environment is None else environment
     faults: dict[str, UsageError] = {}
     file: Raw = {}
@@ -659,11 +669,11 @@ def survey_settings(
         elif name == "folders":
             values["missing"] = tuple(missing_folders(text))
     faults |= _unmet_providers(values) if "search" not in faults else {}
-    # The web is not asked what was meant for folders, or for another provider
+    # Questions for folders or another provider must not go to the web
     if "folders" in faults or "search" in faults:
         values["search"] = ("none",)
     values["unknown"] = _unknown(env)
-    # What is read with cookies is kept apart, and on this machine
+    # Pages read with cookies are cached separately, on this machine
     if values["cookies"]:
         path = str(values["cookies"].absolute()).encode()
         whose = hashlib.blake2b(path, digest_size=8).hexdigest()

@@ -1,10 +1,11 @@
-"""The tools, with what stands around every call of one: its place, errors that a model can act
-on, a time limit.
+"""The tools, and the wrapper around every call: admission, errors for models, time
+limit.
 
-Importing it imports the whole pipeline; what a client lists is in `server/tools_list.json`, made
-from here. Schemas are listed at the fewest tokens, because every client pays them in every
-conversation: titles that pydantic adds, bounds of texts (still checked when a tool is called) and
-defaults that are empty, false or 0 go. Not for: the tools themselves (`tools/`).
+Importing it imports the whole pipeline; what a client lists is in
+`server/tools_list.json`, made from here. Schemas are minimal, because every client pays
+for their tokens in every conversation: pydantic's titles, text bounds (still checked in
+calls) and empty, false or 0 defaults are removed. Not for: the tools themselves
+(`tools/`).
 """
 
 import functools
@@ -29,7 +30,7 @@ from tools.common.tool import Tool as Offered
 Schema = dict[str, object]
 
 GRACE: Final = 1.5
-"""Seconds beyond `seconds` before a tool that did not keep its own time is stopped."""
+"""Seconds after the time limit at which an overdue tool is stopped."""
 ToolFunction = Callable[..., Awaitable[CallToolResult]]
 _UNSAID: Final = frozenset(
     {"minLength", "maxLength", "minItems", "maxItems", "pattern"}
@@ -51,8 +52,7 @@ _ASIDE: Final = frozenset(
         *("reason", "computed", "checked", "hidden", "origins", "tokens", "next"),
     )
 )
-"""Fields that tell how an answer came about, and `next`, which every answer has: no program needs
-their types."""
+"""Diagnostic fields and `next`, left out of output schemas."""
 
 
 async def run_tool(
@@ -63,12 +63,11 @@ async def run_tool(
     *,
     structured: bool,
 ) -> CallToolResult:
-    """Call a tool, and tell `observers` when it has ended.
+    """Call a tool, and call `observers` at its end.
 
-    The result has a structured part where that is wanted: some clients give their model nothing
-    else.
-
-    Raises `ToolError` where the caller can act on it, `UnexpectedToolError` for anything else.
+    Structured content is optional: some clients pass nothing else to their model.
+    Raises `ToolError` for errors that the caller can act on, `UnexpectedToolError` for
+    others.
     """
     asked = context.request_context.request
     with observed(
@@ -112,7 +111,7 @@ async def _run(
 
 
 def listing() -> list[Schema]:
-    """Return the tools as `tools/list` should carry them, which `server/tools_list.json` keeps."""
+    """Return the tools for `tools/list`; saved in `server/tools_list.json`."""
     return [
         ListedTool(
             name=tool.name,
@@ -133,7 +132,7 @@ def _tool(offered: Offered) -> Tool:
         title=offered.title,
         annotations=ToolAnnotations(
             read_only_hint=True
-        ),  # the world is open by default, and each word is paid for
+        ),  # openWorldHint is true by default; each word costs tokens
     )
     tool.description = " ".join(tool.description.split())
     tool.parameters = _input_schema(tool.parameters)
@@ -143,27 +142,27 @@ def _tool(offered: Offered) -> Tool:
 
 
 def _for_models(function: ToolFunction, *, heavy: bool) -> ToolFunction:
-    """Run a call in its place and time, and let the sentences of a WinnowError reach the model; the
-    rest is a crash."""
+    """Run a call with admission and time limit; pass on the text of a WinnowError
+    only."""
 
     @functools.wraps(function)
     async def call(*args: Any, **kwargs: Any) -> CallToolResult:
         ctx: Context[Any, Any] = kwargs["ctx"]
         seconds: float = ctx.request_context.lifespan_context.seconds
         admission: Admission = ctx.mcp_server.admission  # type: ignore[attr-defined]  # every server of ours has one
-        tool, report = function.__name__, reporter(ctx)
+        tool, progress = function.__name__, reporter(ctx)
 
-        async def tell(waited: float, what: str) -> None:
-            await report(waited, None, what)
+        async def report(waited: float, what: str) -> None:
+            await progress(waited, None, what)
 
         try:
             with anyio.fail_after(seconds + GRACE):
                 async with admission.call(
-                    tool, _caller(ctx), light=not heavy, seconds=seconds, tell=tell
+                    tool, _caller(ctx), light=not heavy, seconds=seconds, report=report
                 ):
                     return await function(*args, **kwargs)
         except Busy as error:
-            # Programs read the seconds from the result, models from the sentence.
+            # Programs read the seconds from the result, models from the text.
             facts = {"error": "busy", "retry_after": error.seconds}
             return CallToolResult(
                 is_error=True,
@@ -174,24 +173,22 @@ def _for_models(function: ToolFunction, *, heavy: bool) -> ToolFunction:
             raise ToolError(str(error)) from error
         except TimeoutError as error:
             raise ToolError(
-                f"Not ready after {seconds + GRACE:.0f} s. Repeat the call: what was fetched and "
-                f"embedded is cached "
-                "and it goes on from there; or name fewer sources."
+                f"Not ready after {seconds + GRACE:.0f} s. Repeat the call (fetched "
+                f"pages and embeddings are cached, so it continues from there), or "
+                f"name fewer sources."
             ) from error
 
     return call
 
 
 def _caller(ctx: Context[Any, Any]) -> str:
-    """Return whose call this is: who a token stands for, else the address; on stdio there is one
-    caller."""
+    """Return the caller: the token's client, else the address; stdio has one caller."""
     request = ctx.request_context.request
     return owner_of(ctx) or (request.client.host if request and request.client else "")
 
 
 def _input_schema(schema: Schema) -> Schema:
-    """Return a tool's input schema without titles and text bounds; descriptions, defaults and
-    number bounds stay."""
+    """Return a tool's input schema without titles and text bounds."""
     kept: Schema = {}
     for key, value in schema.items():
         if (
@@ -210,9 +207,8 @@ def _input_schema(schema: Schema) -> Schema:
 def _output_schema(schema: Schema) -> Schema:
     """Return the names and types of a result's fields.
 
-    Every field of our results is always there, so no list of required names is needed to read them.
-    Lists of plain texts (queries, failures and the like) and what only tells how an answer came
-    about are left out: they are in the answer all the same.
+    All fields are always present, so `required` is omitted. Lists of plain texts and
+    diagnostic fields are omitted too; results still contain them.
     """
     fields = schema.get("properties")
     assert isinstance(fields, dict)  # noqa: S101  a result model always has fields; pydantic wrote this schema

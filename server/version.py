@@ -1,5 +1,5 @@
-"""The version, of a checkout from its pyproject.toml, else of the installed distribution; 15 ms to
-import."""
+"""The version, of a checkout from its pyproject.toml, else of the installed
+distribution; 15 ms to import."""
 
 import tomllib
 from importlib import metadata

@@ -1,4 +1,5 @@
-"""Making the services from the settings: here alone parts are chosen and put together.
+"""Builds the services from the settings; the only place where parts are chosen and
+combined.
 
 Not for: what the parts do.
 """
@@ -13,6 +14,7 @@ from datetime import date
 from importlib.util import find_spec
 from typing import Any, Final, Literal, NamedTuple, cast
 
+import anyio
 import httpx2
 
 from cache.store import Stores, open_stores
@@ -40,7 +42,7 @@ from pipeline.search.folder import FolderLimits, FolderProvider
 from pipeline.search.provider import Access, providers
 from pipeline.segment.idms import IdmsOptions
 from pipeline.segment.partition import Rule
-from pipeline.services import DocumentMemory, Once, Services
+from pipeline.services import DocumentMemory, Later, Once, Services
 from pipeline.work import STEP_SHARE, in_thread
 from server.clients import service_client
 from server.settings import CATALOGUES, KEYLESS, MEGABYTE, PROVIDERS, Settings
@@ -48,14 +50,13 @@ from server.settings import CATALOGUES, KEYLESS, MEGABYTE, PROVIDERS, Settings
 _Try = Callable[[Settings, httpx2.AsyncClient], Any]
 _log: Final = logging.getLogger("winnow.wiring")
 KEYLESS_NOTICE: Final = (
-    "Searched without a key, since no provider is set. More is found with WINNOW_SEARXNG or a key "
-    "such as "
-    "WINNOW_BRAVE_KEY; WINNOW_SEARCH=none turns web search off."
+    "No search provider is set, so keyless ones were used. WINNOW_SEARXNG or a key "
+    "such as WINNOW_BRAVE_KEY finds more; WINNOW_SEARCH=none turns web search off."
 )
 
 
 def open_cache(settings: Settings) -> Stores:
-    """Open the stores of the cache; see `cache.store.open_stores` for what is raised."""
+    """Open the stores of the cache; raises what `cache.store.open_stores` raises."""
     return open_stores(
         settings.cache,
         size_limit=settings.cache_mb * MEGABYTE,
@@ -70,15 +71,14 @@ def open_cache(settings: Settings) -> Stores:
 async def open_services(settings: Settings) -> AsyncIterator[Services]:
     """Open cache, network and models; close them in the opposite order.
 
-    Raises `CacheError` or `UsageError` for settings that cannot be understood, `MissingExtra` or
-    `BrokenExtra` for those that need a package.
-    """
+    Raises `CacheError` or `UsageError` for settings that cannot be understood,
+    `MissingExtra` or `BrokenExtra` for those that need a package."""
     async with AsyncExitStack() as stack:
         # In a thread: another process may hold a database, a server may be slow to refuse.
         stores = await in_thread(open_cache, settings)
         stack.callback(stores.close)
         if settings.folders and stores.trees.shared:
-            # What models make of texts is kept by content, whosever it is: where files are read, on
+            # Model outputs are cached by content, so those of private files stay on
             # this machine.
             stores = replace(stores, embeddings=stores.own, scores=stores.own)
         http = await stack.enter_async_context(service_client(settings.seconds))
@@ -113,6 +113,10 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             _open_folder(settings, stores, files, embedder.model, documents)
         )
         chain = _chain(settings, stores, http, folder)
+        later = Later()
+        group = await stack.enter_async_context(anyio.create_task_group())
+        stack.callback(group.cancel_scope.cancel)
+        group.start_soon(later.run)
         yield Services(
             fetcher=fetcher,
             chain=chain,
@@ -138,14 +142,16 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             asking=_asking(settings, generator.model),
             idms=_idms(settings),
             clustering=settings.clustering,
+            later=later,
             notice=Once(KEYLESS_NOTICE if searched(settings).keyless else ""),
         )
 
 
 async def without_faults(settings: Settings) -> tuple[Settings, dict[str, WinnowError]]:
-    """Return `settings` without those that `open_services` would refuse, and by name why it would.
+    """Return `settings` without those that `open_services` would refuse, and name to
+    error.
 
-    Every part that they name is chosen; nothing is loaded and nobody is asked.
+    Chooses every part; loads no model and sends no request.
     """
     faults: dict[str, WinnowError] = {}
     async with service_client() as http:
@@ -161,8 +167,8 @@ async def without_faults(settings: Settings) -> tuple[Settings, dict[str, Winnow
 def _needs(
     package: str, extra: str, needed_for: str, name: str, value: object = None
 ) -> _Try:
-    """Return what raises `MissingExtra` without `package`, where the setting `name` is `value`, or
-    any for None."""
+    """Return a check that raises `MissingExtra` without `package` if the setting `name`
+    is `value` (None: any)."""
 
     def try_it(settings: Settings, _: httpx2.AsyncClient) -> None:
         set_to = getattr(settings, name)
@@ -178,7 +184,7 @@ def _needs(
 
 
 def _need_extras(names: Sequence[str]) -> None:
-    """Raise `MissingExtra` where one of some providers needs a package that is not installed."""
+    """Raise `MissingExtra` if a provider needs a package that is not installed."""
     for one in (providers()[name] for name in names if name in providers()):
         if one.extra:
             require(one.extra, f"The search provider {one.name}")
@@ -223,7 +229,8 @@ _TRIED: Final[Mapping[str, tuple[_Try, Any]]] = {
         "kmeans",
     ),
 }
-"""By setting: what raises where its value cannot work, and what is as if it were not set."""
+"""Per setting: a check that raises if its value cannot work, and the value that
+disables it."""
 
 
 def _fetch_limits(settings: Settings) -> FetchLimits:
@@ -243,7 +250,7 @@ def _fetch_limits(settings: Settings) -> FetchLimits:
 
 
 class Models(NamedTuple):
-    """What was chosen for each role."""
+    """The model chosen for each role."""
 
     embedder: Chosen[Embedder]
     reader: Chosen[CrossEncoder]
@@ -255,7 +262,7 @@ class Models(NamedTuple):
 async def open_models(
     settings: Settings, http: httpx2.AsyncClient
 ) -> AsyncIterator[Models]:
-    """Choose the model of each role, and let them go at the end."""
+    """Choose the model of each role, and close them at the end."""
     resources = _resources(settings, http)
     models = Models(
         choose("embedder", settings.embedder, resources),
@@ -284,12 +291,12 @@ def _resources(settings: Settings, http: httpx2.AsyncClient) -> Resources:
 def _idms(settings: Settings) -> IdmsOptions:
     rule, _, more = settings.idms.partition("+")
     entities: Literal["rule", "model"] = "model" if more.endswith(":model") else "rule"
-    # The settings have checked the rule's name.
+    # The settings have validated the name.
     return IdmsOptions(cast(Rule, rule), density=bool(more), entities=entities)
 
 
 def _asking(settings: Settings, model: Generator | None) -> Asking | None:
-    """How the extractor asks the generator; None where it works by rules alone."""
+    """Return how the extractor asks the generator; None if it uses rules alone."""
     if settings.extractor == "rules":
         return None
     way = way_for(settings.extractor, model)
@@ -299,23 +306,23 @@ def _asking(settings: Settings, model: Generator | None) -> Asking | None:
 
 
 class Searched(NamedTuple):
-    """Who is searched, by the settings."""
+    """The search providers chosen by the settings."""
 
     web: tuple[str, ...]
-    """Names in order."""
+    """Provider names in order of use."""
     scholarly: tuple[str, ...]
-    """Catalogues beside them, for questions about published research."""
+    """Scholarly providers, for questions about publications."""
     folders: bool
     keyless: bool
-    """Whether that is so because nothing is set."""
+    """Whether they were chosen because nothing is set."""
 
 
 def searched(settings: Settings) -> Searched:
-    """Return who is searched.
+    """Return the search providers to use.
 
-    `auto` asks those with an address or a key and the folders; the keyless ones only where nothing
-    of that is set: who names a folder and nothing else has not said that questions about it may go
-    to anybody.
+    `auto` uses providers with an address or a key and the folders; keyless ones only if
+    none of these is set, so that questions about folders are not sent to the web
+    unasked.
     """
     with_key = [name for name in providers() if settings.keys.get(name)]
     chosen = settings.search or (
@@ -352,7 +359,7 @@ async def _open_folder(
     embedder: Embedder | None,
     documents: DocumentMemory,
 ) -> AsyncIterator[FolderProvider | None]:
-    """Return what searches the user's folders, None where they are not searched."""
+    """Return the search over the user's folders; None if they are not searched."""
     if not searched(settings).folders:
         yield None
         return
@@ -376,8 +383,8 @@ def _chain(
     http: httpx2.AsyncClient,
     folder: FolderProvider | None,
 ) -> Chain:
-    """Return the web's providers in the order of the settings, and the user's folders beside them,
-    or alone."""
+    """Return the chain of web providers in the order of the settings, and the folder
+    search."""
 
     def made(name: str) -> Searcher:
         one = providers()[name]
@@ -396,7 +403,7 @@ def _chain(
         try:
             web.append(catalogues.get(name) or made(name))
         except (MissingExtra, BrokenExtra) as error:
-            # An extra is asked for only where it is there, unless a person names it.
+            # An extra's provider is used only if installed, unless the user names it.
             if name in settings.search:
                 raise
             if isinstance(error, BrokenExtra):

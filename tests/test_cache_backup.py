@@ -83,7 +83,7 @@ def test_a_file_that_is_there_or_is_no_backup_or_a_cache_that_is_away_is_said_an
     there = winnow(tmp_path / "cache", "cache", "backup", str(kept[0]))
     assert (there.returncode, "exists" in there.stderr) == (2, True)
     other = winnow(tmp_path / "cache", "cache", "restore", LAKE)
-    assert (other.returncode, "is no backup" in other.stderr) == (2, True)
+    assert (other.returncode, "is not a backup" in other.stderr) == (2, True)
     unnamed = winnow(tmp_path / "cache", "cache", "backup")
     assert (unnamed.returncode, "winnow cache backup FILE" in unnamed.stderr) == (2, True)
     blocked = tmp_path / "file"

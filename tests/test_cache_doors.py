@@ -183,7 +183,7 @@ def test_on_a_full_disk_pages_are_still_read_and_the_status_says_why_none_is_kep
                 assert "nine euros" in server.ask(url)
             status = server.status()
             assert "cache: had trouble" in status or "cache: NOT USED" in status
-            assert "Winnow worked on" in status or "Winnow works on" in status
+            assert "Winnow continued" in status or "Winnow continues" in status
         assert "without" in (tmp_path / "log").read_text()
         checked = winnow(cache, "cache", "verify")
         assert "0 damaged" in checked.stdout
@@ -203,7 +203,7 @@ def test_a_folder_that_cannot_be_written_costs_nothing_but_the_cache(
             assert "cache: NOT USED" in server.status()
             assert "Read-only file system" in server.status()
             assert len(site.asked) == 2
-        assert "the cache is not used until it can be" in (tmp_path / "log").read_text()
+        assert "the cache is unusable and will be retried" in (tmp_path / "log").read_text()
         doctor = winnow(cache, "doctor")
         assert doctor.returncode == 1
         assert "NOT USED" in doctor.stdout
@@ -254,8 +254,8 @@ def test_a_damaged_database_costs_its_entries_and_is_begun_anew(
         assert len(site.asked) == before
         status = server.status()
     if harm == "garbage":
-        assert "begun anew" in log_of(cache)
-        assert "begun anew" in status
+        assert "recreated" in log_of(cache)
+        assert "recreated" in status
     assert winnow(cache, "cache", "verify").returncode == 0
 
 

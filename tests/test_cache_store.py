@@ -282,7 +282,7 @@ def test_verifying_a_database_of_garbage_says_that_it_was_begun_anew(store: Stor
         path.unlink()
     found = store.verify()
     assert found.damaged == 1
-    assert "begun anew" in found.note
+    assert "recreated" in found.note
     assert store.verify().damaged == 0
 
 

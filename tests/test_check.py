@@ -64,7 +64,7 @@ async def test_a_quotation_is_verbatim_near_or_nowhere(
 
 async def test_what_a_quotation_changed_is_told_beside_what_stands_there(connect: Connect) -> None:
     text = text_of(await check(connect, "> Dropping it saves 49,000 crowns a season\n", CUTS))
-    assert "quoted “49,000”, stands “94,000”" in text
+    assert "quoted “49,000”, source has “94,000”" in text
     assert f"{CUTS}#:~:text=Dropping" in text.replace("%20", " ").replace("text= ", "text=")
 
 
@@ -292,4 +292,4 @@ def test_the_command_ends_with_3_where_something_does_not_hold(tmp_path: Path) -
     report.write_text(report.read_text().replace("seven", "eighty"))
     run = winnow(tmp_path, "check", str(report), source)
     assert run.returncode == 3
-    assert "quoted “eighty”, stands “seven”" in run.stdout
+    assert "quoted “eighty”, source has “seven”" in run.stdout

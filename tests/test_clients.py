@@ -149,7 +149,7 @@ KINDS: Final = {
     "nothing found": Kind("search_web", {"question": QUESTION}, ("empty", "folder")),
     "nothing to read": Kind("research", {"question": QUESTION}, ("empty", "winnow://session/")),
     "failed": Kind("fetch_and_prune_html", {"sources": [GONE]}, ("gone.html", "Check the path")),
-    "refused": Kind("extract_relevant", {"question": "", "sources": []}, ("Nothing is asked",)),
+    "refused": Kind("extract_relevant", {"question": "", "sources": []}, ("question is empty",)),
     "wrong": Kind("research", {"question": QUESTION, "max_tokens": 5}, ("max_tokens",)),
 }
 

@@ -299,7 +299,7 @@ def test_health_tells_settings_and_roles_and_the_cache_is_emptied_from_there(pag
     row = part.nth(2).locator("li", has_text="Pages")
     assert " 0 entries" not in row.inner_text()
     row.get_by_role("button").click()
-    assert row.get_by_role("button").inner_text() == "Forget it for good?"
+    assert row.get_by_role("button").inner_text() == "Delete for good?"
     row.get_by_role("button").click()
     page.locator("[role=status]", has_text="entries removed").wait_for(state="attached")
     row.get_by_text(
@@ -318,14 +318,14 @@ def test_winnow_is_put_into_a_client_once_the_change_was_seen_and_taken_out_agai
     clients.locator("summary").click()
     row = clients.locator("li", has_text="cursor")
     file = home_beside(cache) / ".cursor" / "mcp.json"
-    row.get_by_role("button", name="Put in").click()
+    row.get_by_role("button", name="Add").click()
     assert "+" in row.locator("pre").inner_text()
     assert not file.exists()
     row.get_by_role("button", name="Write this").click()
     row.locator(".flag", has_text="ready").wait_for()
     assert "winnow" in json.loads(file.read_text(encoding="utf-8"))["mcpServers"]
     assert violations(page) == []
-    row.get_by_role("button", name="Take out").click()
+    row.get_by_role("button", name="Remove").click()
     row.get_by_role("button", name="Write this").click()
     row.locator(".flag").wait_for(state="detached")
     assert not file.exists()

@@ -297,9 +297,9 @@ def test_a_run_that_is_killed_goes_on_and_ends_with_the_same_table(
     assert "going on after" in again.stderr
     assert untimed(again) == untimed(whole)
     # The run was ended: the next one begins anew.
-    anew = measured(tmp_path / "b", "--keep", str(keep), command=arguments)
-    assert "going on after" not in anew.stderr
-    assert untimed(anew) == untimed(whole)
+    refresh = measured(tmp_path / "b", "--keep", str(keep), command=arguments)
+    assert "going on after" not in refresh.stderr
+    assert untimed(refresh) == untimed(whole)
 
 
 @pytest.mark.parametrize(("worth", "facts"), [("oracle", 1.0), ("noise", 0.0)])

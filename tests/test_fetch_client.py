@@ -86,7 +86,7 @@ async def test_a_site_that_asks_for_silence_gets_it_and_is_asked_again_after(wis
         clock.now += 601
         page = await fetcher.fetch(site.url("/b"))
     assert type(silence) is SourceBlocked
-    assert "left alone for another 600 s" in silence.what
+    assert "rate-limiting us for another 600 s" in silence.what
     assert page.title == "Piran"
     assert site.paths == ["/a", "/b"]
 

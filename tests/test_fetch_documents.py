@@ -411,9 +411,9 @@ def test_nothing_outside_the_roots_is_read_by_any_road(tmp_path: Path) -> None:
 def test_folders_pipes_missing_and_large_files_are_refused_in_words(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "large.txt").write_bytes(b"x" * 2000)
-    with pytest.raises(AddressRefused, match="no regular file"):
+    with pytest.raises(AddressRefused, match="not a regular file"):
         read_file(tmp_path / "pipe", roots=[tmp_path], max_bytes=1000)
-    with pytest.raises(AddressRefused, match="no regular file"):
+    with pytest.raises(AddressRefused, match="not a regular file"):
         read_file(tmp_path, roots=[tmp_path], max_bytes=1000)
     with pytest.raises(SourceNotFound):
         read_file(tmp_path / "missing.txt", roots=[tmp_path], max_bytes=1000)

@@ -427,12 +427,12 @@ KINDS: dict[str, list[Asked]] = {
     ],
     "interstitials served with 200 count as the page": [
         Asked("<title>Access Denied</title><h1>Access Denied</h1><p>You don't have permission to access this page.</p><p>Reference #18.2f3a1602.17</p>", "bot check", question="What is the fee of the harbour?"),
-        Asked("<title>Connexion</title><form><input name=user><input type=password name=mdp><input type=submit value='Se connecter'></form>", "behind a log-in", question="What is the fee of the harbour?"),
+        Asked("<title>Connexion</title><form><input name=user><input type=password name=mdp><input type=submit value='Se connecter'></form>", "behind a login", question="What is the fee of the harbour?"),
         Asked("<title>Seite nicht gefunden | Hafen</title><h1>Hoppla!</h1><p>Diese Seite gibt es nicht mehr.</p>", "is not there", question="What is the fee of the harbour?"),
         Asked("<title>Avant d'accéder à la page</title><h1>Avant de continuer</h1><p>Nous utilisons des cookies.</p><form><button>Tout refuser</button><button>Tout accepter</button></form>", "question for consent", question="What is the fee of the harbour?"),
         Asked("<title>Privacy Gate</title><h1>Wij gebruiken cookies</h1><p>Om verder te gaan moet je toestemming geven.</p><form><button>Akkoord</button></form>", "question for consent", question="What is the fee of the harbour?"),
         Asked("<title>しばらくお待ちください...</title><h1>お使いのブラウザを確認しています</h1><script>window._cf_chl_opt={}</script>", "bot check", question="What is the fee of the harbour?"),
-        Asked("<title>Iniciar sesión</title><h1>Iniciar sesión</h1><form><input type=email><input type=password><button>Entrar</button></form>", "behind a log-in", question="What is the fee of the harbour?"),
+        Asked("<title>Iniciar sesión</title><h1>Iniciar sesión</h1><form><input type=email><input type=password><button>Entrar</button></form>", "behind a login", question="What is the fee of the harbour?"),
         Asked("<title>Página não encontrada - Porto</title><h1>Ops!</h1><p>A página que você procura não foi encontrada.</p>", "is not there", question="What is the fee of the harbour?"),
     ],
     "the fragment of an address is ignored": [

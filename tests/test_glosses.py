@@ -85,7 +85,7 @@ async def test_a_folder_is_searched_in_its_documents_language(
 
 
 def test_names_numbers_and_unknown_words_stay_as_they_are() -> None:
-    assert Question("Wie viel wiegt die Electrolux EW7 aus dem Jahr 2021?").heard_in(
+    assert Question("Wie viel wiegt die Electrolux EW7 aus dem Jahr 2021?").translated_to(
         "en"
     ).text.split()[-4:] == [
         "EW7",
@@ -98,7 +98,7 @@ def test_names_numbers_and_unknown_words_stay_as_they_are() -> None:
 def test_a_german_compound_is_heard_by_its_parts() -> None:
     assert (
         Question("Wo finde ich den Brückenkassenschalter?")
-        .heard_in("en")
+        .translated_to("en")
         .text.startswith("where find i bridge")
     )
 
@@ -107,13 +107,15 @@ def test_a_german_compound_is_heard_by_its_parts() -> None:
     "question", ["google sans flex award", "best plus-minus rating", "Who is the tallest Duke?"]
 )
 def test_an_english_question_with_a_foreign_word_is_left_alone(question: str) -> None:
-    assert Question(question).heard_in("en").text == question
+    assert Question(question).translated_to("en").text == question
 
 
 def test_a_language_without_a_list_is_left_alone() -> None:
     assert (
-        Question("Kuinka paljon lippu maksaa?").heard_in("en").text == "Kuinka paljon lippu maksaa?"
+        Question("Kuinka paljon lippu maksaa?").translated_to("en").text
+        == "Kuinka paljon lippu maksaa?"
     )
     assert (
-        Question("What does the ticket cost?").heard_in("fi").text == "What does the ticket cost?"
+        Question("What does the ticket cost?").translated_to("fi").text
+        == "What does the ticket cost?"
     )

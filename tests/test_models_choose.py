@@ -130,7 +130,7 @@ def test_auto_takes_what_was_pulled_for_a_role_and_says_so(tmp_path: Path) -> No
     assert isinstance(embedder.model, LlamaEmbedder)
     assert isinstance(reranker.model, LlamaReranker)
     assert isinstance(generator.model, LlamaGenerator)
-    assert "SmolLM3-Q4_K_M.gguf was pulled" in generator.reason
+    assert "SmolLM3-Q4_K_M.gguf pulled" in generator.reason
 
 
 def test_a_pruner_that_writes_no_answers_is_never_the_writer_by_itself(tmp_path: Path) -> None:
@@ -151,12 +151,12 @@ def test_a_pruner_that_writes_no_answers_is_never_the_writer_by_itself(tmp_path:
 
 def test_a_gguf_that_is_nowhere_is_refused_with_the_command_that_gets_it() -> None:
     need("llama")
-    with pytest.raises(UsageError, match="nothing is downloaded") as caught:
+    with pytest.raises(UsageError, match="never downloads") as caught:
         choose("generator", "llama:winnow-no-such-owner/no-such-repo/model-q8_0.gguf", RESOURCES)
     assert caught.value.hint.endswith(
         "winnow models pull winnow-no-such-owner/no-such-repo/model-q8_0.gguf"
     )
-    with pytest.raises(UsageError, match="no such file"):
+    with pytest.raises(UsageError, match="file not found"):
         choose("generator", "llama:/no/such/file.gguf", RESOURCES)
 
 

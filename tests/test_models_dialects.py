@@ -188,7 +188,7 @@ async def test_thoughts_without_an_answer_are_one_typed_failure_with_the_models_
     thoughts = "" if name == "LM Studio" else "Wait, is it 42?"
     shown = "<think>Wait, is it 42?" if name == "LM Studio" else ""
     KINDS[name].serve(remote, says(shown, ended="length", thoughts=thoughts))
-    with pytest.raises(ModelError, match=r"gave no answer.*finish_reason length") as caught:
+    with pytest.raises(ModelError, match=r"returned no answer.*finish_reason length") as caught:
         await asked(remote, schema=SCHEMA)
     assert "Wait, is it 42?" in str(caught.value)
     assert "thinking off" in caught.value.hint

@@ -145,9 +145,9 @@ async def test_a_schema_is_sent_and_the_reply_is_checked_under_it(remote: Remote
         assert json.loads(await generator.generate(said, max_tokens=20, schema=SCHEMA)) == {
             "answer": 42
         }
-        with pytest.raises(ModelError, match="not valid at answer"):
+        with pytest.raises(ModelError, match="invalid at answer"):
             await generator.generate(said, max_tokens=20, schema=SCHEMA)
-        with pytest.raises(ModelError, match="no JSON"):
+        with pytest.raises(ModelError, match="did not return JSON"):
             await generator.generate(said, max_tokens=20, schema=SCHEMA)
     form = remote.asked[0][1]["response_format"]
     assert form == {
@@ -304,11 +304,11 @@ async def test_an_answer_in_another_form_is_a_model_error(remote: Remote, answer
         remote.will(path, lambda _body: Response(json.dumps(answer), media_type="application/json"))
     async with loopback_client() as http:
         endpoint = Endpoint(http, remote.url, "m")
-        with pytest.raises(ModelError, match="no form that is known"):
+        with pytest.raises(ModelError, match="an unknown response format"):
             await OpenAIEmbedder(endpoint).embed(["a"], kind="query")
-        with pytest.raises(ModelError, match="no form that is known"):
+        with pytest.raises(ModelError, match="an unknown response format"):
             await OpenAIReranker(endpoint).score("q", ["a"])
-        with pytest.raises(ModelError, match="no form that is known"):
+        with pytest.raises(ModelError, match="an unknown response format"):
             await OpenAIGenerator(endpoint).generate([Said("user", "?")], max_tokens=5)
 
 
@@ -330,7 +330,10 @@ async def test_a_silent_server_times_out(remote: Remote) -> None:
     remote.will("/chat/completions", silent)
     async with loopback_client() as http:
         generator = OpenAIGenerator(Endpoint(http, remote.url, "m", KEY, Waits(answer=0.3)))
-        with anyio.fail_after(5), pytest.raises(ModelError, match="no answer in time") as caught:
+        with (
+            anyio.fail_after(5),
+            pytest.raises(ModelError, match="did not answer in time") as caught,
+        ):
             await generator.generate([Said("user", "?")], max_tokens=5)
     remote.release.set()
     assert KEY not in str(caught.value)

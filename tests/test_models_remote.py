@@ -163,7 +163,7 @@ async def test_tei_is_asked_for_vectors_in_its_own_form_and_a_batch_at_a_time(
         embedder = OpenAIEmbedder(Endpoint(http, remote.root, "BAAI/bge-m3"))
         found = await embedder.embed(["a", "bb", "ccc"], kind="passage")
         remote.will_at_root("/embed", _says([[1.0, 0.0]]))
-        with pytest.raises(ModelError, match="no form"):
+        with pytest.raises(ModelError, match="unknown response format"):
             await embedder.embed(["a", "bb"], kind="passage")
     assert found.tolist() == [[0.0, 1.0]] * 3
     assert [path for path, _, _ in remote.asked] == ["/embed"] * 3

@@ -116,7 +116,7 @@ async def test_a_model_that_dies_again_and_again_rests_longer_each_time(tiny: Pa
     model = LlamaGenerator(tiny, limits=Limits(clock=clock))
     await _die(model, "SIGKILL")
     await _die(model, "SIGKILL")
-    with pytest.raises(ModelError, match="died 2 times in a row and rests"):
+    with pytest.raises(ModelError, match="died 2 times in a row and is paused"):
         await model.generate(SHORT, max_tokens=2)
     clock.now += 1.1
     await _die(model, "SIGKILL")

@@ -65,8 +65,12 @@ async def test_the_one_row_that_a_question_names_comes_without_the_rows_beside_i
     assert text.count("-01-01") == 1
 
 
-async def test_a_row_named_by_its_code_alone_comes_alone(connect: Connect, folder: Path) -> None:
-    text = await answer(connect, folder, "What does the error code 407P1 mean?", "research")
+@pytest.mark.parametrize("room", [{}, {"max_tokens": 300}])
+async def test_a_row_named_by_its_code_alone_comes_alone(
+    connect: Connect, folder: Path, room: dict[str, int]
+) -> None:
+    asked = "What does the error code 407P1 mean?"
+    text = await answer(connect, folder, asked, "research", **room)
     assert "condition_7_of_53" in text
     assert set(re.findall(r"condition_\d+_of_\d+", text)) == {"condition_7_of_53"}
 
@@ -166,3 +170,50 @@ async def test_a_card_is_quoted_whole_although_its_name_is_in_its_middle(
     best = text.partition("(a)")[2].partition("\n(")[0]
     assert "Model: K33" in best and "Dune kettle" in best and "$33.50" in best
     assert "Model: K34" not in best
+
+
+HANDBOOK: Final = """# Loom.js
+
+Loom.js weaves command lines out of plain descriptions.
+
+- [Loom.js](#loomjs)
+- [Installing](#installing)
+- [Optional thread](#optional-thread)
+- [Mandatory thread](#mandatory-thread)
+- [Repeated thread](#repeated-thread)
+
+## Installing
+
+Run the installer of your system, then open a new terminal and ask for the version.
+
+## Optional thread
+
+You may specify an optional thread using `.thread()`. A thread that is optional may be left out on
+the command line, and the program sees that it has no value at all.
+
+## Mandatory thread
+
+You may specify a mandatory thread using `.mustThread()`. The thread must have a value after
+parsing, from the command line or from its default.
+
+    loom.mustThread('-w, --warp <name>', 'a cloth must have a warp');
+
+The parser ends with an error code of 3 where the value is missing.
+
+## Repeated thread
+
+You may make a thread repeated by three dots behind its name when you specify it. A repeated thread
+takes all values up to the next dash, and the program sees them as an array.
+"""
+
+
+@pytest.mark.parametrize("tool", ["research", "extract_relevant"])
+async def test_a_how_question_ends_where_a_section_says_it_without_the_table_of_contents(
+    connect: Connect, tmp_path: Path, tool: str
+) -> None:
+    (tmp_path / "loom.md").write_text(HANDBOOK, "utf-8")
+    text = await answer(connect, tmp_path, "Loom.js: how do I make a thread mandatory?", tool)
+    assert "must have a value after" in text, text
+    assert "loom.mustThread(" in text and "error code of 3" in text, text
+    assert "three dots" not in text, text
+    assert "Installing" not in text, text

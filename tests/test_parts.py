@@ -350,7 +350,7 @@ async def test_a_question_that_is_one_has_no_parts_in_its_answer(
         text, data = await ask(client, "research", "When was the harbour light of Orvane built?")
     assert "parts" not in data
     assert "Parts:" not in text
-    assert "Asked further" not in text
+    assert "Follow-up search" not in text
 
 
 FILM = (
@@ -378,7 +378,7 @@ async def test_what_the_nearest_passage_names_is_asked_about(
     ) as client:
         text, data = await ask(client, "research", BRIDGE, max_tokens=600, max_pages=1)
     assert "Ada Quill" in text
-    assert "Asked further, from [" in text
+    assert "Follow-up search from [" in text
     assert any(query.startswith("Midnight Ferry") for query in data["queries"])
     assert data["tokens"] <= 600
 

@@ -88,10 +88,10 @@ async def test_calls_beyond_the_places_wait_and_say_so_or_are_refused_at_once_wi
         await refused.wait()
         site.hold.set()
     busy = [data_of(one) for one in ended if one.is_error]
-    assert [text_of(one) for one in ended if one.is_error and "Again in" not in text_of(one)] == []
+    assert [text_of(one) for one in ended if one.is_error and "Retry in" not in text_of(one)] == []
     assert {one["error"] for one in busy} == {"busy"}
     assert len({one["retry_after"] for one in busy}) > 1
-    assert all("Again in" in text_of(one) for one in ended if one.is_error)
+    assert all("Retry in" in text_of(one) for one in ended if one.is_error)
     assert len(ended) - len(busy) >= 2
     assert "calls before" in told[0]
 
@@ -122,7 +122,7 @@ async def test_the_queue_is_fair_by_caller(anyio_backend: str) -> None:
     first = anyio.Event()
 
     async def call(caller: str, name: str) -> None:
-        async with admission.call("research", caller, light=False, seconds=1000, tell=quiet):
+        async with admission.call("research", caller, light=False, seconds=1000, report=quiet):
             order.append(name)
             if name == "busy 0":
                 await first.wait()
@@ -145,7 +145,7 @@ async def test_a_caller_of_whom_no_call_runs_begins_at_once_though_another_has_e
     let_go = anyio.Event()
 
     async def call(caller: str) -> None:
-        async with admission.call("research", caller, light=False, seconds=1000, tell=quiet):
+        async with admission.call("research", caller, light=False, seconds=1000, report=quiet):
             running.append(caller)
             await let_go.wait()
 
@@ -176,7 +176,7 @@ async def test_beside_a_caller_with_one_call_another_with_many_has_one_piece_of_
             at_work -= 1
 
     async def greedy() -> None:
-        async with admission.call("research", "many", light=False, seconds=1000, tell=quiet):
+        async with admission.call("research", "many", light=False, seconds=1000, report=quiet):
             await begun.wait()
             while not all_in.is_set():
                 await in_thread(theirs)
@@ -185,7 +185,7 @@ async def test_beside_a_caller_with_one_call_another_with_many_has_one_piece_of_
         for _ in range(4):
             group.start_soon(greedy)
         await anyio.wait_all_tasks_blocked()
-        async with admission.call("research", "one", light=False, seconds=1000, tell=quiet):
+        async with admission.call("research", "one", light=False, seconds=1000, report=quiet):
             begun.set()
             for _ in range(5):
                 async with anyio.create_task_group() as own:
@@ -203,13 +203,13 @@ async def test_a_light_call_that_turns_out_not_to_be_one_waits_for_a_place_and_g
     let_go = anyio.Event()
 
     async def whole() -> None:
-        async with admission.call("research", "one", light=False, seconds=1000, tell=quiet):
+        async with admission.call("research", "one", light=False, seconds=1000, report=quiet):
             await let_go.wait()
             steps.append("the whole call ended")
 
     async def light(name: str, work: Callable[[], Awaitable[None]]) -> None:
         async with admission.call(
-            "fetch_and_prune_html", "one", light=True, seconds=1000, tell=quiet
+            "fetch_and_prune_html", "one", light=True, seconds=1000, report=quiet
         ):
             await work()
             steps.append(name)
@@ -241,13 +241,13 @@ async def test_research_lets_a_light_call_pass_but_not_for_long(anyio_backend: s
 
     async def light() -> None:
         async with admission.call(
-            "fetch_and_prune_html", "one", light=True, seconds=1000, tell=quiet
+            "fetch_and_prune_html", "one", light=True, seconds=1000, report=quiet
         ):
             await let_go.wait()
             order.append("light")
 
     async def whole(name: str) -> None:
-        async with admission.call("research", "two", light=False, seconds=1000, tell=quiet):
+        async with admission.call("research", "two", light=False, seconds=1000, report=quiet):
             await in_thread(order.append, name)
 
     async with anyio.create_task_group() as group:
@@ -275,7 +275,7 @@ async def test_a_server_that_is_stopped_answers_who_waits_and_refuses_who_comes(
 
     async def call(name: str) -> None:
         try:
-            async with admission.call("research", name, light=False, seconds=1000, tell=quiet):
+            async with admission.call("research", name, light=False, seconds=1000, report=quiet):
                 await let_go.wait()
                 ends.append(f"{name} ran")
         except Busy as error:
@@ -291,7 +291,7 @@ async def test_a_server_that_is_stopped_answers_who_waits_and_refuses_who_comes(
         await anyio.wait_all_tasks_blocked()
         let_go.set()
     assert [end.partition(":")[0] for end in ends] == ["comes", "first ran", "waits ran"]
-    assert "stopped" in ends[0]
+    assert "shutting down" in ends[0]
 
 
 async def test_a_call_that_is_cancelled_while_it_waits_leaves_no_gap_in_the_queue(
@@ -301,7 +301,7 @@ async def test_a_call_that_is_cancelled_while_it_waits_leaves_no_gap_in_the_queu
     let_go, ran = anyio.Event(), anyio.Event()
 
     async def call(until: anyio.Event) -> None:
-        async with admission.call("research", "one", light=False, seconds=1000, tell=quiet):
+        async with admission.call("research", "one", light=False, seconds=1000, report=quiet):
             await until.wait()
             ran.set()
 

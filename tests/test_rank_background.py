@@ -75,7 +75,7 @@ async def test_the_carried_models_figures_are_those_that_its_texts_give(
     for name in ("mean", "deviation", "near"):
         assert getattr(found, name) == pytest.approx(getattr(SCALE, name), abs=0.01)
     assert await background_of(embedder) == SCALE
-    assert SCALE.tells
+    assert SCALE.separates
 
 
 def test_a_cosine_keeps_its_place_between_unrelated_texts_and_answers() -> None:

@@ -93,9 +93,9 @@ async def test_growing_twice_the_same_way_gives_the_same_tree_under_a_handle_of_
     before = await grown(documents[:4], counting, options, author)
     one = await grown(documents, counting, options, author, before)
     two = await grown(documents, counting, options, author, before)
-    anew = await grown(documents, counting, options, author)
+    refresh = await grown(documents, counting, options, author)
     assert (one.id, one.nodes) == (two.id, two.nodes)
-    assert len({before.id, one.id, anew.id}) == 3
+    assert len({before.id, one.id, refresh.id}) == 3
 
 
 @pytest.mark.anyio

@@ -58,7 +58,7 @@ def _run(folder: Path, *, base: Any = None, pairs: bool = False, **others: Any) 
     """Return a run on a base of its own, or on one that takes a new adapter."""
     config = lora.Config(**CONFIG | others)
     if base is not None:
-        base.begin_anew(config)
+        base.restart(config)
     try:
         return lora.Run(config, base or lora.Base(config), _samples(pairs=pairs), folder)
     except lora.UsageError as error:
@@ -84,7 +84,7 @@ def _adapter(run: Any) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def base() -> Any:
-    """The base of the proofs, read once; `begin_anew` puts on a new adapter."""
+    """The base of the proofs, read once; `restart` puts on a new adapter."""
     try:
         return lora.Base(lora.Config(**CONFIG))
     except lora.UsageError as error:
@@ -146,7 +146,7 @@ def test_the_first_steps_of_a_run_are_repeated_from_the_places_of_their_samples(
     run.go(lora.FIRST_STEPS)
     picked = lora.made_at(lambda part, _: _samples()[part], run.config, run.first)
     assert {part: len(samples) for part, samples in picked.items()} == {"train": 6, "dev": 1}
-    base.begin_anew(run.config)
+    base.restart(run.config)
     again = lora.Run(run.config, base, picked, tmp_path / "again")
     again.order = again.train
     again.go(lora.FIRST_STEPS)
@@ -166,7 +166,7 @@ def test_packing_and_checkpointing_spare_room_and_leave_the_losses(
     found = []
     for name in ("plainly", "packing", "checkpointing"):
         config = lora.Config(**CONFIG | ({} if name == "plainly" else {name: True}))
-        base.begin_anew(config)
+        base.restart(config)
         lora.Run(config, base, samples, tmp_path / name).go(lora.FIRST_STEPS)
         found.append(_losses(tmp_path / name))
     assert np.allclose(found[1:], found[0], atol=2e-3)

@@ -310,7 +310,7 @@ def test_tavily_gets_dates_and_domain_and_says_what_it_cannot_do(api: Loopback) 
     eight = [{**first, "url": f"https://e.org/{i}"} for i in range(8)]
     serve(api, {**TAVILY, "results": eight})
     outcome = ask("tavily", api, EVERYTHING, limit=4)
-    assert outcome.reason == "Not honoured here: region, safe search."
+    assert outcome.reason == "Ignored filters: region, safe search."
     assert [result.url for result in outcome.results] == [f"https://e.org/{i}" for i in range(4, 8)]
     assert api.asked[0][2]["authorization"] == f"Bearer {KEY}"
     assert sent(api) == {
@@ -353,7 +353,7 @@ def test_exa_gets_dates_country_and_domain_and_says_what_it_cannot_do(api: Loopb
 
 def test_serper_gets_dates_country_and_page_and_says_what_it_cannot_do(api: Loopback) -> None:
     serve(api, SERPER)
-    assert ask("serper", api, EVERYTHING).reason == "Not honoured here: safe search."
+    assert ask("serper", api, EVERYTHING).reason == "Ignored filters: safe search."
     assert api.asked[0][2]["x-api-key"] == KEY
     assert sent(api) == {
         "q": "site:e.org lake orvane",
@@ -370,7 +370,7 @@ def test_serper_gets_dates_country_and_page_and_says_what_it_cannot_do(api: Loop
 def test_wikipedia_is_asked_politely_and_says_what_it_cannot_do(api: Loopback) -> None:
     serve(api, WIKIPEDIA)
     outcome = ask("wikipedia", api, SearchQuery("See", "de", "week", region="at", page=3))
-    assert outcome.reason == "Not honoured here: freshness, region."
+    assert outcome.reason == "Ignored filters: freshness, region."
     assert "https://" in api.asked[0][2]["user-agent"]
     assert sent(api)["sroffset"] == "20"
     assert outcome.results[0].language == "de"
@@ -422,7 +422,7 @@ def test_searxng_gets_the_vocabulary_and_says_that_it_has_no_dates(api: Loopback
     ]
     serve(api, {"results": rows, "unresponsive_engines": []})
     outcome = ask("searxng", api, EVERYTHING)
-    assert outcome.reason == "Not honoured here: dates."
+    assert outcome.reason == "Ignored filters: dates."
     assert [result.url for result in outcome.results] == ["https://e.org/1"]
     asked = sent(api)
     assert (asked["language"], asked["safesearch"], asked["pageno"]) == ("de-AT", "2", "2")
@@ -476,7 +476,7 @@ def test_a_limit_is_remembered_by_the_next_process_and_ends_by_the_clock(
             return str(caught.value)
 
     anyio.run(main, "a")
-    assert "Not asked again" in anyio.run(main, "a")
+    assert "Paused for" in anyio.run(main, "a")
     assert len(api.asked) == 1
     anyio.run(main, "another key")
     assert len(api.asked) == 2

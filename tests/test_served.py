@@ -136,7 +136,7 @@ async def test_a_check_is_a_failure_of_its_own_and_never_answers(
             "extract_relevant", {**question, "sources": [check, login, other]}
         )
     assert alone.is_error
-    assert "behind a check against robots" in text_of(alone)
+    assert "behind a bot check" in text_of(alone)
     assert data_of(beside)["verdict"] == "unsure"
-    assert "behind a check against robots" in text_of(beside)
-    assert "behind a log-in" in text_of(beside)
+    assert "behind a bot check" in text_of(beside)
+    assert "behind a login" in text_of(beside)

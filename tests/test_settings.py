@@ -26,7 +26,7 @@ def test_folders_are_split_resolved_and_must_exist(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="does not exist"):
         read_settings({"folders": str(tmp_path / "missing")}, {})
     # None at all: without folders the web would be searched with what was meant for them.
-    with pytest.raises(UsageError, match="None of these folders exists"):
+    with pytest.raises(UsageError, match="None of these folders exist"):
         read_settings(
             {"folders": os.pathsep.join([str(tmp_path / "missing"), "~nobody-of-that-name/x"])}, {}
         )

@@ -216,12 +216,12 @@ def test_several_measures_are_read_with_all_their_columns() -> None:
     ("text", "said"),
     [
         ("where pirce < 3", "unit_price_eur"),
-        ("where quantity <", "no condition"),
+        ("where quantity <", "not a condition"),
         ("where quantity < many", "no number"),
         ("where city = Porto or city = Lyon", "'and' only"),
         ("sum city", "no number"),
         ("top many", "no number of rows"),
-        ("everything", "no clause"),
+        ("everything", "not a clause"),
     ],
 )
 def test_a_wrong_query_is_answered_with_the_right_one(text: str, said: str) -> None:

@@ -1,1 +1,1 @@
-"""One file, one public function for each MCP tool: arguments, result model, the call."""
+"""MCP tools: one file and one public function each, with arguments and result model."""

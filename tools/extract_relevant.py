@@ -1,5 +1,5 @@
-"""The tool `extract_relevant`: numbered sentences of given sources → the ones that answer, or none
-(zero-index §4.1).
+"""The tool `extract_relevant`: numbered sentences of given sources → the ones that
+answer, or none (zero-index §4.1).
 
 Not for: searching. Sources are named by the caller.
 """
@@ -18,10 +18,10 @@ from pipeline.evidence.show import (
     doubt,
     hint_room,
     notice_within,
+    parts_line,
     parts_room,
-    told_parts,
 )
-from pipeline.evidence.values import rows_shown, told_values, values_room
+from pipeline.evidence.values import rows_shown, values_room, values_text
 from pipeline.question.question import Question
 from pipeline.reading.extract import extract, left_unread, unless_cut
 from pipeline.reading.rows import named_rows_first
@@ -57,7 +57,7 @@ NAME: Final = "extract_relevant"
 
 
 class ExtractRelevantResult(DraftFound):
-    """What the answer says, for programs."""
+    """Structured result of `extract_relevant`."""
 
 
 async def extract_relevant(
@@ -78,8 +78,8 @@ async def extract_relevant(
     ] = "",
     fresh: Annotated[bool, FRESH] = False,
 ) -> Annotated[CallToolResult, ExtractRelevantResult]:
-    """Return the sentences of given pages or files that answer a question, word for word and cited,
-    or that none does.
+    """Return the sentences of given pages or files that answer a question, word for
+    word and cited, or that none does.
 
     Without known sources use research; for a very long document raptor_query.
     """
@@ -87,12 +87,12 @@ async def extract_relevant(
     if draft:
         return await check_draft(draft, sources, ctx, max_tokens=max_tokens)
     if not question.strip() or not sources:
-        missing = "No source is named." if question.strip() else "Nothing is asked."
+        missing = "sources is empty." if question.strip() else "question is empty."
         raise UsageError(
             missing, hint='Call extract_relevant(question="…", sources=["https://…"]).'
         )
     asked = Question(question)
-    services, noticing = noticed(services_of(ctx), anew=fresh)
+    services, noticing = noticed(services_of(ctx), refresh=fresh)
     report = reporter(ctx)
     # 1. Read the sources
     seconds = services.seconds * LONG_SHARE
@@ -151,18 +151,18 @@ def _sheet(
         - parts_room(reading)
         - values_room(reading.computed, loaded.documents, mark, most)
     )
-    chosen = reading if max_tokens else named_rows_first(loaded.documents, reading)
+    chosen = named_rows_first(loaded.documents, reading)
     assembled = assemble(
         loaded.documents, chosen, max_tokens=room, mark=mark, open_end=not max_tokens
     )
     shown = rows_shown(reading.computed, loaded.documents, assembled.evidence)
-    sheet.add(told_values(reading.computed, loaded.documents, mark, most, shown))
-    sheet.add(told_parts(reading, assembled.parts))
+    sheet.add(values_text(reading.computed, loaded.documents, mark, most, shown))
+    sheet.add(parts_line(reading, assembled.parts))
     sheet.add(assembled.shown.text)
     sheet.release()
     if reading.verdict == "none":
         sheet.add_cut(
-            f"None: no sentence of the sources answers this. {reading.reason}"
+            f"None: no sentence of the sources answers the question. {reading.reason}"
         )
         sheet.add_cut(
             "Read: "

@@ -1,8 +1,8 @@
-"""The tool `fetch_and_prune_html`: fetch, clean, cut into blocks, keep what answers within the
-budget (HtmlRAG §3).
+"""The tool `fetch_and_prune_html`: fetch, clean, cut into blocks, keep what answers
+within the budget (HtmlRAG §3).
 
-Not for: choosing sentences (`extract_relevant`) or trees over long documents (`raptor_query`).
-"""
+Not for: choosing sentences (`extract_relevant`) or trees over long documents
+(`raptor_query`)."""
 
 import hashlib
 from collections.abc import Sequence
@@ -24,11 +24,11 @@ from pipeline.evidence.show import (
     Head,
     Sheet,
     hint_room,
+    injection_line,
     notice_within,
     page_head,
-    told_speaking,
 )
-from pipeline.evidence.values import FORMS, told_values
+from pipeline.evidence.values import FORMS, values_text
 from pipeline.fetch.handles import page_handle
 from pipeline.prune.paper import is_pruner, path_scorer
 from pipeline.prune.prune import Pruned, PrunedPage, PruneOptions, prune
@@ -44,7 +44,7 @@ from pipeline.sources.places import (
     split_place,
 )
 from pipeline.tables.asked import ask_parts
-from pipeline.text.frame import framed, new_mark, one_line, speaks_to_models
+from pipeline.text.frame import framed, is_injection, new_mark, one_line
 from pipeline.text.tokens import count_each, count_tokens
 from pipeline.view import view_pages
 from pipeline.work import LONG_SHARE, STEP_SHARE, Report, in_thread
@@ -69,7 +69,7 @@ from tools.common.context import (
 from tools.common.results import (
     APART,
     HIDDEN,
-    SPEAKS,
+    INJECTION,
     TRUST,
     ComputedValue,
     Next,
@@ -80,7 +80,7 @@ from tools.common.tool import Tool
 
 NAME: Final = "fetch_and_prune_html"
 CURSOR_TOKENS: Final = 12
-"""Tokens kept below `ROOMY` for a cursor, without which what was left out cannot be read."""
+"""Tokens reserved below `ROOMY` for the cursor, which is needed to read the rest."""
 PART: Final = (
     "Instead of question: outline, section HEADING, pages 66-120, whole, links, files (of a "
     "folder), tables, or "
@@ -90,7 +90,7 @@ PART: Final = (
 
 
 class PrunedPageInfo(Part):
-    """One page of the answer, which stands in the text under its number."""
+    """One page of the answer; the text has it under its number."""
 
     WORDS = frozenset(("title", "text"))
 
@@ -102,7 +102,7 @@ class PrunedPageInfo(Part):
     )
     published: str = Field(description="ISO date, empty when unknown")
     language: str
-    raw_tokens: int = Field(description="Tokens of the page as it came")
+    raw_tokens: int = Field(description="Tokens of the original page")
     kept_tokens: int
     kept_blocks: int
     blocks: int
@@ -112,24 +112,24 @@ class PrunedPageInfo(Part):
     notes: list[str]
     trust: Trust = Field(default="visible", description=TRUST)
     hidden: int = Field(default=0, description=HIDDEN)
-    speaks: bool = Field(default=False, description=SPEAKS)
+    speaks: bool = Field(default=False, description=INJECTION)
     title: str = Field(default="", description=f"Its title; {APART}")
     text: str = Field(default="", description=f"What is kept of it; {APART}")
 
 
 class FetchAndPruneResult(Part):
-    """What the answer says, for programs."""
+    """Structured result of `fetch_and_prune_html`."""
 
     pages: list[PrunedPageInfo]
     computed: list[ComputedValue] = Field(
-        default=[], description="What tables tell, computed over all their rows"
+        default=[], description="Values computed over all rows of tables"
     )
     next_cursor: str = Field(
         description="Pass it as cursor for the next part; empty when nothing is left"
     )
     around_cursor: str = Field(
         default="",
-        description="Where the main content ends: cursor of menus, teasers, comments around it",
+        description="Cursor of the content around the main text: menus, teasers, comments",
     )
     around: int = Field(
         default=0,
@@ -142,7 +142,7 @@ class FetchAndPruneResult(Part):
         description="Pages that could not be read, with the reason"
     )
     scored_by: str = ""
-    next: list[Next] = Field(description="Calls that go on from here, best first")
+    next: list[Next] = Field(description="Follow-up calls, best first")
     tokens: int = Field(description="Tokens of the text")
 
 
@@ -170,21 +170,21 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     ] = "",
     fresh: Annotated[bool, FRESH] = False,
 ) -> Annotated[CallToolResult, FetchAndPruneResult]:
-    """Fetch pages (HTML, PDF, DOCX, text) and return what bears on question, or stands at part,
-    within max_tokens.
+    """Fetch pages (HTML, PDF, DOCX, text) and return what bears on question, or is
+    at part, within max_tokens.
 
     For more, repeat the call with its cursor. To find pages use search_web or research.
     """
     check_budget(max_tokens)
     asked = Question(question)
-    services, noticing = noticed(services_of(ctx), anew=fresh)
+    services, noticing = noticed(services_of(ctx), refresh=fresh)
     number = _number(
         cursor,
         key := _key(list(sources), question, max_tokens, format, references, part),
     )
     # 1. Read the sources
     loaded, part, before = await _load(sources, part, asked, services, reporter(ctx))
-    # 2. Plan what stands around the pages' words
+    # 2. Reserve room for heads and notes
     mark = new_mark()
     heads = _heads(loaded.documents, max_tokens or WIDE, mark)
     frame = count_tokens(notice_within(mark, max_tokens or WIDE))
@@ -192,12 +192,12 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     unread = room_for(loaded.failures, max_tokens or WIDE)
     about = NOTHING if part or number > 1 else asked
     computed = await in_thread(ask_parts, about, about.parts, loaded.documents)
-    told = told_values(computed, loaded.documents, mark, max_tokens or UNASKED)
-    frame += count_tokens(told) + 1 if told else 0
+    values = values_text(computed, loaded.documents, mark, max_tokens or UNASKED)
+    frame += count_tokens(values) + 1 if values else 0
     hint = _hint(part, max_tokens)
     cited = int(FRAME_SHARE * (max_tokens or WIDE)) if references else 0
     room = max(0, max_tokens - frame - hint - unread - cited) if max_tokens else None
-    # 3. Read the place that is named, or prune all pages together to the rest
+    # 3. Read the requested part, or prune all pages together to the remaining budget
     if part or format not in FORMS:
         place = partial(
             read_place,
@@ -213,7 +213,7 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
             room, FORMS[format], references, services.pruning, number
         )
         pruned = await _pruned(loaded.documents, asked, options, services)
-    # 4. Write it out, and how to go on
+    # 4. Write the answer and follow-up calls
     further = f"{number + 1}.{key}"
     most = max_tokens or pruned.budget + frame + hint_room(WIDE) + unread + cited
     following = (
@@ -221,15 +221,15 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     )
     following.extend(repeated(NAME, loaded.failures))
     kept = {(page.document, place) for page in pruned.pages for place in page.kept}
-    told = told_values(computed, loaded.documents, mark, max_tokens or UNASKED, kept)
-    sheet = _sheet(loaded, pruned, heads, mark, most, told)
+    values = values_text(computed, loaded.documents, mark, max_tokens or UNASKED, kept)
+    sheet = _sheet(loaded, pruned, heads, mark, most, values)
     data = await in_thread(
         _data, loaded, pruned, further, following, citations=references
     )
-    await in_thread(_tell_citations, sheet, data.pages, hint + unread)
+    await in_thread(_write_citations, sheet, data.pages, hint + unread)
     pages = [document.page for document in loaded.documents]
     ending = Ending(NAME, sheet, following, loaded.failures, pages, noticing.ages)
-    own = partial(_tell_own, data, pruned, part, max_tokens)
+    own = partial(_write_own, data, pruned, part, max_tokens)
     ending.write(own, hinted=False)
     data.computed = computed_in(computed, loaded.documents, kept)
     data.tokens = sheet.tokens
@@ -238,8 +238,8 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
 
 
 def _hint(part: str, max_tokens: int) -> int:
-    """Return the tokens that are kept for how to go on."""
-    # A place that is cut without a word reads as if it were whole.
+    """Return the tokens reserved for follow-up calls."""
+    # A truncated part without a note would look complete.
     if part:
         return HINT_TOKENS
     return CURSOR_TOKENS if 0 < max_tokens < ROOMY else hint_room(max_tokens)
@@ -256,8 +256,8 @@ async def _load(
     services: Services,
     report: Report,
 ) -> tuple[Loaded, str, list[Document | None]]:
-    """Return the documents of the sources, the place in them that is left to be read, and where
-    that is what changed, each document as it was."""
+    """Return the documents of the sources, the part still to read, and for changes the
+    former documents."""
     place, said = split_place(part) if part.strip() else ("", "")
     seconds = services.seconds * LONG_SHARE
     if place == "files":
@@ -283,8 +283,8 @@ async def _pruned(
     if led is not None:
         return led
     writer = services.generator
-    # A model not trained for it gained nothing on 18 questions and takes seconds (docs/log.md):
-    # only on request.
+    # On request only: a model not trained for it gained nothing on 18 questions
+    # (docs/log.md).
     scoring = (
         writer if writer and (services.any_pruner or is_pruner(writer.name)) else None
     )
@@ -312,7 +312,7 @@ def _number(cursor: str, key: str) -> int:
 
 
 def _heads(documents: Sequence[Document], max_tokens: int, mark: str) -> list[Head]:
-    """Return the head of each page, within what a budget has for them."""
+    """Return the head of each page, within their share of the budget."""
     marks = count_tokens(notice_within(mark, max_tokens)) + len(documents) * (
         count_tokens(framed(".", mark)) + 2
     )
@@ -333,12 +333,12 @@ def _sheet(
     heads: Sequence[Head],
     mark: str,
     max_tokens: int,
-    told: str,
+    values: str,
 ) -> Sheet:
     sheet = Sheet(max_tokens)
     if pruned.pages:
         sheet.add(notice_within(mark, max_tokens))
-    sheet.add(told)
+    sheet.add(values)
     for page in pruned.pages:
         sheet.add(
             "\n".join(
@@ -346,7 +346,7 @@ def _sheet(
             )
         )
     sheet.add(
-        told_speaking(
+        injection_line(
             str(page.document + 1) for page in pruned.pages if _speaks(page, loaded)
         )
     )
@@ -356,7 +356,7 @@ def _sheet(
         if place not in shown:
             bare.setdefault(_why_nothing(document, pruned), []).append(place)
     for why, places in bare.items():
-        # A site's pages by the dozen would fill the answer.
+        # Dozens of page heads would fill the answer.
         if len(places) > FIRST:
             sheet.add_cut(f"{len(places)} further pages ({why})")
         else:
@@ -367,32 +367,29 @@ def _sheet(
 
 
 def _speaks(page: PrunedPage, loaded: Loaded) -> bool:
-    return speaks_to_models(
-        f"{loaded.documents[page.document].page.title}\n{page.text}"
-    )
+    return is_injection(f"{loaded.documents[page.document].page.title}\n{page.text}")
 
 
 def _shown(page: PrunedPage) -> str:
     return "\n".join(filter(None, (page.said, page.text)))
 
 
-def _tell_own(
+def _write_own(
     data: FetchAndPruneResult, pruned: Pruned, part: str, max_tokens: int, sheet: Sheet
 ) -> None:
     """Write the calls that go on, and what scored beside the core."""
-    _tell_next(sheet, data, pruned, part, max_tokens)
+    _write_next(sheet, data, pruned, part, max_tokens)
     if pruned.scored_by:
         sheet.add_cut(f"Scores: words, embeddings, {one_line(pruned.scored_by)}.")
 
 
-def _tell_next(
+def _write_next(
     sheet: Sheet, data: FetchAndPruneResult, pruned: Pruned, part: str, max_tokens: int
 ) -> None:
-    """Write the calls that go on; how many parts are left out where a place is read, or there is
-    room.
+    """Write follow-up calls, and the number of parts left out if there is room.
 
-    A short answer has room for its cursor alone. Behind the main content another call reads what
-    stands around it.
+    A short answer has room for its cursor only. After the main content another call
+    reads the content around it.
     """
     short = f"Around it: cursor={data.around_cursor}"
     if pruned.pages and _hint(part, max_tokens) == CURSOR_TOKENS:
@@ -414,9 +411,9 @@ def _tell_next(
         _ = sheet.add(f"{ends} cursor={data.around_cursor}") or sheet.add(short)
 
 
-def _tell_citations(sheet: Sheet, pages: Sequence[PrunedPageInfo], kept: int) -> None:
-    """Write the text fragments of kept blocks, in order, as far as they fit beside `kept`
-    tokens."""
+def _write_citations(sheet: Sheet, pages: Sequence[PrunedPageInfo], kept: int) -> None:
+    """Write the text fragments of kept blocks, in order, as far as they fit with `kept`
+    tokens reserved."""
     for page in pages:
         line = [f"[{page.number}]"]
         bare = page.url.partition("#")[0]
@@ -434,11 +431,11 @@ def _tell_citations(sheet: Sheet, pages: Sequence[PrunedPageInfo], kept: int) ->
 
 def _why_nothing(document: Document, pruned: Pruned) -> str:
     if not document.blocks:
-        return "the page holds no visible text"
+        return "the page contains no visible text"
     return (
-        "no part of this page fitted"
+        "no part of this page fits the budget"
         if pruned.parts_left
-        else "nothing is left of this page"
+        else "all of this page was removed"
     )
 
 
@@ -498,7 +495,7 @@ TOOL: Final = Tool(
     function=fetch_and_prune_html,
     title="Fetch pages",
     command="fetch",
-    help="fetch pages and keep what bears on a query",
+    help="fetch pages and keep what is relevant to a question",
     advice="To read known pages: fetch_and_prune_html with a question.",
     place=30,
 )

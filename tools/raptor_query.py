@@ -1,7 +1,8 @@
-"""The tool `raptor_query`: build (or reuse) a tree over the sources, and ask it (RAPTOR §3).
+"""The tool `raptor_query`: build (or reuse) a tree over the sources, and ask it (RAPTOR
+§3).
 
-Not for: short pages, where `extract_relevant` is cheaper and says None when nothing answers.
-"""
+Not for: short pages, where `extract_relevant` is cheaper and says None when nothing
+answers."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
@@ -20,11 +21,12 @@ from pipeline.fetch.handles import find_page, page_handle
 from pipeline.question.broad import is_broad
 from pipeline.question.question import Question
 from pipeline.raptor.build import build_tree
-from pipeline.raptor.evidence import fit_evidence, write_shown
+from pipeline.raptor.evidence import fit_evidence
 from pipeline.raptor.overview import overview
 from pipeline.raptor.query import WALK, Mode, NodeMode, Traversal, query_tree, read_tree
 from pipeline.raptor.summarise import Writer
 from pipeline.raptor.tree import SCHEME, Tree, TreeOptions
+from pipeline.raptor.write import is_extracted, write_tree
 from pipeline.reading.extract import left_unread, read_documents
 from pipeline.segment.idms import Idms
 from pipeline.services import Services
@@ -58,13 +60,16 @@ from tools.common.tool import Tool
 
 NAME: Final = "raptor_query"
 WRITE_SHARE: Final = STEP_SHARE / 2
-"""Part that a generator may take for each of: boundaries of idms leaves (what is not judged by then
-is cut by embeddings), what is written for the index, and the summaries that are shown."""
-UNBUILT: Final = "The tree is not built yet; this is read from the documents. The same call goes on building it."
+"""Share of the time limit for a generator's work: boundaries of idms leaves (the rest
+is cut by embeddings), and index texts."""
+UNBUILT: Final = (
+    "The tree is not built yet; these passages are from the documents. "
+    "The same call continues building it."
+)
 
 
 class RaptorQueryResult(Quoted):
-    """What the answer says, for programs."""
+    """Structured result of `raptor_query`."""
 
     tree: str = Field(
         description="Handle of the tree; pass it as source to ask the same tree again"
@@ -106,17 +111,17 @@ async def raptor_query(
         ),
     ] = f"{WALK.nodes}",
 ) -> Annotated[CallToolResult, RaptorQueryResult]:
-    """Ask long documents (reports, books, whole folders) a question, through a RAPTOR tree; cites
-    passages.
+    """Ask long documents (reports, books, whole folders) a question, through a RAPTOR
+    tree; cites passages.
 
-    "What is this about?" gives an outline, or a folder's themes. The tree's handle is the source of
-    the next question. For single pages use extract_relevant.
-    """
+    "What is this about?" gives an outline, or a folder's themes. The tree's handle is
+    the source of the next question. For single pages use extract_relevant."""
     services, report = services_of(ctx), reporter(ctx)
     about = Question(question)
     # 1. The tree: kept, grown, or built
     idms = _idms(services) if chunking == "idms" else None
     tree, loaded = await _tree(sources, about, chunking, services, report, idms)
+    made = [*_cut_by(idms, tree), *(_written_later(tree, services) if tree else ())]
     partly = [
         in_part(one.url, one.unread, one.rest)
         for one in (tree.sources if tree else ())
@@ -140,14 +145,27 @@ async def raptor_query(
     following += larger(NAME, max_tokens) if tree and found.assembled.left_out else []
     pages = tuple(behind(found.assembled.evidence, found.documents))
     ending = Ending(NAME, sheet, following, failures, pages)
-    hinted, cut = tree is None or bool(hint_room(max_tokens)), _cut_by(idms, tree)
-    ending.write(partial(_tell_tree, tree, cut, hinted), hinted=hinted)
+    hinted = tree is None or bool(hint_room(max_tokens))
+    ending.write(partial(_write_tree, tree, made, hinted), hinted=hinted)
     data = _data(tree, mode, found, ending)
-    data.notes = [*([] if tree else [UNBUILT]), *cut, *notes_of(pages)]
+    data.notes = [*([] if tree else [UNBUILT]), *made, *notes_of(pages)]
     view = await drawn(
         ctx, view_evidence, question, found.assembled, found.documents, None, max_tokens
     )
     return answer(sheet.text, data, view=view)
+
+
+def _written_later(tree: Tree, services: Services) -> list[str]:
+    """Have a generator, if one is set, write the summaries of a tree between calls;
+    return a line about how far it is."""
+    if services.generator is None or not is_extracted(tree) or "#" in tree.id:
+        return []
+    writer = Writer(services.generator, reader=services.reader)
+    store = store_for((source.url for source in tree.sources), services)
+    embedder = services.embedder
+    write = partial(write_tree, tree, writer, embedder=embedder, store=store)
+    services.later.begin(tree.id, lambda report: write(report=report))
+    return list(filter(None, (services.later.reached(tree.id),)))
 
 
 def _cut_by(idms: Idms | None, tree: Tree | None) -> list[str]:
@@ -155,16 +173,16 @@ def _cut_by(idms: Idms | None, tree: Tree | None) -> list[str]:
     return idms.notes if tree and idms else []
 
 
-def _tell_tree(
-    tree: Tree | None, cut: Sequence[str], hinted: bool, sheet: Sheet
+def _write_tree(
+    tree: Tree | None, made: Sequence[str], hinted: bool, sheet: Sheet
 ) -> None:
-    """Write how large the tree is, where that fits whole and is `hinted`; or, cut to what fits, that
-    there is none yet; and how its leaves were `cut`."""
+    """Write how large the tree is, where that fits whole and is `hinted`; or, cut to
+    what fits, that there is none yet; and how it was `made`."""
     if tree is None:
         sheet.add_cut(UNBUILT)
     elif hinted:
         sheet.add(f"Tree of {len(tree.leaves)} leaves in {len(tree.layers)} layers.")
-    for line in cut:
+    for line in made:
         sheet.add_cut(one_line(line))
 
 
@@ -186,7 +204,7 @@ def _data(
 
 
 class _Found(NamedTuple):
-    """Passages, the documents they are from, and what there was no time to read."""
+    """Passages, their documents, and sources that were not read in time."""
 
     assembled: Assembled
     documents: Sequence[Document]
@@ -206,8 +224,8 @@ def _asked(
 async def _guided(
     tree: Tree, question: Question, services: Services, *, max_tokens: int, mark: str
 ) -> _Found:
-    """Return units as the core reads them, or an overview where the question is about the whole,
-    and their pages."""
+    """Return the best units, or an overview if the question is about the whole, and
+    their pages."""
     single = tree.sources[0] if len(tree.sources) == 1 else None
     titles = (
         [single.title, single.url.rpartition("/")[2].partition(".")[0]]
@@ -216,8 +234,8 @@ async def _guided(
     )
     if is_broad(question.text, titles):
         at_hand = await _pages(tree, range(len(tree.sources) == 1), services)
-        tell = partial(overview, tree, at_hand, max_tokens=max_tokens, mark=mark)
-        return _Found(await in_thread(tell), list(at_hand.values()))
+        describe = partial(overview, tree, at_hand, max_tokens=max_tokens, mark=mark)
+        return _Found(await in_thread(describe), list(at_hand.values()))
     pages = partial(_pages, tree, services=services)
     documents, reading = await read_tree(
         tree,
@@ -228,7 +246,7 @@ async def _guided(
         max_tokens=max_tokens,
     )
     fill = partial(assemble, documents, reading, max_tokens=max_tokens, mark=mark)
-    # Leaves that stand in for a page that is gone are no page to open.
+    # Leaves that replace a deleted page have no page to open.
     return _Found(
         await in_thread(fill),
         [document for document in documents if document.page.html],
@@ -245,8 +263,7 @@ async def _by_nodes(
     max_tokens: int,
     mark: str,
 ) -> _Found:
-    """Return leaves and summaries as they score in `mode`, those written where a generator is set,
-    and their pages."""
+    """Return leaves and summaries as they score in `mode`, and their pages."""
     passages = await query_tree(
         tree,
         question,
@@ -255,12 +272,6 @@ async def _by_nodes(
         embedder=services.embedder,
         walk=walk,
     )
-    if services.generator is not None:
-        writer, seconds = Writer(services.generator), services.seconds * WRITE_SHARE
-        store = store_for((source.url for source in tree.sources), services)
-        passages = await write_shown(
-            tree, passages, writer, store=store, seconds=seconds
-        )
     places = {
         document
         for passage in passages
@@ -291,12 +302,12 @@ async def _tree(
     report: Report,
     idms: Idms | None,
 ) -> tuple[Tree | None, Loaded]:
-    """Return the tree of a handle, a tree grown from it by further sources, or a tree of the
-    sources, and what was read for it; no tree where it is not built in time."""
+    """Return the tree of a handle, a tree grown from it by further sources, or a tree
+    of the sources, and what was read for it; None if it is not built in time."""
     handles = [source for source in sources if source.startswith(SCHEME)]
     if len(handles) > 1:
         raise UsageError(
-            "Two trees cannot be joined.",
+            "Two trees cannot be combined.",
             hint="Pass one winnow://tree/ handle, and URLs and files.",
         )
     before = await in_thread(open_tree, handles[0], services) if handles else None
@@ -315,7 +326,7 @@ async def _tree(
     loaded = await load_sources(
         [*gone, *named], services, seconds=seconds, report=report, question=question
     )
-    # A page that was named again stands for its earlier self.
+    # A page that is given again replaces its earlier version.
     fresh = {document.page.final_url for document in loaded.documents}
     kept = [
         document
@@ -349,8 +360,7 @@ async def _from_documents(
     max_tokens: int,
     mark: str,
 ) -> _Found:
-    """Return units of the documents themselves, as the core reads them: better than nothing while
-    there is no tree."""
+    """Return the best units of the documents, while the tree is not built."""
     seconds = LONG_SHARE * time_left()
     reading = await read_documents(
         question, loaded.documents, reader=services.reader, seconds=seconds

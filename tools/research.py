@@ -1,4 +1,4 @@
-"""The tool `research`: the whole zero-index pipeline in one call (design §3).
+"""The tool `research`: the whole zero-index pipeline in one call
 
 Not for: writing the answer; it returns the enriched prompt, and the caller writes.
 """
@@ -34,8 +34,8 @@ from tools.common.answer import (
     failures_of,
     larger,
     notes_of,
+    provider_line,
     repeated,
-    told,
 )
 from tools.common.answer import answer as reply
 from tools.common.context import (
@@ -52,8 +52,7 @@ from tools.common.tool import Tool
 NAME: Final = "research"
 MOST_PAGES: Final = 20
 SESSION_FROM: Final = 1_000
-"""Budget from which an answer names its session; below, the line would take more than its frame
-may."""
+"""Minimum max_tokens of an answer with a session line."""
 
 
 class Statement(Part):
@@ -65,12 +64,13 @@ class Statement(Part):
     supported: bool
     reason: str
     origins: int
-    """Independent origins of the passages that it cites; pages that share their words are one."""
+    """Independent origins of the passages that it cites; pages with the same words
+    count once."""
     text: str = Field(default="", description=f"The sentence; {APART}")
 
 
 class ResearchResult(Found):
-    """What the answer says, for programs."""
+    """Structured result of `research`."""
 
     session: str = Field(
         description="Handle of this line of research: give it to go on, or with a further question"
@@ -82,9 +82,7 @@ class ResearchResult(Found):
         default="",
         description="The question with what it refers to in the session, if it does",
     )
-    queries: list[str] = Field(
-        description="Queries that were sent besides the question"
-    )
+    queries: list[str] = Field(description="Queries sent besides the question")
     providers: list[str] = Field(description="Each provider with its status and reason")
     answer: list[Statement] = Field(
         default=[], description="Check of each sentence of a written answer"
@@ -113,12 +111,11 @@ async def research(
         str, Field(description="Handle of an earlier answer: go on or ask further.")
     ] = "",
 ) -> Annotated[CallToolResult, ResearchResult]:
-    """Find evidence for a question on the web (or in the user's folders): searches, reads, returns
-    cited passages.
+    """Find evidence for a question on the web (or in the user's folders): searches,
+    reads, returns cited passages.
 
-    The first choice for a question. It says when nothing answers; cite its passages. To look deeper
-    into one page use extract_relevant.
-    """
+    The first choice for a question. It says when nothing answers; cite its passages. To
+    look deeper into one page use extract_relevant."""
     check_budget(max_tokens)
     whole = Question(question)
     bare, sites = split_sites(whole.text)
@@ -132,15 +129,15 @@ async def research(
         owner=owner_of(ctx),
         roots=services.roots,
     )
-    # A follow-up is asked with what it refers to.
+    # A follow-up question is completed with what it refers to.
     asked = Question(split_sites(ongoing.understood)[0]) or asked
     wanted = Wanted(
         asked, max_pages, freshness, filters=SearchQuery("", site=" ".join(sites))
     )
     handle = ongoing.session.handle
-    # Who never gets an answer, because this process ends, can go on all the same.
+    # Send the handle early, so that the client can continue if this process dies.
     await ctx.report_progress(0, 10, handle)
-    # The session's handle takes some 25 tokens.
+    # The session's handle takes about 25 tokens.
     most = max_tokens - HINT_TOKENS if max_tokens >= WIDE else max_tokens
     line = (
         f"Understood as: {one_line(asked.text)}" if ongoing.understood else ongoing.held
@@ -151,7 +148,7 @@ async def research(
         max_tokens=most,
         report=report,
         write=answer,
-        told=line,
+        note=line,
     )
     before = await _keep(found, ongoing, whole)
     known = found.known
@@ -182,13 +179,13 @@ async def research(
     # What was not read is in the enriched prompt.
     ending = Ending(NAME, sheet, following, pages=pages)
     hinted = not found.assembled.evidence or bool(hint_room(max_tokens or UNASKED))
-    told_handle = handle if hinted and not 0 < max_tokens < SESSION_FROM else ""
-    # Below `WIDE` it takes no room from words: it is written where the calls leave some, without
-    # its scheme.
-    told_handle = (
-        told_handle.rpartition("/")[2] if 0 < max_tokens < WIDE else told_handle
+    shown_handle = handle if hinted and not 0 < max_tokens < SESSION_FROM else ""
+    # Below `WIDE` it is written only if room is left after the calls, without its
+    # scheme.
+    shown_handle = (
+        shown_handle.rpartition("/")[2] if 0 < max_tokens < WIDE else shown_handle
     )
-    ending.write(partial(_tell_session, found, told_handle, before), hinted=hinted)
+    ending.write(partial(_write_session, found, shown_handle, before), hinted=hinted)
     data = _data(found, ending, handle, before)
     data.understood = one_line(ongoing.understood)
     data.notes += notes_of(pages)
@@ -205,7 +202,7 @@ async def research(
 
 
 def _at(sites: Sequence[str], services: Services, report: Report) -> Services:
-    """Return `services` that search and read these sites, where there are any."""
+    """Return `services` restricted to these sites, if any."""
     if not sites:
         return services
     search = SiteSearch(sites, services, report)
@@ -214,10 +211,11 @@ def _at(sites: Sequence[str], services: Services, report: Report) -> Services:
     )
 
 
-def _tell_session(
+def _write_session(
     found: Researched, handle: str, before: Sequence[str], sheet: Sheet
 ) -> None:
-    """Write the handle of the session, where one is to be told, and what it had shown `before`."""
+    """Write the handle of the session, if it is to be shown, and what it had shown
+    `before`."""
     if handle:
         sheet.add(f"Session: {handle}")
     if before:
@@ -226,7 +224,7 @@ def _tell_session(
 
 
 async def _keep(found: Researched, ongoing: Ongoing, question: Question) -> list[str]:
-    """Write what was found to the session; return the labels of passages that it had shown
+    """Add the result to the session; return the labels of passages that it had shown
     before."""
     gathered, reading = found.known.gathered, found.known.reading
     known = await ongoing.keep(
@@ -263,7 +261,9 @@ def _data(
         before=before,
         queries=[query.text for query in gathered.parsed.queries[1:]],
         providers=list(
-            dict.fromkeys(told(outcome, found.mark) for outcome in gathered.outcomes)
+            dict.fromkeys(
+                provider_line(outcome, found.mark) for outcome in gathered.outcomes
+            )
         ),
         answer=[
             Statement(

@@ -1,7 +1,7 @@
-"""The tool `search_web`: PARSER → providers → mixed ranking, shown as a ranked list (design §3).
+"""The tool `search_web`: PARSER → providers → mixed ranking, shown as a ranked list.
 
-Not for: reading pages at length (`fetch_and_prune_html`) or gathering evidence (`research`).
-"""
+Not for: reading pages at length (`fetch_and_prune_html`) or gathering evidence
+(`research`)."""
 
 import re
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from pydantic import Field
 
 from errors import UsageError
 from pipeline.document.page import Document, SearchQuery, Trust
-from pipeline.evidence.show import Sheet, shortened, told_speaking
+from pipeline.evidence.show import Sheet, injection_line, shortened
 from pipeline.fetch.handles import page_handle
 from pipeline.question.question import Question
 from pipeline.search.mixed import RankedPage
@@ -25,20 +25,20 @@ from pipeline.text.frame import (
     framed,
     headline,
     inert,
+    is_injection,
     new_mark,
     notice,
     one_line,
     source_line,
-    speaks_to_models,
 )
 from pipeline.text.tokens import count_tokens
-from tools.common.answer import Ending, answer, larger, repeated, told
+from tools.common.answer import Ending, answer, larger, provider_line, repeated
 from tools.common.context import (
     ToolContext,
     reporter,
     services_of,
 )
-from tools.common.results import APART, SPEAKS, TRUST, Next, Part
+from tools.common.results import APART, INJECTION, TRUST, Next, Part
 from tools.common.tool import Tool
 
 DAY: Final = r"^(\d{4}-\d{2}-\d{2})?$"
@@ -47,8 +47,7 @@ REGION: Final = r"^([A-Za-z]{2})?$"
 NAME: Final = "search_web"
 MOST_PAGES: Final = 10
 LEAD: Final = 2
-"""Times its even share of the room that a hit may take: a passage cut in half may end before what
-answers."""
+"""Maximum room of a hit, in even shares: a truncated passage may lose the answer."""
 
 
 class Hit(Part):
@@ -56,25 +55,22 @@ class Hit(Part):
 
     WORDS = frozenset(("title", "author", "passage"))
 
-    place: int = Field(
-        description="1-based place after ranking, and number in the text"
-    )
+    place: int = Field(description="Rank, and number in the text")
     url: str
     published: str = Field(description="ISO date, empty when unknown")
     language: str = Field(description="ISO 639-1 code, empty when unknown")
     handle: str = Field(
-        description="Names the page as it was read; other tools take it without fetching again. "
-        "Empty: not read"
+        description="Handle of the page as read; other tools use it without fetching again. Empty: not read"
     )
     engine: str = Field(description="Providers and engines that listed it")
-    engine_rank: int = Field(description="Place in the provider's own order")
+    engine_rank: int = Field(description="Rank at the provider")
     score: float
     made_by: str = Field(description="What made the score")
     won_by: str = Field(
-        description="Which item of the page won: its snippet, its content, or the engine's order"
+        description="Which part of the page decided: snippet, content, or the engine's order"
     )
     trust: Trust = Field(default="visible", description=TRUST)
-    speaks: bool = Field(default=False, description=SPEAKS)
+    speaks: bool = Field(default=False, description=INJECTION)
     title: str = Field(default="", description=f"Its title; {APART}")
     author: str = Field(
         default="", description=f"Who wrote it, as it says itself; {APART}"
@@ -86,12 +82,12 @@ class Hit(Part):
 
 
 class SearchWebResult(Part):
-    """What the answer says, for programs."""
+    """Structured result of `search_web`."""
 
     WORDS = frozenset(("notes",))
 
     queries: list[str] = Field(description="Queries that were sent")
-    entities: list[str] = Field(description="Names and unknown words, kept whole")
+    entities: list[str] = Field(description="Names and unknown words, kept as phrases")
     freshness: str
     parsed_by: str = "rules"
     hits: list[Hit]
@@ -99,10 +95,8 @@ class SearchWebResult(Part):
     failures: list[str] = Field(
         description="Pages that could not be read, with the reason"
     )
-    notes: list[str] = Field(
-        default=[], description=f"What else a reader should know; {APART}"
-    )
-    next: list[Next] = Field(description="Calls that go on from here, best first")
+    notes: list[str] = Field(default=[], description=f"Other notes; {APART}")
+    next: list[Next] = Field(description="Follow-up calls, best first")
     tokens: int = Field(description="Tokens of the text")
 
 
@@ -138,9 +132,8 @@ async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its sche
 ) -> Annotated[CallToolResult, SearchWebResult]:
     """Search the web (or the user's folders) for pages, best first.
 
-    For evidence on a question use research. To read a page found here pass its handle to
-    fetch_and_prune_html.
-    """
+    For evidence on a question use research. To read a page found here pass its handle
+    to fetch_and_prune_html."""
     filters = SearchQuery(
         "",
         since=_day(after),
@@ -162,8 +155,10 @@ async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its sche
         wanted, gathered, hits, larger(NAME, max_tokens) if shown < len(hits) else None
     )
     ending = Ending(NAME, sheet, following, gathered.failures)
-    ending.write(partial(_tell_search, gathered, mark))
-    providers = dict.fromkeys(told(outcome, mark) for outcome in gathered.outcomes)
+    ending.write(partial(_write_search, gathered, mark))
+    providers = dict.fromkeys(
+        provider_line(outcome, mark) for outcome in gathered.outcomes
+    )
     facts: dict[str, object] = {
         "queries": [query.text for query in gathered.parsed.queries],
         "entities": list(gathered.parsed.entities),
@@ -179,7 +174,7 @@ async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its sche
 def _following(
     wanted: Wanted, gathered: Gathered, hits: Sequence[Hit], wider: list[Next] | None
 ) -> list[Next]:
-    """Return the calls that go on; `wider` shows hits that did not fit, None where all did."""
+    """Return follow-up calls; `wider` shows hits that did not fit (None: all did)."""
     # The best page, by its handle where it was read already
     calls = [
         Next(
@@ -202,8 +197,8 @@ def _day(value: str) -> str:
         return date.fromisoformat(value).isoformat() if value else ""
     except ValueError as error:
         raise UsageError(
-            f"{value!r} is no day.",
-            hint="Use a day of the calendar such as 2026-05-31.",
+            f"{value!r} is not a valid date.",
+            hint="Use an ISO date such as 2026-05-31.",
         ) from error
 
 
@@ -217,14 +212,15 @@ def _host(value: str) -> str:
     )
     if not re.fullmatch(r"[\w.-]*", host):
         raise UsageError(
-            f"site is {value!r}.", hint="Use a host such as python.org, without a path."
+            f"site is {value!r}.",
+            hint="Use a host name such as python.org, without a path.",
         )
     return host
 
 
 def _hit(ranked: RankedPage, document: Document | None) -> Hit:
     result, shown = ranked.result, ranked.passage or ranked.result.snippet
-    # The engine's words may be the page's as well.
+    # The engine's snippet may be part of the page too.
     quoted = document is None or (
         shown == result.snippet and shown not in document.text
     )
@@ -240,7 +236,7 @@ def _hit(ranked: RankedPage, document: Document | None) -> Hit:
         made_by=ranked.score.made_by,
         won_by=ranked.won_by,
         trust="snippet" if document is None or quoted else document.page.trust,
-        speaks=speaks_to_models(f"{result.title}\n{shown}"),
+        speaks=is_injection(f"{result.title}\n{shown}"),
         title=one_line(result.title),
         author=one_line(result.author),
     )
@@ -249,8 +245,8 @@ def _hit(ranked: RankedPage, document: Document | None) -> Hit:
 def _sheet(
     ranked: Sequence[RankedPage], hits: Sequence[Hit], max_tokens: int, mark: str
 ) -> tuple[Sheet, int]:
-    """Return the answer with the hits that fit, and how many those are; `hits` get the passages as
-    it shows them."""
+    """Return the answer with the hits that fit, and their number; sets the shown
+    passages in `hits`."""
     sheet = Sheet(max_tokens, reserve=min(80, max_tokens // 5))
     if hits:
         sheet.add_cut(notice(mark))
@@ -270,7 +266,7 @@ def _sheet(
             break
         shown += 1
     sheet.release()
-    sheet.add(told_speaking(str(hit.place) for hit in hits[:shown] if hit.speaks))
+    sheet.add(injection_line(str(hit.place) for hit in hits[:shown] if hit.speaks))
     if not hits:
         sheet.add_cut(
             "Nothing was found. Try other words, or another freshness or language."
@@ -285,11 +281,12 @@ def _notes(gathered: Gathered) -> list[str]:
     return list(filter(None, notes))
 
 
-def _tell_search(gathered: Gathered, mark: str, sheet: Sheet) -> None:
-    """Write which providers did not answer as asked, and what is to be said of the search."""
+def _write_search(gathered: Gathered, mark: str, sheet: Sheet) -> None:
+    """Write which providers did not answer as asked, and what is to be said of the
+    search."""
     for outcome in gathered.outcomes:
         if outcome.status != "ok" or outcome.reason:
-            sheet.add(told(outcome, mark)) or sheet.add_cut(
+            sheet.add(provider_line(outcome, mark)) or sheet.add_cut(
                 f"{outcome.provider}: {outcome.status}"
             )
     for line in _notes(gathered):

@@ -1,14 +1,14 @@
-"""EXTRACTOR: questions over numbered candidates with the lines that answer, or None; preference
-pairs (zero-index §4).
+"""EXTRACTOR: questions over numbered candidates with the lines that answer, or None;
+preference pairs (zero-index §4).
 
-Prompts are those that `pipeline/reading/ask.py` asks with, in its three forms: numbered lines, the
-paper's tags, votes. Candidates are the lines that answer, their neighbours, and the nearest by
-words of the same article, as the first stage of the product leaves them. Questions that people
-wrote so that a page almost answers them give None; the paper's share of 5 % is for pages that a
-search engine brought, and ours tell apart more. A pair's rejected answer names a wrong line, misses
-one, or says None, or lines where there are none: the paper has a stronger model and a judge make
-it. The paper's summaries before each tag (Instruction-A) are left out, since the product asks for
-none.
+Prompts are those that `pipeline/reading/ask.py` asks with, in its three forms: numbered
+lines, the paper's tags, votes. Candidates are the lines that answer, their neighbours,
+and the nearest by words of the same article, as the first stage of the product leaves
+them. Questions that people wrote so that a page almost answers them give None; the
+paper's share of 5 % is for pages that a search engine brought, and ours are harder. A
+pair's rejected answer names a wrong line, misses one, or says None, or lines where
+there are none: the paper has a stronger model and a judge make it. The paper's
+summaries before each tag (Instruction-A) are left out, since the product asks for none.
 """
 
 import random
@@ -33,14 +33,16 @@ SHARES: Final[dict[Way, float]] = {"lines": 0.6, "tags": 0.2, "votes": 0.2}
 """How often each form is asked with."""
 NONE_SHARE: Final = 0.25
 TOKENS: Final = (60, 120, 200)
-"""Of the candidates of a sample; the product shows up to 1,000, for which a run needs memory and
-time."""
+"""Of the candidates of a sample; the product shows up to 1,000, for which a run needs
+memory and time."""
 PAGE: Final = 12_000
-"""Most tokens of a page in the paper's samples, which leaves room in its window of 16,384."""
+"""Most tokens of a page in the paper's samples, which leaves room in its window of
+16,384."""
 FEWEST: Final = 100
 NEIGHBOURS: Final = 2
 NEAREST: Final = 200
-"""Sentences of a document that BM25 looks through, from around the answer: some have thousands."""
+"""Sentences of a document that BM25 looks through, from around the answer: some have
+thousands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +60,16 @@ class Shown:
 def extractor_samples(
     part: Part, seed: int, *, pairs: bool = False
 ) -> Iterator[Sample]:
-    """Yield samples of questions on public texts and on pages; with `pairs`, each has a rejected
-    answer."""
+    """Yield samples of questions on public texts and on pages; with `pairs`, each has a
+    rejected answer."""
     rng = random.Random(f"{seed}:{part}:{pairs}")
     for one in _shown([load_public(part), load_own(part)], rng):
         yield _sample(one, rng, pairs=pairs)
 
 
 def printed_samples(part: Part, seed: int) -> Iterator[Sample]:
-    """Yield the paper's samples (§4.2): whole pages in its tags, those of fewer tokens than
-    `FEWEST` left out, None for one in twenty."""
+    """Yield the paper's samples (§4.2): whole pages in its tags, those of fewer tokens
+    than `FEWEST` left out, None for one in twenty."""
     rng = random.Random(f"{seed}:{part}:printed")
     for one in _shown([load_own(part)], rng, tokens=(PAGE,), none_share=0.05):
         if sum(count_tokens(line.sentence.text) for line in one.candidates) >= FEWEST:
@@ -75,7 +77,8 @@ def printed_samples(part: Part, seed: int) -> Iterator[Sample]:
 
 
 def shown_candidates(split: Split, seed: int) -> list[Shown]:
-    """Return the questions on pages of a split with their candidates, as the samples have them."""
+    """Return the questions on pages of a split with their candidates, as the samples
+    have them."""
     return list(_shown([load_own(split)], random.Random(f"{seed}:{split}")))
 
 
@@ -137,8 +140,8 @@ def _sample(
 def _candidates(
     corpus: Corpus, one: Question, rng: random.Random, tokens: Sequence[int]
 ) -> list[Candidate]:
-    """Return lines of the question's text in reading order: the near ones first, then the nearest
-    by words."""
+    """Return lines of the question's text in reading order: the near ones first, then
+    the nearest by words."""
     text = corpus.texts[one.text]
     room = rng.choice(tokens)
     around = [
@@ -189,7 +192,8 @@ def _renumbered(candidate: Candidate, number: int) -> Sentence:
 
 
 def _worse(gold: set[int], count: int, rng: random.Random) -> set[int]:
-    """Return an answer with a wrong line, one line less, one more, or None where lines answer."""
+    """Return an answer with a wrong line, one line less, one more, or None where lines
+    answer."""
     others = [number for number in range(1, count + 1) if number not in gold]
     if not gold:
         return set(rng.sample(others, 1))

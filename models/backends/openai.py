@@ -1,4 +1,4 @@
-"""Models of a server that speaks OpenAI's API."""
+"""Models of a server with OpenAI's API."""
 
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ from models.catalogue import Role
 from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
 from models.remote.server import Endpoint
 
-_HINT: Final = "Write openai:http://127.0.0.1:11434/v1#MODEL; a key goes to the setting model_key, not here."
+_HINT: Final = "Use openai:http://127.0.0.1:11434/v1#MODEL; put an API key into the setting model_key."
 
 
 def _make(role: Role, rest: str, given: Resources) -> Any:

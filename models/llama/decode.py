@@ -1,12 +1,11 @@
-"""Answers, choices and path scores through llama.cpp: calls side by side over one context with a
-shared cache.
+"""Answers, choices and path scores through llama.cpp: calls side by side over one
+context with a shared cache.
 
-Runs in a model's own process. Answers that are written at the same time share batches. A prefix is
-evaluated once, and the tree of the paths after it goes through the model as one batch of many
-sequences over the prefix's cells. Whole sequences are forgotten, never parts: models with a state
-cannot do that. Not for: embeddings (`models/llama/encode.py`), trees as such
-(`models/llama/token_tree.py`).
-"""
+Runs in a model's own process. Answers that are written at the same time share batches.
+A prefix is evaluated once, and the tree of the paths after it goes through the model as
+one batch of many sequences over the prefix's cells. Whole sequences are forgotten,
+never parts: models with a state cannot do that. Not for: embeddings
+(`models/llama/encode.py`), trees as such (`models/llama/token_tree.py`)."""
 
 import json
 import time
@@ -27,13 +26,12 @@ from models.protocols import ANSWERS_AT_ONCE
 from models.tuning import Tuning
 
 GUESSED_AFTER: Final = 3
-"""Tokens that must stand before, in the prompt or the answer, for what followed them to be guessed
-(prompt lookup: Saxena 2023)."""
+"""Tokens of the n-gram that prompt lookup searches for (Saxena 2023)."""
 UNLIKELY: Final = np.float32(-1e30)
-"""Logit of a token that sampling leaves out; a grammar that allows nothing else may still take
-it."""
+"""Logit of a token that sampling excludes; a grammar may still force it."""
 SHARED: Final = 32
-"""Fewest tokens of a beginning worth keeping: chat templates alone share some twenty."""
+"""Minimum length of a shared prefix worth caching; chat templates share about 20
+tokens."""
 
 
 class _Kept:
@@ -55,10 +53,11 @@ class _Kept:
 
 
 class SharedOpening(_Kept):
-    """The beginning that prompts of answers share: instructions are evaluated once.
+    """Prefix cache for answers: instructions that prompts share are evaluated once.
 
-    The second prompt in a row that begins like the one before leaves that beginning behind; those
-    after it go on from there. Whole sequences only, so models with a state can do it too.
+    When a prompt shares a prefix with the one before, that prefix is kept; later
+    prompts continue from it. Whole sequences only, so models with a state can do it
+    too.
     """
 
     _last: Sequence[int] = ()
@@ -66,10 +65,11 @@ class SharedOpening(_Kept):
     _maker = -1
 
     def begin(self, prompt: Sequence[int], slot: int) -> int:
-        """Return how many tokens of `prompt` sequence `slot` holds now; it evaluates the rest.
+        """Return how many tokens of `prompt` sequence `slot` holds now; it evaluates
+        the rest.
 
-        Where `prompt` begins like the last one instead, the beginning stays behind for the prompts
-        that follow once `slot` has evaluated it.
+        If `prompt` shares a new prefix with the last one, the prefix is kept for later
+        prompts after `slot` evaluated it.
         """
         last, self._last = self._last, list(prompt)
         if (
@@ -88,35 +88,38 @@ class SharedOpening(_Kept):
         return 0
 
     def stop(self, slot: int, position: int, count: int) -> int:
-        """Return how many of `count` tokens of `slot` may be evaluated at once: the one that makes
-        it stops at its end, for no model that keeps a state can go back there."""
+        """Return how many of `count` tokens of `slot` may be evaluated at once: the one
+        that makes it stops at its end, for no model that keeps a state can go back
+        there."""
         left = len(self._tokens) - position
         return min(count, left) if slot == self._maker and left > 0 else count
 
     def reached(self, slot: int, position: int) -> None:
-        """Take note that `slot` has evaluated all tokens before `position`; the beginning's are
-        kept when whole."""
+        """Take note that `slot` has evaluated all tokens before `position`; the
+        beginning's are kept when whole."""
         if slot == self._maker and position >= len(self._tokens):
             self._native.copy(slot, [self._number])
             self._ready, self._maker = True, -1
 
     def left(self, slot: int) -> None:
-        """Take note that `slot` is given up; a beginning that it was making goes with it."""
+        """Take note that `slot` is given up; a beginning that it was making goes with
+        it."""
         if slot == self._maker:
             self.let_go()
 
     def let_go(self) -> None:
-        """Forget it."""
+        """Clear it."""
         super().let_go()
         self._ready, self._maker = False, -1
 
 
 class Prefix(_Kept):
-    """The prompt of the last score with its last path: what the next one shares is there.
+    """Prefix cache for scores: the last prompt and path.
 
-    Prompts that go on from each other seldom do so token by token: many vocabularies have one token
-    for a full stop and the line's end behind it. So the tokens from the first different one on are
-    taken out, where the model allows that; one with a state keeps its prefix whole or not at all.
+    A prompt that extends another often differs in its last token (many vocabularies
+    have a token for period plus newline). So tokens from the first difference on are
+    removed; models with a recurrent state cannot do that, and keep the prefix whole or
+    not at all.
     """
 
     logits: NDArray[np.float32] | None = None
@@ -124,8 +127,8 @@ class Prefix(_Kept):
     _read_at = 0
 
     def begin(self, prompt: Sequence[int]) -> int:
-        """Return how many tokens of `prompt` are there now, all of them only where `logits` are
-        theirs too."""
+        """Return how many tokens of `prompt` are there now, all of them only where
+        `logits` are theirs too."""
         same = shared_tokens(self._tokens, prompt)
         known = self.logits is not None and same == self._read_at == len(prompt)
         keep = same if known else min(same, len(prompt) - 1)
@@ -148,8 +151,8 @@ class Prefix(_Kept):
         self._read_at, self.logits = len(self._tokens), logits.copy()
 
     def follow(self, sequence: int, tokens: Sequence[int]) -> None:
-        """Keep the path `tokens` of `sequence` too, which began as a copy of this one: the next
-        prompt may go that way.
+        """Keep the path `tokens` of `sequence` too, which began as a copy of this one:
+        the next prompt may go that way.
 
         Not with a model that keeps a state: it could not go back to the prompt.
         """
@@ -158,12 +161,12 @@ class Prefix(_Kept):
             self._tokens.extend(tokens)
 
     def settle(self) -> None:
-        """Take out what a batch that was given up may have left behind the known tokens."""
+        """Remove tokens that an aborted batch may have added after the known ones."""
         if not (self._tokens and self._native.cut(self._number, len(self._tokens))):
             self.let_go()
 
     def let_go(self) -> None:
-        """Forget it."""
+        """Clear it."""
         super().let_go()
         self._read_at = 0
         self.logits = None
@@ -180,15 +183,16 @@ def shared_tokens(one: Sequence[int], other: Sequence[int]) -> int:
 
 
 SLOTS: Final = ANSWERS_AT_ONCE
-"""Sequences of answers come first, then the prefix's, the opening's, and those of the paths."""
+"""Sequences of answers come first, then the prefix's, the opening's, and those of the
+paths."""
 PREFIX: Final = SLOTS
 OPENING: Final = SLOTS + 1
 FIRST_PATH: Final = SLOTS + 2
 MOST_LOGITS: Final = 64_000_000
 """Logits of one batch (256 MB): 420 rows of a vocabulary of 152 000."""
 STEP: Final = 0.15
-"""Seconds that a batch of several calls should take, so that a cancelled one of them is left
-soon."""
+"""Seconds that a batch of several calls should take, so that a cancelled one of them is
+left soon."""
 FEWEST: Final = 16
 """Tokens of a batch, however slow the model."""
 
@@ -209,7 +213,8 @@ class _Writing:
     text: bytearray = field(default_factory=bytearray)
     written: int = 0
     drawn: np.random.Generator | None = None
-    """Where the sampling's chance comes from; None where the likeliest token is taken."""
+    """Where the sampling's chance comes from; None where the likeliest token is
+    taken."""
     guesses: "Lookup | None" = None
 
 
@@ -246,8 +251,8 @@ class Lookup:
         self._all.append(token)
 
     def guess(self) -> list[int]:
-        """Return what followed the last tokens where they stood before; empty where they did
-        not."""
+        """Return the tokens that followed an earlier occurrence of the last n-gram, or
+        []."""
         at = self._ends.get(tuple(self._all[-GUESSED_AFTER:]))
         return self._all[at : at + self._most] if at is not None else []
 
@@ -299,7 +304,8 @@ class Decoder:
             self._leave_scoring(broken=True)
 
     def step(self) -> list[tuple[int, Frame]]:
-        """Compute one batch of the answers and one of the scores; return what is done."""
+        """Compute one batch of the answers and one of the scores; return what is
+        done."""
         self._admit()
         if self._writing:
             self._write()
@@ -334,7 +340,7 @@ class Decoder:
         )
         if left < 1:
             raise ModelError(
-                "An answer of no tokens was asked for.", hint="Allow at least one."
+                "An answer of 0 tokens was requested.", hint="Allow at least one."
             )
         grammar = Grammar(self._native, str(text)) if text is not None else None
         tuning = self._native.plan.tuning
@@ -381,12 +387,13 @@ class Decoder:
         return _Scoring(call, prefix, tree, among_siblings, choosing, rows, cells)
 
     def _disjoint(self, options: list[list[int]]) -> list[list[int]]:
-        """Return the options so that none is the beginning of another: such a one gets the end of
-        the answer."""
+        """Return the options so that none is the beginning of another: such a one gets
+        the end of the answer."""
         known = [tuple(option) for option in options]
         if len(set(known)) < len(known):
             raise ModelError(
-                "Two options are the same tokens to the model.", hint="Word them apart."
+                "Two options are the same tokens to the model.",
+                hint="Use different texts.",
             )
         beginnings = {
             option[:length] for option in known for length in range(1, len(option))
@@ -398,7 +405,8 @@ class Decoder:
         ]
 
     def _admit(self) -> None:
-        """Start waiting calls in their order, as long as sequences and cells are left."""
+        """Start waiting calls in their order, as long as sequences and cells are
+        left."""
         while self._queue:
             job = self._queue[0]
             taken = sum(writing.cells for writing in self._writing)
@@ -429,8 +437,8 @@ class Decoder:
     # --- answers ---
 
     def _write(self) -> None:
-        """Evaluate one batch: the last token of each answer, and as much of new prompts as fits;
-        then take tokens."""
+        """Evaluate one batch: the last token of each answer, and as much of new prompts
+        as fits; then take tokens."""
         rows: list[TokenRow] = []
         ends: list[tuple[_Writing, int]] = []
         most = self._chunk()
@@ -441,11 +449,11 @@ class Decoder:
                 )
             ]
             if writing.written and fitting:
-                # guesses for which the batch has no room are given up
+                # guesses beyond the batch size are dropped
                 writing.tokens = list(fitting)
             whole = len(fitting) == len(writing.tokens)
             for offset, token in enumerate(fitting):
-                # behind the first token of an answer stand guesses, each of which is checked
+                # guessed tokens follow the first one; each is verified
                 wanted = whole and (offset == len(fitting) - 1 or writing.written > 0)
                 rows.append(
                     TokenRow(
@@ -474,8 +482,8 @@ class Decoder:
                 self._ready.append((call, refusal(error)))
 
     def _take(self, writing: _Writing, row: int) -> None:
-        """Choose the next token of an answer, and those after it as far as the guesses were right;
-        finish it at its end."""
+        """Choose the next token of an answer, and those after it as far as the guesses
+        were right; finish it at its end."""
         guesses, writing.tokens = writing.tokens, []
         for number in range(len(guesses) + 1):
             chosen = self._chosen(writing, self._native.logits(row + number))
@@ -502,7 +510,8 @@ class Decoder:
         writing.tokens = [token, *ahead]
 
     def _chosen(self, writing: _Writing, logits: NDArray[np.float32]) -> int | None:
-        """Return the next token: the likeliest, or one drawn; None where a grammar allows none."""
+        """Return the next token: the likeliest, or one drawn; None where a grammar
+        allows none."""
         tuning = self._native.plan.tuning
         if writing.drawn is not None:
             logits = drawn(logits, tuning, writing.drawn)
@@ -596,15 +605,16 @@ class Decoder:
     # --- both ---
 
     def _chunk(self) -> int:
-        """Return how many tokens the next batch may have: all that fit for one call, fewer for
-        several."""
+        """Return how many tokens the next batch may have: all that fit for one call,
+        fewer for several."""
         together = len(self._writing) + (self._scoring is not None)
         if together < 2 or not self._pace:
             return self._native.plan.batch
         return min(self._native.plan.batch, max(FEWEST, int(self._pace * STEP)))
 
     def _compute(self, rows: list[TokenRow], calls: set[int]) -> bool:
-        """Run a batch; False when it was aborted because all of its calls are cancelled."""
+        """Run a batch; False when it was aborted because all of its calls are
+        cancelled."""
         began = time.perf_counter()
         code = self._native.compute(rows, calls)
         if len(rows) >= FEWEST:
@@ -614,18 +624,19 @@ class Decoder:
         if self._native.are_cancelled(calls):
             return False
         raise ModelError(
-            f"The context of {self._native.path} is full.", hint="Ask for less at once."
+            f"The context of {self._native.path} is full.",
+            hint="Shorten the input, or send fewer calls at once.",
         )
 
 
 def drawn(
     logits: NDArray[np.float32], tuning: Tuning, chance: np.random.Generator
 ) -> NDArray[np.float32]:
-    """Return numbers whose greatest is a draw from the softmax of `logits` at the temperature.
+    """Return numbers whose greatest is a draw from the softmax of `logits` at the
+    temperature.
 
-    Gumbel noise on logits makes the argmax a draw (Gumbel 1954), also among those that a grammar
-    allows. What `top_k`, `min_p` and `top_p` leave out comes last.
-    """
+    Gumbel noise on logits makes the argmax a draw (Gumbel 1954), also among those that
+    a grammar allows. What `top_k`, `min_p` and `top_p` leave out comes last."""
     scaled = logits.astype(np.float64) / tuning.temperature
     order = np.argsort(scaled)[::-1]
     shares = np.exp(scaled[order] - scaled[order[0]])

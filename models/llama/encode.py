@@ -1,9 +1,8 @@
-"""Embeddings and rerank scores through llama.cpp, with the texts of concurrent calls in shared
-batches.
+"""Embeddings and rerank scores through llama.cpp, with the texts of concurrent calls in
+shared batches.
 
-Runs in a model's own process. A text over the micro-batch, which ends the process, is cut first,
-its closing token kept. Not for: generators (`models/llama/decode.py`).
-"""
+Runs in a model's own process. A text over the micro-batch, which ends the process, is
+cut first, its closing token kept. Not for: generators (`models/llama/decode.py`)."""
 
 import json
 from collections import deque
@@ -58,7 +57,7 @@ class Encoder:
         """Take in `embed` (texts) or `score` (query and texts)."""
         if self._native.pooling == 0:
             raise ModelError(
-                f"{self._native.path} gives a vector a token, not a text.",
+                f"{self._native.path} returns a vector per token, not per text.",
                 hint="Set a GGUF file with a pooling type, made for embeddings.",
             )
         request = json.loads(frame.blob)
@@ -77,8 +76,8 @@ class Encoder:
         self._waiting = deque(text for text in self._waiting if text.call != call)
 
     def step(self) -> list[tuple[int, Frame]]:
-        """Compute one batch of the texts that wait, whichever calls they are of; return what is
-        done."""
+        """Compute one batch of the texts that wait, whichever calls they are of; return
+        what is done."""
         batch: list[_EncodedText] = []
         size = 0
         while self._waiting and len(batch) < self._native.plan.sequences:
@@ -111,8 +110,8 @@ class Encoder:
                 self._ready.append((call, refusal(error)))
 
     def _keep(self, batch: list[_EncodedText]) -> None:
-        """Put the rows of a batch where they belong, and finish the calls that have all of
-        theirs."""
+        """Put the rows of a batch where they belong, and finish the calls that have all
+        of theirs."""
         for sequence, text in enumerate(batch):
             if text.call in self._asked:
                 self._asked[text.call].rows[text.index] = self._native.vector(
@@ -129,8 +128,8 @@ class Encoder:
             self._ready.append((call, Frame({}, asked.rows.tobytes())))
 
     def _cut(self, text: str) -> list[int]:
-        """Return the tokens of a text, at most the micro-batch. Text is data: one that spells [SEP]
-        does not get it."""
+        """Return the tokens of a text, at most the micro-batch. Text is data: one that
+        spells [SEP] does not get it."""
         tokens = self._native.tokenize(text)
         if not tokens:
             return [max(self._native.edges[0], 0)]
@@ -142,15 +141,15 @@ class Encoder:
         )
 
     def _pair(self, query: str, text: str) -> list[int]:
-        """Return the tokens of a query and a text as the model was trained to see them together,
-        the text cut to fit."""
+        """Return the tokens of a query and a text as the model was trained to see them
+        together, the text cut to fit."""
         template = self._native.metadata("tokenizer.chat_template.rerank")
         if template:
             return self._templated(template, query, text)
         first, last, between = self._native.edges
         ends = last if last >= 0 else between
-        # A second one stands between query and text in XLM-RoBERTa's form, not in BERT's. Files of
-        # 2025 and later say so; earlier ones are judged by their tokeniser.
+        # XLM-RoBERTa has a second separator between query and text, BERT has not. Files
+        # of 2025 and later say so; earlier ones are judged by their tokeniser.
         added = self._native.metadata("tokenizer.ggml.add_sep_token")
         two = (
             added == "true"
@@ -165,7 +164,8 @@ class Encoder:
         return [token for token in whole if token >= 0]
 
     def _templated(self, template: str, query: str, text: str) -> list[int]:
-        """Return the tokens of the file's own rerank template, with the text cut by its tokens."""
+        """Return the tokens of the file's own rerank template, with the text cut by its
+        tokens."""
         before, _, after = template.partition("{document}")
         defused = self._native.template.defused
         asked = defused(query)

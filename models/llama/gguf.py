@@ -1,8 +1,7 @@
 """The facts in a GGUF file's header, such as its sizes. Reads no weights.
 
-Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. Not for: loading models
-(`models/llama/process.py`).
-"""
+Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. Not for: loading
+models (`models/llama/process.py`)."""
 
 import mmap
 import struct
@@ -31,8 +30,8 @@ NUMBERS: Final = {
 }
 """Kinds of numbers, as `struct` writes them; 8 is a text, 9 a list."""
 MOST_ENTRIES: Final = 100_000
-"""Entries of a header, where real ones have about forty: a damaged count would keep the loop busy.
-Also the longest list that may hold a number for each layer."""
+"""Entries of a header, where real ones have about forty: a damaged count would keep the
+loop busy. Also the longest list that may hold a number for each layer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +48,19 @@ class Header:
     layers: int = 1
     """Transformer blocks."""
     token_bytes: int = 0
-    """Bytes of keys and values that one token of context takes at 16 bits (an upper bound for
-    hybrid models)."""
+    """Bytes of keys and values that one token of context takes at 16 bits (an upper
+    bound for hybrid models)."""
     file_bytes: int = 0
     classifies: bool = False
     """Whether it carries a classification head, which a reranker needs."""
     output_bytes: int = 0
-    """Bytes of the layer that makes logits; of the token embedding where the two are one."""
+    """Bytes of the layer that makes logits; of the token embedding where the two are
+    one."""
 
 
 def read_header(path: Path) -> Header:
-    """Return the header's facts and the file's fingerprint; raises `ModelError` for what is no GGUF
-    file."""
+    """Return the header's facts and the file's fingerprint; raises `ModelError` if it
+    is not a GGUF file."""
     try:
         with (
             path.open("rb") as file,
@@ -89,14 +89,14 @@ def read_header(path: Path) -> Header:
         ) from error
     except (ValueError, KeyError, OverflowError, struct.error) as error:
         raise ModelError(
-            f"{path} is no GGUF model, or a part of one: {error}.",
+            f"{path} is not a GGUF model, or is incomplete: {error}.",
             hint="Download the file again.",
         ) from error
 
 
 def _whole(value: object) -> int:
     if not isinstance(value, int):
-        raise ValueError(f"{value!r} where a whole number belongs")
+        raise ValueError(f"{value!r} where an integer is expected")
     return value
 
 
@@ -127,8 +127,8 @@ class _Reader:
         self._tensors = 0
 
     def values(self) -> dict[str, object]:
-        """Return numbers and texts by key; of a list of numbers its largest, of another or a longer
-        one its length."""
+        """Return numbers and texts by key; of a list of numbers its largest, of another
+        or a longer one its length."""
         if self._data[:4] != b"GGUF":
             raise ValueError("it does not begin with GGUF")
         self._at = 4
@@ -139,7 +139,8 @@ class _Reader:
         return {self._text(): self._value(self._take("<I")[0]) for _ in range(entries)}
 
     def sizes(self) -> dict[str, int]:
-        """Return the bytes of each tensor by its name: up to where the next one begins."""
+        """Return the bytes of each tensor by its name: up to where the next one
+        begins."""
         begins: dict[str, int] = {}
         for _ in range(self._tensors):
             name = self._text()

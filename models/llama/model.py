@@ -1,9 +1,9 @@
-"""GGUF models through llama.cpp, each in a process of its own: embedder, reranker and generator.
+"""GGUF models through llama.cpp, each in a process of its own: embedder, reranker and
+generator.
 
-The process starts at the first use (`models/worker.py`); this file holds what the server's side
-knows: the file's header, the requests, the checks of what comes back. Not for: native calls
-(`models/llama/native.py`).
-"""
+The process starts at the first use (`models/worker.py`); this file holds what the
+server's side knows: the file's header, the requests, the checks of what comes back. Not
+for: native calls (`models/llama/native.py`)."""
 
 import json
 from collections.abc import Sequence
@@ -45,8 +45,8 @@ from models.worker import Limits, MemoryBudget, Worker
 TEXTS: Final = BATCH // 8
 """Texts of one batch of an embedder or a reranker."""
 WIDE_CACHE: Final = 1_000_000_000
-"""Bytes up to which a generator keeps keys and values as 32-bit floats: scores then depend on what
-else is in a batch by 2e-5 nats instead of 1e-3."""
+"""Bytes up to which a generator keeps keys and values as 32-bit floats: scores then
+depend on what else is in a batch by 2e-5 nats instead of 1e-3."""
 
 
 class GgufModel(HeldModel):
@@ -60,8 +60,8 @@ class GgufModel(HeldModel):
         budget: MemoryBudget | None = None,
         tuning: Tuning = USUAL,
     ) -> None:
-        """Name a GGUF file, the limits of its process, the memory that it shares with others, and
-        how it is run; nothing is read."""
+        """Name a GGUF file, the limits of its process, the memory that it shares with
+        others, and how it is run; nothing is read."""
         self._path = path
         self.tuning = tuning
         self._limits = limits
@@ -73,8 +73,8 @@ class GgufModel(HeldModel):
 
     @property
     def _header(self) -> Header:
-        """Header of the file as it is now; the last one read where the file was removed under a
-        running process."""
+        """Header of the file as it is now; the last one read where the file was removed
+        under a running process."""
         try:
             status = self._path.stat()
         except OSError:
@@ -99,8 +99,8 @@ class GgufModel(HeldModel):
 
     @property
     def placement(self) -> Fields:
-        """Backend, device, layers, threads and the reason, once the model was loaded; empty
-        before."""
+        """Backend, device, layers, threads and the reason, once the model was loaded;
+        empty before."""
         return self._worker.facts if self._worker is not None else {}
 
     async def aclose(self) -> None:
@@ -109,8 +109,8 @@ class GgufModel(HeldModel):
             await self._worker.aclose()
 
     async def counters(self) -> Fields:
-        """Return what the process computed so far: calls, batches, tokens, most calls in a
-        batch."""
+        """Return what the process computed so far: calls, batches, tokens, most calls
+        in a batch."""
         return (await self._ask("count")).fields
 
     @property
@@ -160,7 +160,8 @@ class GgufModel(HeldModel):
     async def _encode(
         self, doing: str, texts: Sequence[str], **request: object
     ) -> NDArray[np.float32]:
-        """Return a row for each text [n, width], the texts cut to what the process reads."""
+        """Return a row for each text [n, width], the texts cut to what the process
+        reads."""
         plan = self.plan
         found = [np.zeros((0, plan.width), dtype=np.float32)]
         for start in range(0, len(texts), TEXTS_AT_ONCE):
@@ -173,7 +174,7 @@ class GgufModel(HeldModel):
             if rows.size != len(part) * plan.width or not np.isfinite(rows).all():
                 raise ModelError(
                     f"{self._path} gave {rows.size} numbers for {len(part)} texts of "
-                    f"{plan.width}, or some not finite.",
+                    f"{plan.width}, or some are not finite.",
                     hint="Set another GGUF file.",
                 )
             found.append(rows.reshape(len(part), plan.width))
@@ -189,16 +190,16 @@ class LlamaEmbedder(GgufModel):
         return self._header.embedding_length
 
     def reads(self, text: str) -> bool:
-        """Whether the model knows the text's script: a small vocabulary is taken for English."""
+        """Whether the model knows the text's script: a small vocabulary is taken for
+        English."""
         return self._header.vocabulary >= MANY_SCRIPTS or reads_latin(text)
 
     async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
         """Return unit vectors [n, dimension] of the texts, each cut to 512 tokens; see
         `Embedder.embed`.
 
-        The words that the model was trained to see before a query or a passage are put in front
-        (`models/text.py`).
-        """
+        The words that the model was trained to see before a query or a passage are put
+        in front (`models/text.py`)."""
         words = instructions_for(self._header.name, self._path.stem)
         return unit_rows(
             await self._encode(
@@ -215,16 +216,16 @@ class LlamaEmbedder(GgufModel):
 
 
 class LlamaReranker(GgufModel):
-    """A `Reranker` from a GGUF file with a classification head: bge-reranker, jina-reranker,
-    Qwen3-Reranker.
+    """A `Reranker` from a GGUF file with a classification head: bge-reranker,
+    jina-reranker, Qwen3-Reranker.
 
-    Scores are as the head gives them: logits for most, a probability for Qwen3-Reranker. A BERT
-    reranker loses a layer in the conversion to GGUF and ranks worse than its ONNX form.
-    """
+    Scores are as the head gives them: logits for most, a probability for
+    Qwen3-Reranker. A BERT reranker loses a layer in the conversion to GGUF and ranks
+    worse than its ONNX form."""
 
     async def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one score a text [n]; query and text are cut to 1 024 tokens together; see
-        `Reranker.score`."""
+        """Return one score a text [n]; query and text are cut to 1 024 tokens together;
+        see `Reranker.score`."""
         if not self._header.classifies:
             # Rank pooling without these tensors ends the process.
             raise ModelError(
@@ -242,8 +243,8 @@ class LlamaReranker(GgufModel):
 
 
 class LlamaGenerator(GgufModel):
-    """A `Generator` from a GGUF file, with the file's own chat template; a file without one
-    continues text."""
+    """A `Generator` from a GGUF file, with the file's own chat template; a file without
+    one continues text."""
 
     abilities: frozenset[Ability] = frozenset(
         {"generate", "schema", "grammar", "choose", "score_tree"}
@@ -262,14 +263,14 @@ class LlamaGenerator(GgufModel):
         schema: dict[str, object] | None = None,
         grammar: str | None = None,
     ) -> str:
-        """Return the answer's text, the most likely token each time; see `GrammarWriter.generate`.
+        """Return the answer's text, the most likely token each time; see
+        `GrammarWriter.generate`.
 
-        Control tokens that are spelled in the messages are broken. A schema is kept by a grammar
-        and checked.
-        """
+        Control tokens that are spelled in the messages are broken. A schema is kept by
+        a grammar and checked."""
         if schema is not None and grammar is not None:
             raise ModelError(
-                "A schema and a grammar were given; an answer can be held to one.",
+                "Both a schema and a grammar were given; pass only one.",
                 hint="Give one.",
             )
         free = self.tuning.thinking and schema is None and grammar is None
@@ -289,11 +290,12 @@ class LlamaGenerator(GgufModel):
         )
 
     def _answer(self, text: str) -> str:
-        """Return what stands behind a model's thoughts; raises `ModelError` where nothing does."""
+        """Return the answer after a model's thoughts; raises `ModelError` if it is
+        empty."""
         answer, thoughts = without_thoughts(text)
         if thoughts and not answer.strip():
             raise ModelError(
-                f"{self.name} thought for {len(thoughts)} characters and gave no answer: "
+                f"{self.name} thought for {len(thoughts)} characters and returned no answer: "
                 f"{said(thoughts[-QUOTED:])}",
                 hint="Set a model that does not think, or one whose chat template can switch it "
                 "off.",
@@ -303,8 +305,8 @@ class LlamaGenerator(GgufModel):
     async def choose(
         self, prompt: Prompt, options: Sequence[str]
     ) -> NDArray[np.float64]:
-        """Return the probability of each option [n], exact, from one pass over the prompt; see
-        `Chooser.choose`."""
+        """Return the probability of each option [n], exact, from one pass over the
+        prompt; see `Chooser.choose`."""
         if not options:
             return np.zeros(0, dtype=np.float64)
         frame = await self._ask(
@@ -318,9 +320,8 @@ class LlamaGenerator(GgufModel):
     ) -> PathScores:
         """Return log P(path | prefix) of each path; see `TreeScorer.score_tree`.
 
-        Of a prefix that begins like the last one, or like its last path, only the rest is
-        evaluated.
-        """
+        Of a prefix that begins like the last one, or like its last path, only the rest
+        is evaluated."""
         if not paths:
             return PathScores(np.zeros(0, dtype=np.float64), 0, 0, 0, 0)
         texts = list(map(_sendable, paths))

@@ -1,13 +1,13 @@
-"""The adapter to llama.cpp: the devices of its build, a loaded model, its tokens, one context,
-grammars.
+"""The adapter to llama.cpp: the devices of its build, a loaded model, its tokens, one
+context, grammars.
 
-Imported only in a model's own process, and the only module that calls llama.cpp. Every input that
-is known to kill the native code is refused here, before it gets there: batches over the
-micro-batch, grammars that do not parse. One thread uses it, by construction of `pipe.serve`;
-nothing is ever freed before the process ends, so nothing can be used after that. A file's chat
-template is a program: llama-cpp-python runs it in Jinja's sandbox, over values that it cannot
-change. Not for: what is computed (`models/llama/encode.py`, `models/llama/decode.py`).
-"""
+Imported only in a model's own process, and the only module that calls llama.cpp. Every
+input that is known to kill the native code is refused here, before it gets there:
+batches over the micro-batch, grammars that do not parse. One thread uses it, by
+construction of `pipe.serve`; nothing is ever freed before the process ends, so nothing
+can be used after that. A file's chat template is a program: llama-cpp-python runs it in
+Jinja's sandbox, over values that it cannot change. Not for: what is computed
+(`models/llama/encode.py`, `models/llama/decode.py`)."""
 
 import ctypes
 import os
@@ -65,9 +65,8 @@ class ChatTemplate:
     ) -> None:
         """Compile `template`, Jinja source.
 
-        `begins`, `ends` and `control` are the spellings of the tokens at a text's edges, and of all
-        control tokens; `thinks` lets a model think aloud.
-        """
+        `begins`, `ends` and `control` are the spellings of the tokens at a text's
+        edges, and of all control tokens; `thinks` lets a model think aloud."""
         self._thinks = thinks
         self.begins = begins
         texts = sorted(
@@ -82,12 +81,12 @@ class ChatTemplate:
         except jinja2.TemplateError as error:
             raise ModelError(
                 f"The model's chat template is broken: {error}.",
-                hint="Get the file anew.",
+                hint="Download the file again.",
             ) from error
 
     def render(self, messages: Sequence[dict[str, str]]) -> str:
-        """Return the text up to where the answer begins; a model that can think aloud is asked not
-        to, unless that was set."""
+        """Return the text up to where the answer begins; a model that can think aloud
+        is asked not to, unless that was set."""
         said = [
             {"role": message["role"], "content": self.defused(message["content"])}
             for message in messages
@@ -96,9 +95,9 @@ class ChatTemplate:
             return "\n\n".join(message["content"] for message in said)
         try:
             # Typed for messages of every kind that OpenAI's API has.
-            told: Any = self._told(said)
+            merged: Any = self._merged(said)
             return str(
-                self._formatter(messages=told, enable_thinking=self._thinks).prompt
+                self._formatter(messages=merged, enable_thinking=self._thinks).prompt
             )
         except (jinja2.TemplateError, *WRONG) as error:
             raise ModelError(
@@ -107,17 +106,17 @@ class ChatTemplate:
             ) from error
 
     def defused(self, text: str) -> str:
-        """Return `text` with each control token's spelling broken by a blank, so that a page cannot
-        end its message."""
+        """Return `text` with each control token's spelling broken by a blank, so that a
+        page cannot end its message."""
         return (
             self._control.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text)
             if self._control
             else text
         )
 
-    def _told(self, messages: list[dict[str, str]]) -> list[dict[str, str]]:
-        """Return the messages; where the template knows no system role, its text goes before the
-        first user's."""
+    def _merged(self, messages: list[dict[str, str]]) -> list[dict[str, str]]:
+        """Return the messages; for templates without a system role, merge its text into
+        the first user message."""
         known = "system" in self._source.lower().replace(
             "system role not supported", ""
         )
@@ -130,11 +129,11 @@ class ChatTemplate:
 
 
 DEEPEST_GRAMMAR: Final = 200
-"""Brackets open at once in a grammar: each is a call of the native parser, whose stack is
-finite."""
+"""Brackets open at once in a grammar: each is a call of the native parser, whose stack
+is finite."""
 STATES: Final = 16
-"""Sequences of a model that keeps a state for each, which costs memory even where it is not
-used."""
+"""Sequences of a model that keeps a state for each, which costs memory even where it is
+not used."""
 _NESTED: Final = re.compile(r"((?:\(char )*\(char)((?:\)\?)+)")
 
 
@@ -181,10 +180,11 @@ class Native:
     def __init__(
         self, path: str, *, weights: Weights, plan: Plan, cancelled: set[int]
     ) -> None:
-        """Load the file; a batch ends early (on the CPU) once all of its calls are in `cancelled`.
+        """Load the file; a batch ends early (on the CPU) once all of its calls are in
+        `cancelled`.
 
-        Raises `ModelError`: the file cannot be loaded, or the memory does not hold the context.
-        """
+        Raises `ModelError`: the file cannot be loaded, or the memory does not hold the
+        context."""
         self.path = path
         self.plan = (
             plan
@@ -237,7 +237,8 @@ class Native:
 
     @property
     def pooling(self) -> int:
-        """How token vectors become one: 0 not at all, 1 mean, 2 first, 3 last, 4 rank."""
+        """How token vectors become one: 0 not at all, 1 mean, 2 first, 3 last, 4
+        rank."""
         return int(llama_cpp.llama_pooling_type(self._context))
 
     # --- texts and tokens ---
@@ -245,11 +246,11 @@ class Native:
     def tokenize(
         self, text: str, *, special: bool = False, ends: bool = True
     ) -> list[int]:
-        """Return the tokens of `text`; with `ends`, those that the model wants at an input's
-        beginning and end too.
+        """Return the tokens of `text`; with `ends`, those that the model wants at an
+        input's beginning and end too.
 
-        `special`, which is off for data, reads the spelling of a control token as that token.
-        """
+        `special`, which is off for data, reads the spelling of a control token as that
+        token."""
         data = text.encode("utf-8", "replace")
         size = len(data) + 8  # no token is shorter than a byte, but those at the edges
         room = (llama_cpp.llama_token * size)()
@@ -258,14 +259,14 @@ class Native:
         )
         if count < 0:
             raise ModelError(
-                f"llama.cpp cannot tokenise a text of {len(data)} bytes.",
+                f"llama.cpp cannot tokenize a text of {len(data)} bytes.",
                 hint="Shorten it.",
             )
         return list(room[:count])
 
     def continuation(self, text: str) -> list[int]:
-        """Return the tokens of `text` as it goes on after other text: without the blank that some
-        vocabularies put in front of a beginning."""
+        """Return the tokens of `text` as it goes on after other text: without the blank
+        that some vocabularies put in front of a beginning."""
         anchor = self.tokenize("\n", ends=False)
         both = self.tokenize("\n" + text, ends=False)
         return (
@@ -275,7 +276,7 @@ class Native:
         )
 
     def piece(self, token: int) -> bytes:
-        """Return the bytes that a token stands for; control tokens stand for none."""
+        """Return the bytes of a token; b"" for control tokens."""
         size = 64
         while True:
             room = ctypes.create_string_buffer(size)
@@ -298,8 +299,8 @@ class Native:
 
     @property
     def edges(self) -> tuple[int, int, int]:
-        """Tokens at the beginning of a text, at its end, and between two; -1 for one that the
-        vocabulary lacks."""
+        """Tokens at the beginning of a text, at its end, and between two; -1 for one
+        that the vocabulary lacks."""
         found = (
             llama_cpp.llama_vocab_bos,
             llama_cpp.llama_vocab_eos,
@@ -309,16 +310,16 @@ class Native:
         return first, last, between
 
     def prompt(self, messages: Sequence[dict[str, str]]) -> list[int]:
-        """Return the tokens of `messages` in the file's chat template, up to where the answer
-        begins.
+        """Return the tokens of `messages` in the file's chat template, up to where the
+        answer begins.
 
         A file without a template continues the messages' text.
         """
         return self.text(self.template.render(messages), special=True)
 
     def text(self, text: str, *, special: bool = False) -> list[int]:
-        """Return the tokens of a text that the model goes on with: opened as the vocabulary wants,
-        never closed."""
+        """Return the tokens of a text that the model goes on with: opened as the
+        vocabulary wants, never closed."""
         begins = self.template.begins
         opened = special and bool(begins) and text.startswith(begins)
         tokens = self.tokenize(text, special=special, ends=not opened)
@@ -345,10 +346,11 @@ class Native:
     # --- computing ---
 
     def compute(self, rows: Sequence[TokenRow], calls: Iterable[int]) -> Code:
-        """Run one batch for `calls`; a code other than DONE says why nothing was computed.
+        """Run one batch for `calls`; a code other than DONE says why nothing was
+        computed.
 
-        Raises `ModelError`: the batch is one that would end the process, or llama.cpp failed.
-        """
+        Raises `ModelError`: the batch is one that would end the process, or llama.cpp
+        failed."""
         if not 0 < len(rows) <= self.plan.batch:
             raise ModelError(
                 f"A batch of {len(rows)} tokens; {self.plan.batch} fit.",
@@ -380,45 +382,45 @@ class Native:
         return self._cancelled.issuperset(calls)
 
     def logits(self, row: int) -> NDArray[np.float32]:
-        """Return the logits [vocabulary] after a wanted row of the last batch, valid until the
-        next.
+        """Return the logits [vocabulary] after a wanted row of the last batch, valid
+        until the next.
 
-        Raises `ModelError` where they are not numbers; sampling from them would end the process.
-        """
+        Raises `ModelError` where they are not numbers; sampling from them would end the
+        process."""
         found = llama_cpp.llama_get_logits_ith(self._context, row)
         if not found:
             raise ModelError(
-                "llama.cpp has no logits for a row that was asked for.",
+                "llama.cpp returned no logits for a requested row.",
                 hint="Try again.",
             )
         values = np.ctypeslib.as_array(found, (self.n_vocabulary,))
         if not np.isfinite(values).all():
             raise ModelError(
-                f"{self.path} computes no numbers.",
+                f"{self.path} computes invalid numbers (NaN).",
                 hint="The file may be damaged: download it again.",
             )
         return values
 
     def vector(self, sequence: int, width: int) -> NDArray[np.float32]:
-        """Return the first `width` numbers of a sequence's pooled vector; a score has one, and no
-        more may be read."""
+        """Return the first `width` numbers of a sequence's pooled vector; a score has
+        one, and no more may be read."""
         found = llama_cpp.llama_get_embeddings_seq(self._context, sequence)
         if not found:
             raise ModelError(
-                f"{self.path} gives a vector a token, not a text.",
+                f"{self.path} returns a vector per token, not per text.",
                 hint="Set an embedding model.",
             )
         return np.ctypeslib.as_array(found, (width,)).copy()
 
     def copy(self, source: int, targets: Sequence[int]) -> None:
-        """Let the sequences `targets` begin with all that `source` holds; with one shared cache
-        this copies nothing."""
+        """Let the sequences `targets` begin with all that `source` holds; with one
+        shared cache this copies nothing."""
         for target in targets:
             llama_cpp.llama_memory_seq_cp(self._memory, source, target, -1, -1)
 
     def cut(self, sequence: int, keep: int) -> bool:
-        """Take all after the first `keep` tokens out of a sequence; False where the model's state
-        does not allow it."""
+        """Take all after the first `keep` tokens out of a sequence; False where the
+        model's state does not allow it."""
         if self.keeps_state:
             return False
         return bool(llama_cpp.llama_memory_seq_rm(self._memory, sequence, keep, -1))
@@ -526,8 +528,8 @@ class Grammar:
     """What holds an answer to a grammar; one for each answer."""
 
     def __init__(self, native: Native, text: str) -> None:
-        """Parse GBNF with the start symbol `root`; raises `ModelError` where it does not parse, or
-        is too large."""
+        """Parse GBNF with the start symbol `root`; raises `ModelError` where it does
+        not parse, or is too large."""
         depth = deepest = 0
         for bracket in re.findall(r"[()]", text):
             depth += 1 if bracket == "(" else -1
@@ -545,16 +547,15 @@ class Grammar:
         if not self._sampler:
             raise ModelError(
                 "The grammar does not parse, or has no rule `root`.",
-                hint="Write GBNF; llama.cpp's grammars/README tells its form.",
+                hint="Use GBNF syntax (llama.cpp's grammars/README).",
             )
 
     def best(self, logits: NDArray[np.float32]) -> int | None:
-        """Return the most likely token that the grammar allows, and take it; None when it allows
-        none.
+        """Return the most likely token that the grammar allows, and take it; None when
+        it allows none.
 
-        The most likely token of all is tried alone first: testing every token of the vocabulary
-        takes far longer.
-        """
+        The most likely token of all is tried alone first: testing every token of the
+        vocabulary takes far longer."""
         likely = int(logits.argmax())
         for candidates in (np.array([likely]), np.argsort(logits)[::-1]):
             left = self._allowed(candidates, logits)
@@ -592,8 +593,8 @@ class Grammar:
 
 
 def flat_lengths(grammar: str) -> str:
-    """Return `grammar` with the converter's form of a text's length, a bracket for each character,
-    as one repetition.
+    """Return `grammar` with the converter's form of a text's length, a bracket for each
+    character, as one repetition.
 
     A text of 300 characters would else be 300 brackets deep, which `Grammar` refuses.
     """
@@ -650,13 +651,12 @@ def _written(level: int, text: bytes, _data: object) -> None:
 
 
 def _placed(weights: Weights, tuning: Tuning) -> tuple[Placement, Handles]:
-    """Return where a model of these sizes goes on this machine, by what the build offers and is
-    free now.
+    """Return where a model of these sizes goes on this machine, by what the build
+    offers and is free now.
 
-    With it, the devices to name to llama.cpp, or none: by itself it spreads over all cards, whose
-    free memory the choice did not count, and computes long prompts on a card that was found too
-    full.
-    """
+    With it, the devices to name to llama.cpp, or none: by itself it spreads over all
+    cards, whose free memory the choice did not count, and computes long prompts on a
+    card that was found too full."""
     cores = usable_cores()
     found = found_devices()
     devices = [device for device, _ in found]
@@ -690,13 +690,13 @@ def described_build() -> Described:
 
 
 def _handles(*pointers: ctypes.c_void_p) -> Handles:
-    """Return the pointers as llama.cpp takes them; without any, it computes on the processor
-    alone."""
+    """Return the pointers as llama.cpp takes them; without any, it computes on the
+    processor alone."""
     return (ctypes.c_void_p * (len(pointers) + 1))(*pointers, None)
 
 
 def _declare() -> None:
-    """Tell ctypes what these functions return, which the bindings do not wrap."""
+    """Declare to ctypes the functions that the bindings do not wrap."""
     for name, result in (
         ("ggml_backend_dev_count", ctypes.c_size_t),
         ("ggml_backend_dev_get", ctypes.c_void_p),
@@ -712,8 +712,8 @@ def _declare() -> None:
 
 
 def gpu_backends() -> list[str]:
-    """Return the names of the backends that may have a GPU; those whose driver is missing are not
-    among them."""
+    """Return the names of the backends that may have a GPU; those whose driver is
+    missing are not among them."""
     found = []
     for number in range(libggml.ggml_backend_reg_count()):
         backend = ctypes.c_void_p(libggml.ggml_backend_reg_get(ctypes.c_size_t(number)))
@@ -722,7 +722,7 @@ def gpu_backends() -> list[str]:
 
 
 def found_devices() -> list[tuple[Device, ctypes.c_void_p]]:
-    """Return ggml's devices that are no processor, and the pointer to each."""
+    """Return ggml's devices other than the processor, with their pointers."""
     llama_cpp.llama_supports_gpu_offload()  # loads the backends of a build that keeps them in files
     _declare()
     found = []

@@ -1,9 +1,8 @@
-"""Where a GGUF model runs, how many of its layers, with how many threads, and why; and the size of
-its context.
+"""Where a GGUF model runs, how many of its layers, with how many threads, and why; and
+the size of its context.
 
-Pure arithmetic on what llama.cpp and the file's header say, so that every machine's choice can be
-tested on any. Not for: asking the devices (`models/llama/native.py`).
-"""
+Pure arithmetic on what llama.cpp and the file's header say, so that every machine's
+choice can be tested on any. Not for: asking the devices (`models/llama/native.py`)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,9 +13,9 @@ from models.shares import MOST_CORES
 from models.tuning import USUAL, Tuning
 
 BATCH: Final = 512
-"""Tokens of a generator's batch (llama.cpp's own micro-batch), of a batch of several texts, and of
-a text that an embedder reads. Attention spans the whole micro-batch, so that a larger one is slower
-for short texts."""
+"""Tokens of a generator's batch (llama.cpp's own micro-batch), of a batch of several
+texts, and of a text that an embedder reads. Attention spans the whole micro-batch, so
+that a larger one is slower for short texts."""
 KEPT_FREE: Final = 0.1
 """Part of a device's free memory that is left to others."""
 BUFFERS: Final = 500_000_000
@@ -46,8 +45,8 @@ class Weights:
     file_bytes: int
     context_bytes: int
     output_bytes: int = 0
-    """Bytes of the output layer, the first to go to a device: many blocks' worth where the
-    vocabulary is large."""
+    """Bytes of the output layer, the first to go to a device: many blocks' worth where
+    the vocabulary is large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,19 +91,19 @@ KV_SIZES: Final = {
     "q4_1": 20 / 64,
     "q4_0": 18 / 64,
 }
-"""Size of a type of keys and values against 16-bit floats: bytes of a block of 32 values, over
-64."""
+"""Size of a type of keys and values against 16-bit floats: bytes of a block of 32
+values, over 64."""
 
 
 def chosen_device(devices: Sequence[Device]) -> Device:
-    """Return the one device that layers go to where none was set: a card before graphics inside
-    the processor, then the roomiest."""
+    """Return the one device that layers go to where none was set: a card before
+    graphics inside the processor, then the roomiest."""
     return max(devices, key=lambda found: (not found.integrated, found.free))
 
 
 def chosen_devices(devices: Sequence[Device], tuning: Tuning) -> list[Device]:
-    """Return the devices that layers go to, in the order set; raises `ModelError` for one that is
-    not there."""
+    """Return the devices that layers go to, in the order set; raises `ModelError` for
+    one that is not there."""
     if not tuning.devices:
         return [chosen_device(devices)] if devices else []
     known = {device.number.lower(): device for device in devices}
@@ -112,10 +111,11 @@ def chosen_devices(devices: Sequence[Device], tuning: Tuning) -> list[Device]:
     if missing:
         there = (
             ", ".join(device.number for device in devices)
-            or "none beside the processor"
+            or "none except the processor"
         )
         raise ModelError(
-            f"The options name the device {missing[0]!r}, which this build of llama.cpp has not.",
+            f"The options name the device {missing[0]!r}, which this build of "
+            f"llama.cpp does not have.",
             hint=f"It has: {there}.",
         )
     return [known[name.lower()] for name in tuning.devices]
@@ -136,8 +136,8 @@ def place(
     cores: int,
     tuning: Tuning = USUAL,
 ) -> Placement:
-    """Return where the model goes: as many layers as fit in the free memory of the chosen devices,
-    or as many as `tuning` says.
+    """Return where the model goes: as many layers as fit in the free memory of the
+    chosen devices, or as many as `tuning` says.
 
     Raises `ModelError` where `tuning` names a device that is not there.
     """
@@ -167,7 +167,7 @@ def place(
     if fitting == 0:
         return Placement("CPU", "CPU", 0, threads, f"{found}: no layer fits; {cpu}")
     whole = fitting >= weights.layers
-    told = (
+    split = (
         f"all {weights.layers} layers"
         if whole
         else f"{fitting} of {weights.layers} layers"
@@ -177,7 +177,7 @@ def place(
         ", ".join(device.name for device in chosen),
         -1 if whole else fitting,
         threads,
-        f"{found}: {told}" + ("" if whole else f"; the rest on {cpu}"),
+        f"{found}: {split}" + ("" if whole else f"; the rest on {cpu}"),
         tuple(device.number for device in chosen),
     )
 
@@ -196,7 +196,7 @@ def _fitting(weights: Weights, free: int) -> int:
 
 
 def fallen_back(placement: Placement) -> Placement:
-    """Return the placement of a model that its device did not take after all."""
+    """Return the placement on the processor after loading on the device failed."""
     reason = (
         f"{placement.reason}; it could not be loaded there, so it runs on the processor"
     )

@@ -1,8 +1,9 @@
-"""Which llama.cpp build is installed, asked of itself in a process of its own.
+"""Probes the installed llama.cpp build in a separate process.
 
-A build whose libraries are missing, or are for another processor, ends the process that loads it;
-here that is a fact with a reason. `python -m models.llama.probe` prints what `InstalledBuild` holds, as
-JSON. Not for: which build would be right (`models/hardware.py`).
+A build with missing libraries, or for another processor, crashes the process that loads
+it; the probe reports that as a reason. `python -m models.llama.probe` prints what
+`InstalledBuild` holds, as JSON. Not for: which build would be right
+(`models/hardware.py`).
 """
 
 import json
@@ -18,8 +19,8 @@ from extra import lacking
 from models.llama.placement import Device
 
 PATIENCE: Final = 60.0
-"""Seconds until a build that does not answer is given up: CUDA may compile kernels at its first
-start."""
+"""Seconds until a build that does not answer is given up: CUDA may compile kernels at
+its first start."""
 ROOT: Final = Path(__file__).resolve().parents[2]
 
 
@@ -56,7 +57,8 @@ class InstalledBuild:
 
 
 def installed_build() -> InstalledBuild:
-    """Return which build is installed; loads it in a process of its own, and raises nothing."""
+    """Return which build is installed; loads it in a process of its own, and raises
+    nothing."""
     if lacking("llama"):
         return InstalledBuild()
     try:
@@ -75,7 +77,7 @@ def installed_build() -> InstalledBuild:
         )
         return read_found(done.stdout, named)
     except subprocess.TimeoutExpired:
-        return InstalledBuild(named, fault=f"it gave no answer in {PATIENCE:.0f} s")
+        return InstalledBuild(named, fault=f"it did not answer in {PATIENCE:.0f} s")
     except ValueError:
         last = (
             done.stderr.strip().splitlines()
@@ -85,12 +87,17 @@ def installed_build() -> InstalledBuild:
 
 
 def read_found(text: str, named: str) -> InstalledBuild:
-    """Return what the last line of `text`, printed by this module, says; raises `ValueError`."""
+    """Return what the last line of `text`, printed by this module, says; raises
+    `ValueError`."""
     lines = text.strip().splitlines()
-    told: dict[str, Any] = json.loads(lines[-1] if lines else "")
-    devices = tuple(Device(**one) for one in told["devices"])
+    report: dict[str, Any] = json.loads(lines[-1] if lines else "")
+    devices = tuple(Device(**one) for one in report["devices"])
     return InstalledBuild(
-        named, told["offloads"], tuple(told["backends"]), devices, told["processor"]
+        named,
+        report["offloads"],
+        tuple(report["backends"]),
+        devices,
+        report["processor"],
     )
 
 

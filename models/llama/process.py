@@ -15,8 +15,8 @@ from models.tuning import Tuning
 
 
 def main(text: str) -> None:
-    """Serve the model that the JSON `text` of `models/llama/model.py` and the worker's `Limits`
-    describes."""
+    """Serve the model that the JSON `text` of `models/llama/model.py` and the worker's
+    `Limits` describes."""
     arguments = json.loads(text)
 
     def load(cancelled: set[int]) -> Engine:

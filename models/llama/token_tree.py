@@ -1,9 +1,9 @@
-"""A tree of the tokens that paths share, cut into parts that fit one batch. Pure; knows no model.
+"""A tree of the tokens that paths share, cut into parts that fit one batch. Pure; knows
+no model.
 
-A node's own token must go through the model only where a path goes on after it: the probability of
-a path's last token is read at the token before (HtmlRAG, arXiv 2411.02959, §3.4.2). Not for:
-evaluating (`models/llama/decode.py`).
-"""
+A node's own token must go through the model only where a path goes on after it: the
+probability of a path's last token is read at the token before (HtmlRAG, arXiv
+2411.02959, §3.4.2). Not for: evaluating (`models/llama/decode.py`)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -25,8 +25,8 @@ class TokenNode:
     """Log-probability of the path to here, from the prefix on."""
 
     def weighs(self, *, among_siblings: bool) -> bool:
-        """Whether its children's scores need its logits: one without rivals is certain among
-        siblings."""
+        """Whether its children's scores need its logits: one without rivals is certain
+        among siblings."""
         return len(self.children) > among_siblings
 
 
@@ -35,7 +35,7 @@ class TokenTree:
     """The tree of some paths."""
 
     root: TokenNode
-    """Stands for the prefix; its children are the first tokens."""
+    """Node of the prefix; its children are the first tokens."""
     ends: tuple[TokenNode, ...]
     """The last node of each path, in the order of the paths."""
     size: int
@@ -48,8 +48,8 @@ class TokenTree:
 
 @dataclass(frozen=True, slots=True)
 class TokenBatch:
-    """Nodes that go through the model in one batch, parents first, each with the sequences below
-    it."""
+    """Nodes that go through the model in one batch, parents first, each with the
+    sequences below it."""
 
     nodes: tuple[TokenNode, ...]
     sequences: tuple[tuple[int, ...], ...]
@@ -82,12 +82,13 @@ def grow(paths: Sequence[Sequence[int]]) -> TokenTree:
 def parts(
     tree: TokenTree, *, sequences: int, rows: int, shared: bool = True
 ) -> Iterator[TokenBatch]:
-    """Yield the inner nodes in batches of at most `rows` tokens and `sequences` lines of descent.
+    """Yield the inner nodes in batches of at most `rows` tokens and `sequences` lines
+    of descent.
 
-    A batch that begins within a line repeats the nodes above; with room for all there is one batch
-    and no repetition. Where no node may be `shared` by sequences, every line has all of its nodes.
-    A path with more than `rows` inner nodes cannot fit; the caller refuses it.
-    """
+    A batch that begins within a line repeats the nodes above; with room for all there
+    is one batch and no repetition. Where no node may be `shared` by sequences, every
+    line has all of its nodes. A path with more than `rows` inner nodes cannot fit; the
+    caller refuses it."""
     chosen: list[tuple[TokenNode, list[int]]] = []
     seen: dict[int, list[int]] = {}
     count = 0
@@ -114,11 +115,11 @@ def parts(
 def read(
     node: TokenNode, logits: NDArray[np.float32] | None, *, among_siblings: bool
 ) -> None:
-    """Set the scores of a node's children from the logits [vocabulary] after it; None where the
-    node weighs nothing.
+    """Set the scores of a node's children from the logits [vocabulary] after it; None
+    where the node weighs nothing.
 
-    With `among_siblings` each is soft-maxed over the children alone, else over the vocabulary.
-    """
+    With `among_siblings` each is soft-maxed over the children alone, else over the
+    vocabulary."""
     if logits is None:
         for child in node.children.values():
             child.score = node.score

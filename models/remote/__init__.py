@@ -1,1 +1,1 @@
-"""Models behind servers that speak OpenAI's protocol."""
+"""Models on servers with OpenAI's API."""

@@ -1,13 +1,12 @@
-"""How each kind of server is asked for an answer of a chat, and how its reply is read.
+"""Chat requests and replies of each kind of server.
 
-A schema goes in the server's own way: Ollama's `format`; `response_format` of OpenAI (LM Studio,
-vLLM, SGLang, llama-server); `guided_json` of older vLLM; `json_object` with a schema, or
-`json_schema` beside it, of older llama.cpp servers; at last in words, for a server that refuses
-every form. Thinking is switched off where the server has a switch: Ollama's `think`, the template's
-argument `enable_thinking` at llama-server, vLLM and SGLang. Where it has none, thoughts are
-recognised in the reply and taken out. Pure; sends nothing. Not for: connections and facts
-(`models/remote/server.py`).
-"""
+A schema goes in the server's own way: Ollama's `format`; `response_format` of OpenAI
+(LM Studio, vLLM, SGLang, llama-server); `guided_json` of older vLLM; `json_object` with
+a schema, or `json_schema` beside it, of older llama.cpp servers; at last in words, for
+a server that refuses every form. Thinking is switched off where the server has a
+switch: Ollama's `think`, the template's argument `enable_thinking` at llama-server,
+vLLM and SGLang. Where it has none, thoughts are recognised in the reply and taken out.
+Pure; sends nothing. Not for: connections and facts (`models/remote/server.py`)."""
 
 import json
 import math
@@ -29,8 +28,8 @@ Form = Literal[
     "native",
     "",
 ]
-"""How a schema is named in a request; `native` and "" are requests without one, to Ollama's own
-call and to OpenAI's."""
+"""How a schema is named in a request; `native` and "" are requests without one, to
+Ollama's own call and to OpenAI's."""
 _FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
     "Ollama": ("format", "response_format", "words"),
     "LM Studio": ("response_format", "words"),
@@ -41,27 +40,28 @@ _FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
 _USUAL: Final[tuple[Form, ...]] = ("response_format", "json_object", "words")
 """Forms for a server that is not recognised, the newest first."""
 _SWITCHED: Final = frozenset({"llama-server", "vLLM", "SGLang"})
-"""Servers that hand arguments to the chat template: Qwen's calls the switch `enable_thinking`,
-DeepSeek's `thinking`; a template that knows neither is not changed by them."""
+"""Servers that hand arguments to the chat template: Qwen's calls the switch
+`enable_thinking`, DeepSeek's `thinking`; a template that knows neither is not changed
+by them."""
 LISTED: Final = 20
 """Tokens listed for one position: what OpenAI's API, vLLM and Ollama allow at most."""
 LISTED_LONG: Final = 10 * LISTED
-"""The same at llama-server, which lists any number."""
+"""Tokens listed for one position by llama-server, which allows any number."""
 _FENCED: Final = re.compile(r"```(?:json)?\s*\n(?P<inner>.*?)\n?\s*```", re.DOTALL)
 
 
 class ChatRequest(NamedTuple):
-    """What is asked of a server."""
+    """Messages and parameters of one request."""
 
     said: Sequence[Mapping[str, str]]
     max_tokens: int
     schema: dict[str, object] | None = None
     lists: bool = False
-    """Whether the likeliest first tokens are wanted."""
+    """Whether log-probabilities of the first token are requested."""
 
 
 class Reply(NamedTuple):
-    """What a server answered."""
+    """A server's reply."""
 
     text: str
     """The answer without thoughts."""
@@ -142,9 +142,8 @@ def _native(asked: ChatRequest, tuning: Tuning) -> dict[str, object]:
 def read_reply(answer: Any) -> Reply:
     """Return what a server answered, in OpenAI's form or Ollama's own.
 
-    Raises one of `KeyError`, `IndexError`, `TypeError`, `ValueError` and `AttributeError` where it
-    is in neither.
-    """
+    Raises one of `KeyError`, `IndexError`, `TypeError`, `ValueError` and
+    `AttributeError` where it is in neither."""
     if "choices" in answer:
         choice = answer["choices"][0]
         message, ended = choice["message"], choice.get("finish_reason")
@@ -153,35 +152,37 @@ def read_reply(answer: Any) -> Reply:
     else:
         message, ended = answer["message"], answer.get("done_reason")
         counts = answer.get("prompt_eval_count"), answer.get("eval_count")
-    told = (
+    reasoning = (
         message.get("reasoning_content")
         or message.get("reasoning")
         or message.get("thinking")
     )
     content = message["content"]
     cut = ended == "length"
-    if content is None and (told or cut):
+    if content is None and (reasoning or cut):
         content = ""
     if not isinstance(content, str):
         raise TypeError("no text")
     text, thoughts = without_thoughts(content)
     read, written = (count if isinstance(count, int) else 0 for count in counts)
-    return Reply(text, thoughts or str(told or ""), cut, read, written)
+    return Reply(text, thoughts or str(reasoning or ""), cut, read, written)
 
 
 def listed_tokens(answer: Any) -> dict[str, float]:
-    """Return token to log-probability for the first position of an answer, in the form of chats,
-    of completions, or of Ollama.
+    """Return token to log-probability for the first position of an answer, in the form
+    of chats, of completions, or of Ollama.
 
     Raises `ModelError` where the server lists none.
     """
-    told = (
+    logprobs = (
         answer["choices"][0].get("logprobs")
         if "choices" in answer
         else answer.get("logprobs")
     )
-    content = told if isinstance(told, list) else (told or {}).get("content")
-    older = None if isinstance(told, list) else (told or {}).get("top_logprobs")
+    content = (
+        logprobs if isinstance(logprobs, list) else (logprobs or {}).get("content")
+    )
+    older = None if isinstance(logprobs, list) else (logprobs or {}).get("top_logprobs")
     listed = (
         [(one["token"], one["logprob"]) for one in content[0].get("top_logprobs") or ()]
         if content
@@ -203,8 +204,9 @@ def listed_tokens(answer: Any) -> dict[str, float]:
 
 
 def json_in(text: str) -> str:
-    """Return the JSON within an answer: inside its Markdown fence, or from the first bracket to the
-    last, as chat models write it where nothing holds them; else `text`."""
+    """Return the JSON within an answer: inside its Markdown fence, or from the first
+    bracket to the last, as chat models write it where nothing holds them; else
+    `text`."""
     fenced = _FENCED.search(text)
     inner = fenced["inner"] if fenced else text
     found = re.search(r"[{\[].*[}\]]", inner, re.DOTALL)

@@ -1,12 +1,11 @@
-"""Embedder, reranker and generator behind a server: Ollama, LM Studio, llama-server, vLLM, TEI,
-hosted ones.
+"""Embedder, reranker and generator on a server: Ollama, LM Studio, llama-server, vLLM,
+TEI, hosted ones.
 
 OpenAI's `/embeddings` and `/chat/completions`; `/rerank` in the form of Jina and Cohere
-(llama-server, vLLM, Infinity) or of TEI, and TEI's `/embed`. What the API has no field for
-(context, dimension, which model it is) is asked of the server in its own way
-(`models/remote/server.py`); how each kind is asked for a chat is in `models/remote/chat.py`. Not
-for: starting servers.
-"""
+(llama-server, vLLM, Infinity) or of TEI, and TEI's `/embed`. What the API has no field
+for (context, dimension, which model it is) is asked of the server in its own way
+(`models/remote/server.py`); how each kind is asked for a chat is in
+`models/remote/chat.py`. Not for: starting servers."""
 
 import math
 import time
@@ -55,12 +54,12 @@ from models.text import checked_json, instructions_for, printable
 from models.tuning import THOUGHTS, USUAL, Tuning
 
 STRANGE: Final = (KeyError, IndexError, TypeError, ValueError, AttributeError)
-"""What comes of reading JSON of another form than the documented one."""
+"""Exceptions when reading JSON of an undocumented form."""
 
 
 class OpenAIEmbedder(RemoteModel):
-    """An `Embedder` behind `/embeddings`, or behind TEI's own `/embed`, which cuts long texts by
-    itself."""
+    """An `Embedder` over `/embeddings`, or TEI's own `/embed`, which truncates long
+    texts itself."""
 
     _dimension = 0
 
@@ -70,15 +69,15 @@ class OpenAIEmbedder(RemoteModel):
         return self._dimension or self._facts.dimension
 
     def reads(self, text: str) -> bool:
-        """Return True: a server does not say which scripts its model knows; whoever set it does."""
+        """Return True: a server does not report the scripts of its model; the user
+        chose it."""
         return True
 
     async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
         """Return unit vectors [n, dimension]; see `Embedder.embed`.
 
-        The words that the model was trained to see before a query or a passage are put in front
-        (`models/text.py`).
-        """
+        The words that the model was trained to see before a query or a passage are put
+        in front (`models/text.py`)."""
         await self.prepare()
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
@@ -131,11 +130,11 @@ class OpenAIEmbedder(RemoteModel):
 
 
 class OpenAIReranker(RemoteModel):
-    """A `Reranker` behind `/rerank`."""
+    """A `Reranker` over `/rerank`."""
 
     async def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one float32 score a text [n], as the server gives them: higher is better, the
-        scale is the model's."""
+        """Return one float32 score a text [n], as the server gives them: higher is
+        better, the scale is the model's."""
         await self.prepare()
         size = self.texts_a_request()
         found = [np.zeros(0, dtype=np.float32)]
@@ -198,7 +197,7 @@ class ServedTokens:
 
 
 class OpenAIGenerator(RemoteModel):
-    """A `Generator` behind `/chat/completions`, or Ollama's own `/api/chat`."""
+    """A `Generator` over `/chat/completions`, or Ollama's own `/api/chat`."""
 
     def __init__(
         self,
@@ -207,8 +206,8 @@ class OpenAIGenerator(RemoteModel):
         tuning: Tuning = USUAL,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Keep the endpoint and how its model is run; nothing is asked before `prepare` or the
-        first use."""
+        """Keep the endpoint and how its model is run; nothing is asked before `prepare`
+        or the first use."""
         super().__init__(endpoint, clock=clock)
         self.tuning = tuning
         self.counts = ServedTokens()
@@ -226,25 +225,30 @@ class OpenAIGenerator(RemoteModel):
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """Generating under a schema; choosing, and scoring paths, until the server turns out to
-        list no log-probabilities."""
+        """Generating under a schema; choosing, and scoring paths, until the server
+        turns out to list no log-probabilities."""
         more: set[Ability] = {"choose"} if self._lists else set()
         more |= {"score_tree"} if self._lists and self.server in SCORES_PATHS else set()
         return frozenset({"generate", "schema", *more})
 
     @property
     def context_tokens(self) -> int:
-        """Tokens in prompt and answer together: as set, else as the server says; 8,192 where it
-        says nothing."""
-        told = self._facts.context_tokens
+        """Tokens in prompt and answer together: as set, else as the server says; 8,192
+        where it says nothing."""
+        reported = self._facts.context_tokens
         if self.server == "Ollama" and self.tuning.context:
             return min(self.tuning.context, self._facts.longest or self.tuning.context)
-        return told or self.tuning.context or CONTEXT_TOKENS
+        return reported or self.tuning.context or CONTEXT_TOKENS
 
     async def counters(self) -> Mapping[str, object]:
-        """Return the tokens that the server says it read and wrote; empty where it says nothing."""
-        told = self.counts
-        return {"tokens": told.read + told.written} if told.read + told.written else {}
+        """Return the tokens that the server says it read and wrote; empty where it says
+        nothing."""
+        counts = self.counts
+        return (
+            {"tokens": counts.read + counts.written}
+            if counts.read + counts.written
+            else {}
+        )
 
     async def generate(
         self,
@@ -253,12 +257,11 @@ class OpenAIGenerator(RemoteModel):
         max_tokens: int,
         schema: dict[str, object] | None = None,
     ) -> str:
-        """Return the answer's text without thoughts; with `schema`, JSON that was checked under it
-        here.
+        """Return the answer's text without thoughts; with `schema`, JSON that was
+        checked under it here.
 
-        Servers differ in whether they hold a model to a schema or only mention it; an answer that
-        is not valid is shown to the model once, with what is wrong.
-        """
+        Servers differ in whether they hold a model to a schema or only mention it; an
+        answer that is not valid is shown to the model once, with what is wrong."""
         await self.prepare()
         said = _sendable(messages)
         reply = await self._answer(ChatRequest(said, max_tokens, schema))
@@ -283,15 +286,16 @@ class OpenAIGenerator(RemoteModel):
     async def choose(
         self, prompt: Prompt, options: Sequence[str]
     ) -> NDArray[np.float64]:
-        """Return the probability of each option [n] as the answer's beginning, summing to 1 over
-        the options.
+        """Return the probability of each option [n] as the answer's beginning, summing
+        to 1 over the options.
 
-        A near form: only the first token of each option is seen, and a plain text is sent as a
-        user's message. A server lists 20 tokens (llama-server more), so an option outside the list
-        gets the most that it can have; Ollama before 0.12.11 and LM Studio list none. The exact
-        form is the one in this process (`models/llama/model.py`). Raises `ModelError` where the
-        server lists no log-probabilities (it then loses the ability `choose`), none of the options,
-        or cannot tell two of them apart.
+        An approximation: only the first token of each option is compared, and a plain
+        text is sent as a user message. A server lists 20 tokens (llama-server more), so
+        an option outside the list gets the most that it can have; Ollama before 0.12.11
+        and LM Studio list none. The exact form is the one in this process
+        (`models/llama/model.py`). Raises `ModelError` where the server lists no
+        log-probabilities (it then loses the ability `choose`), none of the options, or
+        two options with the same first token.
         """
         await self.prepare()
         if not options or not all(options) or len(set(options)) < len(options):
@@ -317,8 +321,8 @@ class OpenAIGenerator(RemoteModel):
     async def score_tree(
         self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False
     ) -> PathScores:
-        """Return log P(path | prefix) of each path, as near as the server's lists of tokens allow;
-        see `TreeScorer.score_tree` and `models/remote/paths.py`."""
+        """Return log P(path | prefix) of each path, as near as the server's lists of
+        tokens allow; see `TreeScorer.score_tree` and `models/remote/paths.py`."""
         await self.prepare()
         if not paths:
             return PathScores(np.zeros(0, dtype=np.float64), 0, 0, 0, 0)
@@ -334,9 +338,8 @@ class OpenAIGenerator(RemoteModel):
     async def _answer(self, asked: ChatRequest) -> Reply:
         """Return the reply, asked again with room for thoughts where they took all of it.
 
-        Raises `ModelError` where there is no answer beside the thoughts, `ContextExceeded` where
-        the server cut the prompt.
-        """
+        Raises `ModelError` where there is no answer beside the thoughts,
+        `ContextExceeded` where the server cut the prompt."""
         room = min(THOUGHTS, self.context_tokens // 2) + asked.max_tokens
         wide = asked._replace(max_tokens=room)
         reply = await self._reply(wide if self._thinks else asked)
@@ -361,7 +364,7 @@ class OpenAIGenerator(RemoteModel):
             else "it then ended"
         )
         raise ModelError(
-            f"{self.name} gave no answer: {ended}; {spent}.",
+            f"{self.name} returned no answer: {ended}; {spent}.",
             hint="Switch its thinking off on the server, or set a model that does not think.",
         )
 
@@ -424,8 +427,8 @@ def _sendable(messages: Sequence[Said]) -> list[dict[str, str]]:
 
 
 def _weigh(options: Sequence[str], listed: Mapping[str, float]) -> NDArray[np.float64]:
-    """Return the options' probabilities [n] by their first token, summing to 1, from the `listed`
-    log-probabilities."""
+    """Return the options' probabilities [n] by their first token, summing to 1, from
+    the `listed` log-probabilities."""
     # The longest listed token that each option begins with, "" where none is.
     tokens = [
         max((t for t in listed if option.startswith(t)), key=len, default="")

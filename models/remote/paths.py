@@ -1,11 +1,13 @@
-"""Scores of many continuations of one prompt by a server that lists the likeliest next tokens.
+"""Scores of many continuations of one prompt by a server that lists the likeliest next
+tokens.
 
-llama-server (`/apply-template`, `/tokenize`, `/completion` with `n_probs`) and vLLM (`/tokenize`,
-`/completions` with `logprobs`). The paths become a tree of the server's own tokens; one request is
-made for each node whose children must be weighed, in depth-first order, so that the server's cache
-of the last prompt holds all but a few tokens (HtmlRAG, arXiv 2411.02959, §3.4.2). A token that is
-not listed gets the most that it can have: no more than the last one listed, nor than the list
-leaves over. Not for: models in this process, which are exact (`models/llama/decode.py`).
+llama-server (`/apply-template`, `/tokenize`, `/completion` with `n_probs`) and vLLM
+(`/tokenize`, `/completions` with `logprobs`). The paths become a tree of the server's
+own tokens; one request scores the children of a node (HtmlRAG, arXiv 2411.02959,
+§3.4.2). The order is depth-first, so that the server's cache of the last prompt has
+most tokens. A token that is not listed gets the most that it can have: no more than the
+last one listed, nor than the list leaves over. Not for: models in this process, which
+are exact (`models/llama/decode.py`).
 """
 
 import math
@@ -29,7 +31,8 @@ _AT_ONCE: Final = 8
 _BATCH: Final = 32
 """Prompts of one request to vLLM, which computes them together."""
 _ALL: Final = 8_192
-"""Tokens that llama-server lists where one that is wanted was not among the first ones."""
+"""Tokens that llama-server lists where one that is wanted was not among the first
+ones."""
 Shares = Mapping[int, float]
 """Log-probabilities by token."""
 
@@ -44,9 +47,8 @@ async def score_paths(
 ) -> PathScores:
     """Return log P(path | prefix) of each path; see `TreeScorer.score_tree`.
 
-    Raises `ModelError` where the server fails or lists nothing, and what reading JSON of a strange
-    form raises.
-    """
+    Raises `ModelError` where the server fails or lists nothing, and what reading JSON
+    of a strange form raises."""
     asking = _Llama(endpoint) if server == "llama-server" else _Vllm(endpoint)
     begun = await asking.prompt(prefix)
     tree = grow(await _continuations(asking, paths))
@@ -72,7 +74,8 @@ async def score_paths(
 
 
 class _Llama:
-    """llama-server's own calls; one prompt a request, so that each finds the last one's cache."""
+    """llama-server's own calls; one prompt a request, so that each finds the last one's
+    cache."""
 
     at_once = 1
 
@@ -89,7 +92,8 @@ class _Llama:
         return await self.tokens(str(text), special=True)
 
     async def tokens(self, text: str, *, special: bool = False) -> list[int]:
-        """Return the tokens of `text`; with `special`, those at a prompt's beginning too."""
+        """Return the tokens of `text`; with `special`, those at a prompt's beginning
+        too."""
         asked = {"content": text, "add_special": special, "parse_special": special}
         return [
             int(token) for token in (await self._post("/tokenize", asked))["tokens"]
@@ -98,8 +102,8 @@ class _Llama:
     async def shares(
         self, prompts: Sequence[Sequence[int]], wanted: Sequence[frozenset[int]]
     ) -> list[Shares]:
-        """Return what is listed after each prompt; once more with nearly all where one of `wanted`
-        is missing."""
+        """Return what is listed after each prompt; once more with nearly all where one
+        of `wanted` is missing."""
         found = []
         for prompt, tokens in zip(prompts, wanted, strict=True):
             listed = await self._listed(prompt, LISTED_LONG)
@@ -125,7 +129,8 @@ class _Llama:
 
 
 class _Vllm:
-    """vLLM's calls; prompts of one request are computed together, over one cached prefix."""
+    """vLLM's calls; prompts of one request are computed together, over one cached
+    prefix."""
 
     at_once = _BATCH
 
@@ -141,13 +146,15 @@ class _Vllm:
         return await self._tokenized({**asked, "chat_template_kwargs": quiet})
 
     async def tokens(self, text: str, *, special: bool = False) -> list[int]:
-        """Return the tokens of `text`; with `special`, those at a prompt's beginning too."""
+        """Return the tokens of `text`; with `special`, those at a prompt's beginning
+        too."""
         return await self._tokenized({"prompt": text, "add_special_tokens": special})
 
     async def shares(
         self, prompts: Sequence[Sequence[int]], wanted: Sequence[frozenset[int]]
     ) -> list[Shares]:
-        """Return what is listed after each prompt: 20 tokens, the most that vLLM allows."""
+        """Return what is listed after each prompt: 20 tokens, the most that vLLM
+        allows."""
         body = {
             "prompt": [list(prompt) for prompt in prompts],
             "max_tokens": 1,

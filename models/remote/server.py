@@ -1,11 +1,11 @@
-"""A model behind an HTTP server: asking it with time limits, retries and plain errors, and what it
-tells of the model.
+"""A model on an HTTP server: requests with timeouts, retries and clear errors; facts
+about the model.
 
-Told by llama-server (`/v1/models` with `meta`, `/props`), vLLM and SGLang (`max_model_len`), Ollama
-(`/api/show`, `/api/tags`, `/api/ps`), LM Studio (`/api/v0/models`), TEI (`/info`); a server that says nothing
-gets no facts, never guessed ones. The HTTP client is passed in and stays the caller's. The key
-travels in one header; it is in no message, no name and no repr. Not for: the calls of each role
-(`models/remote/openai.py`).
+Facts come from llama-server (`/v1/models` with `meta`, `/props`), vLLM and SGLang
+(`max_model_len`), Ollama (`/api/show`, `/api/tags`, `/api/ps`), LM Studio
+(`/api/v0/models`), TEI (`/info`); facts are never guessed. The HTTP client is passed in
+and stays the caller's. The key travels in one header; it is in no message, no name and
+no repr. Not for: the calls of each role (`models/remote/openai.py`).
 """
 
 import hashlib
@@ -31,25 +31,25 @@ class Waits(NamedTuple):
     """Times of a connection to a model server, in seconds."""
 
     answer: float = 120.0
-    """For an answer: a local server may load a model of several GB before its first token."""
+    """For an answer: a local server may load a model of several GB before its first
+    token."""
     short: float = 5.0
-    """To connect; at most, where a busy server names a time; until one that was away is asked
-    again."""
+    """To connect; at most, where a busy server names a time; until one that was away is
+    asked again."""
     pauses: tuple[float, ...] = (0.5, 1.0)
-    """Before the second and the third request of a call, where the server names no time: one that
-    restarts or loads is back within them or not at all."""
+    """Before the second and the third request of a call, where the server names no
+    time: one that restarts or loads is back within them or not at all."""
     facts: float = 3.0
-    """For asking what the server serves: this stands before the start of our server and before
-    calls."""
+    """Timeout for requesting facts, which delays the start of our server and calls."""
     fresh: float = 60.0
-    """Until a server is asked anew: so long may a model that was swapped behind its name go
-    unnoticed."""
+    """Until facts are requested again; a model replaced under the same name is noticed
+    then."""
 
 
 WAITS: Final = Waits()
 RETRIED: Final = frozenset((429, 502, 503, 504))
-"""Busy, loading (llama-server says 503), or a proxy whose server is away. Every call of ours may be
-repeated."""
+"""Busy, loading (llama-server says 503), or a proxy whose server is away. Every call of
+ours may be repeated."""
 TOO_LONG: Final = (
     "too large",
     "too long",
@@ -58,15 +58,15 @@ TOO_LONG: Final = (
     "context size",
     "max_input_length",
 )
-"""What servers say of an input over their window: llama-server with status 500, TEI with 413, vLLM
-with 400."""
+"""What servers say of an input over their window: llama-server with status 500, TEI
+with 413, vLLM with 400."""
 HINTS: Final = {
     400: "The server refused the input: it may be longer than the model's window.",
     401: "Set the API key in the setting model_key (WINNOW_MODEL_KEY).",
     403: "The key is not allowed to use this model: check the setting model_key.",
     404: "Check the model's name, that it was pulled, and that the URL ends in /v1 where the "
     "server has it.",
-    405: "The server has no such call: check the URL, or set this role to another backend.",
+    405: "The server does not support this request: check the URL, or set this role to another backend.",
     413: "The input is too large for the server: set a larger window there.",
     429: "The server limits requests: wait, or use a local model.",
     501: "The server was started without this role (llama-server: --embeddings, --reranking).",
@@ -76,7 +76,8 @@ Method = Literal["GET", "POST"]
 
 
 class RefusedCall(ModelError):
-    """The server answered with an error status, for another reason than the length of the input."""
+    """The server answered with an error status, for another reason than the length of
+    the input."""
 
     def __init__(self, what: str, *, hint: str, status: int) -> None:
         """Keep the status beside the sentences."""
@@ -86,8 +87,8 @@ class RefusedCall(ModelError):
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a model is served (base URL with its `/v1`), its name, the key, and the client to
-    use."""
+    """Where a model is served (base URL with its `/v1`), its name, the key, and the
+    client to use."""
 
     http: httpx2.AsyncClient = field(repr=False)
     url: str
@@ -96,12 +97,12 @@ class Endpoint:
     waits: Waits = WAITS
 
     def __post_init__(self) -> None:
-        """Refuse a key that is no header value, without showing it."""
+        """Refuse a key that is not a valid header value, without showing it."""
         if self.key and not (
             self.key.isascii() and self.key.isprintable() and " " not in self.key
         ):
             raise UsageError(
-                f"The API key for {self.url} has characters that no key has (not shown).",
+                f"The API key for {self.url} contains invalid characters (not shown).",
                 hint="Copy it again.",
             )
 
@@ -111,8 +112,8 @@ class Endpoint:
         return self.url.removesuffix("/v1")
 
     async def post(self, path: str, body: Mapping[str, object]) -> Any:
-        """Return the JSON value that `path` below the base URL answers to `body` with the model's
-        name in it."""
+        """Return the JSON value that `path` below the base URL answers to `body` with
+        the model's name in it."""
         return await self.ask("POST", self.url + path, {"model": self.model, **body})
 
     async def ask(
@@ -123,13 +124,12 @@ class Endpoint:
         *,
         again: bool = True,
     ) -> Any:
-        """Return the JSON value that `address` answers; asks `again`, after a pause, on `RETRIED`
-        and cut connections.
+        """Return the JSON value that `address` answers; asks `again`, after a pause, on
+        `RETRIED` and cut connections.
 
-        Raises `ContextExceeded` where the server says that the input is over the model's window,
-        `RefusedCall` for another error status, else `ModelError`: no answer in time, no connection,
-        or no JSON.
-        """
+        Raises `ContextExceeded` where the server says that the input is over the
+        model's window, `RefusedCall` for another error status, else `ModelError`: no
+        answer in time, no connection, or no JSON."""
         for usual in self.waits.pauses if again else ():
             pause = usual
             response = await self._send(method, address, body, again=True)
@@ -152,11 +152,11 @@ class Endpoint:
             raise self.nonsense(address, response.text) from error
 
     def nonsense(self, address: str, answer: object) -> ModelError:
-        """Return the error for an answer that has not the documented form; `address` may be a path
-        below the base."""
+        """Return the error for an answer that has not the documented form; `address`
+        may be a path below the base."""
         where = self.url + address if address.startswith("/") else address
         return ModelError(
-            f"{where} answered in no form that is known for model {self.model!r}: "
+            f"{where} returned an unknown response format for model {self.model!r}: "
             f"{self._quote(str(answer))}",
             hint="Check that the URL is an OpenAI-compatible API, with its /v1 where it has one.",
         )
@@ -169,8 +169,8 @@ class Endpoint:
         *,
         again: bool,
     ) -> httpx2.Response | None:
-        """Return the response; None where the connection broke and the call may be made once
-        more."""
+        """Return the response; None where the connection broke and the call may be made
+        once more."""
         headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
         timeout = httpx2.Timeout(
             self.waits.answer, connect=min(self.waits.answer, self.waits.short)
@@ -181,11 +181,10 @@ class Endpoint:
             )
         except httpx2.TimeoutException as error:
             raise ModelError(
-                f"{address} gave no answer in time ({type(error).__name__}, {self.waits.answer:g} "
-                f"s) "
-                f"for model {self.model!r}.",
-                hint="The model may be loading or too large for its machine: try again, or set a "
-                "smaller one.",
+                f"{address} did not answer in time ({type(error).__name__}, "
+                f"{self.waits.answer:g} s) for model {self.model!r}.",
+                hint="The model may still be loading, or be too large for its machine: "
+                "try again, or set a smaller one.",
             ) from error
         except (
             httpx2.ReadError,
@@ -209,9 +208,7 @@ class Endpoint:
         status, words = response.status_code, response.text.lower()
         hint = HINTS.get(
             status,
-            "Look into the server's log; try again."
-            if status >= 500
-            else "Check the URL.",
+            "Check the server's log; try again." if status >= 500 else "Check the URL.",
         )
         what = f"{address} answered {status} for model {self.model!r}: {self._quote(response.text)}"
         if status == 413 or (
@@ -226,16 +223,17 @@ class Endpoint:
 
 
 CHARACTERS: Final = 8_000
-"""A text is cut here, about 2 000 tokens: no passage of ours is longer, and a whole page costs a
-server minutes."""
+"""A text is cut here, about 2 000 tokens: no passage of ours is longer, and a whole
+page costs a server minutes."""
 FEWEST: Final = CHARACTERS // 16
-"""Characters below which a text that is still refused as too long is an error: 512 tokens hold them
-in any script."""
+"""Characters below which a text that is still refused as too long is an error: 512
+tokens hold them in any script."""
 OTHER_FORM: Final = frozenset((400, 404, 405, 422, 500))
-"""What servers say to a form or a path that they do not know; llama-cpp-python's own says 500."""
+"""What servers say to a form or a path that they do not know; llama-cpp-python's own
+says 500."""
 OLLAMA_CONTEXT: Final = 4_096
-"""Ollama's window where neither the model nor its owner sets `num_ctx`; it cuts longer prompts
-without saying so."""
+"""Ollama's window where neither the model nor its owner sets `num_ctx`; it cuts longer
+prompts without saying so."""
 _NUM_CTX: Final = re.compile(r"^num_ctx\s+(\d+)\s*$", re.MULTILINE)
 
 T = TypeVar("T")
@@ -248,27 +246,30 @@ class Facts:
     server: str = ""
     context_tokens: int = 0
     longest: int = 0
-    """Tokens that the model was trained for, where that is more than the server gives it."""
+    """Tokens that the model was trained for, where that is more than the server gives
+    it."""
     dimension: int = 0
     batch: int = 0
     identity: str = ""
-    """Twelve digits over what tells one model from another behind the same name; "" where the
-    server tells nothing."""
+    """Hash (12 digits) that identifies the model's version under its name; "" if
+    unknown."""
     asked: bool = True
-    """False when the server was away: the identity then holds for this process alone."""
+    """False when the server was away: the identity then holds for this process
+    alone."""
 
 
 class RemoteModel(HeldModel):
-    """What embedder, reranker and generator behind a server share: the endpoint and its facts."""
+    """Base of remote embedder, reranker and generator: the endpoint and its facts."""
 
     _other_form: bool | None = None
-    """Whether the server takes the other form of a call instead of the usual one; None before its
-    first answer."""
+    """Whether the server takes the other form of a call instead of the usual one; None
+    before its first answer."""
 
     def __init__(
         self, endpoint: Endpoint, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Keep the endpoint; nothing is asked of it before `prepare` or the first use."""
+        """Keep the endpoint; nothing is asked of it before `prepare` or the first
+        use."""
         self._endpoint = endpoint
         self._clock = clock
         self._facts = _unknown()
@@ -277,8 +278,8 @@ class RemoteModel(HeldModel):
 
     @property
     def name(self) -> str:
-        """Model, server and the identity that the server tells; before it was asked, a name that no
-        cache knows."""
+        """Model, server and version hash; before `prepare`, a name that no cache
+        contains."""
         endpoint, identity = self._endpoint, self._facts.identity
         return f"{endpoint.model}:openai:{endpoint.url}" + (
             f":{identity}" if identity else ""
@@ -290,7 +291,7 @@ class RemoteModel(HeldModel):
         return self._facts.server
 
     async def prepare(self) -> None:
-        """Ask what stands behind the name now; an answer holds for a minute. Raises nothing."""
+        """Request the model's facts, valid for a minute. Raises nothing."""
         waits = self._endpoint.waits
         if self._clock() - self._asked_at < (
             waits.fresh if self._facts.asked else waits.short
@@ -309,8 +310,8 @@ class RemoteModel(HeldModel):
     async def in_known_form(
         self, ask: Callable[[bool], Awaitable[T]], *, other_first: bool = False
     ) -> T:
-        """Return the answer of `ask(other)`, in the form of a call that the server takes; found out
-        once and kept."""
+        """Return the answer of `ask(other)`, in the form of a call that the server
+        takes; found out once and kept."""
         if self._other_form is not None:
             return await ask(self._other_form)
         form = other_first
@@ -329,12 +330,11 @@ class RemoteModel(HeldModel):
         return found
 
     async def fitting(self, ask: Callable[[int], Awaitable[Any]]) -> Any:
-        """Return the answer of `ask(characters)`, texts cut to half as often as the server calls
-        them too long.
+        """Return the answer of `ask(characters)`, texts cut to half as often as the
+        server calls them too long.
 
-        Servers say neither their window for a text nor how many tokens a text has; TEI and Ollama
-        cut by themselves, llama-server and vLLM refuse.
-        """
+        Servers say neither their window for a text nor how many tokens a text has; TEI
+        and Ollama cut by themselves, llama-server and vLLM refuse."""
         while True:
             try:
                 return await ask(self._cut)
@@ -351,8 +351,8 @@ def shortened(texts: Sequence[str], characters: int) -> list[str]:
 
 
 def by_index(items: object, value: str, count: int) -> list[object]:
-    """Return `value` of each of `count` items, in the order of their own `index`; raises where one
-    is missing."""
+    """Return `value` of each of `count` items, in the order of their own `index`;
+    raises where one is missing."""
     if not isinstance(items, list) or len(items) != count:
         raise ValueError(f"not a list of {count}")
     found = {int(item["index"]): item[value] for item in items}
@@ -360,7 +360,7 @@ def by_index(items: object, value: str, count: int) -> list[object]:
 
 
 async def _ask_facts(endpoint: Endpoint) -> Facts:
-    """Return what the server tells; asks two or three small questions, each once."""
+    """Return the server's facts; sends two or three small requests."""
     listed = await _ask_once(endpoint, f"{endpoint.url}/models")
     if listed is None:
         info = _fields(await _ask_once(endpoint, f"{endpoint.root}/info"))
@@ -380,7 +380,8 @@ async def _ask_facts(endpoint: Endpoint) -> Facts:
         )
     if owner == "organization_owner":
         return await _lm_studio(endpoint)
-    # Ollama names as owner whoever published the model; its version is asked where none is known.
+    # Ollama reports the publisher as owner; ask its version if the server kind is
+    # unknown.
     if owner == "library" or await _is_ollama(endpoint, owner):
         return await _ollama(endpoint)
     return Facts()
@@ -394,8 +395,8 @@ async def _is_ollama(endpoint: Endpoint, owner: object) -> bool:
 
 
 def _unknown() -> Facts:
-    """Return no facts, and an identity of this process alone: no other reads what is kept under the
-    name."""
+    """Return no facts, and an identity of this process alone: no other reads what is
+    kept under the name."""
     return Facts(identity=uuid.uuid4().hex[:DIGITS], asked=False)
 
 
@@ -491,8 +492,8 @@ async def _ask_once(
 
 
 def _entry(listed: object, model: str) -> Mapping[str, object]:
-    """Return the entry of `model`, or the only one there is: llama-server serves one model under
-    any name."""
+    """Return the entry of `model`, or the only one there is: llama-server serves one
+    model under any name."""
     entries = _items(listed, "data")
     named = [item for item in entries if _same(item, model)]
     return named[0] if named else entries[0] if len(entries) == 1 else {}

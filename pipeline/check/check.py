@@ -1,10 +1,10 @@
-"""A draft against its sources: are its quotations real, its statements supported, its references
-what they say?
+"""A draft against its sources: are its quotations real, its statements supported, its
+references what they say?
 
-Every quotation is looked for word for word, every cited sentence is judged against the sources that
-it cites, or all where it cites none of them. What could not be read is said and never counts as
-"not found". Not for: taking a draft apart (`draft.py`), or what an answer looks like
-(`tools/common/check_draft.py`).
+Every quotation is looked for word for word, every cited sentence is judged against the
+sources that it cites, or all where it cites none of them. What could not be read is
+reported and never counts as "not found". Not for: taking a draft apart (`draft.py`), or
+what an answer looks like (`tools/common/check_draft.py`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,17 +28,17 @@ Outcome = (
     Standing | Support | Literal["agrees", "differs", "retracted", "dead", "not read"]
 )
 FINE: Final = frozenset({"verbatim", "supported", "agrees"})
-"""Outcomes that leave nothing to mend."""
+"""Results that need no correction."""
 TITLE_SHARE: Final = 0.5
-"""Share of a title's words that a page's own title must have, either way: drafts shorten titles and
-add the site."""
+"""Share of a title's words that a page's own title must have, either way: drafts
+shorten titles and add the site."""
 LEFT: Final = 0.15
 """Part of a call's time from which no further statement is judged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One quotation, statement or reference, and how it stands."""
+    """One quotation, statement or reference, with its result."""
 
     kind: Literal["quote", "statement", "reference"]
     text: str
@@ -46,7 +46,7 @@ class Checked:
     citation: str = ""
     """Opens the nearest source at its words; empty for none."""
     words: str = ""
-    """What stands there, verbatim."""
+    """The source's words, verbatim."""
     note: str = ""
     """What differs, or why it was not judged."""
 
@@ -68,12 +68,12 @@ async def check(
     *,
     reader: Reader,
 ) -> tuple[Checked, ...]:
-    """Return how everything in `draft` stands: quotations, then statements, then references.
+    """Check everything in `draft`: quotations, then statements, then references.
 
-    `sources` are documents by the name that they were asked for with, `unread` says why there is
-    none of a name, `works` what catalogues of research know of the DOIs that it cites; `reader`
-    names the sentences that may support a statement. Raises `ModelError`.
-    """
+    `sources` are documents by the name that they were asked for with, `unread` says why
+    there is none of a name, `works` what catalogues of research know of the DOIs that
+    it cites; `reader` names the sentences that may support a statement. Raises
+    `ModelError`."""
     # 1. Words and units of every source, once
     read = await in_thread(_read, sources)
     # 2. Quotations, word for word
@@ -84,7 +84,7 @@ async def check(
     enough = LEFT * time_left()
     for one in draft.statements:
         if time_left() < enough:
-            late = "There was no time left: check fewer at once."
+            late = "No time was left: check fewer items at once."
             found.append(Checked("statement", one.text, "not read", note=late))
         else:
             found.append(await _statement(one.text, one.cited, read, unread, reader))
@@ -116,7 +116,7 @@ def _source(document: Document) -> _Source:
 def _behind(
     cited: Sequence[str], read: Mapping[str, _Source], unread: Mapping[str, Failure]
 ) -> list[_Source]:
-    """Return the sources that are cited; all where none is among those that were named."""
+    """Return the cited sources; all if none of the cited ones was given."""
     known = [read[name] for name in cited if name in read]
     return (
         known if known or _gone(cited, unread) else list(dict.fromkeys(read.values()))
@@ -124,7 +124,7 @@ def _behind(
 
 
 def _gone(cited: Iterable[str], unread: Mapping[str, Failure]) -> str:
-    """Return why what is cited could not be read, empty where it was."""
+    """Return why the cited source could not be read, or ""."""
     return "; ".join(
         f"{name}: {unread[name].reason}" for name in cited if name in unread
     )
@@ -147,14 +147,16 @@ def _quotation(
                 text,
                 "nowhere",
                 elsewhere.url,
-                note="not in what it cites; it stands elsewhere",
+                note="not in the cited source, but in another",
             )
-    return Checked("quote", text, found.standing, found.url, found.words, _told(found))
+    return Checked(
+        "quote", text, found.standing, found.url, found.words, _mismatch(found)
+    )
 
 
-def _told(found: QuoteMatch) -> str:
+def _mismatch(found: QuoteMatch) -> str:
     return "; ".join(
-        f"quoted “{mine}”, stands “{theirs}”"
+        f"quoted “{mine}”, source has “{theirs}”"
         if mine and theirs
         else f"added “{mine}”"
         if mine
@@ -177,7 +179,7 @@ async def _statement(
             "statement",
             text,
             "not read",
-            note=_gone(cited, unread) or "The sources hold no text.",
+            note=_gone(cited, unread) or "The sources contain no text.",
         )
     statement = Question(text)
     relevance = await reader.read(statement, [source.units for source in behind])
@@ -193,10 +195,10 @@ def _supported(
     places = [(source, span) for source in behind for span in source.spans]
     source, span = places[judged.rows[0]]
     citation = cite(source.text.document, *span)
-    stated, stands = judged.differs
+    stated, actual = judged.differs
     note = (
-        f"stated “{stated or 'without it'}”, stands “{stands or 'without it'}”"
-        if stated or stands
+        f"stated “{stated or 'without it'}”, source has “{actual or 'without it'}”"
+        if stated or actual
         else ""
     )
     words = " … ".join(units[row] for row in judged.rows)
@@ -209,8 +211,8 @@ def _reference(
     unread: Mapping[str, Failure],
     works: Works,
 ) -> Checked:
-    """Judge a reference by what a catalogue says of its DOI, else by its page: there, standing,
-    with title and year."""
+    """Judge a reference by what a catalogue says of its DOI, else by its page: there,
+    standing, with title and year."""
     name = f"{one.title}: {one.url}" if one.title else one.url
     work = next(
         (found for found in works.results if one.doi and found.doi == one.doi), None
@@ -237,10 +239,10 @@ def _reference(
     known = work or page
     if known is None:
         return Checked(
-            "reference", name, "not read", note="It was not among the sources."
+            "reference", name, "not read", note="It is not among the sources."
         )
     differs = _differences(one, known, exact=work is None)
-    # What doi.org leads on from is a DOI, whoever lists it
+    # An address that doi.org redirects is a DOI, even if no catalog lists it
     unknown = bool(one.doi) and work is None and not DOI_ADDRESS.search(one.url)
     denied, unasked = _doi_notes(works) if unknown else ([], [])
     unread_page = (
@@ -258,11 +260,10 @@ def _reference(
 def _differences(
     one: Reference, known: SearchResult | Page, *, exact: bool
 ) -> list[str]:
-    """Return how title and year of a reference differ from what its page or a catalogue says.
+    """Return how title and year of a reference differ from its page or catalog entry.
 
-    The year must be `exact` for a page. Of a work, catalogues and citations name the year in which
-    it came out, or that of its issue.
-    """
+    The year must be `exact` for a page. Of a work, catalogues and citations name the
+    year in which it came out, or that of its issue."""
     found: list[str] = []
     said, titled = set(index_terms(one.title)), set(index_terms(known.title))
     if (
@@ -280,8 +281,8 @@ def _differences(
 
 
 def _doi_notes(works: Works) -> tuple[list[str], list[str]]:
-    """Return what catalogues say against a DOI that none of them lists, and that it was not looked
-    up; one catalogue alone has not all of them."""
+    """Return what catalogues say against a DOI that none of them lists, and that it was
+    not looked up; one catalogue alone has not all of them."""
     answered = [
         outcome for outcome in works.outcomes if outcome.status in ("ok", "empty")
     ]

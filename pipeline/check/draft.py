@@ -1,9 +1,9 @@
-"""A draft taken apart: what it quotes, what it states, and which references stand behind each.
+"""Parses a draft: quotations, statements, references, and which references each cites.
 
-A draft is Markdown or plain text: a report, or a model's answer. A statement is cited by the marks
-in its sentence or right behind it: `[1]`, `[1a]`, `[^note]`, `[2, 5]`, a link, an address. Where
-nothing is cited, every sentence is a statement about all sources. Not for: judging them
-(`quotes.py`, `statements.py`).
+A draft is Markdown or plain text: a report, or a model's answer. A statement's
+citations are the marks in its sentence or right after it: `[1]`, `[1a]`, `[^note]`,
+`[2, 5]`, a link, an address. Where nothing is cited, every sentence is a statement
+about all sources. Not for: judging them (`quotes.py`, `statements.py`).
 """
 
 import re
@@ -36,7 +36,8 @@ _REFERENCE: Final = re.compile(
 DOI_ADDRESS: Final = re.compile(
     r"\bdoi\.org/(10\.\d{4,9}/[-._;()/:a-z0-9]{0,99}[a-z0-9])", re.IGNORECASE
 )
-"""Signs that every catalogue takes; the few older DOIs with others are read as addresses alone."""
+"""Characters of a DOI that every catalog accepts; older DOIs with others are read as
+addresses."""
 _DOI_NAMED: Final = re.compile(r"\bdoi:\s*(?=10\.\d{4,9}/)", re.IGNORECASE)
 _QUOTED: Final = re.compile(
     r"“([^”\n]{4,2000})”|„([^“”\n]{4,2000})[“”]|«\s?([^»\n]{4,2000}?)\s?»|»\s?([^«\n]{4,2000}?)\s?«|「([^」\n]{2,1000})」|"
@@ -53,7 +54,7 @@ _STYLE: Final = re.compile(r"\*\*|__|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)|`")
 _YEAR: Final = re.compile(r"(?<!\d)(?:1[5-9]|20)\d\d(?!\d)")
 
 
-_TOLD: Final = "p, li, dd, dt, td, th, figcaption, h1, h2, h3, h4, h5, h6"
+_TEXT_TAGS: Final = "p, li, dd, dt, td, th, figcaption, h1, h2, h3, h4, h5, h6"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class Reference:
     title: str = ""
     """What the draft calls it, empty where it gives the address only."""
     year: str = ""
-    """A year that stands beside it, empty for none or several."""
+    """The year next to it; "" for none or several."""
     doi: str = ""
 
 
@@ -99,7 +100,7 @@ def read_draft(text: str) -> Draft:
     text = _DOI_NAMED.sub(
         "https://doi.org/", _FENCE.sub("\n", text.replace("\r\n", "\n"))
     )
-    # 1. The list of references, which is no statement
+    # 1. The list of references, which contains no statements
     named = {
         mark
         for found in _MARK.finditer(_REFERENCE.sub("", text))
@@ -148,8 +149,8 @@ def read_draft(text: str) -> Draft:
 
 
 def markdown_of(html: str) -> str:
-    """Return a draft in HTML as Markdown: its paragraphs, items and quotations, links with their
-    addresses."""
+    """Return a draft in HTML as Markdown: its paragraphs, items and quotations, links
+    with their addresses."""
     tree = LexborHTMLParser(html)
     for node in tree.css("script, style, nav, template"):
         node.decompose()
@@ -158,8 +159,8 @@ def markdown_of(html: str) -> str:
     for node in tree.css("q"):
         node.replace_with(f"“{node.text(strip=True)}”")
     blocks: list[str] = []
-    for node in tree.css(f"{_TOLD}, blockquote"):
-        holds = [inner for inner in node.css(_TOLD) if inner.mem_id != node.mem_id]
+    for node in tree.css(f"{_TEXT_TAGS}, blockquote"):
+        holds = [inner for inner in node.css(_TEXT_TAGS) if inner.mem_id != node.mem_id]
         above = node.parent
         while above is not None and above.tag != "blockquote":
             above = above.parent
@@ -185,8 +186,8 @@ def _reference(line: str) -> Reference:
 
 
 def _passages(body: str) -> Iterator[str]:
-    """Yield paragraphs and items; headings, tables and block quotations state nothing by
-    themselves."""
+    """Yield paragraphs and items; headings, tables and block quotations state nothing
+    by themselves."""
     gathered: list[str] = []
     for line in [*_BLOCK_QUOTE.sub("\n", body).splitlines(), ""]:
         starts = bool(_LINE_MARK.match(line)) or line.lstrip().startswith("|")
@@ -200,7 +201,7 @@ def _passages(body: str) -> Iterator[str]:
 def _sentences(
     passage: str, listed: dict[str, Reference]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield each sentence with what it cites; marks behind its full stop are its own."""
+    """Yield each sentence with its citations; marks after its period belong to it."""
     pieces = [passage[start:end] for start, end in split_sentences(passage)]
     joined: list[str] = []
     for piece in pieces:
@@ -223,7 +224,8 @@ def _sentences(
 
 
 def _cited(text: str, listed: dict[str, Reference]) -> tuple[str, ...]:
-    """Return the addresses that marks, links and bare addresses in `text` lead to, each once."""
+    """Return the addresses that marks, links and bare addresses in `text` lead to, each
+    once."""
     marks = [
         part.strip()
         for found in _MARK.finditer(text)
@@ -242,14 +244,15 @@ def _cited(text: str, listed: dict[str, Reference]) -> tuple[str, ...]:
 
 
 def _addresses(text: str) -> list[str]:
-    """Return the addresses of links, then those that stand bare."""
+    """Return the addresses of links, then bare addresses."""
     return [found[2] for found in _LINK.finditer(text)] + [
         found[1] for found in _BARE.finditer(_LINK.sub("", text))
     ]
 
 
 def _plain(text: str) -> str:
-    """Return words as a reader sees them: links by their words, no marks, no signs of emphasis."""
+    """Return words as a reader sees them: links by their words, no marks, no signs of
+    emphasis."""
     text = _LINK.sub(
         lambda link: "" if _ONLY_MARKS.fullmatch(link[1]) else link[1],
         _ASIDE.sub("", text),

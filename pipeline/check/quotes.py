@@ -1,10 +1,9 @@
-"""Whether words that a draft quotes stand in its sources: verbatim, near with what differs, or
-nowhere.
+"""Finds a draft's quotations in its sources: verbatim, similar (with differences), or
+not.
 
-Letters and digits decide, in their order: white space, hyphens, quotation marks, case and marks
-between words may differ, and an ellipsis or an editor's brackets may stand for words left out. Not
-for: what a sentence states (`statements.py`).
-"""
+Letters and digits decide, in their order: white space, hyphens, quotation marks, case
+and marks between words may differ, and an ellipsis or an editor's brackets may replace
+words. Not for: what a sentence states (`statements.py`)."""
 
 import re
 import unicodedata
@@ -21,11 +20,11 @@ from pipeline.work import check_cancelled
 
 Standing = Literal["verbatim", "near", "nowhere"]
 ALIKE: Final = 0.6
-"""Share of words in common, in order, from which a passage is what was meant; of 300 made drafts'
-invented quotations none comes near it (`python -m bench.claims`)."""
+"""Share of words in common, in order, from which a passage is what was meant; of 300
+made drafts' invented quotations none comes near it (`python -m bench.claims`)."""
 PLACES: Final = 3
-"""Places of a source that are compared word by word: those with most of the quotation's words in
-line."""
+"""Places of a source that are compared word by word: those with most of the quotation's
+words in line."""
 _GAP: Final = re.compile(r"\[[^\[\]]{0,80}\]|\(?\s?(?:…|\.\s?\.\s?\.)\s?\)?")
 _WORD: Final = re.compile(
     r"(?<![^\W_])[-−–‒]\d+(?:[.,:/]\d+)*|\d+(?:[.,:/]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*"
@@ -38,7 +37,7 @@ _BROKEN: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class QuoteMatch:
-    """Where a quotation stands."""
+    """The best match of a quotation."""
 
     standing: Standing
     url: str = ""
@@ -46,11 +45,11 @@ class QuoteMatch:
     words: str = ""
     """The source's own words, where they are near and not the same."""
     differs: tuple[tuple[str, str], ...] = ()
-    """What is quoted and what stands there, for each difference; either may be empty."""
+    """Pairs of quoted and actual words, for each difference; either may be empty."""
 
 
 class Text:
-    """A source's words, with where they stand."""
+    """A source's words with their offsets."""
 
     def __init__(self, document: Document) -> None:
         """Count the words of a document."""
@@ -70,7 +69,7 @@ class Text:
 
 
 def find_quote(quote: str, texts: Sequence[Text]) -> QuoteMatch:
-    """Return where `quote` stands best among `texts`, the first of equals."""
+    """Return the best match of `quote` among `texts`, the first of equals."""
     pieces = [words for piece in _GAP.split(quote) if (words := _words(piece)[0])]
     for text in texts:
         check_cancelled()
@@ -85,11 +84,11 @@ def find_quote(quote: str, texts: Sequence[Text]) -> QuoteMatch:
     if near is None or near[0] < ALIKE:
         return QuoteMatch("nowhere")
     _, span, text = near
-    stands = text.words[slice(*span)]
+    actual = text.words[slice(*span)]
     differs = [
-        (" ".join(asked[a:b]), " ".join(stands[c:d]))
+        (" ".join(asked[a:b]), " ".join(actual[c:d]))
         for sign, a, b, c, d in SequenceMatcher(
-            None, asked, stands, autojunk=False
+            None, asked, actual, autojunk=False
         ).get_opcodes()
         if sign != "equal"
     ]
@@ -103,8 +102,7 @@ def find_quote(quote: str, texts: Sequence[Text]) -> QuoteMatch:
 
 
 def _words(text: str) -> tuple[list[str], list[tuple[int, int]]]:
-    """Return words as they are compared, each with where it stands; a character of CJK text is a
-    word."""
+    """Return normalized words with offsets; each CJK character is a word."""
     # A hyphen at the end of a line parts a word; blanks in its place keep every offset.
     whole = _BROKEN.sub(lambda broken: "\u00ad" * len(broken[0]), text)
     words: list[str] = []
@@ -127,13 +125,14 @@ def _folded(word: str) -> str:
 
 
 def _letters(word: str) -> str:
-    """A word as it is joined with others: `well-known` is `wellknown`, while `3.5` is not `35`."""
+    """A word as it is joined with others: `well-known` is `wellknown`, while `3.5` is
+    not `35`."""
     return word if any(map(str.isdigit, word)) else word.replace("'", "")
 
 
 def _verbatim(pieces: Sequence[Sequence[str]], text: Text) -> tuple[int, int] | None:
-    """Return the words [start, end) between which all pieces stand in order, each whole; None where
-    they do not."""
+    """Return the word range [start, end) that contains all pieces in order, each whole,
+    or None."""
     first: int | None = None
     place = 0
     for piece in pieces:
@@ -151,13 +150,13 @@ def _verbatim(pieces: Sequence[Sequence[str]], text: Text) -> tuple[int, int] | 
 
 
 def _near(asked: Sequence[str], text: Text) -> tuple[float, tuple[int, int]]:
-    """Return how much of `asked` stands in order in the likest stretch of a text, and its words
-    [start, end)."""
+    """Return the share of `asked` found in order in the most similar stretch of a text,
+    and its word range [start, end)."""
     votes: Counter[int] = Counter()
     for offset, word in enumerate(asked):
         standing = text.places.get(word, ())
         for place in standing:
-            # Shifts by a word or two vote together; a word that stands everywhere says little.
+            # Shifts by one or two words vote together; frequent words weigh little.
             votes[(place - offset) // 4] += 1 / len(standing) ** 0.5
     best = (0.0, (0, 0))
     for shift, _ in votes.most_common(PLACES):
@@ -173,7 +172,7 @@ def _near(asked: Sequence[str], text: Text) -> tuple[float, tuple[int, int]]:
         ]
         if not blocks:
             continue
-        # The quotation's own ends: a changed first word is part of the stretch that it stands for.
+        # Include the quotation's ends: a changed first word belongs to the stretch.
         start = max(low, low + blocks[0].b - blocks[0].a)
         end = min(
             len(text.words),

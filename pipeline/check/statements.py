@@ -1,11 +1,11 @@
-"""Whether sources support a statement: supported, contradicted (with what differs), or not found.
+"""Whether sources support a statement: supported, contradicted (with what differs), or
+not found.
 
-The core's order names the sentences that may support it; those that together hold most of its words
-are the evidence. A logistic over what they hold says whether they support it. Where one of them
-says nearly the same in the same words, the difference is looked at: another number, another name,
-names in each other's place, a negation more or less. Not for: quotations (`quotes.py`), where each
-word counts.
-"""
+The core's order names the sentences that may support it; those that together hold most
+of its words are the evidence. A logistic over what they hold says whether they support
+it. Where one of them says nearly the same in the same words, the difference is looked
+at: another number, another name, names in each other's place, a negation more or less.
+Not for: quotations (`quotes.py`), where each word counts."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -31,20 +31,21 @@ Support = Literal["supported", "contradicted", "not found"]
 MOST: Final = 4
 """Sentences that together may support a statement."""
 GAIN: Final = 0.1
-"""Least share of a statement's words that a further sentence must bring to be cited: F1 against
-people's evidence on WiCE .686, with .05 .670, with .15 .683; the best two by BM25 .629 (`python -m
-bench.claims`)."""
+"""Least share of a statement's words that a further sentence must bring to be cited: F1
+against people's evidence on WiCE .686, with .05 .670, with .15 .683; the best two by
+BM25 .629 (`python -m bench.claims`)."""
 LIKE: Final = 0.85
-"""Share of a statement's words beside numbers and names that one sentence must have for a
-difference to contradict: of 115 supported claims of WiCE 2 are taken for contradicted, with .8 4,
-with .7 5; of 160 altered statements 116 to 117 are seen with each."""
+"""Share of a statement's words beside numbers and names that one sentence must have for
+a difference to contradict: of 115 supported claims of WiCE 2 are taken for
+contradicted, with .8 4, with .7 5; of 160 altered statements 116 to 117 are seen with
+each."""
 _WEIGHTS: Final = {
     False: (-4.27, 3.69, 1.26, 1.09, 0.0),
     True: (-5.69, 3.48, 1.36, 0.82, 2.69),
 }
-"""Constant, words, numbers, names, cosine: without an embedder and with one. Logistic regression on
-348 dev claims of WiCE, supported against the rest; balanced accuracy .718 both, by eight-fold
-cross-validation .697 and .703."""
+"""Constant, words, numbers, names, cosine: without an embedder and with one. Logistic
+regression on 348 dev claims of WiCE, supported against the rest; balanced accuracy .718
+both, by eight-fold cross-validation .697 and .703."""
 _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
 _MEASURE: Final = re.compile(
     r"(\d+(?:[.,:]\d+)*)\s?(sq\.?\s|square\s)?([^\W\d_]+)(\^?2|²)?", re.IGNORECASE
@@ -52,41 +53,42 @@ _MEASURE: Final = re.compile(
 """A number with its unit, and what makes the unit one of area."""
 _UNITS: Final = meanings("units")
 CELLS: Final = 16
-"""Words, at most, of the line that a table's row is told by (`Max. depth: 213 m`); a longer one
-measures several things."""
+"""Maximum words of a table row with one measure (`Max. depth: 213 m`); a longer one has
+several."""
 CLEAR: Final = 0.8
-"""Most of the first unit's score that the second may have where a row shares no word with a
-statement (`deep`, `Max. depth`): rows that measure something else come first narrowly (`python -m
-bench.claims`, rows)."""
+"""Most of the first unit's score that the second may have where a row shares no word
+with a statement (`deep`, `Max. depth`): rows that measure something else come first
+narrowly (`python -m bench.claims`, rows)."""
 _NEGATION: Final = whole_words(words("negation"))
 _PASSIVE: Final = whole_words(words("negation.turned"))
-"""What turns a sentence round, so that names in each other's place say the same."""
+"""Words that invert a sentence, so that exchanged names mean the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class Supported:
-    """What sources make of a statement."""
+    """Whether sources support a statement."""
 
     support: Support
     confidence: float
     """0..1 that the evidence supports it, by its words and meaning."""
     rows: tuple[int, ...]
-    """Units that bear on it, the nearest first; numbered as in the relevance that was judged."""
+    """Units that bear on it, the nearest first; numbered as in the relevance that was
+    judged."""
     differs: tuple[str, str] = ("", "")
-    """Where contradicted, what is stated and what stands there."""
+    """If contradicted: what the draft states and what the source has."""
 
 
 def judge_statement(
     statement: Question, texts: Sequence[str], relevance: Relevance
 ) -> Supported:
-    """Return whether the units `texts` [units], in the order of `relevance` for this statement,
-    support it."""
+    """Return whether the units `texts` [units], in the order of `relevance` for this
+    statement, support it."""
     if not texts:
         return Supported("not found", 0.0, ())
     language, text = statement.language, statement.text
     held, weights = _held(statement, relevance.index)
     rows, cited = _chosen(held, weights, relevance.values)
-    # 1. Nearly the same words: what differs is said
+    # 1. Nearly the same words: return what differs
     differs = _difference(text, texts[rows[0]], language)
     if any(differs):
         return Supported("contradicted", 0.0, tuple(rows[:1]), differs)
@@ -116,8 +118,8 @@ def judge_statement(
 
 
 def _held(statement: Question, index: TermIndex) -> tuple[NDArray[np.bool_], Floats]:
-    """Return which of the statement's terms stand in each unit [units, terms], and what each
-    weighs, 1 together."""
+    """Return which of the statement's terms each unit contains [units, terms], and
+    their weights (sum 1)."""
     held = (index.counts(index.terms(statement))[0] > 0).T
     weights = rarity(np.maximum(held.sum(axis=0), 2), max(index.size, 3))
     return held, np.asarray(weights / max(float(weights.sum()), 1e-9), dtype=np.float32)
@@ -126,8 +128,8 @@ def _held(statement: Question, index: TermIndex) -> tuple[NDArray[np.bool_], Flo
 def _chosen(
     held: NDArray[np.bool_], weights: Floats, values: Floats
 ) -> tuple[list[int], int]:
-    """Return the rows that bear on a statement, each for the words that those before it lack, and
-    how many to cite."""
+    """Return the rows that bear on a statement, each for the words that those before it
+    lack, and how many to cite."""
     rows = [int(np.argmax(values + held @ weights))]
     cited = 1
     while len(rows) < min(MOST, len(values)):
@@ -144,8 +146,8 @@ def _chosen(
 
 
 def _difference(statement: str, sentence: str, language: str) -> tuple[str, str]:
-    """Return what is stated and what a sentence of nearly the same words says instead; nothing
-    where it says it."""
+    """Return what is stated and what a sentence of nearly the same words says instead;
+    nothing where it says it."""
     stated, said = (
         set(index_terms(one, language=language, keep_stop_words=True))
         for one in (statement, sentence)
@@ -169,9 +171,9 @@ def _difference(statement: str, sentence: str, language: str) -> tuple[str, str]
     if wrong and right:
         return wrong[0], right[0]
     named = [name for name, terms in names.items() if not terms <= said]
-    stands = [name for name, terms in others.items() if not terms <= stated]
-    if named and stands:
-        return named[0], stands[0]
+    actual = [name for name, terms in others.items() if not terms <= stated]
+    if named and actual:
+        return named[0], actual[0]
     denied, denies = (
         _NEGATION.search(statement.lower()),
         _NEGATION.search(sentence.lower()),
@@ -182,20 +184,20 @@ def _difference(statement: str, sentence: str, language: str) -> tuple[str, str]
 
 
 def _measured_else(statement: str, row: str) -> tuple[str, str]:
-    """Return a measure that is stated and the one of the same unit in a table's row; nothing where
-    it says it too."""
+    """Return a measure that is stated and the one of the same unit in a table's row;
+    nothing where it says it too."""
     label, _, value = row.partition(": ")
     if len(raw_words(row)) > CELLS or _NUMBER.search(label):
         return ("", "")
     theirs = _measures(value)
-    for unit, (number, told) in _measures(statement).items():
+    for unit, (number, written) in _measures(statement).items():
         if unit in theirs and number not in _numbers(value):
-            return told, theirs[unit][1]
+            return written, theirs[unit][1]
     return ("", "")
 
 
 def _measures(text: str) -> dict[str, tuple[str, str]]:
-    """Return by unit the first number of a text that has it, and both as they stand there."""
+    """Return unit to the first number with it: its value and its text."""
     found: dict[str, tuple[str, str]] = {}
     for measure in _MEASURE.finditer(text):
         if unit := _UNITS.get(measure[3].lower(), ""):
@@ -205,7 +207,7 @@ def _measures(text: str) -> dict[str, tuple[str, str]]:
 
 
 def _exchanged(statement: str, sentence: str, language: str) -> tuple[str, str]:
-    """Return two names that stand in each other's place, in their order here and there."""
+    """Return two names that are exchanged, in the order of statement and source."""
     if bool(_PASSIVE.search(statement.lower())) != bool(
         _PASSIVE.search(sentence.lower())
     ):
@@ -226,8 +228,8 @@ def _numbers(text: str) -> list[str]:
 
 
 def _names(text: str, language: str, *, first: bool = False) -> dict[str, set[str]]:
-    """Return the capitalised words of a text with their terms; the first word only where
-    `first`."""
+    """Return the capitalised words of a text with their terms; the first word only
+    where `first`."""
     found = raw_words(text)
     named = [
         word

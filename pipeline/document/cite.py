@@ -1,10 +1,11 @@
-"""Citations: the page's URL with a text fragment that a browser scrolls to and highlights.
+"""Citations: the page's URL with a text fragment that a browser scrolls to and
+highlights.
 
-The directive is `#:~:text=[prefix-,]start[,end][,-suffix]` (WICG scroll-to-text-fragment). A
-browser looks for the first match whose ends are word boundaries; `start` and `end` must each lie
-within one block, the context may not. It finds no words that only the markup has: an image's
-description, the author beside the text. Not for: choosing what to cite.
-"""
+The directive is `#:~:text=[prefix-,]start[,end][,-suffix]` (WICG
+scroll-to-text-fragment). A browser looks for the first match whose ends are word
+boundaries; `start` and `end` must each lie within one block, the context may not. It
+finds no words that only the markup has: an image's description, the author beside the
+text. Not for: choosing what to cite."""
 
 import html
 import re
@@ -29,11 +30,12 @@ from pipeline.document.tree import STRUCK
 from pipeline.text.words import TELLING_RUNS, is_cjk, word_runs
 
 _WORDS: Final = 4
-"""Words of a part of a directive, which has at most two: a link stands outside the frame, and a
-page's words in it must not be enough for an order. A text of no more is cited whole."""
+"""Words of a part of a directive, which has at most two: a link is outside the frame,
+so that a page's words in it must be too few for an instruction. A text of no more is
+cited whole."""
 _LETTERS: Final = 60
-"""Code points of a part: words without blanks between them are words all the same. A longer one is
-left out."""
+"""Code points of a part: words without blanks between them are words all the same. A
+longer one is left out."""
 _CONTEXT_REACH: Final = 80
 """Code points around the words in which context is looked for."""
 _LOOKED_AT: Final = 64
@@ -48,7 +50,7 @@ _WORD: Final = re.compile(r"[^\s\-\u2010-\u2015/\\|]+")
 """A browser sees the border of a word at each of these."""
 _APART: Final = re.compile(r"[\s!-&(-/:-@\[-`{-~\u2010-\u2015\u2026]+")
 _WITHIN: Final = re.compile(r"(?<=\d)[.,:](?=\d)")
-"""What parts words for a reader, and what stands within a number."""
+"""Separators of words, and characters within numbers."""
 _WORDLIKE: Final = re.compile(r"\w")
 _BLANK: Final = re.compile(r"\s+")
 _RUN: Final = re.compile(r"\s{2,}")
@@ -56,8 +58,8 @@ _CLAUSES: Final = (
     re.compile(r"[、，,；;：:。！？\s]+"),
     re.compile(r"(?<=[的了在是和与はがをにでとのもへ])|(?<=[ぁ-ん])(?=[一-龥ァ-ヴ])"),
 )
-"""Where CJK text surely has the border of a word, and where it mostly has: behind particles, where
-kana end."""
+"""Where CJK text surely has the border of a word, and where it usually has: after
+particles and kana."""
 _INLINE: Final = "a|abbr|b|bdi|bdo|big|cite|code|data|del|dfn|em|font|i|ins|kbd|label|mark|q|s|samp|small|span|strong"
 _PARTING: Final = re.compile(
     rf"(<(?!/?(?:{_INLINE}|sub|sup|time|tt|u|var|wbr)\b)[^>]*>)"
@@ -66,36 +68,35 @@ _PARTING: Final = re.compile(
 _TAG: Final = re.compile(r"<[^>]*>")
 _DESCRIBED: Final = re.compile(r'<img\b[^>]*?\balt="([^"]+)')
 _GAP: Final = r"[\s|]*"
-"""What may stand between words and their context: white space, and the marks that we put between
+"""What may separate words from their context: white space, and our marks between
 cells."""
 _SEPARATOR: Final = re.compile(r"\n|\s\|\s")
-"""What stands between units and between a row's cells in the document's text, and nowhere on the
-page."""
+"""Separators between units and cells in `Document.text`, which the page does not
+have."""
 _BEFORE: Final = re.compile(r"\n|\s\|\s|(?<=\w):\s(?=\S)")
-"""The same with the colon that we put between a term and its definition."""
+"""`_SEPARATOR`, plus the `: ` that we insert between <dt> and <dd>."""
 COPIED: Final = 0.5
-"""Share of a text's runs that a page holds from which it is a copy: of 150 pages with every tenth
-word dropped, put in or replaced .98 to 1.0 are found (with .6 .93, with .7 .81), and 2 of 22,350
-pairs of different pages are taken for copies, over a line of reviews of one site (`python -m
-bench.claims`)."""
+"""Minimum share of a text's runs on a page to call it a copy (figures: docs/log.md,
+2026-11-27)."""
 _EDGE: Final = (
     "~ \t\n\u00a0,;:.!?…\"'“”„‘’«»()[]{}–—-•·*|/。！？，、；：「」『』（）《》"
 )
 
 
 def cite(document: Document, start: int, end: int) -> str:
-    """Return `document.page.final_url` with a text fragment for `document.text[start:end]`.
+    """Return `document.page.final_url` with a text fragment for
+    `document.text[start:end]`.
 
-    The URL's own fragment is dropped; what stands in a file has its place (`#page=3`) before the
-    directive, where viewers open it. Offsets are code points; a span without any visible text gives
-    the bare URL.
+    The URL's own fragment is dropped; a position in a file (`#page=3`) comes before the
+    directive, where viewers read it. Offsets are code points; a span without any
+    visible text gives the bare URL.
     """
     url = urldefrag(document.page.final_url or document.page.url).url
     directive = _directive(
         _rendered(document), max(start, 0), min(end, len(document.text))
     )
     place = place_of(document, max(start, 0), min(end, len(document.text)))
-    if is_box(place):  # a viewer finds no words in an image
+    if is_box(place):  # viewers cannot search in images
         return f"{url}#{place}"
     if (begins := _TIMED.match(place)) and _PLAYED.match(url):
         hours, minutes, seconds = map(int, begins[1].split(":"))
@@ -105,16 +106,15 @@ def cite(document: Document, start: int, end: int) -> str:
 
 
 def _short_place(place: str) -> str:
-    """Return a place in a file without the name of its sheet where that has more words than a part
-    may have."""
+    """Return a position in a file, without the sheet's name if that is too long."""
     name, mark, cells = place.rpartition("!")
     return place if not mark or _is_part(unquote(name)) else f"…!{cells}"
 
 
 @kept_with_document
 def _rendered(document: Document) -> Document:
-    """Return the document with line ends in its text for all that a browser does not render; kept
-    for a page's next."""
+    """Return the document with line ends in its text for all that a browser does not
+    render; kept for a page's next."""
     unseen: list[tuple[int, int]] = []
     for block in document.blocks:
         if block.kind == "about" or block.trust == "attribute":
@@ -129,7 +129,7 @@ def _rendered(document: Document) -> Document:
 
 
 def _descriptions(text: str, block: Block) -> list[tuple[int, int]]:
-    """Where descriptions of images stand in a unit's text, of those that were taken into it."""
+    """Return the spans of image descriptions in a unit's text."""
     found: list[tuple[int, int]] = []
     place = block.start
     pieces = _PARTING.split(block.html)
@@ -213,18 +213,18 @@ def _is_part(text: str) -> bool:
 
 
 def _count(text: str) -> int:
-    """The words of a text as people read them, whatever sign stands between two."""
+    """Return the number of words of a text; any separator counts."""
     return sum(map(bool, _APART.split(_WITHIN.sub("", text))))
 
 
 def _end(
     document: Document, pieces: list[tuple[int, int]], head_end: int
 ) -> tuple[int, int, str]:
-    """Return where a range's last words stand, empty where nothing is left for them, and what must
-    follow them.
+    """Return the span of a range's last words (empty if none are left) and the text
+    that must follow them.
 
-    The browser takes the first such words behind the range's start, so a last cell that reads like
-    one above it is told by what follows, or gives way to the cell before it.
+    The browser uses the first match after the range's start, so a last cell with
+    repeated text needs following context, or is replaced by the cell before it.
     """
     text = document.text
     block, _ = _block_at(document, pieces[-1][0])
@@ -247,7 +247,8 @@ def _end(
 
 
 def _pieces(document: Document, start: int, end: int) -> list[tuple[int, int]]:
-    """Spans of text that each lie within one block or cell or line, in order, trimmed."""
+    """Spans of text that each lie within one block or cell or line, in order,
+    trimmed."""
     spans: list[tuple[int, int]] = []
     place = start
     while place < end:
@@ -278,8 +279,8 @@ def _pieces(document: Document, start: int, end: int) -> list[tuple[int, int]]:
 
 
 def _block_at(document: Document, place: int) -> tuple[Block | None, int]:
-    """The content unit that holds `place` and where it ends; None between units, and where the next
-    one begins."""
+    """The content unit that holds `place` and where it ends; None between units, and
+    where the next one begins."""
     blocks = document.blocks
     after = bisect_right(blocks, place, key=lambda block: block.start)
     if after and place < blocks[after - 1].end:
@@ -288,12 +289,11 @@ def _block_at(document: Document, place: int) -> tuple[Block | None, int]:
 
 
 def _parts(text: str, block: Block) -> list[tuple[int, int]]:
-    """Where the pieces of a unit stand that its elements part: a card's title and text, a term and
-    its definition.
+    """Return the spans of a unit's pieces that elements separate: a card's title and
+    text, a term and its definition.
 
-    Empty where it is one piece; a browser finds no words across the boundary of a block or a line
-    break.
-    """
+    Empty where it is one piece; a browser finds no words across the boundary of a block
+    or a line break."""
     if block.kind == "code":
         return []
     words = [_words(piece) for piece in _PARTING.split(block.html)]
@@ -308,7 +308,8 @@ def _parts(text: str, block: Block) -> list[tuple[int, int]]:
 
 
 def _cells(text: str, block: Block) -> list[tuple[int, int]]:
-    """Where a row's cells stand in the text; cells that are not found as they read are left out."""
+    """Return the spans of a row's cells in the text; cells that are not found are left
+    out."""
     spans: list[tuple[int, int]] = []
     place = block.start
     for cell in block.cells:
@@ -320,8 +321,8 @@ def _cells(text: str, block: Block) -> list[tuple[int, int]]:
 
 
 def _from_distinct(text: str, cells: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Trim, and leave out leading cells such as `1` or `yes` that stand earlier on the page, while
-    another does not."""
+    """Trim, and drop leading cells such as `1` or `yes` that occur earlier on the page,
+    if another cell does not."""
     cells = _trimmed(text, cells)
     for index, (start, end) in enumerate(cells):
         if _first_place(text, start, end) == start and any(
@@ -336,8 +337,8 @@ def _trimmed(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int
 
 
 def _trim(text: str, start: int, end: int) -> tuple[int, int] | None:
-    """Drop white space and marks at both ends: a browser matches words, and ends must be word
-    boundaries."""
+    """Drop white space and marks at both ends: a browser matches words, and ends must
+    be word boundaries."""
     while start < end and text[start] in _EDGE:
         start += 1
     while end > start and text[end - 1] in _EDGE:
@@ -352,7 +353,8 @@ def _head(text: str, start: int, end: int, *, most: int = _WORDS) -> int:
 
 
 def _tail(text: str, start: int, end: int) -> int | None:
-    """Start of a span's last words, as many as a part may have; None where none are left."""
+    """Start of a span's last words, as many as a part may have; None where none are
+    left."""
     return next(
         (one for one in _word_starts(text, start, end) if _is_part(text[one:end])), None
     )
@@ -370,9 +372,7 @@ def _word_ends(text: str, start: int, end: int) -> list[int]:
     ends: list[int] = []
     for found in _WORD.finditer(piece):
         word = found.group().rstrip(_EDGE)
-        if (
-            word or ends
-        ):  # marks alone count as a word that ends where the one before them does
+        if word or ends:  # punctuation alone counts as the end of the word before it
             ends.append(start + found.start() + len(word) if word else ends[-1])
         if len(ends) == _WORDS:  # the paragraph may have two megabytes
             break
@@ -401,8 +401,8 @@ def _pattern(phrase: str) -> str:
 def _first_place(
     text: str, start: int, end: int, *, low: int = 0, after: str = ""
 ) -> int:
-    """Where a browser that searches from `low` finds text[start:end] first, of those that `after`
-    follows."""
+    """Where a browser that searches from `low` finds text[start:end] first, of those
+    that `after` follows."""
     phrase = text[start:end]
     followed = re.compile(_GAP + _pattern(after), re.IGNORECASE) if after else None
     for first, behind in _places(_flat(text), _lowered(" ".join(phrase.split())), low):
@@ -414,8 +414,8 @@ def _first_place(
 
 
 def _is_apart(text: str, start: int, end: int, phrase: str) -> bool:
-    """Whether text[start:end] begins and ends at the borders of words, where the ends of `phrase`
-    need it."""
+    """Whether text[start:end] begins and ends at the borders of words, where the ends
+    of `phrase` need it."""
     left = (
         phrase[:1].isalnum()
         and not is_cjk(phrase[:1])
@@ -430,12 +430,12 @@ def _is_apart(text: str, start: int, end: int, phrase: str) -> bool:
 
 
 class _Flat(NamedTuple):
-    """A text in one case, each run of white space one space, so that words are found at a library's
-    speed."""
+    """A text in one case, each run of white space one space, so that words are found at
+    a library's speed."""
 
     text: str
     breaks: list[int]
-    """Places in it behind each longer run, ascending from 0."""
+    """Offsets in it after each longer run, ascending from 0."""
     dropped: list[int]
     """Code points that the original has besides up to the next of these places."""
 
@@ -446,8 +446,8 @@ class _Flat(NamedTuple):
 
 @lru_cache(maxsize=8)
 def _flat(text: str) -> _Flat:
-    """Return a text as phrases are looked up in it; kept, for an answer cites one page many
-    times."""
+    """Return a text as phrases are looked up in it; kept, for an answer cites one page
+    many times."""
     breaks, dropped = [0], [0]
     for run in _RUN.finditer(text):
         breaks.append(run.start() - dropped[-1] + 1)
@@ -466,8 +466,8 @@ def _lowered(text: str) -> str:
 
 
 def _places(flat: _Flat, words: str, low: int) -> Iterator[tuple[int, int]]:
-    """Yield the start and end in the original text of each place from `low` on where `words`
-    stand."""
+    """Yield start and end (in the original text) of each match of `words` from `low`
+    on."""
     place = flat.text.find(words, max(0, low - flat.dropped[-1]))
     while place >= 0:
         start = flat.original(place)
@@ -477,11 +477,10 @@ def _places(flat: _Flat, words: str, low: int) -> Iterator[tuple[int, int]]:
 
 
 def _with_context(document: Document, start: int, end: int, head: str) -> str:
-    """Put prefix or suffix around where the words stand earlier on the page as well.
+    """Add a prefix or suffix if the words occur earlier on the page.
 
-    Context must touch the words but for white space and block boundaries, so its inner edge keeps
-    its punctuation.
-    """
+    Context must touch the words but for white space and block boundaries, so its inner
+    edge keeps its punctuation."""
     text = document.text
     if _first_place(text, start, end) == start:
         return head
@@ -499,10 +498,10 @@ def _with_context(document: Document, start: int, end: int, head: str) -> str:
 
 
 def _telling(text: str, start: int, end: int, words: Sequence[str]) -> str:
-    """Return the fewest of the last `words` before text[start:end] that stand before no earlier
-    such place.
+    """Return the fewest of the last `words` before text[start:end] that precede no
+    earlier match.
 
-    The most that a part may have where they all do; empty where not even the last is a part.
+    If all do, as many as a part may have; "" if not even the last fits.
     """
     flat, phrase = _flat(text), text[start:end]
     places = islice(_places(flat, _lowered(" ".join(phrase.split())), 0), _LOOKED_AT)
@@ -511,18 +510,21 @@ def _telling(text: str, start: int, end: int, words: Sequence[str]) -> str:
         for first, behind in places
         if first < start and _is_apart(text, first, behind, phrase)
     ]
-    told = ""
+    chosen = ""
     for count in range(1, len(words) + 1):
         prefix = " ".join(words[-count:])
         if not _is_part(prefix):
             break
-        told, before = prefix, re.compile(f"{_pattern(prefix)}{_GAP}\\Z", re.IGNORECASE)
+        chosen, before = (
+            prefix,
+            re.compile(f"{_pattern(prefix)}{_GAP}\\Z", re.IGNORECASE),
+        )
         if not any(
             before.search(text, max(0, place - _CONTEXT_REACH), place)
             for place in earlier
         ):
             break
-    return told
+    return chosen
 
 
 def _after(text: str, place: int) -> str:
@@ -532,14 +534,15 @@ def _after(text: str, place: int) -> str:
         :_WORDS
     ]
     counts = range(len(words), 0, -1)
-    told = next(
+    chosen = next(
         (one for count in counts if _is_part(one := " ".join(words[:count]))), ""
     )
-    return told or (words[0][:_CJK] if words and is_cjk(words[0]) else "")
+    return chosen or (words[0][:_CJK] if words and is_cjk(words[0]) else "")
 
 
 def _part_before(document: Document, place: int) -> int:
-    """Where the piece of a unit begins that ends before `place`; 0 where the unit is one piece."""
+    """Where the piece of a unit begins that ends before `place`; 0 where the unit is
+    one piece."""
     last = len(document.text[:place].rstrip()) - 1
     block, _ = _block_at(document, last)
     parts = _parts(document.text, block) if block else []
@@ -547,20 +550,19 @@ def _part_before(document: Document, place: int) -> int:
 
 
 def _encode(words: str) -> str:
-    """Percent-encode, without our marks of struck words; the hyphen too, since it marks context in
-    a directive."""
+    """Percent-encode, without our marks of struck words; the hyphen too, since it marks
+    context in a directive."""
     return quote(" ".join(words.replace(STRUCK, "").split()), safe="").replace(
         "-", "%2D"
     )
 
 
 def place_of(document: Document, start: int, end: int) -> str:
-    """Return where in its file `document.text[start:end]` stands, as a link's fragment; empty for
-    web pages.
+    """Return the position of `document.text[start:end]` in its file as a link fragment;
+    "" for web pages.
 
-    From one row, cell or cue to another it is a range: `Costs!A4:C9`, `row=2-7` (RFC 7111),
-    `t=00:12:31,00:12:52`.
-    """
+    From one row, cell or cue to another it is a range: `Costs!A4:C9`, `row=2-7` (RFC
+    7111), `t=00:12:31,00:12:52`."""
     first, _ = _block_at(document, start)
     last, _ = _block_at(document, max(start, end - 1))
     if first is None or last is None:
@@ -570,9 +572,9 @@ def place_of(document: Document, start: int, end: int) -> str:
 
 
 def box_of(document: Document, spans: Iterable[tuple[int, int]]) -> tuple[float, ...]:
-    """Return left, top, width and height of the lines that stretches of a document's text have on
-    the page of a PDF or image where the first begins, in points (of an image, pixels) from the
-    upper left; empty for other documents."""
+    """Return left, top, width and height of the lines that stretches of a document's
+    text have on the page of a PDF or image where the first begins, in points (of an
+    image, pixels) from the upper left; empty for other documents."""
     page, boxes = "", list[tuple[float, ...]]()
     for start, end in spans:
         block, _ = _block_at(document, start)
@@ -595,7 +597,8 @@ def box_of(document: Document, spans: Iterable[tuple[int, int]]) -> tuple[float,
 def _printed(
     document: Document, place: str, start: int, end: int
 ) -> list[tuple[float, ...]]:
-    """Return the edges of the lines of a PDF's page on which a stretch of text is printed."""
+    """Return the edges of the lines of a PDF's page on which a stretch of text is
+    printed."""
     known = _pages_printed(document).get(place)
     if known is None:
         return []
@@ -628,8 +631,8 @@ def _pages_printed(document: Document) -> dict[str, tuple[int, list[list[float]]
 
 
 def one_place(first: str, last: str) -> str | None:
-    """Return the place that reaches from one place of a file to another; None where a link can name
-    no such range."""
+    """Return the range between two positions of a file; None if a link cannot express
+    it."""
     if first == last:
         return first
     if is_box(first):
@@ -647,7 +650,7 @@ def one_place(first: str, last: str) -> str | None:
 
 
 def place_name(place: str) -> str:
-    """Return a place in a file as people write it: `p. 3`, `slide 2`, `Costs!A4:C9`,
+    """Return a position in a file as people write it: `p. 3`, `slide 2`, `Costs!A4:C9`,
     `00:12:31,00:12:52`."""
     if is_box(place):
         place = place.partition("&")[0] if "&" in place else ""
@@ -683,8 +686,8 @@ class Copies:
 def cite_copy(
     document: Document, units: Sequence[Sentence], text: str, *, at: Sentence | None
 ) -> str:
-    """Return the citation of `text` among the units of a page: of `at`, else the nearest one, and
-    those beside it."""
+    """Return the citation of `text` among the units of a page: of `at`, else the
+    nearest one, and those beside it."""
     wanted = word_runs(text)
     runs = [word_runs(document.text[unit.start : unit.end]) for unit in units]
     low = high = (
@@ -702,8 +705,8 @@ def cite_copy(
 
 
 def count_origins(evidence: Iterable[Evidence]) -> int:
-    """Return how many origins stand behind some passages: pages, those that share a passage's words
-    taken as one."""
+    """Return the number of independent origins of passages; pages with the same words
+    count once."""
     origins: list[set[str]] = []
     for one in evidence:
         pages = {citation.partition("#")[0] for citation in (one.url, *one.also)}

@@ -29,11 +29,14 @@ if (
     from pipeline.document.page import Trust
 
 MAX_ITEMS: Final = 20_000
-"""Rows, values, entries, style rules or parts of one document that are read; where they are
-content, the rest is told as unread."""
+"""Rows, values, entries, style rules or parts of one document that are read; where they
+are content, the rest is reported as unread."""
 
+MAX_CELLS: Final = 200_000
+"""Of all tables of a file, up to the last that is filled in each row; a page has room for fewer."""
 MAX_PAGES: Final = 500
-"""Of one reading: some 250,000 words, more than any call shows. The rest can be asked for."""
+"""Of one reading: some 250,000 words, more than any call shows. The rest can be asked
+for."""
 MAX_UNPACKED: Final = 30_000_000
 """Bytes of one source, as it comes and unpacked, where no setting says otherwise
 (`WINNOW_PAGE_MB`); of an archive, all parts that hold text together."""
@@ -41,16 +44,16 @@ MOST_MEGABYTES: Final = 1000
 """Largest value of that setting."""
 _allowed: Final[ContextVar[int]] = ContextVar("allowed", default=MAX_UNPACKED)
 SLOW_LETTERS: Final = 5_000_000
-"""Characters that are given to a library which cannot be stopped; markdown-it and striprtf need 1 s
-a million."""
+"""Characters that are given to a library which cannot be stopped; markdown-it and
+striprtf need 1 s a million."""
 PLACE: Final = "data-place"
-"""Attribute of our own that says where in a file an element begins; what stands behind it is there
-until the next one (`Block.place`). Text from outside has it taken away (`unplaced`)."""
-INSTALL_OCR: Final = "an operator can install the extra, pip install 'winnow-mcp[ocr]'"
+"""Our attribute with an element's position in its file, valid until the next one
+(`Block.place`). It is removed from outside HTML (`unplaced`)."""
+INSTALL_OCR: Final = "an operator can install OCR: pip install 'winnow-mcp[ocr]'"
 _BOX: Final = re.compile(r"(?:^|&)(?:viewrect|xywh)=")
 MOST_PIXELS: Final = 36_000_000
-"""Of an image whose text is recognised: a sheet of A4 at 600 dpi. Larger ones are refused before
-they are decoded."""
+"""Of an image whose text is recognised: a sheet of A4 at 600 dpi. Larger ones are
+refused before they are decoded."""
 DAMAGED: Final = (
     *(
         ValueError,
@@ -64,13 +67,14 @@ DAMAGED: Final = (
     ),
     *(OSError, EOFError, struct.error, zlib.error),
 )
-"""What the libraries that read documents are known to raise over damaged files, besides errors of
-their own."""
+"""What the libraries that read documents are known to raise over damaged files, besides
+errors of their own."""
 PAGE_SECONDS: Final = 8.0
-"""Processor time for a page of PDF to be read: over a hundred times what the heaviest of 906 real
-pages takes; one that needs more is left out."""
+"""Maximum processor seconds for a PDF page; a page that needs more is left out (100
+times the slowest of 906 real pages)."""
 LEAST_SIZE: Final = 2.0
-"""Points of height below which type cannot be read; footnotes and superscripts have 5 or more."""
+"""Points of height below which type cannot be read; footnotes and superscripts have 5
+or more."""
 Span = tuple[int, int]
 """First and last page wanted, 1-based; 0 as the last is the end."""
 WHOLE: Final[Span] = (1, 0)
@@ -87,13 +91,13 @@ class Converted:
     published: str = ""
     notes: tuple[str, ...] = ()
     unread: str = ""
-    """What of the source was not read, in a few words; empty where all was."""
+    """What was not read of the source, in a few words, or ""."""
     rest: str = ""
-    """Pages that a further reading begins with, such as `501-1000`; empty where that is not
-    possible."""
+    """Pages that a further reading begins with, such as `501-1000`; empty where that is
+    not possible."""
     trust: "Trust" = "visible"
     hidden: int = 0
-    """Words, or pieces of a PDF's text, that no reader sees and that were left out."""
+    """Number of removed hidden words (of a PDF: text pieces)."""
     ledger: Ledger = field(default_factory=Ledger)
     """What the file holds against what `html` has."""
     printed: str = ""
@@ -101,8 +105,8 @@ class Converted:
 
 
 class Unreadable(Exception):
-    """There is no text to read; the text says why, as the end of a sentence (`… holds no text: it
-    is encrypted`)."""
+    """There is no text to read; the text says why, as the end of a sentence (`… holds
+    no text: it is encrypted`)."""
 
     def __init__(self, why: str, *, hint: str = "") -> None:
         """Keep what to do about it; empty for what helps with any source."""
@@ -111,14 +115,14 @@ class Unreadable(Exception):
 
 
 def person(author: str, tools: str) -> str:
-    """Return the author that a file names, empty where that is one of the `tools` that made the
-    file."""
+    """Return the author that a file names, empty where that is one of the `tools` that
+    made the file."""
     return "" if author.strip().casefold() in tools.casefold() else author.strip()
 
 
 def day_in(text: str) -> str:
-    """Return the day that an ISO date begins with, empty for one that the calendar does not
-    have."""
+    """Return the day that an ISO date begins with, empty for one that the calendar does
+    not have."""
     try:
         return date.fromisoformat(text[:10]).isoformat()
     except ValueError:
@@ -146,8 +150,8 @@ def can_recognise() -> bool:
 
 @contextmanager
 def unpacking(most: int) -> Iterator[None]:
-    """Let sources that are converted inside have `most` bytes unpacked; what converters ask by
-    `most_unpacked`."""
+    """Let sources that are converted inside have `most` bytes unpacked; what converters
+    ask by `most_unpacked`."""
     before = _allowed.set(most)
     try:
         yield
@@ -166,15 +170,14 @@ def raising_the_cap(size: int) -> str:
     if megabytes > MOST_MEGABYTES:
         return f"Split it: no more than {MOST_MEGABYTES} MB can be allowed."
     return (
-        f"It is read by a server that was started with WINNOW_PAGE_MB={megabytes}, and by: "
-        f"winnow fetch SOURCE --set page_mb={megabytes}"
+        f"Start the server with WINNOW_PAGE_MB={megabytes}, or use: winnow fetch "
+        f"SOURCE --set page_mb={megabytes}"
     )
 
 
 @contextmanager
 def ended_after(seconds: float) -> Iterator[None]:
-    """Have the system end a process whose memory is bounded, as a converter's is, if the block
-    takes longer."""
+    """Kill this (converter) process if the block takes longer."""
     if (
         resource is None
         or resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY
@@ -192,7 +195,7 @@ def ended_after(seconds: float) -> Iterator[None]:
 
 
 def is_box(place: str) -> bool:
-    """Return whether a place is a part of a page's image, from which words were recognised."""
+    """Return whether a position is a region of a page image (OCR)."""
     return _BOX.search(place) is not None
 
 
@@ -213,8 +216,8 @@ def html_table(
     places: Sequence[str] = (),
     caption: str = "",
 ) -> str:
-    """Return rows of cells as a table, the first one as its header where it is one, each at its
-    place in the file."""
+    """Return rows of cells as a table, the first one as its header where it is one,
+    each at its place in the file."""
     lines = []
     for number, row in enumerate(rows):
         tag = "th" if header and number == 0 else "td"

@@ -1,10 +1,10 @@
-"""What a file holds against what its HTML has, counted by kind: the difference was not read, and
-each answer says so.
+"""What a file holds against what its HTML has, counted by kind: the difference was not
+read, and each answer says so.
 
-Each reader counts the file by itself, by a pass over its elements that knows nothing of the
-conversion, with `hold`, and what it writes with `give`. What is left out on purpose (hidden or
-deleted text) is given, too: a note of the conversion names it. Not for: what follows a cap or a
-cut, which `Converted.unread` says.
+Each reader counts the file by itself, by a pass over its elements that is independent
+of the conversion, with `hold`, and what it writes with `give`. What is left out on
+purpose (hidden or deleted text) is given, too: a note of the conversion names it. Not
+for: what follows a cap or a cut, which `Converted.unread` says.
 """
 
 from collections import Counter
@@ -15,9 +15,8 @@ Kind = Literal[
     "page", "sheet", "word", "cell", "formula", "chart", "diagram", "form field",
     "comment", "footnote", "attachment", "embedded object", "image",
 ]  # fmt: skip
-"""What is counted, in the order in which messages name it. A formula is one whose value was never
-computed, a sheet one of macros or of a dialog, an image one without text or description, a page
-one whose text cannot be read."""
+"""Kinds that are counted, in the order of messages. Formula: without a computed value.
+Sheet: macro or dialog sheet. Image: without text or description. Page: unreadable."""
 
 _OF_TABLES: Final[frozenset[Kind]] = frozenset({"word", "cell", "formula", "page"})
 """Kinds that may be cells of a table: where one is missing, nothing is computed."""
@@ -45,8 +44,8 @@ class Ledger:
 
     @property
     def missing(self) -> dict[Kind, int]:
-        """What the file holds and the HTML lacks; kinds of which nothing is missing are left
-        out."""
+        """What the file holds and the HTML lacks; kinds of which nothing is missing are
+        left out."""
         lacking = self.held - self.given
         return {kind: lacking[kind] for kind in get_args(Kind) if lacking[kind]}
 

@@ -1,10 +1,11 @@
-"""The data that flows through the pipeline, from a request to cited evidence (design §2).
+"""The pipeline's data types, from a request to cited evidence.
 
-    ParsedRequest → SearchQuery → SearchOutcome(SearchResult…) → Page → Document(Block…) → Sentence → Evidence
+    ParsedRequest → SearchQuery → SearchOutcome(SearchResult…) → Page → Document(Block…)
+    → Sentence → Evidence
 
-Plain frozen data without behaviour beyond small derived properties. Not for: anything that
-computes, fetches or renders; types that only one package uses stay in that package.
-"""
+Plain frozen data without behaviour beyond small derived properties. Not for: anything
+that computes, fetches or renders; types that only one package uses stay in that
+package."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from pipeline.question.question import NOTHING, Question
 from pipeline.question.wants import Freshness
 
 if TYPE_CHECKING:
-    from pipeline.document.table import Told
+    from pipeline.document.table import TableAnswer
     from pipeline.document.tree import Node
 
 Given = TypeVarTuple("Given")
@@ -38,10 +39,10 @@ SearchStatus = Literal[
     "bad_response",
 ]
 KEPT_DOCUMENTS: Final = 64
-"""Cleaned pages kept in memory, and the words of their passages; one of 250 kB HTML is about 1 MB
-of Python objects."""
+"""Cleaned pages kept in memory, and the words of their passages; one of 250 kB HTML is
+about 1 MB of Python objects."""
 WITH_COOKIES: Final = "read with cookies of yours (WINNOW_COOKIES)"
-"""Note of a page that its server may have shown to nobody else."""
+"""Note of a page that the server may show only to this user."""
 BlockKind = Literal[
     "heading",
     "paragraph",
@@ -55,13 +56,13 @@ BlockKind = Literal[
 ]
 Verdict = Literal["answered", "unsure", "none"]
 Trust = Literal["visible", "attribute", "script", "recognised", "snippet"]
-"""Where words come from: what a page shows; what its markup says beside that (alternative texts,
-author, date); what its scripts would draw or show; text behind the image of a scanned page; what a
-search engine quotes. Ours to say: a page has no words for it."""
+"""Origin of text: visible on the page; attribute of its markup (alt text, author,
+date); drawn by scripts; recognized in an image (OCR); search snippet. Set by us, never
+by a page."""
 
 
 def least_trust(trusts: Iterable[Trust]) -> Trust:
-    """Return where words come from of which some may not be visible: the first such origin."""
+    """Return the least trusted of some origins."""
     return next((trust for trust in trusts if trust != "visible"), "visible")
 
 
@@ -88,12 +89,12 @@ class SearchQuery:
     text: str
     """Words as the provider gets them."""
     language: str = ""
-    """ISO 639-1 code of the wished results, empty for any."""
+    """ISO 639-1 code of the requested results; "" for any."""
     freshness: Freshness = "any"
     """How recent results must be; a filter, never words."""
     since: str = ""
-    """First ISO day of publication, empty for no bound. With `until` it takes the place of
-    `freshness`."""
+    """First ISO day of publication, empty for no bound. With `until` it takes the place
+    of `freshness`."""
     until: str = ""
     """Last ISO day of publication, empty for no bound."""
     region: str = ""
@@ -105,9 +106,12 @@ class SearchQuery:
     page: int = 1
     """1-based page of results."""
     scholarly: bool = False
-    """Whether it asks for published research, which catalogues of it are asked for besides."""
+    """Whether it asks for published research, which catalogues of it are asked for
+    besides."""
     dois: tuple[str, ...] = ()
     """Works that are asked for by these names, in place of words."""
+    guessed: bool = field(default=False, compare=False)
+    """Whether a model wrote it; what such queries find shares a part of the places."""
     asked: Question | None = field(default=None, compare=False, repr=False)
     """The question that its text is the whole of, for who asked it has analysed it."""
 
@@ -120,21 +124,21 @@ class SearchQuery:
 
 @dataclass(frozen=True, slots=True)
 class ParsedRequest:
-    """What PARSER makes of a request (zero-index §3.1)."""
+    """A parsed request (zero-index §3.1)."""
 
     queries: tuple[SearchQuery, ...]
     """1..n queries; the raw request is always the first."""
     entities: tuple[str, ...] = ()
     """Names and unknown words, kept whole and verbatim."""
     parts: tuple[Question, ...] = ()
-    """What must each be answered, each to be understood alone; empty where the request is one
-    question."""
+    """Self-contained parts that must each be answered; empty for a single question."""
     made_by: Literal["rules", "model"] = "rules"
     """Which parser produced it."""
     fallback: str = ""
     """Why a generator that is set did not produce it."""
     needless: str = ""
-    """Why it may need no search, as the end of a sentence; it is searched all the same."""
+    """Why it may need no search, as the end of a sentence; it is searched all the
+    same."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -154,7 +158,7 @@ class SearchResult:
     published: str = ""
     """ISO date, empty when the provider gives none."""
     engine: str = ""
-    """Provider, and the engine behind it where it says so (`searxng:brave`)."""
+    """Provider, and its engine if known (`searxng:brave`)."""
     rank: int = 1
     """1-based place in the provider's own order."""
     language: str = ""
@@ -165,31 +169,31 @@ class SearchResult:
     retracted: bool = False
     """Whether a catalogue says that it was retracted, withdrawn or removed."""
     inside: bool = False
-    """Whether who names it is inside: a search service there, or a page from there."""
+    """Whether an internal search service or page led to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchOutcome:
-    """What one provider answered. `blocked` is never `empty`."""
+    """The result of one provider. `blocked` is never `empty`."""
 
     results: tuple[SearchResult, ...]
     provider: str
     status: SearchStatus
     reason: str = ""
-    """One sentence for any status but `ok`; also what the provider could not honour."""
+    """A sentence for any status but `ok`; also which filters were ignored."""
     retry_after: float | None = None
     """Seconds until it is worth asking again, if known."""
     unread: str = ""
-    """What the provider has not looked at yet, and will when it is asked again; empty for
-    nothing."""
+    """What the provider has not looked at yet, and will when it is asked again; empty
+    for nothing."""
     rest: str = ""
     """The source under which that can be had, where asking again is not enough."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One source as it came, decoded to HTML text (PDF, DOCX, Markdown and plain text are HTML by
-    now)."""
+    """One source as it came, decoded to HTML text (PDF, DOCX, Markdown and plain text
+    are HTML by now)."""
 
     url: str
     """What was asked for."""
@@ -210,35 +214,36 @@ class Page:
     published: str = ""
     """ISO date of publication, empty when unknown."""
     notes: tuple[str, ...] = ()
-    """What the reader should know, such as `cut at 10 MB` or `needs a browser`."""
+    """Note for the reader, such as `cut at 10 MB` or `needs a browser`."""
     raw_tokens: int = 0
-    """About the tokens of the HTML as it came, the figure that pruning is compared with."""
+    """About the tokens of the HTML as it came, the figure that pruning is compared
+    with."""
     unread: str = ""
-    """What of the source is not in `html`, in a few words; empty where all is. Every answer from
-    the page says it."""
+    """What of the source is not in `html`, in a few words; empty where all is. Every
+    answer from the page says it."""
     tables_whole: bool = False
-    """Whether no cell of a table is among what is `unread`, so that values may be computed all the
-    same."""
+    """Whether no cell of a table is among what is `unread`, so that values may be
+    computed all the same."""
     rest: str = ""
-    """The source's name with the pages that a further reading begins with; empty where that is not
-    possible."""
+    """The source's name with the pages that a further reading begins with; empty where
+    that is not possible."""
     doi: str = ""
-    """Of published research, where a catalogue led here; `author` then has the names, parted by
-    semicolons."""
+    """Of published research, where a catalogue led here; `author` then has the names,
+    parted by semicolons."""
     trust: Trust = "visible"
     """Where all of its words come from, at best."""
     hidden: int = 0
-    """Words, of a PDF pieces of text, that no reader sees and that were left out."""
+    """Number of removed hidden words (of a PDF: text pieces)."""
     printed: str = ""
-    """Where the lines and rows of `html` are printed, in their order, a line of text for each page:
-    its number, then of each left, upper, right and lower edge in points from the upper left, and
-    how many letters and digits it has. Of PDFs only."""
+    """Where the lines and rows of `html` are printed, in their order, a line of text
+    for each page: its number, then of each left, upper, right and lower edge in points
+    from the upper left, and how many letters and digits it has. Of PDFs only."""
     inside: bool = False
-    """Whether it came from this machine or a network that the operator opened, without a step from
-    outside: what it names may be read there."""
+    """Whether it came from this machine or a network that the operator opened, without
+    a step from outside: what it names may be read there."""
     age: float = field(default=-1.0, compare=False)
-    """Seconds since it was read, where the cache gave it unasked; -1 where it was asked for. It is
-    not kept."""
+    """Seconds since it was read, where the cache gave it unasked; -1 where it was asked
+    for. It is not kept."""
 
     @property
     def own(self) -> bool:
@@ -258,68 +263,71 @@ class Ordinal(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A piece of a cleaned page: a node of the block tree, or one content unit (paragraph, item,
-    row, …)."""
+    """A piece of a cleaned page: a node of the block tree, or one content unit
+    (paragraph, item, row, …)."""
 
     path: str
     """Path with numbered equal siblings, `html/body/div2/p3`; unique on the page."""
     heading_path: tuple[str, ...]
     """Texts of the headings above, outermost first."""
     text: str
-    """What a person reads. Rows of tables with headers read `header: value; header: value`."""
+    """What a person reads. Rows of tables with headers read `header: value; header:
+    value`."""
     html: str
     """The cleaned HTML of the block."""
     tokens: int
     """`count_tokens(text)`."""
     kind: BlockKind = "block"
     start: int = -1
-    """Code point offsets into `Document.text`, -1 where a block is not a content unit."""
+    """Code point offsets into `Document.text`, -1 where a block is not a content
+    unit."""
     end: int = -1
     main: bool = True
     """False where the block looks like furniture (navigation, footer, link lists)."""
     closed: bool = False
-    """True where it is not `main` only because a reader opens it with a click; without a question
-    it is content."""
+    """True where it is not `main` only because a reader opens it with a click; without
+    a question it is content."""
     cells: tuple[str, ...] = ()
     """Texts of a row's cells, for rows only."""
     carried: tuple[int, ...] = ()
     """Columns whose cell is one of a row above, which covers this row as well."""
     trust: Trust = "visible"
     speaks: bool = False
-    """Whether it speaks to a model that reads it (`pipeline/text/frame.py`); content units only."""
+    """Whether it looks like a prompt injection (`pipeline/text/frame.py`); content
+    units only."""
     lead: str = ""
-    """What makes the block readable alone: a row's caption and header row, an item's lead-in
-    sentence."""
+    """What makes the block readable alone: a row's caption and header row, an item's
+    lead-in sentence."""
     ordinal: Ordinal | None = None
     """Number of the item that begins with it; None outside of numbered lists."""
     place: str = ""
-    """Where in a file it stands, as the fragment of a link: `page=3`, `slide=2`, `Costs!A4:C4`,
+    """Position in a file, as a link fragment: `page=3`, `slide=2`, `Costs!A4:C4`,
     `t=00:12:31,00:12:40`; empty for web pages."""
 
     @property
     def header(self) -> str:
-        """The header row that a row is read with, its cells parted by ` | `; empty where there is
-        none."""
+        """The header row that a row is read with, its cells parted by ` | `; empty
+        where there is none."""
         last = self.lead.rpartition("\n")[2]
         return last[2:-2] if self.kind == "row" and last.startswith("| ") else ""
 
 
 def table_of(block: Block) -> str:
-    """Return the path of the table that a row stands in."""
+    """Return the path of the table that a row belongs to."""
     return block.path.rpartition("/")[0].removesuffix("/thead")
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Document:
-    """A page that was cleaned and cut into content units; what every later step reads. It equals
-    itself only."""
+    """A page that was cleaned and cut into content units; what every later step reads.
+    It equals itself only."""
 
     page: Page
     html: str
     """Cleaned HTML."""
     text: str
-    """Visible text in reading order, one content unit a line; `Block.start` and `Sentence.start`
-    point into it."""
+    """Visible text in reading order, one content unit a line; `Block.start` and
+    `Sentence.start` point into it."""
     blocks: tuple[Block, ...]
     """Content units in reading order; their spans do not overlap."""
     root: "Node" = field(repr=False)
@@ -329,12 +337,11 @@ class Document:
 def kept_with_document(
     work: Callable[[Document, *Given], Made],
 ) -> Callable[[Document, *Given], Made]:
-    """Return `work` that is done once for a document and what else is given; its result goes when
-    the document goes.
+    """Return `work` cached per document and arguments; the result is dropped with the
+    document.
 
-    Not for: results that hold the document, which would keep it for ever, and arguments that are no
-    keys.
-    """
+    Not for: results that reference the document (it would never be freed) and
+    unhashable arguments."""
     made: WeakKeyDictionary[Document, dict[tuple[*Given], Made]] = WeakKeyDictionary()
 
     @wraps(work)
@@ -349,16 +356,15 @@ def kept_with_document(
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One tagged unit: a sentence, or a heading, item, row, code line or definition pair
-    (zero-index §4.1)."""
+    """One tagged unit: a sentence, or a heading, item, row, code line or definition
+    pair (zero-index §4.1)."""
 
     number: int
     """1-based in the document."""
     text: str
     """What is shown; rows as `header: value` pairs, line breaks folded to spaces."""
     start: int
-    """Code point offsets into `Document.text`: `Document.text[start:end]` is what stands on the
-    page."""
+    """Code point offsets: `Document.text[start:end]` is the unit's text on the page."""
     end: int
     block: int
     """Index into `Document.blocks`."""
@@ -375,15 +381,15 @@ class Score:
 
 @dataclass(frozen=True)
 class Reading:
-    """What a question and some documents have to do with each other: one score a unit, and whether
-    anything answers.
+    """The result of scoring documents for a question: one score per unit, and the
+    verdict.
 
     Without slots, since `places` is made once and kept.
     """
 
     verdict: Verdict
-    """`none` is the paper's None: no unit answers the question. `unsure`: the nearest ones may or
-    may not."""
+    """`none` is the paper's None: no unit answers the question. `unsure`: the nearest
+    ones may or may not."""
     reason: str
     """One sentence: what the verdict saw."""
     confidence: float
@@ -391,32 +397,36 @@ class Reading:
     tagged: tuple[tuple[Sentence, ...], ...]
     """All units of each document in reading order."""
     values: NDArray[np.float32]
-    """Scores [units], numbered through all documents; 0..1, comparable within this reading only."""
+    """Scores [units], numbered through all documents; 0..1, comparable within this
+    reading only."""
     made_by: ScoreMaker
     cut: bool = False
     """It is `unsure` because what could hold the answer was not read."""
     unread: tuple[str, ...] = ()
-    """Addresses of documents that there was no time to read; their units are not among `tagged`."""
+    """Addresses of documents that there was no time to read; their units are not among
+    `tagged`."""
     late: bool = False
-    """Whether time ended before a long text was compared with the question as far as others are."""
+    """Whether time ended before a long text was compared with the question as far as
+    others are."""
     question: Question = NOTHING
     """What was asked; empty for several parts together, each of which has its own."""
     parts: "tuple[Reading, ...]" = ()
-    """The readings of the parts of a question with several, over the same units; this one is of all
-    of them."""
+    """The readings of the parts of a question with several, over the same units; this
+    one is of all of them."""
     absent: tuple[str, ...] = ()
-    """Names and numbers of the question that nothing read has; empty where it surely answers."""
+    """Names and numbers of the question that nothing read has; empty where it surely
+    answers."""
     lacking: tuple[str, ...] = ()
     """Those that the page of the best unit lacks; empty where it surely answers."""
     only: frozenset[int] = frozenset()
-    """Units that a model named as the answer and the scores agree with, and the best ones beside
-    them: the first evidence is of these. Empty where no model did, or it is not borne out."""
-    computed: "tuple[Told, ...]" = ()
-    """What tables tell of the question, or of its parts, computed over all their rows."""
+    """Units that a model chose as the answer and the scores support, and the best
+    others: they come first in the evidence. Empty without such a choice."""
+    computed: "tuple[TableAnswer, ...]" = ()
+    """Values computed from tables for the question or its parts."""
 
     @property
     def answered(self) -> bool:
-        """Whether the units surely answer."""
+        """Whether the verdict is `answered`."""
         return self.verdict == "answered"
 
     @cached_property
@@ -443,8 +453,8 @@ class Evidence:
     heading_path: tuple[str, ...] = ()
     published: str = ""
     is_summary: bool = False
-    """True for text that was written or selected by a summariser; its `sources` name what it stands
-    on."""
+    """True for text that was written or selected by a summariser; `sources` names its
+    leaves."""
     sources: tuple[str, ...] = ()
     """Citations of the leaves under a summary."""
     also: tuple[str, ...] = ()
@@ -452,20 +462,20 @@ class Evidence:
     author: str = ""
     """Who wrote the page, as it says itself."""
     start: int = -1
-    """Code point offsets into `Document.text` from the first sentence to the last; -1 for what is
-    no such stretch."""
+    """Code point offsets into `Document.text` of the whole passage; -1 if it is not one
+    stretch."""
     end: int = -1
     doi: str = ""
     trust: Trust = "visible"
     hidden: int = 0
     """`Page.hidden` of its page."""
     speaks: bool = False
-    """Whether its words, its headings or its page's title speak to a model."""
+    """Whether its words, headings or page title look like a prompt injection."""
     place: str = ""
     """`Block.place`, from its first sentence to its last."""
     more: str = ""
-    """What of the list or table that it ends in follows it, such as `12 more items`; empty for
-    nothing."""
+    """What of the list or table that it ends in follows it, such as `12 more items`;
+    empty for nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -475,10 +485,10 @@ class Failure:
     source: str
     reason: str
     late: bool = False
-    """It was not ready in time: the same call again goes on from the cache."""
+    """It was not ready in time: repeating the call continues from the cache."""
     rest: str = ""
     """The source under which more of it can be had, for one that was read in part."""
     page: str = ""
     """Address of a document that was read in part."""
     gone: bool = False
-    """Nothing is there."""
+    """The source does not exist."""

@@ -1,4 +1,4 @@
-"""The data of a table, and what we compute of it.
+"""The data of a table, and values computed from it.
 
 Not for: reading a table element (`pipeline/html/table.py`), finding a document's tables
 (`pipeline/tables/table.py`).
@@ -11,11 +11,11 @@ from typing import Final
 from pipeline.text.cells import Value, values_of
 
 GROUP: Final = "group"
-"""Name of the column that holds the rows across a table which head the rows below them."""
+"""Name of the column that holds the rows across a table which head the rows below
+them."""
 KNOWN: Final = 0.9
-"""Share of a column's filled cells that are numbers, from which it is one of numbers, and of the
-rows asked about that must be plain ones for a value to be computed over all; the others are `n/a`
-and `–`."""
+"""Minimum share of numbers in a column's filled cells to treat it as numeric, and of
+plain rows to compute a value; others are `n/a` or `–`."""
 EMPTY: Final = frozenset(
     {"", "-", "–", "—", "−", "n/a", "na", "none", "null", "?", "…", "..", "tbd"}
 )
@@ -40,15 +40,15 @@ class Table:
     named: bool = True
     """Whether the page names its columns."""
     carried: tuple[tuple[int, ...], ...] = ()
-    """Columns of each row whose cell is that of the row above, which covers both; empty where no
-    cell covers rows."""
+    """Columns of each row whose cell is that of the row above, which covers both; empty
+    where no cell covers rows."""
 
     def cells(self, column: int) -> list[str]:
         """Return the cells of a column, from the top."""
         return [row[column] for row in self.rows]
 
     def values(self, column: int) -> list[Value | None]:
-        """Return the numbers of a column, None for what is none."""
+        """Return the numbers of a column; None for other cells."""
         return list(_values(tuple(self.cells(column))))
 
     def is_numeric(self, column: int) -> bool:
@@ -65,8 +65,8 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What a table tells of a question, computed by us."""
+class TableAnswer:
+    """The answer to a question, computed from a table."""
 
     document: int
     """Place of the table's document among those that were asked."""
@@ -74,11 +74,12 @@ class Told:
     value: str
     """Empty where the rows themselves are the answer."""
     what: str
-    """What was computed, in the names of columns: `sum of quantity where city = Porto`."""
+    """What was computed, in the names of columns: `sum of quantity where city =
+    Porto`."""
     rows: tuple[int, ...]
-    """Rows that it stands on; of a choice those chosen."""
+    """Rows that it is computed from; of a choice those chosen."""
     over: int
-    """Rows that were looked at."""
+    """Number of rows in the table."""
     columns: tuple[int, ...]
     """Columns that were used, the one that names the rows first."""
     fit: int = 0

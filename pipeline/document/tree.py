@@ -1,10 +1,10 @@
 """The cleaned tree: a light node of our own, ways to walk it, and its text and HTML.
 
-Every walk is a loop with its own stack, so that a page cannot exhaust Python's; a tree is at most
-`MAX_DEPTH` deep because `pipeline/html/clean.py` builds it so. An element's end parts no word
-(`un<b>break</b>able`), and often is all that parts two: what begins with a capital or a digit right
-behind a whole word is a word of its own. Not for: parsing (`guard.py`, `clean.py`) or cutting into
-blocks.
+Every walk is a loop with its own stack, so that a page cannot exhaust Python's; a tree
+is at most `MAX_DEPTH` deep because `pipeline/html/clean.py` builds it so. An element's
+end parts no word (`un<b>break</b>able`), and often is all that parts two: a capital or
+a digit right after a whole word begins a new word. Not for: parsing (`guard.py`,
+`clean.py`) or cutting into blocks.
 """
 
 import html as entities
@@ -19,11 +19,12 @@ from selectolax.lexbor import LexborNode
 TEXT_NODE: Final = 2
 """Lexbor's tag id of text."""
 MAX_DEPTH: Final = 256
-"""Levels that are kept; deeper wrappers vanish and what they hold stays. The deepest of 495 real
-pages has 60."""
+"""Maximum tree depth; deeper wrappers are flattened. The deepest of 495 real pages has
+60."""
 
 LABEL_WORDS: Final = 12
-"""Words up to which a text is a label (of a link, a row, an icon) rather than a sentence."""
+"""Words up to which a text is a label (of a link, a row, an icon) rather than a
+sentence."""
 
 
 def tags(names: str) -> frozenset[str]:
@@ -44,8 +45,8 @@ VOID_TAGS: Final = frozenset({"br", "hr", "img", "wbr"})
 LINES: Final = BLOCK_TAGS | {"html"}
 _ENDS_LINE: Final = BLOCK_TAGS | VOID_TAGS
 NEUTRAL: Final = tags("center dir div fieldset form hgroup section search")
-"""Blocks that say nothing beyond where a line begins: merged with an only child or an only
-parent."""
+"""Blocks that say nothing beyond where a line begins: merged with an only child or an
+only parent."""
 STAYS_EMPTY: Final = frozenset({"td", "th"})
 LINE_ENDS: Final = frozenset({"br", "hr"})
 _HOLDS_ITS_P: Final = tags("blockquote caption dd dt figcaption li summary td th")
@@ -57,8 +58,8 @@ NO_ATTRS: Final[Mapping[str, str]] = {}
 _INVISIBLE: Final = re.compile(
     "[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\U000e0000-\U000e01ef]"
 )
-"""Characters without a glyph. Joiners (U+200C, U+200D) stay: they shape words of living scripts and
-emoji."""
+"""Characters without a glyph. Joiners (U+200C, U+200D) stay: they shape words of living
+scripts and emoji."""
 ROLE_ROW: Final = "row"
 """Name, until it is complete, of an element that is a table's row by its role."""
 _MARKED: Final = tags("del ins row rt s strike sub sup")
@@ -69,28 +70,28 @@ _NOTES: Final = re.compile(r"\[?\d+\]?(?:\s*[,–-]\s*\[?\d+\]?)+")
 _EXPONENT: Final = re.compile(
     r"(?:[-−–+]?\d*[nkxyijpNT]|\d+)(?:[-−–+](?:\d+|[nkxyij]))?"
 )
-"""What is raised behind a number or variable without being an ordinal's end (`2nd`, `2e`) or an
-hour's sign (`5h`)."""
+"""Superscript after a number or variable that is not an ordinal suffix (`2nd`, `2e`) or
+an hour (`5h`)."""
 _VARIABLE: Final = re.compile(r"(?:[\d)\]]|(?<![^\W\d_])[^\W\d_])$")
 _NUMERATOR: Final = re.compile(r"\^\d+")
 _STROKES: Final = frozenset({"/", "⁄"})
 STRUCK: Final = "~~"
-"""Around what a page shows struck out, as Markdown writes it: an old price reads like the new one
-without."""
+"""Around what a page shows struck out, as Markdown writes it: an old price reads like
+the new one without."""
 _BASE: Final = re.compile(r"(?:\d|\)|(?<![^\W\d_])[^\W\d_]{1,3})$")
-"""What a power stands behind: a number, a bracket, a variable or unit."""
+"""What may precede an exponent: a number, a bracket, a variable or unit."""
 _PRICE: Final = re.compile(r"[$€£¥₹]\s?\d[\d,]*[.,]?$")
 _COMMA: Final = re.compile(r"\d+,")
-"""All that stands in an element before the raised cents of a price."""
+"""Text of an element before the superscript cents of a price."""
 _WHOLE: Final = re.compile(r"\s*\d[\d,]*")
 _CURRENCIES: Final = tuple("$€£¥₹")
 _CURRENCY: Final = re.compile(r"\s*(?:[$€£¥₹]|EUR|USD|zł|kr\b)")
 _CENTS: Final = re.compile(r"cent|decimal|fraction|minor", re.IGNORECASE)
-"""Names of the element that holds the part of a price behind its point."""
+"""Class names of the element with the cents of a price."""
 _CJK_CHARACTER: Final = re.compile(r"[぀-ヿ㐀-䶿一-鿿가-힯\U00020000-\U0002fa1f]")
 _THAI_CHARACTER: Final = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
-"""Thai, Lao, Burmese, Khmer: written without blanks between words of about five characters with
-their marks."""
+"""Thai, Lao, Burmese, Khmer: written without blanks between words of about five
+characters with their marks."""
 
 
 class Node:
@@ -106,10 +107,10 @@ class Node:
         self.breaks = tag in BLOCK_TAGS
         """Whether it is a block-level element or holds one."""
         self.boxed = False
-        """Whether a table or listing stands below it."""
+        """Whether it contains a table or listing."""
         self.furniture = 0
-        """`NAMED` where its name, role or class says navigation, footer, banner or the like,
-        `OPENED` where a reader opens it with a click, else 0."""
+        """`NAMED` where its name, role or class says navigation, footer, banner or the
+        like, `OPENED` where a reader opens it with a click, else 0."""
         self.place = ""
         """`Block.place`, where one begins here."""
 
@@ -119,7 +120,8 @@ class Node:
 
 
 def add_text(node: Node, text: str, *, pre: bool) -> None:
-    """Append a text, blanks folded (not inside `pre`) and dropped where a line begins."""
+    """Append a text, blanks folded (not inside `pre`) and dropped where a line
+    begins."""
     if not text.isascii():
         text = _INVISIBLE.sub("", text)
     if pre:
@@ -141,7 +143,7 @@ def add_text(node: Node, text: str, *, pre: bool) -> None:
 
 
 def add_boxed(node: Node, text: str, *, pre: bool) -> None:
-    """Append a text with a space before and behind it."""
+    """Append a text with a space on both sides."""
     children = node.children
     if not children or (last := children[-1]).__class__ is not str or last[-1:] != " ":
         add_space(node)
@@ -153,7 +155,8 @@ def add_boxed(node: Node, text: str, *, pre: bool) -> None:
 
 
 def add_line(node: Node, mark: str = "\n") -> None:
-    """Begin a line of a listing, or with a tab a cell in it, unless one begins here already."""
+    """Begin a line of a listing, or with a tab a cell in it, unless one begins here
+    already."""
     last: Node | str = node
     while isinstance(last, Node):
         if last.tag in LINE_ENDS or not last.children:
@@ -164,13 +167,13 @@ def add_line(node: Node, mark: str = "\n") -> None:
 
 
 def point_before(node: Node, label: str, behind: str) -> str:
-    """Return the point to put before two digits that are a price's cents in an element of their
-    own, else nothing.
+    """Return "." if two digits are the cents of a price in an element of their own,
+    else "".
 
     Args:
-        node: What they are added to.
+        node: Parent of the digits.
         label: Class of their element.
-        behind: Text that follows them.
+        behind: Text after them.
     """
     children = node.children
     whole = children[-1] if children else ""
@@ -182,7 +185,7 @@ def point_before(node: Node, label: str, behind: str) -> str:
 
 
 def last_text(node: Node) -> str:
-    """Return the text that stands last in a node or below it, empty where none does."""
+    """Return the last text in or below a node, or ""."""
     last: Node | str = node
     while isinstance(last, Node):
         if not last.children:
@@ -220,8 +223,8 @@ def trim(node: Node) -> None:
 
 
 def attach(parent: Node, node: Node) -> None:
-    """Put a finished node below its parent: empty ones vanish, single-nested ones are merged
-    (HtmlRAG §3.2.2)."""
+    """Put a finished node below its parent: empty ones vanish, single-nested ones are
+    merged (HtmlRAG §3.2.2)."""
     children = node.children
     tag = node.tag
     if tag in _MARKED and children:
@@ -233,7 +236,7 @@ def attach(parent: Node, node: Node) -> None:
     if not children:
         if tag not in STAYS_EMPTY and tag not in LINE_ENDS:
             if tag in BLOCK_TAGS:
-                add_space(parent)  # what stands on both sides of it is on two lines
+                add_space(parent)  # it separates two lines
             return
     elif len(children) == 1:
         only = children[0]
@@ -263,8 +266,8 @@ def _break(parent: Node, node: Node) -> None:
 
 
 def _merged(node: Node, only: Node) -> Node:
-    """Return an element and its only child as one where one of them says nothing, else the
-    element."""
+    """Return an element and its only child as one where one of them says nothing, else
+    the element."""
     tag = node.tag
     if tag in NEUTRAL and only.breaks and only.tag in BLOCK_TAGS:
         only.furniture = max(only.furniture, node.furniture)
@@ -282,8 +285,8 @@ def _merged(node: Node, only: Node) -> Node:
 
 
 def _is_written(parent: Node, node: Node) -> bool:
-    """Write an element whose meaning its text alone does not tell into its parent; return whether
-    it is done."""
+    """Write an element whose plain text would lose its meaning into its parent; return
+    whether it was handled."""
     tag, children = node.tag, parent.children
     if tag == ROLE_ROW:
         _finish_row(node)
@@ -312,7 +315,8 @@ def _is_written(parent: Node, node: Node) -> bool:
 
 
 def _finish_row(row: Node) -> None:
-    """Make what is a row by its role a table's row, or boxes where it holds anything but cells."""
+    """Make what is a row by its role a table's row, or boxes where it holds anything
+    but cells."""
     row.children = [
         child
         for child in row.children
@@ -345,8 +349,8 @@ def _strike(parent: Node, node: Node, shown: str) -> None:
 
 
 def _lowered(parent: Node, before: str, text: str, _: Node) -> str:
-    """Return a lowered number behind a digit as text, empty for anything else; make a fraction's
-    numerator one."""
+    """Return a subscript number after a digit as text, or ""; also handle a fraction's
+    numerator."""
     children = parent.children
     numerator = children[-2] if len(children) > 1 and children[-1] in _STROKES else ""
     if isinstance(numerator, str) and _NUMERATOR.fullmatch(numerator):
@@ -355,12 +359,12 @@ def _lowered(parent: Node, before: str, text: str, _: Node) -> str:
 
 
 def _raised(_: Node, before: str, text: str, node: Node) -> str:
-    """Return what is raised as text that cannot be read as part of what stands before it, empty
-    where it is no value.
+    """Return a superscript as text that cannot be read as part of the text before it,
+    or "" if it is not a value.
 
-    Behind a number, bracket or unit it is a power (`10^6`, `2^(n+1)`) or the cents of a price
-    (`$129.00`); behind a longer word or a stop, or where it links to a place in a page, the mark of
-    a note (`word[3]`).
+    After a number, bracket or unit it is an exponent (`10^6`, `2^(n+1)`) or the cents
+    of a price (`$129.00`); after a longer word or a period, or as a link within the
+    page, a note mark (`word[3]`).
     """
     if not before or before[-1].isspace():
         return ""
@@ -377,8 +381,8 @@ def _raised(_: Node, before: str, text: str, node: Node) -> str:
 
 
 def join_texts(root: Node) -> Node:
-    """Make one text of texts that follow one another; they may be a million, where elements were
-    not kept as such."""
+    """Make one text of texts that follow one another; they may be a million, where
+    elements were not kept as such."""
     for node in walk(root):
         if len(node.children) < 2:
             continue
@@ -408,8 +412,9 @@ def walk(root: Node) -> Iterator[Node]:
 
 
 def pieces(root: Node, marks: Mapping[int, str] | None = None) -> list[str]:
-    """Return the texts below `root` in document order, with `"\\n"` at every block boundary and
-    line break; `marks` of nodes by their `id`, such as an item's number, come before their text."""
+    """Return the texts below `root` in document order, with `"\\n"` at every block
+    boundary and line break; `marks` of nodes by their `id`, such as an item's number,
+    come before their text."""
     out: list[str] = []
     above: list[tuple[Iterator[Node | str], str]] = []
     items: Iterator[Node | str] = iter((root,))
@@ -438,7 +443,8 @@ def pieces(root: Node, marks: Mapping[int, str] | None = None) -> list[str]:
 
 
 def text_of(root: Node) -> str:
-    """Return the visible text below `root` on one line, words of different blocks separated."""
+    """Return the visible text below `root` on one line, words of different blocks
+    separated."""
     children = root.children
     if len(children) == 1 and isinstance(children[0], str):
         return " ".join(children[0].split())
@@ -446,24 +452,25 @@ def text_of(root: Node) -> str:
 
 
 def code_of(root: Node) -> str:
-    """Return the text below `root` with its line breaks and indentation, without empty lines around
-    it."""
+    """Return the text below `root` with its line breaks and indentation, without empty
+    lines around it."""
     lines = "".join(pieces(root)).split("\n")
     return "\n".join(line.rstrip() for line in lines).strip("\n")
 
 
 @lru_cache(maxsize=8_192)
 def shape_of(path: str) -> str:
-    """Return a path without the numbers of its steps: that of all fields that are built alike."""
+    """Return a path without the numbers of its steps: that of all fields that are built
+    alike."""
     return "/".join(step.rstrip("0123456789") for step in path.split("/"))
 
 
 def count_words(text: str) -> int:
-    """Return the number of words in `text`, in languages without blanks by its characters.
+    """Return the number of words in `text`, in languages without blanks by its
+    characters.
 
-    Every two Chinese, Japanese or Korean characters count as one word, and every five Thai ones and
-    the like.
-    """
+    Every two Chinese, Japanese or Korean characters count as one word, and every five
+    Thai ones and the like."""
     if text.isascii():
         return len(text.split())
     spaced, pairs = _CJK_CHARACTER.subn(" ", text)
@@ -472,8 +479,8 @@ def count_words(text: str) -> int:
 
 
 def to_html(root: Node, *, links: bool = False) -> str:
-    """Return the HTML of a cleaned tree, valid and without line breaks of our own; `href` only with
-    `links`."""
+    """Return the HTML of a cleaned tree, valid and without line breaks of our own;
+    `href` only with `links`."""
     out: list[str] = []
     above: list[tuple[Iterator[Node | str], str]] = []
     items: Iterator[Node | str] = iter((root,))
@@ -501,7 +508,7 @@ def to_html(root: Node, *, links: bool = False) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return a text as it stands in HTML; most texts hold nothing to escape."""
+    """Return a text escaped for HTML."""
     return (
         entities.escape(text, quote=False)
         if "&" in text or "<" in text or ">" in text
@@ -519,8 +526,8 @@ def _opening(node: Node, *, links: bool) -> str:
 
 
 def label_children(node: Node) -> list[str]:
-    """Return one path label for each child node of `node`; equal siblings are numbered (`div1`,
-    `div2`)."""
+    """Return one path label for each child node of `node`; equal siblings are numbered
+    (`div1`, `div2`)."""
     names = [child.tag for child in node.children if isinstance(child, Node)]
     if len(set(names)) == len(names):
         return names
@@ -536,39 +543,40 @@ def label_children(node: Node) -> list[str]:
     return labels
 
 
-# Words that stand side by side without a blank: links, labels, numbers and counts
+# Adjacent words without a space: links, labels, numbers and counts
 
 _BEGUN: Final = re.compile(r"(?<![^\W\d_])[^\W\d_]{1,2}$")
 """Letters too few to be a word that ends where an element begins."""
 _SENTENCE_ENDS: Final = frozenset(".!?)")
 _COUNTED: Final = re.compile(r"\d[\d.,]*\s+[^\W\d]")
-"""A number with the word that it counts, which is no other number's end: `4.9` and `2,695
-reviews`."""
+"""A number with the word that it counts, which is no other number's end: `4.9` and
+`2,695 reviews`."""
 _FRACTION: Final = re.compile(r"\d[.,]\d+$")
 """The end of a number that a further element's digits seldom go on: `4.6` and `120`."""
 _NUMBER: Final = re.compile(r"\d[^\W\d_]?$")
 _WORD: Final = re.compile(r"[^\W\d_]{2}[a-z]$")
-"""The end of a word in small letters, as no name ends that goes on with a number (`COVID19`)."""
+"""The end of a word in small letters, as no name ends that goes on with a number
+(`COVID19`)."""
 
 
 def part_links(node: Node) -> None:
-    """Put a blank behind a link where another one begins: of 15 such pairs in small letters one is
-    one word."""
+    """Insert a space between adjacent links (of 15 such pairs in lower case one is one
+    word)."""
     last = node.children[-1]
     if isinstance(last, Node) and last.tag == "a":
         node.children.append(" ")
 
 
 def part_number(parent: Node, text: str, current: LexborNode, *, raised: bool) -> str:
-    """Return a text that begins with a digit, parted from the number or word before it that it does
-    not go on with.
+    """Return a text that begins with a digit, parted from the number or word before it
+    that it does not go on with.
 
     Args:
         parent: What it is added to.
         text: All that its element holds.
         current: The element.
-        raised: Whether it is raised, so that it may be a price's cents and nothing else.
-    """
+        raised: Whether it is raised, so that it may be a price's cents and nothing
+    else."""
     if len(text) == 2 and text.isdecimal():
         behind = current.next
         if behind is not None and behind.tag_id != TEXT_NODE:
@@ -584,7 +592,7 @@ def part_number(parent: Node, text: str, current: LexborNode, *, raised: bool) -
 
 
 def _is_counted_apart(node: Node, current: LexborNode, text: str) -> bool:
-    """Whether a number or count in an element is none of the number or word that stands right
+    """Return whether a number in an element is separate from the number or word right
     before it."""
     before = last_text(node)
     if not before[-1:].isalnum():
@@ -602,11 +610,11 @@ def _is_counted_apart(node: Node, current: LexborNode, text: str) -> bool:
 
 
 def is_apart(parent: Node, text: str, current: LexborNode, *, marks: bool) -> bool:
-    """Whether an element that begins with a capital goes on with no word that ends right before it.
+    """Return whether a capitalized inline element needs a space before it.
 
-    A word in small letters may (`i<b>Phone</b>`, `Mac<b>Book</b>`) where text stands before an
-    element that only `marks` words, and where it has been begun with one letter or two. One in
-    capitals is its own before `Excellent`.
+    A word in small letters may (`i<b>Phone</b>`, `Mac<b>Book</b>`) where text precedes
+    an element that only `marks` words, and where it has been begun with one letter or
+    two. One in capitals is its own before `Excellent`.
     """
     before = last_text(parent)
     follows_text = current.prev is not None and current.prev.tag_id == TEXT_NODE

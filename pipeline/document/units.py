@@ -1,12 +1,13 @@
-"""Sentences of a document: running text is cut, every unit numbered with its offsets and told to a
-model.
+"""Sentences of a document: running text is split; every unit is numbered, with offsets,
+and rendered for prompts.
 
-The cutter is a finite state machine over stops, for any language. It visits candidates only (a
-stop, the marks that close with it, white space) and decides each from the word before and the word
-after, so it is linear and needs no model. Spans point into the text as it stands. Headings, items,
-rows, captions, definition pairs and code are units of their own. Two prompt forms (zero-index
-§4.1): one numbered line a sentence (4 % more tokens) and the paper's `<TAG-i>` pairs (31 %,
-notes/zeroindex §0.4). Neither can be forged by a page. Not for: scoring, or finding content units.
+The cutter is a finite state machine over stops, for any language. It visits only
+candidates (a stop, its closing marks, white space) and decides by the words before and
+after, so it is linear and needs no model. Spans are offsets into the original text.
+Headings, items, rows, captions, definition pairs and code are units of their own. Two
+prompt forms (zero-index §4.1): one numbered line a sentence (4 % more tokens) and the
+paper's `<TAG-i>` pairs (31 %). Neither can be forged by a page. Not for: scoring, or
+finding content units.
 """
 
 import re
@@ -20,13 +21,14 @@ from pipeline.text.words import is_unspaced, words
 from pipeline.work import check_cancelled
 
 LONGEST: Final = 600
-"""Code points a span may have; chat logs and boilerplate give "sentences" of thousands."""
+"""Code points a span may have; chat logs and boilerplate give "sentences" of
+thousands."""
 UNSPACED_LONGEST: Final = 160
-"""Those of a text in Thai or the like, which has blanks between clauses and no stops: an English
-sentence has as many."""
+"""Those of a text in Thai or the like, which has blanks between clauses and no stops:
+an English sentence has as many."""
 _LOOK_BACK: Final = 120
-"""Code points before a stop in which its words are looked for; a CJK quotation shorter than this
-stays in one piece."""
+"""Code points before a stop in which its words are looked for; a CJK quotation shorter
+than this stays in one piece."""
 
 _NEVER_FINAL: Final = words("abbreviations")
 """No boundary after these, whatever follows."""
@@ -35,11 +37,12 @@ _MAYBE_FINAL: Final = words("abbreviations.final")
 _STARTERS: Final = words("starters")
 """Capitalised words that often begin a sentence and seldom continue a name."""
 _LOWER_STARTERS: Final = words("starters.lower")
-"""What begins a sentence in text without capitals: only where the stop follows a word and nothing
-closes with it."""
+"""What begins a sentence in text without capitals: only where the stop follows a word
+and nothing closes with it."""
 _BEFORE_ORDINAL: Final = words("ordinals.before")
 _AFTER_ORDINAL: Final = words("ordinals.after")
-"""Words around a number whose period makes an ordinal of it (`der 2. Satz`, `3. Oktober`)."""
+"""Words around a number whose period makes an ordinal of it (`der 2. Satz`, `3.
+Oktober`)."""
 
 _HAN: Final = "぀-ヿ㐀-䶿一-鿿가-힯\U00020000-\U0002fa1f"
 _CLOSERS: Final = r"[\"'”’»«›“）)\]}」』】》〉]*"
@@ -62,10 +65,9 @@ _STRIP: Final = "\"'“”„‘’«»‹›([{¿¡*_–—-/•⁃‣▪◦●
 def split_sentences(text: str) -> list[tuple[int, int]]:
     """Return the sentences of `text` as spans of code points (start, end).
 
-    Spans are in order, disjoint, without white space at their ends, at most `LONGEST` long, and
-    cover every visible character. A blank line always ends a sentence, a single line break never
-    does by itself. Pure and linear.
-    """
+    Spans are in order, disjoint, without white space at their ends, at most `LONGEST`
+    long, and cover every visible character. A blank line always ends a sentence, a
+    single line break never does by itself. Pure and linear."""
     starts = _items(text)
     forced = len(starts) > 1
     spans: list[tuple[int, int]] = []
@@ -93,8 +95,8 @@ def split_sentences(text: str) -> list[tuple[int, int]]:
 
 
 def _items(text: str) -> list[int]:
-    """Starts of the items of a list run together (`1) one 2) two`), where the text begins as one;
-    else nothing."""
+    """Starts of the items of a list run together (`1) one 2) two`), where the text
+    begins as one; else nothing."""
     first = _MARKER.match(text)
     if first is None:
         return []
@@ -114,8 +116,8 @@ def _items(text: str) -> list[int]:
 
 
 def _ends_cjk(text: str, match: re.Match[str], start: int) -> bool:
-    """Whether a CJK stop ends the sentence: not inside a title or short quotation, nor before
-    "と言った"."""
+    """Whether a CJK stop ends the sentence: not inside a title or short quotation, nor
+    before "と言った"."""
     place = match.start()
     low = max(start, place - _LOOK_BACK)
     for opening, closing in ("《》", "〈〉", "「」", "『』", "（）"):
@@ -164,15 +166,16 @@ def _is_marker(word: str, before: str) -> bool:
 
 
 def _begins_lower(text: str, match: re.Match[str], after: str) -> bool:
-    """Whether a word in small letters begins a sentence after a stop: a name that is written so."""
+    """Whether a word in small letters begins a sentence after a stop: a name that is
+    written so."""
     place = match.start()
     plain = not match["closers"] and text[place - 1 : place].isalpha()
     return plain and after in _LOWER_STARTERS
 
 
 def _ends_word(word: str, before: str, after: str) -> bool:
-    """After a word: abbreviation, initial, or the end; `after` is empty before marks and before
-    another initial."""
+    """After a word: abbreviation, initial, or the end; `after` is empty before marks
+    and before another initial."""
     low = word.lower()
     if low in _NEVER_FINAL:
         return False
@@ -209,15 +212,15 @@ def _is_dotted(word: str) -> bool:
 
 
 def _is_lower(word: str) -> bool:
-    """Whether a word continues a sentence: a lower-case beginning, names like `iPhone` and Georgian
-    excepted."""
+    """Whether a word continues a sentence: a lower-case beginning, names like `iPhone`
+    and Georgian excepted."""
     first = word[0]
     return first.islower() and not word[1:2].isupper() and not "ა" <= first <= "ჿ"
 
 
 def _close(text: str, start: int, end: int, spans: list[tuple[int, int]]) -> None:
-    """Append text[start:end] without outer white space, cut into pieces of at most `LONGEST`
-    or `UNSPACED_LONGEST`."""
+    """Append text[start:end] without outer white space, cut into pieces of at most
+    `LONGEST` or `UNSPACED_LONGEST`."""
     piece = text[start:end]
     stripped = piece.strip()
     if not stripped:
@@ -235,8 +238,8 @@ def _close(text: str, start: int, end: int, spans: list[tuple[int, int]]) -> Non
 
 
 def _cut(text: str, start: int, longest: int) -> int:
-    """Where to cut a piece that is too long: after the last semicolon, else comma, else white
-    space, else anywhere.
+    """Where to cut a piece that is too long: after the last semicolon, else comma, else
+    white space, else anywhere.
 
     Never in its first third, so that the pieces stay readable.
     """
@@ -255,10 +258,11 @@ def _cut(text: str, start: int, longest: int) -> int:
 # Units
 
 _WHOLE: Final = LONGEST // 2
-"""Items, definitions and captions up to this many code points stay whole: a list's item is read as
-one thing."""
+"""Items, definitions and captions up to this many code points stay whole: a list's item
+is read as one thing."""
 _CODE_GROUP: Final = 240
-"""Code points of the code lines that make one unit; a blank line ends a unit as well."""
+"""Code points of the code lines that make one unit; a blank line ends a unit as
+well."""
 
 _TAG_OPENING: Final = re.compile(
     r"[<＜﹤‹〈](?=\s*[/／]?\s*T\s*A\s*G\b)", re.IGNORECASE
@@ -271,10 +275,10 @@ def tag_sentences(
 ) -> tuple[Sentence, ...]:
     """Return the sentences and units of `document` in reading order, numbered from 1.
 
-    Each `Sentence.start:end` is a non-empty span of `document.text`; spans are disjoint and
-    ascending. `Sentence.text` is the span on one line; for rows it is the block's `header: value`
-    text. Only `blocks` are cut where they are given: ascending indices into `Document.blocks`.
-    """
+    Each `Sentence.start:end` is a non-empty span of `document.text`; spans are disjoint
+    and ascending. `Sentence.text` is the span on one line; for rows it is the block's
+    `header: value` text. Only `blocks` are cut where they are given: ascending indices
+    into `Document.blocks`."""
     sentences: list[Sentence] = []
     for index in range(len(document.blocks)) if blocks is None else blocks:
         check_cancelled()
@@ -309,8 +313,8 @@ def numbered(sentences: Iterable[Sentence]) -> str:
 
 
 def paper_tags(sentences: Iterable[Sentence]) -> str:
-    """Return `<TAG-i>…</TAG-i>` a sentence, the paper's form; anything like such a tag in the text
-    is defused."""
+    """Return `<TAG-i>…</TAG-i>` a sentence, the paper's form; anything like such a tag
+    in the text is defused."""
     return "\n".join(
         f"<TAG-{sentence.number}>{defused(sentence.text)}</TAG-{sentence.number}>"
         for sentence in sentences
@@ -318,7 +322,8 @@ def paper_tags(sentences: Iterable[Sentence]) -> str:
 
 
 def defused(text: str) -> str:
-    """Return `text` on one line with the bracket of anything like one of our tags replaced."""
+    """Return `text` on one line with the bracket of anything like one of our tags
+    replaced."""
     return _TAG_OPENING.sub(_DEFUSED, one_line(text))
 
 
@@ -353,8 +358,8 @@ def _trim(text: str, start: int, end: int) -> tuple[int, int] | None:
 
 
 def _code_groups(code: str) -> Iterator[tuple[int, int]]:
-    """Spans of runs of code lines, cut at blank lines and at `_CODE_GROUP`; a longer line is cut
-    like any text."""
+    """Spans of runs of code lines, cut at blank lines and at `_CODE_GROUP`; a longer
+    line is cut like any text."""
     start = end = 0
     place = 0
     for line in code.splitlines(keepends=True):
@@ -377,8 +382,8 @@ def _code_groups(code: str) -> Iterator[tuple[int, int]]:
 
 
 def is_aside(block: Block) -> bool:
-    """Whether a block is a line of a menu or the like, or is beside the text: closed, or an
-    image's description."""
+    """Whether a block is a line of a menu or the like, or is beside the text: closed,
+    or an image's description."""
     return not block.main and (
         block.closed
         or block.trust != "visible"

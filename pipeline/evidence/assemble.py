@@ -1,10 +1,9 @@
 """Filling a token budget with evidence from several pages: the one assembler (design:
 docs/how-it-works.md).
 
-`assemble` makes cited passages of a reading (`passages.py` chooses them). What several pages say in
-the same words is shown once with all its places. Not for: scores (`pipeline/reading`) or finding pages
-(`pipeline/sources/gather.py`).
-"""
+`assemble` makes cited passages of a reading (`passages.py` chooses them). What several
+pages say in the same words is shown once with all its places. Not for: scores
+(`pipeline/reading`) or finding pages (`pipeline/sources/gather.py`)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -21,87 +20,86 @@ from pipeline.evidence.show import (
     LINK_TOKENS,
     Shown,
     headings_to_show,
+    injection_line,
     page_tokens,
     passage_text,
     passage_tokens,
     show_evidence,
-    told_speaking,
 )
 from pipeline.reading.bm25 import Floats
 from pipeline.reading.relevance import WORTH
 from pipeline.reading.verdict import NONE
-from pipeline.text.frame import inert, speaks_to_models
+from pipeline.text.frame import inert, is_injection
 from pipeline.text.tokens import count_each, count_tokens, cut_to_tokens
 from pipeline.text.words import index_terms
 from pipeline.work import check_cancelled, traced
 
 ROUNDS: Final = 8
-"""Rounds of filling by estimate and measuring; three nearly always do. Of 5,000 units that each
-cost twice what they are estimated at the text is measured 16 times so, and 163 times without a
-bound."""
+"""Rounds of filling by estimate and measuring; three nearly always do. Of 5,000 units
+that each cost twice what they are estimated at the text is measured 16 times so, and
+163 times without a bound."""
 SMALLEST: Final = 6
 """Tokens of room that are not worth another round."""
 SAME_WORDS: Final = 12
-"""Letters and digits from which on equal units of two pages are one statement; `Yes.` on two pages
-is two."""
+"""Letters and digits from which on equal units of two pages are one statement; `Yes.`
+on two pages is two."""
 COPY_REACH: Final = 12
-"""Units on each side of one near the best in which copies of a passage on other pages are looked
-for."""
+"""Units on each side of one near the best in which copies of a passage on other pages
+are looked for."""
 BESIDE: Final = 4
-"""Units of one section up to which a passage is quoted before the best one if it is before it."""
+"""Units of one section up to which a passage is quoted before the best one if it is
+before it."""
 REPEATED: Final = 3
-"""Terms from which a unit that has no other than the question's repeats it; and units that are
-passed over for that."""
+"""Terms from which a unit that has no other than the question's repeats it; and units
+that are passed over for that."""
 LISTED: Final = 0.25
-"""Score of its best unit, of the best page's, from which a page is listed among what there is about
-a subject."""
+"""Score of its best unit, of the best page's, from which a page is listed among what
+there is about a subject."""
 UNASKED: Final = 700
 """Most tokens of an answer whose budget the caller leaves open."""
 UNASKED_WHOLE: Final = 1_200
-"""Most where the question wants a procedure, a list or an example, which is of use to its end
-only."""
+"""Most where the question wants a procedure, a list or an example, which is of use to
+its end only."""
 UNASKED_BRIEF: Final = 400
-"""Most where one place surely answers, or where it is unlikely that anything read does: enough to
-see what is nearest."""
+"""Maximum tokens if one passage surely answers, or if probably nothing does."""
 NEARLY: Final = 0.9
-"""Share of the best score from which a unit that is left out of a clear answer is worth another
-call."""
+"""Minimum share of the best score for a further page in a clear answer without a set
+budget, and for suggesting another call for an omitted unit."""
 SURELY: Final = 0.8
-"""Confidence from which an answer of open size ends sooner, at `ENOUGH`."""
+"""Confidence from which an answer without a set budget ends sooner, at `ENOUGH`."""
 ENOUGH: Final = 0.8
-"""Share of the best score below which a sure answer of open size has no further passage: of 110
-questions over a folder it is 414 tokens long in place of 463, and .745 are shown in place of
-.764."""
+"""Share of the best score below which a sure answer of open size has no further
+passage: of 110 questions over a folder it is 414 tokens long in place of 463, and .745
+are shown in place of .764."""
 QUESTION_MARKS: Final = ("?", "？", "؟")
 ASKED_ABOUT: Final = 0.7
-"""Share of the best score from which a unit that speaks to a model is what the question is about:
-of the forms of bench/injection.py, 0 of 121 units off the subject have it (the best .65, 5 over
-`WORTH`), 76 of 119 on it."""
+"""Minimum share of the best score at which a prompt injection is quoted as relevant: 0
+of 121 unrelated units of bench/injection.py reach it, 76 of 119 related ones do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
-    """Evidence within its budget: the page of the best unit first, on each page the best passage
-    first."""
+    """Evidence within its budget: the page of the best unit first, on each page the
+    best passage first."""
 
     evidence: tuple[Evidence, ...]
     shown: Shown
     left_out: int
     """Units worth showing that did not fit."""
     parts: tuple[str, ...] = ()
-    """Label of the passage that speaks best to each of `Reading.parts`, empty where none is
-    near."""
+    """Label of the best passage for each of `Reading.parts`; "" if none is near."""
 
     def label_of(self, url: str, number: int) -> str:
-        """Return the label of the passage that holds a unit of a page, empty where none does."""
+        """Return the label of the passage that holds a unit of a page, empty where none
+        does."""
         return labels_of(self.evidence, self.shown.labels).get((url, number), "")
 
 
 def labels_of(
     evidence: Sequence[Evidence], labels: Sequence[str]
 ) -> dict[tuple[str, int], str]:
-    """Return the label of the passage that holds each quoted unit, by its page's address and its
-    number there."""
+    """Return the label of the passage that holds each quoted unit, by its page's
+    address and its number there."""
     shown = zip(evidence, labels, strict=True)
     return {
         (one.url, number): label for one, label in shown for number in one.sentences
@@ -114,10 +112,11 @@ def fill(
     measure: Callable[[Sequence[int]], int],
     max_tokens: int,
 ) -> list[int]:
-    """Return the units of `order`, best first, whose text is within `max_tokens` exactly.
+    """Return the units of `order`, best first, whose text is within `max_tokens`
+    exactly.
 
-    `costs` are estimates for each unit; `measure` counts the text that shows some, with all that
-    stands around them.
+    `costs` are estimates for each unit; `measure` counts the text that shows some, with
+    everything around them.
     """
     chosen: list[int] = []
     left = list(order)
@@ -147,11 +146,11 @@ def fill(
 def quotable(
     order: Sequence[int], values: Floats, speaks: Callable[[int], bool]
 ) -> list[int]:
-    """Return the units of `order`, best first, without those that speak to a model and are far from
-    the question.
+    """Return the units of `order`, best first, without prompt injections that are far
+    from the question.
 
-    An order that somebody planted would fill what room is left; where the question is about it, it
-    is quoted.
+    Planted instructions would fill the rest of the budget; if the question is about
+    them, they are quoted.
     """
     return [
         row
@@ -170,13 +169,13 @@ def assemble(
     open_end: bool = False,
     listed: bool = False,
 ) -> Assembled:
-    """Choose units best first until `max_tokens` are used, and write them out as cited passages.
+    """Choose units best first until `max_tokens` are used, and write them out as cited
+    passages.
 
-    Pages are numbered by their best unit; nothing is chosen from a `none`. `mark` is the answer's
-    own for untrusted text (`pipeline/text/frame.py`). With `open_end` units much weaker than the
-    best are left out, whatever the room. Where pages are `listed`, each is shown by its best unit
-    alone.
-    """
+    Pages are numbered by their best unit; nothing is chosen from a `none`. `mark` is
+    the answer's own for untrusted text (`pipeline/text/frame.py`). With `open_end`
+    units much weaker than the best are left out, whatever the room. Where pages are
+    `listed`, each is shown by its best unit alone."""
     if reading.verdict == "none" or not len(reading.values):
         return Assembled((), show_evidence((), mark, max_tokens=max_tokens), 0)
     writer = _Writer(documents, reading, mark, max_tokens)
@@ -185,7 +184,7 @@ def assemble(
     near = _candidates(writer, open_end=open_end, listed=listed, alone=alone)
     # 2. Passages around the best of them, as many as there is room for
     room = max_tokens - 2 * LINK_TOKENS if open_end else max_tokens
-    room -= count_tokens(told_speaking((), writer.unquoted))
+    room -= count_tokens(injection_line((), writer.unquoted))
     # what a model named goes out alone; the rest is counted as left out, and has the cursor
     named = [row for row in near if row in reading.only] or near
     chosen = _chosen(writer, named, room, open_end=open_end, alone=alone)
@@ -213,14 +212,14 @@ def assemble(
 def _candidates(
     writer: "_Writer", *, open_end: bool, listed: bool, alone: bool
 ) -> list[int]:
-    """Return the units that passages may begin with, best first; `writer.unquoted` counts what
-    speaks to a model and is left out."""
+    """Return the units that passages may begin with, best first; `writer.unquoted`
+    counts the prompt injections left out."""
     values = writer.reading.values
     order = writer.candidates()
     near = quotable(order, values, writer.speaks)
     writer.unquoted = len(order) - len(near)
     if open_end:
-        near = writer.with_literals(near)
+        near = writer.with_literals(writer.on_best_pages(near))
     if listed:
         near = writer.first_each(near)
     return [row for row in near if values[row]] if alone else near
@@ -229,16 +228,22 @@ def _candidates(
 def _chosen(
     writer: "_Writer", near: Sequence[int], room: int, *, open_end: bool, alone: bool
 ) -> list[UnitRange]:
-    """Return the passages around the best of `near` within about `room` tokens; with `alone` each
-    is one unit."""
+    """Return the passages around the best of `near` within about `room` tokens; with
+    `alone` each is one unit."""
     reading = writer.reading
-    beyond = max(0, most_unasked(reading) - UNASKED) if open_end else 0
+    beyond = most_unasked(reading) - _usual_unasked(reading) if open_end else 0
     if alone:
         found = writer.alone(near, room - beyond)
     else:
         end = least_unasked(reading) if open_end else END
         found = _passages(writer, near, room, beyond=beyond, end=end)
-    return found[:1] if nearest_alone(reading) else found
+    if nearest_alone(reading):
+        return found[:1]
+    # A procedure that came whole needs nothing beside it
+    asked = reading.question.whole
+    sure = open_end and ((asked.steps and asks_one_thing(reading)) or asked.sample)
+    enough = writer.maker.enough(found) if sure and found else None
+    return [enough] if enough else found
 
 
 def _left_out(
@@ -259,9 +264,8 @@ def _passages(
 ) -> list[UnitRange]:
     """Return the passages around the best of `near`, as many as fit.
 
-    `beyond` tokens of `room` are for what the question wants whole. What passages share was counted
-    twice, or not at all: there may be room for more.
-    """
+    `beyond` tokens of `room` are for what the question wants whole. What passages share
+    was counted twice, or not at all: there may be room for more."""
     maker, usual = writer.maker, room - beyond
     chosen = maker.choose(near, writer.cost, usual, end=end, whole=room)
     for _ in range(ROUNDS if chosen and not nearest_alone(writer.reading) else 0):
@@ -279,35 +283,47 @@ def _passages(
 
 def most_unasked(reading: Reading) -> int:
     """Return the most tokens of an answer whose budget the caller leaves open."""
+    usual = _usual_unasked(reading)
+    return max(UNASKED_WHOLE, usual) if any(reading.question.whole) else usual
+
+
+def _usual_unasked(reading: Reading) -> int:
+    """Return the most tokens of such an answer, but for what the question wants
+    whole."""
     unlikely = (
         reading.verdict == "unsure" and reading.confidence < NONE and not reading.parts
     )
-    if unlikely or asks_one_thing(reading):
-        return UNASKED_BRIEF
-    return UNASKED_WHOLE if any(reading.question.whole) else UNASKED
+    brief = asks_one_thing(reading) and not any(reading.question.whole)
+    return UNASKED_BRIEF if unlikely or brief else UNASKED
 
 
 def least_unasked(reading: Reading) -> float:
-    """Return the share of the best score below which no passage begins in an answer of open
-    size."""
+    """Return the share of the best score below which no passage begins in an answer of
+    open size."""
     return ENOUGH if asks_one_thing(reading) and reading.confidence >= SURELY else WORTH
 
 
 def asks_one_thing(reading: Reading) -> bool:
     """Whether a reading answers a question that one place can answer.
 
-    Not a procedure, a list or parts; and a message that was pasted wants its remedy as well.
+    A message that was pasted wants its remedy as well.
     """
     question = reading.question
     asking = bool(question.word) or question.text.rstrip().endswith(QUESTION_MARKS)
-    whole = bool(reading.parts) or any(question.whole)
-    return reading.verdict == "answered" and asking and not whole
+    asking = asking or any(question.whole)
+    return reading.verdict == "answered" and asking and not reading.parts
 
 
 def nearest_alone(reading: Reading) -> bool:
-    """Whether nothing that was read has a name that is asked about, so that only the nearest
-    passage is shown."""
+    """Whether nothing that was read has a name that is asked about, so that only the
+    nearest passage is shown."""
     return bool(reading.absent) and reading.verdict == "unsure" and not reading.parts
+
+
+def _letters(text: str) -> str:
+    """Return what a heading shares with its line in a table of contents, which may be
+    numbered."""
+    return "".join(filter(str.isalpha, text.casefold()))
 
 
 class _Writer:
@@ -329,7 +345,7 @@ class _Writer:
         self.mark = mark
         self.max_tokens = max_tokens
         self.unquoted = 0
-        """Units left out since they speak to a model."""
+        """Number of units left out as prompt injections."""
         self._language = reading.question.language
         self._terms = set(reading.question.terms())
         self._longest = 2 * len(reading.question.text)
@@ -343,8 +359,8 @@ class _Writer:
         )
 
     def _copies(self) -> dict[int, list[int]]:
-        """Return for each row that several pages have all the rows that say the same, one list for
-        all of these."""
+        """Return for each row that several pages have all the rows that say the same,
+        one list for all of these."""
         alike: dict[str, list[int]] = {}
         for row in range(len(self.places)):
             alike.setdefault(self._key(row), []).append(row)
@@ -356,13 +372,13 @@ class _Writer:
         return {row: rows for rows in several for row in rows}
 
     def candidates(self) -> list[int]:
-        """Return the rows that may be shown, best first; what answers nothing by itself gives way
-        to what follows."""
+        """Return the rows that may be shown, best first; what answers nothing by itself
+        gives way to what follows."""
         best_first = np.argsort(-self.reading.values, kind="stable").tolist()
         least = WORTH * self.reading.values.max(initial=0.0)
         order: dict[int, None] = {}
         for named in best_first:
-            row = self._answering(named)
+            row = self._answering(self._contents.get(named, named))
             if self._is_title(named) and self.reading.values[row] < least:
                 continue
             key = self._key(row)
@@ -372,7 +388,8 @@ class _Writer:
         return list(order)
 
     def first_each(self, order: Sequence[int]) -> list[int]:
-        """Return the first row of `order` of each page that is near enough to be listed."""
+        """Return the first row of `order` of each page that is near enough to be
+        listed."""
         first: dict[int, int] = {}
         for row in order:
             if self.reading.values[row] >= LISTED:
@@ -380,7 +397,8 @@ class _Writer:
         return list(first.values())
 
     def alone(self, rows: Sequence[int], room: int) -> list[UnitRange]:
-        """Return as many of `rows` as fit, best first, each as a passage of that unit alone."""
+        """Return as many of `rows` as fit, best first, each as a passage of that unit
+        alone."""
         chosen: list[UnitRange] = []
         for row in rows:
             passage = UnitRange(row, row + 1, row)
@@ -394,9 +412,32 @@ class _Writer:
             self.maker.cited.add(owner)
         return chosen
 
+    @cached_property
+    def _contents(self) -> dict[int, int]:
+        """For each item that says what a heading of its page says the heading: a table
+        of contents.
+
+        An outline is made of such items.
+        """
+        if self.reading.made_by == "outline":
+            return {}
+        items: list[int] = []
+        headings: dict[tuple[int, str], int] = {}
+        for row, (place, unit) in enumerate(self.places):
+            if self._kind(row) == "heading":
+                headings[place, _letters(unit.text)] = row
+            elif self._kind(row) == "item":
+                items.append(row)
+        found: dict[int, int] = {}
+        for row in items if headings else ():
+            place, unit = self.places[row]
+            if (named := headings.get((place, _letters(unit.text)))) is not None:
+                found[row] = named
+        return found
+
     def _answering(self, row: int) -> int:
-        """Return the first row from `row` on that is no short heading and does not only repeat the
-        question."""
+        """Return the first row from `row` on that is not a short heading or a repeat of
+        the question."""
         place, last = self.places[row][0], len(self.places) - 1
         last = min(last, row + REPEATED + 1)
         first = row
@@ -409,8 +450,8 @@ class _Writer:
         return row if row - first <= REPEATED else first
 
     def _repeats(self, row: int) -> bool:
-        """Whether a unit has no word that the question lacks: a title, a message that was pasted, a
-        FAQ's question."""
+        """Whether a unit has no word that the question lacks: a title, a message that
+        was pasted, a FAQ's question."""
         text = self.places[row][1].text
         if len(text) > self._longest or self._kind(row) == "row":
             return False
@@ -418,21 +459,35 @@ class _Writer:
         return len(terms) >= REPEATED and terms <= self._terms
 
     def _is_title(self, row: int) -> bool:
-        """Whether a unit is the title of its page, which names what the page is about: what
-        follows it is the page's beginning, whatever is asked."""
+        """Whether a unit is the title of its page, which names what the page is about:
+        what follows it is the page's beginning, whatever is asked."""
         place, unit = self.places[row]
         if unit.heading_path or not self._is_label(row):
             return False
         return unit.text.casefold() in self.documents[place].page.title.casefold()
 
     def _is_label(self, row: int) -> bool:
-        """Whether a unit is a heading that stands whole above the words below it; a longer one is a
-        statement."""
+        """Return whether a unit is a heading short enough to be shown above its
+        text."""
         return self._kind(row) == "heading" and self.costs[row] <= HEADING_TOKENS
 
+    def on_best_pages(self, order: list[int]) -> list[int]:
+        """Return the rows of `order` on the pages that answer best, where these surely
+        answer: the best page of each part, or of a question that is one all that answer
+        as well."""
+        reading = self.reading
+        if reading.verdict != "answered" or not order:
+            return order
+        least = NEARLY * reading.values[order[0]]
+        best = [row for row in order if reading.values[row] >= least]
+        if reading.parts:
+            best = [int(part.values.argmax()) for part in reading.parts]
+        pages = {self.places[row][0] for row in (order[0], *best)}
+        return [row for row in order if self.places[row][0] in pages]
+
     def with_literals(self, order: list[int]) -> list[int]:
-        """Return the rows of `order` that have one of the literals which the question shares with
-        the first of them.
+        """Return the rows of `order` that have one of the literals which the question
+        shares with the first of them.
 
         All, where it shares none, or where one place may not be enough.
         """
@@ -447,7 +502,7 @@ class _Writer:
         ] or order
 
     def speaks(self, row: int) -> bool:
-        """Whether a unit speaks to a model."""
+        """Return whether a unit looks like a prompt injection."""
         place, unit = self.places[row]
         return self.documents[place].blocks[unit.block].speaks
 
@@ -456,8 +511,8 @@ class _Writer:
         return self.documents[place].blocks[unit.block].kind
 
     def _key(self, row: int) -> str:
-        """Return what equal statements share: letters and digits in one case; short ones are equal
-        on one page only."""
+        """Return what equal statements share: letters and digits in one case; short
+        ones are equal on one page only."""
         place, unit = self.places[row]
         letters = "".join(filter(str.isalnum, unit.text.casefold()))
         return (
@@ -465,8 +520,8 @@ class _Writer:
         )
 
     def cost(self, passage: UnitRange) -> int:
-        """Return the tokens of a passage with its label and heading, and with the head of its page
-        where it is new."""
+        """Return the tokens of a passage with its label and heading, and with the head
+        of its page where it is new."""
         evidence = self._passage(range(passage.start, passage.stop), cited=False)
         tokens = passage_tokens(evidence, max_tokens=self.max_tokens) + 1
         new = self.places[passage.start][0] not in self.maker.cited
@@ -482,8 +537,8 @@ class _Writer:
     def evidence(
         self, passages: Sequence[UnitRange], *, cited: bool
     ) -> tuple[Evidence, ...]:
-        """Return passages as evidence: pages by their best passage, on each the surroundings of the
-        best first, in reading order; neighbours are one."""
+        """Return passages as evidence: pages by their best passage, on each the
+        surroundings of the best first, in reading order; neighbours are one."""
         by_page: dict[int, list[UnitRange]] = {}
         for passage in passages:
             by_page.setdefault(self.places[passage.start][0], []).append(passage)
@@ -495,8 +550,9 @@ class _Writer:
         return tuple(found)
 
     def _is_beside(self, run: Sequence[int], best: int) -> bool:
-        """Whether a stretch is near a unit and under the same heading, so that it is read in
-        order with it: the end of a story is not understood before its beginning.
+        """Whether a stretch is near a unit and under the same heading, so that it is
+        read in order with it: the end of a story is not understood before its
+        beginning.
 
         A definition is understood alone.
         """
@@ -535,13 +591,13 @@ class _Writer:
             also=self._also(run, best) if cited else (),
             trust=least_trust((page.trust, *(block.trust for block in blocks))),
             hidden=page.hidden,
-            speaks=speaks_to_models("\n".join((page.title, *headings, text))),
+            speaks=is_injection("\n".join((page.title, *headings, text))),
             more=self.maker.rest(run),
         )
 
     def _span(self, run: Sequence[int], best: int) -> tuple[int, int]:
-        """Return where the words around the best unit of a passage begin and end, up to the next
-        gap."""
+        """Return where the words around the best unit of a passage begin and end, up to
+        the next gap."""
         first = last = run.index(best)
         while first and run[first - 1] == run[first] - 1:
             first -= 1
@@ -550,8 +606,8 @@ class _Writer:
         return self.places[run[first]][1].start, self.places[run[last]][1].end
 
     def _also(self, run: Sequence[int], best: int) -> tuple[str, ...]:
-        """Return the citations of other pages that hold a passage, or its best unit, with what they
-        share around."""
+        """Return the citations of other pages that hold a passage, or its best unit,
+        with what they share around."""
         own = self.documents[self.places[best][0]].page.final_url
         words = " ".join(self._words(row) for row in run)
         equal = {
@@ -572,12 +628,13 @@ class _Writer:
 
     @cached_property
     def copies(self) -> Copies:
-        """What copies are looked for in; most answers are from one page, and ask for none."""
+        """What copies are looked for in; most answers are from one page, and ask for
+        none."""
         return Copies(self._near_best())
 
     def _near_best(self) -> dict[int, str]:
-        """Return the words of each page around units that are near the best of all: where a copy of
-        these stands."""
+        """Return the text of each page around its units that are near the best, where
+        copies are searched."""
         values = self.reading.values
         around: dict[int, set[int]] = {}
         for row in np.flatnonzero(values >= WORTH * values.max()).tolist():
@@ -600,7 +657,8 @@ class _Writer:
     def speaking(
         self, evidence: Sequence[Evidence], labels: Sequence[str]
     ) -> tuple[str, ...]:
-        """Return for each part of the question the label of the passage with its best unit."""
+        """Return for each part of the question the label of the passage with its best
+        unit."""
         known = labels_of(evidence, labels)
         held = [
             (self.documents[place].page.final_url, unit.number)

@@ -1,10 +1,10 @@
 """Lines of a page as compact HTML, Markdown or plain text.
 
-HTML has no attributes, and every closing tag: common converters to Markdown read a table whose
-cells are left open as one cell. A cell's markup costs six tokens there and one in Markdown, which
-is GFM: tables with a delimiter row, fences longer than any inside, items indented under those they
-are nested in. Not for: which lines there are (`render.py`).
-"""
+HTML has no attributes, and every closing tag: common converters to Markdown read a
+table whose cells are left open as one cell. A cell's markup costs six tokens there and
+one in Markdown, which is GFM: tables with a delimiter row, fences longer than any
+inside, items indented under those they are nested in. Not for: which lines there are
+(`render.py`)."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ _TICKS: Final = re.compile(r"`{3,}")
 
 @dataclass(frozen=True, slots=True)
 class ListItem:
-    """A list item that a line is or stands in."""
+    """The list item of a line."""
 
     path: str
     """Path of its `li`."""
@@ -97,8 +97,7 @@ def _close_list(out: list[str], opened: list[ListItem]) -> None:
 
 
 def _open_item(out: list[str], opened: list[ListItem], line: Line) -> None:
-    """Close the lists that an item does not stand in, open its own where it is not open, and begin
-    the item."""
+    """Close other lists, open the item's list if needed, and begin the item."""
     own = line.places[-1]
     while (
         opened
@@ -162,8 +161,7 @@ def _pipes(rows: Sequence[Sequence[str]]) -> str:
 
 
 def _indented(lines: Sequence[Line], one: Callable[[Line], str], *, apart: str) -> str:
-    """Return the lines, items and what stands in them indented by the marks of the items around
-    that are shown."""
+    """Return the lines, indented by the marks of the shown items around them."""
     out: list[str] = []
     opened: list[tuple[ListItem, int]] = []
     last, begins = "", False
@@ -183,7 +181,7 @@ def _indented(lines: Sequence[Line], one: Callable[[Line], str], *, apart: str) 
         text = mark + one(line)
         if indent:
             text = "\n".join(indent + row if row else row for row in text.split("\n"))
-        if begins:  # a listing stands right behind the number of its item
+        if begins:  # a listing directly after its item's number
             text = text.lstrip()
         elif out:
             out.append("\n" if line.kind == "item" and last == "item" else apart)

@@ -1,10 +1,9 @@
-"""What a question asks for whole: sections whose heading it names, lists of which it wants all, the
-steps of one page.
+"""Parts that a question asks for as a whole: sections named by their heading, complete
+lists, the steps of one page.
 
-A heading is named where each of its words, but for those that the page's title has, is in the
-question or means the same there (`sections.same` in the word tables). Not for: choosing and filling
-(`passages.py`).
-"""
+A heading matches if the question contains each of its words or a synonym
+(`sections.same` in the word tables), words of the page's title aside. Not for: choosing
+and filling (`passages.py`)."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
@@ -18,7 +17,7 @@ from pipeline.text.words import (
 )
 
 CERTAIN: Final = 2
-"""Words of a heading from which it is no accident that the question has them all."""
+"""Minimum words of a heading to match by all its words in the question."""
 LONG: Final = 5
 """Words of a heading from which the question may lack one of them."""
 MOST_UNITS: Final = 400
@@ -26,7 +25,8 @@ MOST_UNITS: Final = 400
 
 
 class Section(NamedTuple):
-    """Units [start, stop) of one document under a heading, with the heading at `start`."""
+    """Units [start, stop) of one document under a heading, with the heading at
+    `start`."""
 
     start: int
     stop: int
@@ -37,8 +37,8 @@ def named_sections(
     tagged: Sequence[Sequence[Sentence]],
     question: Question,
 ) -> Iterator[Section]:
-    """Yield the sections of all documents whose heading `question` names, numbered through all
-    documents."""
+    """Yield the sections of all documents whose heading `question` names, numbered
+    through all documents."""
     language, asked = question.language, question.whole
     known = {*question.terms(), *_alike(question.text, language)}
     first = 0
@@ -46,7 +46,7 @@ def named_sections(
         title = _terms(document.page.title, language)
         for start, stop in _sections(document, units):
             heading = _terms(units[start].text, language)
-            # The title over a page is named by whoever names the page: it is no section of it.
+            # The page title is not a section: naming it means the page.
             if asked.all or asked.sample or not units[start].heading_path:
                 heading -= title
             own = {term for term in heading if not _is_number(term)}
@@ -89,13 +89,14 @@ def _is_number(term: str) -> bool:
 
 
 def _compound(heading: str, language: str) -> str:
-    """Return a heading's words as one, as programs write them: `TaskGroup` for "Task Groups"."""
+    """Return a heading's words as one, as programs write them: `TaskGroup` for "Task
+    Groups"."""
     return "".join(index_terms("".join(raw_words(heading)), language=language))
 
 
 def _alike(question: str, language: str) -> set[str]:
-    """Return the terms of headings that mean what the question says: "exit status" for "exit
-    codes"."""
+    """Return the terms of headings that mean what the question says: "exit status" for
+    "exit codes"."""
     lowered = question.casefold()
     found = (
         heading

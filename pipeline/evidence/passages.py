@@ -1,12 +1,13 @@
 """Passages: stretches of units without a hole, grown around what scores best.
 
-    best unit not yet covered → its record → neighbours, the better one first → the whole that it is part of
+    best unit not yet covered → its record → neighbours, the better one first → the
+    whole that it is part of
 
-A passage ends at the headings around it, at `MOST` tokens, or where its neighbours score under half
-of the best unit of all. The best passage of an answer may be a whole list, table, listing or
-record, as far as there is room: one place whole before many in part. Not for: scores
-(`pipeline/reading`), or how passages are written (`show.py`, `pipeline/evidence/render.py`).
-"""
+A passage ends at the headings around it, at `MOST` tokens, or where its neighbours
+score under half of the best unit of all. The best passage of an answer may be a whole
+list, table, listing or record, as far as there is room: one place whole before many in
+part. Not for: scores (`pipeline/reading`), or how passages are written (`show.py`,
+`pipeline/evidence/render.py`)."""
 
 from bisect import bisect_right
 from collections import Counter
@@ -25,31 +26,32 @@ from pipeline.reading.relevance import WORTH
 from pipeline.work import check_cancelled
 
 LEAST: Final = 30
-"""Tokens to which a passage grows whatever its neighbours score: a sentence with the one that
-completes it."""
+"""Tokens to which a passage grows whatever its neighbours score: a sentence with the
+one that completes it."""
 MOST: Final = 100
-"""Tokens beyond which a passage grows no further, except to the end of what is whole."""
+"""Tokens beyond which a passage grows no further, except to the end of what is
+whole."""
 ROUND: Final = 20
-"""Most tokens by which a passage grows to the beginning and to the end of a paragraph, whatever
-they score; of little room, that part of it."""
+"""Most tokens by which a passage grows to the beginning and to the end of a paragraph,
+whatever they score; of little room, that part of it."""
 BRIDGE: Final = 16
-"""Most tokens between two passages of a page that are quoted to make them one: a label and a
-heading cost as many."""
+"""Most tokens between two passages of a page that are quoted to make them one: a label
+and a heading cost as many."""
 END: Final = 0.4
 """Share of the best score below which no passage begins, whatever room is left."""
 WHOLE_SHARE: Final = 0.8
-"""Share of the room that the best passage may take to come whole; the rest is for what a page says
-elsewhere."""
+"""Share of the room that the best passage may take to come whole; the rest is for what
+a page says elsewhere."""
 BEARS: Final = 0.2
-"""Share of the best score that the middle unit of a whole must have for it to come whole beyond
-`MOST` tokens."""
+"""Share of the best score that the middle unit of a whole must have for it to come
+whole beyond `MOST` tokens."""
 _PARTS: Final = {"list": "item", "table": "row", "listing": "line"}
 NAMED: Final = 0.4
-"""Share of the best score that a section must have somewhere to come whole because the question
-names its heading."""
+"""Share of the best score that a section must have somewhere to come whole because the
+question names its heading."""
 STEPS: Final = 0.9
-"""Share of the best score that the beginning of a section must have to be quoted as the procedure
-that is asked for."""
+"""Share of the best score that the beginning of a section must have to be quoted as the
+procedure that is asked for."""
 COLONS: Final = (":", "：")
 """Marks at the end of a unit that announces what follows it."""
 FEWEST_WORDS: Final = 8
@@ -59,8 +61,8 @@ CRUMB: Final = 16
 
 
 class UnitRange(NamedTuple):
-    """A range of units [start, stop) of one document, numbered through all documents of a
-    reading."""
+    """A range of units [start, stop) of one document, numbered through all documents of
+    a reading."""
 
     start: int
     stop: int
@@ -82,7 +84,8 @@ class PassageLimits(NamedTuple):
 
 
 def joined(passages: Iterable[UnitRange], parts: Callable[[int], bool]) -> list[range]:
-    """Return the units of passages of one document in reading order, those of neighbours together.
+    """Return the units of passages of one document in reading order, those of
+    neighbours together.
 
     A unit that `parts` from the one before it begins a stretch of its own.
     """
@@ -100,7 +103,8 @@ def joined(passages: Iterable[UnitRange], parts: Callable[[int], bool]) -> list[
 
 
 class PassageMaker:
-    """Grows passages in the documents of a reading; no two of its passages share a unit."""
+    """Grows passages in the documents of a reading; no two of its passages share a
+    unit."""
 
     def __init__(
         self,
@@ -115,9 +119,8 @@ class PassageMaker:
             documents: What was read.
             reading: Units and their scores.
             costs: Tokens of each unit [units].
-            copies: For a unit all that say the same, in one list that they share; those of other pages than
-                its own are not shown beside it.
-        """
+            copies: For a unit all that say the same, in one list that they share; those
+                of other pages than its own are not shown beside it."""
         self._copies = copies or {}
         self._documents = documents
         self._tagged = reading.tagged
@@ -136,7 +139,8 @@ class PassageMaker:
         self.cited: set[int] = set()
         """Documents of which a passage is chosen."""
         self._list_entries: dict[tuple[int, str], list[int]] = {}
-        """First unit of each entry of a list, by the list's first unit and its element."""
+        """First unit of each entry of a list, by the list's first unit and its
+        element."""
         self._lines: dict[int, list[int]] = {}
         self._rows: dict[int, Counter[str]] = {}
         """Of tables, by their first unit, how many rows are below each header."""
@@ -156,16 +160,18 @@ class PassageMaker:
         further: bool = False,
         whole: int = 0,
     ) -> list[UnitRange]:
-        """Return passages around the units of `order`, best first, whose costs are within `room`
-        tokens together.
+        """Return passages around the units of `order`, best first, whose costs are
+        within `room` tokens together.
 
         Args:
             order: Units that a passage may begin with.
             cost: Tokens of a passage with all that is written for it.
             room: Tokens for all of them.
             end: Share of the best score below which no passage begins.
-            further: Whether others are chosen already; of these only listings come whole at the cost of all others.
-            whole: Tokens that a whole may take which the question wants, where these are more than `room`.
+            further: Whether others are chosen already; of these only listings come
+                whole at the cost of all others.
+            whole: Tokens that a whole may take which the question wants, where these
+                are more than `room`.
 
         Returns:
             Empty where not even the first unit of `order` fits, or is worth it.
@@ -181,7 +187,8 @@ class PassageMaker:
             check_cancelled()
             wanted = first and comes_whole and self._is_wanted(row)
             left = (whole if wanted else room) - spent
-            if self._values[row] < end * self._best or left < CRUMB:
+            weak = self._values[row] < end * self._best
+            if (weak and not (first and not chosen)) or left < CRUMB:
                 break
             if self._taken[row]:
                 continue
@@ -202,8 +209,8 @@ class PassageMaker:
         return chosen
 
     def _bridged(self, passage: UnitRange, room: int) -> UnitRange:
-        """Return a passage that reaches to those before and after it on its page where little is
-        between them."""
+        """Return a passage that reaches to those before and after it on its page where
+        little is between them."""
         most = min(BRIDGE, room)
         low = passage.start
         while self._precedes(low) and self._cost(low - 1, passage.start) <= most:
@@ -227,14 +234,14 @@ class PassageMaker:
         return UnitRange(start, high if reaches else passage.stop, passage.best)
 
     def _is_wanted(self, row: int) -> bool:
-        """Whether the question wants all of what a unit is part of; what explains options is no
-        procedure."""
+        """Whether the question wants all of what a unit is part of; an explanation of
+        options is not a procedure."""
         steps = self._asked.steps and self._kind(row) not in {"definition", "row"}
         return self._asked.all or self._asked.sample or steps
 
     def _begun(self, row: int) -> UnitRange | None:
-        """Return the passage that has a part of the listing of a unit: code in two pieces is of no
-        use."""
+        """Return the passage that has a part of the listing of a unit: code in two
+        pieces is of no use."""
         listing = next(
             (one for one in self._around(row) if one.kind == "listing"), None
         )
@@ -257,8 +264,8 @@ class PassageMaker:
         cost: Callable[[UnitRange], int],
         room: int,
     ) -> int:
-        """Let a chosen passage go on to a unit, if that fits, and return the tokens that it
-        takes."""
+        """Let a chosen passage go on to a unit, if that fits, and return the tokens
+        that it takes."""
         longer = UnitRange(min(begun.start, row), max(begun.stop, row + 1), begun.best)
         between = (*range(longer.start, begun.start), *range(begun.stop, longer.stop))
         more = cost(longer) - cost(begun)
@@ -274,8 +281,8 @@ class PassageMaker:
         return more
 
     def _comes_whole(self, named: Sequence[UnitRange]) -> bool:
-        """Whether the best passage may be a whole: not beside a section that came, unless an
-        example is missing."""
+        """Whether the best passage may be a whole: not beside a section that came,
+        unless an example is missing."""
         found = {
             self._kind(row)
             for passage in named
@@ -292,8 +299,8 @@ class PassageMaker:
                 self._take(unit)
 
     def _named(self, cost: Callable[[UnitRange], int], room: int) -> list[UnitRange]:
-        """Return the section whose heading the question names and that bears on it best, where it
-        fits whole."""
+        """Return the section whose heading the question names and that bears on it
+        best, where it fits whole."""
         found: list[tuple[float, UnitRange]] = []
         for start, stop in self._sections:
             # A section that lacks the example that is asked for only shares a word with the
@@ -316,8 +323,8 @@ class PassageMaker:
         return next(([passage] for _, passage in found if cost(passage) <= room), [])
 
     def _part(self, start: int, stop: int, room: int) -> UnitRange | None:
-        """Return what of a section that does not fit is wanted most: its first example, or its
-        list."""
+        """Return what of a section that does not fit is wanted most: its first example,
+        or its list."""
         if self._asked.sample:
             code = next(
                 (row for row in range(start, stop) if self._kind(row) == "code"), None
@@ -336,19 +343,20 @@ class PassageMaker:
                 )
         if self._asked.all or self._asked.steps:
             end = self._end_within(start, int(WHOLE_SHARE * room))
-            # The beginning of a chapter that answers further on is no procedure
+            # The beginning of a chapter that answers later is not a procedure
             best = max(self._values[start:end], default=0.0)
             answers = self._asked.all or best >= STEPS * self._best
             return UnitRange(start, end, start) if end > start + 1 and answers else None
         return None
 
     def _end_within(self, start: int, most: int) -> int:
-        """Return where a passage ends that begins with a unit and has at most so many tokens."""
+        """Return where a passage ends that begins with a unit and has at most so many
+        tokens."""
         return bisect_right(self._ends, self._ends[start] + most) - 1
 
     def _one_page_first(self, order: Iterable[int]) -> Iterable[int]:
-        """Return an order in which the steps of the best page come before what other pages
-        mention."""
+        """Return an order in which the steps of the best page come before what other
+        pages mention."""
         rows = list(order)
         if not self._asked.steps or len(self._documents) < 2 or not rows:
             return rows
@@ -374,16 +382,16 @@ class PassageMaker:
             )
 
     def left_out(self, order: Iterable[int], share: float = WORTH) -> int:
-        """Return how many units of `order` with at least a `share` of the best score no passage
-        holds."""
+        """Return how many units of `order` with at least a `share` of the best score no
+        passage holds."""
         return sum(
             not self._taken[row] and self._values[row] >= share * self._best
             for row in order
         )
 
     def _is_complete(self, passage: UnitRange) -> bool:
-        """Whether a passage says enough alone: a sentence, a row, a definition, code, or all of its
-        page."""
+        """Whether a passage says enough alone: a sentence, a row, a definition, code,
+        or all of its page."""
         rows = range(passage.start, passage.stop)
         owner = self._owners[passage.start]
         if len(rows) == len(self._tagged[owner]) or any(
@@ -448,7 +456,8 @@ class PassageMaker:
         return UnitRange(start, stop, row)
 
     def _trimmed(self, row: int, start: int, stop: int) -> tuple[int, int]:
-        """Return a stretch without the lines of menus and the like at its ends that score low."""
+        """Return a stretch without the lines of menus and the like at its ends that
+        score low."""
         while start < row and self._is_furniture(start):
             start += 1
         while stop - 1 > row and self._is_furniture(stop - 1):
@@ -456,13 +465,13 @@ class PassageMaker:
         return start, stop
 
     def _is_furniture(self, row: int) -> bool:
-        """Whether a unit is no text of its page, and says nothing of what is asked."""
+        """Return whether a unit is furniture and has no word of the question."""
         block = self._documents[self._owners[row]].blocks[self._unit(row).block]
         return is_aside(block) and self._values[row] < END * self._best
 
     def shown(self, passages: Iterable[UnitRange]) -> list[list[int]]:
-        """Return the units of one document's passages in reading order: neighbors together, rows by
-        their table."""
+        """Return the units of one document's passages in reading order: neighbors
+        together, rows by their table."""
         tables: dict[tuple[int, int], list[int]] = {}
         found: list[list[int]] = []
         for run in map(list, joined(passages, self._begins_section)):
@@ -483,27 +492,42 @@ class PassageMaker:
         return found
 
     def _names_only(self, run: Sequence[int], following: Sequence[int]) -> bool:
-        """Whether one of two neighbours is nothing but headings, which say nothing by themselves."""
+        """Whether one of two neighbours is nothing but headings, which say nothing by
+        themselves."""
         return any(
             all(self._kind(row) == "heading" for row in one) for one in (run, following)
         )
 
+    def enough(self, chosen: Sequence[UnitRange]) -> UnitRange | None:
+        """Return the first of `chosen`, with what was chosen beside it, where that says how
+        something is done: all under a heading, or an option's explanation."""
+        best = chosen[0].best
+        runs = joined(chosen, lambda row: self._owners[row] != self._owners[row - 1])
+        run = next(run for run in runs if best in run)
+        wholes, first = self._wholes(best)
+        low, high = wholes.starts[best - first], wholes.stops[best - first]
+        if run.start <= first + low and first + high <= run.stop:
+            headed = low - 1 if low - 1 in wholes.begins else low
+            return UnitRange(max(run.start, first + headed), first + high, best)
+        return chosen[0] if self._kind(best) == "definition" else None
+
     def _begins_section(self, row: int) -> bool:
-        """Whether a passage that begins with a unit is shown by itself: under a heading of its own,
-        which the passage before it is not under, or at another place of its file."""
+        """Whether a passage that begins with a unit is shown by itself: under a heading
+        of its own, which the passage before it is not under, or at another place of its
+        file."""
         wholes, first = self._wholes(row)
         return row - first in wholes.begins or self._begins_place(row)
 
     def _begins_place(self, row: int) -> bool:
-        """Whether a unit begins a page, slide or message of its file: a passage is cited by one of
-        them."""
+        """Whether a unit begins a page, slide or message of its file: a passage is
+        cited by one of them."""
         blocks = self._documents[self._owners[row]].blocks
         first, last = blocks[self._unit(row - 1).block], blocks[self._unit(row).block]
         return one_place(first.place, last.place) is None
 
     def _table(self, run: Sequence[int]) -> tuple[int, int] | None:
-        """Return the range of the table whose rows a stretch consists of, None for anything
-        else."""
+        """Return the range of the table whose rows a stretch consists of, None for
+        anything else."""
         rows = [row for row in run if self._kind(row) != "heading"]
         if not rows or any(self._kind(row) != "row" for row in rows):
             return None
@@ -513,12 +537,11 @@ class PassageMaker:
         return (table.start, table.stop) if table and run[-1] < table.stop else None
 
     def rest(self, run: Sequence[int]) -> str:
-        """Return how much of the whole that a stretch ends in is not in it: `12 more items`; empty
-        for nothing.
+        """Return how much of the whole that a stretch ends in is not in it: `12 more
+        items`; empty for nothing.
 
-        Of a table it counts all other rows, of anything else what follows. A single row or item is
-        no list that looks complete.
-        """
+        Of a table it counts all other rows, of anything else what follows. A single row
+        or item does not look like a complete list."""
         last = run[-1]
         whole = next((one for one in self._around(last) if one.kind in _PARTS), None)
         if whole is None or (
@@ -541,8 +564,8 @@ class PassageMaker:
         return f"{count} more {part if count == 1 else f'{part}s'}" if count else ""
 
     def _is_one_entry(self, run: Sequence[int], whole: Whole) -> bool:
-        """Whether a stretch is one block, or part of one entry of a list, without the words that
-        lead into the list."""
+        """Whether a stretch is one block, or part of one entry of a list, without the
+        words that lead into the list."""
         one_block = self._unit(run[0]).block == self._unit(run[-1]).block
         inside = run[0] >= whole.start and whole.kind == "list"
         return one_block or (
@@ -556,7 +579,8 @@ class PassageMaker:
         return below.partition("/")[0]
 
     def _count_after(self, last: int, whole: Whole) -> int:
-        """Return how many entries of a list, lines of a listing, follow a unit in it."""
+        """Return how many entries of a list, lines of a listing, follow a unit in
+        it."""
         owner = self._owners[last]
         if whole.kind == "listing":
             ends = self._line_ends(owner)
@@ -588,7 +612,8 @@ class PassageMaker:
         return self._documents[self._owners[row]].blocks[self._unit(row).block].header
 
     def _line_ends(self, owner: int) -> list[int]:
-        """Return where each line of a document ends that has more than white space; found once."""
+        """Return where each line of a document ends that has more than white space;
+        found once."""
         if owner not in self._lines:
             lines = self._documents[owner].text.split("\n")
             starts = accumulate((len(line) + 1 for line in lines), initial=0)
@@ -604,7 +629,8 @@ class PassageMaker:
         return self._tagged[owner][row - self._firsts[owner]]
 
     def _opens(self, row: int) -> bool:
-        """Whether a unit is a heading, or ends with a colon: what follows belongs to it."""
+        """Whether a unit is a heading, or ends with a colon: what follows belongs to
+        it."""
         return self._kind(row) == "heading" or self._leads(row)
 
     def _follows(self, row: int) -> bool:
@@ -616,7 +642,8 @@ class PassageMaker:
         )
 
     def _precedes(self, row: int) -> bool:
-        """Whether a unit is before another on the same page, and in no other passage."""
+        """Whether a unit is before another on the same page, and in no other
+        passage."""
         return (
             row > 0
             and self._owners[row] == self._owners[row - 1]
@@ -624,8 +651,8 @@ class PassageMaker:
         )
 
     def _answers_as_heading(self, row: int, most: int) -> bool:
-        """Whether a heading scores as an answer does; where room is small, one that is not named
-        whole anyway."""
+        """Whether a heading scores as an answer does; where room is small, one that is
+        not named whole anyway."""
         answers = (
             self._kind(row) == "heading" and self._values[row] >= WORTH * self._best
         )
@@ -635,7 +662,8 @@ class PassageMaker:
         return self._ends[stop] - self._ends[start]
 
     def _wholes(self, row: int) -> tuple[Wholes, int]:
-        """Return the wholes of a unit's document, and the number of the document's first unit."""
+        """Return the wholes of a unit's document, and the number of the document's
+        first unit."""
         owner = self._owners[row]
         if owner not in self._found:
             self._found[owner] = find_wholes(
@@ -644,8 +672,8 @@ class PassageMaker:
         return self._found[owner], self._firsts[owner]
 
     def _around(self, row: int) -> Iterator[Whole]:
-        """Yield the wholes around a unit, the smallest first, numbered as the units of all
-        documents are."""
+        """Yield the wholes around a unit, the smallest first, numbered as the units of
+        all documents are."""
         wholes, first = self._wholes(row)
         for whole in wholes.around(row - first):
             yield whole._replace(start=first + whole.start, stop=first + whole.stop)
@@ -654,8 +682,8 @@ class PassageMaker:
         return not any(self._taken[start:stop])
 
     def _atom(self, row: int, most: int) -> tuple[int, int]:
-        """Return what is shown together at least: a unit or its record, with its lead-in, or what
-        it leads in."""
+        """Return what is shown together at least: a unit or its record, with its
+        lead-in, or what it leads in."""
         record = next(
             (whole for whole in self._around(row) if whole.kind == "record"), None
         )
@@ -681,7 +709,8 @@ class PassageMaker:
         return (start, stop) if self._free(start, stop) else (row, row + 1)
 
     def _leads(self, row: int) -> bool:
-        """Whether a unit announces what follows it: it ends with a colon and is no row."""
+        """Return whether a unit introduces what follows: it ends with a colon and is
+        not a row."""
         return self._kind(row) not in {"row", "heading"} and self._unit(
             row
         ).text.endswith(COLONS)
@@ -695,7 +724,8 @@ class PassageMaker:
         )
 
     def _wider(self, start: int, stop: int, most: int) -> tuple[int, int] | None:
-        """Return a stretch with its better neighbour, None where it has grown enough."""
+        """Return a stretch with its better neighbour, None where it has grown
+        enough."""
         wholes, first = self._wholes(start)
         low = first + min(wholes.starts[start - first], start - first)
         high = first + max(wholes.stops[stop - 1 - first], stop - first)
@@ -703,11 +733,11 @@ class PassageMaker:
         # A row is read under its header; anything else that is short wants what is beside it.
         short = used < LEAST and self._kind(start) != "row"
         options: list[tuple[float, int, int]] = []
-        if start > low and not self._taken[start - 1] and not self._is_entry(start):
+        if start > low and not self._taken[start - 1] and not self._parts(start):
             before, _ = self._atom(start - 1, most - used)
             if before >= low:
                 options.append((max(self._values[before:start]), before, stop))
-        if stop < high and not self._taken[stop]:
+        if stop < high and not self._taken[stop] and not self._parts(stop):
             _, after = self._atom(stop, most - used)
             if after <= high:
                 options.append((max(self._values[stop:after]), start, after))
@@ -719,20 +749,17 @@ class PassageMaker:
         ]
         return max(wanted, key=lambda option: option[0])[1:] if wanted else None
 
-    def _is_entry(self, row: int) -> bool:
-        """Whether a unit begins a definition that what is before it does not lead into: the end of
-        another option's explanation."""
-        before = row - 1
-        led = self._opens(before) or self._kind(before) == "definition"
-        return self._kind(row) == "definition" and not led
+    def _parts(self, row: int) -> bool:
+        """Whether a unit begins a definition that what is before it does not lead into: each says
+        all of its term alone."""
+        return self._kind(row) == "definition" and not self._opens(row - 1)
 
     def _bears(self, whole: Whole) -> bool:
-        """Whether a whole is worth more than `MOST` tokens: half of it bears on the question, or it
-        is code.
+        """Whether a whole is worth more than `MOST` tokens: half of it bears on the
+        question, or it is code.
 
-        Code is of use to its end only, and its lines score low by themselves; so is a list that all
-        of is asked for.
-        """
+        Code is of use to its end only, and its lines score low by themselves; so is a
+        list that all of is asked for."""
         if whole.kind == "listing" or (
             self._asked.all and whole.kind in {"list", "table"}
         ):
@@ -745,13 +772,15 @@ class PassageMaker:
     def _completed(
         self, row: int, start: int, stop: int, limits: PassageLimits
     ) -> tuple[int, int]:
-        """Return a stretch with each whole completed that it holds a part of, as far as there is
-        room."""
+        """Return a stretch with each whole completed that it holds a part of, as far as
+        there is room."""
         for edge in (row, start, stop - 1):
             for one in self._around(edge):
                 low, high = min(start, one.start), max(stop, one.stop)
                 cost = self._cost(low, high)
                 limit = limits.listing if one.kind == "listing" else limits.whole
+                if self._defines(one):
+                    return start, stop
                 # The cheap question first: a list of thousands is asked about for each of its
                 # items.
                 if cost > max(limits.most, limit) or (
@@ -763,9 +792,14 @@ class PassageMaker:
                 start, stop = low, high
         return start, stop
 
+    def _defines(self, whole: Whole) -> bool:
+        """Whether a whole is a list of definitions that the question does not want all of."""
+        defining = whole.kind == "list" and self._kind(whole.stop - 1) == "definition"
+        return defining and not self._asked.all
+
     def _rounded(self, start: int, stop: int, most: int) -> tuple[int, int]:
-        """Return a stretch with the paragraphs completed that it begins and ends in, where they
-        lack little."""
+        """Return a stretch with the paragraphs completed that it begins and ends in,
+        where they lack little."""
         block = self._unit(start).block
         low = start
         while (
@@ -790,8 +824,8 @@ class PassageMaker:
     def _as_far(
         self, whole: Whole, start: int, stop: int, room: int
     ) -> tuple[int, int]:
-        """Return a stretch with a list from its beginning, cut at the end, where steps or all items
-        are wanted."""
+        """Return a stretch with a list from its beginning, cut at the end, where steps
+        or all items are wanted."""
         wanted = (
             self._is_wanted(start) and not self._asked.sample and whole.kind == "list"
         )

@@ -1,11 +1,11 @@
-"""A selection of content units as lines: in document order, with what makes each readable.
+"""A selection of content units as lines: in document order, with what makes each
+readable.
 
-Headings above stand on one line, as far as they are not shown yet; rows stand under their header
-row, items under their lead-in, each written once; gaps are marked by an ellipsis. Links to other
+Headings above are on one line, if not shown yet; rows are under their header row, items
+under their lead-in, each written once; gaps are marked by an ellipsis. Links to other
 pages over http(s) may be marked, and listed below, each address once. Not for: choosing
-(`prune.py`), how lines are written (`forms.py`), HTML of whole trees (`tree.to_html`), or following
-links (`pipeline/research.py`).
-"""
+(`prune.py`), how lines are written (`forms.py`), HTML of whole trees (`tree.to_html`),
+or following links (`pipeline/research.py`)."""
 
 import re
 from collections.abc import Iterator, Sequence, Set
@@ -49,7 +49,8 @@ class Style:
     form: Form = "markdown"
     links: bool = False
     titled: bool = False
-    """Whether the page's title stands above, so that a heading which says no more is left out."""
+    """Whether the page's title is shown above, so that a heading which repeats it is
+    left out."""
 
 
 def render(
@@ -60,9 +61,9 @@ def render(
 ) -> str:
     """Return the chosen units, written in the style asked for.
 
-    `around` numbers what is none of a page's content where all that is chosen is: headings of it
-    are not written, nor are names above fields of records, which are content by themselves or not.
-    """
+    `around` numbers what is none of a page's content where all that is chosen is:
+    headings of it are not written, nor are names above fields of records, which are
+    content by themselves or not."""
     references = References(document, style.form) if style.links else None
     title = document.page.title if style.titled else ""
     outside = None if around is None else around - _over_posts(document.blocks)
@@ -71,8 +72,7 @@ def render(
 
 
 def _over_posts(blocks: Sequence[Block]) -> Set[int]:
-    """Return the headings of one shape that say several things: over posts these are the writers,
-    whom a reader must tell apart."""
+    """Return the different headings of one shape: above posts these are the authors."""
     alike: dict[str, list[int]] = {}
     for number, block in enumerate(blocks):
         if block.kind == "heading":
@@ -87,7 +87,8 @@ def _over_posts(blocks: Sequence[Block]) -> Set[int]:
 
 
 def headings_above(blocks: Sequence[Block]) -> list[tuple[int, ...]]:
-    """Return for each block the indices of the heading blocks above it, outermost first."""
+    """Return for each block the indices of the heading blocks above it, outermost
+    first."""
     latest: dict[tuple[str, ...], int] = {}
     above: list[tuple[int, ...]] = []
     known: dict[tuple[str, ...], tuple[int, ...]] = {}
@@ -108,8 +109,8 @@ def headings_above(blocks: Sequence[Block]) -> list[tuple[int, ...]]:
 
 
 def repeats_title(block: Block, title: str) -> bool:
-    """Whether a heading says no more than the page's title: that one, or the topmost of its
-    words, whatever quotation marks and dashes either has."""
+    """Whether a heading says no more than the page's title: that one, or the topmost of
+    its words, whatever quotation marks and dashes either has."""
     own, said = (
         " ".join(_WORD.findall(text.casefold())) for text in (block.text, title)
     )
@@ -118,14 +119,14 @@ def repeats_title(block: Block, title: str) -> bool:
 
 @kept_with_document
 def _above(document: Document) -> list[tuple[int, ...]]:
-    """Return `headings_above` of a document, kept: each passage that is tried for an answer is
-    rendered."""
+    """Return `headings_above` of a document, kept: each passage that is tried for an
+    answer is rendered."""
     return headings_above(document.blocks)
 
 
 def is_header_row(blocks: Sequence[Block], number: int) -> bool:
-    """Whether a row is the header row that a row below it names in its lead, or one of several that
-    it joins."""
+    """Whether a row is the header row that a row below it names in its lead, or one of
+    several that it joins."""
     block = blocks[number]
     if block.kind != "row" or block.header or len(block.cells) < 2:
         return False
@@ -153,9 +154,9 @@ class _LineWriter:
     """As of `render`."""
     lines: list[Line] = field(default_factory=list)
     printed: set[str] = field(default_factory=set)
-    """Lead-ins and captions that stand there already."""
+    """Lead-ins and captions already written."""
     chain: tuple[int, ...] = ()
-    """The headings that what is written now stands under."""
+    """The headings above the current output."""
     record: int = 0
     """Lines up to the end of the last record's."""
 
@@ -202,8 +203,8 @@ class _LineWriter:
         )
 
     def _left_out(self, skipped: int, number: int, shown: set[int]) -> bool:
-        """Whether a unit before `number` is missing; what stands with its row as caption or header
-        is not."""
+        """Return whether a unit before `number` is missing, captions and headers of its
+        row aside."""
         block = self.document.blocks[skipped]
         if skipped in shown or is_header_row(self.document.blocks, skipped):
             return False
@@ -212,11 +213,11 @@ class _LineWriter:
         ].lead.split("\n")
 
     def _gap(self, last: int, number: int) -> None:
-        """Mark a gap; within a list as an item, in a numbered one not at all, since its numbers say
-        so."""
+        """Mark a gap; within a list as an item, in a numbered one not at all, since its
+        numbers say so."""
         block = self.document.blocks[number]
-        if block.kind == "item" and block.lead and not self._stands(block.lead):
-            return  # its lead-in begins anew
+        if block.kind == "item" and block.lead and not self._is_shown(block.lead):
+            return  # its lead-in starts again
         before, after = places_of(self.document.blocks[last]), places_of(block)
         if not after or not {place.list for place in before} & {
             place.list for place in after
@@ -226,7 +227,7 @@ class _LineWriter:
             self.lines.append(Line("item", GAP, places=after))
 
     def _heading(self, chain: tuple[int, ...]) -> bool:
-        """Write on one line the headings of `chain` that what stands there is not under yet;
+        """Write the headings of `chain` that are not shown yet on one line; return
         whether there are any."""
         blocks = self.document.blocks
         chain = tuple(number for number in chain if number not in (self.around or ()))
@@ -264,7 +265,7 @@ class _LineWriter:
         leads = (is_name and self.around is None) or (
             not is_name and block.kind == "item"
         )
-        if block.lead and leads and not self._stands(block.lead):
+        if block.lead and leads and not self._is_shown(block.lead):
             self._lead(block, text, is_name=is_name)
         text = self._marked(number, text)
         if (
@@ -290,8 +291,8 @@ class _LineWriter:
         self.lines.append(Line("code", text, places=places, language=language))
 
     def _lead(self, block: Block, text: str, *, is_name: bool) -> None:
-        """Write what leads a block with the words `text`; names of its record that are its labels
-        already are left out."""
+        """Write what leads a block with the words `text`; names of its record that are
+        its labels already are left out."""
         self.printed.add(block.lead)
         lead = block.lead
         if is_name:
@@ -304,7 +305,7 @@ class _LineWriter:
             [Line("paragraph", lead, places=places_of(block)[:-1])] if lead else []
         )
 
-    def _stands(self, lead: str) -> bool:
+    def _is_shown(self, lead: str) -> bool:
         near = [line.text for line in self.lines[-40:]]
         return lead in self.printed or all(
             any(text.endswith(part) for text in near) for part in lead.split(NAMES)
@@ -313,8 +314,8 @@ class _LineWriter:
     def _table(
         self, wanted: Sequence[int], spans: dict[int, list[tuple[int, int]]]
     ) -> int:
-        """Write the rows of one table that begin `wanted`; return how many of `wanted` that
-        took."""
+        """Write the rows of one table that begin `wanted`; return how many of `wanted`
+        that took."""
         blocks = self.document.blocks
         table = table_of(blocks[wanted[0]])
         rows: list[int] = []
@@ -345,15 +346,17 @@ class _LineWriter:
 
     def _caption(self, name: str) -> None:
         """Write the one cell over all columns, which names the table and no column."""
-        self.lines.extend([] if self._stands(name) else [Line("paragraph", name)])
+        self.lines.extend([] if self._is_shown(name) else [Line("paragraph", name)])
         self.printed.add(name)
 
     def _marked(self, number: int, text: str) -> str:
-        """Return the words of a block with the marks of its references, where these are listed."""
+        """Return the words of a block with the marks of its references, where these are
+        listed."""
         return text if self.references is None else self.references.marked(number, text)
 
     def _cells(self, body: Sequence[int]) -> Iterator[tuple[str, ...]]:
-        """Yield the cells of each row, and before them what leads it, as a row of one cell."""
+        """Yield the cells of each row, and before them what leads it, as a row of one
+        cell."""
         for number in body:
             block = self.document.blocks[number]
             yield from ((line,) for line in self._leads(block))
@@ -363,18 +366,18 @@ class _LineWriter:
             self.printed.add(block.text)
 
     def _titles(self, titles: Sequence[str]) -> None:
-        """Write what stands above the headers of a table, as a line each."""
+        """Write the title lines above a table's headers."""
         self.lines.extend(
-            Line("paragraph", text) for text in titles if not self._stands(text)
+            Line("paragraph", text) for text in titles if not self._is_shown(text)
         )
         self.printed.update(titles)
 
     def _leads(self, row: Block) -> list[str]:
-        """Return the caption and group of a row that do not stand there yet."""
+        """Return the caption and group of a row that are not written yet."""
         leads = [
             line for line in row.lead.split("\n") if line and not line.startswith("| ")
         ]
-        fresh = [line for line in leads if not self._stands(line)]
+        fresh = [line for line in leads if not self._is_shown(line)]
         self.printed.update(fresh)
         return fresh
 
@@ -386,15 +389,15 @@ def _names_the_table(header: str) -> bool:
 
 
 def _is_read_alone(row: Block, header: str) -> bool:
-    """Whether a row reads as `header: value`, which is shorter than a table but says nothing of
-    empty columns."""
+    """Whether a row reads as `header: value`, which is shorter than a table but says
+    nothing of empty columns."""
     return not has_gaps(row) and (
         len(row.cells) < 2 or bool(header) or ": " in row.text
     )
 
 
 def places_of(block: Block) -> tuple[ListItem, ...]:
-    """Return the list items that a unit stands in, outermost first."""
+    """Return the list items around a unit, outermost first."""
     places = [
         ListItem(block.path[: found.end()], found[1] == "ol", int(found[2] or 1))
         for found in _ITEM.finditer(block.path)
@@ -406,7 +409,8 @@ def places_of(block: Block) -> tuple[ListItem, ...]:
 
 
 def _joined(text: str, spans: Sequence[tuple[int, int]]) -> str:
-    """Return the parts of a unit, with an ellipsis where something between them is left out."""
+    """Return the parts of a unit, with an ellipsis where something between them is left
+    out."""
     parts: list[str] = []
     last = 0
     for start, end in spans:
@@ -420,7 +424,8 @@ def _joined(text: str, spans: Sequence[tuple[int, int]]) -> str:
 
 
 def _listing(code: str, spans: Sequence[tuple[int, int]]) -> str:
-    """Return parts of a listing, with an ellipsis on its own line wherever lines are left out."""
+    """Return parts of a listing, with an ellipsis on its own line wherever lines are
+    left out."""
     before, after = code[: spans[0][0]].strip(), code[spans[-1][1] :].strip()
     return "\n".join(
         [*[GAP] * bool(before), listing(code, spans), *[GAP] * bool(after)]
@@ -431,7 +436,7 @@ def _listing(code: str, spans: Sequence[tuple[int, int]]) -> str:
 
 
 FRAME: Final = "(frame)"
-"""Stands in the list of links for the words of one that a page shows in a frame."""
+"""Text in the list of links for a link that a page shows in a frame."""
 
 
 class References:
@@ -448,8 +453,8 @@ class References:
         return self.marked_cells(block, (text,))[0]
 
     def marked_cells(self, block: int, cells: Sequence[str]) -> tuple[str, ...]:
-        """Return the cells of a row with a mark after each link; links are looked for in their
-        order."""
+        """Return the cells of a row with a mark after each link; links are looked for
+        in their order."""
         marked = list(cells)
         cell, position = 0, 0
         for words, address in links_in(self._document, block):
@@ -482,7 +487,8 @@ class References:
 
 
 def links_in(document: Document, block: int) -> Iterator[tuple[str, str]]:
-    """Yield the words and the address of each link to another page in a block of a document."""
+    """Yield the words and the address of each link to another page in a block of a
+    document."""
     path = document.blocks[block].path
     node = resolve(document.root, path)
     if node is None:
@@ -503,7 +509,8 @@ def links_in(document: Document, block: int) -> Iterator[tuple[str, str]]:
 
 
 def all_links(document: Document) -> dict[str, str]:
-    """Return the words of each link to another page, by its address, in the order of the page."""
+    """Return the words of each link to another page, by its address, in the order of
+    the page."""
     here = urldefrag(document.page.final_url).url
     found: dict[str, str] = {}
     for node in walk(document.root):
@@ -520,7 +527,8 @@ def all_links(document: Document) -> dict[str, str]:
 
 
 def _beside(href: str, base: str) -> str:
-    """Return the address of a file that a file shows in a frame, empty for any other."""
+    """Return the address of a file that a file shows in a frame, empty for any
+    other."""
     try:
         address = urljoin(base, href.strip())
         is_file = urlsplit(base).scheme == urlsplit(address).scheme == "file"
@@ -532,9 +540,8 @@ def _beside(href: str, base: str) -> str:
 def absolute(href: str, base: str) -> str:
     """Return the address of a link to another page, empty for any other.
 
-    It is one of the web, or of a file where the page is one. Longer ones than `LONGEST` carry
-    tracking data and cost more than they tell.
-    """
+    It is one of the web, or of a file where the page is one. Longer ones than `LONGEST`
+    carry tracking data and are not worth their tokens."""
     try:
         address = urljoin(base, "".join(href.split()))
         parts = urlsplit(address)

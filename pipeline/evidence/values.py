@@ -1,8 +1,7 @@
 """Tables and what is computed of them, as text.
 
-What we computed stands in a line of ours, the words of the page between marks. Not for: working it
-out (`pipeline/tables`).
-"""
+Computed values are in our own line, the page's words in delimiters. Not for:
+working it out (`pipeline/tables`)."""
 
 import csv
 import io
@@ -13,7 +12,7 @@ from typing import Final, Literal
 
 from pipeline.document.cite import cite
 from pipeline.document.page import Document, Evidence
-from pipeline.document.table import Told
+from pipeline.document.table import TableAnswer
 from pipeline.evidence.forms import Form, Line, write
 from pipeline.evidence.show import shortened
 from pipeline.text.frame import SAID_TOKENS, framed, one_line, place_of, quoted
@@ -23,8 +22,8 @@ _FORMULA: Final = re.compile(
     r"[\s\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]*"
     r"[=+\-@|\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b]"
 )
-"""How cells begin that spreadsheets compute, in wide and small letters and behind unseen ones,
-too."""
+"""Beginnings of cells that spreadsheets would execute, in wide and small letters and
+after invisible ones, too."""
 _SIGNED: Final = re.compile(
     r"\s*[+-]\s*[\d.,'\u00a0\u202f ]*\d\s*(?:%|[A-Za-z€$£°]{1,4})?\s*|-+"
 )
@@ -36,11 +35,13 @@ FORMS: Final[dict[RowForm, Form]] = {
 }
 """The forms that are not for tables only."""
 SHARE: Final = 0.6
-"""Part of an answer that a computed value may take with its rows: it is what was asked."""
+"""Part of an answer that a computed value may take with its rows: it is what was
+asked."""
 MOST: Final = 200
-"""The same in tokens."""
+"""Minimum tokens reserved for a computed value and its rows."""
 LISTED: Final = 5
-"""Rows beside those that are quoted up to which they are listed, too; more are counted."""
+"""Rows beside those that are quoted up to which they are listed, too; more are
+counted."""
 
 
 def rows_as(
@@ -65,54 +66,60 @@ def rows_as(
 
 
 def _uncomputed(cell: str) -> str:
-    """Return a cell so that a spreadsheet which opens it computes nothing; numbers stay numbers."""
+    """Return a cell so that a spreadsheet which opens it computes nothing; numbers stay
+    numbers."""
     return f"'{cell}" if _FORMULA.match(cell) and not _SIGNED.fullmatch(cell) else cell
 
 
-def told_values(
-    computed: Sequence[Told],
+def values_text(
+    computed: Sequence[TableAnswer],
     documents: Sequence[Document],
     mark: str,
     max_tokens: int,
     shown: Container[tuple[int, int]] = (),
 ) -> str:
-    """Return what tables of `documents` tell, first in an answer of `max_tokens`; empty for none,
-    or no room.
+    """Return the text of values computed from tables of `documents`, for an answer of
+    `max_tokens`; "" if none fit.
 
     Args:
         mark: The answer's own for untrusted text.
-        shown: Blocks that stand below in the answer, each with its document's place: their rows are not repeated.
-    """
-    told = (
-        _told_value(one, documents, mark, max_tokens // len(computed), shown)
+        shown: Blocks shown in the answer, each with its document's index: their rows
+            are not repeated."""
+    lines = (
+        _value_text(one, documents, mark, max_tokens // len(computed), shown)
         for one in computed
     )
-    return "\n".join(filter(None, told))
+    return "\n".join(filter(None, lines))
 
 
 def values_room(
-    computed: Sequence[Told], documents: Sequence[Document], mark: str, max_tokens: int
+    computed: Sequence[TableAnswer],
+    documents: Sequence[Document],
+    mark: str,
+    max_tokens: int,
 ) -> int:
-    """Return the tokens that `told_values` may take, with the break before it."""
-    told = told_values(computed, documents, mark, max_tokens)
-    return count_tokens(told) + 1 if told else 0
+    """Return the tokens that `values_text` may take, with the break before it."""
+    text = values_text(computed, documents, mark, max_tokens)
+    return count_tokens(text) + 1 if text else 0
 
 
 def rows_shown(
-    computed: Iterable[Told],
+    computed: Iterable[TableAnswer],
     documents: Sequence[Document],
     evidence: Iterable[Evidence],
 ) -> set[tuple[int, int]]:
-    """Return the blocks of those rows behind values that passages show, each with its document's
-    place."""
+    """Return the rows of computed values that passages show: document index and
+    block."""
     passages = [one for one in evidence if not one.is_summary]
     found: set[tuple[int, int]] = set()
-    for told in computed:
-        document = documents[told.document]
-        for row in told.rows:
-            place = told.table.blocks[row]
+    for answer in computed:
+        document = documents[answer.document]
+        for row in answer.rows:
+            place = answer.table.blocks[row]
             block = document.blocks[place]
-            cells = [one_line(told.table.rows[row][column]) for column in told.columns]
+            cells = [
+                one_line(answer.table.rows[row][column]) for column in answer.columns
+            ]
             if any(
                 one.url == document.page.final_url
                 and one.start <= block.start
@@ -122,42 +129,46 @@ def rows_shown(
                 )  # units between the first and the last may be left out
                 for one in passages
             ):
-                found.add((told.document, place))
+                found.add((answer.document, place))
     return found
 
 
-def _told_value(
-    told: Told,
+def _value_text(
+    answer: TableAnswer,
     documents: Sequence[Document],
     mark: str,
     max_tokens: int,
     shown: Container[tuple[int, int]],
 ) -> str:
-    page = documents[told.document].page
+    page = documents[answer.document].page
     rest = [
-        row for row in told.rows if (told.document, told.table.blocks[row]) not in shown
+        row
+        for row in answer.rows
+        if (answer.document, answer.table.blocks[row]) not in shown
     ]
-    below = len(told.rows) - len(rest)
+    below = len(answer.rows) - len(rest)
     where = f", {below} of them below" if below and rest else " below" * (not rest)
     if below and len(rest) > LISTED:
         rest = []
-    what = quoted(shortened(told.what, SAID_TOKENS), mark)
-    rows = f"{len(told.rows)} row{'s' * (len(told.rows) != 1)}"
+    what = quoted(shortened(answer.what, SAID_TOKENS), mark)
+    rows = f"{len(answer.rows)} row{'s' * (len(answer.rows) != 1)}"
     value = (
-        told.value
-        if told.value.replace(".", "").replace("-", "").isdigit()
-        else quoted(told.value, mark)
+        answer.value
+        if answer.value.replace(".", "").replace("-", "").isdigit()
+        else quoted(answer.value, mark)
     )
     head = (
-        f"Computed by Winnow over all {told.over} rows of table {told.table.number} of "
+        f"Computed by Winnow over all {answer.over} rows of table {answer.table.number} of "
         f"{place_of(page.final_url)}: "
         f"{what}{f' = {value}' if value else ''}, from {rows}{where}{':' if rest else '.'}"
     )
     if not rest:
         return head if count_tokens(head) <= int(SHARE * max_tokens) else ""
     room = min(int(SHARE * max_tokens), max(MOST, count_tokens(head) + MOST // 2))
-    names = [told.table.columns[column] for column in told.columns]
-    cells = [[told.table.rows[row][column] for column in told.columns] for row in rest]
+    names = [answer.table.columns[column] for column in answer.columns]
+    cells = [
+        [answer.table.rows[row][column] for column in answer.columns] for row in rest
+    ]
     for count in range(len(cells), 0, -1):
         more = f"\n(and {len(cells) - count} more rows)" if count < len(cells) else ""
         text = f"{head}\n{framed(rows_as('text', names, cells[:count]), mark)}{more}"
@@ -166,8 +177,8 @@ def _told_value(
     return ""
 
 
-def cited_row(told: Told, documents: Sequence[Document]) -> str:
-    """Return the citation of the first row that a value stands on."""
-    document = documents[told.document]
-    block = document.blocks[told.table.blocks[told.rows[0]]]
+def cited_row(answer: TableAnswer, documents: Sequence[Document]) -> str:
+    """Return the citation of the first row of a value."""
+    document = documents[answer.document]
+    block = document.blocks[answer.table.blocks[answer.rows[0]]]
     return cite(document, block.start, block.end)

@@ -1,9 +1,9 @@
-"""Which addresses may be asked: the guard against requests into the network behind us (SSRF).
+"""Address guard: prevents requests into internal networks (SSRF).
 
-A URL is checked by its form, a name by every address that it resolves to, and the connection then
-goes to an address that was checked (`pipeline/fetch/connect.py`): between check and connection
-nothing is resolved again. Not for: robots.txt, which is a courtesy and not a guard.
-"""
+A URL is checked by its form, a name by every address that it resolves to, and the
+connection then goes to an address that was checked (`pipeline/fetch/connect.py`):
+between check and connection nothing is resolved again. Not for: robots.txt, which is a
+courtesy and not a guard."""
 
 import re
 import socket
@@ -30,8 +30,8 @@ from pipeline.fetch.limits import FetchLimits
 
 Address = IPv4Address | IPv6Address
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
-"""Takes a host name and a port; returns addresses in the order to be tried, or raises `OSError` for
-an unknown name."""
+"""Takes a host name and a port; returns addresses in the order to be tried, or raises
+`OSError` for an unknown name."""
 
 # Beyond what `ipaddress` calls global, by registry: carrier NAT, protocol assignments,
 # documentation, benchmarks, multicast and reserved space; and all of IPv6 but 2000::/3, less the
@@ -74,8 +74,8 @@ _METADATA: Final = frozenset(
         ),
     )
 ) | {ip_address("168.63.129.16"), ip_address("fd20:ce::254")}
-"""Services of clouds that hand out credentials; refused whatever else is allowed (one has a public
-address)."""
+"""Services of clouds that hand out credentials; refused whatever else is allowed (one
+has a public address)."""
 _LOOPBACK_NAMES: Final = (
     "localhost",
     "localhost.localdomain",
@@ -86,10 +86,10 @@ _LONGEST_SCHEME: Final = 12
 """Characters of a scheme in messages."""
 _NUMERIC: Final = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)\Z", re.IGNORECASE)
 _BAD_CHARACTERS: Final = re.compile(r"[\x00-\x20\x7f\\]")
-# Ports of other protocols, where an HTTP request could be taken for a command (the Fetch standard
-# keeps such a list): mail, file transfer, remote shells, directories, name and print services,
-# chat; then stores that speak in lines (Redis, Memcached, databases, Docker), which the standard
-# leaves out and internal networks are full of.
+# Ports of other protocols, where an HTTP request could be taken for a command (the
+# Fetch standard keeps such a list): mail, file transfer, remote shells, directories,
+# name and print services, chat; then databases with line protocols (Redis, Memcached,
+# Docker and others), which the standard leaves out and internal networks are full of.
 BLOCKED_PORTS: Final = frozenset(
     (
         *(
@@ -202,15 +202,18 @@ _INNER_NAMES: Final = (
     ),
     *("cluster.local", "svc", "onion", "test", "invalid", "example"),
 )
-"""Endings of names that mean something only inside a network (RFC 6761, 6762, 8375; ICANN's
-`internal`; customs)."""
+"""Endings of names that mean something only inside a network (RFC 6761, 6762, 8375;
+ICANN's `internal`; customs)."""
 _HINT_PRIVATE: Final = "Only public web addresses are fetched; an operator can allow a network in the settings."
-_HINT_LED: Final = "A page or search result from outside leads there; fetch the address itself if it is meant."
+_HINT_LED: Final = (
+    "A public page or search result leads to this internal address; "
+    "fetch the address itself if intended."
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A URL that may be asked as far as its form tells."""
+    """A URL that passed the check of its form."""
 
     url: httpx2.URL
     """Without fragment."""
@@ -227,14 +230,13 @@ class Target:
 def check_url(url: str, limits: FetchLimits) -> Target:
     """Return the parts of a web address; names are not resolved yet.
 
-    Raises `AddressRefused`: another scheme, a user name, a blocked port, or a host that is no
-    public name or address.
-    """
+    Raises `AddressRefused`: another scheme, a user name, a blocked port, or a host that
+    is not a public name or address."""
     parsed = _parse(url)
     scheme = parsed.scheme.lower()
     if scheme not in {"http", "https"}:
         why = (
-            f"its scheme {scheme[:_LONGEST_SCHEME]!r} is none of the web's"
+            f"its scheme {scheme[:_LONGEST_SCHEME]!r} is not http or https"
             if scheme
             else "it has no scheme"
         )
@@ -243,7 +245,7 @@ def check_url(url: str, limits: FetchLimits) -> Target:
         raise _refused(
             url,
             "it carries a user name or password",
-            "Leave out what stands before the @.",
+            "Remove the user name and password before the @.",
         )
     host = parsed.raw_host.decode("ascii", "replace").strip("[]").lower()
     if not host:
@@ -277,7 +279,7 @@ def _parse(url: str) -> httpx2.URL:
     try:
         return httpx2.URL(url.strip())
     except (httpx2.InvalidURL, UnicodeError, ValueError) as e:
-        raise _refused(url, "it is no valid URL", "Check the address.") from e
+        raise _refused(url, "it is not a valid URL", "Check the address.") from e
 
 
 def _check_host(url: str, host: str, limits: FetchLimits) -> None:
@@ -288,11 +290,11 @@ def _check_host(url: str, host: str, limits: FetchLimits) -> None:
         reason = refusal(address, limits)
         if reason:
             raise _refused(
-                url, f"{name} is no public address ({reason})", _hint(limits)
+                url, f"{name} is not a public address ({reason})", _hint(limits)
             )
         return
     if ":" in host or "%" in host or not name:
-        raise _refused(url, "its host is no valid name", "Check the address.")
+        raise _refused(url, "its host is not a valid name", "Check the address.")
     if _NUMERIC.match(name.rsplit(".", 1)[-1]):
         # The system's resolver reads 2130706433, 0x7f.1 and 0177.0.0.1 as addresses; no real name
         # ends in a number.
@@ -305,17 +307,17 @@ def _check_host(url: str, host: str, limits: FetchLimits) -> None:
 
 
 def check_name(host: str) -> None:
-    """Refuse a name that can only lead inside a network: the check left where a proxy resolves
-    names.
+    """Refuse a name that can only lead inside a network: the check left where a proxy
+    resolves names.
 
-    Raises `AddressRefused`: it has no dot, or an ending that the public name system does not have.
-    """
+    Raises `AddressRefused`: it has no dot, or an ending that the public name system
+    does not have."""
     name = host.rstrip(".").lower()
     if literal(name) is None and (
         "." not in name or name.endswith(tuple(f".{ending}" for ending in _INNER_NAMES))
     ):
         raise AddressRefused(
-            f"{narrow(host)} is no public name.", source=host, hint=_HINT_PRIVATE
+            f"{narrow(host)} is not a public name.", source=host, hint=_HINT_PRIVATE
         )
 
 
@@ -328,7 +330,8 @@ def literal(name: str) -> Address | None:
 
 
 def refusal(address: Address, limits: FetchLimits) -> str:
-    """Return what kind of forbidden address this is, empty for one that may be asked."""
+    """Return what kind of forbidden address this is, empty for one that may be
+    asked."""
     plain = ip_address(address.packed)  # without a zone (`fe80::1%eth0`)
     if plain in _METADATA:
         return "cloud metadata"
@@ -336,7 +339,7 @@ def refusal(address: Address, limits: FetchLimits) -> str:
     if prefix is not None and isinstance(plain, IPv6Address):
         inner = translated(plain, prefix)
         reason = refusal(inner, limits)
-        return f"{inner} behind the translator: {reason}" if reason else ""
+        return f"{inner} through the NAT64 translator: {reason}" if reason else ""
     if limits.allow_loopback and (plain in _REFUSED[0][1] or plain in _REFUSED[1][1]):
         return ""
     if any(plain in network for network in limits.allowed_networks):
@@ -346,22 +349,22 @@ def refusal(address: Address, limits: FetchLimits) -> str:
 
 
 def translated(address: IPv6Address, prefix: IPv6Network) -> IPv4Address:
-    """Return the IPv4 address that a translator with `prefix` reads in `address` (RFC 6052
-    §2.2)."""
-    # Octet 8 is left out: it is no part of the address that is carried.
+    """Return the IPv4 address that a translator with `prefix` reads in `address` (RFC
+    6052 §2.2)."""
+    # Octet 8 is skipped: it is not part of the embedded address.
     octets = [place for place in range(prefix.prefixlen // 8, 16) if place != 8][:4]
     return IPv4Address(bytes(address.packed[place] for place in octets))
 
 
 def is_inner(address: Address, limits: FetchLimits) -> bool:
-    """Return whether an address is allowed as an exception only: loopback, or a network that an
-    operator allowed."""
+    """Return whether an address is allowed as an exception only: loopback, or a network
+    that an operator allowed."""
     return refusal(address, limits.public_only()) != ""
 
 
 def names_inside(url: str) -> bool:
-    """Return whether an address names a host on this machine or in its network by its form: a
-    private number, a name without a dot, or one that only a network has."""
+    """Return whether an address names a host on this machine or in its network by its
+    form: a private number, a name without a dot, or one that only a network has."""
     try:
         host = (urlsplit(url).hostname or "").rstrip(".")
         check_name(host)
@@ -372,16 +375,15 @@ def names_inside(url: str) -> bool:
 
 
 _lookups: Final = threading.BoundedSemaphore(2 * FetchLimits().overall)
-"""Threads that may wait for the system's resolver; a hanging name server holds one each until the
-system gives up."""
+"""Threads that may wait for the system's resolver; a hanging name server holds one each
+until the system gives up."""
 
 
 async def system_resolver(host: str, port: int) -> Sequence[str]:
-    """Return the system's addresses for `host`; a cancelled call leaves its thread behind and goes
-    on.
+    """Return the system's addresses for `host`; a canceled call abandons its thread.
 
-    Raises `OSError`: the name does not exist, or as many lookups as are allowed hang already.
-    """
+    Raises `OSError`: the name does not exist, or as many lookups as are allowed hang
+    already."""
     return await anyio.to_thread.run_sync(
         _look_up, host, port, abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1)
     )
@@ -405,9 +407,9 @@ async def checked_addresses(
 ) -> list[str]:
     """Return the addresses of `host`, all of which may be asked.
 
-    One forbidden address refuses the name (`AddressRefused`): an answer that mixes public and
-    private ones is how rebinding looks. Raises `SourceUnavailable` where the name does not resolve.
-    """
+    One forbidden address refuses the name (`AddressRefused`): an answer that mixes
+    public and private ones is how rebinding looks. Raises `SourceUnavailable` where the
+    name does not resolve."""
     written = literal(host.rstrip("."))
     try:
         texts = (
@@ -429,7 +431,8 @@ async def checked_addresses(
         reason = refusal(address, limits)
         if reason:
             raise AddressRefused(
-                f"{narrow(host)} resolves to {address}, which is no public address ({reason}).",
+                f"{narrow(host)} resolves to {address}, which is not a public address "
+                f"({reason}).",
                 source=host,
                 hint=_hint(limits),
             )
@@ -437,8 +440,9 @@ async def checked_addresses(
 
 
 def _why(error: Exception) -> str:
-    """Return why a name did not resolve; what Python says of a name that is no name repeats it."""
-    return str(error) if isinstance(error, OSError) else "it is no valid name"
+    """Return why a name did not resolve; Python's message for an invalid name would
+    repeat it."""
+    return str(error) if isinstance(error, OSError) else "it is not a valid name"
 
 
 def _hint(limits: FetchLimits) -> str:

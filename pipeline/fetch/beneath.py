@@ -1,11 +1,11 @@
-"""Opening what is at a path and nowhere else: a folder that is exchanged with a link meanwhile
-leads nowhere.
+"""Opens files without following symbolic links, so that a folder replaced by a link
+cannot redirect a read.
 
-A path whose links were resolved is checked by its name, and opened afterwards; whoever writes to a
-folder may put a link in between. So no link is followed on any step of it: the kernel is asked
-where it can do so (openat2(2) of Linux with RESOLVE_NO_SYMLINKS, O_NOFOLLOW_ANY of macOS), else
-each folder is opened beneath the descriptor of the one above. Not for: which paths are allowed
-(`files.py`).
+A path whose links were resolved is checked by its name, and opened afterwards; an
+attacker with write access may insert a link in between. So no link is followed on any
+step of it: the kernel is asked where it can do so (openat2(2) of Linux with
+RESOLVE_NO_SYMLINKS, O_NOFOLLOW_ANY of macOS), else each folder is opened beneath the
+descriptor of the one above. Not for: which paths are allowed (`files.py`).
 """
 
 import ctypes
@@ -26,8 +26,8 @@ _NO_LINKS: Final = 0x04 | 0x02
 _HERE: Final = -100
 """AT_FDCWD; paths are absolute."""
 _ABSENT: Final = frozenset({errno.ENOSYS, errno.EPERM, errno.EINVAL, errno.E2BIG})
-"""How kernels before 5.6 and sandboxes answer, the latter perhaps for good reason too: then steps
-decide."""
+"""How kernels before 5.6 and sandboxes answer, the latter perhaps for good reason too:
+then steps decide."""
 _AGAIN: Final = frozenset({errno.EAGAIN, errno.EINTR})
 _TRIES: Final = 16
 """Of a call that something else was in the way of."""
@@ -96,8 +96,8 @@ def _open_by_steps(path: str, flags: int) -> int:
 
 
 def _open_and_compare(path: str, flags: int) -> int:
-    """Open a path, and look whether it leads where it did, on systems that know no descriptors of
-    folders."""
+    """Open a path, and look whether it leads where it did, on systems that know no
+    descriptors of folders."""
     descriptor = os.open(path, flags)
     opened, there = os.fstat(descriptor), os.stat(path, follow_symlinks=False)
     is_same = (opened.st_dev, opened.st_ino) == (there.st_dev, there.st_ino)

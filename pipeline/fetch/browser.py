@@ -1,17 +1,17 @@
-"""Pages as a browser shows them once their scripts have run: Playwright on a Chromium that is
-installed already.
+"""Pages as a browser shows them once their scripts have run: Playwright on a Chromium
+that is installed already.
 
-Needs the extra `browser`; imported when the first page is rendered. A page's scripts are a
-stranger's program, so the browser has no network: its only proxy is a port on which nothing answers
-and every name is unknown to it. Each request that Playwright sees is answered by our own guarded
-connections or refused; what it does not see (sockets, WebRTC, prefetches) finds no way out. Every
-hop is checked as the first (`pipeline/fetch/address.py`), and a page reaches other sites at public
-addresses only, its own site at the address alone that it came from: a page of a public address
-reaches nothing inside, whatever its name is later; what an operator allows there holds for pages
-that came from there. One browser process a page, with an empty profile, ended with the page. Not
-for: deciding which pages need this (`pipeline/fetch/render.py`), nor logging in, clicking or taking
-pictures.
-"""
+Needs the extra `browser`; imported when the first page is rendered. A page's scripts
+are a stranger's program, so the browser has no network: its only proxy is a port on
+which nothing answers and every name is unknown to it. Each request that Playwright sees
+is answered by our own guarded connections or refused; what it does not see (sockets,
+WebRTC, prefetches) finds no way out. Every hop is checked as the first
+(`pipeline/fetch/address.py`), and a page reaches other sites at public addresses only,
+its own site at the address alone that it came from: a page of a public address reaches
+nothing inside, whatever its name is later; what an operator allows there holds for
+pages that came from there. One browser process a page, with an empty profile, ended
+with the page. Not for: deciding which pages need this (`pipeline/fetch/render.py`), nor
+logging in, clicking or taking pictures."""
 
 import asyncio
 import os
@@ -64,8 +64,8 @@ FLAGS: Final = (
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--js-flags=--max-old-space-size=512",
 )
-"""With a proxy that nobody answers: no connection, no datagram and no look-up leaves the
-browser."""
+"""Browser options with a dead proxy, so that no connection, datagram or DNS lookup
+leaves the browser."""
 _NO_SOCKETS: Final = """for (const name of
   ['RTCPeerConnection', 'webkitRTCPeerConnection', 'WebTransport', 'SharedWorker']) delete globalThis[name];"""
 _WORLD: Final = "winnow"
@@ -102,10 +102,10 @@ _AS_GET: Final = frozenset((301, 302, 303))
 """Redirects after which a POST goes on as a GET, as browsers do."""
 _METHODS: Final = frozenset(("GET", "HEAD", "POST"))
 _KINDS: Final = frozenset(("document", "script", "stylesheet", "xhr", "fetch"))
-"""What a page's text can depend on; images, media, fonts, pings, manifests and sockets are refused
-unasked."""
-# Sent on as the page's scripts set them; cookies and whatever describes the connection are ours or
-# nobody's.
+"""What a page's text can depend on; images, media, fonts, pings, manifests and sockets
+are refused unasked."""
+# Headers set by the page's scripts are passed on; cookies and connection headers are
+# ours or none.
 _DROPPED: Final = frozenset(
     (
         "host",
@@ -125,13 +125,12 @@ _RETURNED: Final = frozenset(
 
 
 async def show(raw: Raw, renderer: Renderer) -> tuple[Raw, str]:
-    """Return a page after its scripts have run, and where they lead, which is empty for a page that
-    stays.
+    """Return a page after its scripts have run, and where they lead, which is empty for
+    a page that stays.
 
-    The page's own address is answered with `raw`, so that it is not asked for twice. Raises
-    `SourceTimeout` where its scripts leave no moment in which it can be read, `SourceUnavailable`
-    where the browser does not start, or dies.
-    """
+    The page's own address is answered with `raw`, so that it is not asked for twice.
+    Raises `SourceTimeout` where its scripts leave no moment in which it can be read,
+    `SourceUnavailable` where the browser does not start, or dies."""
     executable, caps = renderer.browser.executable, renderer.browser.caps
     failure: Error | None = None
     desk: _RequestQueue | None = None
@@ -159,7 +158,7 @@ async def show(raw: Raw, renderer: Renderer) -> tuple[Raw, str]:
             if desk is not None:
                 desk.end()
     if failure is None:
-        what = f"{raw.final_url} was not rendered after {caps.seconds:g} s: its scripts do not end."
+        what = f"{raw.final_url} was not rendered after {caps.seconds:g} s: its scripts did not finish."
         raise SourceTimeout(what, source=raw.final_url, hint="Use another source.")
     reason = str(failure).strip().split("\n")[0][:200]
     what = f"The browser {executable} could not render {raw.final_url}: {reason}."
@@ -197,8 +196,8 @@ async def _visit(
 
 
 class _RequestQueue:
-    """Where the page's requests arrive, each answered by a task of the page's group, until its caps
-    are used up."""
+    """Where the page's requests arrive, each answered by a task of the page's group,
+    until its caps are used up."""
 
     def __init__(
         self, raw: Raw, renderer: Renderer, own: httpx2.AsyncClient, group: TaskGroup
@@ -206,7 +205,7 @@ class _RequestQueue:
         self.raw = raw
         self._own = own
         self.is_open = True
-        """False from the end on, when Playwright may still tell of requests."""
+        """False after the end, when Playwright may still report requests."""
         self.url = raw.final_url.split("#", maxsplit=1)[0]
         self.caps = renderer.browser.caps
         self._renderer = renderer
@@ -230,7 +229,8 @@ class _RequestQueue:
             self._group.start_soon(self._answer, route)
 
     def end(self) -> None:
-        """End the tasks of Playwright that wait for an answer, which they would do for ever."""
+        """End the tasks of Playwright that wait for an answer, which they would do for
+        ever."""
         for waiting in self._waiting:
             waiting.cancel()
 
@@ -259,10 +259,11 @@ class _RequestQueue:
             self.under_way -= 1
 
     async def _given(self, request: Request) -> ServerAnswer | None:
-        """Return the answer to one request, None where it is refused or cannot be had."""
+        """Return the answer to one request, None where it is refused or cannot be
+        had."""
         if request.is_navigation_request():
             if request.frame.parent_frame is not None:
-                return None  # what stands in a frame is not part of the page's own HTML
+                return None  # the content of a frame is not part of the page's own HTML
             if request.url.split("#")[0] == self.url and request.method == "GET":
                 self._served += 1
                 headers = {"content-type": self.raw.content_type or "text/html"}
@@ -337,7 +338,7 @@ class _RequestQueue:
         # What another site shows must not be cited as this page; nor is anything sent to another
         # site.
         if method == "POST" or kind == "document":
-            raise AddressRefused(f"{url} is another site than the page's.", source=url)
+            raise AddressRefused(f"{url} is on another site than the page.", source=url)
         return check_url(url, self._limits.public_only()), self._renderer.open_web
 
     async def _read(self, response: httpx2.Response, url: str) -> bytes:
@@ -354,8 +355,8 @@ class _RequestQueue:
 async def _settle(
     session: CDPSession, desk: _RequestQueue, ends: float, seconds: float
 ) -> bool:
-    """Wait for `seconds` without new text and without a request under way; False when time is up
-    before."""
+    """Wait for `seconds` without new text and without a request under way; False when
+    time is up before."""
     before: object = None
     since = anyio.current_time()
     with anyio.move_on_at(ends):
@@ -370,8 +371,8 @@ async def _settle(
 
 
 async def _evaluate(session: CDPSession, expression: str) -> object:
-    """Return the value of an expression over the page's document, None while a navigation is
-    replacing it."""
+    """Return the value of an expression over the page's document, None while a
+    navigation is replacing it."""
     try:
         tree = await session.send("Page.getFrameTree")
         frame = tree["frameTree"]["frame"]["id"]
@@ -403,7 +404,7 @@ async def _started(wanted: Browser) -> AsyncIterator[BrowserContext]:
                 prefix=f"{_HOME}{os.getpid()}-", ignore_cleanup_errors=True
             )
         )
-        # Bound and never listened on: while we hold it, nobody can answer there.
+        # Bound and never listened on: no process can answer there meanwhile.
         dead = stack.enter_context(socket.socket())
         dead.bind(("127.0.0.1", 0))
         driver = await async_playwright().start()
@@ -455,8 +456,8 @@ def _runs(process: int) -> bool:
 
 
 async def _ended(close: Callable[[], Awaitable[None]], seconds: float) -> None:
-    """Close within a bound, on cancellation too; what then still runs dies with Playwright's
-    driver."""
+    """Close within a bound, on cancellation too; what then still runs dies with
+    Playwright's driver."""
     with (
         anyio.move_on_after(seconds, shield=True),
         suppress(Error),

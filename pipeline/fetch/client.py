@@ -1,10 +1,10 @@
-"""Fetching one source, from what the caller wrote to a `Page`: files below the roots, and the web
-through the guard.
+"""Fetching one source, from what the caller wrote to a `Page`: files below the roots,
+and the web through the guard.
 
-Each fetch reads as the numbered steps of `Fetcher.fetch`; calls that ask for one page at once share
-one request, in this process and in others. Not for: search, cleaning, and lists of sources (callers
-run several fetches at once; the gates hold them to the limits).
-"""
+Each fetch reads as the numbered steps of `Fetcher.fetch`; calls that ask for one page
+at once share one request, in this process and in others. Not for: search, cleaning, and
+lists of sources (callers run several fetches at once; the gates hold them to the
+limits)."""
 
 import re
 import ssl
@@ -80,10 +80,10 @@ class Flights:
         self._flights: dict[str, _Flight] = {}
 
     async def share(self, key: str, work: Callable[[], Awaitable[Page]]) -> Page:
-        """Return what `work` returns, or what an equal flight under way returns; a failure is
-        shared alike.
+        """Return what `work` returns, or what an equal flight under way returns; a
+        failure is shared alike.
 
-        When the call that flies is cancelled, one of those who wait flies anew.
+        If the fetching call is canceled, one of the waiting calls starts again.
         """
         while (other := self._flights.get(key)) is not None:
             await other.done.wait()
@@ -104,21 +104,21 @@ class Flights:
 
 
 def _found(store: Store, key: str, *, outside: bool) -> Known | None:
-    """Return what is known of an address; nothing of a page from inside for who may not ask
-    there."""
+    """Return what is known of an address; nothing of a page from inside for who may not
+    ask there."""
     known = find_answer(store, key)
     return None if outside and known is not None and known.page.inside else known
 
 
 def _copy(error: SourceError) -> SourceError:
-    """Return an equal error without a traceback, which would keep its frames, and a whole body in
-    them, alive."""
+    """Return an equal error without a traceback, which would keep its frames, and a
+    whole body in them, alive."""
     return type(error)(error.what, source=error.source, hint=error.hint)
 
 
 def _refuse_front(raw: Raw, page: Page | None) -> None:
-    """Raise `SourceBlocked` or `SourceUnavailable` where what came is a page in front of the one
-    asked for.
+    """Raise `SourceBlocked` or `SourceUnavailable` where what came is a page in front
+    of the one asked for.
 
     `page` is what was made of it; None where nothing could be.
     """
@@ -130,7 +130,7 @@ def _refuse_front(raw: Raw, page: Page | None) -> None:
     front = front_of(html, title)
     if front is None:
         return
-    what = f"{raw.url} {FRONTS[front]}: what came with status 200 is no page with a text of its own."
+    what = f"{raw.url} {FRONTS[front]}: the server answered 200 with an error or login page."
     if front == "missing":
         raise SourceUnavailable(
             what,
@@ -160,8 +160,8 @@ _LIKE_HOST: Final = re.compile(r"[\w-]{1,63}(?:\.[\w-]{1,63})+(?::\d+)?(?:[/?#]|
 
 @dataclass(frozen=True, slots=True)
 class Fetcher:
-    """Fetches sources as pages; made by `open_fetcher`. One for the whole server, used by many
-    tasks at once."""
+    """Fetches sources as pages; made by `open_fetcher`. One for the whole server, used
+    by many tasks at once."""
 
     _exchange: WebExchange
     _limits: FetchLimits
@@ -172,16 +172,16 @@ class Fetcher:
     _flights: Flights = field(default_factory=Flights)
 
     async def fetch(
-        self, url: str, *, since: str = "", anew: bool = False, outside: bool = False
+        self, url: str, *, since: str = "", refresh: bool = False, outside: bool = False
     ) -> Page:
-        """Return one source as a page: an http(s) address, a `file:` URL or path below the roots,
-        or a page's handle.
+        """Return one source as a page: an http(s) address, a `file:` URL or path below
+        the roots, or a page's handle.
 
-        A kept page is new enough from the ISO time `since` on, whatever its server says of its age;
-        with `anew` none is, and its server is asked at least whether it has changed. With `outside`
-        a page or search result of a public address names it, and nothing inside is asked. Raises the
-        `SourceError` that says why it cannot be read, `NeedsBrowser` where only scripts would fill
-        it.
+        A kept page is new enough from the ISO time `since` on, whatever its server says
+        of its age; with `refresh` none is, and its server is asked at least whether it
+        has changed. With `outside` a page or search result of a public address names
+        it, and nothing inside is asked. Raises the `SourceError` that says why it
+        cannot be read, `NeedsBrowser` where only scripts would fill it.
         """
         source, span = split_span(url.strip())
         # 1. what is not on the web
@@ -199,11 +199,11 @@ class Fetcher:
             + name_span(span)
             + (cookies.mark(target) if cookies is not None else "")
         )
-        flight = f"{key}{' anew' * anew}{' outside' * outside}"
+        flight = f"{key}{' refresh' * refresh}{' outside' * outside}"
         page = await self._flights.share(
             flight,
             lambda: self._from_web(
-                source, span, key, since, anew=anew, outside=outside
+                source, span, key, since, refresh=refresh, outside=outside
             ),
         )
         return replace(page, url=url.strip())
@@ -215,7 +215,7 @@ class Fetcher:
         key: str,
         since: str,
         *,
-        anew: bool,
+        refresh: bool,
         outside: bool,
     ) -> Page:
         if self._pages is None:
@@ -226,7 +226,7 @@ class Fetcher:
         def is_fresh(known: Known | None) -> TypeGuard[Known]:
             return (
                 known is not None
-                and not anew
+                and not refresh
                 and (
                     self._clock() < known.fresh_until
                     or "" < since <= known.page.fetched_at
@@ -255,7 +255,7 @@ class Fetcher:
         *,
         outside: bool,
     ) -> Page:
-        # 4. what a forge tells programs of it
+        # 4. the forge's API
         began, why = anyio.current_time(), ""
         if (plan := plan_for(source, self._limits.forges)) is not None:
             try:
@@ -265,7 +265,7 @@ class Fetcher:
                     None,
                 )
             except SourceError as error:
-                why = f"read as a page, since its API did not tell: {error.shown}"
+                why = f"read as a page, since its API failed: {error.shown}"
             waited += anyio.current_time() - began
         # 5. the exchange, within the deadline
         answer = await self._ask(source, known, waited, outside=outside)
@@ -314,7 +314,7 @@ class Fetcher:
             await in_thread(_refuse_front, raw, None)
             if answer.leads_to:
                 hint = f"Fetch {address(answer.leads_to)} itself."
-                what = f"{error.what} It sends its reader on to {address(answer.leads_to)}."
+                what = f"{error.what} It redirects to {address(answer.leads_to)}."
                 raise type(error)(what, source=raw.url, hint=hint) from error
             raise
         if answer.cut is None:
@@ -343,11 +343,11 @@ class Fetcher:
     async def _of_forge(
         self, plan: ForgePlan, source: str, waited: float, *, outside: bool
     ) -> tuple[Page, ServerAnswer]:
-        """Return a page as its forge tells it, and an answer without validators, which would be
-        those of the API."""
+        """Return a page from its forge's API, and a response without validators (they
+        would be the API's)."""
         address = check_url(source, self._limits)
 
-        # The page itself stands behind it, and wants its share of the time.
+        # The page itself is the fallback, and needs its share of the time.
         with anyio.move_on_after((self._limits.total_seconds - waited) / 2):
             made = await plan.read(partial(self._get_part, outside=outside))
             bare = ServerAnswer(address, 200, {}, made.body)
@@ -369,7 +369,7 @@ class Fetcher:
         )
 
     async def _get_part(self, url: str, *, outside: bool) -> bytes:
-        """Return the body of what belongs to a page, or tells of it to programs."""
+        """Return the body of a page's sub-resource or API request."""
         answer = await self._exchange.ask(
             url, validators={}, robots=False, outside=outside
         )
@@ -380,8 +380,8 @@ class Fetcher:
         return answer.body
 
     async def _get_frame(self, url: str, *, own: bool, outside: bool) -> Raw:
-        """Return what a frame of a page holds; none that cookies open in a page that is read
-        without them (`own`)."""
+        """Return what a frame of a page holds; none that cookies open in a page that is
+        read without them (`own`)."""
         answer = await self._exchange.ask(url, validators={}, outside=outside)
         refusal = error_for(answer, url=url, now=self._clock())
         if refusal is not None or answer.cut or (answer.own and not own):
@@ -480,8 +480,7 @@ class Fetcher:
         )
         # What a redirect led to is asked for at the first hop, where its validators mean nothing.
         usable = asked if page.final_url == key.partition(" ")[0] else {}
-        # The page's own headers do not tell how long what its scripts load, or its frames hold,
-        # stays the same.
+        # The page's headers do not cover what its scripts load or its frames contain.
         if not {RENDERED, FRAMED}.isdisjoint(page.notes):
             fresh, usable = min(fresh, self._limits.fresh_seconds), {}
         entry = Known(page, self._clock() + fresh, usable, fresh)
@@ -505,11 +504,10 @@ async def open_fetcher(
 ) -> AsyncIterator[Fetcher]:
     """Open a fetcher; its connections close with the context.
 
-    Pages are kept in `pages`, if given. `files` may be read, and says what converts them and all
-    other documents; None is for no files, and threads of this process. `clock` gives seconds since
-    the epoch; whatever `resolve` says of a host is checked; `tls` says which certificates are
-    trusted, the system's if None.
-    """
+    Pages are kept in `pages`, if given. `files` may be read, and says what converts
+    them and all other documents; None is for no files, and threads of this process.
+    `clock` gives seconds since the epoch; whatever `resolve` says of a host is checked;
+    `tls` says which certificates are trusted, the system's if None."""
     async with AsyncExitStack() as stack:
         client = open_web = await stack.enter_async_context(
             open_client(limits, resolve, tls)

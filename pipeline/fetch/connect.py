@@ -1,11 +1,11 @@
-"""Connections that go where the guard looked: a name is resolved once, checked, and the checked
-address is dialled.
+"""Connections that go where the guard looked: a name is resolved once, checked, and the
+checked address is dialled.
 
-Through a proxy too (`pipeline/fetch/proxy.py`): it is asked for a tunnel to the checked address.
-httpx2 keeps thinking in names, so that `Host`, TLS names and the pools of open connections stay
-right. Not for: which addresses are allowed (`pipeline/fetch/address.py`), nor how many requests may
-go at once (`pipeline/fetch/exchange.py`).
-"""
+Through a proxy too (`pipeline/fetch/proxy.py`): it is asked for a tunnel to the checked
+address. httpx2 keeps thinking in names, so that `Host`, TLS names and the pools of open
+connections stay right. Not for: which addresses are allowed
+(`pipeline/fetch/address.py`), nor how many requests may go at once
+(`pipeline/fetch/exchange.py`)."""
 
 import functools
 import ssl
@@ -34,8 +34,8 @@ _ACCEPT: Final = (
     "application/json;q=0.8,application/xml;q=0.8,*/*;q=0.5"
 )
 _NEXT_SECONDS: Final = 0.25
-"""After which the next address is tried beside the ones that have not answered (RFC 8305 §5 names
-0.25 s)."""
+"""After which the next address is tried beside the ones that have not answered (RFC
+8305 §5 names 0.25 s)."""
 
 
 class GuardedBackend(httpcore2.AsyncNetworkBackend):
@@ -54,13 +54,12 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
-        """Return a stream to the first address of `host` that answers; our pool uses no other
-        argument.
+        """Return a stream to the first address of `host` that answers; our pool uses no
+        other argument.
 
-        Raises `AddressRefused` for a name that resolves to a forbidden address, or is none that a
-        proxy may be given, `SourceUnavailable` where it does not resolve or the proxy refuses,
-        `httpcore2.ConnectError` without an answer.
-        """
+        Raises `AddressRefused` for a name that resolves to a forbidden address, or is
+        none that a proxy may be given, `SourceUnavailable` where it does not resolve or
+        the proxy refuses, `httpcore2.ConnectError` without an answer."""
         limits, proxy = self._limits, self._limits.proxy
         if proxy is not None and proxy.resolves and literal(host) is None:
             check_name(host)
@@ -78,8 +77,8 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
     async def _through(
         self, proxy: Proxy, hosts: Sequence[str], port: int
     ) -> httpcore2.AsyncNetworkStream:
-        """Return a tunnel to the first of `hosts` that the proxy reaches: it may know one address
-        family only."""
+        """Return a tunnel to the first of `hosts` that the proxy reaches: it may know
+        one address family only."""
         for host in hosts[:-1]:
             try:
                 return await self._tunnel(proxy, host, port)
@@ -90,8 +89,8 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
     async def _tunnel(
         self, proxy: Proxy, host: str, port: int
     ) -> httpcore2.AsyncNetworkStream:
-        """Return a stream to `host` by way of `proxy`, whose own address an operator chose and
-        nobody checks."""
+        """Return a stream to `host` by way of `proxy`, whose own address is configured
+        and not checked."""
         seconds = self._limits.step_seconds
         try:
             places = (
@@ -116,11 +115,11 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
     async def _dial(
         self, addresses: Sequence[str], port: int
     ) -> httpcore2.AsyncNetworkStream:
-        """Return the first connection among `addresses`, each tried a moment after the one before
-        (RFC 8305 §5).
+        """Return the first connection among `addresses`, each tried a moment after the
+        one before (RFC 8305 §5).
 
-        Raises `httpcore2.ConnectError` or `ConnectTimeout`: none answers, or none in time.
-        """
+        Raises `httpcore2.ConnectError` or `ConnectTimeout`: none answers, or none in
+        time."""
         won: list[httpcore2.AsyncNetworkStream] = []
         failures: list[Exception] = []
 
@@ -157,11 +156,11 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
 
 @functools.cache
 def trusted(whom: Literal["pages", "proxies", "services"]) -> ssl.SSLContext:
-    """Return the context that trusts the machine's authorities, one for each of the three in this
-    process.
+    """Return the context that trusts the machine's authorities, one for each of the
+    three in this process.
 
-    Reading the authorities takes 25 ms of the processor. Each has its own, since a client writes
-    the protocols that it offers (ALPN) into its context when it connects.
+    Reading the authorities takes 25 ms of the processor. Each has its own, since a
+    client writes the protocols that it offers (ALPN) into its context when it connects.
     """
     return httpx2.create_ssl_context()
 
@@ -169,12 +168,11 @@ def trusted(whom: Literal["pages", "proxies", "services"]) -> ssl.SSLContext:
 def pinned_client(
     address: str, limits: FetchLimits, tls: ssl.SSLContext | None
 ) -> httpx2.AsyncClient:
-    """Return a client for the site that a page came from, which it reaches at that page's `address`
-    alone.
+    """Return a client for the site that a page came from, which it reaches at that
+    page's `address` alone.
 
-    Whatever the site's name is now: a page of a public address reaches nothing inside (DNS
-    rebinding).
-    """
+    Whatever the site's name is now: a page of a public address reaches nothing inside
+    (DNS rebinding)."""
 
     async def resolve(_host: str, _port: int) -> list[str]:
         return [address]
@@ -186,8 +184,8 @@ def pinned_client(
 def open_client(
     limits: FetchLimits, resolve: Resolver, tls: ssl.SSLContext | None
 ) -> httpx2.AsyncClient:
-    """Return a client that follows no redirect, keeps no cookie, reads no proxy or password from
-    the environment."""
+    """Return a client that follows no redirect, keeps no cookie, reads no proxy or
+    password from the environment."""
     context = trusted("pages") if tls is None else tls
     transport = httpx2.AsyncHTTPTransport(verify=context)
     # It has no argument for who opens its connections. Far more are kept than may be in use, or a

@@ -1,12 +1,12 @@
-"""Cookies: those that the hops of one request set, and those of a person's browser, from its
-exported file.
+"""Cookies: those that the hops of one request set, and those of a person's browser,
+from its exported file.
 
-The first go from hop to hop by their own rules (RFC 6265) and are dropped with the request. The
-file is Netscape's cookies.txt, for the pages that need a login: each is sent where the file says
-(host, subdomains, path, https only, until it expires), nothing that a site answers changes the
-file, and nothing here says a value: not a message, not a log, not `repr`. Not for: logging in, or
-for servers that others call, since the cookies are one person's (`server/transports.py` refuses).
-"""
+The first go from hop to hop by their own rules (RFC 6265) and are dropped with the
+request. The file is Netscape's cookies.txt, for the pages that need a login: each is
+sent where the file says (host, subdomains, path, https only, until it expires), nothing
+that a site answers changes the file, and nothing here says a value: not a message, not
+a log, not `repr`. Not for: logging in, or for servers that others call, since the
+cookies are one person's (`server/transports.py` refuses)."""
 
 import hashlib
 import logging
@@ -39,9 +39,9 @@ class Cookies:
     """The cookies of one file."""
 
     def __init__(self, path: Path) -> None:
-        """Read them; `UsageError`, for no such file or another form, never says what stands in
-        it."""
-        # A cookie of a host alone is not for its subdomains, which Python's jar allows unless told.
+        """Read the cookies; raises `UsageError`, which never quotes the file."""
+        # A cookie of a host alone is not for its subdomains, which Python's jar allows
+        # by default.
         policy = DefaultCookiePolicy(
             strict_ns_domain=DefaultCookiePolicy.DomainStrictNonDomain
         )
@@ -52,12 +52,12 @@ class Cookies:
         except (
             LoadError,
             UnicodeDecodeError,
-        ):  # the first is an OSError, and both quote what stands in the file
+        ):  # the first is an OSError, and both quote the file
             hint = (
-                "Export them anew as Netscape cookies.txt; its first line is # Netscape HTTP "
-                "Cookie File."
+                "Export the cookies again as Netscape cookies.txt; the first line "
+                "must be # Netscape HTTP Cookie File."
             )
-            raise UsageError(f"{path} is no cookies.txt.", hint=hint) from None
+            raise UsageError(f"{path} is not a valid cookies.txt.", hint=hint) from None
         except OSError as error:
             raise UsageError(
                 f"{path} cannot be read: {error.strerror}.",
@@ -78,15 +78,15 @@ class Cookies:
         logging.getLogger("hpack").setLevel(logging.INFO)
 
     def headers(self, url: str) -> dict[str, str]:
-        """Return the header with which `url` is asked; none where the file has nothing for it."""
+        """Return the header with which `url` is asked; none where the file has nothing
+        for it."""
         request = Request(url)  # noqa: S310  nothing is asked: the jar takes scheme, host and path from it
         self._jar.add_cookie_header(request)
         value = request.get_header("Cookie", "")
         return {"Cookie": value} if value else {}
 
     def mark(self, url: str) -> str:
-        """Return what tells the answers for these cookies apart from others; empty where none is
-        sent."""
+        """Return the part of a cache key for these cookies; "" if none is sent."""
         value = self.headers(url).get("Cookie", "")
         return (
             f" {hashlib.blake2b(value.encode(), digest_size=16).hexdigest()}"
@@ -96,8 +96,8 @@ class Cookies:
 
 
 class Jar:
-    """The cookies of one request: a person's, and those that its hops set, which no other request
-    sees."""
+    """The cookies of one request: a person's, and those that its hops set, which no
+    other request sees."""
 
     def __init__(self, person: Cookies | None) -> None:
         """Begin with a person's cookies, or none."""
@@ -116,8 +116,8 @@ class Jar:
         self._person = None
 
     def keep(self, url: str, lines: Sequence[str]) -> None:
-        """Take the `Set-Cookie` lines of the answer from `url`, as far as they are for its own
-        site."""
+        """Take the `Set-Cookie` lines of the answer from `url`, as far as they are for
+        its own site."""
         answer = _Headers()
         for line in lines[:MOST_COOKIES]:
             if len(line) <= LONGEST_COOKIE:
@@ -126,8 +126,8 @@ class Jar:
         self._jar.extract_cookies(cast("HTTPResponse", answer), Request(url))  # noqa: S310  nothing is asked
 
     def headers(self, url: str) -> dict[str, str]:
-        """Return the header with which `url` is asked; what a hop has set counts before the
-        person's of that name."""
+        """Return the header with which `url` is asked; what a hop has set counts before
+        the person's of that name."""
         request = Request(url)  # noqa: S310  nothing is asked
         self._jar.add_cookie_header(request)
         own = (
@@ -160,8 +160,8 @@ class _Policy(DefaultCookiePolicy):
     """The rules of Python's jar, and that an address has no subdomains."""
 
     def set_ok_domain(self, cookie: Cookie, request: Request) -> bool:
-        """Return whether an answer may set a cookie for the domain that this one names; an address
-        may name itself."""
+        """Return whether an answer may set a cookie for the domain that this one names;
+        an address may name itself."""
         if cookie.domain_specified and _is_address(cookie.domain):
             host = urlsplit(request.get_full_url()).hostname or ""
             cookie.domain_specified = cookie.domain_initial_dot = False
@@ -171,7 +171,8 @@ class _Policy(DefaultCookiePolicy):
 
 
 def _is_address(domain: str) -> bool:
-    """Whether a domain, or the end of one, is an IP address: no public name ends in a number."""
+    """Whether a domain, or the end of one, is an IP address: no public name ends in a
+    number."""
     try:
         ip_address(domain.strip(".[]"))
     except ValueError:

@@ -1,11 +1,12 @@
-"""One web address asked to the end: guarded hops, one retry, robots.txt, typed failures.
+"""One web address asked to the end: guarded hops, one retry, robots.txt, typed
+failures.
 
-Groups of a robots.txt (RFC 9309) are matched by our product token, else `*`; the longest rule wins,
-`allow` on a tie; `*` and `$` work: Python's own `urllib.robotparser` takes the first rule that fits
-and reads `*` literally. Not for: bodies (`pipeline/fetch/body.py`), files, the cache, conversion
-and the deadline (`pipeline/fetch/client.py` puts the steps together); rates over time, since a
-server that wants fewer requests says so with 429 and `Retry-After`.
-"""
+Groups of a robots.txt (RFC 9309) are matched by our product token, else `*`; the
+longest rule wins, `allow` on a tie; `*` and `$` work: Python's own `urllib.robotparser`
+takes the first rule that fits and reads `*` literally. Not for: bodies
+(`pipeline/fetch/body.py`), files, the cache, conversion and the deadline
+(`pipeline/fetch/client.py` puts the steps together); rates over time, since a server
+that wants fewer requests says so with 429 and `Retry-After`."""
 
 import random
 import ssl
@@ -40,15 +41,15 @@ from pipeline.fetch.refresh import MOST_REFRESHES, refresh_of
 from pipeline.read.sniff import decode
 
 DAY: Final = timedelta(days=1).total_seconds()
-"""A page is asked for again after a day, whatever its server promises: an `immutable` year is meant
-for assets."""
+"""A page is asked for again after a day, whatever its server promises: an `immutable`
+year is meant for assets."""
 _REDIRECTS: Final = frozenset((301, 302, 303, 307, 308))
 _CHALLENGE_HEADERS: Final = ("cf-mitigated", "x-datadome", "x-amzn-waf-action")
 """Sent by services that check for robots, with any status."""
 _LOGIN: Final = (SourceBlocked, "The page needs a login; use another source.")
 _NOT_FOR_US: Final = (
     SourceBlocked,
-    "The site does not serve this page to us; use another source.",
+    "Access denied; try another source.",
 )
 _GONE: Final = (
     SourceNotFound,
@@ -83,8 +84,8 @@ class ServerAnswer:
     leads_to: str = ""
     """Where a page sends its reader later, or in a way that is not followed."""
     outside: bool = True
-    """Whether it, or a step on the way to it, came from a public address: nothing that it names is
-    asked for inside."""
+    """Whether it, or a step on the way to it, came from a public address: nothing that
+    it names is asked for inside."""
 
     @property
     def location(self) -> str:
@@ -93,12 +94,12 @@ class ServerAnswer:
 
 
 def error_for(answer: ServerAnswer, *, url: str, now: float) -> SourceError | None:
-    """Return what an answer that is no page means for `url`: not 2xx, or a check against robots;
-    None for a page."""
+    """Return the error of a response that is not a page (not 2xx, or a bot check); None
+    for a page."""
     status = answer.status
     if any(name in answer.headers for name in _CHALLENGE_HEADERS):
         return SourceBlocked(
-            f"{url} shows a check against robots ({status}).",
+            f"{url} is behind a bot check ({status}).",
             source=url,
             hint="Use another source for this.",
         )
@@ -116,11 +117,12 @@ def error_for(answer: ServerAnswer, *, url: str, now: float) -> SourceError | No
     phrase = next(
         (known.phrase for known in HTTPStatus if known == status), "(an unknown status)"
     )
-    return kind(f"{url} answered {status} {phrase}.", source=url, hint=hint)
+    return kind(f"{url} returned {status} {phrase}.", source=url, hint=hint)
 
 
 def retry_after(headers: Mapping[str, str], *, now: float) -> float | None:
-    """Return the seconds that a server asks to be left alone, None when it does not say."""
+    """Return the seconds that a server asks to be left alone, None when it does not
+    say."""
     value = headers.get("retry-after", "").strip()
     if value.isdecimal():
         return float(min(int(value[:9]), 365 * DAY))
@@ -135,12 +137,11 @@ def retry_after(headers: Mapping[str, str], *, now: float) -> float | None:
 def lifetime(
     headers: Mapping[str, str], *, default: float, shared: bool = False
 ) -> float | None:
-    """Return the seconds that an answer stays fresh (RFC 9111): 0 to ask each time, None never to
-    keep it.
+    """Return the seconds that an answer stays fresh (RFC 9111): 0 to ask each time,
+    None never to keep it.
 
-    `default` holds where it says nothing of its age; `shared` is a cache for more than one user
-    (§5.2.2.7, §5.2.2.10).
-    """
+    `default` holds where it says nothing of its age; `shared` is a cache for more than
+    one user (§5.2.2.7, §5.2.2.10)."""
     pairs = (
         part.partition("=")
         for part in headers.get("cache-control", "").lower().split(",")
@@ -161,8 +162,8 @@ def lifetime(
 
 
 def validators(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return the headers with which to ask whether an answer that came with `headers` has
-    changed."""
+    """Return the headers with which to ask whether an answer that came with `headers`
+    has changed."""
     asked = {
         "If-None-Match": headers.get("etag", ""),
         "If-Modified-Since": headers.get("last-modified", ""),
@@ -196,7 +197,8 @@ MAX_RULES: Final = MAX_BYTES // 100
 """Rules that are read: sorting and matching them must not hold up the event loop."""
 _SAFE: Final = "/*$?=&:@!'(),;+~[]-._"
 HOUR: Final = timedelta(hours=1).total_seconds()
-"""For how long rules are believed, and silence is kept at most; RFC 9309 allows a day for rules."""
+"""For how long rules are believed, and silence is kept at most; RFC 9309 allows a day
+for rules."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,14 +235,14 @@ class Site:
 
 
 class Sites:
-    """The sites of one fetcher, the one asked longest ago forgotten first, and who may ask them at
-    once."""
+    """The sites of one fetcher, the one asked longest ago forgotten first, and who may
+    ask them at once."""
 
     def __init__(self, *, overall: int, per_host: int) -> None:
         self._overall = anyio.Semaphore(overall)
         self._per_host = per_host
         self._places: dict[str, anyio.Semaphore] = {}
-        """By host; hosts that nobody asks are forgotten."""
+        """State by host; unused hosts are dropped."""
         self._sites: dict[str, Site] = {}
 
     def of(self, origin: str) -> Site:
@@ -271,8 +273,8 @@ class Sites:
 
 
 def parse_robots(text: str, *, agent: str = USER_AGENT) -> Rules:
-    """Return the rules of a robots.txt for the program that a `User-Agent` header names before its
-    `/`."""
+    """Return the rules of a robots.txt for the program that a `User-Agent` header names
+    before its `/`."""
     groups: dict[str, list[tuple[bool, str]]] = {}
     named: list[str] = []
     in_rules = False
@@ -306,8 +308,8 @@ def _normal(path: str) -> str:
 
 
 def _matches(pattern: str, path: str) -> bool:
-    """Return whether a pattern fits the start of `path`; linear, since each piece is looked for
-    once."""
+    """Return whether a pattern fits the start of `path`; linear, since each piece is
+    looked for once."""
     at_end = pattern.endswith("$")
     first, *pieces = (pattern[:-1] if at_end else pattern).split("*")
     if not path.startswith(first):
@@ -328,7 +330,7 @@ def _matches(pattern: str, path: str) -> bool:
 
 _TRANSIENT: Final = frozenset((502, 503, 504))
 _BUSY: Final = frozenset((429, 503))
-"""Answers whose `Retry-After` speaks for the whole site."""
+"""Status codes whose `Retry-After` applies to the whole site."""
 _RETRYABLE: Final = (
     httpx2.ConnectError,
     httpx2.RemoteProtocolError,
@@ -345,8 +347,8 @@ class _Reach(NamedTuple):
 
 
 class WebExchange:
-    """Asks web addresses within limits. Every request of a fetcher, for robots.txt too, goes
-    through here."""
+    """Asks web addresses within limits. Every request of a fetcher, for robots.txt too,
+    goes through here."""
 
     def __init__(
         self,
@@ -355,8 +357,8 @@ class WebExchange:
         limits: FetchLimits,
         clock: Callable[[], float],
     ) -> None:
-        """Ask by `client`, and by `open_web`, which reaches public addresses only, what a page from
-        outside leads to."""
+        """Ask by `client`, and by `open_web`, which reaches public addresses only, what
+        a page from outside leads to."""
         self._inner = _Reach(client, limits)
         self._outer = _Reach(open_web, limits.public_only())
         self._limits = limits
@@ -373,15 +375,16 @@ class WebExchange:
     ) -> ServerAnswer:
         """Return the answer for `url` after redirects, each hop checked as the first.
 
-        `outside` is for what a page of a public address names. From the first hop on that comes
-        from a public address, no private one is asked, whatever an operator allows.
+        `outside` is for what a page of a public address names. From the first hop on
+        that comes from a public address, no private one is asked, whatever an operator
+        allows.
 
-        `validators` are headers for a conditional request to the first hop and no other. `robots`
-        is False for what a site made for programs: its robots.txt speaks to those who follow links.
-        For pages, a person's cookies are sent by their own rules until a redirect leads to another
-        site: who leads there, or back, may be a stranger. Cookies that a hop sets are sent on by
-        theirs, and go with the request. A page that sends its reader on by itself is a redirect,
-        too.
+        `validators` are headers for a conditional request to the first hop and no
+        other. `robots` is False for files made for programs: robots.txt is for
+        crawlers. For pages, a person's cookies are sent by their own rules until a
+        redirect leads to another site: that site is not trusted. Cookies that a hop
+        sets are sent on by theirs, and go with the request. A page that sends its
+        reader on by itself is a redirect, too.
 
         Raises `SourceError`: refused, unreachable, too slow, too large or damaged.
         """
@@ -399,7 +402,7 @@ class WebExchange:
             step = str(target.url), sent.get("Cookie", "")
             if step in asked:
                 raise SourceUnavailable(
-                    f"{url} redirects in a circle.",
+                    f"{url} redirects in a loop.",
                     source=url,
                     hint="Use another source.",
                 )
@@ -442,19 +445,19 @@ class WebExchange:
             what = f"{url} redirects to an invalid address."
             raise SourceUnavailable(what, source=url, hint="Use another source.") from e
         except AddressRefused as e:
-            what = f"{url} redirects to where nothing is fetched: {e.shown}"
+            what = f"{url} redirects to a refused address: {e.shown}"
             raise AddressRefused(what, source=url, hint=e.hint) from e
 
     async def _hop(
         self, url: str, target: Target, headers: Mapping[str, str], reach: _Reach
     ) -> ServerAnswer:
-        """Return the answer of one address, unless its site asked to be left alone for longer than
-        is waited here."""
+        """Return the answer of one address, unless its site is rate-limiting us for
+        longer than is waited here."""
         site = self._sites.of(target.origin)
         silence = max(site.quiet_until - self._clock(), 0.0)
         if silence > self._limits.step_seconds:
             what = (
-                f"{url} is not asked now: {narrow(target.host)} asked to be left alone for "
+                f"{url} is not requested now: {narrow(target.host)} is rate-limiting us for "
                 f"another {silence:.0f} s."
             )
             raise SourceBlocked(
@@ -503,8 +506,8 @@ class WebExchange:
         broken: ServerAnswer,
         reach: _Reach,
     ) -> ServerAnswer:
-        """Ask again where a body broke off; return the answer with more of it, the first where the
-        second fails."""
+        """Ask again where a body broke off; return the answer with more of it, the
+        first where the second fails."""
         await anyio.sleep(random.uniform(*self._limits.retry_pause))
         try:
             again = await self._once(url, target, headers, reach)
@@ -542,7 +545,7 @@ class WebExchange:
                     body, cut = await read_as_far(
                         response, url=url, max_bytes=caps[0], max_unpacked=caps[1]
                     )
-                # a body that nobody needs, read so that its connection can serve the next request
+                # read and discard the body, so that the connection can be reused
                 else:
                     with anyio.move_on_after(0.3), suppress(httpx2.HTTPError):
                         async for _ in response.aiter_raw():
@@ -575,8 +578,8 @@ class WebExchange:
             raise _failure(url, target, e) from e
 
     async def _check_robots(self, url: str, target: Target, reach: _Reach) -> None:
-        """Refuse a page whose site asks programs to leave it alone, or whose robots.txt could not
-        be had."""
+        """Refuse a page whose site asks programs to leave it alone, or whose robots.txt
+        could not be had."""
         site = self._sites.of(target.origin)
         async with site.asking:
             if self._clock() >= site.rules_until:
@@ -588,23 +591,22 @@ class WebExchange:
         if site.rules.allows(target.url.raw_path.decode("ascii", "replace")):
             return
         why = (
-            "disallows it for programs"
+            "disallows it for automated clients"
             if site.rules.reachable
-            else "cannot be read at the moment, so nothing may be"
+            else "cannot be read now, so the whole site is disallowed"
         )
         raise AddressRefused(
             f"{url} is not fetched: the site's robots.txt {why}.",
             source=url,
-            hint="Tell the user, who may open it; an operator can switch this rule off.",
+            hint="Tell the user, who may open it in a browser; an operator can disable this rule.",
         )
 
     async def _fetch_robots(self, target: Target, reach: _Reach) -> Rules:
-        """Return a site's rules: none for 4xx (RFC 9309 §2.3.1.3), unreachable for 5xx, 429 and
-        silence (§2.3.1.4).
+        """Return a site's rules: none for 4xx (RFC 9309 §2.3.1.3), unreachable for 5xx,
+        429 and silence (§2.3.1.4).
 
-        Where the site itself cannot be reached or may not be asked, that error is raised: the page
-        would fail alike.
-        """
+        Where the site itself cannot be reached or may not be asked, that error is
+        raised: the page would fail alike."""
         place = Target(
             target.url.copy_with(raw_path=b"/robots.txt"), target.host, target.port
         )
@@ -627,7 +629,8 @@ class WebExchange:
 
 
 def _connected(response: httpx2.Response, limits: FetchLimits) -> str:
-    """Return the address that an answer came from, empty where a proxy was asked for it."""
+    """Return the address that an answer came from, empty where a proxy was asked for
+    it."""
     stream = response.extensions.get("network_stream")
     found = stream.get_extra_info("server_addr") if stream is not None else None
     if not found or (limits.proxy is not None and found[1] == limits.proxy.port):
@@ -655,7 +658,7 @@ def _failure(url: str, target: Target, error: Exception) -> SourceUnavailable:
         )
         hint = "Check the address, or try later."
     else:
-        # What the parser says of an answer that is no HTTP repeats it.
+        # The parser's message for invalid HTTP repeats the response.
         said = (
             ""
             if isinstance(error, httpx2.ProtocolError | httpcore2.ProtocolError)

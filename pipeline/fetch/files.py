@@ -1,11 +1,12 @@
-"""Local files below the allowed roots, as pages. Nothing else on this machine can be named.
+"""Local files below the allowed roots, as pages. Nothing else on this machine can be
+named.
 
-Symbolic links are resolved before the check, so that a link out of a root is refused, and none is
-followed when what was checked is opened, so that a folder exchanged with a link meanwhile is, too.
-Hidden files (`.env`, what is in `.ssh` or `.git`) and keys are refused too: they hold secrets more
-often than text. Who wants a hidden file or folder read names it as a root of its own. Not for:
-walking folders (`pipeline/search/folder.py`), nor anything over HTTP.
-"""
+Symbolic links are resolved before the check, so that a link out of a root is refused.
+None is followed when the file is opened, so that a folder replaced by a link is
+refused, too. Hidden files (`.env`, what is in `.ssh` or `.git`) and keys are refused
+too: they hold secrets more often than text. Who wants a hidden file or folder read
+names it as a root of its own. Not for: walking folders (`pipeline/search/folder.py`),
+nor anything over HTTP."""
 
 import errno
 import hashlib
@@ -58,8 +59,8 @@ _TEXTS: Final = (
     ".log",
 )
 DOCUMENTS: Final = endings_of(formats()) | {*_TEXTS, *SOURCES}
-"""Endings of documents, data and code. Of a folder's other files those that begin as text are read
-as well."""
+"""Endings of documents, data and code. Of a folder's other files those that begin as
+text are read as well."""
 MAX_FILE_BYTES: Final = FetchLimits().max_unpacked
 _OPEN_FLAGS: Final = (
     os.O_RDONLY
@@ -67,13 +68,14 @@ _OPEN_FLAGS: Final = (
     | getattr(os, "O_NONBLOCK", 0)
     | getattr(os, "O_BINARY", 0)
 )
-"""No waiting at a pipe, where the system knows that; no link in the last place, and none above
-(`open_beneath`)."""
+"""No waiting at a pipe, where the system knows that; no link in the last place, and
+none above (`open_beneath`)."""
 _SPAN: Final = re.compile(r"#pages=(?P<first>\d{1,6})-(?P<last>\d{1,6})?\Z")
 _SNIFFED: Final = 1_024
 """Bytes of a file of another ending that are read to know whether it is text."""
 _PACKED_BYTES: Final = 1_000_000
-"""Bytes of a packed file that are read for the same: a block of bzip2 has up to 900,000."""
+"""Bytes of a packed file that are read for the same: a block of bzip2 has up to
+900,000."""
 _NO_TEXTS: Final = (
     ".png .jpg .jpeg .gif .webp .bmp .ico .icns .tif .tiff .heic .avif .psd .mp3 .m4a .aac .wav "
     ".flac .ogg .opus "
@@ -88,7 +90,8 @@ OTHERS: Final = frozenset(_NO_TEXTS.split()) - IMAGES
 
 
 class Files:
-    """The files below some roots, each converted once for as long as its bytes stay as they are."""
+    """The files below some roots, each converted once for as long as its bytes stay as
+    they are."""
 
     def __init__(
         self,
@@ -98,11 +101,12 @@ class Files:
         converter: Converter | None = None,
         max_bytes: int = MAX_FILE_BYTES,
     ) -> None:
-        """Let files below `roots`, of at most `max_bytes`, be read; none means no file may be.
+        """Let files below `roots`, of at most `max_bytes`, be read; none means no file
+        may be.
 
-        Conversions, by `converter` or in threads of this process, are kept in `store`: on this
-        machine only, for a person's own files are not for a cache that others read.
-        """
+        Conversions, by `converter` or in threads of this process, are kept in `store`:
+        on this machine only, for a person's own files are not for a cache that others
+        read."""
         self.roots = tuple(roots)
         self.store = store
         self._converter = converter
@@ -114,7 +118,8 @@ class Files:
         return self._converter.at_once if self._converter is not None else 1
 
     async def convert(self, raw: Raw) -> Page:
-        """Return `raw`, of a file or not, as a page; see `pipeline.read.convert.to_page`."""
+        """Return `raw`, of a file or not, as a page; see
+        `pipeline.read.convert.to_page`."""
         return await (
             self._converter.page(raw)
             if self._converter is not None
@@ -129,11 +134,11 @@ class Files:
         sighted: bool = True,
         passing: bool = False,
     ) -> Page:
-        """Return a local file as a page, as `read_file` does; `span` and `sighted` are as in `Raw`.
+        """Return a local file as a page, as `read_file` does; `span` and `sighted` are
+        as in `Raw`.
 
-        In `passing`, as a search looks at what it found, text is not kept: that would take longer
-        than reading it.
-        """
+        In `passing`, as a search looks at what it found, text is not kept: that would
+        take longer than reading it."""
         if passing and ending_of(path.name) not in CONVERTED:
             raw = await in_thread(self._raw, path, span)
             return _titled(await self.convert(raw), Path(raw.name))
@@ -159,12 +164,11 @@ class Files:
     def _look(
         self, path: Path, span: Span, sighted: bool
     ) -> "Page | tuple[Raw, tuple[str, str]]":
-        """Return what is kept of a file, else its bytes, and the names to keep what is made of them
-        under.
+        """Return what is kept of a file, else its bytes, and the names to keep what is
+        made of them under.
 
-        Under the first name stands what a file of this path, size and time was, under the second
-        what these bytes are: a file that was copied, renamed or only touched is not converted
-        again.
+        The first key is path, size and time, the second is the content hash: a file
+        that was copied, renamed or touched is not converted again.
         """
         resolved = allowed_path(path, roots=self.roots)
         stamped = file_key(resolved, named=str(path))
@@ -231,7 +235,8 @@ def _form(span: Span, *, sighted: bool) -> str:
 
 
 def split_span(source: str) -> tuple[str, Span]:
-    """Return a source without `#pages=66-120` at its end, and the pages that this asks for."""
+    """Return a source without `#pages=66-120` at its end, and the pages that this asks
+    for."""
     found = _SPAN.search(source)
     if found is None:
         return source, WHOLE
@@ -244,19 +249,20 @@ def split_span(source: str) -> tuple[str, Span]:
 
 
 def name_span(span: Span) -> str:
-    """Return the end of a source's name that `split_span` reads; empty for the whole."""
+    """Return the end of a source's name that `split_span` reads; empty for the
+    whole."""
     return "" if span == WHOLE else f"#pages={span[0]}-{span[1] or ''}"
 
 
 def read_file(
     path: Path, *, roots: Sequence[Path], max_bytes: int = MAX_FILE_BYTES
 ) -> Page:
-    """Return a local file, absolute or relative to a root, as a page with the `file:` URL of the
-    resolved path.
+    """Return a local file, absolute or relative to a root, as a page with the `file:`
+    URL of the resolved path.
 
-    Raises `AddressRefused` for one that is not below a root once links are resolved, hidden, or no
-    regular file, `SourceNotFound`, `SourceTooLarge`, and `SourceUnreadable` for one without text.
-    """
+    Raises `AddressRefused` for one that is not below a root once links are resolved,
+    hidden, or no regular file, `SourceNotFound`, `SourceTooLarge`, and
+    `SourceUnreadable` for one without text."""
     resolved = allowed_path(path, roots=roots)
     return _titled(to_page(read_raw(resolved, str(path), max_bytes)), resolved)
 
@@ -269,12 +275,11 @@ def read_raw(
     *,
     opened: bool = False,
 ) -> Raw:
-    """Return the bytes of an allowed file, unpacked, with what is known of it; `source` is its name
-    in messages.
+    """Return the bytes of an allowed file, unpacked, with what is known of it; `source`
+    is its name in messages.
 
-    `opened` says that a person has named the file itself as a root, so that it may hold keys.
-    Raises as `read_file` does.
-    """
+    `opened` says that a person has named the file itself as a root, so that it may hold
+    keys. Raises as `read_file` does."""
     try:
         descriptor = open_beneath(os.fspath(resolved), _OPEN_FLAGS)
     except OSError as e:
@@ -283,7 +288,7 @@ def read_raw(
     if not stat.S_ISREG(found.st_mode):
         os.close(descriptor)
         raise AddressRefused(
-            f"'{source}' is no regular file.", source=source, hint="Name a file."
+            f"'{source}' is not a regular file.", source=source, hint="Name a file."
         )
     with os.fdopen(descriptor, "rb") as file:
         # One byte more than allowed: a file may grow while it is read.
@@ -310,22 +315,22 @@ def read_raw(
         raise AddressRefused(
             f"'{source}' may not be read: it holds keys, passwords or cookies.",
             source=source,
-            hint="A person can open it by naming the file itself in WINNOW_FOLDERS.",
+            hint="The user can allow it by adding the file itself to WINNOW_FOLDERS.",
         )
     return Raw(body, url, url, name=name, fetched_at=when, span=span, most=max_bytes)
 
 
 def ending_of(name: str) -> str:
-    """Return the ending of a file's name, in lower case with its dot; of a packed one that of what
-    it holds."""
+    """Return the ending of a file's name, in lower case with its dot; of a packed one
+    that of what it holds."""
     stem, ending = os.path.splitext(name)
     ending = ending.lower()
     return os.path.splitext(stem)[1].lower() if ending in PACKED else ending
 
 
 def is_document(path: str, ending: str) -> bool:
-    """Return whether a folder's file with this ending, from `ending_of`, is read: by its ending,
-    else its first bytes.
+    """Return whether a folder's file with this ending, from `ending_of`, is read: by
+    its ending, else its first bytes.
 
     Raises `OSError` where it cannot be opened.
     """
@@ -350,7 +355,8 @@ def _titled(page: Page, path: Path) -> Page:
 
 
 def allowed_path(path: Path, *, roots: Sequence[Path]) -> Path:
-    """Return `path` with links resolved, if it lies below one of `roots` and is not hidden there.
+    """Return `path` with links resolved, if it lies below one of `roots` and is not
+    hidden there.
 
     Else raises `AddressRefused`, which never says whether it exists.
     """
@@ -389,14 +395,14 @@ def allowed_path(path: Path, *, roots: Sequence[Path]) -> Path:
 
 
 def is_hidden(path: Path, root: Path) -> bool:
-    """Return whether a path, or a folder between it and `root`, has a name of what is not for
-    others to read."""
+    """Return whether a path, or a folder between it and `root`, has a name of what is
+    not for others to read."""
     return any(map(SECRET_NAME.match, path.relative_to(root).parts))
 
 
 def may_open(url: str, roots: Sequence[Path]) -> bool:
-    """Return whether what was read from an address earlier may be shown now: a file only where it
-    may be read."""
+    """Return whether what was read from an address earlier may be shown now: a file
+    only where it may be read."""
     if not url.startswith("file:"):
         return True
     try:
@@ -417,12 +423,13 @@ def _resolve(path: Path) -> Path:
         raise AddressRefused(
             f"The path '{path}' cannot be resolved: {_why(e)}.",
             source=str(path),
-            hint="Name the file directly.",
+            hint="Give the file's direct path.",
         ) from e
 
 
 def _why(error: Exception) -> str:
-    """Return why a path leads nowhere, without the path, which the system's own words repeat."""
+    """Return why a path leads nowhere, without the path, which the system's own words
+    repeat."""
     return (isinstance(error, OSError) and error.strerror) or type(error).__name__
 
 
@@ -431,7 +438,7 @@ def path_of_url(url: str) -> Path:
     parts = urlsplit(url)
     if parts.netloc not in {"", "localhost"}:
         raise AddressRefused(
-            f"{url} names a file on another machine.",
+            f"{url} is a file on another machine.",
             source=url,
             hint="Use file:///path.",
         )
@@ -439,8 +446,8 @@ def path_of_url(url: str) -> Path:
 
 
 def file_key(path: Path, *, named: str = "") -> str:
-    """Return a key that changes when the file is written again; `named` is how messages call it, or
-    its path."""
+    """Return a key that changes when the file is written again; `named` is how messages
+    call it, or its path."""
     try:
         found = path.stat()
     except OSError as e:
@@ -457,7 +464,7 @@ def _open_error(
         )
     if error.errno in {errno.EISDIR, errno.ELOOP, errno.ENXIO}:
         return AddressRefused(
-            f"'{source}' is no regular file.", source=source, hint="Name a file."
+            f"'{source}' is not a regular file.", source=source, hint="Name a file."
         )
     return SourceUnavailable(
         f"The file '{source}' cannot be read: {error.strerror}.",

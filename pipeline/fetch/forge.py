@@ -1,14 +1,13 @@
-"""Addresses of code forges (GitHub, GitLab, Gitea and Forgejo), read through what the forge tells
-programs.
+"""Addresses of code forges (GitHub, GitLab, Gitea and Forgejo), read through the
+forge's API.
 
-The pages themselves are drawn by scripts, and robots.txt closes half of them. An address that
-plainly is a repository, a folder or file, an issue, pull request or discussion, release notes or a
-gist becomes requests to the API or for the file, and one page of HTML; what is cited stays the
-address that a person opens. Nobody needs a token: where the API does not answer (GitHub lets a
-stranger ask 60 times an hour), the caller reads the page itself. GitHub's REST answers for
-discussions, though undocumented; GitLab's API shows comments to nobody without a token, its own
-site does. Not for: connections and refusals (`exchange.py`), nor forms of addresses beyond these.
-"""
+The pages themselves are drawn by scripts, and robots.txt closes half of them. Addresses
+of repositories, folders, files, issues, pull requests, discussions, releases and gists
+become API or file requests, and one page of HTML. Citations keep the original address.
+No token is needed: if the API refuses (GitHub allows 60 anonymous requests an hour),
+the caller reads the page itself. GitHub's REST API returns discussions, though
+undocumented; GitLab's API requires a token for comments, its site does not. Not for:
+connections and refusals (`exchange.py`), nor forms of addresses beyond these."""
 
 import base64
 import binascii
@@ -42,8 +41,8 @@ class Forge:
 
 
 def forge_at(kind: str, site: str) -> Forge:
-    """Return the forge of a `kind` that somebody runs at `site`, with its API where such a forge
-    has it."""
+    """Return the forge of a `kind` that somebody runs at `site`, with its API where
+    such a forge has it."""
     site = site.rstrip("/")
     if kind not in _RULES:
         raise ValueError(
@@ -61,7 +60,8 @@ def forge_at(kind: str, site: str) -> Forge:
 
 
 MOST_ROWS: Final = 500
-"""Comments that are asked for, and files of a tree that are listed, the least deep first."""
+"""Comments that are asked for, and files of a tree that are listed, the least deep
+first."""
 _QUERY: Final = re.compile(r"(?:plain=1|tab=readme-ov-file|ref_type=\w+)?")
 """What an address may ask for besides without being another page."""
 _NOT_OWNERS: Final = re.compile(
@@ -77,7 +77,7 @@ _README: Final = re.compile(r"readme(?:\.(?:md|markdown|rst|txt))?", re.IGNORECA
 
 
 class Made(NamedTuple):
-    """What a forge told: bytes, and what they are."""
+    """Content from a forge: bytes and media type."""
 
     body: bytes
     name: str = "page.html"
@@ -97,8 +97,8 @@ class ForgePlan:
     address: str
 
     async def read(self, get: Get) -> Made:
-        """Ask the forge and put its answers together; raises `SourceError` where it does not
-        tell."""
+        """Request the forge's API and combine the responses; raises `SourceError` if it
+        refuses."""
         if self.rule.shape is None:
             return Made(
                 await get(self._url(self.rule.calls[0], {})), self.fields["path"]
@@ -140,7 +140,8 @@ class ForgePlan:
         )
 
     async def _rows(self, get: Get, url: str) -> tuple[object, bool]:
-        """Return an answer, of a list all pages up to the bound, and whether there are more."""
+        """Return an answer, of a list all pages up to the bound, and whether there are
+        more."""
         value = self._json(await get(url))
         rows = list(value) if isinstance(value, list) else []
         page = 1
@@ -155,7 +156,7 @@ class ForgePlan:
             return json.loads(body)
         except (ValueError, RecursionError) as error:
             raise SourceUnreadable(
-                f"{self.address} was answered by its API with no JSON.",
+                f"{self.address} : its API did not return JSON.",
                 source=self.address,
                 hint="Try again later.",
             ) from error
@@ -183,7 +184,8 @@ Shape = Callable[[ForgePlan, Sequence[object]], Made]
 
 
 class Rule(NamedTuple):
-    """One form of address: its path, what is asked for, and what is made of the answers."""
+    """One form of address: its path, what is asked for, and what is made of the
+    answers."""
 
     path: re.Pattern[str]
     calls: tuple[str, ...]
@@ -193,7 +195,8 @@ class Rule(NamedTuple):
 
 
 def plan_for(url: str, forges: Sequence[Forge]) -> ForgePlan | None:
-    """Return how to read an address of a forge; None for any that is not plainly of its form."""
+    """Return how to read an address of a forge; None for any that is not plainly of its
+    form."""
     bare = url.partition("#")[0]
     try:
         query = urlsplit(bare).query
@@ -250,7 +253,8 @@ def _who(row: object) -> str:
 
 
 def _prose(name: str, body: bytes | str) -> str:
-    """Return a text as HTML below our own headings: Markdown, or what its ending says."""
+    """Return a text as HTML below our own headings: Markdown, or what its ending
+    says."""
     from pipeline.read import plain, text  # noqa: PLC0415  they bring markdown-it and lxml, 0.1 s
 
     words = body if isinstance(body, str) else body.decode("utf-8", "replace")
@@ -277,7 +281,7 @@ def _page(title: str, parts: Sequence[str], **about: str) -> Made:
 
 def _missing(plan: ForgePlan, what: str) -> SourceUnreadable:
     return SourceUnreadable(
-        f"{plan.address}: its API told of no {what}.",
+        f"{plan.address}: its API returned no {what}.",
         source=plan.address,
         hint="Check the address.",
     )
@@ -367,12 +371,12 @@ def _gist(plan: ForgePlan, said: Sequence[object]) -> Made:
     parts = []
     for name, file in files.items():
         words = _text(file, "content")
-        told = (
+        summary = (
             _prose(name, words)
             if name.lower().endswith((".md", ".txt"))
             else f"<pre>{escape(words)}</pre>"
         )
-        parts.append(f"<section><h2>{escape(name)}</h2>\n{told}</section>")
+        parts.append(f"<section><h2>{escape(name)}</h2>\n{summary}</section>")
     cut = any(
         isinstance(file, dict) and file.get("truncated") is True
         for file in files.values()
@@ -401,7 +405,7 @@ def _repository(plan: ForgePlan, said: Sequence[object]) -> Made:
         "Branch": plan.fields.get("ref") or _text(about, "default_branch"),
         "Last change": _text(about, "pushed_at", "updated_at", "last_activity_at")[:10],
     }
-    told = "; ".join(f"{key}: {value}" for key, value in facts.items() if value)
+    summary = "; ".join(f"{key}: {value}" for key, value in facts.items() if value)
     listed = [
         row
         for row in _files(said)
@@ -419,7 +423,7 @@ def _repository(plan: ForgePlan, said: Sequence[object]) -> Made:
         )
     parts = [
         f"<p>{escape(_text(about, 'description'))}</p>",
-        f"<p>{escape(told)}</p>",
+        f"<p>{escape(summary)}</p>",
         "<!--readme-->",
     ]
     parts.append(f"<h2>Files</h2>\n<ul>\n{chr(10).join(items)}\n</ul>" if items else "")

@@ -1,10 +1,9 @@
-"""The frames of a web page that its own site fills: fetched through the guard, and put where they
-stand in the page.
+"""Frames of a web page from its own site: fetched through the guard and inserted in
+place.
 
-A page's `frame`, `iframe`, `object` and `embed` with an address of its host are fetched, at most
-`MOST` of them, and stand in the page's HTML as what an `iframe` holds (`srcdoc`), so that cleaning
-reads them in place and leaves out those that nobody sees. Not for: frames of other hosts, which
-stay addresses among the page's links.
+Elements `frame`, `iframe`, `object` and `embed` with an address on the page's host are
+fetched (at most `MOST`) and inserted as `srcdoc`, for cleaning. Not for: frames of
+other hosts, which stay addresses among the page's links.
 """
 
 import re
@@ -26,7 +25,7 @@ from pipeline.work import in_thread
 MOST: Final = 5
 LARGEST: Final = 2_000_000
 """Characters of a frame; a larger one is a page to be read by itself."""
-FRAMED: Final = "frames of the page's own site were read as part of it"
+FRAMED: Final = "frames from the page's own site were read as part of the page"
 UNREAD: Final = (
     'a frame of the page\'s own site could not be read; part="links" names it'
 )
@@ -37,7 +36,8 @@ _FRAME: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _ADDRESSES: Final = ("src", "data-src", "data-lazy-src")
-"""Where the address of a frame is; scripts copy the others into the first as a reader scrolls."""
+"""Where the address of a frame is; scripts copy the others into the first as a reader
+scrolls."""
 _OBJECT_END: Final = re.compile(r"</object\s*>", re.IGNORECASE)
 _SET: Final = re.compile(r"<(/?)frameset\b[^<>]*>", re.IGNORECASE)
 _LONE: Final = re.compile(r"<frame\b([^<>]*)>", re.IGNORECASE)
@@ -65,8 +65,8 @@ class _Frame:
 async def with_frames(
     raw: Raw, get: Callable[[str], Awaitable[Raw]], seconds: float
 ) -> Raw:
-    """Return a web page with what the frames of its own host hold; a note says so, and where one
-    could not be read.
+    """Return a web page with what the frames of its own host hold; a note says so, and
+    where one could not be read.
 
     `get` fetches one of them and raises `SourceError`; all of them may take `seconds`.
     """
@@ -103,8 +103,8 @@ async def with_frames(
 
 
 def _frames(raw: Raw) -> tuple[str, list[_Frame]]:
-    """Return the text of a page and its frames with an address on its host that a reader may
-    see."""
+    """Return the text of a page and its frames with an address on its host that a
+    reader may see."""
     text = decode(raw.body, content_type=raw.content_type).text
     base = base_of(text, raw.final_url)
     found: list[_Frame] = []
@@ -158,15 +158,16 @@ def _host(url: str) -> str:
 
 
 def _inside(answer: Raw) -> str:
-    """Return the HTML of a frame, its addresses relative to its own; empty where it is too
-    large."""
+    """Return the HTML of a frame, its addresses relative to its own; empty where it is
+    too large."""
     text = decode(answer.body, content_type=answer.content_type).text
     base = escape(base_of(text, answer.final_url))
     return f'<base href="{base}">{text}' if len(text) <= LARGEST else ""
 
 
 def _filled(text: str, frames: list[_Frame], inside: dict[str, str]) -> str:
-    """Return a page whose frames are `iframe` elements with what they hold, each once."""
+    """Return a page whose frames are `iframe` elements with what they hold, each
+    once."""
     parts: list[str] = []
     at = 0
     left = dict(inside)

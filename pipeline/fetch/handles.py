@@ -1,9 +1,10 @@
-"""Pages in the cache, by handle (what a later call names) and by URL (what a repeated fetch finds).
+"""Pages in the cache, by handle (what a later call names) and by URL (what a repeated
+fetch finds).
 
-A handle is `winnow://page/` and 24 hex digits: twelve of the content's hash, twelve of the URL
-where it was found, so that equal pages at two places keep their own citations. Handles expire with
-the page. Not for: when a page must be asked for again (`pipeline/fetch/exchange.py`).
-"""
+A handle is `winnow://page/` and 24 hex digits: twelve of the content's hash, twelve of
+the URL where it was found, so that equal pages at two places keep their own citations.
+Handles expire with the page. Not for: when a page must be asked for again
+(`pipeline/fetch/exchange.py`)."""
 
 import hashlib
 import json
@@ -17,11 +18,12 @@ from pipeline.document.page import Page
 from pipeline.fetch.exchange import DAY
 
 PREFIX: Final = "winnow://page/"
-NO_COPY: Final = "not kept in the cache: its site allows no copy"
-"""Note of a page that came with `no-store`; its handle works in this process, from memory."""
+NO_COPY: Final = "not cached: its site does not allow it (no-store)"
+"""Note of a page that came with `no-store`; its handle works in this process, from
+memory."""
 KEEP_SECONDS: Final = DAY * 30
-"""How long a handle is good for, and a page's changes can be told, unless the page is evicted
-before."""
+"""Seconds for which a handle is valid and changes of its page are known, unless
+evicted."""
 MOST_VERSIONS: Final = 30
 """Versions of one page that are listed: the first, and of each further day the last."""
 _HANDLE: Final = re.compile(r"(?:winnow://page/)?([0-9a-f]{24})\Z")
@@ -46,8 +48,8 @@ class Known:
     validators: Mapping[str, str]
     """Headers for a conditional request; empty when the server gave none."""
     lifetime: float | None = None
-    """Seconds of freshness that the server promised; what holds after a 304 that says nothing of
-    it."""
+    """Seconds of freshness that the server promised; what holds after a 304 that says
+    nothing of it."""
 
 
 def page_handle(page: Page) -> str:
@@ -61,10 +63,9 @@ def page_handle(page: Page) -> str:
 def keep_page(store: Store, page: Page, *, seconds: float = KEEP_SECONDS) -> str:
     """Keep a page so that later calls can name it; return its handle.
 
-    A page that is there and was written in the last tenth of its time is not written again: two
-    calls on one page within hours cost one write. What differs then is how and when it was asked
-    for, which `keep_answer` keeps beside the URL.
-    """
+    A page that is there and was written in the last tenth of its time is not written
+    again: two calls on one page within hours cost one write. What differs then is how
+    and when it was asked for, which `keep_answer` keeps beside the URL."""
     handle = page_handle(page)
     key, facts = f"page:{handle.removeprefix(PREFIX)}", _facts(page)
     # What is a person's own is not for a cache that others read.
@@ -97,8 +98,8 @@ def _note_version(store: Store, page: Page, handle: str) -> None:
 
 
 def _versions(store: Store, url: str) -> list[tuple[str, str]]:
-    """Return handle and ISO time of reading of each version of a page that is listed, oldest
-    first."""
+    """Return handle and ISO time of reading of each version of a page that is listed,
+    oldest first."""
     listed = store.get_json(f"versions:{url}")
     rows = (
         row
@@ -109,12 +110,11 @@ def _versions(store: Store, url: str) -> list[tuple[str, str]]:
 
 
 def find_version(store: Store, url: str, since: str, *, but: str) -> Page | None:
-    """Return a page as it was when last read before the ISO time `since`; None where no such
-    version is kept.
+    """Return a page as it was when last read before the ISO time `since`; None where no
+    such version is kept.
 
-    Where it was not read before, and where `since` is empty, that is the oldest or latest version
-    but that of `but`.
-    """
+    Where it was not read before, and where `since` is empty, that is the oldest or
+    latest version but that of `but`."""
     versions = _versions(store, url)
     others = [handle for handle, _ in versions if handle != but]
     before = [handle for handle, read in reversed(versions) if read < since]
@@ -123,7 +123,8 @@ def find_version(store: Store, url: str, since: str, *, but: str) -> Page | None
 
 
 def find_page(store: Store, handle: str) -> Page | None:
-    """Return the page that a handle names, None when it is unknown, expired or no handle at all."""
+    """Return the page that a handle names, None when it is unknown, expired or no
+    handle at all."""
     match = _HANDLE.match(handle.strip())
     return (
         page_from_bytes(store.get_bytes(f"page:{match.group(1)}") or b"")
@@ -138,7 +139,8 @@ def is_handle(source: str) -> bool:
 
 
 def keep_answer(store: Store, url: str, known: Known) -> None:
-    """Keep a page under the URL that was asked for, with what is needed to revalidate it."""
+    """Keep a page under the URL that was asked for, with what is needed to revalidate
+    it."""
     entry: JsonValue = {
         "handle": keep_page(store, known.page),
         "fresh_until": known.fresh_until,
@@ -170,12 +172,11 @@ def find_answer(store: Store, url: str) -> Known | None:
 
 
 def page_to_bytes(page: Page) -> bytes:
-    """Return a page as bytes: a line of JSON with its facts, one with how it was asked for, then
-    the HTML as it is.
+    """Return a page as bytes: a line of JSON with its facts, one with how it was asked
+    for, then the HTML as it is.
 
-    JSON would escape the HTML and read it back letter by letter: 4 MB take 12 ms so, and 2 ms as
-    UTF-8.
-    """
+    JSON would escape the HTML and read it back letter by letter: 4 MB take 12 ms so,
+    and 2 ms as UTF-8."""
     asked = json.dumps({"url": page.url, "fetched_at": page.fetched_at}).encode("ascii")
     return b"".join(
         (_facts(page), asked, b"\n", page.html.encode("utf-8", "surrogatepass"))
@@ -206,5 +207,5 @@ def _facts(page: Page) -> bytes:
         for field in fields(Page)
         if field.name not in apart
     }
-    # ASCII, so that no line break stands in it but the last.
+    # ASCII, so that it contains no line break but the last.
     return json.dumps(facts).encode("ascii") + b"\n"

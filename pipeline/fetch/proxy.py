@@ -1,12 +1,13 @@
-"""Ways to the web through another machine: HTTP proxies (CONNECT) and SOCKS5, each asked for a
-tunnel to a target.
+"""Ways to the web through another machine: HTTP proxies (CONNECT) and SOCKS5, each
+asked for a tunnel to a target.
 
-What goes through the tunnel (TLS, HTTP) is the same as without one, so the proxy sees host and port
-of a page and never its text. By default the proxy is given the address that the guard checked, and
-resolves nothing. Given names (`Proxy.resolves`, for networks whose own name server knows no public
-names), nobody here can see where they lead: then the guard judges the form of names only, and
-keeping the proxy out of private networks is the proxy's own rule to make. Not for: proxies that
-read pages on their way; the environment's `HTTP_PROXY`, which is never read.
+What goes through the tunnel (TLS, HTTP) is the same as without one, so the proxy sees
+host and port of a page and never its text. By default the proxy is given the address
+that the guard checked, and resolves nothing. Given names (`Proxy.resolves`, for
+networks whose own name server knows no public names), their addresses are unknown here:
+the guard checks only the form of names, and the proxy itself must block private
+networks. Not for: proxies that read pages on their way; the environment's `HTTP_PROXY`,
+which is never read.
 """
 
 import base64
@@ -22,8 +23,8 @@ from errors import SourceUnavailable, UsageError
 
 _PORTS: Final = {"http": 3128, "https": 443, "socks5": 1080, "socks5h": 1080}
 _PASSING: Final = frozenset((500, 502, 503, 504))
-"""What proxies say when the site behind them is away; worth a second try, as a refused connection
-is."""
+"""Status codes of proxies for an unreachable site; retried like a refused
+connection."""
 _SOCKS_REPLIES: Final = (
     *(
         "",
@@ -65,15 +66,14 @@ class Proxy:
 
 
 def parse_proxy(text: str, *, resolves: bool = False) -> Proxy:
-    """Return the proxy that a setting such as `http://user:password@proxy.example:3128` names
-    (percent-encoded).
+    """Return the proxy that a setting such as `http://user:password@proxy.example:3128`
+    names (percent-encoded).
 
-    It is given names where it `resolves`, which `socks5h` means too. Raises `UsageError`, whose
-    message repeats nothing that could be a password.
-    """
+    It is given names where it `resolves`, which `socks5h` means too. Raises
+    `UsageError`, whose message repeats nothing that could be a password."""
     hint = (
-        "Use http://host:port, https://host:port or socks5://host:port, with user:password@ "
-        "where it asks for them."
+        "Use http://host:port, https://host:port or socks5://host:port, with "
+        "user:password@ if it requires login."
     )
     try:
         parts = urlsplit(text.strip())
@@ -91,9 +91,7 @@ def parse_proxy(text: str, *, resolves: bool = False) -> Proxy:
             and "@" not in parts.scheme
             else ""
         )
-        raise UsageError(
-            f"The proxy's scheme {shown!r} is none that is known.", hint=hint
-        )
+        raise UsageError(f"The proxy's scheme {shown!r} is not supported.", hint=hint)
     if (
         not host
         or port == 0
@@ -127,19 +125,19 @@ async def open_tunnel(
     *,
     seconds: float,
 ) -> None:
-    """Have `proxy`, to which `stream` is open, connect it to `host`; what is written after that
-    goes to the host.
+    """Have `proxy`, to which `stream` is open, connect it to `host`; what is written
+    after that goes to the host.
 
-    Raises `SourceUnavailable` where it refuses the tunnel or us, so that asking again would not
-    help, `httpcore2.ConnectError` where the target is away by its word, or it broke off.
-    """
+    Raises `SourceUnavailable` where it refuses the tunnel or us, so that asking again
+    would not help, `httpcore2.ConnectError` where the target is away by its word, or it
+    broke off."""
     try:
         speak = _socks if proxy.scheme == "socks5" else _connect
         await speak(stream, proxy, host, port, seconds)
     except httpcore2.ConnectError:
         raise
     except (httpcore2.NetworkError, httpcore2.TimeoutException) as e:
-        raise httpcore2.ConnectError(f"the proxy {proxy} broke off") from e
+        raise httpcore2.ConnectError(f"the proxy {proxy} closed the connection") from e
 
 
 async def _connect(
@@ -162,8 +160,8 @@ async def _connect(
     while b"\r\n\r\n" not in head:
         piece = await stream.read(4096, seconds)
         head += piece
-        if not piece or len(head) > 16_384:  # a proxy that says more is no proxy
-            raise httpcore2.ConnectError(f"the proxy {proxy} gave no answer to CONNECT")
+        if not piece or len(head) > 16_384:  # a proxy sends no more
+            raise httpcore2.ConnectError(f"the proxy {proxy} did not answer CONNECT")
     version, _, rest = bytes(head).partition(b" ")
     status = (
         int(rest[:3]) if version.startswith(b"HTTP/1.") and rest[:3].isdigit() else 0
@@ -174,9 +172,9 @@ async def _connect(
         raise httpcore2.ConnectError(
             f"the proxy {proxy} answered {status} for {host} port {port}"
         )
-    why = str(status) if status else "its answer is no HTTP"
+    why = str(status) if status else "its response is not HTTP"
     if status == 407:
-        why = "it asks for another user name or password (407)"
+        why = "it rejected the user name or password (407)"
     elif status in {403, 405} and port != 443:
         why = f"{status}; many proxies tunnel to port 443 only, so an https address may work"
     raise _unwilling(proxy, host, port, why)
@@ -189,8 +187,8 @@ async def _socks(
     port: int,
     seconds: float,
 ) -> None:
-    """SOCKS5's CONNECT (RFC 1928), with a user name and password where there are some (RFC
-    1929)."""
+    """SOCKS5's CONNECT (RFC 1928), with a user name and password where there are some
+    (RFC 1929)."""
     with_password = bool(proxy.user or proxy.password)
     await stream.write(
         b"\x05\x02\x00\x02" if with_password else b"\x05\x01\x00", seconds
@@ -200,7 +198,7 @@ async def _socks(
         why = (
             "it asks for a user name and password"
             if version == 5
-            else "its answer is no SOCKS5"
+            else "its response is not SOCKS5"
         )
         raise _unwilling(proxy, host, port, why)
     if method == 2:
@@ -223,7 +221,7 @@ async def _socks(
         if reply in _SOCKS_PASSING:
             raise httpcore2.ConnectError(f"the proxy {proxy} says: {what}")
         raise _unwilling(proxy, host, port, what)
-    # The address from which the proxy connected, which nobody needs.
+    # The proxy's own address, which is not needed.
     length = {1: 4, 4: 16}.get(kind) or (await _exactly(stream, proxy, 1, seconds))[0]
     await _exactly(stream, proxy, length + 2, seconds)
 
@@ -244,7 +242,7 @@ async def _exactly(
     while len(got) < count:
         piece = await stream.read(count - len(got), seconds)
         if not piece:
-            raise httpcore2.ConnectError(f"the proxy {proxy} broke off")
+            raise httpcore2.ConnectError(f"the proxy {proxy} closed the connection")
         got += piece
     return got
 

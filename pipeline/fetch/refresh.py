@@ -1,11 +1,11 @@
-"""Pages that send their reader on by themselves: the `Refresh` header, `<meta http-equiv=refresh>`,
-and a script that does nothing else, at once or after a moment.
+"""Pages that send their reader on by themselves: the `Refresh` header, `<meta
+http-equiv=refresh>`, and a script that does nothing else, at once or after a moment.
 
-Read as browsers do (HTML, "shared declarative refresh steps"), without running scripts: one linear
-scan over the beginning of a page, which skips comments and elements whose text is no markup. A
-script counts where the page shows next to nothing and all of the script gives `location` an
-address. Not for: following them (`pipeline/fetch/exchange.py`), and scripts that decide.
-"""
+Read as browsers do (HTML, "shared declarative refresh steps"), without running scripts:
+one linear scan over the beginning of a page, which skips comments and elements with raw
+text. A script counts where the page shows next to nothing and all of the script gives
+`location` an address. Not for: following them (`pipeline/fetch/exchange.py`), and
+scripts that decide."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -20,14 +20,14 @@ from pipeline.read.sniff import decode
 MOST_REFRESHES: Final = 5
 """Of one request; pages that reload themselves for ever end there."""
 AT_ONCE: Final = 5.0
-"""Seconds up to which a page is no more than a way to another; who waits longer is meant to read
-it."""
+"""Seconds up to which a page is no more than a way to another; who waits longer is
+meant to read it."""
 _BEGINNING: Final = 65_536
-"""Bytes in which it is looked for: a head, and the body of a page that says no more than where to
-go."""
+"""Bytes in which it is looked for: a head, and the body of a page that says no more
+than where to go."""
 _OWN_TEXT: Final = 200
-"""Visible letters from which a page is read itself where only readers without scripts are sent on,
-or to itself."""
+"""Visible letters from which a page is read itself where only readers without scripts
+are sent on, or to itself."""
 _LONGEST: Final = 2_000
 """Letters of an attribute and of an address."""
 _SAID: Final = re.compile(
@@ -51,7 +51,7 @@ _RAW: Final = frozenset(
         "noframes",
     }
 )
-"""Elements whose content is no markup of the page."""
+"""Elements whose content is not markup."""
 _SCRIPT: Final = re.compile(
     r"<script\b[^<>]*>([^<]{1,2000})</script"
     r"|<body\b[^<>]{0,500}?\sonload\s*=\s*(?:\"([^\"<>]{1,2000})|'([^'<>]{1,2000}))",
@@ -64,8 +64,8 @@ _GOES: Final = re.compile(
     r"""(?:=|\.\s*(?:replace|assign)\s*\()\s*(["'])([^"'\\]{1,2000})\1\s*\)?\s*;?"""
     r"""\s*\}?\s*(?:,\s*(\d{1,6})\s*\))?\s*;?\s*"""
 )
-"""A script that gives the page another address, after so many milliseconds, and does nothing
-else."""
+"""A script that gives the page another address, after so many milliseconds, and does
+nothing else."""
 _NO_TEXT: Final = 40
 """Visible letters from which a page is more than a way to another ("Redirecting …")."""
 
@@ -84,12 +84,11 @@ class Refresh(NamedTuple):
 
 
 def refresh_of(headers: Mapping[str, str], body: bytes, url: str) -> Refresh | None:
-    """Return where the page that came from `url` sends its reader; None for one that is meant to be
-    read there.
+    """Return where the page that came from `url` sends its reader; None for one that is
+    meant to be read there.
 
-    A page with text of its own is read where it sends on only readers without scripts, or to its
-    own address, which is what it means where it names none.
-    """
+    A page with text of its own is read where it sends on only readers without scripts,
+    or to its own address, which is what it means where it names none."""
     for content, base, unscripted in _said_by(headers, body):
         found = _parsed(content, urljoin(url, base), url)
         if found is not None:
@@ -99,8 +98,8 @@ def refresh_of(headers: Mapping[str, str], body: bytes, url: str) -> Refresh | N
 
 
 def _scripted(headers: Mapping[str, str], body: bytes, url: str) -> Refresh | None:
-    """Return where the script of a page without text sends its reader; None where it shows text,
-    or its scripts do anything else."""
+    """Return where the script of a page without text sends its reader; None where it
+    shows text, or its scripts do anything else."""
     if len(body) > _BEGINNING or b"location" not in body:
         return None
     html = _text(body, headers)
@@ -119,8 +118,8 @@ def _scripted(headers: Mapping[str, str], body: bytes, url: str) -> Refresh | No
 def _said_by(
     headers: Mapping[str, str], body: bytes
 ) -> Iterator[tuple[str, str, bool]]:
-    """Yield what header and markup say of it, with the base of addresses, and whether it is for who
-    runs no scripts."""
+    """Yield what header and markup say of it, with the base of addresses, and whether
+    it is for who runs no scripts."""
     yield headers.get("refresh", ""), "", False
     start = body[:_BEGINNING]
     if b"efresh" in start or b"EFRESH" in start:
@@ -137,8 +136,8 @@ def _shows(body: bytes, headers: Mapping[str, str]) -> bool:
 
 
 def _parsed(content: str, base: str, own: str = "") -> Refresh | None:
-    """Return what a refresh says, `own` where it names no address; None for an address that is
-    none."""
+    """Return what a refresh says, `own` where it names no address; None for an address
+    that is none."""
     found = _SAID.fullmatch(content[: 2 * _LONGEST])
     if found is None:
         return None
@@ -156,8 +155,8 @@ def _parsed(content: str, base: str, own: str = "") -> Refresh | None:
 
 
 def _declared(html: str) -> Iterator[tuple[str, str, bool]]:
-    """Yield each refresh of a page's markup, with its base, and whether it is for readers without
-    scripts."""
+    """Yield each refresh of a page's markup, with its base, and whether it is for
+    readers without scripts."""
     at, base, unscripted = 0, "", False
     lowered = html.lower()
     while (start := html.find("<", at)) >= 0:

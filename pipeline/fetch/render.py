@@ -1,8 +1,7 @@
 """From an answer to a page, by way of a browser where one is set and the page needs it.
 
-Not for: how a browser is driven, and what it may ask for (`pipeline/fetch/browser.py`), nor how
-bytes are read (`pipeline/read/convert.py`).
-"""
+Not for: how a browser is driven, and what it may ask for (`pipeline/fetch/browser.py`),
+nor how bytes are read (`pipeline/read/convert.py`)."""
 
 import importlib
 import shutil
@@ -23,8 +22,8 @@ from pipeline.html.scripts import MAY_NEED_BROWSER
 from pipeline.read.convert import Raw, to_page
 from pipeline.work import in_thread
 
-RENDERED: Final = "the page was rendered by a browser, its scripts run"
-UNSETTLED: Final = "the page was still at work when its time in the browser was up"
+RENDERED: Final = "the page was rendered by a browser with JavaScript"
+UNSETTLED: Final = "the page was still loading when the browser's time limit ended"
 _BROWSERS: Final = (
     *(
         "chromium",
@@ -50,19 +49,20 @@ class RenderLimits:
     last_seconds: float = 1.0
     """Of these, kept for writing out what is there at the end."""
     quiet_seconds: float = 0.4
-    """Without new text and without a request under way, after which a page is done; an empty page
-    gets three times as many."""
+    """Without new text and without a request under way, after which a page is done; an
+    empty page gets three times as many."""
     close_seconds: float = 3.0
-    """For closing a window or the browser; what then still runs dies with Playwright's driver."""
+    """For closing a window or the browser; what then still runs dies with Playwright's
+    driver."""
     requests: int = 150
-    """A news page asks for 40 to 120 scripts, styles and data; what comes after these is
-    refused."""
+    """A news page asks for 40 to 120 scripts, styles and data; what comes after these
+    is refused."""
     bytes: int = 20_000_000
     """Of all answers together, unpacked."""
     post: int = 100_000
     """Bytes that the page may send in one request."""
     html: int = 5_000_000
-    """Characters of the page as it stands at the end."""
+    """Characters of the final page."""
     at_once: int = 2
     """Browsers at a time; each takes 150 to 300 MB."""
 
@@ -76,7 +76,8 @@ class Browser:
 
 
 def find_browser(setting: str) -> Path | None:
-    """Return the Chromium that `setting` means: a path, `auto` to look for one, or `none`."""
+    """Return the Chromium that `setting` means: a path, `auto` to look for one, or
+    `none`."""
     wanted = setting.strip()
     if wanted.lower() in {"", "none"}:
         return None
@@ -85,7 +86,7 @@ def find_browser(setting: str) -> Path | None:
         path = Path(wanted).expanduser()
         if not path.is_file():
             raise UsageError(
-                f"WINNOW_BROWSER is {wanted!r}, where there is no file.",
+                f"WINNOW_BROWSER is {wanted!r}, but that file does not exist.",
                 hint="Give the path of Chromium or Chrome, `auto` to look for one, or `none`.",
             )
         return path
@@ -104,8 +105,8 @@ class Renderer:
 
     browser: Browser
     pinned: Callable[[str], httpx2.AsyncClient]
-    """Takes the address that a page came from; the client reaches the page's own site there and
-    nowhere else."""
+    """Takes the address that a page came from; the client reaches the page's own site
+    there and nowhere else."""
     open_web: httpx2.AsyncClient
     """Reaches public addresses only."""
     limits: FetchLimits
@@ -123,14 +124,15 @@ class Renderer:
             if not left_for:
                 raise
             raise SourceUnreadable(
-                f"{e.shown} Its scripts lead to {left_for}.",
+                f"{e.shown} Its scripts redirect to {left_for}.",
                 source=raw.url,
                 hint=f"Fetch {left_for} itself.",
             ) from e
 
 
 def _driver(url: str) -> Any:
-    """Return the module that drives browsers, imported at its first use: an extra, and 0.25 s."""
+    """Return the module that drives browsers, imported at its first use: an extra, and
+    0.25 s."""
     try:
         with importing("browser", "WINNOW_BROWSER"):
             return importlib.import_module("pipeline.fetch.browser")
@@ -141,11 +143,11 @@ def _driver(url: str) -> Any:
 async def page_of(
     raw: Raw, renderer: Renderer | None, convert: Callable[[Raw], Awaitable[Page]]
 ) -> Page:
-    """Return `raw` as a page; a page that only a browser can fill is rendered where one is set.
+    """Return `raw` as a page; a page that only a browser can fill is rendered where one
+    is set.
 
-    Raises `NeedsBrowser` where none is set or it failed, `SourceUnreadable` where there is no text
-    at all.
-    """
+    Raises `NeedsBrowser` where none is set or it failed, `SourceUnreadable` if it has
+    no text at all."""
     if renderer is None:
         return await convert(raw)
     plain: Page | None = None

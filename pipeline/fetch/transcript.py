@@ -1,9 +1,9 @@
-"""The transcript of a video or podcast, where its page gives one: caption tracks, subtitles,
-YouTube's player data.
+"""The transcript of a video or podcast, where its page gives one: caption tracks,
+subtitles, YouTube's player data.
 
-What the page names is fetched through the guard as a part of the page, and stands behind its text
-with times that links carry. Not for: hearing what has no transcript, which is said plainly; the
-forms of subtitles (`read/subtitles.py`).
+What the page names is fetched through the guard as a part of the page, and added after
+its text with times for links. Not for: speech recognition; subtitle formats
+(`pipeline/read/subtitles.py`).
 """
 
 import json
@@ -27,8 +27,8 @@ from pipeline.work import in_thread
 _SIGNS: Final = tuple(
     b"captiontracks <track <video <audio text/vtt x-subrip .vtt\" .vtt' .vtt? .srt\" .srt' .srt?".split()
 )
-"""What a page with a film, a sound or captions holds, in lower case; looked for one by one, which
-takes a tenth of what a pattern of all does."""
+"""What a page with a film, a sound or captions holds, in lower case; looked for one by
+one, which takes a tenth of what a pattern of all does."""
 _CAPTIONS: Final = '"captionTracks":'
 _PLAYED: Final = re.compile(
     r"https?://(?:www\.|m\.)?(?:youtube\.com/(?:watch|shorts/|live/)|youtu\.be/)"
@@ -39,10 +39,7 @@ _LINKS: Final = (
 )
 _SPOKEN: Final = frozenset({"", "captions", "subtitles"})
 """Kinds of tracks that hold what is said; others name chapters or describe pictures."""
-SILENT: Final = (
-    "what is said in the page's video or audio is not known here: the page gives no "
-    "transcript of it"
-)
+SILENT: Final = "the page's video or audio was not read: the page has no transcript"
 
 
 class _Track(NamedTuple):
@@ -59,10 +56,11 @@ def _has_signs(body: bytes) -> bool:
 async def with_transcript(
     raw: Raw, get: Callable[[str], Awaitable[bytes]], seconds: float
 ) -> Raw:
-    """Return a web page with its transcript as `raw.spoken`; a note says where it has a film or
-    sound and gives none.
+    """Return a web page with its transcript as `raw.spoken`; a note says where it has a
+    film or sound and gives none.
 
-    `get` fetches a part of the page and raises `SourceError`; it may take `seconds`.
+    `get` fetches a sub-resource of the page and raises `SourceError`; it may take
+    `seconds`.
     """
     is_film = _PLAYED.match(raw.final_url) is not None
     if not is_film and not _has_signs(raw.body):
@@ -101,8 +99,8 @@ async def with_transcript(
 
 
 def _tracks(raw: Raw) -> tuple[list[_Track], bool]:
-    """Return the transcripts that a page names, best first, and whether it has a film or sound that
-    a reader plays."""
+    """Return the transcripts that a page names, best first, and whether it has a film
+    or sound that a reader plays."""
     html = decode(raw.body, content_type=raw.content_type).text
     found = _players(html)
     top, base = parse(html), base_of(html, raw.final_url)

@@ -1,12 +1,10 @@
 """Cutting a cleaned tree into content units, read once from top to bottom.
 
-A unit is what a person takes in at once: a heading, a paragraph, a list item, a table row, a
-listing, a definition, a caption, or a run of text that is none of these; each comes with the
-headings above it and what makes it readable alone. `content_blocks` gives them to every other step;
-every visible word is in exactly one, in time linear in the page. Not for: the paper's block tree
-(`block_tree.py`), choosing blocks (`pipeline/prune`), or telling content from furniture
-(`furniture.py`).
-"""
+A unit is a heading, paragraph, list item, table row, listing, definition, caption or
+other run of text, with its headings and what makes it readable alone. `content_blocks`
+gives them to every other step; every visible word is in exactly one, in time linear in
+the page. Not for: the paper's block tree (`block_tree.py`), choosing blocks
+(`pipeline/prune`), or separating content from furniture (`furniture.py`)."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -35,7 +33,7 @@ from pipeline.html.furniture import NEIGHBOURS, PROSE, Mark, Unit, judge
 from pipeline.html.ordinals import ordinals_of
 from pipeline.html.table import Grid, read_grid
 from pipeline.html.values import DESCRIBED_WORDS
-from pipeline.text.frame import speaks_to_models
+from pipeline.text.frame import is_injection
 from pipeline.text.tokens import count_each
 from pipeline.work import check_cancelled
 
@@ -45,18 +43,19 @@ LEAD_WORDS: Final = 40
 """Longest lead-in that is repeated with an item."""
 _HEADINGS: Final = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6, "summary": 7}
 _RECORD: Final = re.compile(r".*?/(?:li|article)\d+(?=/|$)")
-"""The path of one of several items or articles that stand side by side."""
+"""The path of one of several adjacent items or articles."""
 _NAMED: Final = re.compile(r"[^\W\d_]{2}")
 NAMES: Final = " · "
 """Between the labels that a record is named by."""
 _DASHES: Final = ("—", "–", "―")
 MOST_LABELS: Final = 4
-"""Labels before a record's first sentences beyond which they are no line of who and when, but a
+"""Maximum labels before a record's first sentences that are author and date; more are a
 menu or a table."""
 _LEVELS: Final = 4
-"""Boxes that may stand around a record's first label within it."""
+"""Maximum boxes around a record's first label within it."""
 _BEGIN: Final = 3
-"""Units with which an item may begin, of which the first that may have a number has the item's."""
+"""Units with which an item may begin, of which the first that may have a number has the
+item's."""
 _NUMBERED: Final = frozenset({"code", "heading", "item"})
 _SCOPES: Final = frozenset(
     {
@@ -74,34 +73,37 @@ _SCOPES: Final = frozenset(
 )
 """Elements whose headings say nothing about what follows them."""
 _FLOW: Final = frozenset({"p", "ul", "ol", "dl", "pre"})
-"""Elements of running text: a box between two of them interrupts it, as a note or a warning does."""
+"""Elements of running text: a box between two of them interrupts it, as a note or a
+warning does."""
 _INSETS: Final = 4
-"""Neighbours of a box that are looked at for running text: more notes in a row than pages have."""
+"""Neighbours of a box that are looked at for running text: more notes in a row than
+pages have."""
 _SIGNS: Final = "¶§🔗\uf0c1"
 
 
 def read_units(root: Node) -> list[Unit]:
     """Return the content units of a cleaned tree, in reading order.
 
-    What images are said to show is told once, and only where the text does not say it.
+    Each alt text is emitted once, and only if the page text does not contain it.
     """
     units = _UnitCollector(root).run()
     _name_records(units)
     said = {unit.text for unit in units if not unit.described}
-    told: dict[str, Unit] = {}
+    known: dict[str, Unit] = {}
     for unit in units:
         if unit.described and unit.text not in said:
-            told.setdefault(unit.text, unit)
-    return [unit for unit in units if not unit.described or told.get(unit.text) is unit]
+            known.setdefault(unit.text, unit)
+    return [
+        unit for unit in units if not unit.described or known.get(unit.text) is unit
+    ]
 
 
 def _name_records(units: list[Unit]) -> None:
-    """Put who wrote a record, and when, above all that it says (a post, a review, an event, a
-    quotation), and the title of a card above its price.
+    """Put author and date of a record (post, review, event, quotation) above its text,
+    and a card's title above its price.
 
-    It is what stands in labels before the first sentences of one of several items, articles or
-    boxes that begin alike, or behind a dash under a quotation.
-    """
+    They are the labels before the first sentences of one of several items, articles or
+    boxes that begin alike, or the text after a dash under a quotation."""
     boxes, box = _boxes(units), ""
     paths: list[str] = []
     for number, unit in enumerate(units):
@@ -123,8 +125,8 @@ def _name_records(units: list[Unit]) -> None:
 
 
 def _boxes(units: Sequence[Unit]) -> dict[int, str]:
-    """Return boxes that stand side by side and begin with a label at the same place in each: path
-    by first unit."""
+    """Return adjacent boxes that begin with a label at the same position: first unit to
+    path."""
     alike: dict[tuple[str, str], dict[int, str]] = {}
     before = ""
     for number, unit in enumerate(units):
@@ -153,12 +155,12 @@ def _name_record(record: list[Unit]) -> None:
         (number for number, unit in enumerate(record) if not _is_label(unit)),
         len(record),
     )
-    told = (
+    known = (
         unit.text
         for unit in record[:first]
         if unit.kind != "heading" and _NAMED.search(unit.text)
     )
-    labels = list(dict.fromkeys(told))
+    labels = list(dict.fromkeys(known))
     if 0 < len(labels) <= MOST_LABELS and any(
         count_words(unit.text) >= PROSE for unit in record[first:]
     ):
@@ -219,7 +221,8 @@ class _Container:
 
 
 def _is_inset(box: Node, around: _Container) -> bool:
-    """Whether a box under a heading of its own interrupts the running text around it."""
+    """Whether a box under a heading of its own interrupts the running text around
+    it."""
     if not _is_headed(box):
         return False
 
@@ -260,7 +263,8 @@ class _UnitCollector:
         self._places: list[tuple[int, str]] = []
         """Places, each with the number of units before it."""
         self._ordinals: list[tuple[int, str, Ordinal]] = []
-        """Numbers of items, each with the number of units before it and its item's path."""
+        """Numbers of items, each with the number of units before it and its item's
+        path."""
 
     def run(self) -> list[Unit]:
         self._push(self._root, self._root.tag, "block", mark=None)
@@ -337,7 +341,8 @@ class _UnitCollector:
         mark: Mark | None,
         lead: str = "",
     ) -> None:
-        """Read a container; one that holds a single text, as most do, is a unit at once."""
+        """Read a container; one that holds a single text, as most do, is a unit at
+        once."""
         only = node.children[0] if len(node.children) == 1 else None
         if not isinstance(only, str):
             if any(child.breaks for child in node.children if isinstance(child, Node)):
@@ -440,7 +445,8 @@ class _UnitCollector:
     def _define(
         self, frame: _Container, child: Node, path: str, *, mark: Mark | None
     ) -> None:
-        """Open a definition under the term that waits for it; a further one has it as its lead."""
+        """Open a definition under the term that waits for it; a further one has it as
+        its lead."""
         inner = self._push(
             child,
             path,
@@ -452,14 +458,15 @@ class _UnitCollector:
         frame.lead = inner.term or frame.lead
 
     def _say_term(self, frame: _Container) -> None:
-        """Emit the term of a definition that opens with a list, a table or a listing, whose lead it
-        is."""
+        """Emit the term of a definition that opens with a list, a table or a listing,
+        whose lead it is."""
         term = frame.term
         self._emit(frame, f"{frame.path}/text{frame.runs + 1}", term, "definition")
         frame.lead, frame.runs = term, frame.runs + 1
 
     def _lead_in(self, frame: _Container) -> str:
-        """Return the sentence that a list completes, or the item that it is nested in."""
+        """Return the sentence that a list completes, or the item that it is nested
+        in."""
         if not self._units:
             return ""
         last = self._units[-1]
@@ -622,8 +629,8 @@ class _UnitCollector:
                 )
 
     def _next_row(self, frame: _Container, grid: Grid) -> None:
-        """Emit the next row of a data table under its headers; open its cells that hold a table of
-        their own."""
+        """Emit the next row of a data table under its headers; open its cells that hold
+        a table of their own."""
         if frame.position == len(grid.rows):
             self._finish(frame)
             return
@@ -684,14 +691,15 @@ _WRAPPERS: Final[dict[BlockKind, str]] = {
 
 
 def _mark_of(node: Node, around: Mark | None) -> Mark | None:
-    """Return the innermost mark of furniture around what stands in a node."""
+    """Return the innermost furniture mark around a node's content."""
     if not node.furniture or node.tag in _NEVER_FURNITURE:
         return around
     return Mark(around, opens=node.furniture == OPENED)
 
 
 def _descriptions(node: Node) -> list[str]:
-    """Return what the images below a node are said to show, where it is more than a name."""
+    """Return what the images below a node are said to show, where it is more than a
+    name."""
     alts = [below.attrs.get("alt", "") for below in walk(node) if below.tag == "img"]
     return [alt for alt in alts if count_words(alt) >= DESCRIBED_WORDS]
 
@@ -742,8 +750,8 @@ _RUN: Final = re.compile(r"text\d+")
 
 
 def resolve(root: Node, path: str) -> Node | None:
-    """Return the node that a block's path names; for a run of text, the node that holds it; None
-    for no such path."""
+    """Return the node that a block's path names; for a run of text, the node that holds
+    it; None for no such path."""
     node = root
     steps = path.split("/")
     if steps[0] != root.tag:
@@ -766,18 +774,18 @@ def resolve(root: Node, path: str) -> Node | None:
 def content_blocks(
     root: Node, about: Sequence[str] = ()
 ) -> tuple[str, tuple[Block, ...]]:
-    """Return the visible text of a cleaned tree, one content unit a line, and the units in reading
-    order.
+    """Return the visible text of a cleaned tree, one content unit a line, and the units
+    in reading order.
 
     Every word below `root` (the `title` element aside) is in exactly one unit, and
-    `text[block.start:block.end]` is the unit as it stands on the page: cells joined by ` | ` for
-    rows, line breaks kept for code. `Block.text` of a row under known headers reads `header: value;
-    header: value` instead. What images are said to show follows the text beside them.
+    `text[block.start:block.end]` is the unit as on the page: cells joined by
+    ` | ` for rows, line breaks kept for code. `Block.text` of a row under known headers
+    reads `header: value; header: value` instead. Alt texts follow the adjacent text.
 
     Args:
         root: The cleaned tree.
-        about: What a page with any text says of itself beside its text, each a unit before all others.
-    """
+        about: What a page with any text says of itself beside its text, each a unit
+    before all others."""
     units = read_units(root)
     main = judge(units)
     if units:
@@ -802,7 +810,7 @@ def content_blocks(
             cells=unit.cells,
             carried=unit.carried,
             lead=unit.lead,
-            speaks=speaks_to_models(unit.text),
+            speaks=is_injection(unit.text),
             ordinal=unit.ordinal,
             place=unit.place,
             trust=_trust(unit),
@@ -816,7 +824,8 @@ def content_blocks(
 
 
 def _trust(unit: Unit) -> Trust:
-    """Return where a unit's words come from; recognised ones alone stand in a box of their page."""
+    """Return the origin of a unit's text; only recognized text (OCR) has a box on its
+    page."""
     if unit.described or unit.kind == "about":
         return "attribute"
     return "recognised" if is_box(unit.place) else "visible"

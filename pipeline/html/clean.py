@@ -1,12 +1,14 @@
-"""Cleaning (HtmlRAG §3.2): from HTML as it came to a small tree that holds what a person sees, and
-nothing else.
+"""Cleaning (HtmlRAG §3.2): from HTML as it came to a small tree that holds what a
+person sees, and nothing else.
 
-Scripts, styles, comments, templates, drawings and hidden elements go; attributes without meaning
-go; tags that only wrap another are merged with it; empty ones are dropped. Query-free and
-near-lossless in visible text; words of different blocks are never glued.
+Scripts, styles, comments, templates, drawings and hidden elements go; attributes
+without meaning go; tags that only wrap another are merged with it; empty ones are
+dropped. Query-free and near-lossless in visible text; words of different blocks are
+never glued.
 
-This module walks the page and builds the tree; what of an element is seen, `seen.py` says. Not for:
-choosing what matters (`pipeline/prune`), cutting into blocks (`blocks.py`).
+This module walks the page and builds the tree; `seen.py` says what of an element is
+seen. Not for: choosing what matters (`pipeline/prune`), cutting into blocks
+(`blocks.py`).
 """
 
 import re
@@ -71,7 +73,7 @@ from pipeline.html.seen import (
 )
 from pipeline.html.sheets import ElementContext, StyleJudge
 from pipeline.html.style import Shade
-from pipeline.html.values import bare_tex, stands_for, title_of
+from pipeline.html.values import bare_tex, text_of_media, title_of
 from pipeline.text.frame import LONGEST
 
 _COPIES: Final = frozenset(
@@ -80,8 +82,9 @@ _COPIES: Final = frozenset(
 _DRAWN_TEXT: Final = re.compile(r"math|latex|tex\b|emoji", re.IGNORECASE)
 
 MAX_NODES: Final = 60_000
-"""Elements that are kept as such, and images; of further ones the text is kept. The largest of 495
-real pages has 9,000; 10 MB of their bodies, one behind the other, have 36,000."""
+"""Maximum elements (and images) that are kept; of further ones only the text is kept.
+The largest of 495 real pages has 9,000; 10 MB of their bodies, concatenated, have
+36,000."""
 MAX_FRAMES: Final = 20
 """Frames of a page that hold their own HTML (`srcdoc`) and are read."""
 DRAWN: Final = " · "
@@ -89,20 +92,20 @@ DRAWN: Final = " · "
 
 
 def clean(html: str) -> Node:
-    """Return the cleaned tree of `html`; the root is always an `html` node, empty where there is
-    nothing to see.
+    """Return the cleaned tree of `html`; the root is always an `html` node, empty where
+    there is nothing to see.
 
-    A page that keeps nearly all of its words invisible until its scripts run is read as if they had
-    run. One that was saved with a dialog open, so that `aria-hidden` covers most of its words, is
-    read without the attribute there.
-    """
+    A page that keeps nearly all of its words invisible until its scripts run is read as
+    if they had run. One that was saved with a dialog open, so that `aria-hidden` covers
+    most of its words, is read without the attribute there."""
     top = parse(html)
     return Node("html") if top is None else clean_parsed(top)[0]
 
 
 def clean_parsed(top: LexborNode) -> tuple[Node, int, bool]:
-    """Return the cleaned tree below the root element that `guard.parse` returned, the words that
-    nobody sees, and whether it was read as if scripts had shown what the page's styles hide."""
+    """Return the cleaned tree below the root element that `guard.parse` returned, the
+    number of hidden words, and whether it was read as if scripts had shown what the
+    styles hide."""
     styles = StyleJudge(top)  # once for all readings
     sight = Sight(top, styles)
     root, unseen = _Builder(sight).build()
@@ -134,14 +137,15 @@ _LINE_MARKS: Final = {LINE: "\n", CELL: "\t"}
 _NO_LEAF: Final = OPENS | UNSEEN | APART
 """What is found of an element whose only text is added as any other."""
 _Begun = tuple[Node, bool, bool]
-"""What an element's inside is added to, whether that is a listing, and whether the element is a box
-or line of its own in what is around it."""
+"""What an element's inside is added to, whether that is a listing, and whether the
+element is a box or line of its own in what is around it."""
 _Around = tuple[
     LexborNode | None, Node, bool, int, bool, Shade, ElementContext | None, bool
 ]
-"""Where the walk goes on behind an element: the next node, what that is added to, whether that is a
-listing, other than 0 where its texts are left out (`UNSEEN` where nobody sees them), whether what
-they inherit is uneven, that, its place among the page's rules, and whether the element was a box or line of its own."""
+"""What holds again after an element: the next node, what that is added to, whether that
+is a listing, 0 or why its texts are left out (`UNSEEN` where no reader sees them),
+whether what they inherit is uneven, that, the place among the page's rules, and whether
+the element was a box or line of its own."""
 
 
 def _end_box(node: Node, pre: bool) -> None:
@@ -150,10 +154,10 @@ def _end_box(node: Node, pre: bool) -> None:
 
 
 class _Furniture(dict[str, bool]):
-    """Whether a class attribute or id names navigation, a banner or the like, looked up once."""
+    """Whether a class attribute or id names navigation, a banner or the like."""
 
     def __missing__(self, label: str) -> bool:
-        """Return and remember what a label says that was not asked for before."""
+        """Return what a new label says, and remember it."""
         found = self[label] = says_furniture(label.lower())
         return found
 
@@ -162,7 +166,7 @@ class _Builder:
     """The walk over one page, which builds the tree of what is seen."""
 
     def __init__(self, sight: Sight, *, is_frame: bool = False) -> None:
-        """Take what sees the page; `is_frame` says that frames in the page are not read."""
+        """Take a page's sight; frames within a frame (`is_frame`) are not read."""
         self._sight = sight
         self._is_frame = is_frame
         self._frames = self._images = self._made = 0
@@ -172,8 +176,8 @@ class _Builder:
         self._cells: list[tuple[Node, LexborNode]] = []
 
     def build(self) -> tuple[Node, int]:
-        """Return the tree of what is seen, and the number of words that no click brings to
-        light."""
+        """Return the tree of what is seen, and the number of words that no click brings
+        to light."""
         sight = self._sight
         top, met, enter, see = sight.top, sight.met, sight.styles.enter, sight.see
         language = top.attributes.get("lang")
@@ -232,11 +236,12 @@ class _Builder:
         return join_texts(root) if self._made > MAX_NODES else root
 
     def _begin(self, seen: Seen, parent: Node, pre: bool, depth: int) -> _Begun | None:
-        """Return where the inside of an element is added; None where nothing is left to be added.
+        """Return where the inside of an element is added; None where nothing is left to
+        be added.
 
         Args:
             seen: The element.
-            parent: What it stands in.
+            parent: Its parent.
             pre: Whether that is a listing.
             depth: Elements around it, the root with them.
         """
@@ -245,7 +250,7 @@ class _Builder:
         if pre:
             kind = DROP if found & OPENS else tag.listed
         if kind <= FRAME:
-            self._add_standing(seen, kind, parent, pre)
+            self._add_replacement(seen, kind, parent, pre)
             return None
         if pre or found:
             tag, kind, found = self._as_found(seen, kind, parent, pre)
@@ -284,8 +289,8 @@ class _Builder:
     def _as_found(
         self, seen: Seen, kind: int, parent: Node, pre: bool
     ) -> tuple[Tag, int, int]:
-        """Return what an element is by what was found of it, and what was found that counts in its
-        parent; what says a value is written, and dropped."""
+        """Return what an element is by what was found of it, and what was found that
+        counts in its parent; what says a value is written, and dropped."""
         current, tag, attributes, found, _, _, _ = seen
         is_empty = found & EMPTY != 0
         if is_empty and tag.mute and parent.tag not in STAYS_EMPTY:
@@ -305,17 +310,17 @@ class _Builder:
             add_space(parent)
         return tag, kind, found
 
-    # What stands for words
+    # Replacements for words
 
-    def _add_standing(self, seen: Seen, kind: int, parent: Node, pre: bool) -> None:
-        """Add the words that an image, frame, drawing or the like stands for."""
+    def _add_replacement(self, seen: Seen, kind: int, parent: Node, pre: bool) -> None:
+        """Add the text of an image, frame, drawing or the like."""
         current, tag, attributes, _, _, shade, place = seen
         if kind == SAYS and tag.name != "svg":
             is_metadata = tag.name == "script" and parent.tag in ROOTS
             said = (
                 ""
                 if is_metadata
-                else stands_for(current, tag.name, attributes, parent.tag)
+                else text_of_media(current, tag.name, attributes, parent.tag)
             )
             if said and tag.name == "math" and attributes.get("display") != "block":
                 add_text(parent, said, pre=False)
@@ -413,7 +418,7 @@ class _Builder:
 
 
 def _body_of(root: Node) -> list[Node | str]:
-    """Return what stands in the body of a cleaned page."""
+    """Return the body of a cleaned page."""
     found: list[Node | str] = []
     for child in root.children:
         if isinstance(child, Node) and child.tag == "body":
@@ -424,8 +429,8 @@ def _body_of(root: Node) -> list[Node | str]:
 
 
 def _parted(parent: Node, tag: Tag, kind: int, text: str, current: LexborNode) -> str:
-    """Return an element's only text, which begins with a digit or capital, parted from what stands
-    before the element where it does not go on with that."""
+    """Return an element's only text (which begins with a digit or capital), with a
+    space before it if it does not continue the text before."""
     if text[0].isdecimal():
         if kind == THROUGH or tag.name in {"sup", "time"}:
             return part_number(parent, text, current, raised=tag.name == "sup")
@@ -440,7 +445,7 @@ def _add_drawing(
     parent: Node, svg: LexborNode, attributes: dict[str, str | None], words: list[str]
 ) -> None:
     """Add the words of a drawing, and what it is said to show."""
-    if said := stands_for(svg, "svg", attributes, parent.tag):
+    if said := text_of_media(svg, "svg", attributes, parent.tag):
         add_boxed(parent, said, pre=False)
         return
     if alt := title_of(svg, attributes):
@@ -454,8 +459,8 @@ def _add_drawing(
 
 
 def _add_image(node: Node, attributes: dict[str, str | None]) -> None:
-    """Keep an image that says what it shows; formulas and emoji drawn as images become the text
-    they stand for."""
+    """Keep an image with an alt text; formulas and emoji drawn as images become
+    text."""
     alt = " ".join((attributes.get("alt") or "").split())
     if not alt:
         return

@@ -1,9 +1,9 @@
-"""Text that is not seen yet or not read out, and is content: what a reader opens, what moves into
-sight, what a page hides from screen readers alone.
+"""Hidden text that is content: text that a click opens, text that moves into view, text
+hidden from screen readers only.
 
-Each is told by what stands around it, since a page can name anything so; what no click brings to
-light (tiny, off the screen, without contrast) is never asked about here. Not for: what a style
-hides, and how surely (`style.py`).
+Each is recognized by its context, since class names can be arbitrary; text that no
+click reveals (tiny, off-screen, without contrast) is not handled here. Not for: what a
+style hides, and how surely (`style.py`).
 """
 
 import re
@@ -20,8 +20,7 @@ from pipeline.html.style import READER_CLASSES, how_hidden, is_long
 _OPENED: Final = re.compile(
     r"accordion|carousel-item|collaps|faq|product|slick-slide|spoiler|swiper-slide|tab[-_]*(?:pan|content)|toggle-?(?:content|panel)"
 )
-"""Names of what a reader opens: on 28 asked pages a sixth of what cleaning lost stood in closed
-product sheets."""
+"""Class names of collapsible content, such as product sheets."""
 _FOLDED: Final = re.compile(
     r"accordion|\bacc[-_]|answer|collaps|details|drawer|expand|faq|fold|panel|spoiler|toggle"
 )
@@ -31,8 +30,8 @@ _SHUT: Final = re.compile(
 )
 """Names of closed things that hold no content."""
 _OPENER_NODES: Final = 12
-"""Elements in front of a closed one, from the first down, among which the button that opens it is
-looked for; also how many of those beside a button are compared with it."""
+"""Elements in front of a closed one, from the first down, among which the button that
+opens it is looked for; also how many of those beside a button are compared with it."""
 _NO_CONTENT: Final = frozenset(
     {"alert", "listbox", "menu", "navigation", "search", "status", "tooltip"}
 )
@@ -59,7 +58,7 @@ _SAID: Final = 600
 """Characters of an element that are looked at."""
 _HEADINGS: Final = tags("h1 h2 h3 h4 h5 h6")
 _LOOKED_AT: Final = 200
-"""Nodes of an element that are looked at; elements of a kind may stand in each other."""
+"""Maximum nodes of an element that are examined; such elements may be nested."""
 _MOVING: Final = ("data-animat", "data-aos", "data-reveal", "data-sal", "data-scroll")
 """Attributes by which scripts know what to move into sight."""
 _MOVED: Final = re.compile(
@@ -81,10 +80,9 @@ def can_be_opened(
 ) -> bool:
     """Return whether a closed element is one that a reader opens with a click.
 
-    It is a tab's panel, named like what opens, what follows the button or question that opens it,
-    or what a button says that it controls (`controlled` looks for the ids of such in the whole
-    page, and is asked last).
-    """
+    It is a tab's panel, named like what opens, what follows the button or question that
+    opens it, or what a button says that it controls (`controlled` looks for the ids of
+    such in the whole page, and is asked last)."""
     name = attributes.get("id") or ""
     label = f"{attributes.get('class') or ''} {name}".lower()
     if _SHUT.search(label) or attributes.get("role") in _NO_CONTENT:
@@ -111,8 +109,8 @@ def can_be_opened(
 
 
 def _is_ticked_open(label: LexborNode) -> bool:
-    """Whether an element is the label of a box beside it: style sheets open what follows a ticked
-    one."""
+    """Whether an element is the label of a box beside it: style sheets open what
+    follows a ticked one."""
     wanted = label.attributes.get("for") if label.tag == "label" else None
     return bool(wanted) and any(
         other.tag == "input"
@@ -127,10 +125,11 @@ def _says_that_it_opens(node: LexborNode) -> bool:
 
 
 def _opens(before: LexborNode, current: LexborNode, label: str) -> bool:
-    """Whether what stands before a closed element is a button or heading that opens it.
+    """Return whether the element before a closed one is a button or heading that opens
+    it.
 
-    Both, or what is around them, are named so, or several buttons alike stand beside each other;
-    what holds links for the most part is a menu.
+    Their names, or their container's, say so, or several similar buttons are adjacent;
+    an element with mostly links is a menu.
     """
     around = current.parent
     if not before.is_element_node or around is None or is_long(before):
@@ -161,7 +160,7 @@ def _asks(node: LexborNode) -> bool:
 
 
 def _is_menu(current: LexborNode) -> bool:
-    """Whether most of what an element begins with stands in links."""
+    """Return whether most of an element's beginning is links."""
     words = [
         node
         for node in islice(current.traverse(include_text=True), _LOOKED_AT)
@@ -175,8 +174,8 @@ def _is_menu(current: LexborNode) -> bool:
 
 
 def _has_like(button: LexborNode) -> bool:
-    """Whether another button or question of the same class stands beside one, or in a box like that
-    around it."""
+    """Return whether another button or question of the same class is adjacent, or in a
+    similar box."""
     own, around = button.attributes.get("class"), button.parent
     if any(
         other.tag == button.tag and other.attributes.get("class") == own
@@ -200,7 +199,8 @@ def _has_like(button: LexborNode) -> bool:
 
 
 def _beside(node: LexborNode) -> Iterator[LexborNode]:
-    """Yield the elements next to one, at most `_OPENER_NODES` nodes before and behind it."""
+    """Yield the elements next to one, at most `_OPENER_NODES` nodes before and after
+    it."""
     for step in ("prev", "next"):
         other: LexborNode | None = node
         for _ in range(_OPENER_NODES):
@@ -220,12 +220,11 @@ def moves_into_sight(
     attributes: Mapping[str, str | None],
     others_move: Callable[[], bool],
 ) -> bool:
-    """Return whether a section that is clear now is one that scripts move into sight as a reader
-    scrolls to it.
+    """Return whether a section that is clear now is one that scripts move into sight as
+    a reader scrolls to it.
 
-    It has a heading, and a name of such, or others on the page begin so (`others_move`, asked
-    last).
-    """
+    It has a heading, and a name of such, or others on the page begin so (`others_move`,
+    asked last)."""
     style = (attributes.get("style") or "").lower()
     tags_inside = {node.tag for node in islice(current.traverse(), _LOOKED_AT)}
     if "visib" in style or _HEADINGS.isdisjoint(tags_inside):
@@ -239,7 +238,8 @@ def moves_into_sight(
 
 
 def something_moves(top: LexborNode) -> bool:
-    """Return whether an element of a page is clear by its own style until an animation begins."""
+    """Return whether an element of a page is clear by its own style until an animation
+    begins."""
     found = islice(top.css('[style*="opacity"]'), _SAID)
     return any(
         how_hidden(declarations(node.attributes.get("style") or "")) == "begun"
@@ -248,9 +248,9 @@ def something_moves(top: LexborNode) -> bool:
 
 
 def is_covered_part(current: LexborNode, attributes: Mapping[str, str | None]) -> bool:
-    """Return whether a box that is hidden from screen readers alone is a part of the page: it has a
-    heading and text, a table, or several paragraphs, and no name or role of what waits to be
-    opened."""
+    """Return whether a box that is hidden from screen readers alone is a part of the
+    page: it has a heading and text, a table, or several paragraphs, and no name or role
+    of what waits to be opened."""
     if attributes.get("aria-hidden") != "true" or not {
         "hidden",
         "popover",
@@ -276,11 +276,11 @@ def is_covered_part(current: LexborNode, attributes: Mapping[str, str | None]) -
 def is_seen_all_the_same(
     current: LexborNode, attributes: Mapping[str, str | None]
 ) -> bool:
-    """Return whether words that are hidden from screen readers alone are part of what is seen
-    around them.
+    """Return whether words that are hidden from screen readers alone are part of what
+    is seen around them.
 
-    They stand in a line with others, or in a cell or item, and are no icon and no formula; nothing
-    beside them says the same for screen readers.
+    They are in a line with others, or in a cell or item, are not an icon or formula,
+    and have no equivalent for screen readers next to them.
     """
     around = current.parent
     if (current.tag or "") in BLOCK_TAGS or around is None or "hidden" in attributes:

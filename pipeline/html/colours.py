@@ -1,9 +1,9 @@
-"""Colours: which one a CSS value names (CSS Color 4 and 5), and whether ink of one is seen on a
-ground of another.
+"""Colours: which one a CSS value names (CSS Color 4 and 5), and whether ink of one is
+seen on a ground of another.
 
-Wide spaces (`display-p3`, `rec2020`, …) are taken for sRGB: white, black and greys are the same in
-all of them, and only contrast is asked for. Not for: which colour an element has (`style.py`).
-"""
+Wide spaces (`display-p3`, `rec2020`, …) are taken for sRGB: white, black and greys are
+the same in all of them, and only contrast is asked for. Not for: which colour an
+element has (`style.py`)."""
 
 import colorsys
 import math
@@ -49,8 +49,8 @@ Rgb = tuple[float, float, float]
 """Red, green, blue, each 0..1."""
 WHITE: Final[Rgb] = (1.0, 1.0, 1.0)
 LEAST_CONTRAST: Final = 1.15
-"""Ratio of luminances (WCAG 2.2, 1.4.3) below which text cannot be told from its ground; #ccc on
-white, the palest print of real pages, has 1.6, #f0f0f0 has 1.14."""
+"""Ratio of luminances (WCAG 2.2, 1.4.3) below which text is invisible on its
+background; #ccc on white, the palest print of real pages, has 1.6, #f0f0f0 has 1.14."""
 LEAST_ALPHA: Final = 0.05
 """Opacity below which nothing is seen."""
 _DEEPEST: Final = 4
@@ -96,8 +96,8 @@ _FROM_CONES: Final[_Matrix] = (
 
 @lru_cache(1024)
 def rgb_of(value: str) -> Rgb | None:
-    """Return the colour that a CSS value names, on white where it is half transparent; None where
-    that is not known."""
+    """Return the colour that a CSS value names, on white where it is half transparent;
+    None where that is not known."""
     parsed = _parsed(value.strip().lower())
     if parsed is None or parsed is _CLEAR:
         return None
@@ -108,7 +108,8 @@ def rgb_of(value: str) -> Rgb | None:
 
 @lru_cache(1024)
 def is_clear_colour(value: str) -> bool:
-    """Whether a colour is no colour at all; of a longer value the first colour counts."""
+    """Return whether a color is transparent; of a longer value the first color
+    counts."""
     parsed = _parsed(value)
     if parsed is None:
         parsed = next(
@@ -155,7 +156,8 @@ _CLEAR: Final[_Parsed] = (0.0, 0.0, 0.0, 0.0)
 
 
 def _parsed(value: str, depth: int = 0) -> _Parsed | None:
-    """Return red, green, blue and alpha of a value in lower case, None for what is no colour."""
+    """Return red, green, blue and alpha of a value in lower case, None if it is not a
+    color."""
     if value == "transparent":
         return _CLEAR
     value = f"#{_COLOURS[value]}" if value in _COLOURS else value
@@ -325,8 +327,7 @@ def _mixed(inner: str, depth: int) -> _Parsed | None:
 
 
 def parted(value: str, sign: str) -> Iterator[str]:
-    """Yield the parts of a value at a sign that stands outside of brackets, without blanks
-    around."""
+    """Split a value at a character outside of brackets; parts are stripped."""
     depth, begin = 0, 0
     for at, letter in enumerate(value):
         depth += (letter == "(") - (letter == ")")

@@ -1,11 +1,10 @@
-"""From a fetched page to a document: clean, cut into content units, fill in what the page says of
-itself.
+"""From a fetched page to a document: clean, cut into content units, fill in what the
+page says of itself.
 
-Title, author, date and language come from its meta elements, JSON-LD and bylines. Own code first:
-it reads the tree that cleaning has parsed anyway, at next to no cost. trafilatura is asked where
-that finds no date; the figures of both are in docs/log.md. Not for: fetching (`pipeline/fetch`),
-choosing what to keep (`pipeline/prune`).
-"""
+Title, author, date and language come from its meta elements, JSON-LD and bylines. Own
+code first: it reads the tree that cleaning has parsed anyway, at next to no cost.
+trafilatura is asked where that finds no date; the figures of both are in docs/log.md.
+Not for: fetching (`pipeline/fetch`), choosing what to keep (`pipeline/prune`)."""
 
 import logging
 import re
@@ -42,13 +41,12 @@ _OWNED: Final = re.compile(r"©|\(c\) ?\d{4}|\bcopyright\b", re.IGNORECASE)
 
 
 def read_document(page: Page) -> Document:
-    """Return `page` cleaned and cut into content units, its empty metadata filled from what it says
-    of itself.
+    """Return `page` cleaned and cut into content units, its empty metadata filled from
+    what it says of itself.
 
-    A client-side page whose markup shows next to nothing is read from its JSON-LD or framework
-    data, too, and says so in `page.notes`. Never fails on markup: a page without visible text gives
-    a document without blocks.
-    """
+    A client-side page whose markup shows next to nothing is read from its JSON-LD or
+    framework data, too, and says so in `page.notes`. Never fails on markup: a page
+    without visible text gives a document without blocks."""
     # 1. Parse once: what the page says of itself, what it shows. Its tree is freed before ours
     # grows into units.
     top = parse(page.html)
@@ -78,7 +76,7 @@ def read_document(page: Page) -> Document:
         page = replace(page, hidden=page.hidden + unseen)
         notes = (
             *notes,
-            f"{unseen} words that no reader of the page sees were left out",
+            f"{unseen} hidden words were removed",
         )
     if page.html.count("<") > MAX_TAGS:
         page = replace(
@@ -89,8 +87,8 @@ def read_document(page: Page) -> Document:
 
 
 def _filled(page: Page, known: "Metadata", top: LexborNode) -> tuple[Page, Page]:
-    """Return a page with author and date as it says them itself, and with all that is found of it
-    in its parsed root, which is cut for that."""
+    """Return a page with author and date as it says them itself, and with all that is
+    found of it in its parsed root, which is cut for that."""
     said = replace(
         page,
         author=page.author or known.author,
@@ -109,8 +107,8 @@ def _filled(page: Page, known: "Metadata", top: LexborNode) -> tuple[Page, Page]
 
 
 def _about(page: Page) -> list[str]:
-    """Return who wrote a page and when it came out, named in its language: what is asked of pages,
-    and seldom so named in their text."""
+    """Return who wrote a page and when it came out, named in its language: what is
+    asked of pages, and seldom so named in their text."""
     names = meanings("about", page.language or "en") or meanings("about", "en")
     said = {
         "author": one_line(page.author)[:LONGEST_AUTHOR],
@@ -120,8 +118,8 @@ def _about(page: Page) -> list[str]:
 
 
 def _drawn(html: str, blocks: tuple[Block, ...]) -> Node | None:
-    """Return the texts in a page's scripts as a body, or None where what the page shows must stand
-    alone."""
+    """Return the texts in a page's scripts as a body, or None if only the visible page
+    counts."""
     shown = [block for block in blocks if block.main]
     framing = {
         block.text: None
@@ -146,7 +144,8 @@ def _drawn(html: str, blocks: tuple[Block, ...]) -> Node | None:
 
 
 def _fragment(html: str) -> list[Node]:
-    """Return the body of HTML that came inside something else, as a block of another page."""
+    """Return the body of HTML that came inside something else, as a block of another
+    page."""
     nodes = [
         node
         for node in clean(html).children
@@ -205,16 +204,16 @@ _OF_OTHERS: Final = (
     "[role=doc-bibliography]"
 )
 LARGEST: Final = 400_000
-"""Characters; trafilatura reads 2 to 4 MB a second, so a longer page would cost more than its
-opinion is worth."""
+"""Characters; trafilatura reads 2 to 4 MB a second, so a longer page would cost more
+than its opinion is worth."""
 _YEAR: Final = re.compile(r"(?:19|20)\d\d(?<!\d\d\d\d\d)(?!\d)")
 _SHORT_DATE: Final = re.compile(r"\d[./-]\d{1,2}[./-]\d\d(?!\d)")
-"""A page without either has no date to find, and asking takes as long as reading it. Two patterns,
-each of which begins with a digit, so that the text is scanned for digits: as one they take five
-times as long."""
+"""A page without either has no date to find, and asking takes as long as reading it.
+Two patterns, each of which begins with a digit, so that the text is scanned for digits:
+as one they take five times as long."""
 LXML: Final = threading.Lock()
-"""trafilatura has one lxml parser for all threads, and two at once ended the process ("free():
-invalid pointer")."""
+"""trafilatura has one lxml parser for all threads, and two at once ended the process
+("free(): invalid pointer")."""
 FAILURES: Final = (
     ValueError,
     TypeError,
@@ -223,8 +222,8 @@ FAILURES: Final = (
     RecursionError,
     AssertionError,
 )
-"""What trafilatura raises on strange markup; AssertionError is lxml's own, on fragments such as an
-svg root."""
+"""What trafilatura raises on strange markup; AssertionError is lxml's own, on fragments
+such as an svg root."""
 _log: Final = logging.getLogger("winnow.html")
 
 
@@ -381,8 +380,8 @@ def _language(
 
 
 def _found_metadata(page: Page, top: LexborNode) -> Metadata:
-    """Return title, author and date that trafilatura finds; empty where it fails, or the page is
-    undated or over `LARGEST`.
+    """Return title, author and date that trafilatura finds; empty where it fails, or the
+    page is undated or over `LARGEST`.
 
     Args:
         page: The page, with the author that it names itself.
@@ -404,9 +403,9 @@ def _found_metadata(page: Page, top: LexborNode) -> Metadata:
 
 
 def _asked_of(html: str, url: str, *, is_signed: bool) -> Metadata:
-    """Return title, author and date as trafilatura's `extract_metadata` finds them, without its
-    site's name, categories and licence, a quarter of its time; no author where the page is
-    signed."""
+    """Return title, author (unless the page `is_signed`) and date as trafilatura's
+    `extract_metadata` finds them; the name of the site, categories and licence would
+    take a quarter of its time."""
     # Half a second of imports that pages which say their own date never need.
     from htmldate import find_date  # noqa: PLC0415
     from trafilatura import metadata as parts  # noqa: PLC0415

@@ -1,5 +1,5 @@
-"""Words that a drawing (SVG) shows: its `text` elements and the HTML in it, as far as a reader sees
-them.
+"""Words that a drawing (SVG) shows: its `text` elements and the HTML in it, as far as a
+reader sees them.
 
 Not for: what a drawing is said to show (`values.py`).
 """
@@ -18,7 +18,7 @@ Look = Callable[
     [LexborNode, dict[str, str | None], Shade, ElementContext | None],
     tuple[bool, Shade, ElementContext | None],
 ]
-"""Says whether an element is hidden, and what what stands in it inherits."""
+"""Returns whether an element is hidden, and the style that its content inherits."""
 BLANK_FILL: Final = re.compile(
     r"(?:fill|stroke)(?:-opacity)?\s*:\s*(?:none|transparent|white|#f{3}|#f{6}|0|hsla?\(|rgba?\(|var\()",
     re.IGNORECASE,
@@ -42,8 +42,8 @@ _NUMBER: Final = re.compile(r"\s*(-?(?:\d{1,9}(?:\.\d{0,9})?|\.\d{1,9}))")
 def words_of(
     svg: LexborNode, look: Look, shade: Shade, place: ElementContext | None
 ) -> list[str]:
-    """Return the texts that a drawing shows, in its order; `shade` and `place` are those of the
-    drawing itself."""
+    """Return the texts that a drawing shows, in its order; `shade` and `place` are
+    those of the drawing itself."""
     said = next(
         (value for name, value in svg.attributes.items() if name.lower() == "viewbox"),
         "",
@@ -86,7 +86,8 @@ def words_of(
 
 
 def presented(own: dict[str, str | None]) -> dict[str, str | None]:
-    """Return the attributes of an element of a drawing, those of its looks as a style."""
+    """Return the attributes of an element of a drawing, those of its looks as a
+    style."""
     if _LOOKS.isdisjoint(own):
         return own
     said = [f"{name}:{own[name]}" for name in _PRESENTED if own.get(name)]
@@ -117,7 +118,7 @@ def _is_inside(
 def _text_of(
     text: LexborNode, look: Look, shade: Shade, place: ElementContext | None
 ) -> str:
-    """Return the words of a text, those of lines of it and of what stands in it parted."""
+    """Return the words of a text, its lines and nested texts separated."""
     parts: list[str] = []
     waiting: list[tuple[LexborNode, Shade, ElementContext | None]] = [
         (text, shade, place)

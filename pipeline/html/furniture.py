@@ -1,10 +1,9 @@
-"""Telling content from furniture (navigation, footers, link lists, banners) by the units alone, at
-next to no cost.
+"""Separates content from furniture (navigation, footers, link lists, banners) by the
+units alone.
 
-Two signs: what the page says of itself (elements, roles, class names; `clean.py` marks them) and
-link density over neighbouring units. Not for: removing anything; a unit that is furniture is only
-weighed less.
-"""
+Two signs: what the page says of itself (elements, roles, class names; `clean.py` marks
+them) and link density over neighbouring units. Not for: removing anything; a unit that
+is furniture is only weighed less."""
 
 import posixpath
 import re
@@ -25,35 +24,34 @@ _BOILERPLATE: Final = tags(
     "recommended related "
     "share sharing sidebar signup sitesub skip social subscribe toolbar tags"
 )
-"""Parts of class names and ids, cut at `-` and `_`, that say furniture. Not banner, promo, toc and
-widget: on 130 pages tuned on they held as much main text as furniture (prose kept .965 with them,
-.974 without)."""
+"""Parts of class names and ids, cut at `-` and `_`, that say furniture. Not banner,
+promo, toc and widget: on 130 pages tuned on they held as much main text as furniture
+(prose kept .965 with them, .974 without)."""
 _STYLE_SIGNS: Final = "[(:"
-"""A name with one of them is a style in short (`top-[var(--nav-height)]`) and says nothing about
-its element."""
+"""A name with one of them is a style in short (`top-[var(--nav-height)]`) and says
+nothing about its element."""
 _BOILERPLATE_PAIRS: Final = re.compile(r"\b(?:comment-form|read-more)\b")
 NEIGHBOURS: Final = 3
-"""Links in a row that make a menu, and boxes in a row that begin alike and are records."""
+"""Links in a row that make a menu, and boxes in a row that begin alike and are
+records."""
 TITLE_WORDS: Final = 4
 """Words of a thread's title, on average; entries of menus have one or two."""
 WHOLE: Final = 0.75
-"""An element with more of the page's words than this is no furniture, whatever it says, but for a
-nav or footer of links; those inside it may be. Links with more of the content than this are
-content. On 77 development pages furniture left in fell from .039 to .014 against one bound on all
-marks; prose alike. If all marks together leave less than the rest, the elements nav and footer
-alone are believed, and what holds links only."""
+"""Maximum share of the page's words in an element marked as furniture, except a nav or
+footer of links. Links with a larger share of the content are content. If all marks
+leave less than the rest, only nav, footer and pure links count."""
 MAIN_PROSE: Final = 0.4
-"""An element in the main part with more of the page's running text than this, and little else, is
-no furniture."""
+"""Maximum share of the page's prose in a furniture element of the main part that has
+little else."""
 PROSE: Final = 15
 """Words from which a unit with few links is running text."""
 FEW_LINKS: Final = 0.15
-"""Share of characters in links below which a unit or an element has few; also of an element's words
-outside of running text, below which it holds little else."""
+"""Share of characters in links below which a unit or an element has few; also of an
+element's words outside of running text, below which it holds little else."""
 ALONE: Final = 5
-"""Words up to which a heading is furniture with what follows it; a longer one is a headline and
-says something. A class or id of more parts is a title turned into an anchor, and says nothing about
-its element."""
+"""Words up to which a heading is furniture with what follows it; a longer one is a
+headline and says something. A class or id of more parts is a title turned into an
+anchor, and says nothing about its element."""
 _IN_MAIN: Final = re.compile(r"/(?:main|article)\d*(?=/)")
 _IN_ITEM: Final = re.compile(r".*?/(?:main|article)\d*/(?:.*?/)?li\d*/")
 _AROUND: Final = re.compile(r"/(?:nav|footer)\d*(?=/|$)")
@@ -87,8 +85,8 @@ class Mark:
     believed: bool = False
     """Whether it or one around it is furniture."""
     closed: bool = False
-    """Whether it is so only because a reader has to open it: no menu, and in nothing else that is
-    furniture."""
+    """Whether it is so only because a reader has to open it: no menu, and in nothing
+    else that is furniture."""
 
     def __post_init__(self) -> None:
         """Count the marks around it."""
@@ -108,7 +106,7 @@ class Unit:
     mark: Mark | None
     """The innermost mark of furniture around it."""
     linked: int
-    """Characters of `shown` that stand in links."""
+    """Characters of `shown` in links."""
     cells: tuple[str, ...] = ()
     carried: tuple[int, ...] = ()
     lead: str = ""
@@ -139,8 +137,8 @@ def _names_it(label: str) -> bool:
 
 
 def is_title_of(label: str, element: LexborNode) -> bool:
-    """Whether an id is the element's first heading turned into an anchor (`related-packages`,
-    `session-cookie-age`)."""
+    """Whether an id is the element's first heading turned into an anchor
+    (`related-packages`, `session-cookie-age`)."""
     names = _parts(label.lower())
     heading = element.css_first("h1, h2, h3, h4, h5, h6") if len(names) > 1 else None
     return heading is not None and set(names) <= set(
@@ -155,7 +153,8 @@ def _parts(label: str) -> list[str]:
 
 
 def content_words(body: Node) -> int:
-    """Return the words below a node that stand in no element that says it is furniture."""
+    """Return the number of words below a node outside of elements marked as
+    furniture."""
     words = 0
     stack = [body]
     while stack:
@@ -169,9 +168,10 @@ def content_words(body: Node) -> int:
 
 
 def judge(units: Sequence[Unit]) -> list[bool]:
-    """Return for each unit whether it is content; images say nothing of the text around them."""
-    told = iter(_judge([unit for unit in units if not unit.described]))
-    return [not unit.described and next(told) for unit in units]
+    """Return for each unit whether it is content; images say nothing of the text around
+    them."""
+    judged = iter(_judge([unit for unit in units if not unit.described]))
+    return [not unit.described and next(judged) for unit in units]
 
 
 def _judge(units: Sequence[Unit]) -> list[bool]:
@@ -194,7 +194,7 @@ def _judge(units: Sequence[Unit]) -> list[bool]:
         ]
     links = [_is_link(unit, count) for unit, count in zip(units, words, strict=True)]
     _leave_out_runs(units, words, main, _menus(units, words, main, links))
-    # A short heading stands with what follows it.
+    # A short heading belongs to what follows it.
     for number in range(len(units) - 2, -1, -1):
         if (
             units[number].kind == "heading"
@@ -208,7 +208,8 @@ def _judge(units: Sequence[Unit]) -> list[bool]:
 def _leave_out_runs(
     units: Sequence[Unit], words: Sequence[int], main: list[bool], links: Sequence[bool]
 ) -> None:
-    """Take links out of the main content where as many as a menu has follow each other."""
+    """Take links out of the main content where as many as a menu has follow each
+    other."""
     begin = 0
     while begin < len(links):
         end = begin
@@ -222,12 +223,11 @@ def _leave_out_runs(
 def _menus(
     units: Sequence[Unit], words: Sequence[int], main: Sequence[bool], links: list[bool]
 ) -> list[bool]:
-    """Return which links may stand in a menu: none where they are the content, as on an index or a
-    list of chapters.
+    """Return which links may be a menu: none if they are the content, as on an index or
+    a list of chapters.
 
-    They are where nearly all that is left of a page is links, and in its main part where more than
-    half of it is.
-    """
+    They are where nearly all that is left of a page is links, and in its main part
+    where more than half of it is."""
     inside = [_IN_MAIN.search(unit.path) is not None for unit in units]
     of_all = of_links = of_main = of_main_links = 0
     for count, kept, link, within in zip(words, main, links, inside, strict=True):
@@ -243,8 +243,9 @@ def _menus(
 
 
 def _is_index(units: Sequence[Unit], words: Sequence[int], run: range) -> bool:
-    """Whether links in a row are what a page lists: they stand right below its title, and those of
-    one field in each record have several words, as threads of a board do and menus do not."""
+    """Return whether adjacent links are the page's list: directly below its title, with
+    several words in one field of each record, like threads of a board and unlike
+    menus."""
     first, like = run.start, shape_of(units[run.start].path)
     while (
         first and shape_of(units[first - 1].path) == like
@@ -262,7 +263,8 @@ def _is_index(units: Sequence[Unit], words: Sequence[int], run: range) -> bool:
 
 
 def _is_link(unit: Unit, words: int) -> bool:
-    """Whether a unit is a link and little else; what ends in a colon leads in what follows."""
+    """Whether a unit is a link and little else; what ends in a colon leads in what
+    follows."""
     return (
         unit.kind in {"item", "block", "paragraph"}
         and words <= LABEL_WORDS
@@ -294,8 +296,8 @@ def _believe(units: Sequence[Unit], words: Sequence[int]) -> None:
 
 
 def _counted(units: Sequence[Unit], words: Sequence[int]) -> tuple[list[Mark], int]:
-    """Return the marks from the outermost inwards, what they hold counted, and the words of prose
-    in all."""
+    """Return the marks from the outermost inwards, what they hold counted, and the
+    words of prose in all."""
     marks: dict[int, Mark] = {}
     running = 0
     for number, (unit, count) in enumerate(zip(units, words, strict=True)):
@@ -349,8 +351,8 @@ def _path_of(mark: Mark, units: Sequence[Unit]) -> str:
 
 
 def _is_menu(mark: Mark, units: Sequence[Unit]) -> bool:
-    """Whether an element nav or footer holds links and little else, and so is furniture however
-    long it is."""
+    """Whether an element nav or footer holds links and little else, and so is furniture
+    however long it is."""
     return (
         2 * mark.linked > mark.shown
         and _AROUND.search(_path_of(mark, units)) is not None
@@ -358,8 +360,8 @@ def _is_menu(mark: Mark, units: Sequence[Unit]) -> bool:
 
 
 def _holds(mark: Mark, units: Sequence[Unit], centre: Sequence[int]) -> bool:
-    """Whether an element holds the page's `main`, the units numbered in `centre`, and so is
-    furniture by name only."""
+    """Whether an element holds the page's `main`, the units numbered in `centre`, and
+    so is furniture by name only."""
     is_around = mark.first <= centre[0] and mark.last >= centre[-1]
     return is_around and not _THE_MAIN.search(f"{_path_of(mark, units)}/")
 
@@ -367,9 +369,8 @@ def _holds(mark: Mark, units: Sequence[Unit], centre: Sequence[int]) -> bool:
 def _is_story(mark: Mark, units: Sequence[Unit], running: int) -> bool:
     """Whether an element in the main part is content in spite of its name.
 
-    So is one that holds much of the page's `running` words and little else, an aside of running
-    text, and the end of a list's item, such as the byline under a headline.
-    """
+    So is one that holds much of the page's `running` words and little else, an aside of
+    running text, and the end of a list's item, such as the byline under a headline."""
     path = _path_of(mark, units)
     if not _IN_MAIN.search(path):
         return False

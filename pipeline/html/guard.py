@@ -1,12 +1,12 @@
-"""Parsing HTML as it comes: hostile shapes are rewritten before the parser sees them, streamed
-pieces find their place.
+"""Parsing HTML as it comes: hostile shapes are rewritten before the parser sees them,
+streamed pieces find their place.
 
-Lexbor takes time quadratic in nesting depth and in the attributes of one element, and builds as
-many nodes as open formatting elements times paragraphs (measured: 20,000 nested `dd` 1.9 s, 20,000
-attributes 0.7 s; 18 kB of open `b` and `p` 860 MB). `parse` bounds all three by cheap counts that a
-page cannot talk down; a page over them goes through `rebuild`, our own linear tokenizer, and comes
-out strictly nested, with limited depth and few attributes. Not for: what is visible (`seen.py`).
-"""
+Lexbor takes time quadratic in nesting depth and in the attributes of one element, and
+builds as many nodes as open formatting elements times paragraphs (measured: 20,000
+nested `dd` 1.9 s, 20,000 attributes 0.7 s; 18 kB of open `b` and `p` 860 MB). `parse`
+bounds all three by cheap counts that a page cannot talk down; a page over them goes
+through `rebuild`, our own linear tokenizer, and comes out strictly nested, with limited
+depth and few attributes. Not for: what is visible (`seen.py`)."""
 
 import html as entities
 import re
@@ -22,14 +22,15 @@ from pipeline.document.tree import MAX_DEPTH, tags
 from pipeline.work import check_cancelled
 
 MAX_OPEN: Final = 10_000
-"""Start tags; nesting them all takes Lexbor 0.5 s. Real pages have 8,490 at most (495 of them)."""
+"""Start tags; nesting them all takes Lexbor 0.5 s. Real pages have 8,490 at most (495
+of them)."""
 MAX_ATTRIBUTES: Final = MAX_OPEN * 2
-"""Attributes of one tag, or as much work in several (it grows with their squares); they take 0.7
-s."""
+"""Attributes of one tag, or as much work in several (it grows with their squares); they
+take 0.7 s."""
 MAX_TAGS: Final = 450_000
-"""Tags behind which a page is not read; so many take 1.9 s and 250 MB. Also the most nodes that
-open formatting elements may add: their number times that of the tags is at most 254,000 on 495 real
-pages."""
+"""Maximum tags of a page that are read (1.9 s and 250 MB). Also the most nodes that
+open formatting elements may add: their number times that of the tags is at most 254,000
+on 495 real pages."""
 
 _STARTS: Final = re.compile(rb"<[a-zA-Z]")
 _LONG_TAG: Final = re.compile(rb"<[a-zA-Z][^>]{600,}")
@@ -37,16 +38,16 @@ _LONG_TAG: Final = re.compile(rb"<[a-zA-Z][^>]{600,}")
 _GOING_ON: Final = re.compile(
     rb"""=(?=\s*+(?:"[^">]*+>[^"]*+"([^>]*)|'[^'>]*+>[^']*+'([^>]*)))""",
 )
-"""A value that may be quoted and hold a `>`, so that the tag goes on behind it; a group is what it
-may go on with."""
+"""A value that may be quoted and hold a `>`, so that the tag continues after it; a
+group is a possible continuation."""
 _GATHERING: Final = re.compile(
     rb"<[bcefhinstu](?:|ig|ody|ode|m|ont|tml|obr|mall|trike|trong|t)(?=[\s/>])[^>]*>",
     re.IGNORECASE,
 )
-"""Formatting elements (`b big code em font i nobr s small strike strong tt u`), which the parser
-opens again in every paragraph, and the roots, whose attributes gather on one element. One class of
-first letters makes it twice as fast as a list of names; the few strange names that it takes for one
-(`cm`, `e`) do no harm."""
+"""Formatting elements (`b big code em font i nobr s small strike strong tt u`), which
+the parser reopens in every paragraph, and root elements, whose attributes are merged.
+One class of first letters makes it twice as fast as a list of names; the few strange
+names that it takes for one (`cm`, `e`) do no harm."""
 _ROOTS: Final = frozenset({b"body", b"html"})
 
 _STEP: Final = re.compile(
@@ -60,11 +61,13 @@ _TEMPLATE: Final = re.compile(
     rb"<(?:!--.*?(?:-->|\Z)|(script|style)\b.*?(?:</\1|\Z)|(/?)template\b([^>]{0,300})>)",
     re.IGNORECASE | re.DOTALL,
 )
-"""A template's tag; comments, scripts and style sheets first, in which there is none."""
+"""A template's tag; comments, scripts and style sheets first, in which there is
+none."""
 _RAW_TEXT: Final = tags(
     "audio canvas iframe noembed noframes noscript object script style svg textarea title video xmp"
 )
-"""Read up to their end tag; all but style, text area and title hold nothing that a reader sees."""
+"""Read up to their end tag; all but style, text area and title hold nothing that a
+reader sees."""
 _DROPPED: Final = tags("frame frameset plaintext")
 _FORMATTING: Final = tags("b big code em font i nobr s small strike strong tt u")
 _PHRASES: Final = _FORMATTING | tags(
@@ -77,8 +80,8 @@ _IMPLIED: Final = tags(
     "body caption col colgroup dd dt head html li optgroup option p rp rt rb rtc tbody td tfoot "
     "th thead tr"
 )
-"""Tags whose end may be left out. They nest only with another element between, so the others' depth
-bounds theirs."""
+"""Tags whose end may be left out. They nest only with another element between, so the
+others' depth bounds theirs."""
 _KEPT_ATTRIBUTES: Final = tags(
     "alt aria-hidden aria-level bgcolor class color colspan content datetime hidden href "
     "http-equiv id itemprop lang "
@@ -87,10 +90,10 @@ _KEPT_ATTRIBUTES: Final = tags(
 
 
 def parse(html: str) -> LexborNode | None:
-    """Return the root element of `html` as a browser with scripting sees it, or None where there is
-    none.
+    """Return the root element of `html` as a browser with scripting sees it, or None
+    where there is none.
 
-    Time and memory are linear in the length of `html`, whatever it holds; what stands behind
+    Time and memory are linear in the length of `html`, whatever it holds; text after
     `MAX_TAGS` tags is not read.
     """
     source = html.encode("utf-8", "replace").replace(b"\0", b"")
@@ -102,7 +105,7 @@ def parse(html: str) -> LexborNode | None:
         source = source[: -1 - len(source.split(b"<", MAX_TAGS)[-1])]
     if not _is_harmless(source, min(found, MAX_TAGS)):
         source = rebuild(source.decode()).encode()
-    # With events each option of a `select` is looked at anew for every further one.
+    # With events each option of a `select` is visited again for every further one.
     root = LexborHTMLParser(
         source, scripting=True, options=LexborDocumentOptions.WO_EVENTS
     ).root
@@ -112,8 +115,8 @@ def parse(html: str) -> LexborNode | None:
 
 
 def _without_shadows(source: bytes) -> bytes:
-    """Return `source` with declarative shadow roots as elements, which they are in a browser,
-    instead of templates."""
+    """Return `source` with declarative shadow roots as elements, which they are in a
+    browser, instead of templates."""
     opened: list[bool] = []
 
     def named(match: re.Match[bytes]) -> bytes:
@@ -129,8 +132,8 @@ def _without_shadows(source: bytes) -> bytes:
 
 _SHADOW: Final = "shadow-root"
 _OF_HOST: Final = "data-shadow-host"
-"""Attribute of ours that names a host to the sheets of its shadow root; any other on the page is
-written over."""
+"""Attribute of ours that names a host to the sheets of its shadow root; any other on
+the page is written over."""
 _HOST_RULE: Final = re.compile(
     r"::slotted\((?P<inner>[^()]*)\)|:host(?:\([^()]*\))?(?![\w-])"
 )
@@ -140,13 +143,13 @@ _HOST: Final = re.compile(
 )
 """Elements that may have a shadow root (DOM §4.8)."""
 SHADOW_SECONDS: Final = 0.3
-"""Processor time for the shadow roots of a page; those within one another are looked through once
-each."""
+"""Processor time for the shadow roots of a page; those within one another are looked
+through once each."""
 
 
 def _assign(root: LexborNode) -> None:
-    """Take out what stands in a host and in no slot of its shadow root, and name the host to the
-    root's sheets."""
+    """Remove the host's children that are in no slot of its shadow root, and register
+    the host for the root's style sheets."""
     ends = time.thread_time() + SHADOW_SECONDS
     for number, shadow in enumerate(root.css(_SHADOW)):
         if time.thread_time() > ends:
@@ -180,19 +183,20 @@ def _assign(root: LexborNode) -> None:
 
 
 def _of_host(found: re.Match[str], number: int) -> str:
-    """Return the selector of a host, or of what is in its slots, for the sheets of the page."""
+    """Return the selector of a host, or of what is in its slots, for the sheets of the
+    page."""
     host = f'[{_OF_HOST}="{number}"]'
     return f"{host} > {found['inner']}" if found["inner"] else host
 
 
 def _is_harmless(source: bytes, found: int) -> bool:
-    """Whether simple upper bounds of depth, formatting elements and attributes are all below their
-    limits.
+    """Whether simple upper bounds of depth, formatting elements and attributes are all
+    below their limits.
 
     Args:
         source: The page.
-        found: How many `<` it holds, comments and signs in scripts with them: all that most pages need.
-    """
+        found: How many `<` it holds, comments and signs in scripts with them: all that
+    most pages need."""
     most = found - source.count(b"</") if found > MAX_OPEN else found
     if most > MAX_OPEN and len(_STARTS.findall(source)) > MAX_OPEN:
         return False
@@ -209,12 +213,12 @@ def _is_harmless(source: bytes, found: int) -> bool:
 
 
 def _attribute_work(source: bytes, roots: Collection[bytes]) -> int:
-    """Return an upper bound of the sum of the squares of the elements' numbers of attributes, short
-    tags left out.
+    """Return an upper bound of the sum of the squares of the elements' numbers of
+    attributes, short tags left out.
 
-    A tag consists of the stretch up to the next `>` and of what stands behind each quoted value
-    that holds a `>`. All of the latter, and the attributes of all roots, are counted to the longest
-    tag, which is the worst they can do.
+    A tag consists of the stretch up to the next `>` and the text after each quoted
+    value with a `>`. All of the latter, and the attributes of all roots, are counted to
+    the longest tag, which is the worst they can do.
     """
     stretches = sorted(map(_most_attributes, _LONG_TAG.findall(source)))
     longest = stretches.pop() if stretches else 0
@@ -227,8 +231,8 @@ def _attribute_work(source: bytes, roots: Collection[bytes]) -> int:
 
 
 def _most_attributes(stretch: bytes) -> int:
-    """Return at how many offsets an attribute may begin: after blanks, after a slash, after a
-    quoted value."""
+    """Return at how many offsets an attribute may begin: after blanks, after a slash,
+    after a quoted value."""
     quotes = stretch.count(b'"') + stretch.count(b"'")
     return (
         len(stretch.split())
@@ -238,10 +242,10 @@ def _most_attributes(stretch: bytes) -> int:
 
 
 def rebuild(html: str) -> str:
-    """Return `html` written anew in the strictest syntax, at most `MAX_DEPTH` deep.
+    """Return `html` rewritten in the strictest syntax, at most `MAX_DEPTH` deep.
 
-    One pass with our own tokenizer. Whatever it takes for text is escaped, so the parser behind
-    sees exactly the tags that were counted here. Formatting elements end before a block begins, so
+    One pass with our own tokenizer. Text is escaped, so that the parser sees exactly
+    the tags that were counted here. Formatting elements end before a block begins, so
     that none is opened again.
     """
     writer = _NestedWriter()
@@ -268,8 +272,8 @@ def rebuild(html: str) -> str:
 
 
 def _after_other(html: str, start: int, out: list[str]) -> int:
-    """Return where a comment, a declaration or a `<` that begins no tag ends; the latter goes to
-    `out` as text."""
+    """Return where a comment, a declaration or a `<` that begins no tag ends; the
+    latter goes to `out` as text."""
     if html.startswith("<!--", start):
         end = html.find("-->", start + 2)
         return (
@@ -286,7 +290,8 @@ def _after_other(html: str, start: int, out: list[str]) -> int:
 
 
 def _after_raw_text(html: str, name: str, position: int, out: list[str]) -> int:
-    """Return where the element's end tag ends; what is of use of its text goes to `out`."""
+    """Return where the element's end tag ends; what is of use of its text goes to
+    `out`."""
     end = re.compile(rf"</{name}(?:[\s/][^>]*)?>", re.IGNORECASE).search(html, position)
     stop = end.start() if end else len(html)
     if name in {"style", "textarea", "title"}:
@@ -302,8 +307,8 @@ class _NestedWriter:
         self.out: list[str] = []
         self._opened: list[str] = []
         self._formatting: int | None = None
-        """Index in `_opened` of the outermost formatting element; only phrases stand inside of
-        it."""
+        """Index in `_opened` of the outermost formatting element; only inline elements
+        are inside of it."""
         self._dropped: Counter[str] = Counter()
         """Start tags that were too deep, by name; as many end tags are left out."""
 
@@ -364,15 +369,14 @@ def _quoted(value: str) -> str:
 
 # Pages streamed by React: what came later and is moved to its place by a script.
 #
-# Such a segment `S:…` comes closed, behind the page, and a template `B:…` or `P:…` marks its place.
-# Ids alone pair them where the page calls the mover (`$RC(`) or was stored without its scripts;
-# elsewhere closed text would be let in.
+# Such a hidden segment `S:…` follows the page, and a template `B:…` or `P:…` marks its
+# position. Ids alone pair them where the page calls the mover (`$RC(`) or was stored
+# without its scripts; elsewhere closed text would be let in.
 
 _PLACE: Final = re.compile(r"(.*)[BP]:([0-9a-f]+)")
 _MOVER: Final = "$RC("
 MAX_FALLBACK: Final = 100
-"""Nodes beside the place of a segment among which the end of what stands there meanwhile is looked
-for."""
+"""Maximum siblings that are searched for the end of a segment's placeholder."""
 
 
 class Segments:
@@ -384,10 +388,10 @@ class Segments:
         self._found: dict[str, LexborNode] | None = None
 
     def at(self, place: LexborNode) -> tuple[LexborNode | None, LexborNode | None]:
-        """Return the first node of the segment that belongs at `place`, once, and the node to go on
-        with behind it.
+        """Return the first node of the segment that belongs at `place`, once, and the
+        node after it.
 
-        What stands there meanwhile, between the marks `$?` and `/$`, is passed over.
+        The placeholder between the marks `$?` and `/$` is skipped.
         """
         named = _PLACE.fullmatch(place.attributes.get("id") or "")
         if named is None:

@@ -1,11 +1,11 @@
-"""Values written in JavaScript: objects whose names need no quotes, single quotes, a function that
-names its arguments.
+"""Values written in JavaScript: objects whose names need no quotes, single quotes, a
+function that names its arguments.
 
     {post: {title: a, html: "<p>…"}}        (function (a, b) {return {title: a, text: b}}("Lock", "It is shut."))
 
-Nothing is run: what is no value (a sum, a call, a condition) ends the reading there. One reader has
-a number of steps for all of a page, so that it takes no longer than the page is long. Not for:
-JSON, which `json` reads faster.
+Nothing is executed: an expression (sum, call, condition) ends the reading. One reader
+has a number of steps for all of a page, so that it takes no longer than the page is
+long. Not for: JSON, which `json` reads faster.
 """
 
 import re
@@ -60,7 +60,7 @@ _LOOKED_AT: Final = 20
 
 
 class NoLiteral(Exception):
-    """What stands there is no value, or there are no steps left."""
+    """The text is not a value, or no steps are left."""
 
 
 class Literals:
@@ -77,7 +77,8 @@ class Literals:
         names: Mapping[str, Json] = _CONSTANTS,
         depth: int = 0,
     ) -> tuple[Json, int]:
-        """Return the value at a place and where it ends; raises `NoLiteral` where there is none."""
+        """Return the value at a place and where it ends; raises `NoLiteral` where there
+        is none."""
         kind, text, end = self._token(source, at)
         if depth > MAX_DEPTH:
             raise NoLiteral
@@ -103,8 +104,8 @@ class Literals:
         raise NoLiteral
 
     def called(self, source: str) -> list[Json]:
-        """Return what functions return that a script calls where it makes them, their arguments
-        filled in."""
+        """Return what functions return that a script calls where it makes them, their
+        arguments filled in."""
         found: list[Json] = []
         for _, made in zip(range(_LOOKED_AT), _FUNCTION.finditer(source), strict=False):
             parameters = [
@@ -127,7 +128,8 @@ class Literals:
         return found
 
     def _assign(self, source: str, names: dict[str, Json]) -> None:
-        """Put the values into objects that a function does before it returns: `a.title = b; …`."""
+        """Put the values into objects that a function does before it returns: `a.title
+        = b; …`."""
         for assigned in _ASSIGNED.finditer(source):
             holder = names.get(assigned[1])
             if isinstance(holder, dict):
@@ -146,8 +148,8 @@ class Literals:
     def _named(
         self, source: str, name: str, end: int, names: Mapping[str, Json], depth: int
     ) -> tuple[Json, int]:
-        """Return what a name is: of an argument its value, of a call its first argument, of any
-        other nothing."""
+        """Return what a name is: of an argument its value, of a call its first
+        argument, of any other nothing."""
         if name in {"void", "new"}:
             return self.value(source, end, names, depth + 1)
         if name in {"function", "async", "class", "return"} or source.startswith(

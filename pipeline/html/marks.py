@@ -1,10 +1,10 @@
-"""Marks in a table's cells that are no text: ticks and crosses by class, by a drawing's name, boxes
-that are ticked.
+"""Non-text marks in table cells: ticks and crosses by class or image name, checked
+boxes.
 
-A cell without words says ✓ or ✗ where its markup names one of the two and nothing else: a name
-counts only where all of its parts are words for it (`fa-check-circle`, `cross_red.png`, but not
-`no-wrap`). Not for: labels and alternative texts, which are words (`values.py`, `table.py`).
-"""
+A cell without words says ✓ or ✗ where its markup names one of the two and nothing else:
+a name counts only where all of its parts are words for it (`fa-check-circle`,
+`cross_red.png`, but not `no-wrap`). Not for: labels and alternative texts, which are
+words (`values.py`, `table.py`)."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -37,7 +37,7 @@ _PLAIN: Final = tags(
     "rounded sign sm "
     "small solid square status svg symbol symbols tabler text thin ti uil value xl xs"
 )
-"""What may stand beside in a name."""
+"""Other allowed parts of a name."""
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|\d*[a-z]+|[A-Z]+")
 _FILE: Final = re.compile(r"([^/?#]+?)(?:\.\w{2,4})?(?:[?#].*)?$")
 _FRAGMENT: Final = re.compile(r"#([\w-]+)$")
@@ -55,8 +55,8 @@ _BOXES: Final = frozenset({"checkbox", "radio"})
 
 
 def mark_cells(cells: Iterable[tuple[Node, LexborNode]]) -> None:
-    """Write a mark into each cell of a page that holds no words and says by its markup which it
-    is."""
+    """Write a mark into each cell of a page that holds no words and says by its markup
+    which it is."""
     found = [
         (cell, list(_said(cell, current)))
         for cell, current in cells
@@ -143,6 +143,6 @@ def _of_names(names: Iterable[str]) -> Iterator[str]:
             if len(name) <= _LONGEST
             else set()
         )
-        told = words - _PLAIN
-        if told and told <= _YES | _NO | _NOT:
-            yield "no" if told & (_NO | _NOT) else "yes"
+        telltale = words - _PLAIN
+        if telltale and telltale <= _YES | _NO | _NOT:
+            yield "no" if telltale & (_NO | _NOT) else "yes"

@@ -1,9 +1,8 @@
-"""What is done with the elements of each name: left out, read through, kept, or asked for what they
-say.
+"""What is done with the elements of each name: left out, read through, kept, or asked
+for what they say.
 
-One answer a name, made once (`tag_of`), since cleaning asks for each element. Not for: what an
-element's attributes or style add to that (`seen.py`).
-"""
+One answer a name, made once (`tag_of`), since cleaning asks for each element. Not for:
+what an element's attributes or style add to that (`seen.py`)."""
 
 from functools import lru_cache
 from typing import Final
@@ -37,18 +36,18 @@ _KEPT_INLINE: Final = tags(
     "var"
 )
 _SPACED: Final = tags("button label optgroup output")
-"""Inline elements drawn as boxes of their own; a space keeps their words apart from the text
-around."""
+"""Inline elements drawn as boxes of their own; a space keeps their words apart from the
+text around."""
 _SPEAKING: Final = tags("canvas input math meter progress script svg")
-"""Elements without text of their own that may stand for words."""
+"""Elements without text of their own that may have replacement text."""
 _FRAMES: Final = tags("embed frame iframe object")
 _VALUED: Final = tags("span time")
-"""Elements that may hold nothing and yet say something by their attributes, as any may in a table's
-cell."""
+"""Elements that may hold nothing and yet say something by their attributes, as any may
+in a table's cell."""
 _BLANK: Final = tags("table tbody tfoot thead tr")
 """Elements in which every text is blank (HTML §13.2.6.4.9) and means nothing."""
 _UNCHANGED: Final = tags("del ins rt s strike sub sup")
-"""Marked where they stand in a sentence, but nothing is inserted in a listing."""
+"""Inline tags that add markers in prose but not inside <pre>."""
 _ROLE_PARENTS: Final = frozenset({"table", ROLE_ROW})
 """In them, what has no role only wraps rows or cells."""
 _LINED: Final = frozenset({"code", "p", "samp"})
@@ -84,16 +83,16 @@ NAMED_TAGS: Final = tags(
 """Elements whose class and id are asked for boilerplate names."""
 
 DROP, PLACED, SAYS, IMAGE, FRAME, SHUT, THROUGH, CELL, BOX, LINE, NODE = range(11)
-"""Left out; places of segments that came later; left out but for words that it may stand for;
-images; frames of other pages; dialogs, which are shut until opened; text kept; as a cell in a
-listing; with blanks around it; as a line of a listing; kept."""
+"""Left out; places of segments that came later; left out except for replacement text;
+images; frames of other pages; dialogs, which are shut until opened; text kept; as a
+cell in a listing; with blanks around it; as a line of a listing; kept."""
 _BUILT: Final = {PLACED: THROUGH, SHUT: NODE}
 """What becomes of places that are filled, and of dialogs that are opened."""
 
 
 class Tag:
-    """What is to be done with the elements of one name; made once a name, since asking sets for
-    each costs a tenth."""
+    """What is to be done with the elements of one name; made once a name, since asking
+    sets for each costs a tenth."""
 
     __slots__ = (
         "alone", "attributes", "blank", "block", "built", "counted", "furniture", "kept", "kind", "linking",
@@ -129,12 +128,13 @@ class Tag:
         self.wraps = _ROLE_PARENTS if self.neutral else frozenset[str]()
         self.stays = name in STAYS_EMPTY
         self.alone = self.stays or name in LINE_ENDS or self.block
-        """Whether it means something without a child: if no more, then that what is around it is
-        apart."""
+        """Whether it means something without a child: if no more, then that what is
+        around it is apart."""
         self.mute = not (self.alone or valued)
         """Whether it says nothing without a child, but in a cell by its label."""
         self.listed = self._in_listing()
-        """What `built` is in a listing, where blocks are lines and boxes colour the code."""
+        """What `built` is in a listing, where blocks are lines and boxes colour the
+        code."""
         self.shown = name in ROOTS
         self.telling = self.marking | WATCHED
         self.attributes = _ATTRIBUTES.get(name, ())

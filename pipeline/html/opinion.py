@@ -1,15 +1,14 @@
-"""A page's main content for a reader who asks nothing: what stands there once, between what two
-readers call content.
+"""A page's main content for reading without a question: text that occurs once, between
+blocks that two extractors keep.
 
-Furniture that says so of itself is known by then (`furniture.py`). What goes besides is what stands
-around the element `main` or `article` that holds most of the content; sections whose headings lead
-on to other pages, ask for something or share this one, and comments below an article; what stands
-above the title, or without one before the first block that trafilatura has as well; what stands
-behind the box of the last such block; buttons, and labels and captions among what it does not have;
-texts that stand there a second time, for another width of screen. It costs four times what reading
-the page does, so it is not for questions: to them no block is lost, and ranking tells content from
-the rest.
-"""
+Furniture that says so of itself is known by then (`furniture.py`). Also removed:
+everything around the `main` or `article` element with most of the content; sections
+whose headings lead on to other pages, ask for something or share this one, and comments
+below an article; text above the title, or without one before the first block that
+trafilatura keeps too; text after the box of the last such block; buttons, and labels
+and captions among what it does not have; repeated texts for another screen width. It
+costs four times what reading the page does, so it is not for questions: for them every
+block is kept, and ranking separates content from the rest."""
 
 import logging
 import re
@@ -31,51 +30,48 @@ from pipeline.text.words import words as entries
 
 RUN: Final = 3
 """Words of a run that both readers have."""
-TOLD: Final = 4
-"""Words from which a block says enough to be found in another text, and to be told twice."""
+ENOUGH_TEXT: Final = 4
+"""Minimum words of a block to be found in another text, and to count as repeated."""
 AGREED: Final = 0.5
-"""Share of the content's words from which trafilatura is believed wherever they stand: on threads,
-whose posts and badges take turns. With .4 recall of lists, collections and services is .05 lower,
-without this bound word F1 of forums .036."""
+"""Minimum share of the content's words in trafilatura's result to use it everywhere, as
+on threads (figures: docs/log.md, 2026-11-27)."""
 COMPACT: Final = 0.8
-"""Share of what stands between the first and last block that both have from which trafilatura is
-believed, however small it is beside the teasers around: then its text is one piece. Any bound from
-.5 to .9 gives the same on news."""
+"""Minimum share of the text between the first and last common block to use
+trafilatura's result even if it is small: its text is then one piece. Any bound from .5
+to .9 gives the same on news."""
 DENSE: Final = 0.8
-"""The same share, from where the story begins, from which what stands apart from trafilatura's
-blocks is none of the content. Word F1 of news, looked at / held aside, is .949 / .938 with .8, .949
-/ .943 with .75, and some .01 / .02 less without; .75 costs WCXB recall, and keeps .969 of the prose
-of `bench.html_clean`'s pages held aside (bar .97)."""
+"""Minimum of that share, counted from the beginning of the story, to drop text apart
+from trafilatura's blocks (figures: docs/log.md, 2026-11-27)."""
 LONG: Final = 100
-"""Words of content from which a second opinion is asked, and of a piece from which it is
-believed."""
+"""Words of content from which a second opinion is asked, and of a piece from which it
+is believed."""
 PASSED_OVER: Final = 30
-"""Most words, a paragraph and a date, between a heading and where trafilatura begins below it that
-belong to the content. Word F1 of news held aside is .002 higher with 10 to 40 than with 80 or
-without a bound."""
+"""Most words, a paragraph and a date, between a heading and where trafilatura begins
+below it that belong to the content. Word F1 of news held aside is .002 higher with 10
+to 40 than with 80 or without a bound."""
 MISNAMED: Final = 0.4
-"""Share of trafilatura's text from which running text in boxes that are named as furniture is
-content. Word F1 of mozilla's pages looked at is .918 without, .935 with .4, .941 with .3, which
-costs collections .023."""
+"""Share of trafilatura's text from which running text in boxes that are named as
+furniture is content. Word F1 of mozilla's pages looked at is .918 without, .935 with
+.4, .941 with .3, which costs collections .023."""
 STORY: Final = 60
-"""Words of running text below a page's title that are its story. With 40 to 100 the figures are the
-same."""
+"""Words of running text below a page's title that are its story. With 40 to 100 the
+figures are the same."""
 LONGEST: Final = 1_000_000
-"""Characters of markup, scripts and styles left out, up to which a second opinion is asked; most
-take a tenth of a second, the longest half of one."""
+"""Characters of markup, scripts and styles left out, up to which a second opinion is
+asked; most take a tenth of a second, the longest half of one."""
 LABEL: Final = 8
-"""Words up to which a block that trafilatura does not have, nor its neighbours, is a label (`Add to
-cart`, `5,421`)."""
+"""Words up to which a block that trafilatura does not have, nor its neighbours, is a
+label (`Add to cart`, `5,421`)."""
 BUTTON: Final = 20
-"""Words up to which a button is looked for in a text; the longest that is one on 108 pages has
-16."""
+"""Words up to which a button is looked for in a text; the longest that is one on 108
+pages has 16."""
 MOST: Final = 0.7
-"""Share of the content that a `main` or `article` must hold for what stands around it to be none;
-and that stands before a heading which leads away, for it to end the page. Other such sections may
-hold no more than the rest. Word F1 over blocks of the pages tuned on / held aside is .902 / .892
-with .7, .897 / .892 with .65, .901 / .891 with .8."""
+"""Minimum share of the content in a `main` or `article` to drop everything around it,
+and before a heading that leads away to end the page there (figures: docs/log.md,
+2026-11-27)."""
 POST: Final = 20
-"""Words of trafilatura's in a record, on average, from which it is a post and not a card."""
+"""Words of trafilatura's in a record, on average, from which it is a post and not a
+card."""
 _SHORT: Final = frozenset({"block", "item", "paragraph"})
 """Kinds of blocks that may be buttons or links."""
 _WHOLE: Final = frozenset({"code", "row"})
@@ -106,13 +102,13 @@ def main_content(document: Document) -> list[bool]:
     kept = [block.main or block.closed for block in blocks]
     for number in _misnamed(blocks, words, runs):
         kept[number] = True
-    words = [of if told else [] for of, told in zip(words, kept, strict=True)]
+    words = [of if keep else [] for of, keep in zip(words, kept, strict=True)]
     of_all = sum(map(len, words))
     titles = _titles(document, words)
     story = [number for title in titles for number in _section(blocks, title)]
     for number in (*_around(blocks, words, story), *_asides(blocks, words)):
         kept[number] = False
-    words = [of if told else [] for of, told in zip(words, kept, strict=True)]
+    words = [of if keep else [] for of, keep in zip(words, kept, strict=True)]
 
     # 2. Where it begins and ends, by what another reader has as well.
     agreed = (
@@ -121,21 +117,22 @@ def main_content(document: Document) -> list[bool]:
     parts = _Parts.of(blocks, words, agreed)
     first, last = _span(blocks, words, titles, agreed)
 
-    # 3. What stands there a second time, and labels among it.
+    # 3. Repeated text, and labels among it.
     inside = [number for number in range(first, last + 1) if words[number]]
     left = _again(blocks, words, inside) | _labels(
         document, words, inside, first, parts
     )
     return [
-        told
+        keep
         and (block.kind in _WHOLE or (first <= number <= last and number not in left))
-        for number, (block, told) in enumerate(zip(blocks, kept, strict=True))
+        for number, (block, keep) in enumerate(zip(blocks, kept, strict=True))
     ]
 
 
 @dataclass(slots=True)
 class _Alike:
-    """Paths that differ in their numbers only: posts, cards, or the same field in each of them."""
+    """Paths that differ in their numbers only: posts, cards, or the same field in each
+    of them."""
 
     places: set[str] = field(default_factory=set)
     words: int = 0
@@ -154,14 +151,16 @@ class _Alike:
 
 @dataclass(slots=True)
 class _Parts:
-    """What both readers have, and what stands in records as that does."""
+    """Blocks that both extractors keep, and similar blocks in records."""
 
     agreed: set[int]
     """Blocks that trafilatura has as well."""
     like: set[int] = field(default_factory=set)
-    """Blocks of a field of records of which it has most: a short post among long ones."""
+    """Blocks of a field of records of which it has most: a short post among long
+    ones."""
     badges: set[int] = field(default_factory=set)
-    """Short fields of posts of which it has none: name and rank of who wrote, dates, counts."""
+    """Short fields of posts of which it has none: name and rank of who wrote, dates,
+    counts."""
 
     @classmethod
     def of(
@@ -200,8 +199,8 @@ class _Parts:
 
 
 def _is_field(block: Block, words: Sequence[str]) -> bool:
-    """Whether a block may be a field of a record beside its text: short, no heading, no item of the
-    text."""
+    """Whether a block may be a field of a record beside its text: short, no heading, no
+    item of the text."""
     return block.kind in {"block", "paragraph", "definition"} and len(words) < PROSE
 
 
@@ -237,7 +236,8 @@ def _span(
 
 
 def _density(words: Sequence[Sequence[str]], first: int, agreed: Set[int]) -> float:
-    """Return the share of what both readers have in what stands from a block to the last of it."""
+    """Return the share of common blocks in the text from a block to the last common
+    one."""
     whole = sum(map(len, words[first : max(agreed, default=0) + 1]))
     return sum(len(words[number]) for number in agreed) / max(1, whole)
 
@@ -249,7 +249,8 @@ def _labels(
     first: int,
     parts: _Parts,
 ) -> set[int]:
-    """Return which of some blocks are buttons, labels, captions and notes between the content."""
+    """Return which of some blocks are buttons, labels, captions and notes between the
+    content."""
     blocks, buttons = document.blocks, _buttons(document.page.html)
     both = parts.agreed | parts.like
     near = {number + step for number in both for step in (-1, 0, 1)}
@@ -273,12 +274,11 @@ def _labels(
 def _again(
     blocks: Sequence[Block], words: Sequence[Sequence[str]], inside: Sequence[int]
 ) -> set[int]:
-    """Return which of some blocks are running text that stands there a second time, for another
-    width of screen or as a quotation.
+    """Return which blocks are prose that occurs a second time, for another screen width
+    or as a quotation.
 
-    It does so below the same headings, or beside a neighbour that is there again as well; but not
-    in the box of the first.
-    """
+    The repeat is below the same headings, or next to another repeat, but not in the box
+    of the first."""
     found, pairs, known = (
         set[int](),
         set[tuple[str, str]](),
@@ -298,8 +298,8 @@ def _again(
 
 
 def _end(blocks: Sequence[Block], last: int) -> int:
-    """Return the last block of the box that a block stands in: trafilatura may stop before a text
-    or list ends."""
+    """Return the last block of a block's box: trafilatura may stop before a text or
+    list ends."""
     box = f"{_box(blocks[last])}/"
     while last + 1 < len(blocks) and blocks[last + 1].path.startswith(box):
         last += 1
@@ -309,8 +309,8 @@ def _end(blocks: Sequence[Block], last: int) -> int:
 def _around(
     blocks: Sequence[Block], words: Sequence[Sequence[str]], story: Sequence[int]
 ) -> list[int]:
-    """Return what stands outside of the element main, or the article, that holds most of the
-    content and the story."""
+    """Return the blocks outside of the `main` or `article` element with most of the
+    content."""
     outside = set[int]()
     for region in _REGIONS:
         inside = Counter[str]()
@@ -329,13 +329,12 @@ def _around(
 
 
 def _asides(blocks: Sequence[Block], words: Sequence[Sequence[str]]) -> list[int]:
-    """Return the sections whose headings lead away from the content, and all that follows such a
-    heading near the end.
+    """Return the sections whose headings lead away from the content, and all that
+    follows such a heading near the end.
 
-    Such a section ends where the text above goes on below in its own box, as around an inset.
-    Comments are none of it where they come after what they comment on: one heading, more words
-    above it than below.
-    """
+    Such a section ends where the text above goes on below in its own box, as around an
+    inset. Comments are none of it where they come after what they comment on: one
+    heading, more words above it than below."""
     before = list(accumulate(map(len, words), initial=0))
     leads = {
         number: lead
@@ -380,8 +379,8 @@ def _asides(blocks: Sequence[Block], words: Sequence[Sequence[str]]) -> list[int
 def _leads_away(
     block: Block, words: Sequence[str]
 ) -> Literal["", "comments", "heading", "label"]:
-    """Return how a block says that what is below it is about other pages, asks for something, or
-    shares this one."""
+    """Return how a block says that what is below it is about other pages, asks for
+    something, or shares this one."""
     is_label = block.kind in {"block", "paragraph"} and _length(block, words) <= LABEL
     if not is_label and block.kind != "heading":
         return ""
@@ -395,8 +394,8 @@ def _leads_away(
 
 
 def _end_of_section(blocks: Sequence[Block], number: int) -> int:
-    """Return where the section of a heading ends: before the next of its level, or with the box
-    that it begins."""
+    """Return where the section of a heading ends: before the next of its level, or with
+    the box that it begins."""
     end, head = number + 1, blocks[number]
     while (
         head.kind == "heading"
@@ -415,8 +414,8 @@ def _end_of_section(blocks: Sequence[Block], number: int) -> int:
 
 @cache
 def _phrases() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """Return what headings that lead away say as a whole, how others begin, and what headings of
-    comments say."""
+    """Return what headings that lead away say as a whole, how others begin, and what
+    headings of comments say."""
     whole, begins, comments = (
         {" ".join(_PHRASE.findall(entry)) for entry in entries(f"asides.{name}")}
         for name in ("whole", "begins", "comments")
@@ -429,8 +428,8 @@ def _phrases() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
 
 
 def _buttons(html: str) -> dict[str, set[tuple[str, ...]]]:
-    """Return what stands on a page's buttons, by its first word; not on those that open what they
-    are the title of."""
+    """Return the labels of a page's buttons by their first word, except buttons that
+    open a section."""
     found: dict[str, set[tuple[str, ...]]] = {}
     for part in html.split("<button")[1:]:
         head, _, rest = part.partition(">")
@@ -445,7 +444,7 @@ def _buttons(html: str) -> dict[str, set[tuple[str, ...]]]:
 def _is_buttons(
     words: Sequence[str], buttons: Mapping[str, Set[tuple[str, ...]]]
 ) -> bool:
-    """Whether a text is what stands on one button after another."""
+    """Return whether a text is a sequence of button labels."""
     ends = {0}
     for begin, word in enumerate(words):
         if begin in ends and word in buttons:
@@ -459,8 +458,8 @@ def _is_buttons(
 
 
 def _titles(document: Document, words: Sequence[Sequence[str]]) -> list[int]:
-    """Return the number of the first heading that the page's title names, else of its one `h1`, if
-    it has either."""
+    """Return the number of the first heading that the page's title names, else of its
+    one `h1`, if it has either."""
     blocks = document.blocks
     heads = [
         number
@@ -475,7 +474,7 @@ def _titles(document: Document, words: Sequence[Sequence[str]]) -> list[int]:
 
 
 def _section(blocks: Sequence[Block], heading: int) -> list[int]:
-    """Return a heading and what stands between it and the next."""
+    """Return a heading and the blocks up to the next one."""
     below = range(heading + 1, len(blocks))
     return [heading, *takewhile(lambda number: blocks[number].kind != "heading", below)]
 
@@ -493,10 +492,8 @@ def _top(
 ) -> int:
     """Return the number of the heading over the story, else 0.
 
-    No such heading stands behind the story: above it is less than half of what both readers have,
-    or of all words; or, as behind a banner in every language, nothing of it in the same element
-    main.
-    """
+    It is not after the story: above it is less than half of the common blocks, or of
+    all words; or, as after a banner in every language, nothing in the same `main`."""
     counts = [
         len(of) if number in agreed or not agreed else 0
         for number, of in enumerate(words)
@@ -515,7 +512,7 @@ def _top(
 
 
 def _heading_over(blocks: Sequence[Block], first: int) -> int:
-    """Return the nearest heading that a block stands under, else the block: trafilatura may begin
+    """Return the nearest heading above a block, else the block: trafilatura may begin
     below its title."""
     above = blocks[first].heading_path
     over = (
@@ -536,17 +533,17 @@ def _is_label(block: Block, words: int, *, apart: bool) -> bool:
     )
 
 
-def _told(
+def _outside(
     blocks: Sequence[Block], words: Sequence[Sequence[str]], numbers: Iterable[int]
 ) -> int:
-    """Return the words of running text in some blocks, and of links of several words, as a board
-    lists its threads."""
+    """Return the words of running text in some blocks, and of links of several words,
+    as a board lists its threads."""
     return sum(
         len(words[number])
         for number in numbers
         if len(words[number]) >= PROSE
         or (
-            len(words[number]) >= TOLD
+            len(words[number]) >= ENOUGH_TEXT
             and 2 * sum(map(len, _LINK.findall(blocks[number].html)))
             > len(blocks[number].text)
         )
@@ -560,19 +557,19 @@ def _agreed(
     runs: Container[tuple[str, ...]],
     story: Sequence[int],
 ) -> set[int]:
-    """Return the blocks that trafilatura calls content as well, with the text under the page's title
-    where it lacks that; none where it has too little."""
+    """Return the blocks that trafilatura calls content as well, with the text under the
+    page's title where it lacks that; none where it has too little."""
     found = {
         number
         for number, of in enumerate(words)
-        if len(of) >= TOLD and _is_in(of, runs)
+        if len(of) >= ENOUGH_TEXT and _is_in(of, runs)
     }
     shared = sum(len(words[number]) for number in found)
-    lacking = _told(blocks, words, set(story) - found)
+    lacking = _outside(blocks, words, set(story) - found)
     if not found:
         return set()
-    if lacking >= STORY and 2 * lacking >= _told(blocks, words, story):
-        found |= {number for number in story if len(words[number]) >= TOLD}
+    if lacking >= STORY and 2 * lacking >= _outside(blocks, words, story):
+        found |= {number for number in story if len(words[number]) >= ENOUGH_TEXT}
         shared = sum(len(words[number]) for number in found)
     span = sum(map(len, words[min(found) : max(found) + 1]))
     least = STORY if min(found) in story else LONG
@@ -586,8 +583,9 @@ def _misnamed(
     words: Sequence[Sequence[str]],
     runs: Counter[tuple[str, ...]],
 ) -> set[int]:
-    """Return what stands in boxes whose names alone say that they are furniture, and that much of
-    the other's text is from: the story of a page, the dishes of an inn in its `menu`."""
+    """Return the blocks in boxes that only their names mark as furniture, but that
+    contain much of trafilatura's text: the story of a page, the dishes of an inn in its
+    `menu`."""
     found = {
         number
         for number, block in enumerate(blocks)
@@ -615,7 +613,8 @@ def _other_runs(document: Document) -> Counter[tuple[str, ...]]:
 
 
 def _shown(html: str) -> str:
-    """Return a page without scripts, styles and drawings, in time that is as long as the page."""
+    """Return a page without scripts, styles and drawings, in time that is as long as
+    the page."""
     for name in _UNSHOWN:
         *inner, last = html.split(f"</{name}>")
         html = "".join([*(part.partition(f"<{name}")[0] for part in inner), last])

@@ -1,5 +1,5 @@
-"""The data that a page's markup carries for its scripts: in scripts, attributes, calls of functions
-and streams.
+"""The data that a page's markup carries for its scripts: in scripts, attributes, calls
+of functions and streams.
 
     <script id="__NEXT_DATA__">{…}          window.__STATE__ = {…}      <div data-page="{…}">  (Inertia, Discourse)
     window.__NUXT__ = (function(a){…})(…)   start(app, {data: […]})     <astro-island props="{…}">
@@ -31,7 +31,8 @@ _OTHER_TYPE: Final = re.compile(
 _BEGINS: Final = re.compile(
     r"(?:=>?|[(,:?]|\breturn)\s{0,5}(?=[{\[])|[=(,]\s{0,5}(?=[\"'`]\s{0,20}(?:(?:[A-Z]?\d*:)?[{\[]|%[57]B|eyJ|W3si|<[a-z]))"
 )
-"""Where an object or list may begin in a script, or a string that holds one, or markup."""
+"""Where an object or list may begin in a script, or a string that holds one, or
+markup."""
 _VALUE: Final = (
     r"\s{0,5}(?:[a-z_$][\w$.]{0,40}\s{0,3}=\s{0,3})?(?:[{\[]|%[57]B|eyJ|W3si)"
 )
@@ -43,13 +44,14 @@ _ATTRIBUTE: Final = re.compile(
 _NAME: Final = re.compile(r"\s*[A-Za-z_$][\w$.]{0,40}\s{0,3}=\s*")
 """The name that an attribute's value is given there (`ng-init`)."""
 SHARE: Final = 4
-"""Characters that may be read in vain where code is looked through for JSON, for each of the
-page."""
+"""Characters that may be read in vain where code is looked through for JSON, for each
+of the page."""
 LINES: Final = 20
 """Characters in which lines are counted in the time in which one is read."""
 _LIKE_JSON: Final = re.compile(r'\{\s*+["}]|\[\s*+["\[{\d\]ntf-]')
 _SHORTEST: Final = 40
-"""Characters of an attribute or string below which it holds no text worth the reading."""
+"""Characters of an attribute or string below which it holds no text worth the
+reading."""
 _QUOTED: Final = frozenset({"%7B", "%5B"})
 """How an object or list begins that is percent-encoded."""
 _IN_BASE64: Final = frozenset({"eyJ", "W3s"})
@@ -74,8 +76,8 @@ def elements(html: str, name: str) -> Iterator[tuple[str, str]]:
 
 
 def page_values(html: str) -> Iterator[Json]:
-    """Yield the values that the scripts and attributes of a page hold, JSON-LD left out, in reading
-    order by kind."""
+    """Yield the values that the scripts and attributes of a page hold, JSON-LD left
+    out, in reading order by kind."""
     literals, decoder = Literals(), _Decoder(SHARE * len(html))
     for tag, script in elements(html, "script"):
         if "ld+json" in tag:
@@ -99,8 +101,8 @@ def page_values(html: str) -> Iterator[Json]:
 
 
 def _attribute_value(text: str, literals: Literals) -> Json:
-    """Return the value that an attribute holds as JSON or as JavaScript writes it, None for
-    none."""
+    """Return the value that an attribute holds as JSON or as JavaScript writes it, None
+    for none."""
     named = _NAME.match(text)
     text = text[named.end() :] if named else text
     value = value_of(text)
@@ -127,7 +129,8 @@ def value_of(text: str) -> Json:
 
 
 def _decoded(text: str) -> str:
-    """Return JSON that is percent-encoded or in base64 as itself, any other text as it is."""
+    """Return JSON that is percent-encoded or in base64 as itself, any other text as it
+    is."""
     if text[:3].upper() in _QUOTED:
         return unquote(text)
     if text[:3] in _IN_BASE64 and _BASE64.fullmatch(text):
@@ -137,8 +140,8 @@ def _decoded(text: str) -> str:
 
 
 def _json_at(source: str, at: int) -> tuple[Json, int]:
-    """Return the JSON at a place and where it ends; None with a place at least as far as it was
-    read."""
+    """Return the JSON at a place and where it ends; None with a place at least as far
+    as it was read."""
     try:
         return json.JSONDecoder(strict=False).raw_decode(source, at)
     except json.JSONDecodeError as error:
@@ -148,15 +151,16 @@ def _json_at(source: str, at: int) -> tuple[Json, int]:
 
 
 class _Decoder:
-    """Reads JSON in the midst of code, as long as what was read in vain is less than a bound."""
+    """Reads JSON in the midst of code, as long as what was read in vain is less than a
+    bound."""
 
     def __init__(self, most: int) -> None:
         """Begin with `most` characters that may be read in vain."""
         self._left = most
 
     def at(self, source: str, at: int) -> tuple[Json, int]:
-        """Return the JSON at a place and where it ends, None where there is none or the bound is
-        reached."""
+        """Return the JSON at a place and where it ends, None where there is none or the
+        bound is reached."""
         if self._left <= 0 or _LIKE_JSON.match(source, at) is None:
             return None, at
         value, end = _json_at(source, at)
@@ -185,8 +189,8 @@ def _script_values(
 
 
 def opened(value: Json) -> Json:
-    """Return a value with the JSON that its strings hold read, and what names its parts by number
-    put together."""
+    """Return a value with the JSON that its strings hold read, and what names its parts
+    by number put together."""
     waiting: list[tuple[list[Json] | dict[str, Json], str | int, Json]] = []
     top: list[Json] = [value]
     waiting.append((top, 0, value))
@@ -221,8 +225,8 @@ def _inside(text: str) -> Json:
 
 
 def _joined(values: list[Json]) -> Json:
-    """Return what was written as one list in which objects and lists name their parts by number,
-    else the list."""
+    """Return what was written as one list in which objects and lists name their parts
+    by number, else the list."""
     first = values[0] if values else None
     by_number = any(
         isinstance(value, dict) and any(map(_BY_NUMBER.fullmatch, value))
@@ -236,9 +240,10 @@ def _joined(values: list[Json]) -> Json:
 
 
 def _put_together(values: list[Json]) -> Json:
-    """Return the objects of a list that name their parts by number, and the texts that none of them
-    names."""
-    # One level is enough: each object stands in the list itself, and with it what it names.
+    """Return the objects of a list that name their parts by number, and the texts that
+    none of them names."""
+    # One level is enough: each object is in the list itself, with everything it
+    # references.
     leaves = {
         at: value
         for at, value in enumerate(values)
@@ -274,8 +279,8 @@ def _put_together(values: list[Json]) -> Json:
 
 
 def _unwrapped(value: dict[str, Json]) -> dict[str, Json]:
-    """Return the properties of an island without the numbers of their types, where all have one
-    (Astro)."""
+    """Return the properties of an island without the numbers of their types, where all
+    have one (Astro)."""
     if value and all(
         isinstance(one, list) and len(one) == 2 and one[0] in range(12)
         for one in value.values()

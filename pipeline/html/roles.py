@@ -1,5 +1,5 @@
-"""What an element is beside its name: a heading or cell by its role, a listing by its style or
-class, a value by its attributes; and which of its attributes are kept.
+"""What an element is beside its name: a heading or cell by its role, a listing by its
+style or class, a value by its attributes; and which of its attributes are kept.
 
 Not for: what is done with names (`names.py`), what hides (`style.py`).
 """
@@ -27,8 +27,8 @@ from pipeline.html.ordinals import type_of
 from pipeline.html.values import is_listing, language_of, said_by
 
 Verdict = Literal["", "reader", "dropped", "number", "lines"]
-"""What the class of an element says: that it is for screen readers, nothing to read, a line's
-number, or that its line breaks are kept."""
+"""What the class of an element says: that it is for screen readers, nothing to read, a
+line's number, or that its line breaks are kept."""
 _GRID_ROLES: Final = {
     "table": "table", "grid": "table", "treegrid": "table", "row": "tr", "rowgroup": "span",
     "cell": "td", "gridcell": "td", "columnheader": "th", "rowheader": "th",
@@ -43,7 +43,7 @@ _HOLDERS: Final = {
     "th": ROLE_ROW,
     "span": "table",
 }
-"""The element that a table's part must stand in; elsewhere a role makes no table."""
+"""Required parent of a table part; elsewhere a role does not make a table."""
 _DRAWN_AS_LINE: Final = re.compile(
     r"display\s*:\s*(?:block|flex|grid|list-item|table(?!-cell))"
 )
@@ -67,14 +67,15 @@ _INDENTED: Final = re.compile(r"[{}();:=>\[]\n(?: {2,}|\t)\S")
 """A line of code, and one that belongs to it."""
 _RULES: Final = 100
 _LONG_RULE: Final = 2_000
-"""Rules of a sheet that keep line breaks, and characters of each, that are looked at."""
+"""Rules of a sheet that keep line breaks, and characters of each, that are looked
+at."""
 _TEXTS: Final = 300
 """Nodes of an element that are looked at for line breaks."""
 
 
 def line_keepers(sheets: Iterable[str]) -> frozenset[str]:
-    """Return the classes by which a page's style sheets keep line breaks as they stand in the
-    source."""
+    """Return the classes by which a page's style sheets keep the source's line
+    breaks."""
     found: set[str] = set()
     for text in sheets:
         for kept in islice(_KEEPS_LINES.finditer(text), _RULES):
@@ -89,8 +90,8 @@ def line_keepers(sheets: Iterable[str]) -> frozenset[str]:
 def _is_code(
     current: LexborNode, attributes: dict[str, str | None], *, lined: bool
 ) -> bool:
-    """Whether an element is a listing by its style: it keeps line breaks, has some, and reads or is
-    named like code."""
+    """Whether an element is a listing by its style: it keeps line breaks, has some, and
+    reads or is named like code."""
     style = (attributes.get("style") or "").lower()
     if not lined and ("white-space" not in style or not _KEEPS_LINES.search(style)):
         return False
@@ -107,8 +108,8 @@ def _is_code(
 def keep(
     node: Node, tag: Tag, attributes: dict[str, str | None], current: LexborNode
 ) -> bool:
-    """Give a node those attributes that mean something; return whether its names are asked for
-    furniture."""
+    """Give a node those attributes that mean something; return whether its names are
+    asked for furniture."""
     node.place = attributes.get(PLACE) or ""
     named = tag.named
     role = attributes.get("role")
@@ -147,8 +148,8 @@ def as_marked(
     *,
     lined: bool,
 ) -> tuple[Tag, int]:
-    """Return what an element is by its role and style; one that says a value is written, and
-    dropped."""
+    """Return what an element is by its role and style; one that says a value is
+    written, and dropped."""
     if pre:
         return tag, _in_listing(current, tag, kind, attributes, parent)
     if (

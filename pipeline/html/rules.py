@@ -1,11 +1,10 @@
-"""Style sheets: their rules that hold on a desktop's screen, and the declarations of a rule or
-style attribute.
+"""Style sheets: their rules that hold on a desktop's screen, and the declarations of a
+rule or style attribute.
 
-One parser for both (CSS Syntax 3): comments part words, escapes are letters, a semicolon within
-brackets or a string parts nothing, and what a browser takes for no value of a property changes
-nothing. Not for: what declarations do to text (`style.py`), or which elements a rule matches
-(`sheets.py`).
-"""
+One parser for both (CSS Syntax 3): comments part words, escapes are letters, a
+semicolon within brackets or a string parts nothing, and what a browser takes for no
+value of a property changes nothing. Not for: what declarations do to text (`style.py`),
+or which elements a rule matches (`sheets.py`)."""
 
 import re
 from base64 import b64decode
@@ -32,7 +31,7 @@ _BRACES: Final = re.compile(r"/\*|[{}\[\]]")
 _IMPORTANT: Final = re.compile(r"!\s*important\s*\Z")
 _ESCAPED: Final = re.compile(r"\\(?:([\da-fA-F]{1,6})\s?|(.))", re.DOTALL)
 _SIGNS: Final = frozenset("\"'(){}[];:,!/\\")
-"""What an escape only stands for as a letter."""
+"""Characters that an escape represents only as letters."""
 _ALIASES: Final = {
     "block-size": "height", "max-block-size": "max-height", "inline-size": "width", "max-inline-size": "max-width",
     "inset-inline-start": "left", "inset-inline-end": "right", "inset-block-start": "top", "inset-block-end": "bottom",
@@ -41,8 +40,8 @@ _ALIASES: Final = {
     "-webkit-clip-path": "clip-path", "-webkit-filter": "filter",
     "-webkit-opacity": "opacity", "padding-block-start": "padding-top",
 }  # fmt: skip
-"""Properties by another name: in a text that runs from left to right and down, and in engines of
-old."""
+"""Properties by another name: in a text that runs from left to right and down, and in
+engines of old."""
 _ALWAYS: Final = "inherit|initial|unset|revert|revert-layer"
 _LENGTH: Final = r"[-+]?\d*\.?\d+(?:e[-+]?\d+)?(?:[a-z]{1,5}|%)?"
 _SIZES: Final = rf"{_LENGTH}|auto|none|(?:-webkit-)?(?:min|max|fit)-content|-webkit-fill-available|stretch"
@@ -68,7 +67,8 @@ _JUDGED: Final = _COLOURS | _VALUES.keys()
 
 
 def declared(style: str) -> tuple[tuple[str, str, bool], ...]:
-    """Return the declarations of a style attribute or rule body as a browser takes them.
+    """Return the declarations of a style attribute or rule body as a browser takes
+    them.
 
     Returns:
         Property and value in lower case, and whether the declaration is important.
@@ -92,8 +92,8 @@ def declared(style: str) -> tuple[tuple[str, str, bool], ...]:
 
 
 def _is_whole(part: str) -> bool:
-    """Whether what stands between two semicolons holds no comment, and no bracket or string that
-    goes on behind one."""
+    """Return whether the text between two semicolons has no comment and no bracket or
+    string that continues after one."""
     return (
         part.count("(") == part.count(")")
         and not (part.count('"') & 1 or part.count("'") & 1)
@@ -121,22 +121,23 @@ def _parts(style: str) -> Iterator[str]:
 
 
 def _letter(escape: str) -> str:
-    """Return what an escape stands for, or a sign that is in no name where it would be more than a
+    """Return the character of an escape, or one that no name has if it is not a
     letter."""
     letter = _ESCAPED.sub(unescaped, escape).lower()
     return "\ufffd" if letter in _SIGNS or letter.isspace() else letter
 
 
 def unescaped(found: re.Match[str]) -> str:
-    """Return the letter of an escape that was found by digits in group 1, or a letter in group
-    2."""
+    """Return the letter of an escape that was found by digits in group 1, or a letter
+    in group 2."""
     code = int(found[1] or "0", 16)
     return chr(code) if 0 < code < 0x110000 else found[2] or "\ufffd"
 
 
 @lru_cache(4096)
 def _is_valid(name: str, value: str) -> bool:
-    """Whether a browser takes a value for one of a property, as far as that is known."""
+    """Whether a browser takes a value for one of a property, as far as that is
+    known."""
     form = _VALUES.get(name)
     if "(" in value:
         return True
@@ -154,8 +155,8 @@ def _is_always(value: str) -> bool:
 
 
 def declarations(style: str) -> dict[str, str]:
-    """Return the declarations that count of a style attribute, names and values lowercased, without
-    `!important`."""
+    """Return the declarations that count of a style attribute, names and values
+    lowercased, without `!important`."""
     found: dict[str, str] = {}
     kept: set[str] = set()
     for name, value, important in declared(style):
@@ -189,15 +190,16 @@ def length(value: str, *, percent: float = 10.0) -> float | None:
 
 
 def worked_out(value: str) -> str:
-    """Return a value with its sums (`calc`) and choices (`min`, `max`, `clamp`) worked out."""
+    """Return a value with its sums (`calc`) and choices (`min`, `max`, `clamp`) worked
+    out."""
     value = _decided(value) if "if(" in value else value
     value = _SUM.sub(_sum, value) if "calc(" in value else value
     return _CHOICE.sub(_chosen, value) if "(" in value else value
 
 
 def _decided(value: str) -> str:
-    """Return a value with the branch of its first condition that holds on a desktop's screen; one
-    that asks for styles is taken to hold."""
+    """Return a value with the branch of its first condition that holds on a desktop's
+    screen; one that asks for styles is taken to hold."""
     begin = value.find("if(")
     depth, pieces, at = 0, list[str](), begin + 3
     for end in range(at, len(value)):
@@ -267,8 +269,8 @@ def _chosen(found: re.Match[str]) -> str:
 # Rules of a sheet
 
 LONGEST: Final = 1_000
-"""Characters of a selector, and of a value with custom properties filled in; real selectors have
-582 at most. Nested rules and properties multiply."""
+"""Characters of a selector, and of a value with custom properties filled in; real
+selectors have 582 at most. Nested rules and properties multiply."""
 SCREEN: Final = {"width": 1280.0, "height": 800.0}
 """Pixels of the screen that media queries are asked about."""
 _DESKTOP: Final = {
@@ -311,8 +313,8 @@ _TOKEN: Final = re.compile(
 
 
 def rules_of(sheet: str) -> Iterator[tuple[Collection[str], str, str]]:
-    """Yield the rules of a style sheet that hold on a desktop's screen: those around each, its
-    selectors, its body."""
+    """Yield the rules of a style sheet that hold on a desktop's screen: those around
+    each, its selectors, its body."""
     sheet = COMMENT.sub("", sheet) if "/*" in sheet else sheet
     sheet = _OF_HTML.sub("", sheet) if "<!--" in sheet or "-->" in sheet else sheet
     stack: list[tuple[Collection[str], bool, list[str]]] = [((), True, [])]
@@ -355,7 +357,7 @@ def _plain(body: str) -> str:
 
 
 def nested(above: Collection[str], selectors: str) -> Iterator[str]:
-    """Yield the selectors of a rule, those that stand within another with it in front (CSS
+    """Yield the selectors of a rule, nested ones with their parent's prepended (CSS
     Nesting)."""
     if not above:
         yield from listed(selectors)
@@ -381,7 +383,8 @@ def listed(selectors: str) -> Iterator[str]:
 
 
 def specificity(selector: str) -> int:
-    """Return the weight of a selector, its ids before classes before names (Selectors 4, §17)."""
+    """Return the weight of a selector, its ids before classes before names (Selectors
+    4, §17)."""
     return sum(
         10_000 if an_id else 100 if a_class else 1
         for an_id, a_class in _WEIGHED.findall(selector)
@@ -397,8 +400,8 @@ _WEIGHED: Final = re.compile(
 
 @lru_cache(1024)
 def _holds_on_desktop(condition: str) -> bool:
-    """Whether an at-rule's condition is true on a desktop's screen; one of the queries of a list is
-    enough."""
+    """Whether an at-rule's condition is true on a desktop's screen; one of the queries
+    of a list is enough."""
     name, _, query = condition.partition(" ")
     if name == "@supports" and (asked := _SUPPORTED.fullmatch(query)):
         return _is_valid(asked[2], asked[3].strip()) != bool(asked[1])
@@ -413,16 +416,16 @@ def _holds_on_desktop(condition: str) -> bool:
 
 @lru_cache(256)
 def media_holds(queries: str) -> bool:
-    """Whether a list of media queries, in lower case, is true on a desktop's screen; an empty one
-    is."""
+    """Whether a list of media queries, in lower case, is true on a desktop's screen; an
+    empty one is."""
     return not queries.strip() or any(
         map(_query_holds, re.split(r",|\)\s*or\b", queries))
     )
 
 
 def _container_holds(query: str) -> bool:
-    """Whether a container is such a one; it is taken to be as large as the screen, and styled as
-    asked for."""
+    """Whether a container is such a one; it is taken to be as large as the screen, and
+    styled as asked for."""
     query = _STYLED.sub(" ", query)
     begin = query.find("(")
     own = "" if begin < 0 else query[begin:]
@@ -463,7 +466,8 @@ def _query_holds(query: str) -> bool:
 
 
 def _ranges(bounds: re.Match[str]) -> str:
-    """Return a range that begins with a size as one or two that begin with what is measured."""
+    """Return a range that begins with a size as one or two that begin with what is
+    measured."""
     least, sign, side, other, most = bounds.groups()
     return f"({side} {_TURNED[sign]} {least})" + (
         f"({side} {other} {most})" if other else ""
@@ -488,8 +492,8 @@ _IMPORTS: Final = 3
 
 
 def sheets_of(top: LexborNode) -> tuple[list[str], bool, list[str]]:
-    """Return the sheets that a page holds, also as `data:` addresses, in order; whether it links
-    others; and what all of its `style` elements hold, also those for paper."""
+    """Return the sheets that a page holds, also as `data:` addresses, in order; whether
+    it links others; and what all of its `style` elements hold, also those for paper."""
     sheets, linked, texts = list[str](), False, list[str]()
     for node in top.css("style, link"):
         about, is_link = node.attributes, node.tag == "link"

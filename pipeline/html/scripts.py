@@ -1,16 +1,16 @@
-"""Pages without text of their own: empty ones, and shells that a browser fills by running scripts;
-what those carry.
+"""Pages without text of their own: empty ones, and shells that a browser fills by
+running scripts; what those carry.
 
-`may_be_filled` says when the text in scripts is read (by `pipeline/html/document.py`). Also what a
-page says about itself in `<title>` and `<html lang>`. One linear scan over the tags, no tree:
-parsing is quadratic in depth (200,000 nested `div` take Lexbor minutes), and most pages show enough
-text right after their head.
+`may_be_filled` says when the text in scripts is read (by `pipeline/html/document.py`).
+Also what a page says about itself in `<title>` and `<html lang>`. One linear scan over
+the tags, no tree: parsing is quadratic in depth (200,000 nested `div` take Lexbor
+minutes), and most pages show enough text right after their head.
 
-One reader for all data beside the markup: JSON-LD, React's flight in `self.__next_f`, and what
-frameworks leave in scripts and attributes (`page_data.py`). `linked_data` serves the metadata of
-every page; `script_texts` is for pages that show nothing by themselves. Nothing here takes longer
-than the page is long. Not for: running scripts, or what is main text (`pipeline/html`).
-"""
+One reader for all data beside the markup: JSON-LD, React's flight in `self.__next_f`,
+and what frameworks leave in scripts and attributes (`page_data.py`). `linked_data`
+serves the metadata of every page; `script_texts` is for pages that show nothing by
+themselves. Nothing here takes longer than the page is long. Not for: running scripts,
+or what is main text (`pipeline/html`)."""
 
 import html as entities
 import json
@@ -28,7 +28,7 @@ from pipeline.text.frame import LONGEST
 from pipeline.work import check_cancelled
 
 ONLY_FRAMES: Final = (
-    'the page shows other pages in frames and nothing else; part="links" names them'
+    'the page contains only frames with other pages; part="links" names them'
 )
 MAY_NEED_BROWSER: Final = (
     "the page shows little text; a browser that runs its scripts may show more"
@@ -44,7 +44,8 @@ _EMPTY_ROOT: Final = re.compile(
     re.IGNORECASE,
 )
 _FRAME_LETTERS: Final = 1500
-"""Letters of header, menu and footer around an empty root; a page with more has text of its own."""
+"""Letters of header, menu and footer around an empty root; a page with more has text of
+its own."""
 _ROOT_NAMES: Final = {"app-root", "app-component"}
 _SILENT: Final = {
     "script",
@@ -79,12 +80,12 @@ class NeedsScripts(Unreadable):
 
 
 def look_at(html: str, *, rendered: bool = False) -> Converted:
-    """Return an HTML page with its title and language, and a note where it may be a shell.
+    """Return an HTML page with its title and language, and a note where it may be a
+    shell.
 
     Of one that was `rendered` by a browser no more is to be had than it shows. Raises
-    `NeedsScripts` for one that is empty until its scripts run and carries no data in their place,
-    `Unreadable` where there is no visible text.
-    """
+    `NeedsScripts` for one that is empty until its scripts run and carries no data in
+    their place, `Unreadable` where there is no visible text."""
     scan = _Scan(html)
     scan.run()
     if rendered and scan.letters == 0:
@@ -113,13 +114,12 @@ def look_at(html: str, *, rendered: bool = False) -> Converted:
 def may_be_filled(
     html: str, shown: Sequence[str], framing: Collection[str] = ()
 ) -> bool:
-    """Return whether text in a page's scripts may be read as the page's: it shows none, or is a
-    shell that loads.
+    """Return whether text in a page's scripts may be read as the page's: it shows none,
+    or is a shell that loads.
 
-    No reader is sure to see that text, so that it never stands beside what a page does say (the
-    texts `shown`, without its navigation), let alone for it; what stands around all pages of a site
-    (`framing`: its footer) says nothing.
-    """
+    Such text may be invisible, so it is never mixed with or preferred to visible text
+    (`shown`, without navigation); text around all pages of a site (`framing`: its
+    footer) does not count."""
     letters = 0
     for text in shown:
         letters += letters_in(text)
@@ -133,8 +133,8 @@ def may_be_filled(
 
 
 def shows(html: str, letters: int) -> bool:
-    """Return whether a page shows at least so many letters and digits; linear, and no further than
-    needed."""
+    """Return whether a page shows at least so many letters and digits; linear, and no
+    further than needed."""
     scan = _Scan(html, enough=letters)
     scan.run()
     return scan.letters >= letters
@@ -177,8 +177,8 @@ class _Scan:
         )
 
     def has_empty_root(self) -> bool:
-        """Return whether a page with some text of its own (a header, a footer) has a place that
-        scripts fill."""
+        """Return whether a page with some text of its own (a header, a footer) has a
+        place that scripts fill."""
         if _EMPTY_ROOT.search(self.html) is None or "<script" not in self.html:
             return False
         whole = _Scan(self.html, enough=_FRAME_LETTERS)
@@ -243,10 +243,11 @@ class _Scan:
 # What scripts carry
 
 SENTENCE_WORDS: Final = 6
-"""A string of a framework's state with fewer words is a label, a path or a class name."""
+"""A string of a framework's state with fewer words is a label, a path or a class
+name."""
 EMPTY_LETTERS: Final = 60
-"""Letters below which a text says next to nothing: a name, `Loading…`, a copyright line. Data with
-less than twice as many says what a page is about, not what it says."""
+"""Letters below which a text says next to nothing: a name, `Loading…`, a copyright
+line. Data with less than twice as many says what a page is about, not what it says."""
 
 _LINKED_TEXTS: Final = (
     "articleBody text description abstract reviewBody recipeIngredient recipeInstructions step "
@@ -256,7 +257,8 @@ _LINKED_TEXTS: Final = (
 _NAMES: Final = ("headline", "name", "title")
 _LABELS: Final = ("name", "label", "title")
 _LABEL: Final = re.compile(r"(?=[^a-z]|[^ ]* )[^\W\d_][^_{}<>:/$=]{1,60}")
-"""A label for people, in front of a value: begins with a capital or has several words."""
+"""A label for people, in front of a value: begins with a capital or has several
+words."""
 _PRICES: Final = ("price", "amount", "lowPrice", "highPrice")
 _CURRENCIES: Final = ("priceCurrency", "currencyCode", "currency")
 _PRICE: Final = re.compile(r"\d{1,9}(?:[.,]\d{1,3})*")
@@ -280,8 +282,8 @@ _MARKUP: Final = re.compile(r"<style[^<]*</style>|<[^<>]*>")
 
 
 def linked_data(html: str) -> list[dict[str, Json]]:
-    """Return the JSON-LD objects of a page, graphs opened, in order; without broken ones and those
-    about its site."""
+    """Return the JSON-LD objects of a page, graphs opened, in order; without broken
+    ones and those about its site."""
     found: list[dict[str, Json]] = []
     for tag, script in elements(html, "script"):
         waiting = deque([value_of(script)] if "application/ld+json" in tag else [])
@@ -298,22 +300,22 @@ def linked_data(html: str) -> list[dict[str, Json]]:
 def script_texts(html: str) -> list[tuple[str, str]]:
     """Return tag and text of what a page's data says, in reading order.
 
-    From the first of JSON-LD, flight and state (`h2` and `p`, `dd` for a name with its value; a
-    text may be HTML) that holds more than names, or from `noscript` (HTML) where that holds more,
-    as forums write themselves out for crawlers; empty where none does.
-    """
-    told: list[tuple[str, str]] = []
+    From the first of JSON-LD, flight and state (`h2` and `p`, `dd` for a name with its
+    value; a text may be HTML) that holds more than names, or from `noscript` (HTML)
+    where that holds more, as forums write themselves out for crawlers; empty where none
+    does."""
+    candidates: list[tuple[str, str]] = []
     for texts in (
         _texts([*linked_data(html)], _LINKED_TEXTS.split()),
         _flight_texts(html),
         _texts(page_values(html)),
     ):
         check_cancelled()
-        told = list(dict.fromkeys(texts))
-        if _letters(told) >= 2 * EMPTY_LETTERS:
+        candidates = list(dict.fromkeys(texts))
+        if _letters(candidates) >= 2 * EMPTY_LETTERS:
             break
     unscripted = [("noscript", inner) for _, inner in elements(html, "noscript")]
-    most = max(told, unscripted, key=_letters)
+    most = max(candidates, unscripted, key=_letters)
     return most if _letters(most) >= 2 * EMPTY_LETTERS else []
 
 
@@ -341,8 +343,8 @@ def _is_about_the_site(item: dict[str, Json]) -> bool:
 def _texts(data: Iterable[Json], keys: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
     """Yield tag and text of names and of what they name, without recursion.
 
-    With `keys`, of the values below them; without, of all strings that read like sentences.
-    """
+    With `keys`, of the values below them; without, of all strings that read like
+    sentences."""
     waiting: list[Json] = [*data][::-1]
     for _ in range(MAX_ITEMS):
         if not waiting:
@@ -377,8 +379,8 @@ def _texts(data: Iterable[Json], keys: Sequence[str] = ()) -> Iterator[tuple[str
 
 
 def _pair(item: dict[str, Json]) -> str:
-    """Return `name: value` of an object that is a label with its value, as of a specification;
-    empty for any other."""
+    """Return `name: value` of an object that is a label with its value, as of a
+    specification; empty for any other."""
     label = next(
         (value for key in _LABELS if isinstance(value := item.get(key), str)), ""
     ).strip()
@@ -399,8 +401,8 @@ def _pair(item: dict[str, Json]) -> str:
 
 
 def _price(item: dict[str, Json]) -> str:
-    """Return the price that an object states with its currency, in it or one below; empty for
-    none."""
+    """Return the price that an object states with its currency, in it or one below;
+    empty for none."""
     inner = item.get("price")
     if isinstance(inner, dict):
         item = inner
@@ -417,7 +419,8 @@ def _price(item: dict[str, Json]) -> str:
 
 
 def _flight_texts(html: str) -> Iterator[tuple[str, str]]:
-    """Yield tag and text of the elements in React's flight, in the order in which they came."""
+    """Yield tag and text of the elements in React's flight, in the order in which they
+    came."""
     parts: list[str] = []
     for _, script in elements(html, "script"):
         if (call := _FLIGHT.search(script)) is None:
@@ -453,8 +456,8 @@ def _flight_texts(html: str) -> Iterator[tuple[str, str]]:
 
 
 def _drawn(value: Json) -> Iterator[tuple[str, str]]:
-    """Yield tag and text of each element of a flight that holds text, inline elements within joined
-    to it."""
+    """Yield tag and text of each element of a flight that holds text, inline elements
+    within joined to it."""
     waiting: list[Json] = [value]
     for _ in range(MAX_ITEMS):
         if not waiting:
@@ -478,7 +481,7 @@ def _drawn(value: Json) -> Iterator[tuple[str, str]]:
                 ):
                     yield _DRAWN[name], text
             elif isinstance(properties, dict):
-                # Text that stands in it without an element around
+                # Text in it without an element around
                 if isinstance(
                     children := properties.get("children"), str
                 ) and _reads_like_text(children):
@@ -489,7 +492,8 @@ def _drawn(value: Json) -> Iterator[tuple[str, str]]:
 
 
 def _element(item: list[Json]) -> tuple[Json, Json]:
-    """Return name and properties of an element of a flight, nothing of any other list."""
+    """Return name and properties of an element of a flight, nothing of any other
+    list."""
     match item:
         case ["$", name, _, properties]:
             return name, properties
@@ -525,8 +529,8 @@ def _strings(value: Json) -> list[str]:
 
 
 def _reads_like_text(text: str) -> bool:
-    """Whether the beginning of a string is words; letters are counted where a script does not
-    divide words."""
+    """Whether the beginning of a string is words; letters are counted where a script
+    does not divide words."""
     start = text[:400].strip()
     letters = sum(map(str.isalpha, start))
     if 2 * letters < len(start) or "://" in start[:12]:

@@ -1,8 +1,9 @@
 """What of a page a person sees.
 
-The walk over the page (`clean.py`) asks it about each element: whether that is seen, or opened by a
-reader with a click, and what its style adds to its name. Not for: what becomes of an element that
-is seen (`clean.py`), what a style hides (`style.py`), what opens (`closed.py`).
+The walk over the page (`clean.py`) asks it about each element: whether that is seen, or
+opened by a reader with a click, and what its style adds to its name. Not for: what
+becomes of an element that is seen (`clean.py`), what a style hides (`style.py`), what
+opens (`closed.py`).
 """
 
 from collections.abc import Set
@@ -47,20 +48,22 @@ _NUMBER_CLASSES: Final = tags(
     "blob-num crayon-nums gutter hljs-ln-numbers line-number linenumber linenumbers lineno "
     "linenos ln lnt rouge-gutter"
 )
-"""What holds the numbers of a listing's lines, and is left out where it holds numbers only."""
+"""What holds the numbers of a listing's lines, and is left out where it holds numbers
+only."""
 _DRAWN_ALL_THE_SAME: Final = {IMAGE: {"", "soft"}, FRAME: {""}, SAYS: {""}}
 """How an image, frame or drawing may be hidden and yet be drawn once it has come."""
 WAITING_WORDS: Final = 100
-"""Words hidden by opacity or visibility from which a page may be waiting for its scripts."""
+"""Words hidden by opacity or visibility from which a page may be waiting for its
+scripts."""
 
 PLAIN, MARKED, LINED, OPENS, APART, BOXED, UNSEEN, EMPTY, UNEVEN = (
     0,
     *(1 << bit for bit in range(8)),
 )
-"""What is found of an element, added up: an attribute may say that it is not what its name says;
-its class keeps line breaks; a reader opens it; it is drawn apart from the words around it; that is
-by its own style; nobody sees the texts right in it; it holds nothing; texts in it are unseen, or
-elements right in it drawn apart."""
+"""What is found of an element, added up: an attribute may say that it is not what its
+name says; its class keeps line breaks; a reader opens it; it is drawn apart from the
+text around it; that is by its own style; its direct text is hidden; it is empty; its
+direct text is hidden or its direct elements are drawn apart."""
 _SHUTTING: Final = frozenset({"aria-hidden", "hidden", "popover"})
 """Attributes that may say that an element is not seen."""
 _SAYS_NOTHING: Final[Verdict] = ""
@@ -68,12 +71,13 @@ _Attributes = dict[str, str | None]
 Seen = tuple[
     LexborNode, Tag, _Attributes, int, LexborNode | None, Shade, ElementContext | None
 ]
-"""An element, what is done with its name, its attributes, what was found of it, its first node,
-what text in it inherits, and its place among the page's rules."""
+"""An element, what is done with its name, its attributes, what was found of it, its
+first node, what text in it inherits, and its place among the page's rules."""
 
 
 class _Verdicts(dict[str | None, Verdict]):
-    """What the value of a class attribute alone says about an element, looked up once."""
+    """What the value of a class attribute alone says about an element, looked up
+    once."""
 
     def __init__(self, line_keepers: frozenset[str]) -> None:
         """Take the classes by which the page's style sheets keep line breaks."""
@@ -87,7 +91,8 @@ class _Verdicts(dict[str | None, Verdict]):
         self._saying = frozenset[str]().union(*(names for names, _ in self._said))
 
     def __missing__(self, classes: str | None) -> Verdict:
-        """Return and remember what is said by classes that were not asked for before."""
+        """Return and remember what is said by classes that were not asked for
+        before."""
         names, found = (classes or "").split(), _SAYS_NOTHING
         if not self._saying.isdisjoint(names):
             found = next(
@@ -113,17 +118,19 @@ class Sight:
         Args:
             top: The root element.
             styles: The page's styles.
-            show: What is taken as shown: what waits for scripts, or all that styles hide.
+            show: What is taken as shown: what waits for scripts, or all that styles
+                hide.
             uncovered: Addresses of elements of which `aria-hidden` means nothing.
         """
         self.top = top
         self.styles = styles
         self._show = show
         self.around = styles.place if show != "all" else None
-        """The root element's place among the page's rules; None where no rule counts."""
+        """The root's place among the page's rules; None where no rule counts."""
         self._uncovered = uncovered
         self.covered: set[int] = set()
-        """Addresses of elements of more than `WAITING_WORDS` words that `aria-hidden` covers."""
+        """Addresses of elements of more than `WAITING_WORDS` words that `aria-hidden`
+        covers."""
         self.covered_words = 0
         """Words in them."""
         self.hid = False
@@ -131,27 +138,28 @@ class Sight:
         self.unseen_words = 0
         """Words that no click brings to light."""
         self.soft_words = 0
-        """Words that were hidden by opacity or visibility, which pages use before an animation."""
+        """Words that were hidden by opacity or visibility, which pages use before an
+        animation."""
         self.met: dict[int, Tag] = {}
-        """By Lexbor's numbers for names, which mean something in one page only: what is done with
-        elements of the names that were met."""
+        """By Lexbor's numbers for names, which mean something in one page only."""
         self._verdicts = _Verdicts(line_keepers(styles.texts))
         self._is_drawn = False
-        """Whether the last element that was asked about is hidden from screen readers and by no
-        style."""
+        """Whether the last element that was asked about is hidden from screen readers
+        and by no style."""
         self._segments = Segments(top)
         self._steps = 0
 
     def meet(self, number: int, current: LexborNode) -> Tag:
-        """Return what is done with elements of a name that the walk met for the first time."""
+        """Return what is done with elements of a name that the walk met for the first
+        time."""
         tag = self.met[number] = tag_of((current.tag or "-")[:LONGEST])
         return tag
 
     def placed(
         self, tag: Tag, current: LexborNode, following: LexborNode | None
     ) -> tuple[LexborNode | None, LexborNode | None]:
-        """Return the first node of what belongs in place of an element that is left out, none for
-        nothing, and the node to go on with."""
+        """Return the first node of what replaces an element that is left out (None: no
+        replacement), and the node to go on with."""
         if tag.kind == DROP:
             return None, following
         return self._segments.at(current)
@@ -173,9 +181,9 @@ class Sight:
             tag: What is done with its name.
             attributes: Its attributes.
             below: Its first node.
-            behind: What text inherits where it stands.
+            behind: What text inherits around it.
             place: Its place among the page's rules.
-            is_uneven: Whether `behind` says that texts there are unseen, or elements drawn apart.
+            is_uneven: Whether `behind` hides texts or draws elements apart.
         """
         self._steps += 1
         if not self._steps & 0x3FFF:
@@ -205,7 +213,8 @@ class Sight:
         behind: Shade,
         place: ElementContext | None,
     ) -> Seen | None:
-        """Return an element that may not be plain as it is seen; None where it is left out."""
+        """Return an element that may not be plain as it is seen; None where it is left
+        out."""
         if PLACED < tag.kind <= FRAME:
             drawn = self._drawn(current, tag, attributes, place)
             return drawn and (current, tag, attributes, PLAIN, None, drawn, place)
@@ -239,7 +248,8 @@ class Sight:
         behind: Shade,
         place: ElementContext | None,
     ) -> tuple[Hiding, Shade, Verdict]:
-        """Return how an element is hidden, what its text inherits, and what its class says."""
+        """Return how an element is hidden, what its text inherits, and what its class
+        says."""
         verdict = self._verdicts[attributes.get("class")]
         known = behind if place is None else place.shade_in(behind)
         if known is not None and not verdict and WATCHED.isdisjoint(attributes):
@@ -278,8 +288,8 @@ class Sight:
         return hiding, behind
 
     def _is_shut(self, current: LexborNode, attributes: _Attributes) -> bool:
-        """Whether an element's attributes say that it is not seen; what `aria-hidden` covers is
-        counted."""
+        """Whether an element's attributes say that it is not seen; what `aria-hidden`
+        covers is counted."""
         if "hidden" in attributes or "popover" in attributes:
             return True
         if attributes.get("aria-hidden") != "true" or current.mem_id in self._uncovered:
@@ -296,13 +306,12 @@ class Sight:
         return True
 
     def miss(self, current: LexborNode) -> None:
-        """Count words that are left out since nobody sees them."""
+        """Count words that are left out since no reader sees them."""
         self.hid = True
         self.unseen_words += count_words(current.text(deep=True))
 
     def pass_over(self, text: LexborNode, found: int) -> None:
-        """Pass over a text of an element of which `found` was found; one that nobody sees is
-        counted."""
+        """Pass over a text of an element (`found`: flags of that); hidden ones count."""
         if found & UNSEEN:
             self.miss(text)
 
@@ -346,8 +355,8 @@ class Sight:
         attributes: _Attributes,
         place: ElementContext | None,
     ) -> Shade | None:
-        """Return what text in an image, frame, drawing or what else stands for words inherits; None
-        where that is hidden. What is hidden from screen readers only is drawn."""
+        """Return the style that text in an image, frame, drawing or the like inherits;
+        None if hidden. Elements hidden from screen readers only are visible."""
         if tag.kind == IMAGE and not attributes.get("alt"):
             return None
         if tag.kind == SAYS and tag.name != "svg":
@@ -370,15 +379,15 @@ class Sight:
     def words_in(
         self, svg: LexborNode, shade: Shade, place: ElementContext | None
     ) -> list[str]:
-        """Return the words that a drawing shows; none where a style sheet may fill letters so that
-        nobody sees them."""
+        """Return the words that a drawing shows; "" if a style sheet may make its
+        letters invisible."""
         if svg.css_first("text, foreignobject") is None:
             return []
         return [] if self._fills_blank else words_of(svg, self._looked, shade, place)
 
     @cached_property
     def _fills_blank(self) -> bool:
-        """Whether a style sheet may fill letters of drawings so that nobody sees them."""
+        """Return whether a style sheet may make letters of drawings invisible."""
         return any(map(BLANK_FILL.search, self.styles.texts))
 
     def _looked(
@@ -388,7 +397,8 @@ class Sight:
         behind: Shade,
         around: ElementContext | None,
     ) -> tuple[bool, Shade, ElementContext | None]:
-        """Return whether an element of a drawing is hidden, and what what stands in it inherits."""
+        """Return whether an element of a drawing is hidden, and the style that its
+        content inherits."""
         place = around and self.styles.enter(around, node.tag or "", attributes)
         hiding, shade, _ = self._asked(node, attributes, behind, place)
         return hiding != "", shade, place
@@ -397,8 +407,8 @@ class Sight:
 def _is_line_number(
     current: LexborNode, attributes: _Attributes, verdict: Verdict
 ) -> bool:
-    """Whether an element holds the number of a listing's line, by its class or since copying leaves
-    it out."""
+    """Whether an element holds the number of a listing's line, by its class or since
+    copying leaves it out."""
     if verdict == "number" and not current.text(deep=True).strip("0123456789 \t\r\n"):
         return True
     style = attributes.get("style") or ""
@@ -412,7 +422,8 @@ def _inside(shade: Shade, own: bool) -> Shade:
 
 
 def _laid(found: int, shade: Shade, behind: Shade) -> tuple[int, Shade]:
-    """Return what is found of an element, with how it is laid out, and what text in it inherits."""
+    """Return what is found of an element, with how it is laid out, and what text in it
+    inherits."""
     own = shade is not behind
     if own and shade.apart:
         found |= BOXED | APART

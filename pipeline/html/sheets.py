@@ -1,12 +1,12 @@
-"""Style of a page's elements: which rules of its own sheets match each, and what counts of them
-(CSS Cascade 4, §6).
+"""CSS cascade: matches the rules of a page's own style sheets to its elements (CSS
+Cascade 4, §6).
 
-As in browsers, a rule is looked up by what its last compound names, and the rest of its selector is
-compared with what stands around. What that says of an element depends on its names and those around
-it alone, its *place*, so that elements of one place share one answer. What hangs on siblings or on
-what stands inside is left to Lexbor, once an element is met that it may be about. Linked sheets are
-not fetched. Not for: what declarations do to text (`style.py`).
-"""
+As in browsers, a rule is looked up by what its last compound names, and the rest of its
+selector is compared with the ancestors. The result depends only on the names of the
+element and its ancestors, its *place*, so that elements of one place share it.
+Selectors on siblings or descendants are left to Lexbor when a matching element may
+exist. Linked sheets are not fetched. Not for: what declarations do to text
+(`style.py`)."""
 
 import re
 import time
@@ -51,12 +51,12 @@ from pipeline.html.style import (
 )
 
 MOST_STEPS: Final = 2_000_000
-"""Of comparing selectors with places, for a page: a second; the slowest of 495 real pages takes
-fewer than 40,000."""
+"""Of comparing selectors with places, for a page: a second; the slowest of 495 real
+pages takes fewer than 40,000."""
 LEXBOR_STEPS: Final = 100_000_000
-"""Of one selector that Lexbor matches, at worst: 0.3 s. It goes back over every way to place
-ancestors and siblings, so that `i ~ p ~ p ~ p` takes 2.4 s over 400 paragraphs, and 24 s go into
-three nested `:has`."""
+"""Of one selector that Lexbor matches, at worst: 0.3 s. Its backtracking is
+exponential: `i ~ p ~ p ~ p` takes 2.4 s over 400 paragraphs, three nested `:has` 24
+s."""
 LEXBOR_SECONDS: Final = 0.5
 """Processor time for all selectors of a page that Lexbor matches."""
 _VARIABLE: Final = re.compile(
@@ -92,7 +92,7 @@ _CASELESS: Final = tags(
 _POINTED_AT: Final = re.compile(
     r"(?<!\\):(?:hover|focus|active|target\b|:|before|after|host|visited|-)"
 )
-"""What no element is while nobody points at it, or what is none."""
+"""Pseudo-classes that never match without user action, and pseudo-elements."""
 _PLAINLY: Final = {
     ":not(:target)": ":not(._)",
     ":defined": ":not(._)",
@@ -130,20 +130,21 @@ class _Style:
         self.said = False
         """Whether that hides or colours an element without a style of its own."""
         self.may_be_cut = False
-        """Whether that would hide an element that another rule lets cut off what does not fit."""
+        """Whether that would hide an element that another rule lets cut off what does
+        not fit."""
         self.found: tuple[Mapping[str, str], Hiding] | None = None
-        """Declarations of an element without a style of its own, and how they hide it; None until
-        they are asked for."""
+        """Declarations of an element without a style of its own, and how they hide it;
+        None until they are asked for."""
         self.known: dict[Shade, tuple[Hiding, Shade | None]] = {}
-        """By what an element without a style of its own stands in: how it is hidden, and its shade
+        """By parent, for an element without own style: how it is hidden, and its shade
         if that differs."""
         self.owned: dict[tuple[str | None, Shade], tuple[Hiding, Shade]] = {}
-        """The same by the style that an element has of its own, too."""
+        """By parent and the element's own style: how it is hidden, and its shade."""
 
 
 class ElementContext:
-    """What rules can tell of an element: its own names and attributes, and those of all around
-    it."""
+    """Selector context of an element: its tag, classes, id, attributes, and those of
+    its ancestors."""
 
     __slots__ = (
         "above",
@@ -173,7 +174,7 @@ class ElementContext:
             if names <= above.inner
             else above.inner | names
         )
-        """All names that what stands in it is under."""
+        """All names of its content's ancestors."""
         self.attributes = attributes
         self.below: dict[object, ElementContext] = {}
         self.style = _UNSTYLED
@@ -184,8 +185,8 @@ class ElementContext:
         """Whether no rule says anything of them."""
 
     def shade_in(self, around: Shade) -> Shade | None:
-        """Return what text inherits in an element of no style of its own that is not hidden; None
-        where it is asked."""
+        """Return what text inherits in an element of no style of its own that is not
+        hidden; None where it is asked."""
         if self.is_plain or self.single:
             return around if self.is_plain else None
         known = self.style.known.get(around)
@@ -283,7 +284,7 @@ class _Rule:
         self.names: frozenset[str] = frozenset()
         """What an element must be named."""
         self.around: frozenset[str] = frozenset()
-        """What must stand around it."""
+        """Required ancestors."""
         self.nodes: set[int] | None = None
         """Addresses of what Lexbor found."""
         self.said: tuple[tuple[str, str, bool], ...] | None = None
@@ -296,14 +297,13 @@ _UNSTYLED.found = {}, SHOWN
 
 
 class StyleJudge:
-    """Knows the style of a page's elements: what its sheets say of each, and its own style
-    attribute."""
+    """Knows the style of a page's elements: what its sheets say of each, and its own
+    style attribute."""
 
     def __init__(self, top: LexborNode | None = None) -> None:
         """Read the sheets of the page below `top`."""
         self._alone: dict[tuple[str | None, Shade], tuple[Hiding, Shade]] = {}
-        """By the style that an element has of its own and no other, and what it stands in: what
-        `look` found."""
+        """Result of `look` by own style and parent, if no other style applies."""
         self._owned: dict[str, tuple[Mapping[str, str], Hiding]] = {}
         """By the style that an element has of its own, if that refers to no other: its
         declarations, and how they hide."""
@@ -313,16 +313,17 @@ class StyleJudge:
         """Of a rule's body: its declarations of which something is said."""
         self._variables: dict[str, str] = {}
         self._rules: dict[str, list[_Rule]] = {}
-        """By what an element must be named, or as `[a` by an attribute that it must have; the rest
-        under `*`."""
+        """By what an element must be named, or as `[a` by an attribute that it must
+        have; the rest under `*`."""
         self._present: frozenset[str] = frozenset()
         """Classes and ids of the page."""
         self._named: set[str] = set()
-        """What selectors name; other names tell no element from another."""
+        """Names in selectors; other names do not distinguish elements."""
         self._asked: set[str] = set()
         """Attributes that selectors ask for."""
         self._names: dict[object, frozenset[str]] = {}
-        """Of a tag, a class attribute and an id: the names among them that selectors name."""
+        """Of a tag, a class attribute and an id: the names among them that selectors
+        name."""
         self._styles: dict[tuple[_Rule, ...], _Style] = {(): _UNSTYLED}
         self._known: list[_Style] = []
         """Styles of which something is known."""
@@ -331,12 +332,11 @@ class StyleJudge:
         self._read_rules = self._steps = self._places = 0
         self._top = top
         self._bounds: dict[str, int] = {}
-        """How many elements stand within each other (`>`), beside each other (`+`), in all
-        (`*`)."""
+        """Maximum nesting (`>`), siblings (`+`), and number of elements (`*`)."""
         self._lexbor = LEXBOR_SECONDS
         self._defined: Defined = NOTHING
         self._cutting: list[_Rule] = []
-        """Rules that cut off what does not fit, and do nothing else that tells."""
+        """Rules that cut off what does not fit, and do nothing else that hides."""
         self.texts: list[str] = []
         """What the `style` elements of the page hold."""
         self.place: ElementContext | None = None
@@ -353,8 +353,8 @@ class StyleJudge:
         attributes: _Attributes,
         around: Shade,
     ) -> tuple[Hiding, Shade]:
-        """Return how an element is hidden, and what its text inherits where `around` is what it
-        stands in."""
+        """Return how an element is hidden, and the style that its text inherits;
+        `around`: its parent's."""
         style, own = self._style_at(place, node), attributes.get("style")
         is_bare = PRESENTING.isdisjoint(attributes)
         if own or not is_bare:
@@ -382,13 +382,13 @@ class StyleJudge:
         return shaded[0], shaded[1] or around
 
     def _cut(self, node: LexborNode, found: Mapping[str, str]) -> Hiding:
-        """Return how an element is hidden that is shown unless it cuts off what does not fit, as
-        rules may say that say nothing else."""
+        """Return how an element is hidden that is shown unless it cuts off what does
+        not fit, as rules may say that say nothing else."""
         if not (hiding := _hides_if_cut(found)):
             return SHOWN
         for rule in self._cutting[:_MOST_CUTTING]:
             with suppress(SelectolaxError):
-                # Lexbor's answer is also of what stands in the node, and quick.
+                # Lexbor is quick here, but also matches what is inside the node.
                 if node.css_matches(rule.selector) and (
                     node.mem_id in self._matched(rule)
                 ):
@@ -459,14 +459,15 @@ class StyleJudge:
     def _seen(
         self, found: Mapping[str, str], *, in_sheet: bool = False
     ) -> tuple[Mapping[str, str], Hiding]:
-        """Return declarations as they are once animations are over, and how they hide."""
+        """Return declarations as they are once animations are over, and how they
+        hide."""
         if self._defined.ends and (ended := self._defined.ended(found)) is not None:
             return ended, how_hidden(ended)
         return found, how_hidden(found, in_sheet=in_sheet)
 
     def _of(self, style: _Style) -> tuple[Mapping[str, str], Hiding]:
-        """Return the declarations that count for an element without a style of its own, and how
-        they hide it."""
+        """Return the declarations that count for an element without a style of its own,
+        and how they hide it."""
         if style.found is None:
             found = {
                 name: self._filled(value) if "(" in value else value
@@ -479,8 +480,8 @@ class StyleJudge:
     def enter(
         self, above: ElementContext | None, tag: str, attributes: _Attributes
     ) -> ElementContext:
-        """Return the place of an element, by its name and attributes and the place that it stands
-        in."""
+        """Return the place of an element from its name, attributes and parent's
+        place."""
         known = (
             (tag, attributes.get("class"), attributes.get("id"))
             if attributes
@@ -507,7 +508,7 @@ class StyleJudge:
         names: frozenset[str],
         attributes: _Attributes,
     ) -> ElementContext:
-        """Return the place within another that a key stands for, made at its first use."""
+        """Return the child place of a key, created at its first use."""
         place = above.below.get(key)
         if place is None:
             place = self._met(
@@ -519,7 +520,8 @@ class StyleJudge:
         return place
 
     def _names_of(self, known: tuple[str, str | None, str | None]) -> frozenset[str]:
-        """Return of a tag, a class attribute and an id the names among them that selectors name."""
+        """Return of a tag, a class attribute and an id the names among them that
+        selectors name."""
         names = self._names.get(known)
         if names is None:
             tag, classes, own = known[0], known[1] or "", known[2] or ""
@@ -560,15 +562,15 @@ class StyleJudge:
         return place
 
     def _fits(self, place: ElementContext, chains: tuple[_Chain, ...]) -> bool:
-        """Whether a selector matches a place; of what stands around, the nearest that fits leaves
-        most to the rest."""
+        """Return whether a selector matches a place; ancestors are matched greedily,
+        nearest first."""
         at: ElementContext | None = place
         for chain in chains:
             while True:
                 self._steps += len(chain)
                 if at is None:
                     return False
-                if _stands(chain, at):
+                if _matches_position(chain, at):
                     break
                 if chain is chains[0]:
                     return False
@@ -594,8 +596,8 @@ class StyleJudge:
                 given[name] = rank, value
 
     def _matched(self, rule: _Rule) -> Collection[int]:
-        """Return the addresses of the elements that Lexbor finds for a selector, as far as time
-        allows."""
+        """Return the addresses of the elements that Lexbor finds for a selector, as far
+        as time allows."""
         if rule.nodes is None:
             rule.nodes = set()
             if self._top is not None and self._lexbor > 0:
@@ -625,7 +627,7 @@ class StyleJudge:
         return steps <= LEXBOR_STEPS
 
     def _bound(self, joint: str) -> int:
-        """Return a bound on how many elements stand within or beside each other, or in all."""
+        """Return a bound on nesting, siblings or number of elements."""
         if joint not in self._bounds and self._top is not None:
             css, sizes = self._top.css, (32, 128, 512)
             if joint == "*":
@@ -689,8 +691,8 @@ class StyleJudge:
         return worked_out(value)
 
     def _read(self, top: LexborNode) -> None:
-        """Take the rules of all `<style>` elements; the ground is known where no linked sheet may
-        set it."""
+        """Take the rules of all `<style>` elements; the ground is known where no linked
+        sheet may set it."""
         sheets, linked, self.texts = sheets_of(top)
         if sheets:
             self._folds = _folds_case(top)
@@ -725,8 +727,8 @@ class StyleJudge:
         self.ground = ground
 
     def _add(self, selector: str, body: str) -> None:
-        """Take a selector of a rule that may hide, or show again, if all that it names is on the
-        page."""
+        """Take a selector of a rule that may hide, or show again, if all that it names
+        is on the page."""
         if ":" in selector:
             selector = _ODDLY_SAID.sub(lambda said: _PLAINLY[said[0].lower()], selector)
             selector = _LANG.sub(r':is([lang|="\1"], [lang|="\1"] *)', selector)
@@ -764,8 +766,8 @@ class StyleJudge:
         )
 
     def _read_chains(self, rule: _Rule, chains: tuple[_Chain, ...]) -> str:
-        """Note what the compounds of a rule name and ask for; return where it is looked up without
-        a name."""
+        """Note what the compounds of a rule name and ask for; return where it is looked
+        up without a name."""
         first, *others = [compound for chain in chains for compound in chain]
         rule.names = first.names
         rule.around = frozenset().union(*(other.names for other in others))
@@ -788,16 +790,16 @@ class StyleJudge:
 
 
 def _hides_if_cut(found: Mapping[str, str]) -> Hiding:
-    """Return how declarations would hide an element that cuts off what does not fit, if they do not
-    say whether it does."""
+    """Return how declarations would hide an element that cuts off what does not fit, if
+    they do not say whether it does."""
     if SIZED.isdisjoint(found) or not _CUTS.isdisjoint(found):
         return SHOWN
     return how_hidden({**found, "overflow": "hidden"})
 
 
 def _plainly(style: str) -> tuple[Mapping[str, str], Hiding]:
-    """Return the declarations of a style attribute, in lower case, that refers to no property of
-    another, and how they hide."""
+    """Return the declarations of a style attribute, in lower case, that refers to no
+    property of another, and how they hide."""
     found = declarations(style)
     for name, value in found.items():
         if "(" in value:
@@ -819,7 +821,7 @@ def _weighed(name: str) -> tuple[int, str]:
     return ".#".find(name[0]), name
 
 
-def _stands(chain: _Chain, place: ElementContext) -> bool:
+def _matches_position(chain: _Chain, place: ElementContext) -> bool:
     """Whether a chain of compounds ends in a place."""
     at: ElementContext | None = place
     for compound in chain:
@@ -881,7 +883,7 @@ def _chains_of_names(selector: str, *, folds: bool) -> tuple[_Chain, ...] | None
 
 @lru_cache(4096)
 def _of_names(word: str, folds: bool) -> _Compound | None:
-    """Return what names that stand together ask of one element, None where they are none."""
+    """Return the requirements of a compound of names on one element, or None."""
     parts, at = list[_Compound](), 0
     while at < len(word):
         piece = _PIECE.match(word, at)

@@ -1,16 +1,15 @@
 """Style: which declarations of a sheet hold on a desktop's screen, and what they hide.
 
-Hidden text is noise, and the place where instructions to language models are planted. What is only
-closed, and by its markup opens with a click (accordions, answers, tabs, product sheets), is read,
-and ranks with the page's furniture; text that no click brings to light (tiny, off the screen,
-without contrast) stays hidden there, too.
+Hidden text is noise, and the place where instructions to language models are planted.
+What is only closed, and by its markup opens with a click (accordions, answers, tabs,
+product sheets), is read, and ranks with the page's furniture; text that no click brings
+to light (tiny, off the screen, without contrast) stays hidden there, too.
 
-Classes for screen readers (`sr-only`, `visually-hidden`, …) move text off the screen although it is
-meant to be read, and often carry what is drawn otherwise (prices, labels of icons). Text of at most
-`LABEL_WORDS` words in them stays, whatever the page's rules say; longer text goes. Not for: which
-elements a rule matches, and which style each has (`sheets.py`), or where PDF and Word keep their
-colours (`pipeline/read`).
-"""
+Classes for screen readers (`sr-only`, `visually-hidden`, …) move text off the screen
+although it is meant to be read, and often carry what is drawn otherwise (prices, labels
+of icons). Text of at most `LABEL_WORDS` words in them stays, whatever the page's rules
+say; longer text goes. Not for: which elements a rule matches, and which style each has
+(`sheets.py`), or where PDF and Word keep their colours (`pipeline/read`)."""
 
 import re
 from collections.abc import Mapping
@@ -57,15 +56,15 @@ TELLING: Final = re.compile(
     r"|(?:text-indent|left|top|right|bottom)[^;]{0,99}(?:calc|[1-9]\d\d)|translate|rotate|mask|contain\b|letter-spacing\s*:\s*-"
     r"|-security|content\s*:\s*url|border-box)",
 )
-"""What a rule's body, in lower case, must hold to be worth matching; the class of first letters
-only makes it fast."""
+"""What a rule's body, in lower case, must hold to be worth matching; the class of first
+letters only makes it fast."""
 CUTTING: Final = re.compile(r"overflow(?:-[xy])?\s*:[^;]*(?:hidden|clip|auto|scroll)")
 """What a rule's body holds that cuts off what does not fit."""
 SIZED: Final = tags("height max-height width max-width line-height text-indent")
 """Properties that hide what is in an element that cuts off."""
 _CLEARED: Final = re.compile(r"opacity\(\s*(\d*\.?\d+%?)")
 COLOURED: Final = re.compile(r"color|background|-text-fill")
-"""The same on a page whose ground is known."""
+"""Same test, for pages whose background color is known."""
 _SHIFT: Final = re.compile(
     r"translate(?:3d|x|y)?\(\s*(-?[\d.]+(?:px|em|rem|vw|vh|%)?)(?:\s*,\s*(-?[\d.]+(?:px|em|rem|vw|vh|%)?))?"
 )
@@ -83,7 +82,8 @@ _EDGEWISE: Final = re.compile(
 _FLAT: Final = 3.0
 """Pixels of height or width in which no letter can be read."""
 _TIGHT: Final = -8.0
-"""Pixels between letters below which they lie over one another, half of the usual size of type."""
+"""Pixels between letters below which they lie over one another, half of the usual size
+of type."""
 _CUTTING: Final = tags("overflow overflow-x overflow-y")
 _PLACING: Final = tags(
     "text-indent margin margin-left margin-top position scale zoom transform -webkit-transform "
@@ -91,21 +91,26 @@ _PLACING: Final = tags(
 )
 _CLIPPING: Final = tags("clip clip-path")
 _MASKING: Final = tags("-webkit-text-security content letter-spacing mask mask-image")
-"""Properties without which an element is not cut off, moved off the screen, clipped, or masked."""
+"""Properties without which an element is not cut off, moved off the screen, clipped, or
+masked."""
 Hiding = Literal["", "soft", "begun", "shut", "hard"]
-"""Not, until a script runs (opacity, visibility), at the begin of an animation, while it is closed
-(not displayed, no height), or for good."""
+"""Not, until a script runs (opacity, visibility), at the begin of an animation, while
+it is closed (not displayed, no height), or for good."""
 _MOVING: Final = ("animation", "transform", "transition", "will-change")
 SHOWN: Final[Hiding] = ""
 _PIXEL: Final = frozenset({"0", "1", "2", "0px", "1px", "2px"})
 _FAR: Final = -480.0
-"""Pixels to the left or above beyond which nothing of a paragraph reaches the screen."""
+"""Pixels to the left or above beyond which nothing of a paragraph reaches the
+screen."""
 _FAR_RIGHT: Final = 5_000.0
-"""Pixels to the right where nobody scrolls to; slides that wait have up to some screens."""
+"""Pixels to the right beyond which text is off-screen (waiting slides are within some
+screens)."""
 _FROM_RIGHT: Final = 2_000.0
-"""Pixels from a box's right or lower edge that lead off the screen on its other side."""
+"""Pixels from a box's right or lower edge that lead off the screen on its other
+side."""
 _BELOW: Final = 1_200.0
-"""Pixels from the upper edge of the screen below which a box that does not scroll is not seen."""
+"""Pixels from the upper edge of the screen below which a box that does not scroll is
+not seen."""
 _OWN_SIZE: Final = re.compile(
     r"medium|(?:xx?-)?(?:small|large)|(?:\d*\.)?\d+(?:px|pt|rem|vw|vh|mm|cm|q)"
 )
@@ -119,23 +124,23 @@ def is_used(name: str) -> bool:
 
 
 class Shade(NamedTuple):
-    """What an element's text inherits: its ground, its ink and whether it is too small to be
-    read."""
+    """What an element's text inherits: its ground, its ink and whether it is too small
+    to be read."""
 
     ground: Rgb | None = None
     """None where it is not known."""
     ink: Rgb | None = None
     """None for the usual one, or one that is not known."""
     inkless: bool = False
-    """Whether the ink is no colour at all."""
+    """Whether the text color is transparent."""
     tiny: bool = False
     unseen: bool = False
     """Whether text that inherits this is not seen."""
     apart: bool = False
-    """Whether the element itself is drawn as a box of its own, which no word goes on over; not
-    inherited."""
+    """Whether the element itself is drawn as a box of its own, which no word goes on
+    over; not inherited."""
     parts: bool = False
-    """Whether all that stands right in it is."""
+    """Whether all of its direct text is hidden."""
 
     def under(self, found: Mapping[str, str]) -> "Shade":
         """Return what the text of an element with these declarations has."""
@@ -177,8 +182,8 @@ class Shade(NamedTuple):
 
 
 def _inked(found: Mapping[str, str], over: str) -> tuple[bool, Rgb | None]:
-    """Return whether letters of the colour `over` have no ink, and their ink; None for ink that is
-    not known."""
+    """Return whether letters of the colour `over` have no ink, and their ink; None for
+    ink that is not known."""
     clip = found.get("background-clip", "") + found.get("-webkit-background-clip", "")
     clips = "text" in clip
     inkless = is_clear_colour(over) and not clips
@@ -186,8 +191,8 @@ def _inked(found: Mapping[str, str], over: str) -> tuple[bool, Rgb | None]:
 
 
 def _ground(found: Mapping[str, str], behind: str, ground: Rgb | None) -> Rgb | None:
-    """Return what is painted below an element on `ground`, `behind` being its background; None for
-    what is drawn or not known."""
+    """Return what is painted below an element on `ground`, `behind` being its
+    background; None if it is an image or unknown."""
     image = found.get("background-image", "none")
     if "background-size" in found and ("gradient(" in image or "gradient(" in behind):
         return None
@@ -199,8 +204,8 @@ def _ground(found: Mapping[str, str], behind: str, ground: Rgb | None) -> Rgb | 
 
 
 def _painted(value: str, ground: Rgb | None) -> Rgb | None:
-    """Return the ground that a background gives: its colour, None for one that is drawn or not
-    known."""
+    """Return the ground that a background gives: its colour, None for one that is drawn
+    or not known."""
     if "gradient(" in value:
         return _even(value)
     if "url(" in value:
@@ -213,7 +218,8 @@ def _painted(value: str, ground: Rgb | None) -> Rgb | None:
 
 
 def _even(value: str) -> Rgb | None:
-    """Return the colour of a gradient that fills an element with one; None for any other image."""
+    """Return the colour of a gradient that fills an element with one; None for any
+    other image."""
     gradient = _GRADIENT.fullmatch(value.strip())
     stops = list(parted(gradient[1], ",")) if gradient else []
     colours = [rgb_of(next(parted(stop.strip(), " "), "")) for stop in stops]
@@ -243,12 +249,13 @@ _KEPT_WORDS: Final = frozenset({"inherit", "currentcolor"})
 
 
 def how_hidden(found: Mapping[str, str], *, in_sheet: bool = False) -> Hiding:
-    """Return whether declarations hide an element with all that is in it, and how surely.
+    """Return whether declarations hide an element with all that is in it, and how
+    surely.
 
     Args:
         found: Of each property its value, in lower case.
-        in_sheet: They are a style sheet's: what is set before an animation starts (opacity, visibility) is left out.
-    """
+        in_sheet: They are a style sheet's: what is set before an animation starts
+    (opacity, visibility) is left out."""
     cuts = not _CUTTING.isdisjoint(found) and _cuts(found)
     if _is_gone(found, cuts=cuts):
         return "hard"
@@ -285,8 +292,8 @@ def _is_shut(found: Mapping[str, str], *, cuts: bool) -> bool:
 
 
 def _font_size(found: Mapping[str, str]) -> str:
-    """Return the size of type that declarations set, empty for none; that of the short form stands
-    before a slash."""
+    """Return the size of type that declarations set, empty for none; in the shorthand
+    it precedes a slash."""
     if size := found.get("font-size", ""):
         return size
     if not (short := found.get("font", "")):
@@ -357,7 +364,8 @@ def _is_transformed_away(found: Mapping[str, str]) -> bool:
 
 
 def _is_indented_away(found: Mapping[str, str]) -> bool:
-    """Whether a line of an element that cuts off begins behind its edge and does not break."""
+    """Return whether a line of a clipping element begins beyond its edge and does not
+    wrap."""
     if found.get("white-space") not in {"nowrap", "pre"}:
         return False
     indent = found.get("text-indent", "")
@@ -367,8 +375,8 @@ def _is_indented_away(found: Mapping[str, str]) -> bool:
 
 
 def _sides(value: str, *names: str) -> dict[str, float]:
-    """Return the pixels of the sides that a short form of one to four values sets, the top
-    first."""
+    """Return the pixels of the sides that a short form of one to four values sets, the
+    top first."""
     sizes = [length(part) or 0.0 for part in parted(value, " ")][:4]
     if not sizes:
         return {}
@@ -377,8 +385,8 @@ def _sides(value: str, *names: str) -> dict[str, float]:
 
 
 def _scales_away(factors: str) -> bool:
-    """Whether the factors that sizes are multiplied with, one or two or a matrix of six, leave
-    nothing to be read."""
+    """Whether the factors that sizes are multiplied with, one or two or a matrix of
+    six, leave nothing to be read."""
     found = [
         float(number) * (0.01 if unit else 1)
         for number, unit in re.findall(r"(-?\d*\.?\d+)(%?)", factors)
@@ -408,7 +416,8 @@ def _is_clipped(found: Mapping[str, str]) -> bool:
 
 
 def _is_empty(corners: str) -> bool:
-    """Whether nothing lies within the corners of a polygon: pairs of lengths, parted by commas."""
+    """Whether nothing lies within the corners of a polygon: pairs of lengths, parted by
+    commas."""
     points = [
         [length(size) for size in corner.split()] for corner in corners.split(",")
     ]
@@ -451,8 +460,8 @@ def _is_flat(found: Mapping[str, str], *sides: str) -> bool:
 
 
 def _is_cut(found: Mapping[str, str]) -> bool:
-    """Whether an element that cuts off leaves no room for lines: they are flat, or its padding
-    fills it."""
+    """Whether an element that cuts off leaves no room for lines: they are flat, or its
+    padding fills it."""
     high = length(found.get("height", found.get("max-height", "")))
     line = length(found.get("line-height", "1"), percent=0.16)
     if high is None and line == 0.0:
@@ -466,7 +475,8 @@ def _is_cut(found: Mapping[str, str]) -> bool:
 
 
 def _is_contained(found: Mapping[str, str]) -> bool:
-    """Whether an element is as high as if it were empty, and paints nothing outside of that."""
+    """Whether an element is as high as if it were empty, and paints nothing outside of
+    that."""
     contained = found["contain"].split()
     return ("strict" in contained or {"size", "paint"} <= {*contained}) and not any(
         name in found
@@ -475,8 +485,8 @@ def _is_contained(found: Mapping[str, str]) -> bool:
 
 
 def _is_masked(found: Mapping[str, str]) -> bool:
-    """Whether a mask lets nothing through, dots stand for letters, an image for all, or letters lie
-    on letters."""
+    """Return whether text is masked completely, drawn as dots, replaced by an image, or
+    overlapping."""
     if "-webkit-text-security" in found and found["-webkit-text-security"] != "none":
         return True
     if found.get("content", "").startswith("url("):
@@ -505,11 +515,10 @@ def is_pixel(attributes: Mapping[str, str | None]) -> bool:
 
 
 def is_long(current: LexborNode) -> bool:
-    """Whether an element holds more than `LABEL_WORDS` words, or more than can be looked at in
-    passing.
+    """Whether an element holds more than `LABEL_WORDS` words, or more than can be
+    looked at in passing.
 
-    Elements of this kind may stand within each other, so that counting all of their words would be
-    quadratic.
+    Such elements may be nested, so that counting all of their words would be quadratic.
     """
     texts: list[str] = []
     size = 0
@@ -546,6 +555,7 @@ def _hashed(colour: str) -> str:
 def shade_under(
     above: Shade, attributes: Mapping[str, str | None], found: Mapping[str, str]
 ) -> Shade:
-    """Return what the text of an element inherits, by its style and by its attributes of old."""
+    """Return what the text of an element inherits, by its style and by its attributes
+    of old."""
     presented = _presented(attributes) if not PRESENTING.isdisjoint(attributes) else {}
     return above.under({**presented, **found}) if presented or found else above

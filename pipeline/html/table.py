@@ -1,9 +1,9 @@
-"""Reading a table element as a grid of cells: headers, rows as `header: value`, or nothing where it
-only lays out.
+"""Reading a table element as a grid of cells: headers, rows as `header: value`, or
+nothing where it only lays out.
 
-Spans are resolved: a cell that covers several rows belongs to each in the row's `header: value`
-text, but its words stand once in the page's text. Not for: rendering (`pipeline/prune`).
-"""
+Spans are resolved: a cell that covers several rows belongs to each in the row's
+`header: value` text, but the page's text has its words once. Not for: rendering
+(`pipeline/prune`)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,19 +21,20 @@ from pipeline.document.tree import (
 from pipeline.html.ordinals import items_of, ordinals_of
 
 MAX_SPAN: Final = 64
-"""Columns that one cell may cover; 1,000 is legal, but no real page of 495 has more than 40."""
+"""Columns that one cell may cover; 1,000 is legal, but no real page of 495 has more
+than 40."""
 _FEW_ROWS: Final = 2
 """Rows up to which a table without headers that holds another may lay out a page."""
 MAX_CARRIED: Final = 20
-"""Cells carried down by row spans, for each real cell; beyond, spans are ignored, so that a grid
-stays linear. A table of 100,000 cells, 40,000 of them spanning all rows, takes 4 processor seconds
-so, and 8 at 64."""
+"""Cells carried down by row spans, for each real cell; beyond, spans are ignored, so
+that a grid stays linear. A table of 100,000 cells, 40,000 of them spanning all rows,
+takes 4 processor seconds so, and 8 at 64."""
 _PARTS: Final = frozenset({"nav", "pre", "table"})
 """What no cell of a data table holds."""
 _HEADED: Final = frozenset({"article", "form", "h1", "h2", "h3"})
 LONG_CELL: Final = 50
-"""Words of a cell from which headings and forms in a table without header cells make it a page's
-layout; prices, opening hours and carts have them as well."""
+"""Words of a cell from which headings and forms in a table without header cells make it
+a page's layout; prices, opening hours and carts have them as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +44,8 @@ class TableRow:
     path: str
     """Below the table: `tr3`, `thead/tr`."""
     cells: tuple[str, ...]
-    """One text a column: a cell that covers several rows is repeated, one that covers several
-    columns where it is a short value without figures."""
+    """One text a column: a cell that covers several rows is repeated, one that covers
+    several columns where it is a short value without figures."""
     shown: str
     """Texts of the cells that begin in this row, joined by ` | `."""
     text: str
@@ -52,11 +53,11 @@ class TableRow:
     node: Node
     is_header: bool
     group: str
-    """Text of the row across the whole table that heads this one and its neighbours, empty for
-    none."""
+    """Text of the row across the whole table that heads this one and its neighbours,
+    empty for none."""
     opened: tuple[int, ...] = ()
-    """Children of the row's node that hold a table or listing of their own, and are read as
-    containers behind it."""
+    """Children of the row's node with a table or listing of their own, which are read
+    after it as containers."""
     carried: tuple[int, ...] = ()
     """Columns whose cell begins in a row above and covers this one."""
 
@@ -87,8 +88,8 @@ class _Cell:
 
 
 def read_grid(table: Node) -> Grid | None:
-    """Return the grid of a data table, or None for a table that lays out a page (its cells are
-    ordinary containers)."""
+    """Return the grid of a data table, or None for a table that lays out a page (its
+    cells are ordinary containers)."""
     sources = list(_row_nodes(table))
     boxes = sum(node.boxed for _, node, _ in sources)
     if not sources or (
@@ -111,7 +112,8 @@ def _rows(
     heads: range,
     headers: tuple[str, ...],
 ) -> list[TableRow]:
-    """Return each row of a grid by what it is: boxes opened, a header, a line across, or values."""
+    """Return each row of a grid by what it is: boxes opened, a header, a line across,
+    or values."""
     width = max((len(row) for row in placed), default=0)
     rows: list[TableRow] = []
     group = ""
@@ -165,8 +167,8 @@ def _is_captioned(table: Node) -> bool:
 
 
 def _has_heads(source: tuple[str, Node, bool]) -> bool:
-    """Whether a table's first row holds column headers, so that what its cells hold lays out no
-    page."""
+    """Whether a table's first row holds column headers, so that what its cells hold
+    lays out no page."""
     _, row, in_head = source
     cells = [
         child
@@ -207,8 +209,8 @@ def _cells(row: Node) -> list[_Cell]:
 
 
 def _inner_text(cell: Node) -> str:
-    """Return a small table in a cell on one line, its rows parted by strokes; empty for anything
-    else."""
+    """Return a small table in a cell on one line, its rows parted by strokes; empty for
+    anything else."""
     words = 0
     for node in walk(cell):
         words += sum(
@@ -230,14 +232,14 @@ def _inner_text(cell: Node) -> str:
 
 
 def _is_bold(cell: Node) -> bool:
-    """Whether all of a cell stands in one element that prints it bold."""
+    """Return whether one element makes all of a cell bold."""
     only = cell.children[0] if len(cell.children) == 1 else None
     return isinstance(only, Node) and only.tag in {"b", "strong"}
 
 
 def _cell_text(cell: Node) -> str:
-    """Return a cell's text, with the numbers of its lists, behind what its images are said to show
-    (a flag, a tick), where the text does not say it."""
+    """Return a cell's text with list numbers, after the alt texts of its images (a
+    flag, a tick) if the text lacks them."""
     lists = [node for node in walk(cell) if node.tag == "ol"]
     marks = {
         id(item): number.mark
@@ -290,8 +292,8 @@ def _has_long(rows: list[list[_Cell]]) -> bool:
 
 
 def _is_even(rows: list[list[_Cell]]) -> bool:
-    """Whether rows are as long as each other and their cells short, small tables in them included:
-    values, no page."""
+    """Whether rows are as long as each other and their cells short, small tables in
+    them included: values, no page."""
     cells = [cell for row in rows for cell in row]
     even = (
         len(rows) > _FEW_ROWS
@@ -303,7 +305,8 @@ def _is_even(rows: list[list[_Cell]]) -> bool:
 
 
 def _place(rows: list[list[_Cell]]) -> list[list[_Cell | None]]:
-    """Return the rows with spans resolved: each covered place holds the cell that covers it."""
+    """Return the rows with spans resolved: each covered place holds the cell that
+    covers it."""
     allowed = MAX_CARRIED * sum(len(row) for row in rows) + 1000
     carried: dict[int, tuple[_Cell, int]] = {}
     placed: list[list[_Cell | None]] = []
@@ -342,8 +345,8 @@ def _carried(line: list[_Cell | None], above: list[_Cell | None]) -> Iterator[in
 
 
 def _by_column(line: list[_Cell | None], *, is_header: bool) -> tuple[str, ...]:
-    """Return the text of each column; a value over several columns is one of each of them, as in a
-    rota, but not a label in front (`Total`), a number or a sentence."""
+    """Return the text of each column; a value over several columns is one of each of
+    them, as in a rota, but not a label in front (`Total`), a number or a sentence."""
     texts: list[str] = []
     last: _Cell | None = None
     for cell in line:
@@ -366,8 +369,8 @@ def _may_be_shared(cell: _Cell | None) -> bool:
 def _header_rows(
     raw: list[tuple[str, Node, bool, list[_Cell]]], placed: list[list[_Cell | None]]
 ) -> range:
-    """Return which rows at the top hold column headers; a title over all columns may stand above
-    them."""
+    """Return which rows at the top hold column headers; a title over all columns may be
+    above them."""
     width = max((len(row) for row in placed), default=0)
     first = 0
     while first < len(raw) - 2 and _is_title(raw[first][3], width):
@@ -396,7 +399,8 @@ def _is_header(
     number: int,
     first: int,
 ) -> bool:
-    """Whether a row, all above which are headers from `first` on, holds headers as well."""
+    """Whether a row, all above which are headers from `first` on, holds headers as
+    well."""
     _, _, in_head, cells = raw[number]
     filled = [cell for cell in cells if cell.text]
     if in_head or (len(filled) > 1 and all(cell.is_head for cell in filled)):
@@ -423,8 +427,8 @@ def _is_header(
 
 
 def _goes_on(above: list[_Cell | None], row: list[_Cell | None]) -> bool:
-    """Whether a row names the columns below headers that cover several: labels under those, nothing
-    new elsewhere."""
+    """Whether a row names the columns below headers that cover several: labels under
+    those, nothing new elsewhere."""
     under = 0
     for column, cell in enumerate(row):
         head = above[column] if column < len(above) else None
@@ -443,8 +447,8 @@ def _goes_on(above: list[_Cell | None], row: list[_Cell | None]) -> bool:
 
 
 def _unmarked_header(placed: list[list[_Cell | None]]) -> int:
-    """Return 1 where the first row reads like headers: short distinct words over columns with
-    figures, else 0."""
+    """Return 1 where the first row reads like headers: short distinct words over
+    columns with figures, else 0."""
     if len(placed) < 3 or any(
         cell is not None and cell.is_head for row in placed for cell in row[:1]
     ):
@@ -483,7 +487,8 @@ def _headers(placed: list[list[_Cell | None]], heads: range) -> tuple[str, ...]:
 
 
 def _readable(line: list[_Cell | None], headers: tuple[str, ...]) -> str:
-    """Return `header: value; header: value` of a body row; the row's own label first."""
+    """Return `header: value; header: value` of a body row; the row's own label
+    first."""
     parts: list[str] = []
     seen: set[int] = set()
     label = ""

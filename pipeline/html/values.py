@@ -1,11 +1,10 @@
-"""Words for what a page draws without text (formulas, boxes, ratings, meters, marks in cells), and
-listings' languages.
+"""Text for content drawn without text (formulas, checkboxes, ratings, meters, marks in
+cells), and languages of listings.
 
-A label is read only where it says a value that a person sees (`4.6 out of 5`, a tick in a cell),
-since a label is also where a page can say what nobody sees; a formula's TeX only where it says what
-its drawing says. Not for: images, which carry their text by `alt` (`clean.py`), or raised and
-lowered text (`tree.py`).
-"""
+A label is read only where it says a value that a person sees (`4.6 out of 5`, a tick in
+a cell), since labels can hide text; a formula's TeX only if it matches its drawing. Not
+for: images, which carry their text by `alt` (`clean.py`), or raised and lowered text
+(`tree.py`)."""
 
 import re
 from typing import Final
@@ -16,7 +15,8 @@ from pipeline.document.tree import LABEL_WORDS, MAX_DEPTH, TEXT_NODE, count_word
 from pipeline.text.frame import LONGEST
 
 _SLACK: Final = 12
-"""Letters and digits that TeX may have beyond those drawn: columns of an array, sizes."""
+"""Letters and digits that TeX may have beyond those drawn: columns of an array,
+sizes."""
 _COMMAND: Final = re.compile(
     r"\\(?:begin|end|operatorname|mathrm|color|textcolor)\s*\*?\{[^}]*\}|\\[A-Za-z]+"
 )
@@ -29,11 +29,11 @@ _RATED: Final = re.compile(
 _DRAWN_ROLES: Final = frozenset({"img", "meter", "progressbar"})
 _PLAIN_ROLES: Final = frozenset({"", "none", "presentation", "graphics-symbol"})
 DESCRIBED_WORDS: Final = 3
-"""Words from which what an image or drawing is said to show is more than a button's or icon's name
-(`Enlarge`)."""
+"""Words from which what an image or drawing is said to show is more than a button's or
+icon's name (`Enlarge`)."""
 _CELLS: Final = frozenset({"td", "th"})
 _TICKED: Final = tags("dd label li p td")
-"""What a box stands in whose state is content: tasks, answers, features."""
+"""Containers of checkboxes whose state is content: tasks, answers, features."""
 _DATE: Final = re.compile(r"\d{4}-\d\d[\dT:+.Z -]{0,24}")
 _MEASURED: Final = re.compile(r"(?=.*[1-9])\d{0,12}(?:\.\d{1,12})?")
 """A value above 0, from which a bar is drawn."""
@@ -42,15 +42,16 @@ _LANGUAGE: Final = re.compile(
 )
 """How highlighters name the language of a listing."""
 _AROUND: Final = 2
-"""Elements around a listing that may name its language: a box, and one for its buttons."""
+"""Elements around a listing that may name its language: a box, and one for its
+buttons."""
 _SILENT: Final = frozenset({"annotation", "annotation-xml", "mphantom"})
 _LISTING_TABLES: Final = tags("diff-table highlight js-file-line-container")
 
 
-def stands_for(
+def text_of_media(
     current: LexborNode, name: str, attributes: dict[str, str | None], parent: str
 ) -> str:
-    """Return the words that an element stands for whose own text is not read, empty for none."""
+    """Return the replacement text of an element whose own text is not read, or ""."""
     if name == "math":
         return formula(current, attributes)
     if name == "script":
@@ -111,8 +112,8 @@ def said_by(
 
 
 def title_of(svg: LexborNode, attributes: dict[str, str | None]) -> str:
-    """Return what a drawing is said to show, where it is more than an icon's name; as little seen
-    as an image's."""
+    """Return what a drawing is said to show, where it is more than an icon's name; as
+    little seen as an image's."""
     words = attributes.get("aria-label") or next(
         (node.text(deep=True) for node in svg.css("title")), ""
     )
@@ -120,7 +121,8 @@ def title_of(svg: LexborNode, attributes: dict[str, str | None]) -> str:
 
 
 def _label(current: LexborNode, attributes: dict[str, str | None], parent: str) -> str:
-    """Return an element's label where it is a rating or measure, or the mark in a table's cell."""
+    """Return an element's label where it is a rating or measure, or the mark in a
+    table's cell."""
     role = attributes.get("role") or ""
     label = attributes.get("aria-label") or ""
     if not label and current.tag == "svg" and (parent in _CELLS or parent == "figure"):
@@ -137,8 +139,8 @@ def _label(current: LexborNode, attributes: dict[str, str | None], parent: str) 
 
 
 def language_of(current: LexborNode) -> str:
-    """Return the language that highlighters name at a listing, or at a box around a `pre`; empty
-    for none."""
+    """Return the language that highlighters name at a listing, or at a box around a
+    `pre`; empty for none."""
     node: LexborNode | None = current
     for level in range(1 + _AROUND * (current.tag == "pre")):
         names = node.attributes if node is not None else {}
@@ -149,9 +151,7 @@ def language_of(current: LexborNode) -> str:
             or ""
         )
         found = _LANGUAGE.search(f"{names.get('class') or ''} language-{said}")
-        if found and not (
-            level and found[0].startswith("lang-")
-        ):  # the language that people speak
+        if found and not (level and found[0].startswith("lang-")):  # natural language
             return found[1].lower()
         node = node and node.parent
     return ""
@@ -168,14 +168,16 @@ def _is_drawn_before(script: LexborNode) -> bool:
 
 
 def bare_tex(tex: str) -> str:
-    """Return TeX on one line, without the switch to display style that MediaWiki puts around it."""
+    """Return TeX on one line, without the switch to display style that MediaWiki puts
+    around it."""
     tex = " ".join(tex.split())
     inner = _DISPLAY.fullmatch(tex)
     return inner[1].strip() if inner else tex
 
 
 def formula(math: LexborNode, attributes: dict[str, str | None]) -> str:
-    """Return a MathML formula as the TeX that it carries, or on one line: `(a+b)/2`, `x_1^2`."""
+    """Return a MathML formula as the TeX that it carries, or on one line: `(a+b)/2`,
+    `x_1^2`."""
     shown = _on_a_line(math, 0)
     found = [
         note.text(deep=True)
@@ -234,7 +236,7 @@ _SCRIPTS: Final = {
 }
 _BETWEEN: Final = {"mtable": "; ", "mtr": " ", "mfenced": ","}
 _SEAM: Final = "\0"
-"""Between the parts of a formula that nothing stands between, and in no page (HTML §13.2.5)."""
+"""Separator of adjacent formula parts; occurs in no page (HTML §13.2.5)."""
 _NUMBERS: Final = re.compile(rf"(\d){_SEAM}(?=\d)")
 """Where two numbers meet."""
 

@@ -1,15 +1,15 @@
-"""HtmlRAG's two steps: the lowest blocks of the block tree are deleted (Algorithm 2), then finer
-ones (Algorithm 3).
+"""HtmlRAG's two steps: the lowest blocks of the block tree are deleted (Algorithm 2),
+then finer ones (Algorithm 3).
 
-Algorithm 2 is kept for comparison and for readers who want whole HTML subtrees; `prune.py` says why
-it is not the default. Algorithm 3 (§3.4.2) takes a generator's probabilities of block paths for
-scores: paths become a token tree by the model's own tokenizer; a token without rivals has
-probability 1, rivals share a soft-max, and a block's score is the sum of its tokens'
-log-probabilities. The model layer evaluates shared beginnings once. The authors' pruners as GGUF
-fit: their prompt is `prompts/prune_html.md`, and their code numbers equal siblings from 0 where the
-paper prints 1, so the model's name decides. Not for: choosing by the scores (`prune.py`), token
-trees (`models/llama/token_tree.py`).
-"""
+Algorithm 2 is kept for comparison and for readers who want whole HTML subtrees;
+`prune.py` says why it is not the default. Algorithm 3 (§3.4.2) takes a generator's
+probabilities of block paths for scores: paths become a token tree by the model's own
+tokenizer; a token without rivals has probability 1, rivals share a soft-max, and a
+block's score is the sum of its tokens' log-probabilities. The model layer evaluates
+shared beginnings once. The authors' pruners as GGUF fit: their prompt is
+`prompts/prune_html.md`, and their code numbers equal siblings from 0 where the paper
+prints 1, so the model's name decides. Not for: choosing by the scores (`prune.py`),
+token trees (`models/llama/token_tree.py`)."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
@@ -32,18 +32,18 @@ from prompts import load
 
 PROMPT: Final = "prune_html"
 HEAD_WORDS: Final = 4
-"""Words of the text after a path that ends at an opened node, which the paths of its children go on
-from."""
+"""Words of the text after a path that ends at an opened node, which the paths of its
+children go on from."""
 SHOWN: Final = 2
 """Tokens of HTML in one prompt, over those of the budget (HtmlRAG §4.5: 8K of 4K)."""
 FEWEST_SHOWN: Final = 1_500
-"""Tokens of HTML that a prompt holds whatever the budget: at 256 tokens an oracle keeps the answers
-of .897 of 58 test questions with so many, of .845 with 512."""
+"""Tokens of HTML that a prompt holds whatever the budget: at 256 tokens an oracle keeps
+the answers of .897 of 58 test questions with so many, of .845 with 512."""
 PATH_WEIGHT: Final = 0.25
-"""Weight of a general model's path scores against the other scores, both standardised. Such a model
-was never taught the task (HtmlRAG §3.4.2 says as much): with SmolLM2-135M, shown 600 tokens, 12 of
-18 development table questions keep their answer at 256 tokens against 13 without it, so it breaks
-ties and no more."""
+"""Weight of a general model's path scores against the other scores, both standardised.
+Such a model was never taught the task (HtmlRAG §3.4.2 says as much): with SmolLM2-135M,
+shown 600 tokens, 12 of 18 development table questions keep their answer at 256 tokens
+against 13 without it, so it breaks ties and no more."""
 _PRUNERS: Final = ("html-pruner", "htmlpruner")
 _MERGED: Final = frozenset({"article", "body", "div", "main", "section"})
 """Wrappers that vanish when one child is left in them."""
@@ -57,8 +57,8 @@ class PaperBlocks:
     """Index of the document, for each block."""
     blocks: list[Block] = field(default_factory=list)
     split: dict[int, set[str]] = field(default_factory=dict)
-    """By document, the paths of nodes that were opened: a block there is the node's own text
-    only."""
+    """By document, the paths of nodes that were opened: a block there is the node's own
+    text only."""
 
 
 def paper_blocks(
@@ -81,11 +81,11 @@ def finer_blocks(
     *,
     max_words: int = PAPER_WORDS // 2,
 ) -> PaperBlocks:
-    """Return the blocks of at most `max_words` words that the `kept` blocks of `found` are made of.
+    """Return the blocks of at most `max_words` words that the `kept` blocks of `found`
+    are made of.
 
-    Algorithm 1 at fewer words only cuts further, so each finer block lies in exactly one block of
-    the first step. They come in the order of `kept`.
-    """
+    Algorithm 1 at fewer words only cuts further, so each finer block lies in exactly
+    one block of the first step. They come in the order of `kept`."""
     finer = paper_blocks(documents, max_words=max_words)
     places = {
         (found.documents[number], found.blocks[number].path): place
@@ -93,7 +93,7 @@ def finer_blocks(
     }
     inside: list[tuple[int, int, Block]] = []
     for index, block in zip(finer.documents, finer.blocks, strict=True):
-        # A node that was opened already in the first step stands for its own text alone.
+        # A node that was split in the first step has only its own text.
         above = ancestors([block.path]) - found.split[index]
         own = [places.get((index, path)) for path in (block.path, *above)]
         inside += [(place, index, block) for place in own if place is not None]
@@ -109,16 +109,16 @@ def keep_within(
     order: Sequence[int],
     max_tokens: int,
 ) -> tuple[list[int], dict[int, str]]:
-    """Delete blocks, lowest first, until what remains is within `max_tokens`; repair the structure.
+    """Delete blocks, lowest first, until what remains is within `max_tokens`; repair
+    the structure.
 
     Args:
         order: Indices of the blocks that may be kept, best first.
         max_tokens: Budget for the HTML of all pages joined by line breaks.
 
-    Returns:
-        The blocks that are kept, best first, and the HTML by document. The number of deletions is found by bisection
-        (the length falls with each one), then settled one by one.
-    """
+    Returns: The blocks that are kept, best first, and the HTML by document. The number
+        of deletions is found by bisection (the length falls with each one), then
+        settled one by one."""
 
     def is_over(count: int) -> bool:
         check_cancelled()
@@ -157,11 +157,12 @@ def _repaired(root: Node, paths: set[str], split: set[str]) -> Node | None:
 def _remaining(
     node: Node, path: str, paths: set[str], split: set[str], inner: set[str]
 ) -> Node | None:
-    """Return a tree of the kept blocks only: emptied parents are gone, single-nested ones merged.
+    """Return a tree of the kept blocks only: emptied parents are gone, single-nested
+    ones merged.
 
-    A block that is a whole node keeps all below it; one that is a split node's own text keeps the
-    text alone. Recursive, since a cleaned tree is at most `html.tree.MAX_DEPTH` deep.
-    """
+    A block that is a whole node keeps all below it; one that is a split node's own text
+    keeps the text alone. Recursive, since a cleaned tree is at most
+    `html.tree.MAX_DEPTH` deep."""
     if path in paths and path not in split:
         return node
     shell = Node(node.tag, node.attrs)
@@ -199,7 +200,7 @@ def ancestors(paths: Iterable[str]) -> set[str]:
 
 
 def kept_units(document: Document, paths: set[str], split: set[str]) -> tuple[int, ...]:
-    """Return the indices of the content units that stand in the kept blocks of one page."""
+    """Return the indices of the content units in the kept blocks of one page."""
     whole, own = paths - split, paths & split
     kept: list[int] = []
     for number, block in enumerate(document.blocks):
@@ -232,7 +233,8 @@ def is_pruner(name: str) -> bool:
 
 
 class PathScorer:
-    """Scores the finer blocks of the second step by a generator's probabilities of their paths."""
+    """Scores the finer blocks of the second step by a generator's probabilities of
+    their paths."""
 
     def __init__(
         self,
@@ -242,8 +244,8 @@ class PathScorer:
         context_tokens: int,
         seconds: float,
     ) -> None:
-        """Score blocks of `documents` by `model`, whose context has `context_tokens` of its own,
-        within `seconds`."""
+        """Score blocks of `documents` by `model`, whose context has `context_tokens` of
+        its own, within `seconds`."""
         self._model = model
         self._seconds = seconds
         self._documents = documents
@@ -275,8 +277,8 @@ class PathScorer:
 def path_scorer(
     generator: Generator | None, documents: Sequence[Document], *, seconds: float
 ) -> PathScorer | None:
-    """Return the scorer that `generator` makes possible, None where there is none that can score
-    paths."""
+    """Return the scorer that `generator` makes possible, None where there is none that
+    can score paths."""
     model = tree_scorer(generator)
     if generator is None or model is None:
         return None
@@ -295,20 +297,20 @@ async def rank_finer(
     budget: int,
     max_words: int = PAPER_WORDS // 2,
 ) -> PathRanking:
-    """Return the finer blocks of what `scorer` can be shown of the first step's survivors, with
-    their scores.
+    """Return the finer blocks of what `scorer` can be shown of the first step's
+    survivors, with their scores.
 
-    The input is fitted by leaving out whole blocks of the first step, lowest first; `PathRanking`
-    tells how many.
+    The input is fitted by leaving out whole blocks of the first step, lowest first;
+    `PathRanking` has their number.
 
     Args:
         order: Their indices, best first.
-        budget: Tokens that the answer has; the scorer is shown `SHOWN` times as many, `FEWEST_SHOWN` at least.
+        budget: Tokens that the answer has; the scorer is shown `SHOWN` times as many,
+            `FEWEST_SHOWN` at least.
         max_words: Words of a finer block.
 
-    A model that fails, or has no room for a single block, scores nothing; the reason is in the
-    result.
-    """
+    A model that fails, or has no room for a single block, scores nothing; the reason is
+    in the result."""
     failure = "its context has no room for a block of these pages"
     for limit in shrinking(min(scorer.max_tokens, max(FEWEST_SHOWN, SHOWN * budget))):
         kept, _ = await in_thread(keep_within, documents, found, order, limit)
@@ -335,12 +337,13 @@ def spread_scores(
     ranking: PathRanking,
     units: Sequence[tuple[int, int]],
 ) -> Floats:
-    """Return the standardised score of the finer block that each content unit lies in [n].
+    """Return the standardised score of the finer block that each content unit lies in
+    [n].
 
     Args:
-        units: Index of the document and of the unit in `Document.blocks`; a unit outside every scored block gets the
-            lowest score, and one below 0 (the imprint) the mean.
-    """
+        units: Index of the document and of the unit in `Document.blocks`; a unit
+            outside every scored block gets the lowest score, and one below 0 (the
+            imprint) the mean."""
     if not len(ranking.scores):
         return np.zeros(len(units), dtype=np.float32)
     values = standardise(ranking.scores)
@@ -365,9 +368,9 @@ def spread_scores(
 def block_paths(found: PaperBlocks, *, first: int) -> list[str]:
     """Return each block's path as a model writes it: `<html><body><div2><p>`.
 
-    Pages are equal siblings at the top. A block that is the text of an opened node ends in the head
-    of that text, since its path alone begins the paths of the node's children.
-    """
+    Pages are equal siblings at the top. A block that is the text of an opened node ends
+    in the head of that text, since its path alone begins the paths of the node's
+    children."""
     roots = _roots(found, first=first)
     paths = []
     for document, block in zip(found.documents, found.blocks, strict=True):
@@ -384,8 +387,8 @@ def block_paths(found: PaperBlocks, *, first: int) -> list[str]:
 def numbered_html(
     documents: Sequence[Document], found: PaperBlocks, *, first: int
 ) -> str:
-    """Return the blocks of `found` as HTML whose tags are numbered down to the blocks, as in their
-    paths; pages one after another."""
+    """Return the blocks of `found` as HTML whose tags are numbered down to the blocks,
+    as in their paths; pages one after another."""
     roots = _roots(found, first=first)
     wanted: dict[int, set[str]] = {}
     for document, block in zip(found.documents, found.blocks, strict=True):
@@ -413,8 +416,8 @@ def _roots(found: PaperBlocks, *, first: int) -> dict[int, str]:
 
 
 def _label(step: str, first: int) -> str:
-    """A step of `Block.path`, whose numbers begin at 1, in the model's numbering; `h1` to `h6`
-    alone are names."""
+    """A step of `Block.path`, whose numbers begin at 1, in the model's numbering; `h1`
+    to `h6` alone are names."""
     name = step.rstrip("0123456789")
     number = step[len(name) :]
     if name == "h" and number:
@@ -430,8 +433,8 @@ def _numbered(
     kept: tuple[set[str], set[str], set[str]],
     first: int,
 ) -> str:
-    """A node by the paths of all blocks, of those that are whole nodes, and of what stands above
-    blocks.
+    """Return path to node for all blocks, for whole-node blocks, and for their
+    ancestors.
 
     Recursive, since a cleaned tree is at most `html.tree.MAX_DEPTH` deep.
     """

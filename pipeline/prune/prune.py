@@ -1,11 +1,12 @@
-"""Pruning: what several pages hold about a question, within one budget of tokens, written as pages.
+"""Pruning: what several pages hold about a question, within one budget of tokens,
+written as pages.
 
-`winnow` (default) takes the units that the core finds relevant (`pipeline/reading`) and writes them
-compactly in document order. `paper` deletes the lowest blocks of the block tree by their cosine
-with the question (HtmlRAG Algorithms 2 and 3), `blocks` does by words and cosine. At 256 to 4,096
-tokens both lose to plain chunks, since markup costs tokens and one large block shuts out small
-ones. Not for: fetching, or cited passages (`pipeline/evidence`).
-"""
+`winnow` (default) takes the units that the core finds relevant (`pipeline/reading`) and
+writes them compactly in document order. `paper` deletes the lowest blocks of the block
+tree by their cosine with the question (HtmlRAG Algorithms 2 and 3), `blocks` does by
+words and cosine. At 256 to 4,096 tokens both lose to plain chunks, since markup costs
+tokens and one large block shuts out small ones. Not for: fetching, or cited passages
+(`pipeline/evidence`)."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -54,8 +55,8 @@ class PruneOptions:
     """How to prune."""
 
     max_tokens: int | None = None
-    """Budget for the texts of all pages together, by `count_tokens`; None ends where units are much
-    weaker."""
+    """Budget for the texts of all pages together, by `count_tokens`; None ends where
+    units are much weaker."""
     format: Form = "markdown"
     links: bool = False
     """Whether links become numbered references, listed below each page."""
@@ -63,7 +64,8 @@ class PruneOptions:
     part: int = 1
     """1 for the best part, 2 for what would have come next, and so on."""
     block_words: int = PAPER_WORDS
-    """Most words of a block of the paper's first step; those of the second have half as many."""
+    """Most words of a block of the paper's first step; those of the second have half as
+    many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +92,14 @@ class Pruned:
     budget: int
     """Tokens there were, given or chosen."""
     left_out: int
-    """Units that are neither in this part nor in an earlier one; of main content, while it is read
-    from the top."""
+    """Units that are neither in this part nor in an earlier one; of main content, while
+    it is read from the top."""
     around: int = 0
-    """Units around the main content of pages read from the top, which are a part behind it."""
+    """Units around the main content of pages read from the top, which follow it as a
+    separate part."""
     scored_by: str = ""
-    """What made the scores besides the core, and what of the pages it was shown; empty for
-    nothing."""
+    """What made the scores besides the core, and what of the pages it was shown; empty
+    for nothing."""
     reading: Reading | None = field(default=None, repr=False, compare=False)
     """The scores of all units; None where whole blocks were scored."""
 
@@ -116,16 +119,18 @@ async def prune(
     embedder: Embedder | None = None,
     finer: PathScorer | None = None,
 ) -> Pruned:
-    """Return the parts of `documents` that bear on `question`, within `options.max_tokens`.
+    """Return the parts of `documents` that bear on `question`, within
+    `options.max_tokens`.
 
-    Without a question the pages are read from the top. The same arguments give the same result.
+    Without a question the pages are read from the top. The same arguments give the same
+    result.
 
     Args:
         options: Budget, form, method, part.
         reader: What judges units.
         embedder: For the paper's method, whose first step scores whole blocks.
-        finer: The paper's second step (§3.4.2): a generator's scores of finer blocks. In the default method they count
-            beside the reader's.
+        finer: The paper's second step (§3.4.2): a generator's scores of finer blocks.
+            In the default method they count beside the reader's.
 
     Raises:
         UsageError: `options.part` is below 1 or the budget is negative.
@@ -133,7 +138,7 @@ async def prune(
     """
     if options.part < 1 or (options.max_tokens or 0) < 0:
         raise UsageError(
-            f"Part {options.part} of {options.max_tokens} tokens cannot be made.",
+            f"Part {options.part} of {options.max_tokens} tokens is not possible.",
             hint="Parts count from 1; the budget is zero or more tokens.",
         )
     if options.method != "winnow":
@@ -169,8 +174,8 @@ async def prune(
 
 
 def _reading_order(documents: Sequence[Document]) -> Reading:
-    """Return a reading without a question: scores fall with the place on the page, content before
-    furniture."""
+    """Return a reading without a question: scores fall with the place on the page,
+    content before furniture."""
     tagged = tuple(tag_sentences(document) for document in documents)
     content = [main_content(document) for document in documents]
     values = np.array(
@@ -191,8 +196,8 @@ def _fill_parts(
     *,
     open_end: bool,
 ) -> Pruned:
-    """Return the part that is asked for: passages about the question, or what follows in reading
-    order without one."""
+    """Return the part that is asked for: passages about the question, or what follows
+    in reading order without one."""
     # The title is in the answer's head; the budget is for what it says besides.
     asked = reading.made_by != "content"
     pages = _Pages(
@@ -287,8 +292,8 @@ class _Pages:
         }
 
     def order(self, end: float) -> list[int]:
-        """Return the rows that say something by themselves, best first, down to the share `end` of
-        the best score."""
+        """Return the rows that say something by themselves, best first, down to the
+        share `end` of the best score."""
         rows: list[int] = np.argsort(-self._values, kind="stable").tolist()
         worth = [
             row for row in rows if self._values[row] >= end * self._values[rows[0]]
@@ -297,20 +302,20 @@ class _Pages:
         return list(filter(self._says_something, worth)) or worth
 
     def cost(self, passage: UnitRange) -> int:
-        """Return the tokens of a passage as it is written alone, with the line that parts it from
-        others."""
+        """Return the tokens of a passage as it is written alone, with the line that
+        parts it from others."""
         place = self.places[passage.start][0]
         kept = [self._kept(place, row) for row in range(passage.start, passage.stop)]
         return count_tokens(render(self.documents[place], kept, self._style)) + 1
 
     def speaks(self, row: int) -> bool:
-        """Whether a unit speaks to a model."""
+        """Return whether a unit looks like a prompt injection."""
         place, unit = self.places[row]
         return self.documents[place].blocks[unit.block].speaks
 
     def _says_something(self, row: int) -> bool:
-        """Whether a unit says something by itself: short headings and header rows come with what
-        stands below them."""
+        """Whether a unit says something by itself: short headings and header rows come
+        with the text below them."""
         place, unit = self.places[row]
         blocks = self.documents[place].blocks
         block = blocks[unit.block]
@@ -346,8 +351,8 @@ class _Pages:
         return Kept(unit.block, unit.start - block.start, unit.end - block.start)
 
     def beginning(self, row: int, options: PruneOptions) -> tuple[PrunedPage, ...]:
-        """Return what fits of a unit that is over the budget alone; a budget too small for a word
-        gives nothing."""
+        """Return what fits of a unit that is over the budget alone; a budget too small
+        for a word gives nothing."""
         place, unit = self.places[row]
         text = _cut_to_form(unit.text, options.format, options.max_tokens or 0)
         if not text:
@@ -361,8 +366,8 @@ async def _first_step(
     options: PruneOptions,
     embedder: Embedder | None,
 ) -> tuple[PaperBlocks, list[int]]:
-    """Return the paper's blocks and their order (HtmlRAG §3.4.1): by cosine for `paper`, else by
-    words and cosine; by words where no embedder reads the question."""
+    """Return the paper's blocks and their order (HtmlRAG §3.4.1): by cosine for
+    `paper`, else by words and cosine; by words where no embedder reads the question."""
     found = await in_thread(paper_blocks, documents, max_words=options.block_words)
     texts = [block.text for block in found.blocks]
     if (
@@ -384,8 +389,8 @@ async def _with_paths(
     embedder: Embedder | None,
     finer: PathScorer,
 ) -> tuple[str, Reading]:
-    """Return who scored the paths, and the reading with the score of the finer block around each
-    unit."""
+    """Return who scored the paths, and the reading with the score of the finer block
+    around each unit."""
     found, order = await _first_step(documents, question, options, embedder)
     budget = options.max_tokens or UNASKED
     ranking = await rank_finer(
@@ -487,7 +492,8 @@ def _paper_parts(
 
 
 def _cut_to_form(text: str, form: Form, most: int) -> str:
-    """Return the beginning of a text on one line, written in a form, in at most `most` tokens.
+    """Return the beginning of a text on one line, written in a form, in at most `most`
+    tokens.
 
     Words are whole, unless the first alone is over them.
     """

@@ -1,7 +1,8 @@
-"""What kind of answer a question asks for: something whole, or what is chosen among others.
+"""What kind of answer a question asks for: something whole, or what is chosen among
+others.
 
-Not for: which sections and rows that is (`pipeline/evidence/named.py`, `pipeline/reading/extract.py`).
-"""
+Not for: which sections and rows that is (`pipeline/evidence/named.py`,
+`pipeline/reading/extract.py`)."""
 
 import re
 from collections.abc import Iterable
@@ -12,11 +13,13 @@ from typing import Final, NamedTuple
 from pipeline.text.words import is_cjk, meanings, whole_words, words
 
 HEAD: Final = 30
-"""Characters at the beginning of a question in which it says that it wants all of something."""
+"""Characters at the beginning of a question in which it says that it wants all of
+something."""
 _ENDS: Final = whole_words(words("choosing.ends"))
 _LEAST: Final = whole_words(words("choosing.least"))
 _MOST: Final = whole_words(words("choosing.most"))
-"""Words that say no side by themselves (`le plus petit`, `самый`) stand on both."""
+"""Superlatives of both directions; ambiguous ones (`le plus petit`, `самый`) are in
+both."""
 _MEASURES: Final = meanings("choosing.measures")
 """What the column is called whose extreme a word means."""
 
@@ -35,9 +38,8 @@ class WantedWhole(NamedTuple):
 def asked_whole(question: str, language: str, *, asks: bool) -> WantedWhole:
     """Return what a question wants whole, by the words of its language.
 
-    One that `asks`, by a question word, about an example or about all of something ("Which line of
-    the sample …") does not want it.
-    """
+    One that `asks`, by a question word, about an example or about all of something
+    ("Which line of the sample …") does not want it."""
     listing, sample, steps = _patterns(language)
     head = question if is_cjk(question) else question[:HEAD]
     how = steps.search(question) is not None

@@ -1,10 +1,10 @@
-"""The parts of a request that must each be answered, by rules and the words of its language.
+"""The parts of a request that must each be answered, by rules and the words of its
+language.
 
-Cut are sentences that ask, clauses that begin with a question word of their own behind "and", lists
-of questions, and the sides of a comparison. A question in doubt stays whole: read as two it may
-miss what only the whole of it says. Not for: parts that a model names
-(`pipeline/search/parse.py`).
-"""
+Cut are sentences that ask, clauses that begin with a question word after "and", lists
+of questions, and the sides of a comparison. A question in doubt stays whole: read as
+two it may miss what only the whole of it says. Not for: parts that a model names
+(`pipeline/search/parse.py`)."""
 
 import re
 from dataclasses import dataclass
@@ -26,21 +26,21 @@ MOST_PARTS: Final = 4
 LONGEST: Final = 900
 """Characters from which a request is a story, whose sentences are not cut."""
 _HEAD_WORDS: Final = 4
-"""Words within which a question's own question word stands: "At what moments", "Do you know
-who"."""
+"""Number of first words in which the question word must be: "At what moments", "Do you
+know who"."""
 _SHORTEST: Final = 3
 """Words of a question; fewer hang on the one before ("And why?")."""
 _OWN_WORDS: Final = 2
-"""Words by which a part says what it is about; one with fewer leans on another ("and in what
-year?"), and one without any ("and why?") is answered where that is."""
+"""Words by which a part says what it is about; one with fewer leans on another ("and in
+what year?"), and one without any ("and why?") is answered where that is."""
 _MARKS: Final = "?？؟"
 _SENTENCE: Final = re.compile(rf"(?<=[{_MARKS}])\s*(?=\S)")
 _ITEM: Final = re.compile(r"(?:^|\n)\s*(?:\d{1,2}[.)]|[-*•])\s+([^\n]{8,200})")
 _STOPS: Final = " \t\n,;，、；،؛"
 _BARE: Final = 12
-"""Characters of a side that is no name by its form: "北京和上海", "서울과 부산"."""
+"""Maximum characters of a side that is not a name by its form: "北京和上海", "서울과 부산"."""
 _LISTED: Final = re.compile(r"[,،、，]\s*$")
-"""Behind a side of a comparison that further ones follow."""
+"""After a side of a comparison that is followed by others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +51,19 @@ class _Rules:
     word: re.Pattern[str]
     """A question word."""
     joint: re.Pattern[str]
-    """What stands between two questions of a sentence; the group is empty for a mere comma."""
+    """Text between two questions of a sentence; the group is empty for a comma
+    alone."""
     clause: re.Pattern[str] | None
-    """The same where question words stand anywhere in a clause (Chinese, Japanese, Korean,
-    Turkish), else None."""
+    """Separator of questions in languages with question words anywhere in a clause
+    (Chinese, Japanese, Korean, Turkish), else None."""
     polar: re.Pattern[str]
     back: re.Pattern[str]
     """A word for what was named before."""
     sides: re.Pattern[str]
-    """What stands between the sides of a comparison; the group is set where it alone says that they
-    are compared."""
+    """Text between the sides of a comparison; the group is set if it alone marks a
+    comparison."""
     bare: re.Pattern[str]
-    """Two sides by what stands around them, in scripts that mark no names; the groups are the
+    """Two sides by their context, in scripts without capitals; the groups are the
     sides."""
     compared: re.Pattern[str]
     describing: re.Pattern[str]
@@ -70,8 +71,8 @@ class _Rules:
 
 
 def cut_parts(request: str, language: str) -> tuple[str, ...]:
-    """Return the questions of `request`, whose language is an ISO 639-1 code, that must each be
-    answered, to be understood alone; none where it is one."""
+    """Return the questions of `request`, whose language is an ISO 639-1 code, that must
+    each be answered, to be understood alone; none where it is one."""
     request = request.strip()
     if len(request) > LONGEST:
         return ()
@@ -100,8 +101,8 @@ def question_word(text: str, language: str) -> str:
 
 
 def describes(question: str, language: str) -> bool:
-    """Whether a question describes something instead of naming it: "the film that was shot there",
-    "whose"."""
+    """Whether a question describes something instead of naming it: "the film that was
+    shot there", "whose"."""
     return bool(_rules(language).describing.search(question.partition(" ")[2]))
 
 
@@ -118,8 +119,8 @@ def _asks(text: str, rules: _Rules) -> bool:
 
 
 def _sentences(request: str, rules: _Rules) -> list[str]:
-    """Return the sentences that ask, each with what only tells around it; the request where it is
-    one."""
+    """Return the sentences that ask, each with the statements around it; the request if
+    it is one."""
     found: list[str] = []
     telling = ""
     for sentence in _SENTENCE.split(request):
@@ -139,7 +140,8 @@ def _sentences(request: str, rules: _Rules) -> list[str]:
 
 
 def _clauses(sentence: str, rules: _Rules) -> list[str]:
-    """Return the questions that a sentence joins, in order; the sentence where it is one."""
+    """Return the questions that a sentence joins, in order; the sentence where it is
+    one."""
     if rules.clause:
         clauses = rules.clause.split(sentence)
         alone = len(clauses) > 1 and all(
@@ -166,10 +168,10 @@ def _clauses(sentence: str, rules: _Rules) -> list[str]:
 
 
 def _may_end(left: str, right: str, apart: bool, rules: _Rules) -> bool:
-    """Whether a question may end before `right`, which begins with a question word or as one that
-    wants yes or no.
+    """Whether a question may end before `right`, which begins with a question word or
+    as one that wants yes or no.
 
-    `apart` where more than a word stands between them.
+    `apart` if more than a word is between them.
     """
     own = rules.word.search(left)
     polar = rules.polar.match(left)
@@ -181,8 +183,8 @@ def _may_end(left: str, right: str, apart: bool, rules: _Rules) -> bool:
             (",", ";", ":", ".")
         )
     opening = rules.word.search(right)
-    # "people who sail and who row": the same word inside the first question is no question of its
-    # own without a comma
+    # "people who sail and who row": the same word inside the first question is not a
+    # separate question without a comma
     inside = 0 if polar or own is None else own.end()
     again = opening is not None and opening[0].casefold() in (
         other[0].casefold() for other in rules.word.finditer(left, inside)
@@ -191,8 +193,8 @@ def _may_end(left: str, right: str, apart: bool, rules: _Rules) -> bool:
 
 
 def _with_subject(piece: str, whole: str, rules: _Rules) -> str:
-    """Return a part with the question that it leans on, where it points back or says too little by
-    itself."""
+    """Return a part with the question that it leans on, where it points back or says
+    too little by itself."""
     own = _own_words(piece, rules)
     # A word that points back points, among twice as many, to something in the part itself.
     leans = is_cjk(piece) or own < (2 if rules.back.search(piece) else 1) * _OWN_WORDS
@@ -202,12 +204,13 @@ def _with_subject(piece: str, whole: str, rules: _Rules) -> str:
 
 
 def _own_words(piece: str, rules: _Rules) -> int:
-    """Return how many words a part has beside its question word that are no stop words."""
+    """Return the number of words of a part without question word and stop words."""
     return len(index_terms(rules.word.sub(" ", piece), language=rules.language))
 
 
 def _compared(request: str, rules: _Rules) -> tuple[str, ...]:
-    """Return a comparison once for each side, the others left out; nothing where none is."""
+    """Return a comparison once for each side, the others left out; nothing where none
+    is."""
     for match in rules.sides.finditer(request):
         left, right = request[: match.start()], request[match.end() :]
         after = find_entities(right, language="")

@@ -1,10 +1,9 @@
 """`Question`: what is asked, analysed once for a whole call.
 
-A tool makes it of the words that it was given and passes it on; every step reads its language, its
-terms, its parts and its translations from it. Each is found when a step first asks for it. Not for:
-pages and passages, whose language and terms are counted by what indexes them
-(`pipeline/reading/bm25.py`).
-"""
+A tool makes it of the words that it was given and passes it on; every step reads its
+language, its terms, its parts and its translations from it. Each is found when a step
+first asks for it. Not for: pages and passages, whose language and terms are counted by
+what indexes them (`pipeline/reading/bm25.py`)."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -18,10 +17,10 @@ from pipeline.text.words import (
     UNDETERMINED,
     find_entities,
     guess_language,
-    heard,
     holds_letters,
     index_terms,
     raw_words,
+    translated,
 )
 
 
@@ -55,8 +54,8 @@ class Question:
         return self.spoken or "en"
 
     def spoken_to(self, languages: Collection[str]) -> str:
-        """Return its language to pages in `languages`; `UNDETERMINED` where its letters say only
-        that it is not theirs, empty where nothing says."""
+        """Return its language to pages in `languages`; `UNDETERMINED` where its letters
+        say only that it is not theirs, empty where nothing says."""
         apart = bool(languages) and all(one in OTHER_SCRIPTS for one in languages)
         unknown = apart and not self.spoken and holds_letters(self.text)
         return UNDETERMINED if unknown else self.spoken
@@ -69,8 +68,8 @@ class Question:
     def terms(
         self, language: str = "", *, keep_stop_words: bool = False
     ) -> tuple[str, ...]:
-        """Return its index terms in order, repeats kept, by the stemmer of `language` or of its
-        own; see `index_terms`."""
+        """Return its index terms in order, repeats kept, by the stemmer of `language`
+        or of its own; see `index_terms`."""
         key = language or self.language, keep_stop_words
         if key not in self._terms:
             cut = index_terms(
@@ -83,15 +82,16 @@ class Question:
     def _terms(self) -> dict[tuple[str, bool], tuple[str, ...]]:
         return {}
 
-    def heard_in(self, language: str) -> "Question":
-        """Return it as a page in `language` understands it; itself where no list of words helps."""
-        if language not in self._heard:
-            text = heard(self.text, self.spoken, language)
-            self._heard[language] = self if text == self.text else Question(text)
-        return self._heard[language]
+    def translated_to(self, language: str) -> "Question":
+        """Return it as a page in `language` understands it; itself where no list of
+        words helps."""
+        if language not in self._translated:
+            text = translated(self.text, self.spoken, language)
+            self._translated[language] = self if text == self.text else Question(text)
+        return self._translated[language]
 
     @cached_property
-    def _heard(self) -> "dict[str, Question]":
+    def _translated(self) -> "dict[str, Question]":
         return {}
 
     @cached_property
@@ -108,7 +108,8 @@ class Question:
 
     @cached_property
     def parts(self) -> "tuple[Question, ...]":
-        """Questions that must each be answered, to be understood alone; none where it is one."""
+        """Questions that must each be answered, to be understood alone; none where it
+        is one."""
         cut = parts.cut_parts(self.text, self.language)
         return tuple(map(Question, cut))
 
@@ -119,7 +120,8 @@ class Question:
 
     @cached_property
     def describes(self) -> bool:
-        """Whether it describes something instead of naming it: "the film that was shot there"."""
+        """Whether it describes something instead of naming it: "the film that was shot
+        there"."""
         return parts.describes(self.text, self.language)
 
     @cached_property

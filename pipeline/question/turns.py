@@ -1,12 +1,12 @@
-"""A question of a session, read with the one before it: `What is its default?` after one about an
-option.
+"""A question of a session, read with the one before it: `What is its default?` after
+one about an option.
 
-A question refers back by a pronoun that nothing in it explains, by an opening such as "what about",
-or by asking for what is always of something ("the syntax"). The words for that are in
-`pipeline/text/words`, sections `turns.*`. A question that is complete by itself is left as it is.
-Not for: questions that one request joins (`pipeline/question/parts.py`), or how sessions are kept
-(`pipeline/session/session.py`).
-"""
+A question refers back by a pronoun that nothing in it explains, by an opening such as
+"what about", or by asking for what is always of something ("the syntax"). The words for
+that are in `pipeline/text/words`, sections `turns.*`. A question that is complete by
+itself is left as it is. Not for: questions that one request joins
+(`pipeline/question/parts.py`), or how sessions are kept
+(`pipeline/session/session.py`)."""
 
 import re
 from collections.abc import Iterator
@@ -29,17 +29,18 @@ LONGEST: Final = 160
 MOST_WORDS: Final = 16
 """Words of what an earlier question was about; names are kept beyond that."""
 _HINTED: Final = 3
-"""Words of its own, besides light ones, with which a question that opens with "and" is still a part
-of one."""
+"""Words of its own, besides light ones, with which a question that opens with "and" is
+still a part of one."""
 _SHORT: Final = 6
-"""Words of a question that may ask for a part of something by nothing but its name ("What is the
-syntax?")."""
+"""Words of a question that may ask for a part of something by nothing but its name
+("What is the syntax?")."""
 _FRAGMENT: Final = 5
 """Words of a fragment such as "on Windows?"."""
 _CLAUSE: Final = 2
-"""Words behind "that" from which it begins a clause."""
+"""Minimum words after "that" for it to begin a clause."""
 _ANTECEDENT: Final = 3
-"""Chinese, Japanese or Korean characters in front of a pronoun that name what it refers to."""
+"""Chinese, Japanese or Korean characters in front of a pronoun that name what it refers
+to."""
 _TOKEN: Final = re.compile(r"[^\s?!,;:()\"«»“”„？！，；：（）。、؟،]+")
 _MARKS: Final = " \t\n?？؟!！.。"
 _OPENED: Final = "¿¡ "
@@ -48,7 +49,7 @@ _OPTION: Final = re.compile(r"(?<!\S)--?[A-Za-z][\w-]*")
 _NUMBERED: Final = re.compile(r"([^\W\d]+)\s+(v?\d[\w.]*)\Z", re.IGNORECASE)
 """A word with its number: `version 3`."""
 _NUMBER: Final = re.compile(r"\d[\d.,]*\d|\d")
-_TOLD: Final = re.compile(r"[:：]\s*\S+(?:\s+\S+){2}|\n")
+_WITH_TEXT: Final = re.compile(r"[:：]\s*\S+(?:\s+\S+){2}|\n")
 """Text that a question brings along, as a pasted message."""
 _BRACKETED: Final = re.compile(r"\s*[(（]([^()（）]*)[)）]\s*\Z")
 
@@ -73,14 +74,14 @@ class _TurnRules:
 
 
 def completed(asked: Question, before: str) -> str:
-    """Return a question with what it refers to in the question `before` it; empty where it is
-    complete by itself."""
+    """Return a question with what it refers to in the question `before` it; empty where
+    it is complete by itself."""
     question = asked.text.strip().lstrip(_OPENED)
     if (
         not before.strip()
         or not question
         or len(question) > LONGEST
-        or _TOLD.search(question)
+        or _WITH_TEXT.search(question)
     ):
         return ""
     # A few words of their own may look like another language.
@@ -109,8 +110,8 @@ def _completed(question: str, before: str, rules: _TurnRules) -> str:
 
 
 def subject(question: str) -> str:
-    """Return what a question is about: its words from the first to the last that says something,
-    few of them."""
+    """Return what a question is about: its words from the first to the last that says
+    something, few of them."""
     rules = _rules(guess_language(question) or "en")
     inner = _BRACKETED.search(question)
     about = [inner[1]] if inner else []
@@ -146,8 +147,8 @@ def _shortened(text: str) -> str:
 
 
 def _says(token: str, rules: _TurnRules) -> bool:
-    """Whether a word says what a question is about: no word of grammar, no light verb, no
-    pronoun."""
+    """Whether a word says what a question is about: no word of grammar, no light verb,
+    no pronoun."""
     lowered = token.casefold().replace("’", "'")
     known = lowered in rules.light or lowered in words("stop", rules.language)
     return (
@@ -180,29 +181,29 @@ def _refers(question: str, rules: _TurnRules) -> bool:
     """Whether a pronoun refers to something outside of the question."""
     text = rules.never.sub(lambda match: " " * len(match[0]), question)
     found = next(
-        (one for one in rules.refers.finditer(text) if not _stands_alone(one, rules)),
+        (one for one in rules.refers.finditer(text) if not _is_complete(one, rules)),
         None,
     )
     if found is None:
         return False
     head = text[: found.start()]
-    told = list(_telling(head, rules))
-    if _named(head, rules) or not told:
-        return not told
+    prefix_words = list(_telling(head, rules))
+    if _named(head, rules) or not prefix_words:
+        return not prefix_words
     if is_cjk(text):
-        return len(told) < _ANTECEDENT
+        return len(prefix_words) < _ANTECEDENT
     # A clause's object is never its subject: "Which rivers flow into it?"
     is_last = not text[found.end() :].strip(_MARKS) and not rules.article.search(head)
     return (
-        (is_last and len(told) < _ANTECEDENT)
-        or _is_verb(told, head, rules)
+        (is_last and len(prefix_words) < _ANTECEDENT)
+        or _is_verb(prefix_words, head, rules)
         or _is_asked(head, rules)
     )
 
 
-def _stands_alone(pronoun: re.Match[str], rules: _TurnRules) -> bool:
-    """Whether a pronoun needs nothing before it: "Who said that dogs bark", "those spiky purple
-    plants by the pier"."""
+def _is_complete(pronoun: re.Match[str], rules: _TurnRules) -> bool:
+    """Whether a pronoun needs nothing before it: "Who said that dogs bark", "those
+    spiky purple plants by the pier"."""
     word = pronoun[0].casefold()
     if (
         word in rules.pointing
@@ -218,15 +219,18 @@ def _stands_alone(pronoun: re.Match[str], rules: _TurnRules) -> bool:
     return behind_verb and len(pronoun.string[pronoun.end() :].split()) > _CLAUSE
 
 
-def _is_verb(told: list[str], head: str, rules: _TurnRules) -> bool:
-    """Whether the one word that says something in front of a pronoun is a verb: "Can I book it"."""
-    above = head[: head.rindex(told[-1])].split()
-    return len(told) == 1 and bool(above) and above[-1].casefold() in rules.persons
+def _is_verb(prefix_words: list[str], head: str, rules: _TurnRules) -> bool:
+    """Whether the one word that says something in front of a pronoun is a verb: "Can I
+    book it"."""
+    above = head[: head.rindex(prefix_words[-1])].split()
+    return (
+        len(prefix_words) == 1 and bool(above) and above[-1].casefold() in rules.persons
+    )
 
 
 def _is_asked(head: str, rules: _TurnRules) -> bool:
-    """Whether what stands in front of a pronoun is what is asked for: "How slow is it", "Which
-    format does it need"."""
+    """Return whether the text before a pronoun is what is asked for: "How slow is it",
+    "Which format does it need"."""
     asking = rules.asking.search(head)
     middle = head[asking.end() :].casefold().split() if asking else []
     if not 1 < len(middle) <= _ANTECEDENT + 1:
@@ -243,8 +247,8 @@ def _is_part(rest: str, rules: _TurnRules) -> bool:
 
 
 def _asks_for_part(question: str, rules: _TurnRules, *, opened: bool) -> bool:
-    """Whether a question asks for nothing, or for what is always of something: "Why?", "What is the
-    default?"."""
+    """Whether a question asks for nothing, or for what is always of something: "Why?",
+    "What is the default?"."""
     if len(question.split()) > _SHORT:
         return False
     question = rules.never.sub(" ", question)
@@ -282,8 +286,8 @@ def _is_fragment(question: str, rules: _TurnRules) -> bool:
 
 
 def _continued(before: str, rest: str, rules: _TurnRules) -> str:
-    """Return the question before with `rest` in the place of what has the same form there, else
-    behind it."""
+    """Return the previous question with the part of the same form replaced by `rest`,
+    else with `rest` appended."""
     whole = before.strip().rstrip(_ENDS).strip()
     preposition = rules.before.match(rest)
     name = rest[preposition.end() :].strip() if preposition else rest
@@ -308,8 +312,8 @@ def _numbered(whole: str, name: str) -> tuple[int, int] | None:
 
 
 def _alike(whole: str, name: str) -> tuple[int, int] | None:
-    """Return where a question has its only number of as many digits as a number, or its only
-    option."""
+    """Return where a question has its only number of as many digits as a number, or its
+    only option."""
     form = next((form for form in (_NUMBER, _OPTION) if form.fullmatch(name)), None)
     if form is None:
         return None
@@ -322,7 +326,7 @@ def _alike(whole: str, name: str) -> tuple[int, int] | None:
 
 
 def _behind(whole: str, preposition: str, rules: _TurnRules) -> tuple[int, int] | None:
-    """Return where a question has a name behind the same preposition."""
+    """Return the span of a question's name after the same preposition."""
     for old in find_entities(whole, language=rules.language):
         found = re.search(
             rf"\b{re.escape(preposition)}\s+({re.escape(old)})(?!\w)",

@@ -1,8 +1,8 @@
-"""What a request wants besides an answer to its words: a period, published research, a list of
-documents, the pages of a site, or no search at all.
+"""What a request wants besides an answer to its words: a period, published research, a
+list of documents, the pages of a site, or no search at all.
 
-All by the forms and words of the request. Not for: what kind of answer it asks for (`kind.py`).
-"""
+All by the forms and words of the request. Not for: what kind of answer it asks for
+(`kind.py`)."""
 
 import re
 from datetime import date
@@ -25,8 +25,8 @@ def is_site(source: str) -> bool:
 
 
 def split_sites(question: str) -> tuple[str, tuple[str, ...]]:
-    """Return a question without the sites that it names as `site:https://…`, and these as
-    sources."""
+    """Return a question without the sites that it names as `site:https://…`, and these
+    as sources."""
     sites = tuple(SITE + url for url in dict.fromkeys(_NAMED.findall(question)))
     return (
         (_NAMED.sub("", question).strip() or question, sites)
@@ -45,8 +45,8 @@ _INVENTORY: Final = re.compile(
 
 
 def inventory_of(request: str) -> str:
-    """Return what documents are asked for about, as in `What do I have about tides?`; empty for any
-    other request."""
+    """Return what documents are asked for about, as in `What do I have about tides?`;
+    empty for any other request."""
     found = _INVENTORY.fullmatch(" ".join(request.replace("’", "'").split()))
     return found[1] if found else ""
 
@@ -60,13 +60,15 @@ _PERIODS: Final[dict[str, Freshness]] = {
     "freshness.daily": "day",
     "freshness.year": "year",
 }
-"""Sections of words; the first in this order that a request has a word of counts, so that the
-narrowest period wins. `daily` holds what changes by the day without a word of time ("weather")."""
+"""Sections of words; the first in this order that a request has a word of counts, so
+that the narrowest period wins. `daily` holds what changes by the day without a word of
+time ("weather")."""
 _SECTION_OF: Final = {
     word: section for section in reversed(_PERIODS) for word in words(section)
 }
 _TIME: Final = whole_words(_SECTION_OF.keys() | words("freshness.none"))
-"""All of them, with the phrases in which such a word is none of time ("electric current")."""
+"""All of them, with the phrases in which such a word is none of time ("electric
+current")."""
 _CHANGING: Final = whole_words(words("freshness.changing"))
 """Words for what holds for some years at most: prices, records, ages, "last season"."""
 _SCHOLARLY: Final = whole_words(words("scholarly"))
@@ -83,13 +85,13 @@ _FULL_DATE: Final = re.compile(
 
 
 def freshness_of(text: str, *, today: date) -> Freshness:
-    """Return how recent results must be: the narrowest period that the words of `text` name, else
-    `any`.
+    """Return how recent results must be: the narrowest period that the words of `text`
+    name, else `any`.
 
-    It becomes a filter, never words: people write "latest" where they mean "no old pages", and a
-    year added to the words narrows a search wrongly. A request that carries a date needs no filter,
-    with one exception: "latest" beside the running year means this year.
-    """
+    It becomes a filter, never words: people write "latest" where they mean "no old
+    pages", and a year added to the words narrows a search wrongly. A request that
+    carries a date needs no filter, with one exception: "latest" beside the running year
+    means this year."""
     named = {
         _SECTION_OF.get(" ".join(word.split()))
         for word in _TIME.findall(text.lower().replace("’", "'"))
@@ -106,16 +108,16 @@ def freshness_of(text: str, *, today: date) -> Freshness:
 
 
 def asks_for_research(text: str) -> bool:
-    """Whether `text` asks for published research, by words such as "papers on", or by a DOI or an
-    arXiv number."""
+    """Whether `text` asks for published research, by words such as "papers on", or by a
+    DOI or an arXiv number."""
     return bool(
         _SCHOLARLY.search(text.lower().replace("’", "'")) or _IDENTIFIER.search(text)
     )
 
 
 def asks_for_changes(text: str) -> bool:
-    """Whether `text` asks for what changes within years, without a word for the period or a date
-    that it speaks of."""
+    """Whether `text` asks for what changes within years, without mentioning a period or
+    date."""
     return (
         bool(_CHANGING.search(text.lower()))
         and not _YEAR_NUMBER.search(text)
@@ -137,15 +139,16 @@ _SUM: Final = re.compile(
     re.IGNORECASE,
 )
 _DATED: Final = re.compile(r"[\d.,']+(?:[-/xX–][\d.,']+)+")
-"""Numbers that only these signs join without blanks: a date, a score, a telephone, a size, 4x4."""
+"""Numbers that only these signs join without blanks: a date, a score, a telephone, a
+size, 4x4."""
 
 
 def needless(request: str) -> str:
-    """Return why `request` needs no search, as the end of a sentence; empty where it may need one.
+    """Return why `request` needs no search, as the end of a sentence; empty where it
+    may need one.
 
-    In doubt it does: a search that was not needed costs seconds, one that is missing the answer
-    (`python -m bench.needless`).
-    """
+    In doubt it does: a search that was not needed costs seconds, one that is missing
+    the answer (`python -m bench.needless`)."""
     text = " ".join(request.replace("’", "'").split())
     if _TALK.fullmatch(text):
         return "it asks for nothing that is written down"

@@ -1,9 +1,9 @@
-"""From documents to a tree: leaves, vectors, then cluster and summarise layer by layer (RAPTOR §3).
+"""From documents to a tree: leaves, vectors, then cluster and summarise layer by layer
+(RAPTOR §3).
 
-Every document gets a tree of its own and the roots are clustered above them: one more document then
-changes only the top, 1 to 2 % of the summaries against 60 to 96 %. Not for: asking a tree
-(`query.py`).
-"""
+Every document gets a tree of its own and the roots are clustered above them: one more
+document then changes only the top, 1 to 2 % of the summaries against 60 to 96 %. Not
+for: asking a tree (`query.py`)."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -76,16 +76,19 @@ async def build_tree(  # noqa: PLR0913  what a tree is made with, each by its na
 
     Args:
         documents: Any number; one without text adds a source and no leaf.
-        embedder: Vectors for leaves and summaries; None, or one that cannot read the texts, gives word vectors.
+        embedder: Vectors for leaves and summaries; None, or one that cannot read the
+            texts, gives word vectors.
         store: Where trees and written summaries are kept; None keeps nothing.
         writer: Generator and prompt for summaries; without one they are extracted.
-        grown_from: An earlier tree over some of these documents. Leaves that it has keep their clusters, new ones join
-            the nearest, and only summaries whose children changed are made again; a tree by another embedder, other
-            options or another generator brings nothing.
-        idms: Cuts `idms` leaves, and may write what the index reads beside them; None cuts them by embeddings.
+        grown_from: An earlier tree over some of these documents. Leaves that it has
+            keep their clusters, new ones join the nearest, and only summaries whose
+            children changed are made again; a tree by another embedder, other options
+            or another generator brings nothing.
+        idms: Cuts `idms` leaves, and may write what the index reads beside them; None
+            cuts them by embeddings.
 
-    Returns:
-        The tree; without leaves when there is no text. The same documents, options and models give the same ids.
+    Returns: The tree; without leaves when there is no text. The same documents, options
+        and models give the same ids.
 
     Raises:
         ModelError: The embedder failed; a failing generator only costs its summary.
@@ -131,7 +134,7 @@ async def build_tree(  # noqa: PLR0913  what a tree is made with, each by its na
     tree = growth.finished(handle, documents, roots, built_with)
     if store is not None:
         await in_thread(keep_tree, store, tree)
-    await growth.tell(
+    await growth.report(
         f"tree of {len(tree.leaves)} leaves and {len(tree.layers)} layers is ready",
         done=growth.total,
     )
@@ -144,11 +147,11 @@ def _summariser(writer: Writer | None, idms: Idms | None) -> str:
 
 
 def _goes_on(before: BuiltWith, now: BuiltWith) -> bool:
-    """Whether what is in an earlier tree may stand in one that is made so now.
+    """Return whether summaries of an earlier tree may be reused with the present
+    options.
 
-    Where summaries are extracted now, written ones stay: they were checked, and lack quotes, by
-    which they are known.
-    """
+    Where summaries are extracted now, written ones stay: they were checked, and lack
+    quotes, by which they are known."""
     if (before.embedder, before.options) != (now.embedder, now.options):
         return False
     (wrote, _, cut), (writes, _, cuts) = (
@@ -196,7 +199,7 @@ class _Growth:
     _terms: list[Counter[str]] = field(default_factory=list)
     _idf: dict[str, float] = field(default_factory=dict)
 
-    async def tell(self, message: str, *, done: float = 0.0) -> None:
+    async def report(self, message: str, *, done: float = 0.0) -> None:
         self._done = min(self._done + done, self.total)
         await self._report(self._done, self.total, message)
 
@@ -206,7 +209,7 @@ class _Growth:
         seen: set[tuple[str, str]] = set()
         before: Counter[str] = Counter()
         for number, document in enumerate(documents):
-            # Two addresses may lead to one page: its leaves stand in the tree once.
+            # Two addresses may lead to one page: its leaves are added once.
             named = (document.page.final_url or document.page.url, document.text)
             if named in seen:
                 continue
@@ -264,7 +267,7 @@ class _Growth:
         """Add the leaves' vectors: of the embedder, else of their words."""
         if self._embedder is None:
             self.vectors.append(await in_thread(word_vectors, self._terms))
-            await self.tell("counted the words of the leaves", done=len(self.leaves))
+            await self.report("counted the words of the leaves", done=len(self.leaves))
             return
         self.vectors.append(
             await self._embedded(
@@ -296,7 +299,7 @@ class _Growth:
                     strict=True,
                 )
             )
-            await self.tell(
+            await self.report(
                 f"embedded {low + len(part)} of {len(fresh)} nodes", done=len(part)
             )
         if not nodes:
@@ -332,7 +335,8 @@ class _Growth:
         )
 
     async def grow(self) -> list[int]:
-        """Add layers until no group can be clustered; returns the roots in reading order."""
+        """Add layers until no group can be clustered; returns the roots in reading
+        order."""
         groups = [
             list(own)
             for _, own in groupby(
@@ -362,12 +366,11 @@ class _Growth:
         *,
         by_leaves: bool,
     ) -> list[list[tuple[int, ...]]]:
-        """Cluster each group of nodes, or let it join the clusters that stood; empty where it
-        cannot be.
+        """Cluster each group of nodes, or add it to existing clusters; empty if
+        impossible.
 
-        With `by_leaves`, a node counts as the mean of its leaves: all of its text tells more of a
-        document than a summary of 130 tokens.
-        """
+        With `by_leaves`, a node counts as the mean of its leaves: the whole text
+        represents it better than a summary of 130 tokens."""
         found: list[list[tuple[int, ...]]] = []
         for group, stood in zip(groups, kept, strict=True):
             nodes = [self.nodes[i] for i in group]
@@ -396,8 +399,8 @@ class _Growth:
         kept: Sequence[dict[int, list[int]]],
         found: Sequence[Sequence[tuple[int, ...]]],
     ) -> list[list[int]]:
-        """Add a node over each cluster found; returns the groups above, a group without clusters as
-        it was."""
+        """Add a node over each cluster found; returns the groups above, a group without
+        clusters as it was."""
         first, made = len(self.nodes), self._made
         calls = [
             partial(self._parent, members) for clusters in found for members in clusters
@@ -427,13 +430,13 @@ class _Growth:
             self.vectors.append(await in_thread(self._mean_vectors, fresh))
             self._done += len(fresh)
         layer = max(node.layer for node in fresh)
-        await self.tell(
+        await self.report(
             f"layer {layer}: {len(fresh)} summaries, {self._made - made} of them new"
         )
         return above
 
     def _vector(self, node: int) -> Floats:
-        """Return the vector of a node; all of them in one array would stand in memory twice."""
+        """Return the vector of a node; one array of all would need twice the memory."""
         layer = 0
         while node >= len(self.vectors[layer]):
             node -= len(self.vectors[layer])
@@ -452,7 +455,8 @@ class _Growth:
         )
 
     async def _parent(self, members: tuple[int, ...]) -> TreeNode:
-        """Return the node over `members`, taken over from an earlier tree, or summarised."""
+        """Return the node over `members`, taken over from an earlier tree, or
+        summarised."""
         children = [self.nodes[i] for i in members]
         node_id = hashed(("node", *(child.id for child in children)))
         layer = 1 + max(child.layer for child in children)
@@ -488,11 +492,11 @@ class _Growth:
         )
 
     def _extracted(self, children: Sequence[TreeNode]) -> Summary:
-        """Summarise the sentences that the children show: all of a leaf, the quoted ones of a
-        summary."""
+        """Summarise the sentences that the children show: all of a leaf, the quoted
+        ones of a summary."""
         shown: dict[SummaryQuote, int] = {}
         for number, child in enumerate(children, start=1):
-            # A written summary quotes nothing: its first leaves speak for it.
+            # A written summary has no quotations: its first leaves represent it.
             speaking = child.leaves[:MOST_CHILDREN]
             whole = (
                 SummaryQuote(leaf, n)
@@ -520,22 +524,21 @@ class _Growth:
 
 
 class Earlier:
-    """A finished tree, seen from one that grows from it: its clusters, summaries and vectors, nodes
-    known by their ids.
+    """A finished tree, seen from one that grows from it: its clusters, summaries and
+    vectors, nodes known by their ids.
 
-    A page that is added joins the clusters that stand; only summaries whose children changed are
-    made again.
-    """
+    An added page joins the existing clusters; only summaries whose children
+    changed are made again."""
 
     def __init__(self, tree: Tree, leaves: Sequence[Leaf]) -> None:
-        """Find which of `leaves`, those of the growing tree in order, the earlier `tree` has as
-        well."""
+        """Find which of `leaves`, those of the growing tree in order, the earlier
+        `tree` has as well."""
         self._tree = tree
         self._places = {node.id: i for i, node in enumerate(tree.nodes)}
         self._now: dict[int, list[int]] = {}
-        """Node of the earlier tree to the nodes that stand in its place now."""
+        """Node of the earlier tree to the nodes that replace it."""
         self._was: dict[int, list[int]] = {}
-        """Node of the growing tree to the earlier nodes in whose place it stands."""
+        """Node of the growing tree to the earlier nodes that it replaces."""
         for new, leaf in enumerate(leaves):
             if (old := self._places.get(leaf.id)) is not None:
                 self._settle(old, new)
@@ -549,7 +552,8 @@ class Earlier:
         self._was.setdefault(new, []).append(old)
 
     def vector(self, node_id: str) -> Floats | None:
-        """Return the unit vector of the node with this id, None where the earlier tree has none."""
+        """Return the unit vector of the node with this id, None where the earlier tree
+        has none."""
         place = self._places.get(node_id)
         if place is None:
             return None
@@ -558,8 +562,8 @@ class Earlier:
         )
 
     def summary(self, node_id: str) -> TreeNode | None:
-        """Return the inner node with this id, its quotes on the leaves of the growing tree; None if
-        there is none."""
+        """Return the inner node with this id, its quotes on the leaves of the growing
+        tree; None if there is none."""
         place = self._places.get(node_id)
         if place is None:
             return None
@@ -571,8 +575,8 @@ class Earlier:
         )
 
     def clusters(self, group: Sequence[int]) -> dict[int, list[int]]:
-        """Return the earlier parents all of whose surviving children stand in `group`, with those
-        children."""
+        """Return the earlier parents whose surviving children are all in `group`, with
+        those children."""
         inside = set(group)
         known = {old for node in group for old in self._was.get(node, ())}
         found: dict[int, list[int]] = {}
@@ -591,8 +595,8 @@ class Earlier:
     def settle(
         self, kept: dict[int, list[int]], made: Sequence[tuple[int, Sequence[int]]]
     ) -> None:
-        """Note which new parents stand for the earlier ones: each for the one that it shares most
-        children with."""
+        """Record which new parent replaces each earlier one: the one that shares most
+        children."""
         above: dict[int, list[int]] = {}
         for parent, members in kept.items():
             for member in members:

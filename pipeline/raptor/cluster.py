@@ -1,16 +1,16 @@
-"""Grouping the nodes of one layer: soft clusters, global then local, none over the summariser's
-window (RAPTOR §3).
+"""Grouping the nodes of one layer: soft clusters, global then local, none over the
+summariser's window (RAPTOR §3).
 
-Three methods with one result, clusters of node numbers in which every node stands at least once:
-- `kmeans`: spherical k-means in two steps, some nodes in two clusters: the default, at a
-  three-hundredth of the time of the others (`python -m bench.papers_raptor`).
-- `umap`: as printed, a soft Gaussian mixture on UMAP's points, its size chosen by BIC (extra
-  `umap`; 30 to 40 ms a leaf).
+Three methods with one result, clusters of node numbers that contain every node at least
+once:
+- `kmeans`: spherical k-means in two steps, some nodes in two clusters: the default, at
+  a three-hundredth of the time of the others (`python -m bench.papers_raptor`).
+- `umap`: as printed, a soft Gaussian mixture on UMAP's points, its size chosen by BIC
+  (extra `umap`; 30 to 40 ms a leaf).
 - `gmm`: the same on principal components.
 
-Deterministic: one seed, ties to the lower number. Not for: summaries, or which nodes make a layer
-(`build.py`).
-"""
+Deterministic: one seed, ties to the lower number. Not for: summaries, or which nodes
+make a layer (`build.py`)."""
 
 import math
 from collections.abc import Sequence
@@ -31,38 +31,41 @@ Ints = NDArray[np.int64]
 Groups = list[list[int]]
 
 CHILDREN: Final = 7
-"""Wished children a cluster (RAPTOR App. B: 6.7 on average)."""
+"""Target number of children of a cluster (RAPTOR App. B: 6.7 on average)."""
 MOST_CHILDREN: Final = 12
-"""No k-means cluster is larger: a summary of 130 tokens cannot speak for more."""
+"""No k-means cluster is larger: a summary of 130 tokens cannot represent more."""
 SPILL_SHARE: Final = 0.15
 """Most of the nodes that may join a second cluster, those nearest to it first."""
 SPILL_GAP: Final = 0.08
-"""Largest difference of cosine at which a node joins its second cluster as well: without it, one
-more document changes half as many nodes again."""
+"""Largest difference of cosine at which a node joins its second cluster as well:
+without it, one more document changes half as many nodes again."""
 ROUNDS: Final = 8
 """Rounds of k-means; assignments hardly change after six."""
 COMPARED: Final = 1024
-"""Nodes compared with all centres at a time, which bounds memory; also the clusters up to which a
-node may spill into any of them and not only into those of its own coarse group, which keeps time
-near linear."""
+"""Nodes compared with all centres at a time, which bounds memory; also the clusters up
+to which a node may spill into any of them and not only into those of its own coarse
+group, which keeps time near linear."""
 CENTRES: Final = 128
-"""Most clusters of one coarse step, enough for 114,688 nodes (`CHILDREN` times its square). With
-32, the mean cosine of 32,000 nodes to their cluster's centre is .786, not .813."""
+"""Most clusters of one coarse step, enough for 114,688 nodes (`CHILDREN` times its
+square). With 32, the mean cosine of 32,000 nodes to their cluster's centre is .786, not
+.813."""
 FINE: Final = 3584
-"""Most nodes of one fine step, four times as many as a coarse cluster has of 114,688. A larger one,
-of nodes that are nearly equal or of more nodes, is cut again: a fine step's time grows with the
-square of its nodes."""
+"""Most nodes of one fine step, four times as many as a coarse cluster has of 114,688. A
+larger one, of nodes that are nearly equal or of more nodes, is cut again: a fine step's
+time grows with the square of its nodes."""
 DIMENSIONS: Final = 10
 """Dimensions that vectors are reduced to (the paper's code)."""
 MOST_CLUSTERS: Final = 50
 """Largest mixture tried (the paper's code)."""
 MEMBER: Final = 0.1
-"""A node belongs to every cluster that it has at least this probability of (the paper's code)."""
+"""A node belongs to every cluster that it has at least this probability of (the paper's
+code)."""
 SEED: Final = 224
 """Of every random start (the paper's code), so that two builds agree."""
 RIDGE: Final = 1e-6
-"""Added to the diagonal of every covariance (scikit-learn, which the paper's code uses). At a
-thousandth of the points' variance clusters are three to five times as large."""
+"""Added to the diagonal of every covariance (scikit-learn, which the paper's code
+uses). At a thousandth of the points' variance clusters are three to five times as
+large."""
 STEPS: Final = 100
 """Most steps of expectation-maximisation (scikit-learn)."""
 
@@ -86,8 +89,8 @@ class Layer(NamedTuple):
 
 
 def cluster(layer: Layer, method: Clustering) -> list[tuple[int, ...]]:
-    """Return clusters of 0..n-1, each in order, by first member; empty where clustering is
-    infeasible.
+    """Return clusters of 0..n-1, each in order, by first member; empty where clustering
+    is infeasible.
 
     Infeasible means: fewer than two nodes, or no fewer clusters than nodes.
     """
@@ -101,12 +104,12 @@ def cluster(layer: Layer, method: Clustering) -> list[tuple[int, ...]]:
 def join_clusters(
     layer: Layer, kept: Sequence[Sequence[int]], method: Clustering
 ) -> list[tuple[int, ...]]:
-    """Return the clusters `kept` with the nodes that none of them has let into the nearest; as
-    `cluster` does.
+    """Return the clusters `kept` with the nodes that none of them has let into the
+    nearest; as `cluster` does.
 
-    A cluster that becomes too large is cut in two, and a newcomer between two clusters may join
-    both. Where less than half of the nodes are in `kept`, all are clustered anew.
-    """
+    A cluster that becomes too large is cut in two, and a newcomer between two clusters
+    may join both. Where less than half of the nodes are in `kept`, all are clustered
+    again."""
     n = len(layer.vectors)
     known = {i for group in kept for i in group}
     if 2 * len(known) < n:
@@ -132,8 +135,8 @@ def _in_order(groups: Groups, layer: Layer) -> list[tuple[int, ...]]:
 
 
 def _mixture(layer: Layer, *, by_umap: bool) -> Groups:
-    """Soft clusters by Gaussian mixture, global then local; one over the window is clustered
-    again, and halved where that leaves it whole."""
+    """Soft clusters by Gaussian mixture, global then local; one over the window is
+    clustered again, and halved where that leaves it whole."""
     clusters: Groups = []
     waiting = [list(range(len(layer.vectors)))]
     while waiting:
@@ -176,8 +179,8 @@ def _soft_kmeans(layer: Layer) -> Groups:
 
 
 def _coarse(x: Floats, group: list[int]) -> Groups:
-    """Cut `group` into about the square root of its clusters, and again what is too large for one
-    fine step."""
+    """Cut `group` into about the square root of its clusters, and again what is too
+    large for one fine step."""
     if len(group) <= MOST_CHILDREN:
         return [group]
     wished = math.ceil(math.sqrt(math.ceil(len(group) / CHILDREN)))
@@ -214,8 +217,8 @@ def _capped(layer: Layer, group: list[int], most: int) -> Groups:
 
 
 def _halves(x: Floats, group: list[int]) -> Groups:
-    """Two non-empty halves: by 2-means, or in reading order where that leaves one side (nearly)
-    empty."""
+    """Two non-empty halves: by 2-means, or in reading order where that leaves one side
+    (nearly) empty."""
     parts = kmeans(x, group, 2)
     if len(parts) == 2 and min(map(len, parts)) * 8 >= len(group):
         return parts
@@ -224,7 +227,8 @@ def _halves(x: Floats, group: list[int]) -> Groups:
 
 
 def kmeans(x: Floats, group: list[int], k: int) -> Groups:
-    """Spherical k-means over the rows `group` of `x`; returns the non-empty clusters."""
+    """Spherical k-means over the rows `group` of `x`; returns the non-empty
+    clusters."""
     if k < 2 or len(group) <= k:
         return [group] if k < 2 else [[i] for i in group]
     rows = x[np.asarray(group)]
@@ -255,7 +259,8 @@ def _centres(x: Floats, clusters: Groups) -> Floats:
 def _nearest(
     rows: Floats, centres: Floats, *, but: Ints | None = None
 ) -> tuple[Ints, Floats]:
-    """For each row [n] the nearest centre, other than the one in `but`, and the cosine to it."""
+    """For each row [n] the nearest centre, other than the one in `but`, and the cosine
+    to it."""
     nearest = np.empty(len(rows), dtype=np.int64)
     cosine = np.empty(len(rows), dtype=np.float32)
     for low in range(0, len(rows), COMPARED):
@@ -269,8 +274,8 @@ def _nearest(
 
 
 def _without_singles(layer: Layer, clusters: Groups) -> Groups:
-    """Give the only member of a cluster to the nearest cluster with room; a node over one node
-    tells nothing new."""
+    """Give the only member of a cluster to the nearest cluster with room; a node with
+    one child adds nothing."""
     singles = [c for c, group in enumerate(clusters) if len(group) == 1]
     if not singles or len(clusters) < 2:
         return clusters
@@ -292,8 +297,8 @@ def _without_singles(layer: Layer, clusters: Groups) -> Groups:
 def _spilled(
     layer: Layer, clusters: Groups, only: frozenset[int] | None = None
 ) -> Groups:
-    """Let the nodes (of `only`, if given) that stand between two of `clusters` join both, within
-    cap and window."""
+    """Let nodes (of `only`, if given) between two `clusters` join both, within cap and
+    window."""
     if len(clusters) < 2:
         return clusters
     members = np.concatenate([np.asarray(group) for group in clusters])
@@ -323,12 +328,13 @@ class _Fit(NamedTuple):
 
 
 def soft_mixture(vectors: Rows, *, neighbours: int | None = None) -> list[list[int]]:
-    """Return the clusters of the best mixture by BIC, each a list of row numbers; a row may stand
-    in several.
+    """Return the clusters of the best mixture by BIC, each a list of row numbers; a row
+    may be in several.
 
     Args:
         vectors: Rows to cluster, [n, d].
-        neighbours: Neighbours of a row in UMAP's layout; None takes principal components.
+        neighbours: Neighbours of a row in UMAP's layout; None takes principal
+            components.
 
     Raises:
         MissingExtra: UMAP is wanted, and umap-learn is not installed.
@@ -353,11 +359,11 @@ def soft_mixture(vectors: Rows, *, neighbours: int | None = None) -> list[list[i
 
 
 def umap_points(rows: Doubles, dimensions: int, neighbours: int) -> Doubles:
-    """Return the rows [n, d] as points [n, dimensions] whose neighbourhoods are those of the rows,
-    by cosine.
+    """Return the rows [n, d] as points [n, dimensions] whose neighbourhoods are those
+    of the rows, by cosine.
 
-    Seeded, so that two builds agree, which costs UMAP its threads. A layout that has begun runs to
-    its end: a cancelled call returns at once, its thread only then.
+    Seeded, so that two builds agree, which costs UMAP its threads. A layout that has
+    begun runs to its end: a cancelled call returns at once, its thread only then.
 
     Raises:
         MissingExtra: umap-learn is not installed.
@@ -376,8 +382,8 @@ def umap_points(rows: Doubles, dimensions: int, neighbours: int) -> Doubles:
 
 
 def principal_components(rows: Doubles, dimensions: int) -> Doubles:
-    """Return the rows on their first principal components, [n, dimensions]; signs fixed so that
-    runs agree."""
+    """Return the rows on their first principal components, [n, dimensions]; signs fixed
+    so that runs agree."""
     centred = rows - rows.mean(axis=0)
     left, values, _ = np.linalg.svd(centred, full_matrices=False)
     scores = (left * values)[:, :dimensions]
@@ -386,8 +392,8 @@ def principal_components(rows: Doubles, dimensions: int) -> Doubles:
 
 
 def spread_seeds(rows: Rows, k: int) -> list[int]:
-    """Return k-means++ seeds by squared distance, from a seeded generator; row numbers, repeated if
-    rows are equal."""
+    """Return k-means++ seeds by squared distance, from a seeded generator; row numbers,
+    repeated if rows are equal."""
     generator = np.random.default_rng(SEED)
     norms = (rows * rows).sum(axis=1)
     chosen = [int(generator.integers(len(rows)))]
@@ -432,8 +438,8 @@ def _fitted(points: Doubles, k: int) -> _Fit:
 
 
 def _log_densities(points: Doubles, members: Doubles) -> Doubles:
-    """M-step from `members`, then ln(weight x density) of every point in every component, [n,
-    k]."""
+    """M-step from `members`, then ln(weight x density) of every point in every
+    component, [n, k]."""
     n, d = points.shape
     logs = np.empty(members.shape)
     for c, share in enumerate(members.T):

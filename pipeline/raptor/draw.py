@@ -1,8 +1,9 @@
-"""A tree as one HTML file that opens in any browser: its layers, clusters, summaries and sources.
+"""A tree as one HTML file that opens in any browser: its layers, clusters, summaries
+and sources.
 
-Self-contained: no script, no style or picture from elsewhere; every text of a page is escaped. The
-desk draws the picture of a tree, from `layout`. Not for: text (`outline.py`).
-"""
+Self-contained: no script, no style or picture from elsewhere; every text of a page is
+escaped. The desk draws the picture of a tree, from `layout`. Not for: text
+(`outline.py`)."""
 
 from collections import Counter
 from html import escape
@@ -32,10 +33,11 @@ _HEAD: Final = (
 
 
 def draw(tree: Tree) -> str:
-    """Return an HTML page of `tree`: its sources and layers, then the nodes from the roots down.
+    """Return an HTML page of `tree`: its sources and layers, then the nodes from the
+    roots down.
 
-    A node with several parents is drawn whole under the first and named under the others.
-    """
+    A node with several parents is drawn whole under the first and named under the
+    others."""
     only = tree.sources[0] if len(tree.sources) == 1 else None
     title = escape(
         f"Tree of {only.title or only.url if only else f'{len(tree.sources)} sources'}"
@@ -65,10 +67,10 @@ def draw(tree: Tree) -> str:
 
 
 def layout(tree: Tree) -> dict[str, object]:
-    """Return what draws `tree` on the desk: sources, and every node with its children and its place
-    among the leaves.
+    """Return drawing data of `tree` for the desk: sources, and every node with children
+    and leaf range.
 
-    `begin` and `end` count leaves, ordered so that each stands below its first parent.
+    `begin` and `end` count leaves, ordered so that each is below its first parent.
     """
     nodes = [
         {
@@ -99,8 +101,8 @@ def layout(tree: Tree) -> dict[str, object]:
 
 
 def _spans(tree: Tree) -> list[tuple[int, int]]:
-    """Places [begin, end) of every node in a row of all leaves, ordered so that each stands below
-    its first parent."""
+    """Places [begin, end) of every node in a row of all leaves, ordered so that each is
+    below its first parent."""
     spans = [(0, 0)] * len(tree.nodes)
     begins: dict[int, int] = {}
     placed = 0
@@ -174,8 +176,8 @@ def _nodes(tree: Tree) -> list[str]:
 
 
 def _open(tree: Tree, node: TreeNode) -> str:
-    """A summary up to its children. The id stands inside, for a browser opens what is around the
-    target of a link."""
+    """A summary up to its children. The id is inside, because a browser opens the
+    element around a link's target."""
     marks = ", ".join(map(escape, node.unsupported))
     lost = (
         f'<p class="left-out">Left out for what no child has: {marks}</p>'
@@ -187,7 +189,7 @@ def _open(tree: Tree, node: TreeNode) -> str:
         for n, quote in enumerate(node.quotes, start=1)
     ]
     top = len(tree.layers) - 1
-    # The uppermost two layers stand open, unless leaves lie below.
+    # The top two layers are open, unless leaves are below.
     is_open = " open" if node.layer == top or node.layer == top - 1 > 1 else ""
     return (
         f'<details{is_open}><summary>{escape(label(tree, node))} <span class="size">layer '

@@ -1,8 +1,9 @@
-"""Cutting documents into leaves: about 100 tokens each, whole sentences, with their place (RAPTOR
-§3).
+"""Cutting documents into leaves: about 100 tokens each, whole sentences, with their
+place (RAPTOR §3).
 
-A leaf is one unbroken stretch of a document, so its text stands on the page exactly so. Not for:
-finding sentences (`pipeline/document/units.py`) or subject changes (`pipeline/segment`).
+A leaf is one unbroken stretch of a document, so its text is verbatim on the page. Not
+for: finding sentences (`pipeline/document/units.py`) or subject changes
+(`pipeline/segment`).
 """
 
 import itertools
@@ -18,19 +19,17 @@ from pipeline.document.units import tag_sentences
 from pipeline.evidence.show import headings_to_show
 from pipeline.raptor.tree import Leaf, Source, hashed
 from pipeline.segment.partition import Ranges, sentence_costs
-from pipeline.text.frame import speaks_to_models
+from pipeline.text.frame import is_injection
 from pipeline.text.tokens import count_tokens
 
 SHORT_SHARE: Final = 0.4
-"""Least share of its length that a leaf needs before a chosen end closes it; shorter sections stay
-together. Of 64 sentences put into papers and meetings one renewed 1.8 leaves on average with .4,
-2.0 with .5, 3.0 where leaves were filled to the last sentence (at most 3, 4 and 9 in nine of ten);
-.4 makes a sixth more leaves than that."""
+"""Minimum filled share of a leaf before it may end early; shorter sections are merged
+(figures: docs/log.md, 2026-11-27)."""
 
 
 def main_sentences(document: Document) -> tuple[Sentence, ...]:
-    """Return the sentences of the main blocks, or all of them where no block looks like main
-    text."""
+    """Return the sentences of the main blocks, or all of them where no block looks like
+    main text."""
     sentences = tag_sentences(document)
     main = tuple(
         sentence for sentence in sentences if document.blocks[sentence.block].main
@@ -41,14 +40,14 @@ def main_sentences(document: Document) -> tuple[Sentence, ...]:
 def pack_sentences(
     document: Document, sentences: Sequence[Sentence], *, leaf_tokens: int
 ) -> Ranges:
-    """Return ranges [start, end) of `sentences`, each at most `leaf_tokens` long unless it is one
-    longer sentence.
+    """Return ranges [start, end) of `sentences`, each at most `leaf_tokens` long unless
+    it is one longer sentence.
 
-    A range never crosses left-out text, never ends with a heading that text follows, and a heading
-    opens a new range unless the one before it is a short section of its own. A full one ends where
-    a block does, and of several such places where the sentence before has the least hash: the cut
-    hangs on what stands there and not on what went before, so that a sentence that is put in renews
-    the leaves around it and not all that follow.
+    A range never crosses left-out text, never ends with a heading that text follows,
+    and a heading opens a new range unless the one before it is a short section of its
+    own. A full one ends where a block does, and of several such places where the
+    sentence before has the least hash: the cut depends on local text only, so that an
+    inserted sentence changes the leaves around it and not all that follow.
     """
     ends = list(
         itertools.accumulate(
@@ -113,8 +112,8 @@ def _is_heading(document: Document, sentence: Sentence) -> bool:
 def _before_headings(
     document: Document, sentences: Sequence[Sentence], begin: int, end: int
 ) -> int:
-    """Where to cut so that headings at the end go with the text that follows; `end` where nothing
-    else is there."""
+    """Where to cut so that headings at the end go with the text that follows; `end`
+    where nothing else is there."""
     cut = end
     while cut > begin and _is_heading(document, sentences[cut - 1]):
         cut -= 1
@@ -133,7 +132,7 @@ def make_leaves(
 
     Args:
         number: Index of the document among the tree's sources.
-        before: How often each address and text stood in the tree so far; counts on.
+        before: Counts of each address and text in the tree so far; updated.
     """
     url = document.page.final_url or document.page.url
     leaves: list[Leaf] = []
@@ -183,8 +182,8 @@ def common_path(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def leaves_as_document(source: Source, leaves: Sequence[Leaf]) -> Document:
-    """Return what a tree kept of a page that is gone: its leaves at their places, each sentence a
-    block."""
+    """Return what a tree kept of a page that is gone: its leaves at their places, each
+    sentence a block."""
     pieces: list[str] = []
     blocks: list[Block] = []
     place = 0
@@ -196,7 +195,7 @@ def leaves_as_document(source: Source, leaves: Sequence[Leaf]) -> Document:
             block = Block(
                 leaf.block_path, leaf.heading_path, text, "", 0, "paragraph", start, end
             )
-            blocks.append(replace(block, speaks=speaks_to_models(text)))
+            blocks.append(replace(block, speaks=is_injection(text)))
     page = Page(
         source.url, source.url, source.title, "", "", published=source.published
     )

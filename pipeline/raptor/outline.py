@@ -1,5 +1,5 @@
-"""What the nodes of a tree are called, and the tree as indented text for a person or a model that
-wants to see it.
+"""What the nodes of a tree are called, and the tree as indented text for a person or a
+model that wants to see it.
 
 Not for: evidence (`query.py`), or the tree as a page (`draw.py`).
 """
@@ -17,15 +17,16 @@ from pipeline.text.words import guess_language, index_terms, is_cjk, lower_runs
 from pipeline.work import check_cancelled
 
 WORDS: Final = 5
-"""Words that tell a theme or a node."""
+"""Maximum words of a theme's or node's name."""
 LOOKED_AT: Final = 24
-"""Leaves of a node, evenly spread, whose words its name is of: a root stands over all."""
+"""Leaves sampled for a node's name."""
 
 
 def outline(tree: Tree, *, max_tokens: int) -> str:
-    """Return the tree's outline in at most `max_tokens` tokens, upper layers before lower ones.
+    """Return the tree's outline in at most `max_tokens` tokens, upper layers before
+    lower ones.
 
-    One line a node: what it is called, and how many leaves stand below it.
+    One line per node: name and number of leaves below it.
     """
     head = (
         f"{len(tree.sources)} documents, {len(tree.leaves)} leaves, {len(tree.layers)} layers, "
@@ -78,13 +79,12 @@ def _line(tree: Tree, node: TreeNode, depth: int) -> str:
 
 
 def label(tree: Tree, node: TreeNode) -> str:
-    """Return what a node is called, on one line: titles of its documents, headings of its part,
-    else words it shares.
+    """Return what a node is called, on one line: titles of its documents, headings of
+    its part, else words it shares.
 
-    Of several titles or headings the last that all leaves share, then those below it: `Title:
-    Heading; Heading`; of many documents the words that they share and the first few titles. A leaf
-    without headings has its first words.
-    """
+    Of several titles or headings the last that all leaves share, then those below it:
+    `Title: Heading; Heading`; of many documents the words that they share and the first
+    few titles. A leaf without headings has its first words."""
     leaves = [tree.leaves[leaf] for leaf in node.leaves]
     paths = [(tree.sources[leaf.document].title, *leaf.heading_path) for leaf in leaves]
     shared = common_path(paths)
@@ -107,7 +107,8 @@ def label(tree: Tree, node: TreeNode) -> str:
 
 
 def shared_words(tree: Tree, node: TreeNode) -> str:
-    """Return the words that tell a summary's leaves from the others; empty for a leaf."""
+    """Return the words that distinguish a summary's leaves from others; [] for a
+    leaf."""
     if not node.is_summary:
         return ""
     leaves = node.leaves[:: 1 + len(node.leaves) // LOOKED_AT]
@@ -121,8 +122,7 @@ def shared_words(tree: Tree, node: TreeNode) -> str:
 
 
 def word_forms(texts: Sequence[str]) -> dict[str, Counter[str]]:
-    """Return the index terms of `texts`, each with the whole words that it stands for and how often
-    they occur."""
+    """Return the index terms of `texts`, each with its whole words and their counts."""
     check_cancelled()
     language = guess_language(" ".join(texts[:3])) or "en"
     found: dict[str, Counter[str]] = {}
@@ -138,12 +138,12 @@ def word_forms(texts: Sequence[str]) -> dict[str, Counter[str]]:
 def telling_words(
     own: Sequence[Mapping[str, Counter[str]]], spread: Mapping[str, int], n: int
 ) -> tuple[str, ...]:
-    """Return the words that half of some texts or more hold and few others do, as they are mostly
-    written.
+    """Return the words that at least half of some texts contain and few others do, in
+    their most frequent spelling.
 
     Args:
         own: Terms and words of each text, as `word_forms` gives them.
-        spread: In how many of all texts each term stands.
+        spread: Number of texts that contain each term.
         n: All texts.
     """
     inside = Counter(term for words in own for term in words)

@@ -1,11 +1,10 @@
-"""An overview of what a tree stands over: the outline of one document, the themes of several,
-without a generator.
+"""Overview of a tree's sources without a generator: the outline of one document, the
+themes of several.
 
-Everything comes from the kept tree: headings and quoted sentences of leaves and summaries, vectors
-and words. Themes are made for the overview: the tree's clusters are of one size, and three papers
-among forty deserve a line of their own. Not for: which questions ask for one (`query.py`), or the
-nodes as a tree (`outline.py`).
-"""
+Everything comes from the kept tree: headings and quoted sentences of leaves and
+summaries, vectors and words. Themes are made for the overview: the tree's clusters are
+of one size, and three papers among forty deserve a line of their own. Not for: which
+questions ask for one (`query.py`), or the nodes as a tree (`outline.py`)."""
 
 import math
 from collections import Counter
@@ -32,22 +31,22 @@ from pipeline.text.words import index_terms
 from pipeline.work import check_cancelled
 
 LIKE: Final = 0.5
-"""Deviations by which the mean likeness of two groups stands above that of all pairs of documents
-where they are one theme. On the folder `house` of bench/overviews.py .3 to .6 give its seven
-themes, 0 joins three, 1 parts one."""
+"""Minimum z-score of the mean similarity of two groups to be one theme. On the folder
+`house` of bench/overviews.py .3 to .6 give its seven themes, 0 joins three, 1 parts
+one."""
 MOST_GROUPS: Final = 400
-"""Groups that themes are made of; of more documents the nearest are put together first, which
-bounds time to n²."""
+"""Groups that themes are made of; of more documents the nearest are put together first,
+which bounds time to n²."""
 LEAD_LEAVES: Final = 5
-"""Leaves at the beginning of a document among whose sentences its lead is; pages begin with
-advertising and dates."""
+"""Leaves at the beginning of a document among whose sentences its lead is; pages begin
+with advertising and dates."""
 
 Floats = NDArray[np.float64]
 
 
 class OverviewPart(NamedTuple):
-    """Something that an overview may say: the words of a theme or heading, a title, or a quoted
-    sentence."""
+    """Something that an overview may say: the words of a theme or heading, a title, or
+    a quoted sentence."""
 
     group: int
     """The theme or section that says it, in the order of the answer."""
@@ -74,15 +73,16 @@ class Theme(NamedTuple):
 def overview(
     tree: Tree, documents: Mapping[int, Document], *, max_tokens: int, mark: str
 ) -> Assembled:
-    """Return what `tree` is about, within `max_tokens` exactly: a line a theme, or the outline of a
-    single document.
+    """Return what `tree` is about, within `max_tokens` exactly: a line a theme, or the
+    outline of a single document.
 
     Args:
-        documents: Pages by index into `tree.sources`, as far as they are at hand; leaves stand in for the others.
+        documents: Pages by index into `tree.sources`, as far as they are at hand;
+            leaves replace the others.
         mark: The answer's own mark for untrusted text (`pipeline/text/frame.py`).
     """
-    stands = sorted({leaf.document for leaf in tree.leaves})
-    themes = themes_of(tree) if len(stands) > 1 else []
+    with_leaves = sorted({leaf.document for leaf in tree.leaves})
+    themes = themes_of(tree) if len(with_leaves) > 1 else []
     parts = list(_theme_parts(tree, themes) if themes else _section_parts(tree))
 
     def grouped(rows: Sequence[int]) -> dict[int, list[OverviewPart]]:
@@ -95,19 +95,21 @@ def overview(
         return own
 
     def text(rows: Sequence[int]) -> str:
-        told = (
-            _themes_told(tree, themes, grouped(rows))
+        sentences = (
+            _themes_text(tree, themes, grouped(rows))
             if themes
-            else _sections_told(grouped(rows))
+            else _sections_text(grouped(rows))
         )
         # A single document is cited by its address; of several the titles are in the text.
         url, whole = (
-            ("", "") if len(stands) > 1 else source_line(tree.sources[stands[0]].url)
+            ("", "")
+            if len(with_leaves) > 1
+            else source_line(tree.sources[with_leaves[0]].url)
         )
-        words = "\n".join(filter(None, (whole, told)))
+        words = "\n".join(filter(None, (whole, sentences)))
         return (
             f"{f'[1] {url}' if url else ''}\n{framed(words, mark)}".lstrip()
-            if told
+            if sentences
             else ""
         )
 
@@ -116,7 +118,9 @@ def overview(
     chosen = fill(order, costs, lambda rows: count_tokens(text(rows)), max_tokens)
     groups, shown = grouped(chosen), text(chosen)
     evidence = tuple(
-        _evidence(tree, own, themes[group].documents if themes else stands, documents)
+        _evidence(
+            tree, own, themes[group].documents if themes else with_leaves, documents
+        )
         for group, own in groups.items()
     )
     labels = tuple(
@@ -133,7 +137,8 @@ def _evidence(
     places: Sequence[int],
     documents: Mapping[int, Document],
 ) -> Evidence:
-    """Return one theme or section; its citation leads to the first words that it quotes."""
+    """Return one theme or section; its citation leads to the first words that it
+    quotes."""
     source, citation = tree.sources[places[0]], tree.sources[places[0]].url
     for part in [part for part in own if part.start >= 0][:1]:
         page = documents.get(part.document)
@@ -161,10 +166,10 @@ def _evidence(
 
 
 def _section_parts(tree: Tree) -> Iterator[OverviewPart]:
-    """Yield headings, the first sentence below each, then what the summaries quote, from the
-    uppermost down."""
+    """Yield headings, the first sentence below each, then what the summaries quote,
+    from the uppermost down."""
     headings: list[tuple[int, str]] = []
-    """Of each section its depth, and what stands over it."""
+    """Depth and parent headings of each section."""
     opened: tuple[str, ...] = ()
     stack: list[int] = []
     section: list[int] = []
@@ -199,7 +204,7 @@ def _section_parts(tree: Tree) -> Iterator[OverviewPart]:
         yield _quoted(tree, quote, section[quote.leaf], rank)
 
 
-def _sections_told(groups: Mapping[int, Sequence[OverviewPart]]) -> str:
+def _sections_text(groups: Mapping[int, Sequence[OverviewPart]]) -> str:
     """Return a line a section: its heading, then its sentences, gaps marked."""
     lines: list[str] = []
     for own in groups.values():
@@ -256,17 +261,18 @@ def _short(text: str) -> str:
 
 
 def themes_of(tree: Tree) -> list[Theme]:
-    """Return the themes of the documents of `tree`, the largest first; a document like no other is
-    one alone."""
-    stands = [place for place, own in enumerate(tree.leaves_of) if own]
+    """Return the themes of the documents of `tree`, the largest first; a document like
+    no other is one alone."""
+    with_leaves = [place for place, own in enumerate(tree.leaves_of) if own]
     terms = [
-        word_forms([leaf.shown for leaf in tree.leaves_of[place]]) for place in stands
+        word_forms([leaf.shown for leaf in tree.leaves_of[place]])
+        for place in with_leaves
     ]
-    likeness = _likeness(tree, stands, terms)
+    likeness = _likeness(tree, with_leaves, terms)
     # Of a few documents each has a line.
     groups = (
-        [[i] for i in range(len(stands))]
-        if len(stands) <= CHILDREN
+        [[i] for i in range(len(with_leaves))]
+        if len(with_leaves) <= CHILDREN
         else _groups(likeness)
     )
     spread = Counter(term for own in terms for term in own)
@@ -274,21 +280,23 @@ def themes_of(tree: Tree) -> list[Theme]:
     for group in groups:
         middle = likeness[np.ix_(group, group)].sum(axis=1)
         nearest = [group[i] for i in np.argsort(-middle, kind="stable").tolist()]
-        told = telling_words([terms[i] for i in nearest], spread, len(stands))
-        found.append(Theme(tuple(stands[i] for i in nearest), told))
+        theme_words = telling_words(
+            [terms[i] for i in nearest], spread, len(with_leaves)
+        )
+        found.append(Theme(tuple(with_leaves[i] for i in nearest), theme_words))
     return sorted(found, key=lambda theme: (-len(theme.documents), theme.documents))
 
 
 def _likeness(
-    tree: Tree, stands: Sequence[int], terms: Sequence[Mapping[str, Counter[str]]]
+    tree: Tree, with_leaves: Sequence[int], terms: Sequence[Mapping[str, Counter[str]]]
 ) -> Floats:
-    """How alike documents are [n, n], in deviations: by the mean of their leaves' vectors, and by
-    their words."""
-    n = len(stands)
+    """How alike documents are [n, n], in deviations: by the mean of their leaves'
+    vectors, and by their words."""
+    n = len(with_leaves)
     owners = np.array([leaf.document for leaf in tree.leaves])
     rows = tree.vectors[: len(owners)]
     vectors = np.stack(
-        [rows[owners == place].mean(axis=0, dtype=np.float32) for place in stands]
+        [rows[owners == place].mean(axis=0, dtype=np.float32) for place in with_leaves]
     )
     spread = Counter(term for own in terms for term in own)
     column = {
@@ -313,8 +321,8 @@ def _likeness(
 
 
 def _groups(likeness: Floats) -> list[list[int]]:
-    """Put together the two groups that are most alike on average until none are alike enough
-    (average linkage)."""
+    """Put together the two groups that are most alike on average until none are alike
+    enough (average linkage)."""
     groups = [[i] for i in range(len(likeness))]
     if len(groups) > MOST_GROUPS:
         groups = kmeans(
@@ -342,8 +350,8 @@ def _groups(likeness: Floats) -> list[list[int]]:
 
 
 def _theme_parts(tree: Tree, themes: Sequence[Theme]) -> Iterator[OverviewPart]:
-    """Of each theme its words, titles in turn, and the lead of the nearest; of few documents what
-    they say at most."""
+    """Of each theme its words, titles in turn, and the lead of the nearest; of few
+    documents what they say at most."""
     tops = {tuple(tree.documents_below(node)): node for node in tree.nodes}
     for group, theme in enumerate(themes):
         yield OverviewPart(group, ", ".join(theme.words), (0, group))
@@ -367,8 +375,8 @@ def _theme_parts(tree: Tree, themes: Sequence[Theme]) -> Iterator[OverviewPart]:
 
 
 def _lead(tree: Tree, theme: Theme) -> tuple[SummaryQuote, ...]:
-    """Of the first sentences of a theme's nearest document the one that has most words of its title
-    and the theme."""
+    """Of the first sentences of a theme's nearest document the one that has most words
+    of its title and the theme."""
     place = theme.documents[0]
     first = [i for i, leaf in enumerate(tree.leaves) if leaf.document == place][
         :LEAD_LEAVES
@@ -389,7 +397,7 @@ def title_of(tree: Tree, place: int) -> str:
     return _short(source.title or tree.leaves_of[place][0].shown)
 
 
-def _themes_told(
+def _themes_text(
     tree: Tree, themes: Sequence[Theme], groups: Mapping[int, Sequence[OverviewPart]]
 ) -> str:
     lines = [f"{len(tree.sources)} documents, {len(themes)} themes:"] if groups else []

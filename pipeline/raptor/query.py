@@ -1,11 +1,11 @@
-"""Asking a tree: guided (the default), or by its nodes: collapsed, traversal, flat (RAPTOR §3
-Querying).
+"""Asking a tree: guided (the default), or by its nodes: collapsed, traversal, flat
+(RAPTOR §3 Querying).
 
-Guided: leaves that are near the question by the kept vectors and words are candidates, the core
-reads their units (`pipeline/reading`), and what stands around a unit lifts it. A collapsed tree whose
-summaries compete with leaves for the room loses to its own leaves by 1 to 5 points; a question
-about the whole gets an overview (`overview.py`). Not for: building (`build.py`), showing
-(`evidence.py`), or writing an answer.
+Guided: leaves that are near the question by the kept vectors and words are candidates,
+the core reads their units (`pipeline/reading`), and a unit's neighbors raise its score.
+A collapsed tree whose summaries compete with leaves for the room loses to its own
+leaves by 1 to 5 points; a question about the whole gets an overview (`overview.py`).
+Not for: building (`build.py`), showing (`evidence.py`), or writing an answer.
 """
 
 from bisect import bisect, bisect_left
@@ -35,17 +35,19 @@ Floats = NDArray[np.float32]
 NodeMode = Literal["collapsed", "traversal", "flat"]
 Mode = Literal["guided", NodeMode]
 Pages = Callable[[Sequence[int]], Awaitable[Mapping[int, Document]]]
-"""Gives the pages with these indices into `Tree.sources`, as far as they are at hand."""
+"""Gives the pages with these indices into `Tree.sources`, as far as they are at
+hand."""
 
 REACH: Final = 20
-"""Units on either side that lift one: about as much as is said about one subject. On the even half
-of the questions of bench/raptor.py, meetings at 500, 1,000, 2,000 tokens: .28, .44, .59 with 20,
-.26, .43, .60 with 40, .28, .40, .55 with 8; .26, .41, .58 with the mean of a section (a run of
-leaves); .23, .34, .48 without a lift. All with 0.7 as `LIFT`."""
+"""Units on either side that lift one: about as much as is said about one subject. On
+the even half of the questions of bench/raptor.py, meetings at 500, 1,000, 2,000 tokens:
+.28, .44, .59 with 20, .26, .43, .60 with 40, .28, .40, .55 with 8; .26, .41, .58 with
+the mean of a section (a run of leaves); .23, .34, .48 without a lift. All with 0.7 as
+`LIFT`."""
 LIFT: Final = 0.6
-"""Part of the way to the best score by which the best surroundings lift a unit; the best unit stays
-the best. Between 0.5, which finds .01 to .02 less on meetings than 0.7, and 0.7, which shows .015
-less of the asked questions at 512."""
+"""Part of the way to the best score by which the best surroundings lift a unit; the
+best unit stays the best. Between 0.5, which finds .01 to .02 less on meetings than 0.7,
+and 0.7, which shows .015 less of the asked questions at 512."""
 
 
 class Traversal(NamedTuple):
@@ -65,13 +67,9 @@ class ChosenNode(NamedTuple):
 
     node: TreeNode
     text: str
-    """The node's, or what a generator wrote in its place."""
     tokens: int
     score: float
     """Comparable within one answer only."""
-    written: bool = False
-    """Whether a generator wrote the text; it then stands on all leaves below, not on quoted
-    sentences."""
 
 
 @traced("read_tree")
@@ -84,17 +82,18 @@ async def read_tree(
     embedder: Embedder | None,
     max_tokens: int,
 ) -> tuple[list[Document], Reading]:
-    """Return the pages of `tree` that are worth reading and the core's reading of them, never a
-    `none`.
+    """Return the pages of `tree` that are worth reading and the core's reading of them,
+    never a `none`.
 
-    A tree that is small enough is read whole, as the core reads its pages; of a larger one the
-    units of the best leaves, which stand for the vectors of their units.
+    A tree that is small enough is read whole, as the core reads its pages; of a larger
+    one the units of the best leaves, which replace the vectors of their units.
 
     Args:
         tree: Any tree, also one without leaves.
         question: In any language; words alone choose leaves where no embedder reads it.
-        pages: Where documents come from; the leaves stand in for those that are gone.
-        embedder: The one that the tree was built with; None, or another, leaves words to choose leaves.
+        pages: Where documents come from; the leaves replace missing ones.
+        embedder: The one that the tree was built with; None, or another, leaves words
+            to choose leaves.
 
     Raises:
         UsageError: The question is empty.
@@ -136,7 +135,9 @@ async def _vector(
 ) -> Floats | None:
     """Return the question's vector where the tree's vectors can be compared with it."""
     if not question:
-        raise UsageError("The question is empty.", hint="Ask something of the sources.")
+        raise UsageError(
+            "The question is empty.", hint="Pass a question about the sources."
+        )
     if (
         embedder is None
         or embedder.name != tree.built_with.embedder
@@ -222,10 +223,10 @@ def _units(
 
 
 def lifted(documents: Sequence[Document], reading: Reading) -> Reading:
-    """Return a reading whose units gain from what stands around them; it is never a `none`.
+    """Return a reading whose units gain from their neighbors; its verdict is never
+    `none`.
 
-    Furniture gains nothing, nor does what speaks to a model: an order is as near to the question as
-    it is by itself.
+    Furniture and prompt injections gain nothing.
     """
     edges = np.cumsum([0, *map(len, reading.tagged)]).tolist()
     near = np.concatenate(
@@ -268,17 +269,20 @@ async def query_tree(
     walk: Traversal = WALK,
     repeats: bool = False,
 ) -> tuple[ChosenNode, ...]:
-    """Return the nodes of `tree` that answer `question` best, within `max_tokens` tokens in all.
+    """Return the nodes of `tree` that answer `question` best, within `max_tokens`
+    tokens in all.
 
     Summaries come first, then documents by their best passage, each in reading order.
 
     Args:
         question: In any language; words alone count where no embedder reads it.
-        mode: The paper's `collapsed` and `traversal`, by cosine; `flat`: leaves as they score alone.
-        embedder: The one that the tree was built with; None, or another, leaves words only.
+        mode: The paper's `collapsed` and `traversal`, by cosine; `flat`: leaves as they
+            score alone.
+        embedder: The one that the tree was built with; None, or another, leaves words
+            only.
         walk: How a traversal goes.
-        repeats: Whether `collapsed` and `traversal` may say a thing twice, as printed and as trees of the paper's
-            clusterings (`gmm`, `umap`) always do.
+        repeats: Whether `collapsed` and `traversal` may say a thing twice, as printed
+            and as trees of the paper's clusterings (`gmm`, `umap`) always do.
 
     Raises:
         UsageError: The question is empty.
@@ -317,8 +321,8 @@ def _answer(
 
 
 def _passages(tree: Tree, chosen: Sequence[int], scores: Floats) -> list[ChosenNode]:
-    """The chosen nodes: summaries from the top, then documents by their best passage, reading order
-    inside."""
+    """The chosen nodes: summaries from the top, then documents by their best passage,
+    reading order inside."""
     best: dict[int, float] = {}
     for i in chosen:
         if i < len(tree.leaves):
@@ -337,7 +341,8 @@ def _passages(tree: Tree, chosen: Sequence[int], scores: Floats) -> list[ChosenN
 
 
 def _walked(tree: Tree, scores: Floats, walk: Traversal) -> set[int]:
-    """The likeliest nodes of each layer, from the roots down among the children of those above."""
+    """The likeliest nodes of each layer, from the roots down among the children of
+    those above."""
     walked: set[int] = set()
     level = set(tree.roots)
     for _ in range(walk.depth or len(tree.layers)):
@@ -350,16 +355,16 @@ def _walked(tree: Tree, scores: Floats, walk: Traversal) -> set[int]:
 def take(
     tree: Tree, order: Sequence[int], max_tokens: int, *, distinct: bool
 ) -> list[int]:
-    """Return nodes of `order` whose tokens together are at most `max_tokens`; what does not fit is
-    skipped.
+    """Return nodes of `order` whose tokens together are at most `max_tokens`; what does
+    not fit is skipped.
 
     Labels and buttons, which are shorter than a sentence, are passed over.
 
     Args:
         order: Node indices, best first.
-        distinct: Say nothing twice: pass over nodes half of whose runs of three terms are chosen already, such as a
-            summary of leaves that are shown; their room goes to the next node.
-    """
+        distinct: Say nothing twice: pass over nodes half of whose runs of three terms
+            are chosen already, such as a summary of leaves that are shown; their room
+            goes to the next node."""
     chosen: list[int] = []
     said: set[tuple[str, ...]] = set()
     room = max_tokens

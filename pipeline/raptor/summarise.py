@@ -1,26 +1,30 @@
-"""Summaries of clusters: sentences taken over verbatim, or written by a generator and checked
-(RAPTOR §3, App. C–E).
+"""Summaries of clusters: sentences taken over verbatim, or written by a generator and
+checked (RAPTOR §3, App. C–E).
 
-Extraction takes sentences that carry the words most children share and that repeat nothing chosen
-before; every one keeps its place. A written summary loses each sentence with a number or a name
-that no child has. Not for: choosing what to summarise (`build.py`), nor the words of the prompt
-(`prompts/`).
-"""
+Extraction takes sentences that carry the words most children share and that repeat
+nothing chosen before; every one keeps its place. A written summary loses each sentence
+with a number or a name that no child has, and each that the children do not support as
+a statement. Not for: choosing what to summarise (`build.py`), nor the words of the
+prompt (`prompts/`)."""
 
 import hashlib
 import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
 from cache.store import Store
 from models.protocols import Generator, Said
+from pipeline.check.statements import judge_statement
 from pipeline.document.units import split_sentences
 from pipeline.messages import KEPT_SECONDS
+from pipeline.question.question import Question
 from pipeline.raptor.tree import SummaryQuote
+from pipeline.reading.bm25 import PageUnits
+from pipeline.reading.relevance import Blend, Reader
 from pipeline.text.tokens import count_tokens, cut_to_tokens
 from pipeline.text.words import index_terms, words
 from pipeline.work import alone, in_thread
@@ -28,12 +32,11 @@ from prompts import Prompt, load
 
 EXTRACTIVE: Final = "extractive"
 SENTENCE_TOKENS: Final = range(6, 71)
-"""Tokens of a sentence that can stand in a summary: shorter ones are headings and labels, longer
-ones lists."""
+"""Range of tokens of a sentence in a summary: shorter ones are headings, longer ones
+lists."""
 DAMPED: Final = 0.25
-"""What is left of a word's worth once a chosen sentence has it (SumBasic squares it, which is about
-as much), of a sentence's for each that was taken from the same summary below, and of what is no
-whole sentence: rows of tables, headings and captions share words but say little alone."""
+"""Factors on weights: of a word that a chosen sentence has (SumBasic squares it); of a
+sentence per other one from the same child; of table rows, headings and captions."""
 WORDS_A_TOKEN: Final = 0.6
 """Words asked for, a token of room: English has 0.75, and models overshoot."""
 
@@ -65,11 +68,14 @@ class Summary:
 
     text: str
     quotes: tuple[SummaryQuote, ...] = ()
-    """Where each sentence stands, for an extractive summary; empty for a written one."""
+    """Source of each sentence of an extractive summary; empty for a written one."""
     unsupported: tuple[str, ...] = ()
     """Numbers and names of a written summary that no child has."""
 
 
+CHECKS: Final = 2
+"""Raised when the checks of written summaries change: no old summary is then taken for a new
+one."""
 PATIENCE: Final = 20.0
 """Seconds that a small model on a processor takes to write a summary."""
 
@@ -81,24 +87,28 @@ class Writer:
     generator: Generator
     prompt: Prompt = field(default_factory=lambda: load("tree_summary"))
     """With places for `words` and `context`."""
+    reader: Reader = field(default_factory=lambda: Blend(None))
+    """What finds the sentences of the children that may support one of a summary."""
     patience: float = PATIENCE
-    """Seconds after which a summary that another process began is written all the same."""
+    """Seconds after which a summary that another process began is written all the
+    same."""
 
     @property
     def name(self) -> str:
-        """Generator and prompt; part of the key of every summary it wrote."""
-        return f"{self.generator.name}:{self.prompt.version}"
+        """Generator, prompt and checks; part of the key of every summary it wrote."""
+        return f"{self.generator.name}:{self.prompt.version}:{CHECKS}"
 
 
 def extract_summary(
     candidates: Sequence[Quotable], idf: Mapping[str, float], *, max_tokens: int
 ) -> Summary:
-    """Return the most central sentences that do not repeat each other, in reading order.
+    """Return the most central sentences that do not repeat each other, in reading
+    order.
 
     Args:
         idf: Inverse document frequency by term.
-        max_tokens: Most tokens of the summary; at least one sentence is taken, cut if it must be.
-    """
+        max_tokens: Most tokens of the summary; at least one sentence is taken, cut if
+    it must be."""
     once: dict[str, Quotable] = {}
     for candidate in candidates:
         if candidate.terms and count_tokens(candidate.text) in SENTENCE_TOKENS:
@@ -140,8 +150,8 @@ def extract_summary(
 
 
 def _value(candidate: Quotable, worth: Mapping[str, float]) -> float:
-    """Worth of the words, damped by the square root of their number so that length neither helps
-    nor hurts much."""
+    """Worth of the words, damped by the square root of their number so that length
+    neither helps nor hurts much."""
     distinct = set(candidate.terms)
     if not distinct:
         return 0.0
@@ -153,8 +163,8 @@ def _value(candidate: Quotable, worth: Mapping[str, float]) -> float:
 async def kept_summary(
     writer: Writer, texts: Sequence[str], *, max_tokens: int, store: Store | None
 ) -> Summary:
-    """Return the generator's summary of `texts`, kept in `store` by their content: the same texts
-    are written once.
+    """Return the generator's summary of `texts`, kept in `store` by their content: the
+    same texts are written once.
 
     Raises:
         ModelError: The generator failed.
@@ -183,7 +193,13 @@ async def kept_summary(
 async def write_summary(
     writer: Writer, texts: Sequence[str], *, max_tokens: int
 ) -> Summary:
-    """Let the generator summarise `texts`; return what of it the texts support, possibly nothing.
+    """Let the generator summarise `texts`; return what of it the texts support, nothing
+    if that is less than half of its sentences.
+
+    SmolLM2 of 135M parameters, on 11 clusters of a meeting, wrote 92 sentences, mostly
+    one of them repeated; 15 have no other name or number, 13 are supported, and no
+    summary keeps half. Of 44 sentences extracted from the clusters all are supported,
+    of 44 from other clusters none.
 
     Raises:
         ModelError: The generator failed.
@@ -205,28 +221,28 @@ async def write_summary(
     written = await writer.generator.generate(
         [Said("user", asked)], max_tokens=max_tokens * 4 // 3
     )
-    return supported_part(
-        " ".join(written.split()), "\n".join(texts), max_tokens=max_tokens
-    )
+    said = " ".join(written.split())
+    known = supported_part(said, "\n".join(texts), max_tokens=max_tokens)
+    kept = await borne_out(known, texts, writer.reader)
+    enough = 2 * len(_sentences(kept.text)) >= len(_sentences(said))
+    return kept if enough else replace(kept, text="")
 
 
 def supported_part(written: str, context: str, *, max_tokens: int) -> Summary:
-    """Return the sentences of `written` whose numbers and names all stand in `context`, within
-    `max_tokens`.
+    """Return the sentences of `written` whose numbers and names all occur in `context`,
+    within `max_tokens`.
 
-    The paper's annotators found 4 % of summaries with an invention (App. E), mostly an addition
-    from elsewhere. What stands in no child is returned as `unsupported`. Left out as well are
-    sentences without an end, which were cut off, and those less than half of whose terms the
-    children have: small models write about "the passage".
-    """
+    The paper's annotators found 4 % of summaries with an invention (App. E), mostly an
+    addition from elsewhere. Other sentences are returned as `unsupported`. Left out as
+    well are sentences without an end, which were cut off, and those less than half of
+    whose terms the children have: small models write about "the passage"."""
     said = {word.casefold() for word in _WORD.findall(context)}
     numbers = {_plain(number) for number in _NUMBER.findall(context)}
     known = set(index_terms(context))
     kept: list[str] = []
     unsupported: dict[str, None] = {}
     room = max_tokens
-    for start, end in split_sentences(written):
-        sentence = written[start:end].strip()
+    for sentence in _sentences(written):
         invented = [
             mark for mark in _NUMBER.findall(sentence) if _plain(mark) not in numbers
         ]
@@ -247,13 +263,37 @@ def supported_part(written: str, context: str, *, max_tokens: int) -> Summary:
     return Summary(" ".join(kept), (), tuple(unsupported))
 
 
+async def borne_out(summary: Summary, texts: Sequence[str], reader: Reader) -> Summary:
+    """Return a summary without the sentences that `texts` do not support as statements.
+
+    Raises:
+        ModelError: The reader's model failed.
+    """
+    units = _sentences("\n".join(texts))
+    page = PageUnits(units, [""] * len(units))
+    kept: list[str] = []
+    for sentence in _sentences(summary.text):
+        asked = Question(sentence)
+        relevance = await reader.read(asked, [page])
+        judged = await in_thread(judge_statement, asked, units, relevance)
+        if judged.support == "supported":
+            kept.append(sentence)
+    return replace(summary, text=" ".join(kept))
+
+
+def _sentences(text: str) -> list[str]:
+    return [text[start:end].strip() for start, end in split_sentences(text)]
+
+
 def _plain(number: str) -> str:
-    """A number without the marks between its thousands, which writers set as they please."""
+    """A number without the marks between its thousands, which writers set as they
+    please."""
     return re.sub(r"(?<=\d)[.,](?=\d{3}(?!\d))", "", number)
 
 
 def _names(sentence: str) -> list[str]:
-    """Words with a capital; the one that opens the sentence only where it is no common opening."""
+    """Words with a capital; the one that opens the sentence only if it is not a common
+    opening."""
     found = _NAME.findall(sentence)
     first = _WORD.match(sentence.lstrip("\"'“‘«(*- "))
     if (
@@ -269,6 +309,7 @@ def _names(sentence: str) -> list[str]:
 
 
 def _is_known(name: str, said: set[str]) -> bool:
-    """Whether the name, without a possessive ending or a plural's, is among the words `said`."""
+    """Whether the name, without a possessive ending or a plural's, is among the words
+    `said`."""
     plain = re.sub(r"['’]s?$", "", name.casefold())
     return not said.isdisjoint((plain, f"{plain}s", plain.removesuffix("s")))

@@ -2,10 +2,9 @@
 
     documents → Leaf… → TreeNode (layer 0) → TreeNode (layer 1, summary) → … → roots
 
-A tree is plain data: JSON and arrays, never pickle. Node `i` has row `i` of `Tree.vectors`; leaves
-come first, so leaf `i` is node `i`. Not for: building (`build.py`), asking (`query.py`), showing
-(`outline.py`, `draw.py`).
-"""
+A tree is plain data: JSON and arrays, never pickle. Node `i` has row `i` of
+`Tree.vectors`; leaves come first, so leaf `i` is node `i`. Not for: building
+(`build.py`), asking (`query.py`), showing (`outline.py`, `draw.py`)."""
 
 import hashlib
 from collections import Counter
@@ -31,8 +30,8 @@ Half = NDArray[np.float16]
 
 SCHEME: Final = "winnow://tree/"
 FORMAT: Final = 7
-"""Raised when leaves, extracted summaries, ids or the stored form change: no old tree is then taken
-for a new one."""
+"""Raised when leaves, extracted summaries, ids or the stored form change: no old tree
+is then taken for a new one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,22 +39,24 @@ class TreeOptions:
     """How a tree is built; part of its handle."""
 
     chunking: Chunking = "sentences"
-    """`sentences` packs whole sentences to `leaf_tokens`; `idms` cuts where the subject changes."""
+    """`sentences` packs whole sentences to `leaf_tokens`; `idms` cuts where the subject
+    changes."""
     leaf_tokens: int = 100
     """Length of a leaf as `count_tokens` counts (RAPTOR §3: 100)."""
     clustering: Clustering = "kmeans"
-    """Soft spherical k-means; the paper's Gaussian mixture with BIC on components (`gmm`) or on
-    UMAP."""
+    """Soft spherical k-means; the paper's Gaussian mixture with BIC on components
+    (`gmm`) or on UMAP."""
     summary_tokens: int = 130
     """Most tokens of a summary (RAPTOR App. C: mean 131)."""
     window_tokens: int = 3500
-    """Most tokens of a cluster's texts; a larger cluster is clustered again (RAPTOR §3)."""
+    """Most tokens of a cluster's texts; a larger cluster is clustered again (RAPTOR
+    §3)."""
 
     @property
     def segment_tokens(self) -> tuple[int, int]:
-        """Least and most tokens of an `idms` leaf. On 36 texts of ten paragraphs Pk is .084 with at
-        most twice a leaf's length, .031 with three times, .025 with four times, as without a bound;
-        the lower one costs nothing."""
+        """Least and most tokens of an `idms` leaf. On 36 texts of ten paragraphs Pk is
+        .084 with at most twice a leaf's length, .031 with three times, .025 with four
+        times, as without a bound; the lower one costs nothing."""
         return self.leaf_tokens // 2, 4 * self.leaf_tokens
 
 
@@ -75,15 +76,15 @@ class Leaf(NamedTuple):
     """A stretch of a document: whole sentences, verbatim, with its place."""
 
     id: str
-    """24 hex digits over URL and text, and how often both stood before: what is put in elsewhere
-    leaves it alone."""
+    """24 hex digits over URL and text, and earlier occurrences: insertions elsewhere do
+    not change it."""
     text: str
     """`Document.text[start:end]`."""
     document: int
     """Index into `Tree.sources`."""
     heading_path: tuple[str, ...]
-    """The headings that stand over all of it, outermost first, without those that repeat the page's
-    title."""
+    """The headings above all of it, outermost first, without those that repeat the
+    page's title."""
     block_path: str
     """Path of the block that the leaf begins in."""
     start: int
@@ -93,8 +94,8 @@ class Leaf(NamedTuple):
     sentences: tuple[tuple[int, int], ...]
     """Spans of its sentences in `Document.text`, in order."""
     shown: str
-    """What is read, scored and returned: table rows as `header: value` pairs, no invisible
-    characters."""
+    """What is read, scored and returned: table rows as `header: value` pairs, no
+    invisible characters."""
     form: str = ""
     """What a generator wrote for the index beside it (IDMS)."""
 
@@ -105,13 +106,14 @@ class Leaf(NamedTuple):
 
     @property
     def heading_line(self) -> str:
-        """The innermost two headings over it; the page's title before every leaf would cost 3
-        points of recall."""
+        """The innermost two headings over it; the page's title before every leaf would
+        cost 3 points of recall."""
         return " > ".join(self.heading_path[-2:])
 
     @property
     def embedded(self) -> str:
-        """What an embedder reads: the heading line, then the text, or the form written for it."""
+        """What an embedder reads: the heading line, then the text, or the form written
+        for it."""
         return f"{self.heading_line}\n{self.form or self.shown}".strip()
 
 
@@ -119,7 +121,7 @@ class SummaryQuote(NamedTuple):
     """A sentence that a summary took over verbatim."""
 
     leaf: int
-    """Index of the leaf it stands in."""
+    """Index of its leaf."""
     sentence: int
     """Index into `Leaf.sentences`."""
 
@@ -128,23 +130,26 @@ class TreeNode(NamedTuple):
     """A leaf (layer 0) or a summary (layer 1 and up)."""
 
     id: str
-    """The leaf's, or a hash of the children's ids: the same content has the same id everywhere."""
+    """The leaf's, or a hash of the children's ids: the same content has the same id
+    everywhere."""
     layer: int
     text: str
     children: tuple[int, ...]
-    """Indices of the nodes below, empty for a leaf; a node may be the child of several."""
+    """Indices of the nodes below, empty for a leaf; a node may be the child of
+    several."""
     leaves: tuple[int, ...]
     """Indices of all leaves below, in reading order; a leaf lists itself."""
     tokens: int
     quotes: tuple[SummaryQuote, ...] = ()
-    """The sentences of an extractive summary, in order; empty for leaves and written summaries."""
+    """The sentences of an extractive summary, in order; empty for leaves and written
+    summaries."""
     unsupported: tuple[str, ...] = ()
-    """Numbers and names of a written summary that no child has; the sentences that held them were
-    dropped."""
+    """Numbers and names of a written summary that no child has; the sentences that held
+    them were dropped."""
 
     @property
     def is_summary(self) -> bool:
-        """Whether it stands above the leaves."""
+        """Whether it is above the leaves."""
         return self.layer > 0
 
 
@@ -161,7 +166,8 @@ class BuiltWith:
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """A tree (or several, where nothing joined them) over the leaves of some documents."""
+    """A tree (or several, where nothing joined them) over the leaves of some
+    documents."""
 
     id: str
     """The handle, `winnow://tree/<24 hex digits>`."""
@@ -174,10 +180,12 @@ class Tree:
     sources: tuple[Source, ...]
     built_with: BuiltWith
     _counted: dict[str, BM25] = field(default_factory=dict, init=False, repr=False)
-    """By language of questions: the words of the leaves, counted at the first question."""
+    """By language of questions: the words of the leaves, counted at the first
+    question."""
 
     def word_scores(self, question: Question) -> Floats:
-        """Return the BM25 score of every leaf [leaves]; 0 where no word of `question` occurs."""
+        """Return the BM25 score of every leaf [leaves]; 0 where no word of `question`
+        occurs."""
         language = question.language
         if language not in self._counted:
             texts = [
@@ -207,7 +215,7 @@ class Tree:
 
     @cached_property
     def spread(self) -> Counter[str]:
-        """In how many leaves each index term stands."""
+        """Number of leaves that contain each index term."""
         language = (
             guess_language(" ".join(leaf.shown for leaf in self.leaves[:3])) or "en"
         )
@@ -218,7 +226,7 @@ class Tree:
         )
 
     def documents_below(self, node: TreeNode) -> list[int]:
-        """Return the indices into `sources` of the documents that a node stands on, in order."""
+        """Return the indices into `sources` of a node's documents, in order."""
         return sorted({self.leaves[leaf].document for leaf in node.leaves})
 
 
@@ -232,12 +240,11 @@ def leaf_node(place: int, leaf: Leaf) -> TreeNode:
 def tree_handle(
     documents: Sequence[Document], built_with: BuiltWith, *, grown_from: str = ""
 ) -> str:
-    """Return the handle of the tree that these documents, options and models give; no tree need
-    exist.
+    """Return the handle of the tree that these documents, options and models give; no
+    tree need exist.
 
-    A tree that was grown from another has a handle of its own: its clusters are not those of a tree
-    built at once.
-    """
+    A tree that was grown from another has a handle of its own: its clusters are not
+    those of a tree built at once."""
     parts = [
         str(FORMAT),
         repr(built_with.options),
@@ -254,8 +261,8 @@ def tree_handle(
 
 
 def hashed(parts: Sequence[str]) -> str:
-    """Return 24 hex digits over texts; other texts, or the same ones parted otherwise, give
-    others."""
+    """Return 24 hex digits over texts; other texts, or the same ones parted otherwise,
+    give others."""
     digest = hashlib.blake2b(digest_size=12)
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")
@@ -279,8 +286,8 @@ _STORED: Final = TypeAdapter(_Stored)
 
 
 def keep_tree(store: Store, tree: Tree) -> None:
-    """Write `tree` to `store` under its handle; the JSON part comes last, so a torn write is no
-    tree."""
+    """Write `tree` to `store` under its handle; the JSON part comes last, so an
+    incomplete write is not a tree."""
     stored = _Stored(
         dimension=int(tree.vectors.shape[1]),
         sources=tree.sources,
@@ -299,16 +306,15 @@ def keep_tree(store: Store, tree: Tree) -> None:
 def _write(store: Store, handle: str, head: JsonValue, vectors: bytes) -> None:
     store.set_bytes(f"{handle}:vectors", vectors, expire=KEPT_SECONDS)
     store.set_json(handle, head, expire=KEPT_SECONDS)
-    # While this is there, a tree in use is not written anew: once a day is enough to keep it from
-    # leaving.
+    # A used tree is written again once a day, so that it does not expire.
     store.set_json(f"{handle}:used", True, expire=KEPT_SECONDS / 30)
 
 
 def below(tree: Tree, node_id: str) -> Tree | None:
-    """Return the part of `tree` below one of its nodes, under the handle `winnow://tree/…#node`;
-    None for no such node.
+    """Return the part of `tree` below one of its nodes, under the handle
+    `winnow://tree/…#node`; None for no such node.
 
-    It shares the tree's nodes and vectors, numbered anew; sources that no leaf is from go.
+    It shares the tree's nodes and vectors, renumbered; sources that no leaf is from go.
     """
     top = next(
         (place for place, node in enumerate(tree.nodes) if node.id == node_id), None
@@ -348,8 +354,8 @@ def below(tree: Tree, node_id: str) -> Tree | None:
 
 
 def find_tree(store: Store, handle: str) -> Tree | None:
-    """Return the tree kept under `handle`, or None where there is none, an old form, or a part is
-    missing."""
+    """Return the tree kept under `handle`, or None where there is none, an old form, or
+    a part is missing."""
     head = store.get_json(handle)
     if not isinstance(head, dict) or head.get("format") != FORMAT:
         return None

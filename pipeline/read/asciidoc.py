@@ -1,9 +1,8 @@
-"""AsciiDoc source (documentation of Git and others) to HTML: titles, blocks, lists, terms, tables;
-markup goes.
+"""AsciiDoc source (documentation of Git and others) to HTML: titles, blocks, lists,
+terms, tables; markup goes.
 
-Attributes, comments and conditions of the source are dropped; what other files would include is not
-here. Not for: other plain text (`plain.py`), Markdown (`text.py`).
-"""
+Attributes, comments and conditions of the source are dropped; what other files would
+include is not here. Not for: other plain text (`plain.py`), Markdown (`text.py`)."""
 
 import re
 from collections.abc import Sequence
@@ -59,7 +58,8 @@ _DEEPEST: Final = 12
 
 
 def is_asciidoc(text: str) -> bool:
-    """Whether a text is AsciiDoc source: it begins with a title, and has several signs of it."""
+    """Whether a text is AsciiDoc source: it begins with a title, and has several signs
+    of it."""
     lines = [
         line
         for line in text[:_SHOWN].splitlines()
@@ -119,9 +119,10 @@ class _BlockWriter:
         return "\n".join(filter(None, parts))
 
     def _block(self) -> str:  # noqa: PLR0911  one return a kind of block
-        """Return the block that begins at the present line, and go to the line after it."""
+        """Return the block that begins at the present line, and go to the line after
+        it."""
         line = self._lines[self._at].rstrip()
-        # 1. What is no text
+        # 1. Non-text
         if not line or line == "+" or _ATTRIBUTES.fullmatch(line):
             self._at += 1
             return ""
@@ -175,7 +176,8 @@ class _BlockWriter:
         return _BlockWriter(lines, self._depth + 1).written()
 
     def _table(self, lines: Sequence[str]) -> str:
-        """Return a table whose rows are single lines, or groups of lines with a cell each."""
+        """Return a table whose rows are single lines, or groups of lines with a cell
+        each."""
         rows: list[list[str]] = [[]]
         for line in map(str.strip, lines):
             if not line:
@@ -259,8 +261,8 @@ class _BlockWriter:
         return f"<{tag}>{''.join(parts)}</{tag}>"
 
     def _nested(self, mark: str) -> str:
-        """Return the list inside an item: deeper marks of the same kind, or another kind right
-        below it."""
+        """Return the list inside an item: deeper marks of the same kind, or another
+        kind right below it."""
         if self._at >= len(self._lines) or not (
             found := _ITEM.fullmatch(self._lines[self._at].rstrip())
         ):
@@ -299,8 +301,8 @@ class _BlockWriter:
         return f"<dl>{''.join(parts).replace('<dd></dd>', '')}</dl>"
 
     def _description(self, text: str) -> str:
-        """Return what is said of a term: text on its line or below it, and lists right below
-        that."""
+        """Return what is said of a term: text on its line or below it, and lists right
+        below that."""
         while (
             not text
             and self._at < len(self._lines)

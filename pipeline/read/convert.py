@@ -1,8 +1,8 @@
-"""From the bytes of one source to a `Page`: the steps that web pages and local files share.
+"""From the bytes of one source to a `Page`: the steps that web pages and local files
+share.
 
-CPU work without a network; call it with `pipeline.work.in_thread`. Not for: getting the bytes
-(`pipeline/fetch/client.py`, `pipeline/fetch/files.py`).
-"""
+CPU work without a network; call it with `pipeline.work.in_thread`. Not for: getting the
+bytes (`pipeline/fetch/client.py`, `pipeline/fetch/files.py`)."""
 
 import hashlib
 import posixpath
@@ -39,7 +39,7 @@ _BROWSER_HINT: Final = (
     "rendered: pip install 'winnow-mcp[browser]', and WINNOW_BROWSER=auto."
 )
 PAGELESS: Final = (
-    "only PDF files and images have pages that can be asked for; this is the whole"
+    "only PDF files and images have pages that can be requested; this is the whole"
 )
 _TEXT_HINT: Final = (
     "Look for a version of it as a web page, PDF with text, Word or text file."
@@ -92,17 +92,19 @@ def unreadable(raw: Raw, why: object) -> SourceUnreadable:
 
 
 def to_page(raw: Raw, *, pdf: "PdfReading | None" = None) -> Page:
-    """Return `raw` as a page of HTML; `pdf` is a PDF that was read piece by piece already.
+    """Return `raw` as a page of HTML; `pdf` is a PDF that was read piece by piece
+    already.
 
-    Raises `NeedsBrowser` for a page that is empty until its scripts run, `SourceUnreadable` for
-    what is binary, encrypted, scanned or empty, or takes more memory than there is.
-    """
+    Raises `NeedsBrowser` for a page that is empty until its scripts run,
+    `SourceUnreadable` for what is binary, encrypted, scanned or empty, or takes more
+    memory than there is."""
     try:
         with unpacking(raw.most):
             return _to_page(raw, pdf)
     except MemoryError as e:
         raise SourceUnreadable(
-            f"{raw.url} could not be converted: that takes more memory than there is.",
+            f"{raw.url} could not be converted: it needs more memory than is "
+            f"available.",
             source=raw.url,
             hint="Split it, or save it as text.",
         ) from e
@@ -124,7 +126,7 @@ def _to_page(raw: Raw, pdf: "PdfReading | None") -> Page:
         kind = kind_of(raw)
     if not sniff.holds_text(kind):
         raise unreadable(
-            raw, f"it is {sniff.told_old(raw.body) if kind == sniff.OLE else kind}"
+            raw, f"it is {sniff.old_format(raw.body) if kind == sniff.OLE else kind}"
         )
     # 3. as HTML
     try:
@@ -186,12 +188,12 @@ def content_hash(html: str) -> str:
 
 
 def converted(raw: Raw) -> Converted:
-    """Return a file inside another, such as an attachment, as HTML; raises `Unreadable` for what
-    holds no text."""
+    """Return a file inside another, such as an attachment, as HTML; raises `Unreadable`
+    for what holds no text."""
     kind = kind_of(raw)
     if not sniff.holds_text(kind):
         raise Unreadable(
-            f"it is {sniff.told_old(raw.body) if kind == sniff.OLE else kind}"
+            f"it is {sniff.old_format(raw.body) if kind == sniff.OLE else kind}"
         )
     try:
         return _convert(raw, kind)
@@ -200,8 +202,8 @@ def converted(raw: Raw) -> Converted:
 
 
 def _convert(raw: Raw, kind: str) -> Converted:
-    """Return a body of one of our types as HTML; what is not what it claims to be is read as plain
-    text."""
+    """Return a body of one of our types as HTML; what is not what it claims to be is
+    read as plain text."""
     found = format_of(kind)
     if found is not None and found.paged:
         return _all_pages(raw, found)
@@ -231,7 +233,8 @@ def _convert(raw: Raw, kind: str) -> Converted:
 
 
 def _all_pages(raw: Raw, paged: Format) -> Converted:
-    """Return the pages wanted of a PDF or an image, as far as they are read in its time."""
+    """Return the pages wanted of a PDF or an image, as far as they are read in its
+    time."""
     reading = paged.to_html(raw.body, raw.span, sighted=raw.sighted)
     reading.read()
     made: Converted = reading.converted()

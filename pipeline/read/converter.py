@@ -1,10 +1,11 @@
-"""Converting documents: what is light in a thread, documents such as PDF in processes of their own.
+"""Converting documents: what is light in a thread, documents such as PDF in processes
+of their own.
 
-A process has its own interpreter, so that a conversion takes nothing from the answers of others but
-a core, a cap on its memory, so that a file made to exhaust us costs its own call, and budgets in
-processor time, so that a busy machine reads what an idle one reads. It is started by the first
-document, ends by itself when none came for a while, and is killed where a cancelled conversion does
-not stop. Not for: what a conversion does (`pipeline/read/convert.py`).
+A process has its own interpreter, so that a conversion slows others only by one core.
+Its memory is capped, so that a malicious file fails only its own call, and its budgets
+are in processor time, so that load does not change results. It is started by the first
+document, ends by itself when none came for a while, and is killed where a cancelled
+conversion does not stop. Not for: what a conversion does (`pipeline/read/convert.py`).
 """
 
 import functools
@@ -30,28 +31,28 @@ from pipeline.read.format import version as version_of_formats
 from pipeline.work import in_thread
 
 LIGHT_BYTES: Final = 1_000_000
-"""Text up to this size is converted in a thread: that takes less than sending it to a process that
-must be started."""
+"""Text up to this size is converted in a thread: that takes less than sending it to a
+process that must be started."""
 KEPT_SECONDS: Final = timedelta(days=1).total_seconds()
 """How long the pages of a PDF whose reading was cut off wait for the next call."""
 MOST_ENDING: Final = 3
 """Pages of a file that may end a process each; then the file is given up."""
 LIMITS: Final = Limits(idle_seconds=60.0, memory_bytes=1 << 30, first_pause=0.0)
-"""A file that ends a process is no reason to rest: the next is another."""
+"""A file that crashes a process does not pause the worker: the next file is another."""
 
 
 class Converter:
-    """Turns bytes into pages, in processes that `aclose` ends. Belongs to one event loop, whose
-    tasks may all call."""
+    """Turns bytes into pages, in processes that `aclose` ends. Belongs to one event
+    loop, whose tasks may all call."""
 
     def __init__(
         self, store: Store | None, *, processes: int = 0, limits: Limits = LIMITS
     ) -> None:
-        """Start nothing yet; most `processes`, 0 for one for each two cores, take what `limits`
-        says each.
+        """Start nothing yet; most `processes`, 0 for one for each two cores, take what
+        `limits` says each.
 
-        In `store`, of this machine only, a PDF that was read in part waits for the next call.
-        """
+        In `store`, of this machine only, a PDF that was read in part waits for the next
+        call."""
         count = processes or max(1, min(MOST_CORES, usable_cores() // 2))
         self._free = [
             Worker(
@@ -79,8 +80,8 @@ class Converter:
         return len(self._all)
 
     async def page(self, raw: Raw) -> Page:
-        """Return `raw` as `to_page` does, wherever that is done; one that dies of it raises
-        `SourceUnreadable`."""
+        """Return `raw` as `to_page` does, wherever that is done; one that dies of it
+        raises `SourceUnreadable`."""
         self.converted += 1
         kind = await in_thread(kind_of, raw)
         if is_heavy(kind) or (kind != HTML and len(raw.body) > LIGHT_BYTES):
@@ -100,7 +101,7 @@ class Converter:
             try:
                 frame = await self._slice(raw, kept, key, left, careful)
             except SourceUnreadable as error:
-                killed = "SIGKILL" in error.what  # from outside, which is told
+                killed = "SIGKILL" in error.what  # from outside, which is reported
                 if (
                     killed
                     or not is_paged(kind_of(raw))
@@ -160,18 +161,18 @@ class Converter:
 
 
 class _Careful:
-    """How a file is read whose pages have ended processes: page by page, then without the page that
-    did.
+    """How a file is read whose pages have ended processes: page by page, then without
+    the page that did.
 
-    PDFium cannot be stopped within a page, and an image may take more memory than a process has.
-    """
+    PDFium cannot be stopped within a page, and an image may take more memory than a
+    process has."""
 
     def __init__(self, first: int) -> None:
         self._first = first
         self._alone = False
         self._ending: list[int] = []
         self.died: SourceUnreadable | None = None
-        """What the last death was told as."""
+        """Description of the last crash."""
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -179,8 +180,8 @@ class _Careful:
         return {"most": 1 if self._alone else MAX_PAGES, "ending": self._ending}
 
     def goes_on(self, kept: bytes, error: SourceUnreadable) -> bool:
-        """Take note of a death after the pages in `kept`; return whether the file is tried
-        again."""
+        """Take note of a death after the pages in `kept`; return whether the file is
+        tried again."""
         self.died = error
         number = self._first + kept.count(b"\n")
         if number in self._ending:  # it is not the page that ends a process
@@ -193,10 +194,13 @@ class _Careful:
 
 @functools.cache
 def reader_version() -> str:
-    """Return a digest of the code that converts, so that nothing is kept longer than the code that
-    made it."""
+    """Return a digest of the code that converts, so that nothing is kept longer than
+    the code that made it."""
     code = hashlib.blake2b(b"sighted" if can_recognise() else b"", digest_size=8)
-    rooms = (Path(__file__).parents[1] / room for room in ("document", "html", "read"))
+    rooms = (
+        Path(__file__).parents[2] / room
+        for room in ("pipeline/document", "pipeline/html", "pipeline/read", "extras")
+    )
     for path in sorted(path for room in rooms for path in room.rglob("*.py")):
         code.update(path.read_bytes())
     code.update(version_of_formats())

@@ -1,10 +1,9 @@
-"""Which text of a Word file is not seen: runs that vanish, are tiny, squeezed, or have the colour
-of their ground.
+"""Which text of a Word file is not seen: runs that vanish, are tiny, squeezed, or have
+the colour of their ground.
 
-A run's own properties, its styles', then the file's defaults decide (ECMA-376 part 1, 17.7.2). A
-ground that cannot be known (a table's style, a drawn shape) hides nothing. Not for: the text itself
-(`docx.py`).
-"""
+A run's own properties, its styles', then the file's defaults decide (ECMA-376 part 1,
+17.7.2). A ground that cannot be known (a table's style, a drawn shape) hides nothing.
+Not for: the text itself (`docx.py`)."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -22,10 +21,11 @@ _DRAWN: Final = frozenset({f"{W}txbxContent", f"{W}pict", f"{W}drawing"})
 _ON: Final = frozenset({"1", "true", "on"})
 _NOTHING: Final = etree.Element("none")
 LEAST_WIDTH: Final = 10
-"""Per cent of its usual width below which type cannot be read; condensed type has 80."""
+"""Per cent of its usual width below which type cannot be read; condensed type has
+80."""
 _FAR: Final = 1_000
-"""Half points above or below the line beyond which text leaves its page; raised text has up to
-24."""
+"""Half points above or below the line beyond which text leaves its page; raised text
+has up to 24."""
 _PER_CENT: Final = re.compile(r"(\d{1,4})%?")
 _THEME_NAMES: Final = {
     "background1": "lt1",
@@ -33,8 +33,8 @@ _THEME_NAMES: Final = {
     "background2": "lt2",
     "text2": "dk2",
 }
-"""Names in properties of what a theme calls otherwise; the settings of a file may change them,
-which is rare."""
+"""Names in properties of what a theme calls otherwise; the settings of a file may
+change them, which is rare."""
 _HEX: Final = re.compile(r"[0-9A-Fa-f]{1,2}")
 _USUAL_THEME: Final[Mapping[str, str]] = {"lt1": "ffffff", "dk1": "000000"}
 
@@ -124,7 +124,8 @@ class Seen:
         )
 
     def _colour(self, element: etree._Element, value: str, theme: str) -> Rgb | None:
-        """Return a colour by the theme's name for it, else by its value; None for the usual one.
+        """Return a colour by the theme's name for it, else by its value; None for the
+        usual one.
 
         `value` and `theme` name the attributes, such as `fill` and `themeFill`.
         """
@@ -158,7 +159,7 @@ class Seen:
     def _ground(
         self, said: list[etree._Element], paragraph: etree._Element
     ) -> Rgb | None:
-        """Return the colour behind a run, None where it cannot be known."""
+        """Return the background color of a run; None if unknown."""
         cell = next(paragraph.iterancestors(f"{W}tc"), None)
         own = paragraph.find(f"{W}pPr")
         of_style = self._of_style(_said(own, "pStyle") or self.first, "pPr")
@@ -224,7 +225,8 @@ def _theme(theme: etree._Element) -> Mapping[str, str]:
 
 
 def _value(said: list[etree._Element], name: str) -> str | None:
-    """Return the first value of a property, `1` for one that is switched on without a value."""
+    """Return the first value of a property, `1` for one that is switched on without a
+    value."""
     for properties in said:
         found = properties.find(f"{W}{name}")
         if found is not None:

@@ -1,10 +1,9 @@
-"""What the styles and the numbering of a Word file say of a paragraph: level of a heading, number
-of an item.
+"""What the styles and the numbering of a Word file say of a paragraph: level of a
+heading, number of an item.
 
-Properties of a paragraph come from itself, then its style, then the styles that this one is based
-on (ECMA-376 part 1, 17.7). Numbers are counted as Word counts them (17.9). Not for: how letters
-look (`docx_looks.py`).
-"""
+Properties of a paragraph come from itself, then its style, then the styles that this
+one is based on (ECMA-376 part 1, 17.7). Numbers are counted as Word counts them (17.9).
+Not for: how letters look (`docx_looks.py`)."""
 
 import re
 from collections.abc import Iterator
@@ -19,12 +18,12 @@ from pipeline.text.numerals import roman
 _HEADING: Final = re.compile(
     r"(?:heading|berschrift|titre|t[ií]tulo)\s?([1-9])\Z", re.IGNORECASE
 )
-"""Names of the heading styles: English ones in most files whatever the language, German, French and
-Spanish ones."""
+"""Names of the heading styles: English ones in most files whatever the language,
+German, French and Spanish ones."""
 LOWEST: Final = 6
 """Level of headings in HTML."""
 _BODY_TEXT: Final = 9
-"""Outline level of what is no heading; those of headings count from 0."""
+"""Outline level of non-headings; levels of headings count from 0."""
 _BASED: Final = 20
 """Styles in a chain of those that are based on another."""
 _LEVEL_MARK: Final = re.compile(r"%([1-9])")
@@ -34,7 +33,7 @@ _SIGNS: Final = frozenset({"bullet", "none"})
 
 
 class Number(NamedTuple):
-    """What stands before a paragraph of a list."""
+    """Number or bullet before a list paragraph."""
 
     text: str
     """As it is seen, such as `2.1` or `Rule 7`; empty for a bullet."""
@@ -42,8 +41,8 @@ class Number(NamedTuple):
 
 
 class _List(NamedTuple):
-    """A list that paragraphs belong to: its form, and the numbers that it begins with instead, by
-    level."""
+    """A list that paragraphs belong to: its form, and the numbers that it begins with
+    instead, by level."""
 
     form: str
     starts: dict[int, int]
@@ -60,8 +59,8 @@ class Numbering:
     _begun: set[tuple[str, int]] = field(default_factory=set)
 
     def next(self, key: str, said: str, style: str) -> Number | None:
-        """Count one paragraph of a list: its level as it says it, else the one that is its
-        style's."""
+        """Count one paragraph of a list: its level as it says it, else the one that is
+        its style's."""
         one = self.lists.get(key)
         if one is None:
             return Number("", 0) if key else None
@@ -121,7 +120,8 @@ class Styles:
         return int("title" in map(str.lower, names[1:]))
 
     def number(self, paragraph: etree._Element) -> Number | None:
-        """Return the number that the next paragraph has, None for one outside of lists."""
+        """Return the number that the next paragraph has, None for one outside of
+        lists."""
         if not self.numbering.lists and paragraph.find(f"{W}pPr") is None:
             return None
         said = self._property(paragraph, "numPr")
@@ -180,7 +180,8 @@ def _written(
 
 
 def in_form(number: int, form: str) -> str:
-    """Return a number as a format of lists writes it; with digits in those of other scripts."""
+    """Return a number as a format of lists writes it; with digits in those of other
+    scripts."""
     if form in {"lowerLetter", "upperLetter"} and 0 < number < _MOST:
         letter = chr(ord("a") + (number - 1) % 26) * min((number - 1) // 26 + 1, 9)
         return letter.upper() if form == "upperLetter" else letter
@@ -198,7 +199,8 @@ def _start(level: etree._Element | None) -> int:
 def read_styles(
     styles: etree._Element | None, numbering: etree._Element | None
 ) -> Styles:
-    """Return what the parts of styles and numbering say, either of which may be missing."""
+    """Return what the parts of styles and numbering say, either of which may be
+    missing."""
     found = Styles()
     for style in styles.iter(f"{W}style") if styles is not None else ():
         key = style.get(f"{W}styleId", "")

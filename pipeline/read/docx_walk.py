@@ -1,10 +1,10 @@
-"""The walk over the parts of a Word file: what is not known is walked through, a short list is
-dropped.
+"""The walk over the parts of a Word file: what is not known is walked through, a short
+list is dropped.
 
-The body is read block by block, each freed when it is written, so that long files cost no more
-memory than short ones. What the file holds is counted beside the walk (`ledger.py`). Not for: which
-parts there are (`docx.py`), styles and numbers (`docx_styles.py`), hidden text (`docx_looks.py`).
-"""
+The body is read block by block, each freed when it is written, so that long files cost
+no more memory than short ones. What the file holds is counted beside the walk
+(`ledger.py`). Not for: which parts there are (`docx.py`), styles and numbers
+(`docx_styles.py`), hidden text (`docx_looks.py`)."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -13,7 +13,7 @@ from typing import Final
 
 from lxml import etree
 
-from pipeline.document.converted import Converted, Unreadable, escape
+from pipeline.document.converted import MAX_CELLS, Converted, Unreadable, escape
 from pipeline.document.ledger import Ledger
 from pipeline.document.tree import LABEL_WORDS
 from pipeline.read.docx_layout import (
@@ -38,9 +38,8 @@ from pipeline.read.drawing import (
     is_decorative,
 )
 from pipeline.read.equations import EQUATION, M, equation_text
+from pipeline.read.format import format_of
 from pipeline.read.package import MAX_TAGS, Package
-from pipeline.read.rtf import rtf_to_html
-from pipeline.read.sheets import MAX_CELLS
 from pipeline.read.sniff import decode
 from pipeline.read.text import XML_OPTIONS, fragment_to_html, has_own_entities
 from pipeline.work import check_cancelled
@@ -97,7 +96,8 @@ _OFF: Final = frozenset({"0", "false", "off"})
 _LINK: Final = re.compile(r"\s*HYPERLINK\s+\"?(https?://[^\s\"]+)")
 _PAGE_NUMBER: Final = re.compile(r"\s*(?:PAGE|NUMPAGES|SECTIONPAGES)\b")
 _FEW: Final = 2
-"""Words beside the page's number of a header's line that says no more (`Page 3 of 9`)."""
+"""Words beside the page's number of a header's line that says no more (`Page 3 of
+9`)."""
 _LARGE_IMAGE: Final = 15 * 360_000**2
 """Square EMU, 15 cm²: a picture of less is a logo or an icon."""
 _LISTED: Final = re.compile(r"(\d{1,6}|[a-z]{1,6}|[A-Z]{1,6})[.)]\Z")
@@ -130,7 +130,8 @@ class Walk:
     kinds: dict[str, tuple[str, str]] = field(default_factory=dict)
     links: dict[str, tuple[str, str]] = field(default_factory=dict)
     after: list[str] = field(default_factory=list)
-    """HTML that follows the block that is read: its boxes, charts, notes and comments."""
+    """HTML that follows the block that is read: its boxes, charts, notes and
+    comments."""
     fields: list[_Field] = field(default_factory=list)
     notes: dict[tuple[str, str], etree._Element] = field(default_factory=dict)
     """Foot- and endnotes by part and id."""
@@ -148,8 +149,8 @@ class Walk:
     cells: int = 0
     """Cells of tables that were written."""
     initial: str = ""
-    """A drop cap: a large first letter in a frame of its own, before the paragraph that it
-    begins."""
+    """A drop cap: a large first letter in a frame of its own, before the paragraph that
+    it begins."""
 
     # Parts
 
@@ -217,8 +218,8 @@ class Walk:
         return list(self.blocks(self.hold(part)))
 
     def hold(self, element: etree._Element) -> etree._Element:
-        """Return an element without what is not seen, its words counted but for deletions and
-        fallbacks."""
+        """Return an element without what is not seen, its words counted but for
+        deletions and fallbacks."""
         self.seen.drop_unseen(element)
         count = count_words(element)
         for twin in element.iter(_FALLBACK, *_DELETED):
@@ -233,8 +234,8 @@ class Walk:
     # Blocks
 
     def blocks(self, elements: Iterable[etree._Element]) -> Iterator[str]:
-        """Yield elements of block level as HTML, items of lists that follow each other as one
-        list."""
+        """Yield elements of block level as HTML, items of lists that follow each other
+        as one list."""
         items: list[tuple[Number, str]] = []
         for element in elements:
             number, made = self._block(element)
@@ -345,7 +346,8 @@ class Walk:
         )
 
     def _chunk(self, element: etree._Element) -> str:
-        """Return a file that is part of the text: HTML, plain text, RTF or another Word file."""
+        """Return a file that is part of the text: HTML, plain text, RTF or another Word
+        file."""
         self.ledger.hold("embedded object")
         name = self.kinds.get(element.get(f"{RELATION}id", ""), ("", ""))[1]
         body = self.package.raw(name)
@@ -353,7 +355,8 @@ class Walk:
         if body.startswith(b"PK\x03\x04"):
             made = self._inner(body)
         elif body.startswith(b"{\\rtf"):
-            made = _inside(rtf_to_html(decode(body).text).html)
+            rtf = format_of("application/rtf")
+            made = _inside(rtf.to_html(decode(body).text).html) if rtf else ""
         elif (
             body
             and b"\x00" not in body[:1000]
@@ -463,7 +466,8 @@ class Walk:
         return ""
 
     def _controlled(self, element: etree._Element) -> str:
-        """Return the content of a form's control, a box to be ticked as it is ticked."""
+        """Return the content of a form's control, a box to be ticked as it is
+        ticked."""
         about, content = element.find(f"{W}sdtPr"), element.find(f"{W}sdtContent")
         box = (
             next(about.iterchildren("{*}checkbox"), None) if about is not None else None
@@ -478,8 +482,8 @@ class Walk:
         return self._children(content) if content is not None else ""
 
     def _field(self, element: etree._Element) -> str:
-        """Follow the beginning, the result and the end of a field, whose result is written as any
-        text."""
+        """Follow the beginning, the result and the end of a field, whose result is
+        written as any text."""
         kind = element.get(f"{W}fldCharType")
         if kind == "begin":
             self.fields.append(_Field())
@@ -549,7 +553,7 @@ class Walk:
         return ""
 
     def _append(self, kind: "str", element: etree._Element, lead: str) -> None:
-        """Write a note or comment behind the block that is read."""
+        """Write a note or comment after the current block."""
         kept, self.after, fields = self.after, [], self.fields
         self.fields = []
         blocks = self.whole(element)
@@ -566,7 +570,8 @@ class Walk:
         return after
 
     def _drawing(self, element: etree._Element) -> str:
-        """Return a drawing by its description; a chart and a diagram follow the block."""
+        """Return a drawing by its description; a chart and a diagram follow the
+        block."""
         before = len(self.after)
         for chart in element.iter("{*}chart"):
             self._append_part(chart.get(f"{RELATION}id", ""), "chart")
@@ -592,7 +597,7 @@ class Walk:
         return inner
 
     def _append_part(self, key: str, kind: str) -> None:
-        """Write a chart or diagram of its own part behind the block."""
+        """Write a chart or diagram part after the block."""
         name, is_chart = self.kinds.get(key, ("", ""))[1], kind == "chart"
         root = None if is_chart else self.package.tree(name)
         made = chart_of(self.package, name) if is_chart else ""
@@ -651,7 +656,8 @@ def _is_top(element: etree._Element | None) -> bool:
 
 
 def _parts(element: etree._Element, tag: str) -> Iterator[etree._Element]:
-    """Yield rows of a table or cells of a row, those inside of controls and insertions as well."""
+    """Yield rows of a table or cells of a row, those inside of controls and insertions
+    as well."""
     for child in element:
         if child.tag == tag:
             yield child
@@ -665,7 +671,8 @@ def _parts(element: etree._Element, tag: str) -> Iterator[etree._Element]:
 
 
 def _chosen(element: etree._Element) -> list[etree._Element]:
-    """Return what is read of alternatives: the first choice with content, else the fallback."""
+    """Return what is read of alternatives: the first choice with content, else the
+    fallback."""
     choice = element.find(_CHOICE)
     if choice is not None and (len(choice) or (choice.text or "").strip()):
         return list(choice)

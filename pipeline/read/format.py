@@ -1,10 +1,11 @@
-"""What a source format is: the seam by which Winnow learns to read one more kind of file.
+"""Source formats: the plug-in point for another file type.
 
-Each module of `pipeline/read/formats/` binds one `Format` to `FORMAT`, and other wheels add theirs
-by entry points of the group `winnow.formats`. Which format a body has (`sniff.py`), how it becomes
-HTML (`convert.py`), which files of a folder are documents (`pipeline/fetch/files.py`) and how they
-are counted (`pipeline/search/word_index.py`) follow from here. Web pages, XML as such, plain text
-and programs are no formats but what is left where none fits. Not for: the conversion itself.
+Each module of `pipeline/read/formats/` and `extras/formats/` binds one `Format` to
+`FORMAT`, and other wheels add theirs by entry points of the group `winnow.formats`. Which format a body has
+(`sniff.py`), how it becomes HTML (`convert.py`), which files of a folder are documents
+(`pipeline/fetch/files.py`) and how they are counted (`pipeline/search/word_index.py`)
+follow from here. Web pages, generic XML, plain text and programs are not formats: they
+are the fallback. Not for: the conversion itself.
 """
 
 import functools
@@ -36,39 +37,41 @@ class Format:
     """Its media types, as pages carry them."""
     to_html: Callable[..., Any]
     """Takes the bytes, or the text where `reads` says so, and returns a
-    `pipeline.document.converted.Converted`; None for a body that only looks like this format, which is
-    read as plain text then. Raises `Unreadable` where there is no text. Of a paged format: takes
-    bytes, span, and the options of `pipeline.read.pdf.PdfReading`, and returns such a reading."""
+    `pipeline.document.converted.Converted`; None for a body that only looks like this
+    format, which is read as plain text then. Raises `Unreadable` where there is no
+    text. Of a paged format: takes bytes, span, and the options of
+    `pipeline.read.pdf.PdfReading`, and returns such a reading."""
     reads: Literal["bytes", "text"] = "bytes"
     endings: tuple[str, ...] = ()
     """Endings of file names, in lower case with their dots."""
     also: tuple[str, ...] = ()
     """Media types by which servers call it beside the first of `types`."""
     binary: bool = False
-    """Whether it is known by its signature alone. Of a text without one, what a server says and
-    what its name ends in count."""
+    """Whether it is known by its signature alone. Of a text without one, what a server
+    says and what its name ends in count."""
     magic: Mapping[bytes, str] = field(default_factory=dict)
     """First bytes of a binary file, and the media type they mean."""
     begins: re.Pattern[bytes] | None = None
     """How a text of it begins, matched at its first kilobyte."""
     parts: tuple[str, ...] = ()
-    """Of a ZIP archive: a part that only this format has. An archive whose part `mimetype` names
-    one of `types` needs none."""
+    """Of a ZIP archive: a part that only this format has. An archive whose part
+    `mimetype` names one of `types` needs none."""
     programs: tuple[str, ...] = ()
     """Of Office's archives: programs in the type of the main part."""
     heavy: bool = False
-    """Whether it is converted in a process of its own, whatever its size, and a folder's file must
-    be converted to know its words."""
+    """Whether it is converted in a process of its own, whatever its size, and a
+    folder's file must be converted to know its words."""
     paged: bool = False
     """Whether it has pages that are images or may be, which are read piece by piece."""
     pictures: bool = False
-    """Whether it is nothing but images: its text must be recognised, which takes seconds, where
-    that is installed."""
+    """Whether it is nothing but images: its text must be recognised, which takes
+    seconds, where that is installed."""
     form_of: str = ""
-    """The media type whose form it has as well, so that a name says more than a server."""
+    """The media type whose form it has as well, so that a name says more than a
+    server."""
     indexed: Literal["text", "markup", "json"] = "text"
-    """How its words are counted where the file is not converted for that. As text that is markup
-    a server may show one: then its name does not count."""
+    """How its words are counted where the file is not converted for that. As text that
+    is markup a server may show one: then its name does not count."""
 
     @property
     def is_installed(self) -> bool:
@@ -76,12 +79,15 @@ class Format:
         return not self.pictures or is_there("rapidocr")
 
 
-SEAM: Final = Seam("pipeline.read.formats", "FORMAT", "winnow.formats", Format)
+SEAM: Final = Seam(
+    ("pipeline.read.formats", "extras.formats"), "FORMAT", "winnow.formats", Format
+)
 
 
 @functools.cache
 def formats() -> tuple[Format, ...]:
-    """Return every format: ours in the order of their files, then those of other wheels."""
+    """Return every format: ours in the order of their files, then those of other
+    wheels."""
     return tuple(SEAM.found())
 
 
@@ -92,7 +98,8 @@ def format_of(kind: str) -> Format | None:
 
 
 def is_heavy(kind: str) -> bool:
-    """Return whether a media type is converted in a process of its own, whatever its size."""
+    """Return whether a media type is converted in a process of its own, whatever its
+    size."""
     found = format_of(kind)
     return found is not None and found.heavy
 
@@ -111,7 +118,8 @@ def endings_of(chosen: Iterable[Format]) -> frozenset[str]:
 
 
 def version() -> bytes:
-    """Return a digest of the formats of other wheels, by what names them and their versions."""
+    """Return a digest of the formats of other wheels, by what names them and their
+    versions."""
     code = hashlib.blake2b(digest_size=8)
     for entry in SEAM.others():
         made_by = entry.dist.version if entry.dist is not None else ""

@@ -1,10 +1,9 @@
 """Manual pages saved as text (`man rsync > rsync.txt`) to HTML, by their indentation.
 
-Sections and subsections become headings, terms with their indented descriptions definition lists,
-marked items lists, the synopsis and other indented text that is no prose listings. Lines are
-joined, words that were broken too. Not for: other plain text (`plain.py`), or the source of manual
-pages.
-"""
+Sections and subsections become headings, terms with their indented descriptions
+definition lists, marked items lists, the synopsis and other indented non-prose
+listings. Lines are joined, words that were broken too. Not for: other plain text
+(`plain.py`), or the source of manual pages."""
 
 import re
 from collections import Counter
@@ -20,7 +19,8 @@ _HEADER: Final = re.compile(r"(\S+\(\d\w*\)).*\S.*\s(\S+\(\d\w*\))\s*")
 _BARE: Final = re.compile(
     r"[^\W\d_]+\n {3,8}\S+(?:, \S+)* [-–—] .+\n(?: {3,8}\S.*\n)*\n+[^\W\d_]+\n {3,8}\S"
 )
-"""A page without its first line: name and what it is about under one title, then the synopsis."""
+"""A page without its first line: name and what it is about under one title, then the
+synopsis."""
 _OVERSTRUCK: Final = re.compile(r".\x08")
 """How terminals without fonts print bold and underlined."""
 _GAP: Final = re.compile(r"(?<=\S)\s{2,}(?=\S)")
@@ -40,21 +40,23 @@ _PROSE: Final = 6
 _WIDTH: Final = 60
 """Columns that the longest line of text reaches: pages are 78 or more wide."""
 _SLACK: Final = 10
-"""Columns that a line of text may be shorter than the longest beside it, besides the word that did
-not fit."""
+"""Columns that a line of text may be shorter than the longest beside it, besides the
+word that did not fit."""
 _MOSTLY: Final = 0.8
 """Share of lines whose description begins in one column."""
 _ALIGNED: Final = 2
-"""Lines with their second part in one column from which they are terms with descriptions."""
+"""Lines with their second part in one column from which they are terms with
+descriptions."""
 _STOPS: Final = frozenset({7, 8})
-"""Where descriptions begin behind a short term, as both formatters set them."""
+"""Column at which descriptions begin after a short term, in both formatters."""
 _NARROW: Final = 5
-"""Blanks from which description and term are told apart on one line of a term that is no option."""
+"""Minimum spaces between term and description on one line, if the term is not an
+option."""
 
 
 def is_manual(text: str) -> bool:
-    """Whether a text is a formatted manual page: its first line names it on both sides, sections
-    stand at the left."""
+    """Whether a text is a formatted manual page: its first line names it on both sides,
+    sections are at the left margin."""
     first = _OVERSTRUCK.sub("", text[:2_000].lstrip().partition("\n")[0])
     header = _HEADER.fullmatch(first)
     if header is not None:
@@ -121,7 +123,8 @@ def _is_call(lines: Sequence[str], name: str) -> bool:
 
 
 def _synopsis(lines: Sequence[str], name: str) -> str:
-    """Return the section that says how a program is called: code, but for what is prose."""
+    """Return the section that says how a program is called: code, but for what is
+    prose."""
     parts: list[str] = []
     for prose, blocks in groupby(
         _blocks(lines), key=lambda block: _is_prose(block) and not _is_call(block, name)
@@ -154,8 +157,8 @@ def _section(lines: Sequence[str]) -> str:
 
 
 def _body(lines: Sequence[str], depth: int = 0) -> str:
-    """Return lines as paragraphs, lists, definitions and listings, each with what is indented below
-    it."""
+    """Return lines as paragraphs, lists, definitions and listings, each with what is
+    indented below it."""
     if not any(lines):
         return ""
     left = min(indent_of(line) for line in lines if line)
@@ -182,8 +185,8 @@ def _body(lines: Sequence[str], depth: int = 0) -> str:
 
 
 def _column(lines: Sequence[str], start: int, left: int) -> int:
-    """Return where the descriptions begin of lines that have term and description each, 0 for other
-    lines."""
+    """Return where the descriptions begin of lines that have term and description each,
+    0 for other lines."""
     stop = next(
         (number for number in range(start, len(lines)) if not lines[number]), len(lines)
     )
@@ -217,8 +220,8 @@ def _aligned(lines: Sequence[str], column: int) -> str:
 
 
 def _end(lines: Sequence[str], start: int, left: int) -> int:
-    """Return where a piece ends that begins at `start`: the next line at the left that is not of
-    its paragraph."""
+    """Return where a piece ends that begins at `start`: the next line at the left that
+    is not of its paragraph."""
     stop = start + 1
     marked = (
         indent_of(lines[start]) > left
@@ -256,8 +259,8 @@ def _starts(lines: Sequence[str], place: int) -> bool:
 
 
 def _tag(lines: Sequence[str]) -> re.Match[str] | None:
-    """Return the term in front of its description on the first of two lines; the second says
-    whether it goes on."""
+    """Return the term in front of its description on the first of two lines; the second
+    says whether it goes on."""
     found = _TAGGED.match(lines[0].strip())
     if found is None:
         return None
@@ -353,8 +356,8 @@ def _blocks(lines: Sequence[str]) -> list[list[str]]:
 
 
 def _is_prose(lines: Sequence[str]) -> bool:
-    """Whether lines are text: full up to where the next word did not fit, or a sentence on a single
-    line."""
+    """Whether lines are text: full up to where the next word did not fit, or a sentence
+    on a single line."""
     if len(lines) > 1:
         width = max(map(len, lines)) - _SLACK
         return width >= _WIDTH - _SLACK and all(

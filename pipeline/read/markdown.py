@@ -1,11 +1,10 @@
-"""Markdown to HTML, as its renderers draw it: HTML inside it is markup, so that what it hides is
-hidden.
+"""Markdown to HTML, as its renderers draw it: HTML inside it is markup, so that what it
+hides is hidden.
 
-Comments go; elements that HTML knows, or that have attributes, are elements. A name in angle
-brackets that is none (`<T>`, `<your name>`) is text. Every element is closed where the text ends.
-Not for: what is visible then, which is asked of HTML from anywhere (`pipeline/html/clean.py`), nor
-front matter (`text.py`).
-"""
+Comments go; elements that HTML knows, or that have attributes, are elements. A name in
+angle brackets that is none (`<T>`, `<your name>`) is text. Every element is closed
+where the text ends. Not for: what is visible then, which is asked of HTML from anywhere
+(`pipeline/html/clean.py`), nor front matter (`text.py`)."""
 
 import re
 from functools import partial
@@ -48,8 +47,8 @@ _ENDS: Final = re.compile(r"</([a-zA-Z]+)")
 
 
 def markdown_to_body(text: str, *, sheets: bool = True) -> str:
-    """Return Markdown as the inside of an HTML page, all elements closed; without `sheets` its
-    style sheets go."""
+    """Return Markdown as the inside of an HTML page, all elements closed; without
+    `sheets` its style sheets go."""
     tokens = _markdown.parse(text)
     ends = _last_ends(text) if "</" in text else {}
     styled = sheets and "<style" in text.lower()
@@ -78,8 +77,8 @@ def _last_ends(text: str) -> dict[str, int]:
 
 
 def _marked(html: str, line: int, ends: dict[str, int], *, every: bool) -> str:
-    """Return a block of HTML with placeholders as text, and closed what would swallow all behind
-    it."""
+    """Return a block of HTML with placeholders as text, with unclosed elements
+    closed."""
     html = _TAG.sub(partial(_kept, every=every), html)
     return html + "".join(
         f"</{name}>" for name in _opened(html) if ends.get(name, -1) < line
@@ -87,14 +86,15 @@ def _marked(html: str, line: int, ends: dict[str, int], *, every: bool) -> str:
 
 
 def _closing(inline: list[Token], line: int, ends: dict[str, int]) -> list[Token]:
-    """Return end tags for what would swallow all behind a paragraph."""
+    """Return end tags for a paragraph's unclosed elements."""
     html = "".join(one.content for one in inline if one.type == "html_inline")
     names = [name for name in _opened(html) if ends.get(name, -1) < line]
     return [Token("html_inline", "", 0, content=f"</{name}>") for name in names]
 
 
 def _opened(html: str) -> list[str]:
-    """Return the swallowing elements that are open at the end of some HTML, the innermost first."""
+    """Return the swallowing elements that are open at the end of some HTML, the
+    innermost first."""
     opened: list[str] = []
     for closing, written, _ in _TAG.findall(html):
         if (name := written.lower()) not in _SWALLOWING:

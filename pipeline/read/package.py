@@ -1,9 +1,9 @@
-"""Documents that are archives of XML parts: opened with bounds on their number, size and elements.
+"""Documents that are archives of XML parts: opened with bounds on their number, size
+and elements.
 
-The bounds hold before anything is parsed, so that a zip bomb or XML bomb costs the reading of its
-table of contents. Not for: what the parts of a format mean (`docx.py`, `slides.py`, `workbook.py`,
-`opendocument.py`, `epub.py`).
-"""
+The bounds hold before anything is parsed, so that a zip bomb or XML bomb costs the
+reading of its table of contents. Not for: what the parts of a format mean (`docx.py`,
+`slides.py`, `workbook.py`, `opendocument.py`, `epub.py`)."""
 
 import io
 import posixpath
@@ -28,8 +28,8 @@ from pipeline.document.converted import (
 from pipeline.read.text import XML_OPTIONS, child_text, has_own_entities, local_name
 
 MAX_TAGS: Final = 600_000
-"""Of a part that is held as a tree, which then takes up to 70 MB; of what is shown, fewer become a
-page's elements."""
+"""Of a part that is held as a tree, which then takes up to 70 MB; of what is shown,
+fewer become a page's elements."""
 _TEXTS: Final = (
     ".xml",
     ".rels",
@@ -43,8 +43,8 @@ _TEXTS: Final = (
     ".vml",
 )
 _STRICT: Final = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")
-"""Beginning of the namespaces of Office files in the strict form, whose elements are those of the
-usual form."""
+"""Beginning of the namespaces of Office files in the strict form, whose elements are
+those of the usual form."""
 _USUAL: Final = rb"http://schemas.openxmlformats.org/\1/2006/"
 _DAMAGED: Final = (*DAMAGED, zipfile.BadZipFile, ExpatError, etree.LxmlError)
 
@@ -53,8 +53,8 @@ class Package:
     """The parts of an open file."""
 
     def __init__(self, archive: zipfile.ZipFile, what: str) -> None:
-        """Take an archive whose parts are of a sound number and size; `what` is how messages call
-        the file."""
+        """Take an archive whose parts are of a sound number and size; `what` is how
+        messages call the file."""
         self._archive = archive
         self.names = [
             part.filename
@@ -67,11 +67,11 @@ class Package:
             )
         unpacked = sum(archive.getinfo(name).file_size for name in self.names)
         if unpacked > most_unpacked():
-            told = (
+            reason = (
                 f"it is {what} that unpacks to {unpacked:,} bytes, over the cap of "
                 f"{most_unpacked():,}"
             )
-            raise Unreadable(told, hint=raising_the_cap(unpacked))
+            raise Unreadable(reason, hint=raising_the_cap(unpacked))
         for name in self.names:
             if name.endswith((".xml", ".rels", ".opf")) and has_own_entities(
                 archive.read(name)
@@ -85,14 +85,15 @@ class Package:
         """Parts whose XML is read up to a place where it breaks off."""
 
     def read(self, name: str) -> bytes:
-        """Return a part's bytes, none for one that is not there or not text; names count in any
-        case."""
+        """Return a part's bytes, none for one that is not there or not text; names
+        count in any case."""
         written = self._as_written.get(name.lower(), "")
         body = self._archive.read(written) if written else b""
         return _STRICT.sub(_USUAL, body) if b"purl.oclc.org/ooxml" in body else body
 
     def raw(self, name: str) -> bytes:
-        """Return the bytes of a part of any kind, none for one that is not there or too large."""
+        """Return the bytes of a part of any kind, none for one that is not there or too
+        large."""
         part = self._archive.NameToInfo.get(name)
         return (
             self._archive.read(part)
@@ -111,7 +112,8 @@ class Package:
         return root
 
     def note_damage(self, name: str, errors: etree._ListErrorLog) -> None:
-        """Keep the name of a part whose XML breaks off; what is only odd about it costs no text."""
+        """Keep the name of a part whose XML breaks off; what is only odd about it costs
+        no text."""
         if (
             any(error.level_name == "FATAL" for error in errors)
             and name not in self.damaged
@@ -121,15 +123,15 @@ class Package:
     @property
     def unread(self) -> str:
         """What damage of the parts hides, empty for sound ones."""
-        # Whoever made the file named its parts.
+        # The file's author chose the names of its parts.
         number = len(self.damaged)
         return (
             f"what follows a damaged place in {number} of its parts" if number else ""
         )
 
     def main(self, usual: str) -> str:
-        """Return the name of the part that an Office file begins with, `usual` where it names
-        none."""
+        """Return the name of the part that an Office file begins with, `usual` where it
+        names none."""
         kinds = self.targets("")
         named = (
             name
@@ -149,7 +151,8 @@ class Package:
         return body
 
     def about(self) -> tuple[str, str]:
-        """Return title and author of an Office file; its dates are those of a template."""
+        """Return title and author of an Office file; its dates are those of a
+        template."""
         core = self.tree("docProps/core.xml")
         if core is None:
             return "", ""
@@ -162,12 +165,11 @@ class Package:
     def targets(
         self, part: str, *, outside: bool = False
     ) -> dict[str, tuple[str, str]]:
-        """Return what a part of an Office file refers to, by id: the last word of the type, and the
-        other's name.
+        """Return what a part of an Office file refers to, by id: the last word of the
+        type, and the other's name.
 
-        `outside` asks for addresses outside of the file, as they are written; the part "" is the
-        file itself.
-        """
+        `outside` asks for addresses outside of the file, as they are written; the part
+        "" is the file itself."""
         folder, name = posixpath.split(part)
         root = self.tree(posixpath.join(folder, "_rels", f"{name}.rels"))
         found: dict[str, tuple[str, str]] = {}
@@ -197,8 +199,8 @@ def resolved(folder: str, target: str) -> str:
 
 @contextmanager
 def open_package(body: bytes, what: str) -> Iterator[Package]:
-    """Open a file of `body`; raises `Unreadable` where that, or anything done with it inside, finds
-    it damaged."""
+    """Open a file of `body`; raises `Unreadable` where that, or anything done with it
+    inside, finds it damaged."""
     try:
         with zipfile.ZipFile(io.BytesIO(body)) as archive:
             yield Package(archive, what)

@@ -1,13 +1,13 @@
-"""PDF to HTML: lines with their font sizes become headings, paragraphs and tables, each page a
-section with its place.
+"""PDF to HTML: lines with their font sizes become headings, paragraphs and tables, each
+page a section with its place.
 
-A PDF says where glyphs are, not what they mean: a line set clearly larger than most text is a
-heading, a gap wider than the usual leading ends a paragraph, a fixed-width font is code, a line
-that recurs at the edge of most pages is furniture, and neighbouring lines whose pieces are below
-one another are a table. PDFium reads and draws the pages, one after the other, each bounded before
-it is loaded. Pages that are images, and image files, are recognised where the extra `ocr` is
-installed (`pipeline/read/scan.py`). Not for: tables without rulings drawn column by column.
-"""
+A PDF has positions of glyphs, not structure. A clearly larger line is a heading; a gap
+wider than the usual leading ends a paragraph; a fixed-width font is code. A line that
+recurs at the edge of most pages is furniture; adjacent lines with aligned pieces are a
+table. PDFium reads and draws the pages, one after the other, each bounded before it is
+loaded. Pages that are images, and image files, are recognised where the extra `ocr` is
+installed (`pipeline/read/scan.py`). Not for: tables without rulings drawn column by
+column."""
 
 import json
 import math
@@ -58,25 +58,26 @@ if TYPE_CHECKING:
     from pipeline.read.images import ImageScans, PdfScans
 
 SECONDS: Final = 60.0
-"""Processor time for one reading: 400 pages as heavy as any seen (a browser's print, 140 ms each).
-Far above what files need, since where time cuts a file another run would cut it elsewhere."""
+"""Processor time for one reading: 400 pages as heavy as any seen (a browser's print,
+140 ms each). Far above what files need, since where time cuts a file another run would
+cut it elsewhere."""
 MOST_ATTACHED: Final = 100
 MOST_PAGES: Final = 20_000
 """Of a file; one that says that it has more is made to exhaust us."""
 SCAN_SECONDS: Final = 12.0
-"""Processor time after which one reading begins to recognise no further page, and which one page
-may take; a dense page of A4 takes 5 to 9 s. A call waits 25 s, and is told which pages to ask for
-next."""
+"""Processor time after which one reading begins to recognise no further page, and which
+one page may take; a dense page of A4 takes 5 to 9 s. A call waits 25 s, and its answer
+says which pages to request next."""
 _STRAY: Final = 40
-"""Letters up to which the text of a page that shows an image is a stamp or a number, and the image
-is looked at."""
+"""Letters up to which the text of a page that shows an image is a stamp or a number,
+and the image is looked at."""
 _DRAWN: Final = 40
 """Paths from which a page without text is a drawing, whose letters may be outlines."""
 _OUTLINES: Final = 1_000
 """Paths from which a page with hardly any letters may show outlines of others."""
 _UNMAPPED: Final = 0.3
-"""Share of a page's letters of which the file does not say what they are, from which it cannot be
-read as text."""
+"""Share of a page's letters of which the file does not say what they are, from which it
+cannot be read as text."""
 _FEW: Final = 5
 """Operators that show text, from which a page must have a letter for each."""
 _TROUBLE: Final = {
@@ -108,9 +109,9 @@ class _PageLines:
     trouble: str = ""
     """A key of `_TROUBLE` where it could not be read."""
     hidden: int = 0
-    """Pieces of text that nobody sees and that were left out."""
+    """Number of removed hidden text pieces."""
     is_scan: bool = False
-    """Whether it shows an image only, and its lines lie unseen behind that."""
+    """Whether it shows only an image, with invisible text lines."""
     height: float = 0.0
     """Of the page."""
     recognised: bool = False
@@ -138,8 +139,8 @@ def _line(
 
 
 class PdfReading:
-    """A PDF on its way to HTML, page by page; what was read can be kept, and another process goes
-    on from there."""
+    """A PDF on its way to HTML, page by page; what was read can be kept, and another
+    process goes on from there."""
 
     kind: ClassVar = "a PDF"
     box: ClassVar = "viewrect"
@@ -155,12 +156,13 @@ class PdfReading:
         scan_seconds: float = SCAN_SECONDS,
         ending: Sequence[int] = (),
     ) -> None:
-        """Open a file, of whose pages in `span` at most `MAX_PAGES` are read; `kept` is what an
-        earlier reading kept.
+        """Open a file, of whose pages in `span` at most `MAX_PAGES` are read; `kept` is
+        what an earlier reading kept.
 
-        Not `sighted`, it recognises nothing: other documents come first, or an image has ended a
-        process. After `scan_seconds` of processor time it begins to recognise no further page.
-        Pages that are `ending` have ended a process, and are left out.
+        Not `sighted`, it recognises nothing: other documents come first, or an image
+        has ended a process. After `scan_seconds` of processor time it begins to
+        recognise no further page. Pages that are `ending` have ended a process, and are
+        left out.
 
         Raises `Unreadable`: encrypted, damaged, or without these pages.
         """
@@ -179,7 +181,7 @@ class PdfReading:
         if self.count and self.first > self._last:
             raise Unreadable(
                 f"it is {self.kind} of {self.count} pages, and pages {self.first} to {span[1]} "
-                f"were asked for"
+                f"were requested"
             )
         self.pages = [
             _PageLines([_line(*line) for line in lines], *about)
@@ -217,8 +219,8 @@ class PdfReading:
     def read(
         self, seconds: float = SECONDS, *, left: float = SECONDS, most: int = MAX_PAGES
     ) -> None:
-        """Read on for about `seconds` of processor time, a page at least, and never longer than
-        `left`.
+        """Read on for about `seconds` of processor time, a page at least, and never
+        longer than `left`.
 
         Of `most` pages at once: one, where a page may end the process.
         """
@@ -249,8 +251,8 @@ class PdfReading:
             return _read_page(printed(self._file, number))
 
     def _recognised(self, found: _PageLines, number: int) -> _PageLines:
-        """Return a page that shows an image with what is read off that; one with a few letters as
-        it is, if no more."""
+        """Return a page that shows an image with what is read off that; one with a few
+        letters as it is, if no more."""
         given = {
             "few": replace(found, trouble=""),
             "unmapped": replace(found, lines=[]),
@@ -298,8 +300,8 @@ class PdfReading:
         return PdfScans(self._body)
 
     def kept(self, first: int = 0) -> bytes:
-        """Return the pages read, the first few left out, a line each; such pieces are joined for a
-        later reading."""
+        """Return the pages read, the first few left out, a line each; such pieces are
+        joined for a later reading."""
         return b"".join(
             json.dumps(astuple(page)).encode("ascii") + b"\n"
             for page in self.pages[first:]
@@ -319,16 +321,17 @@ class PdfReading:
             sum(page.is_scan for page in self.pages),
         )
         recognised = sum(page.recognised for page in self.pages)
-        told = {
+        noted = {
             f"PDF: {hidden} pieces of text that no reader sees were left out": hidden,
             f"PDF: {scans} pages are images; their text is what the file says that they show": scans,
             f"OCR: text was recognised in the images of {recognised} of {len(lines)} pages; "
             f"letters may be wrong": (recognised),
         }
-        notes = [note for note, count in told.items() if count]
+        notes = [note for note, count in noted.items() if count]
         if self._span != WHOLE:
             notes.append(
-                f"Pages {self.first} to {self.first + len(lines) - 1} of {self.count}, as asked"
+                f"Pages {self.first} to {self.first + len(lines) - 1} of "
+                f"{self.count}, as requested"
             )
         drop_running(lines, [page.height for page in self.pages])
         html, printed = self._render(lines, title)
@@ -350,7 +353,8 @@ class PdfReading:
         )
 
     def _ledger(self) -> Ledger:
-        """Return what no reading gives: attached files, and large images beside text."""
+        """Return what no reading gives: attached files, and large images beside
+        text."""
         ledger = Ledger()
         ledger.hold(
             "attachment",
@@ -368,8 +372,8 @@ class PdfReading:
         return ledger
 
     def _unread(self) -> tuple[str, str]:
-        """Return which pages were wanted and are missing, in words, and those that can be asked for
-        next."""
+        """Return which pages were wanted and are missing, in words, and those that can
+        be asked for next."""
         parts = list(filter(None, [self._illegible()]))
         for trouble, why in _TROUBLE.items():
             numbers = [
@@ -407,8 +411,8 @@ class PdfReading:
         return ", ".join(parts), f"{waiting}-{self._wanted}" if waiting else rest
 
     def _illegible(self) -> str:
-        """Return what of the print in images could not be recognised, in words; empty where nothing
-        was left out."""
+        """Return what of the print in images could not be recognised, in words; empty
+        where nothing was left out."""
         pages = [
             (number, page)
             for number, page in enumerate(self.pages, self.first)
@@ -429,8 +433,8 @@ class PdfReading:
         )
 
     def _render(self, pages: Sequence[list[PrintLine]], title: str) -> tuple[str, str]:
-        """Return pages of lines as HTML and as `Page.printed`; each that was recognised has sizes
-        of its own, and places for its parts."""
+        """Return pages of lines as HTML and as `Page.printed`; each that was recognised
+        has sizes of its own, and places for its parts."""
         scanned = [page.recognised for page in self.pages]
         read = sizes_of(
             [
@@ -464,8 +468,8 @@ class PdfReading:
         return whole_page("\n".join(parts), title=title), "\n".join(printed)
 
     def _place(self, number: int, bands: Sequence[Band], height: float) -> str:
-        """Return the box of some lines as the fragment of a link: left, top, width and height from
-        the upper left."""
+        """Return the box of some lines as the fragment of a link: left, top, width and
+        height from the upper left."""
         left, low, right, top = around([band.box for band in bands])
         top, low = height - top, height - low
         box = ",".join(
@@ -538,7 +542,8 @@ def _banded(bands: Sequence[Band], height: float) -> Iterator[str]:
 
 
 def pdf_to_html(body: bytes, *, seconds: float = SECONDS) -> Converted:
-    """Return the pages of a PDF as HTML, as far as they are read in `seconds` of processor time.
+    """Return the pages of a PDF as HTML, as far as they are read in `seconds` of
+    processor time.
 
     Raises `Unreadable`: encrypted, damaged, or without text.
     """
@@ -548,8 +553,8 @@ def pdf_to_html(body: bytes, *, seconds: float = SECONDS) -> Converted:
 
 
 def _read_page(page: Print) -> _PageLines:
-    """Return the lines of a page that are seen; of a scanned one that shows no text, those behind
-    its image."""
+    """Return the visible lines of a page; of a scanned page without visible text, its
+    invisible ones."""
     hidden = len(page.hidden)
     if behind := not page.pieces and hidden > 0 and page.images > 0:
         page.pieces = page.hidden

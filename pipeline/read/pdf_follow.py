@@ -1,9 +1,8 @@
-"""What the pages of an uncommon PDF draw, followed object by object with pypdf, whose decoders are
-capped.
+"""What the pages of an uncommon PDF draw, followed object by object with pypdf, whose
+decoders are capped.
 
-Apart from `pipeline/read/pdf_guard.py`, since few files need it and its import takes a tenth of a
-second. Not for: telling which files are uncommon.
-"""
+Apart from `pipeline/read/pdf_guard.py`, since few files need it and its import takes a
+tenth of a second. Not for: detecting which files are uncommon."""
 
 import io
 import logging
@@ -34,7 +33,8 @@ class FollowedFile:
     """Says of each page of a file whether it may be loaded."""
 
     def __init__(self, body: bytes) -> None:
-        """Open a file. Raises `Unreadable` where its structure alone unpacks to too much."""
+        """Open a file. Raises `Unreadable` where its structure alone unpacks to too
+        much."""
         self._known: dict[int, tuple[int, int, int]] = {}
         try:
             with apply_configuration(_CAPS):
@@ -62,8 +62,8 @@ class FollowedFile:
     def _cost(
         self, data: bytes, resources: Any, above: tuple[int, ...]
     ) -> tuple[int, int, int]:
-        """Return bytes, operators that show text, and forms, of contents with all that they
-        draw."""
+        """Return bytes, operators that show text, and forms, of contents with all that
+        they draw."""
         check_cancelled()
         size, shown, forms = len(data), sum(1 for _ in SHOWS.finditer(data)), 0
         listed = (

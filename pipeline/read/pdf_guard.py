@@ -1,10 +1,9 @@
-"""What of a PDF may be given to PDFium, which has no limits of its own: neither for a stream's size
-nor for forms.
+"""What of a PDF may be given to PDFium, which has no limits of its own: neither for a
+stream's size nor for forms.
 
-A look at all streams without knowing the file's structure finds what is out of the common. Only
-such files are then followed page by page (`pipeline/read/pdf_follow.py`). Not for: reading pages
-(`pipeline/read/pdf_page.py`).
-"""
+A look at all streams without knowing the file's structure finds what is out of the
+common. Only such files are then followed page by page (`pipeline/read/pdf_follow.py`).
+Not for: reading pages (`pipeline/read/pdf_page.py`)."""
 
 import math
 import re
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 _COMMON: Final = 2_000_000
 """Bytes up to which a stream is not worth a further look."""
 _COMMON_TOTAL: Final = 200_000_000
-"""The same of all streams of a file: a second of unpacking."""
+"""Maximum unpacked bytes of all streams of a file (a second of unpacking)."""
 _HEAD: Final = 1_500
 """Bytes before a stream in which its dictionary is looked for."""
 _STREAM: Final = re.compile(rb"stream\r?\n")
@@ -35,7 +34,8 @@ class Guard:
     """Says of each page whether it may be loaded."""
 
     def __init__(self, body: bytes) -> None:
-        """Look at a file. Raises `Unreadable` where its structure alone unpacks to too much."""
+        """Look at a file. Raises `Unreadable` where its structure alone unpacks to too
+        much."""
         self._followed: FollowedFile | None = None
         if _is_uncommon(body):
             from pipeline.read import pdf_follow  # noqa: PLC0415  pypdf takes .1 s to import
@@ -48,8 +48,8 @@ class Guard:
 
 
 def _is_uncommon(body: bytes) -> bool:
-    """Return whether a file holds what common files do not: large streams, forms in forms, filters
-    that hide sizes."""
+    """Return whether a file holds what common files do not: large streams, forms in
+    forms, filters that hide sizes."""
     if re.search(rb"/Encrypt\b", body):
         return True
     total, chain, draws, longest = 0, 1, 0, 0
@@ -79,7 +79,8 @@ def _is_uncommon(body: bytes) -> bool:
 
 
 def _streams(body: bytes) -> Iterator[tuple[bytes, int]]:
-    """Yield the dictionary of each stream that may hold contents, and where its data begin."""
+    """Yield the dictionary of each stream that may hold contents, and where its data
+    begin."""
     for found in _STREAM.finditer(body):
         before = body[max(0, found.start() - _HEAD) : found.start()]
         begun = before.rfind(b"obj")
@@ -96,8 +97,8 @@ def _end(body: bytes, start: int) -> int:
 
 
 def _unpacked(body: bytes, start: int) -> bytes:
-    """Return what a stream unpacks to, as far as `_COMMON` and a byte more; empty for a damaged
-    one."""
+    """Return what a stream unpacks to, as far as `_COMMON` and a byte more; empty for a
+    damaged one."""
     try:
         return zlib.decompressobj().decompress(
             body[start : _end(body, start)], _COMMON + 1

@@ -1,7 +1,7 @@
-"""Lines of a PDF's page to HTML: headings by their size of type, paragraphs by their leading, code,
-points, tables.
+"""Lines of a PDF's page to HTML: headings by their size of type, paragraphs by their
+leading, code, points, tables.
 
-A table is neighbouring lines whose pieces stand below one another. Not for: finding the lines
+A table is adjacent lines with vertically aligned pieces. Not for: finding the lines
 (`pipeline/read/pdf.py`); tables drawn column by column, cells that span columns.
 """
 
@@ -16,9 +16,11 @@ from pipeline.document.converted import escape, html_table, letters_in
 from pipeline.text.frame import LONGEST
 
 MOST_BLANKS: Final = 1_000
-"""Between two words, and before a line; a page of the smallest print is that many letters wide."""
+"""Between two words, and before a line; a page of the smallest print is that many
+letters wide."""
 Box = tuple[float, float, float, float]
-"""Left, lower, right and upper edge, in points from the lower left of the page as it is shown."""
+"""Left, lower, right and upper edge, in points from the lower left of the page as it is
+shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +37,19 @@ class _Type:
     """Mean width of a capital, or of any letter in a fixed-width font."""
     ideograph: float = 1.0
     gap: float = 1.2
-    """Between two cells of a line; a space is 0.25 to 0.35, justified text stretches it to about
-    0.8."""
+    """Between two cells of a line; a space is 0.25 to 0.35, justified text stretches it
+    to about 0.8."""
     edge: float = 0.6
     """By which the edges of the cells in a column may differ."""
     row: float = 3.2
-    """From one row of a table to the next at most; a row with cells of two lines has 2.4."""
+    """From one row of a table to the next at most; a row with cells of two lines has
+    2.4."""
     heading: float = 1.12
-    """A line this many times larger than most text is a heading; LaTeX's smallest step is 1.2,
-    Word's 1.08."""
+    """A line this many times larger than most text is a heading; LaTeX's smallest step
+    is 1.2, Word's 1.08."""
     leading: float = 1.35
-    """A paragraph ends where the step to the next line is this many times the usual one."""
+    """A paragraph ends where the step to the next line is this many times the usual
+    one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +57,14 @@ class _TableLimits:
     """What lines must have to count as the rows of a table."""
 
     rows: int = 3
-    """Two lines with two aligned pieces each are too often a title page or a letter's head."""
+    """Two lines with two aligned pieces each are too often a title page or a letter's
+    head."""
     columns: int = 30
     cell: int = 60
-    """Mean characters of a cell above which the columns are running text, printed across."""
+    """Mean characters of a cell above which the columns are running text, printed
+    across."""
     share: float = 0.75
-    """Of the cells that must stand in line with their column."""
+    """Minimum share of cells aligned with their column."""
     full: float = 0.8
     """Share of the rows that must have two cells or more with text."""
 
@@ -67,7 +73,8 @@ EDGE_TOP: Final = 0.88
 EDGE_LOW: Final = 0.12
 """Parts of a page's height above and below which running heads are looked for."""
 SHORT: Final = 4
-"""Words of a line with numbers, such as `Page 3 of 12`, that recurs below another running head."""
+"""Words of a line with numbers, such as `Page 3 of 12`, that recurs below another
+running head."""
 _NUMBERS: Final = re.compile(r"\d+|\b[ivxlc]+\b")
 TYPE: Final = _Type()
 _TABLE: Final = _TableLimits()
@@ -103,7 +110,8 @@ class PrintLine:
     cells: list[Cell]
     """From left to right."""
     rows: list[list[str]] = field(default_factory=list)
-    """Of a ruled table, which takes the place of a line; its text and cells are empty then."""
+    """Of a ruled table, which takes the place of a line; its text and cells are empty
+    then."""
     low: float = 0.0
     top: float = 0.0
     """How far its letters reach down and up; places like `y`."""
@@ -180,8 +188,8 @@ def find_tables(lines: Sequence[PrintLine]) -> Iterator[_PrintTable]:
 
 
 def table_to_html(rows: Sequence[Sequence[str]]) -> str:
-    """Return a table; its first row is the header where it holds no figures and the rows below
-    do."""
+    """Return a table; its first row is the header where it holds no figures and the
+    rows below do."""
     first, rest = rows[0], rows[1:]
     header = not any(map(_is_figure, first)) and any(
         _is_figure(cell) for row in rest for cell in row
@@ -195,8 +203,8 @@ def _is_figure(text: str) -> bool:
 
 
 def _run(lines: Sequence[PrintLine], start: int) -> int:
-    """Return where the lines that may be rows of one table end; a line of one cell may continue the
-    row above."""
+    """Return where the lines that may be rows of one table end; a line of one cell may
+    continue the row above."""
     if not 2 <= len(lines[start].cells) <= _TABLE.columns or lines[start].fixed:
         return start
     end = start + 1
@@ -230,8 +238,8 @@ def _run(lines: Sequence[PrintLine], start: int) -> int:
 def _continues(
     lines: Sequence[PrintLine], place: int, before: PrintLine, line: PrintLine
 ) -> bool:
-    """Return whether a lone piece stands below a cell, narrower than the row, with another row
-    after it."""
+    """Return whether a single piece is below a cell, narrower than the row, with
+    another row after it."""
     after = lines[place + 1] if place + 1 < len(lines) else None
     return (
         after is not None
@@ -246,7 +254,8 @@ def _overlap(one: Cell, other: Cell) -> bool:
 
 
 def _table(lines: Sequence[PrintLine]) -> tuple[list[list[str]], list[Box]] | None:
-    """Return the rows of a table and their boxes, None where the lines share no columns."""
+    """Return the rows of a table and their boxes, None where the lines share no
+    columns."""
     rows = [line for line in lines if len(line.cells) >= 2]
     columns = _columns(rows)
     if len(rows) < _TABLE.rows or not 2 <= len(columns) <= _TABLE.columns:
@@ -262,8 +271,8 @@ def _table(lines: Sequence[PrintLine]) -> tuple[list[list[str]], list[Box]] | No
         for cell in line.cells:
             place = _column_of(cell, columns)
             for text, left in cell.parts:
-                # Columns may stand so near that two cells look like one; what begins where a column
-                # does is of it.
+                # Columns may be so close that two cells look like one; text that begins
+                # where a column does belongs to it.
                 begun = [
                     n
                     for n, column in enumerate(columns)
@@ -285,8 +294,8 @@ def _table(lines: Sequence[PrintLine]) -> tuple[list[list[str]], list[Box]] | No
 
 
 def _in_line(rows: Sequence[PrintLine], columns: Sequence[tuple[float, float]]) -> bool:
-    """Return whether the cells of the columns share a left edge, a right edge or a middle: prose
-    with gaps does not."""
+    """Return whether the cells of the columns share a left edge, a right edge or a
+    middle: prose with gaps does not."""
     in_line = counted = 0
     for number in range(len(columns)):
         found = [
@@ -318,8 +327,8 @@ def _sharing(places: Sequence[tuple[float, float]]) -> int:
 
 
 def _columns(rows: Sequence[PrintLine]) -> list[tuple[float, float]]:
-    """Return the columns as the row with most cells has them, widened by the cells that overlap one
-    column only."""
+    """Return the columns as the row with most cells has them, widened by the cells that
+    overlap one column only."""
     widest = max(rows, key=lambda line: len(line.cells))
     columns = [(cell.left, cell.right) for cell in widest.cells]
     for line in rows:
@@ -347,8 +356,8 @@ _LEADERS: Final = re.compile(r"(?:\. ?){5}")
 
 
 def sizes_of(pages: Sequence[list[PrintLine]]) -> tuple[dict[float, int], float]:
-    """Return the sizes of type that are headings, with their levels, and the usual leading, in
-    heights of the type."""
+    """Return the sizes of type that are headings, with their levels, and the usual
+    leading, in heights of the type."""
     sizes: Counter[float] = Counter()
     gaps: Counter[float] = Counter()
     for page in pages:
@@ -391,7 +400,8 @@ def parts_of(
 def _blocks(
     page: list[PrintLine], levels: dict[float, int], leading: float
 ) -> list[list[PrintLine]]:
-    """Return the page's lines in groups: one heading, one paragraph, one piece of code each."""
+    """Return the page's lines in groups: one heading, one paragraph, one piece of code
+    each."""
     blocks: list[list[PrintLine]] = []
     for line in page:
         before = blocks[-1][-1] if blocks else None
@@ -414,8 +424,8 @@ def _joins(
 
 
 def _indented(lines: Sequence[PrintLine]) -> Iterator[str]:
-    """Yield lines of code, each as far from the margin as it is set; all letters are of one
-    width."""
+    """Yield lines of code, each as far from the margin as it is set; all letters are of
+    one width."""
     left = min(line.cells[0].left for line in lines)
     widths = sorted(
         (line.cells[-1].right - line.cells[0].left) / max(len(line.text), 1)
@@ -428,8 +438,8 @@ def _indented(lines: Sequence[PrintLine]) -> Iterator[str]:
 
 
 def is_ideograph(letter: str) -> bool:
-    """Return whether a letter is of a writing that sets no blanks: Chinese or Japanese, with their
-    stops."""
+    """Return whether a letter is of a writing that sets no blanks: Chinese or Japanese,
+    with their stops."""
     return (
         "\u2e80" <= letter <= "\u9fff"
         or "\uf900" <= letter <= "\ufaff"
@@ -472,12 +482,11 @@ def _written(lines: list[PrintLine], levels: dict[float, int]) -> str:
 
 
 def drop_running(pages: Sequence[list[PrintLine]], heights: Sequence[float]) -> None:
-    """Take running heads and feet away: what recurs, numbers aside, at the edge of most pages, or
-    of every second one.
+    """Take running heads and feet away: what recurs, numbers aside, at the edge of most
+    pages, or of every second one.
 
-    The first of each kind stays at the head of its page, where it is often the title; page numbers
-    go.
-    """
+    The first of each kind stays at the head of its page, where it is often the title;
+    page numbers go."""
     if len(pages) < 4:
         return
     edges = [_edges(page, height) for page, height in zip(pages, heights, strict=True)]
@@ -517,8 +526,8 @@ def _recurring(edges: Sequence[Sequence[str]]) -> set[str]:
 def _again(
     side: Sequence[PrintLine], recurring: set[str], seen: set[str], *, is_foot: bool
 ) -> Iterator[PrintLine]:
-    """Yield the lines of an edge, outermost first, that are page numbers or in `seen`, to which
-    all that recur are added."""
+    """Yield the lines of an edge, outermost first, that are page numbers or in `seen`,
+    to which all that recur are added."""
     for depth, line in enumerate(side):
         text = _unnumbered(line)
         is_short = text == line.text.strip() or len(text.split()) <= SHORT

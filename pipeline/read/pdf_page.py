@@ -1,10 +1,10 @@
-"""A page of a PDF as PDFium has it: pieces of print with their places, rulings, images, form
-values, comments.
+"""A page of a PDF as PDFium has it: pieces of print with their places, rulings, images,
+form values, comments.
 
-Places are points from the lower left of the page as it is shown. PDFium looks at no clock and
-serves one thread at a time. Not for: lines and their order (`pipeline/read/pdf_layout.py`); which
-print is seen (`pipeline/read/pdf_seen.py`); what may be loaded (`pipeline/read/pdf_guard.py`).
-"""
+Places are points from the lower left of the page as it is shown. PDFium looks at no
+clock and serves one thread at a time. Not for: lines and their order
+(`pipeline/read/pdf_layout.py`); which print is seen (`pipeline/read/pdf_seen.py`); what
+may be loaded (`pipeline/read/pdf_guard.py`)."""
 
 import ctypes
 import math
@@ -24,7 +24,7 @@ MOST_LETTERS: Final = 200_000
 """Of a page; a dense one has 8,000."""
 MOST_OBJECTS: Final = 200_000
 PICTURE: Final = 0.2
-"""Part of a page from which an image is no ornament."""
+"""Minimum share of a page for an image to be content."""
 MOST_RULINGS: Final = 1_500
 """A page with more of them is a drawing, not a table."""
 MOST_FIELDS: Final = 2_000
@@ -46,8 +46,7 @@ _LETTERS: Final = str.maketrans(
         "\ufffe": "-",
     }
 )
-"""Letters that type-setters join, which nobody searches for; PDFium's mark of a hyphen at a line's
-end."""
+"""Ligatures, which searches do not use; PDFium's mark of a hyphen at a line's end."""
 _UNSEEN_MODES: Final = frozenset({3, 7})
 """Text rendering modes that draw nothing: invisible, and clipping alone."""
 _NOT_SHOWN: Final = 0b100010
@@ -69,8 +68,8 @@ Matrix = tuple[float, float, float, float, float, float]
 
 @dataclass(slots=True)
 class Piece:
-    """Print of one size on one baseline without a blank in it. Its places are those along its own
-    direction."""
+    """Print of one size on one baseline without a blank in it. Its places are those
+    along its own direction."""
 
     text: str
     left: float
@@ -85,7 +84,8 @@ class Piece:
     tight: bool
     """Whether no blank is before it."""
     parted: bool
-    """Whether the file itself has a blank before it, and not PDFium by the distance alone."""
+    """Whether the file itself has a blank before it, and not PDFium by the distance
+    alone."""
     origin: int
     """Names the operator that showed it, within its page."""
 
@@ -129,8 +129,8 @@ class Print:
 
 
 class PageFrame:
-    """Turns places of a page's own space into points from the lower left of the page as it is
-    shown."""
+    """Turns places of a page's own space into points from the lower left of the page as
+    it is shown."""
 
     def __init__(self, page: Any) -> None:
         self.width, self.height = page.get_size()
@@ -201,7 +201,7 @@ def _with_print(page: Any, frame: PageFrame, found: Print) -> Print:
 
 @dataclass(frozen=True, slots=True)
 class _Face:
-    """What is the same of all letters that one operator shows."""
+    """Properties shared by all letters of one text operator."""
 
     size: float
     turn: int
@@ -209,15 +209,15 @@ class _Face:
     unseen: bool
     unmapped: bool
     drawn: bool
-    """Whether its font is of drawings (Type 3), whose codes are those of ASCII in all that plotting
-    programs and TeX write, though PDFium knows no letter for them."""
+    """Whether its font is of drawings (Type 3), whose codes are those of ASCII in all
+    that plotting programs and TeX write, though PDFium knows no letter for them."""
     base: float | None
     """The baseline of print that is level on a page that is not turned."""
 
 
 class _Text:
-    """The letters of a page. PDFium writes what it is asked for into buffers, which serve for all
-    letters."""
+    """The letters of a page. PDFium writes what it is asked for into buffers, which
+    serve for all letters."""
 
     def __init__(self, text: Any, frame: PageFrame) -> None:
         self._text, self._frame = text, frame
@@ -288,8 +288,8 @@ class _Text:
         self.unseen.append(face.unseen)
 
     def _origin(self, number: int) -> int:
-        """Return the address of the operator that shows a letter, 0 for a letter that PDFium
-        adds."""
+        """Return the address of the operator that shows a letter, 0 for a letter that
+        PDFium adds."""
         shown = pdfium.FPDFText_GetTextObject(self._text, number)
         return ctypes.addressof(shown.contents) if shown else 0
 
@@ -373,7 +373,8 @@ class _Text:
 
 
 def _is_drawn(font: Any) -> bool:
-    """Return whether a font has no program of its own, since each letter is a drawing."""
+    """Return whether a font has no program of its own, since each letter is a
+    drawing."""
     size = ctypes.c_size_t(1)
     return (
         bool(font)
@@ -383,8 +384,8 @@ def _is_drawn(font: Any) -> bool:
 
 
 def _along(turn: int, box: Box, at: tuple[float, float]) -> tuple[float, float, float]:
-    """Return the two ends and the baseline of print along its own direction, from its box and where
-    it begins."""
+    """Return the two ends and the baseline of print along its own direction, from its
+    box and where it begins."""
     match turn:
         case 0:
             return box[0], box[2], at[1]
@@ -440,7 +441,8 @@ def _drawn(page: Any, frame: PageFrame, found: Print) -> list[Any]:
     """Note images, paths and rulings of a page; return the objects that show text."""
     showing = []
     strips: dict[tuple[int, int], float] = {}
-    """Area of images by their left edge and width, which the strips of one picture share."""
+    """Area of images by their left edge and width, which the strips of one picture
+    share."""
     for drawn, matrix in _objects(page.raw):
         kind = pdfium.FPDFPageObj_GetType(drawn)
         if kind == pdfium.FPDF_PAGEOBJ_TEXT:
@@ -461,7 +463,8 @@ def _drawn(page: Any, frame: PageFrame, found: Print) -> list[Any]:
 
 
 def _objects(page: Any) -> Iterator[tuple[Any, Matrix | None]]:
-    """Yield the objects of a page and of the forms that it draws, each with the form's matrix."""
+    """Yield the objects of a page and of the forms that it draws, each with the form's
+    matrix."""
     seen = 0
     todo: list[tuple[Iterator[Any], Matrix | None]] = [
         (_listed(pdfium.FPDFPage_CountObjects, pdfium.FPDFPage_GetObject, page), None)
@@ -570,9 +573,9 @@ def _edges(points: Sequence[tuple[int, float, float, bool]], found: Print) -> No
 
 
 def _annotated(page: Any, form: Any, frame: PageFrame, found: Print) -> int:
-    """Note the values of a form's fields, the comments of a page and what is attached to it; return
-    how many stamps, signatures and buttons have print of their own. Only these can be made part of
-    the page then: all others are hidden."""
+    """Note the values of a form's fields, the comments of a page and what is attached
+    to it; return how many stamps, signatures and buttons have print of their own. Only
+    these can be made part of the page then: all others are hidden."""
     stamps = 0
     for number in range(min(pdfium.FPDFPage_GetAnnotCount(page.raw), MOST_FIELDS)):
         note = pdfium.FPDFPage_GetAnnot(page.raw, number)
@@ -589,8 +592,8 @@ def _annotated(page: Any, form: Any, frame: PageFrame, found: Print) -> int:
 
 
 def _noted(note: Any, form: Any, frame: PageFrame, found: Print) -> bool:
-    """Note what an annotation says or holds; return whether it does, or is none of a page's own
-    print."""
+    """Note what an annotation says or holds; return whether it does, or is none of a
+    page's own print."""
     kind = pdfium.FPDFAnnot_GetSubtype(note)
     if kind == pdfium.FPDF_ANNOT_WIDGET:
         said = _value(note, form.raw) if form is not None else ""
@@ -660,7 +663,8 @@ def _wide(call: Callable[..., int], *given: Any) -> str:
 
 
 def opened(body: bytes) -> Any:
-    """Return a file of pypdfium2. Raises `Unreadable`: damaged, or encrypted with a password."""
+    """Return a file of pypdfium2. Raises `Unreadable`: damaged, or encrypted with a
+    password."""
     try:
         return pypdfium2.PdfDocument(body)
     except pypdfium2.PdfiumError as error:

@@ -1,10 +1,10 @@
-"""Which print of a PDF's page is seen, found by looking: the page is drawn small with and without
-its text.
+"""Which print of a PDF's page is seen, found by looking: the page is drawn small with
+and without its text.
 
-Where nothing differs print is hidden: without ink, in its ground's colour, clipped, covered,
-outside, on a layer that is off. It takes no knowledge of how a file hides. Not for: print too small
-for any eye, and what draws nothing by its own mode, which `pipeline/read/pdf_page.py` knows.
-"""
+Where nothing differs print is hidden: without ink, in its ground's colour, clipped,
+covered, outside, on a layer that is off. It takes no knowledge of how a file hides. Not
+for: print too small for any eye, and what draws nothing by its own mode, which
+`pipeline/read/pdf_page.py` knows."""
 
 import ctypes
 import math
@@ -19,11 +19,11 @@ LOOK_DPI: Final = 50
 LOOK_PIXELS: Final = 3_000_000
 """That a page has at most when it is looked at: a poster of A1 at 50 dpi."""
 LEAST_CHANGE: Final = 16
-"""Of 255 levels of a colour, by which a pixel differs where print is; print of 6 % grey on white
-has 15."""
+"""Of 255 levels of a colour, by which a pixel differs where print is; print of 6 % grey
+on white has 15."""
 LEAST_SHARE: Final = 0.3
-"""Changed pixels a letter below which a piece is hidden. Of 89,600 words of real pages 33 have
-fewer."""
+"""Changed pixels a letter below which a piece is hidden. Of 89,600 words of real pages
+33 have fewer."""
 ROW: Final = 6.0
 """Points of height of the stripes in which pieces are compared with one another."""
 MOST_ROWS: Final = 40
@@ -42,12 +42,11 @@ Box = tuple[float, float, float, float]
 def looked_at(
     page: Any, showing: Sequence[Any], origins: Sequence[int], boxes: Sequence[Box]
 ) -> list[bool]:
-    """Return for each piece, of which operator and box are given, whether the page looks another
-    way without its text.
+    """Return for each piece, of which operator and box are given, whether the page
+    looks another way without its text.
 
-    Pieces that lie over one another are looked at again, each without the others: print that is
-    seen would lend its ink to print that is not.
-    """
+    Pieces that lie over one another are looked at again, each without the others: print
+    that is seen would lend its ink to print that is not."""
     width, height = page.get_size()
     area = max(
         width * height, width, height, 1.0
@@ -84,11 +83,11 @@ def looked_at(
 
 
 def _apart_from_others(origins: Sequence[int], boxes: Sequence[Box]) -> list[list[int]]:
-    """Return the numbers of pieces that lie over others, in groups of which none lies over another
-    of its group.
+    """Return the numbers of pieces that lie over others, in groups of which none lies
+    over another of its group.
 
-    The last group holds what more than `LAYERS` operators show at one place, which cannot be told
-    apart.
+    The last group holds what more than `LAYERS` operators show at one place, which
+    cannot be separated.
     """
     rows: dict[int, list[int]] = {}
     for number in _near_others(origins, boxes):
@@ -101,7 +100,8 @@ def _apart_from_others(origins: Sequence[int], boxes: Sequence[Box]) -> list[lis
             rows.setdefault(row, []).append(number)
     over: set[int] = set()
     beside: dict[int, set[int]] = {}
-    """For each operator, which is drawn whole, those with print over or below its own."""
+    """For each operator, which is drawn whole, those with print over or below its
+    own."""
     for level in rows.values():
         begun: list[int] = []
         for number in sorted(level, key=lambda one: boxes[one][0]):
@@ -126,8 +126,8 @@ def _apart_from_others(origins: Sequence[int], boxes: Sequence[Box]) -> list[lis
 
 
 def _near_others(origins: Sequence[int], boxes: Sequence[Box]) -> Sequence[int]:
-    """Return the numbers of pieces whose operator's print may lie over another's: few, where an
-    operator shows a line."""
+    """Return the numbers of pieces whose operator's print may lie over another's: few,
+    where an operator shows a line."""
     shown = list(dict.fromkeys(origins))
     if len(shown) > MOST_OPERATORS:
         return range(len(boxes))
@@ -185,8 +185,8 @@ def _picture(page: Any, scale: float) -> NDArray[np.uint8]:
 
 
 def _changed(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Return where two images differ, [height, width]; few pixels do, so levels are compared at
-    those alone."""
+    """Return where two images differ, [height, width]; few pixels do, so levels are
+    compared at those alone."""
     height, width = one.shape[:2]
     # Whole pixels are compared and taken, which costs a tenth of doing so byte by byte.
     ones, others = (

@@ -1,8 +1,8 @@
-"""Plain text to HTML: paragraphs, headings, lists, tables, `key: value`, logs and code told apart
-by their lines.
+"""Plain text to HTML: paragraphs, headings, lists, tables, `key: value`, logs and code,
+recognized by their lines.
 
-A line stays a line unless it was only broken to fit a width. What is told apart is told by all
-lines of a block, the lines between two empty ones; one odd line makes nothing of the others. Not
+A line stays a line unless it was only broken to fit a width. A block (lines between two
+empty ones) is recognized by all of its lines; one odd line does not change it. Not
 for: Markdown, CSV, JSON (`text.py`), nor manual pages (`manual.py`).
 """
 
@@ -48,26 +48,26 @@ _LONGEST_TITLE: Final = 80
 _MARKS: Final = ".,;:!?'\"()[]“”‘’«»"
 """Signs of prose around a word."""
 _FILLED: Final = 0.7
-"""Share of the longest line from which a line was broken to fit the width; words are shorter than
-the rest."""
+"""Share of the longest line from which a line was broken to fit the width; words are
+shorter than the rest."""
 _WIDTH: Final = 50
 """Characters of the narrowest width to which text is broken."""
 _PROSE: Final = 7
 """Words a line from which indented lines are text."""
 _NARROW: Final = 30
-"""Characters of the narrowest text whose lines go on with a small letter; those of a list are
-shorter."""
+"""Characters of the narrowest text whose lines go on with a small letter; those of a
+list are shorter."""
 _NAME_WORDS: Final = 4
 """Of a column at most."""
 _CENTRED: Final = 12
-"""Blanks in front of a line that stands in the middle of a page."""
+"""Minimum leading spaces of a centered line."""
 _FULL: Final = 0.8
 """Share of the cells of a table that hold something."""
 
 
 def plain_to_html(text: str) -> Converted:
-    """Return plain text as HTML that says what its blocks are; manual pages and AsciiDoc by their
-    own rules."""
+    """Return plain text as HTML that says what its blocks are; manual pages and
+    AsciiDoc by their own rules."""
     if is_manual(text):
         return manual_to_html(text)
     if is_asciidoc(text):
@@ -95,8 +95,8 @@ def plain_to_html(text: str) -> Converted:
 
 
 def source_to_html(text: str, language: str) -> Converted:
-    """Return a program as listings under the numbers of their lines, and what they stand in where
-    that is above."""
+    """Return a program as listings under the numbers of their lines, and the enclosing
+    definition, if above."""
     lines = text.replace("\r\n", "\n").rstrip().split("\n")
     parts: list[str] = []
     first, around = 0, ""
@@ -123,8 +123,8 @@ def source_to_html(text: str, language: str) -> Converted:
 
 
 def _is_joint(lines: Sequence[str], number: int) -> tuple[bool, int, int]:
-    """Order lines by how well a program is cut above them: below an empty line, at the least
-    indented, late."""
+    """Order lines by how well a program is cut above them: below an empty line, at the
+    least indented, late."""
     line = lines[number].lstrip()
     return (
         line != "" and not lines[number - 1].strip(),
@@ -222,7 +222,8 @@ def _listing(lines: Sequence[str]) -> str:
 
 
 def _is_title(line: str) -> bool:
-    """Whether a line of its own is a heading: in capitals, or numbered, and no sentence."""
+    """Whether a line of its own is a heading: in capitals, or numbered, and no
+    sentence."""
     if len(line) > _LONGEST_TITLE or line[-1] in ".!?,;:":
         return False
     in_capitals = line.isupper() and sum(map(str.isalpha, line)) > 2
@@ -230,8 +231,8 @@ def _is_title(line: str) -> bool:
 
 
 def _table(lines: Sequence[str]) -> str:
-    """Return lines of equally many columns as a table, empty for others; the line above a rule is
-    its header."""
+    """Return lines of equally many columns as a table, empty for others; the line above
+    a rule is its header."""
     rows: list[list[str]] = []
     heads = 0
     for number, line in enumerate(lines):
@@ -255,8 +256,8 @@ def _table(lines: Sequence[str]) -> str:
 
 
 def _columns(lines: Sequence[str]) -> str:
-    """Return lines in columns that blanks part in all of them as a table, empty for others; the
-    first names each."""
+    """Return lines in columns that blanks part in all of them as a table, empty for
+    others; the first names each."""
     lines = [line.expandtabs() for line in lines]
     used = bytearray(max(map(len, lines)))
     for line in lines:
@@ -268,7 +269,7 @@ def _columns(lines: Sequence[str]) -> str:
         if gap.end() < len(used)
     ]
     ends = [*starts[1:], len(used)]
-    # What stands below no name goes on with the column before it.
+    # Text below no column name continues the column before it.
     begins = [
         start
         for start, end in zip(starts, ends, strict=True)
@@ -318,13 +319,13 @@ def _items(lines: Sequence[str]) -> str:
 
 
 def _is_own(before: str, line: str) -> bool:
-    """Whether a line is a record as the one before it: it begins with a word of the same signs, or
-    names a field."""
+    """Whether a line is a record as the one before it: it begins with a word of the
+    same signs, or names a field."""
     words = [text.split(None, 1)[0].strip(_MARKS) for text in (before, line)]
     signs = [re.sub(r"\w", "", word) for word in words]
     alike = set(signs[0]) == set(signs[1]) != set()
-    told = any(map(str.isdigit, words[1])) or len(signs[1]) >= 2
-    return (alike and told) or _FIELD.match(line) is not None
+    numbered = any(map(str.isdigit, words[1])) or len(signs[1]) >= 2
+    return (alike and numbered) or _FIELD.match(line) is not None
 
 
 def _unbroken(lines: Sequence[str]) -> list[str]:

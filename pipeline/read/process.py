@@ -1,10 +1,10 @@
-"""What runs in a process that converts documents: takes bytes, gives back a page, or the pages of a
-PDF read so far.
+"""What runs in a process that converts documents: takes bytes, gives back a page, or
+the pages of a PDF read so far.
 
-A PDF is read in slices of processor time, so that another call's document comes between, and what
-was read outlives this process: the caller holds it and sends it with the next slice. Started by
-`models/worker.py` for `pipeline/read/converter.py`, never imported by the server.
-"""
+A PDF is read in slices of processor time, so that another call's document comes
+between, and what was read outlives this process: the caller holds it and sends it with
+the next slice. Started by `models/worker.py` for `pipeline/read/converter.py`, never
+imported by the server."""
 
 import json
 import time
@@ -23,16 +23,16 @@ from pipeline.text.tokens import count_tokens
 from pipeline.work import Stopped, stopped_by
 
 SLICE_SECONDS: Final = 1.0
-"""Processor time for one answer: what a process that is killed costs at most, a page that began
-before aside."""
+"""Processor time for one answer: what a process that is killed costs at most, a page
+that began before aside."""
 OPEN_READINGS: Final = 2
-"""PDFs whose tables of objects stay in memory between slices; opening one anew takes up to 0.5
-s."""
+"""PDFs whose tables of objects stay in memory between slices; reopening one takes up to
+0.5 s."""
 
 
 def main(text: str) -> None:
-    """Convert what is asked until stdin ends or nothing is asked for long; `text` is JSON as
-    `models.worker` sends."""
+    """Convert what is asked until stdin ends or nothing is asked for long; `text` is
+    JSON as `models.worker` sends."""
     arguments = json.loads(text)
     # Tables and other wheels' formats are read before memory is bounded
     count_tokens(" ")
@@ -104,8 +104,8 @@ class _ConversionEngine:
     def _reading(
         self, key: str, known: int, begun: Callable[[], PdfReading]
     ) -> PdfReading:
-        """Return the reading as another slice left it, with at least the pages that the caller
-        holds."""
+        """Return the reading as another slice left it, with at least the pages that the
+        caller holds."""
         reading = self._open.pop(key, None)
         if reading is None or len(reading.pages) < known:
             reading = begun()

@@ -1,9 +1,8 @@
-"""JSON, JSON Lines, YAML and TOML to HTML: arrays of records as tables, all else as nested lists of
-`name: value`.
+"""JSON, JSON Lines, YAML and TOML to HTML: arrays of records as tables, all else as
+nested lists of `name: value`.
 
-Numbers keep the digits of the file, so that a table here is the one that the same rows as CSV make.
-Not for: which of these a text is (`sniff.py`).
-"""
+Numbers keep the digits of the file, so that a table here is the one that the same rows
+as CSV make. Not for: which of these a text is (`sniff.py`)."""
 
 import json
 import re
@@ -35,10 +34,10 @@ _FILLED: Final = 0.5
 _LETTERS: Final = 200
 """Mean letters of a cell from which records are texts to be read, not rows."""
 _DEPTH: Final = 3
-"""Levels of objects in a record that become columns (`address.city`), and in front of a table that
-become headings."""
+"""Levels of objects in a record that become columns (`address.city`), and in front of a
+table that become headings."""
 _DATA: Final = 0.5
-"""Share of the letters and digits of a file of settings that stand in tables, from which it is read as
+"""Minimum share of a settings file's letters and digits in tables to read it as
 data."""
 _SLOW: Final = 2_000_000
 """Letters of YAML or TOML that are parsed: about a second's work."""
@@ -71,8 +70,8 @@ def json_to_html(text: str) -> Converted | None:
 
 
 def settings_to_html(text: str, language: str) -> Converted | None:
-    """Return YAML or TOML that is mostly lists of records as HTML; None for other files, and for
-    aliases."""
+    """Return YAML or TOML that is mostly lists of records as HTML; None for other
+    files, and for aliases."""
     if len(text) > _SLOW or (language == "yaml" and _ALIAS.search(text)):
         return None
     try:
@@ -102,12 +101,12 @@ def _as_page(value: object, unread: str) -> Converted:
     writer = _ValueWriter()
     for names, part in _parts(value, ()):
         writer.section(names, part)
-    told = (
+    named = (
         [value.get(key) for key in ("title", "name", "headline")]
         if isinstance(value, dict)
         else []
     )
-    title = next((name for name in told if isinstance(name, str)), "")
+    title = next((name for name in named if isinstance(name, str)), "")
     unread = unread or writer.cut
     return Converted(
         whole_page("".join(writer.parts), title=title), title, unread=unread
@@ -117,8 +116,8 @@ def _as_page(value: object, unread: str) -> Converted:
 def _parts(
     value: object, names: tuple[str, ...]
 ) -> list[tuple[tuple[str, ...], object]]:
-    """Return what is no table of an object first, then its tables, each with the names that lead to
-    it."""
+    """Return an object's non-table values first, then its tables, each with its path of
+    names."""
     if not isinstance(value, dict) or len(names) >= _DEPTH or _table(value) is not None:
         return [(names, value)]
     below = {name: _parts(inner, (*names, str(name))) for name, inner in value.items()}
@@ -137,8 +136,8 @@ def _parts(
 
 
 def _table(value: object) -> list[list[str]] | None:
-    """Return records as rows below the names of their fields; None for what is no array of records
-    of one kind."""
+    """Return records as rows below the names of their fields; None if it is not an
+    array of similar records."""
     keyed = isinstance(value, dict)
     records = list(value.values()) if isinstance(value, dict) else value
     if not isinstance(records, list) or len(records) < (3 if keyed else 2):
@@ -176,7 +175,8 @@ def _is_full(rows: Sequence[Mapping[str, str]], width: int) -> bool:
 def _flat(
     record: Mapping[object, object], above: str = "", depth: int = 1
 ) -> dict[str, str] | None:
-    """Return a record's fields as texts, inner objects by dotted names; None for lists of such."""
+    """Return a record's fields as texts, inner objects by dotted names; None for lists
+    of such."""
     fields: dict[str, str] = {}
     for key, value in record.items():
         name = f"{above}{key}"
@@ -202,8 +202,8 @@ def _said(value: object) -> str:
 
 
 class _ValueWriter:
-    """HTML of values, as far as `MAX_ITEMS` of them; rows of tables are counted as rows of CSV
-    are."""
+    """HTML of values, as far as `MAX_ITEMS` of them; rows of tables are counted as rows
+    of CSV are."""
 
     def __init__(self) -> None:
         self.parts: list[str] = []

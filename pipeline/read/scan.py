@@ -1,11 +1,10 @@
-"""Print in images, recognised: RapidOCR finds the lines of a page and reads each, and we put them
-into reading order.
+"""Print in images, recognised: RapidOCR finds the lines of a page and reads each, and
+we put them into reading order.
 
-Needs the extra `ocr`: RapidOCR with the PP-OCRv6 models that its wheel carries (nothing is
-downloaded), on the ONNX Runtime that we have. Called by `pipeline/read/pdf.py` in a process that
-converts documents. Not for: deciding which pages hold no text of their own, and making HTML of
-lines (`pipeline/read/pdf.py`).
-"""
+Needs the extra `ocr`: RapidOCR with the PP-OCRv6 models that its wheel carries (nothing
+is downloaded), on the ONNX Runtime that we have. Called by `pipeline/read/pdf.py` in a
+process that converts documents. Not for: deciding which pages hold no text of their
+own, and making HTML of lines (`pipeline/read/pdf.py`)."""
 
 import functools
 import math
@@ -28,34 +27,35 @@ from pipeline.read.pdf_lines import TYPE, Cell, PrintLine
 from pipeline.work import check_cancelled
 
 FOUND_PIXELS: Final = 1_000_000
-"""That a page has at most when its lines are looked for, which takes 1.5 s; with 2,800,000 it took
-4 s and found no more."""
+"""That a page has at most when its lines are looked for, which takes 1.5 s; with
+2,800,000 it took 4 s and found no more."""
 LEAST_CONFIDENCE: Final = 0.8
-"""Mean probability of a line's letters below which it is left out. 120 lines of Latin print in six
-fonts, down to 9 points at 100 dpi under noise, had 0.88 and more (with the dots of a table of
-contents 0.60); lines in Arabic, Armenian and Georgian up to 0.81, specks and pictures below 0.5."""
+"""Mean probability of a line's letters below which it is left out. 120 lines of Latin
+print in six fonts, down to 9 points at 100 dpi under noise, had 0.88 and more (with the
+dots of a table of contents 0.60); lines in Arabic, Armenian and Georgian up to 0.81,
+specks and pictures below 0.5."""
 SURE: Final = 0.95
-"""The same on a page whose lines are mostly left out, since writings share the forms of letters: a
-line of Cyrillic that looks like Latin had 0.70 to 0.91, Latin print 0.98 in the median."""
+"""Minimum confidence on a page whose lines are mostly rejected: Cyrillic that looks
+like Latin had 0.70 to 0.91, Latin print 0.98 in the median."""
 UNLEARNT: Final = "   "
-"""In a line's text it says that letters are missing, at any confidence: of one that it has not
-learnt the recogniser makes a blank. 41 of 47 lines in Cyrillic and Greek above 0.8 had it, none of
-219 in known writings."""
+"""In a line's text it says that letters are missing, at any confidence: of one that it
+has not learnt the recogniser makes a blank. 41 of 47 lines in Cyrillic and Greek above
+0.8 had it, none of 219 in known writings."""
 LETTERS: Final = 80
-"""Letters of a writing that the recogniser's set must have to know it. It has 86 of the smallest
-one that it reads (Hiragana); its 62 Greek ones lack those with accents, and its four Hebrew ones
-are signs of mathematics."""
+"""Letters of a writing that the recogniser's set must have to know it. It has 86 of the
+smallest one that it reads (Hiragana); its 62 Greek ones lack those with accents, and
+its four Hebrew ones are signs of mathematics."""
 COLUMN: Final = 20
-"""Mean characters of a line from which pieces side by side are columns of text, not cells of a
-table."""
+"""Mean characters of a line from which pieces side by side are columns of text, not
+cells of a table."""
 
 
 def read_lines(scan: Scan, ends: float) -> tuple[list[PrintLine], int, bool]:
-    """Return the lines of a page in reading order, how many could not be read, and whether all were
-    tried.
+    """Return the lines of a page in reading order, how many could not be read, and
+    whether all were tried.
 
-    Lines stand in the page's units, from its left and from its bottom. At `ends`, by this thread's
-    processor time, it stops.
+    Coordinates are in the page's units, from left and bottom. At `ends`, by this
+    thread's processor time, it stops.
     """
     reader = _reader()
     height, width = scan.pixels.shape[:2]
@@ -104,7 +104,8 @@ def read_lines(scan: Scan, ends: float) -> tuple[list[PrintLine], int, bool]:
 
 @functools.cache
 def known_writings() -> str:
-    """Return the names of the writings that the recogniser knows, by the letters of its own set."""
+    """Return the names of the writings that the recogniser knows, by the letters of its
+    own set."""
     signs = _reader().text_rec.session.get_character_list()
     # A letter's name in Unicode begins with its writing.
     names = Counter(
@@ -118,8 +119,8 @@ def known_writings() -> str:
 
 @functools.cache
 def _reader() -> Any:
-    """Load the models that the package carries, each on one thread; its own defaults would fetch
-    what is missing."""
+    """Load the models that the package carries, each on one thread; its own defaults
+    would fetch what is missing."""
     models = Path(rapidocr.__file__).parent / "models"
     reader = rapidocr.RapidOCR(
         params={
@@ -182,8 +183,7 @@ def _cells(row: Sequence[_Piece], usual: float, unit: float) -> list[Cell]:
 
 
 def _lines_of(pieces: Sequence[_Piece]) -> list[list[_Piece]]:
-    """Return the pieces that stand side by side, from top to bottom, each line from left to
-    right."""
+    """Return adjacent pieces as lines, from top to bottom, each from left to right."""
     lines: list[list[_Piece]] = []
     for piece in sorted(pieces, key=lambda piece: piece.top + piece.low):
         if lines and (piece.top + piece.low) / 2 < lines[-1][0].low:
@@ -194,8 +194,8 @@ def _lines_of(pieces: Sequence[_Piece]) -> list[list[_Piece]]:
 
 
 def _columns(pieces: Sequence[_Piece], gutter: float) -> list[list[_Piece]]:
-    """Return the pieces in groups between which, from the first to the last line, runs an empty
-    stripe."""
+    """Return the pieces in groups between which, from the first to the last line, runs
+    an empty stripe."""
     columns: list[list[_Piece]] = []
     right = -gutter
     for piece in sorted(pieces, key=lambda piece: piece.left):
@@ -207,8 +207,8 @@ def _columns(pieces: Sequence[_Piece], gutter: float) -> list[list[_Piece]]:
 
 
 def _in_order(pieces: Sequence[_Piece], gutter: float) -> list[list[_Piece]]:
-    """Return the lines in which a person reads them: columns of text one after the other, rows of
-    tables across."""
+    """Return the lines in which a person reads them: columns of text one after the
+    other, rows of tables across."""
     bands: list[list[_Piece]] = []
     for line in _lines_of(pieces):
         count = len(_columns([*bands[-1], *line], gutter)) if bands else 0

@@ -1,9 +1,9 @@
-"""What holds keys, passwords or cookies: by its name, and by its bytes whatever it is called.
+"""What holds keys, passwords or cookies: by its name, and by its bytes whatever it is
+called.
 
-A file is a secret where its form is one of keys (a PEM header above base64, a field with a private
-number beside the field that names its kind), not where a text mentions one. Not for: which files
-may be read at all (`files.py`).
-"""
+A file is a secret if it has the format of keys (a PEM header above base64, a private
+field next to its type), not if a text mentions one. Not for: which files may be read at
+all (`files.py`)."""
 
 import base64
 import json
@@ -20,19 +20,19 @@ SECRET_NAME: Final = re.compile(
 _LOOKED_AT: Final = 4_096
 """Bytes in which a form shows itself, wherever it is not a PEM header."""
 _WHOLE: Final = 200_000
-"""Bytes in which the fields of JSON and of access to a cluster are looked for, behind long
+"""Bytes in which the fields of JSON and of access to a cluster are searched, after long
 certificates."""
 _HEADER: Final = rb"-{4,5} ?BEGIN (?:(?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1) ?-{4,5}"
 _PEM: Final = re.compile(
     _HEADER + rb"\s+(?:[A-Za-z-]+: [^\r\n]{0,200}(?:\\\r?\n[^\r\n]{0,200})?\r?\n\s*)*"
     rb"(?:[A-Za-z0-9+/=]{16,80}\s*){2}"
 )
-"""A private key in PEM, OpenSSH, SSH2 or PGP armour: header, fields, and at least two lines of
-base64."""
+"""A private key in PEM, OpenSSH, SSH2 or PGP armour: header, fields, and at least two
+lines of base64."""
 _PEM_WITHIN: Final = re.compile(
     _HEADER + rb"(?:(?:[\s\"'`+>#*|;,()]|\d{1,6}[\s:|]){0,60}[A-Za-z0-9+/=]{30,}){2}"
 )
-"""The same in other lines: quoted, numbered, commented out, in strings."""
+"""Key lines in other forms: quoted, numbered, commented out, in strings."""
 _PACKED_PEM: Final = re.compile(rb"LS0tLS1CRUdJTi[A-Za-z0-9+/]{86}")
 """How base64 of such armour begins."""
 _TYPED: Final = re.compile(
@@ -66,13 +66,14 @@ _SET: Final = re.compile(
     rb"|^\[(?:client|mysql|mysqldump)\]\s*\n(?:[^\[\n]*\n)*?\s*password\s*=\s*\S{6}"
     rb"|^kind:[ \t]*Secret\s*\n(?:[^\n]*\n)*?(?:data|stringData):\s*\n\s+[\w.-]+:\s*[^\s{<]{8}"
 )
-"""Lines of such a file that are secret: of programs that upload, stores, wireless networks,
-commands, name servers, databases, clusters."""
+"""Lines of such a file that are secret: of programs that upload, stores, wireless
+networks, commands, name servers, databases, clusters."""
 _EXPORTED: Final = (
     (b"password,", (b"url", b"uri", b"web site", b"hostname"), (b"user", b"login")),
     (b"secret access key,", (b"access key id,",), (b"",)),
 )
-"""Names of columns that an export of passwords or keys has: one, one of each of the others."""
+"""Names of columns that an export of passwords or keys has: one, one of each of the
+others."""
 _COLUMNS: Final = re.compile(rb"(?:[\w ]*,){2,}")
 _ASSIGNED: Final = re.compile(rb"(?:export )?[A-Z][A-Z0-9_]*=.*")
 _ASSIGNED_SECRET: Final = re.compile(

@@ -1,11 +1,11 @@
-"""Pages that stand in front of the one asked for, or say that there is none, though they came with
-status 200.
+"""Interstitial and error pages with status 200: bot checks, logins, consent, "not
+found".
 
-Told by their shape: few words and no main text, with a form, a script of a service that checks for
-robots, or a title that says so (`[served.*]` of `pipeline/text/words`). A title alone never
-decides: articles are about logging in, too. One linear scan, and only of pages that show a sign.
-Not for: statuses and headers (`pipeline/fetch/exchange.py`).
-"""
+Recognized by their shape: few words and no main text, with a form, a script of a
+service that checks for robots, or a title that says so (`[served.*]` of
+`pipeline/text/words`). A title alone never decides: articles are about logging in, too.
+One linear scan, and only of pages that show a sign. Not for: statuses and headers
+(`pipeline/fetch/exchange.py`)."""
 
 import html as entities
 import re
@@ -18,33 +18,35 @@ from pipeline.html.scripts import letters_in
 from pipeline.text.words import any_of, is_cjk, words
 
 Front = Literal["check", "login", "consent", "missing"]
-"""A check against robots, a log-in, a question for consent, or a page that says that there is
-none."""
+"""A bot check, a login, a consent page, or a page that says that
+there is none."""
 _KINDS: Final[tuple[Front, ...]] = get_args(Front)
 FRONTS: Final[Mapping[Front, str]] = {
-    "check": "is behind a check against robots (a bot check)",
-    "login": "is behind a log-in",
-    "consent": "is behind a question for consent to cookies",
+    "check": "is behind a bot check",
+    "login": "is behind a login",
+    "consent": "is behind a cookie consent page",
     "missing": "is not there",
 }
 """How messages say it of an address."""
 _FEW: Final = 600
-"""Letters, outside of links, menus and buttons, above which a page has text of its own."""
+"""Letters, outside of links, menus and buttons, above which a page has text of its
+own."""
 _SHORT: Final = 250
 """Letters of a paragraph above which it is text of its own."""
 _FORM_ALONE: Final = 250
-"""Letters up to which a page with a field for a password is a log-in, whatever its title."""
+"""Letters up to which a page with a field for a password is a log-in, whatever its
+title."""
 _MOST_CONSENT: Final = 4_000
-"""Letters of a whole page that asks for consent: such texts are longer, and speak of nothing
-else."""
+"""Letters of a whole page that asks for consent: such texts are longer, and have no
+other subject."""
 _BESIDE: Final = 250
-"""Letters of such a page that may speak of something else."""
+"""Maximum letters of such a page on other subjects."""
 _LINE: Final = 60
 """Letters from which a line is a sentence and no label."""
 _CJK_LETTERS: Final = 3
-"""Latin letters that one of Chinese, Japanese or Korean stands for."""
+"""Latin letters per character of Chinese, Japanese or Korean."""
 _MOST: Final = 1_500_000
-"""Characters of a page that is scanned; longer ones stand in front of nothing."""
+"""Maximum characters of a page that is checked; longer ones are not interstitials."""
 _LOOKED_AT: Final = 400_000
 """Characters in which its headings are looked for."""
 _ALL: Final = 10_000
@@ -57,8 +59,8 @@ _CHECKS: Final = re.compile(
     r"|sec-if-cpt-container|cp_challenge|sucuri_cloudproxy|anubis_challenge|KPSDK|_Incapsula_Resource\?[^\"'>]{0,200}edet"
     r"|ddos-guard/js-challenge|/\.well-known/vercel/security|bm-verify|geo\.captcha|arkose-enforcement|aws-waf-token"
 )
-"""What only the checks themselves have; the scripts that watch over every page of a site are not
-among it."""
+"""What only the checks themselves have; the scripts that watch over every page of a
+site are not among it."""
 _INCIDENT: Final = re.compile(
     r"\b(?:ray|incident|reference|request|event)\s{0,3}(?:&#\d{2};|id|number|no\b|#|:|\s){1,6}[\w.-]{6,}",
     re.IGNORECASE,
@@ -72,8 +74,8 @@ _SENTENCE: Final = re.compile(
     r"|/a|/b|/strong|/em|/i)\b[^<>]*+>([^<>]{30,}))",
     re.IGNORECASE,
 )
-"""An element whose text is none of the page's own, or a sentence that stands in no link or
-button."""
+"""An element whose text is not the page's own, or a sentence outside of links and
+buttons."""
 _PASSWORD: Final = re.compile(
     r"<input\b[^<>]{0,500}?\btype\s{0,3}=\s{0,3}[\"']?password\b", re.IGNORECASE
 )
@@ -99,7 +101,7 @@ _SILENT: Final = frozenset(
     }
 )
 _APART: Final = frozenset({"nav", "footer", "aside", "button", "select"})
-"""Elements whose text, as that of links, is no text of the page's own."""
+"""Elements whose text, like that of links, is not the page's own."""
 _INLINE: Final = frozenset(
     {
         "b",
@@ -154,7 +156,7 @@ class _Shape:
 
     @property
     def few(self) -> bool:
-        """Whether it has no text of its own to speak of."""
+        """Whether it has almost no text of its own."""
         return (
             self.letters <= _FEW
             and max(map(_size, self.lines), default=0) <= _SHORT
@@ -162,7 +164,8 @@ class _Shape:
         )
 
     def scan(self, html: str) -> None:
-        """Gather what `html` shows, up to more than any page in front of another has."""
+        """Gather what `html` shows, up to more than any page in front of another
+        has."""
         lowered, at = html.lower(), 0
         while self.letters <= _MOST_CONSENT and (start := html.find("<", at)) >= 0:
             if text := html[at:start].strip():
@@ -218,9 +221,9 @@ class _Shape:
 
 
 def front_of(html: str, title: str) -> Front | None:
-    """Return what a page that came with status 200 is in place of the one asked for; None for a
-    page."""
-    if len(html) > _MOST or _speaks(html):
+    """Return what a page that came with status 200 is in place of the one asked for;
+    None for a page."""
+    if len(html) > _MOST or _mentions_check(html):
         return None
     shape = _Shape()
     shape.scan(html)
@@ -236,9 +239,9 @@ def front_of(html: str, title: str) -> Front | None:
     )
 
 
-def _speaks(html: str) -> bool:
-    """Whether a page's sentences about anything but cookies are alone more than one in front of
-    another has.
+def _mentions_check(html: str) -> bool:
+    """Whether a page's sentences about anything but cookies are alone more than one in
+    front of another has.
 
     Nearly all pages end here, after their first paragraphs, without a look at each tag.
     """
@@ -337,7 +340,7 @@ def _accepts() -> frozenset[str]:
 
 
 def _asks_for_consent(shape: _Shape, *, named: bool) -> bool:
-    """Whether a page has a button to accept, and its sentences speak of cookies, each of them; a
+    """Whether a page has a button to accept, and every sentence mentions cookies; a
     label is enough where its title asks for consent."""
     folded = (
         " ".join(_NO_WORDS.sub(" ", one.casefold()).split()) for one in shape.buttons

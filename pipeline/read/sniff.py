@@ -1,12 +1,12 @@
 """What a body is: its media type, and the encoding of its text.
 
-The media type is told by the first bytes, the `Content-Type` header and the name, in that order.
-Binary data never passes as text, whatever the header says: an image would be 100,000 tokens of
-noise. The encoding is decided as browsers do (WHATWG Encoding), then by detection: byte order mark,
-UTF-16 by its zero bytes, `Content-Type` header, `<meta>` or XML declaration, valid UTF-8,
-detection. A label that the bytes contradict is passed over, since wrong labels are common and
-mojibake reads worse than a guess. Linear in the length of the body.
-"""
+The media type is determined by the first bytes, the `Content-Type` header and the name,
+in that order. Binary data never passes as text, whatever the header says: an image
+would be 100,000 tokens of noise. The encoding is decided as browsers do (WHATWG
+Encoding), then by detection: byte order mark, UTF-16 by its zero bytes, `Content-Type`
+header, `<meta>` or XML declaration, valid UTF-8, detection. A label that the bytes
+contradict is passed over, since wrong labels are common and mojibake reads worse than a
+guess. Linear in the length of the body."""
 
 import codecs
 import functools
@@ -85,8 +85,8 @@ SOURCES: Final = {
 _CONTROLS: Final = bytes(
     byte for byte in range(32) if byte not in (0, *range(8, 14), 27)
 )
-"""Bytes that text does not have; backspace and escape are in what consoles write, zero is looked at
-by itself."""
+"""Bytes that text does not have; backspace and escape are in what consoles write, zero
+is looked at by itself."""
 _NOISE: Final = 0.01
 """Share of a text's first kilobyte that may be zeros or such bytes."""
 _ZEROS: Final = 0.05
@@ -118,7 +118,8 @@ _OTHERS: Final = (
 
 
 class _Known(NamedTuple):
-    """What the formats say of bytes, names and types, put together for looking things up."""
+    """What the formats say of bytes, names and types, put together for looking things
+    up."""
 
     magic: Sequence[tuple[bytes, str]]
     """First bytes, and the type they mean."""
@@ -127,8 +128,8 @@ class _Known(NamedTuple):
     by_type: Mapping[str, str]
     """The type of ours that a server's type means."""
     named: frozenset[str]
-    """Types as messages may show them: a server's own may be prose, so that only known ones are
-    repeated."""
+    """Types as messages may show them: a server's own may be prose, so that only known
+    ones are repeated."""
     begins: Sequence[tuple[re.Pattern[bytes], str]]
     """How texts begin that are not markup, and feeds."""
     parts: Mapping[str, str]
@@ -136,8 +137,8 @@ class _Known(NamedTuple):
     archives: frozenset[str]
     """Types that an archive may name itself."""
     programs: Mapping[bytes, str]
-    """Types of Office's archives by the program in the type of the main part, whose name may be any
-    (Word for the web writes `word/document2.xml`)."""
+    """Types of Office's archives by the program in the type of the main part, whose
+    name may be any (Word for the web writes `word/document2.xml`)."""
     main: re.Pattern[bytes]
     """Finds that program in the list of types."""
 
@@ -186,8 +187,8 @@ def _known() -> _Known:
 
 
 _MARKUP: Final = re.compile(rb"<|&(?:[a-zA-Z]{2,8}|#x?[0-9a-fA-F]{1,6});")
-"""What may begin a tag, or an entity: what has none is no page whatever its type, and its lines are
-its own."""
+"""What may begin a tag, or an entity: a text without any is not HTML, whatever its
+type."""
 _DATA_START: Final = re.compile(rb"\s*(?:\{\s*(?:\"|\})|\[\s*[\[{\"\d])")
 _PAGE_START: Final = re.compile(
     rb"\s*(?:<!--.{0,500}?-->\s*)*(?:<!doctype\s+html|<html)[\s>]",
@@ -206,8 +207,8 @@ _SHEETS: Final = frozenset(
 
 
 def media_type(body: bytes, *, content_type: str = "", name: str = "") -> str:
-    """Return the media type of `body`, that of no text as it is called; of `name` only the ending
-    is read."""
+    """Return the media type of `body`, that of no text as it is called; of `name` only
+    the ending is read."""
     start = body[:1024]
     said = content_type.partition(";")[0].strip().lower()
     binary = _binary_type(body, start, said)
@@ -228,8 +229,8 @@ def media_type(body: bytes, *, content_type: str = "", name: str = "") -> str:
 
 
 def _clear_type(body: bytes, start: bytes, said: str, by_name: str) -> str:
-    """Return the type that text shows in spite of what a server says, empty where that may be
-    right."""
+    """Return the type that text shows in spite of what a server says, empty where that
+    may be right."""
     text = start.removeprefix(b"\xef\xbb\xbf")
     if said == HTML:
         is_data = _DATA_START.match(text) is not None and body.rstrip()[-1:] in {
@@ -251,7 +252,8 @@ def _clear_type(body: bytes, start: bytes, said: str, by_name: str) -> str:
 
 
 def _is_words(start: bytes) -> bool:
-    """Whether the beginning of a body is UTF-8 without a sign that text does not have."""
+    """Whether the beginning of a body is UTF-8 without a sign that text does not
+    have."""
     if start.translate(None, _CONTROLS + b"\x00") != start:
         return False
     try:
@@ -267,17 +269,17 @@ def holds_text(kind: str) -> bool:
 
 
 def looks_like_text(start: bytes) -> bool:
-    """Return whether a file of unknown ending that begins with `start`, at most a kilobyte, is
-    text."""
+    """Return whether a file of unknown ending that begins with `start`, at most a
+    kilobyte, is text."""
     if _binary_type(start, start, ""):
         return False
     marked = start.startswith((b"\xff\xfe", b"\xfe\xff")) or unmarked_utf16(start) != ""
     return marked or len(start.translate(None, _CONTROLS)) >= (1 - _NOISE) * len(start)
 
 
-def told_old(body: bytes) -> str:
+def old_format(body: bytes) -> str:
     """Return what a file of Microsoft's older container is, and what to do with it."""
-    found = (told for name, told in _OLD.items() if name.encode("utf-16-le") in body)
+    found = (shown for name, shown in _OLD.items() if name.encode("utf-16-le") in body)
     return next(found, "a file of Microsoft's older container: save it in a newer form")
 
 
@@ -287,7 +289,7 @@ def language_of(name: str) -> str:
 
 
 def _binary_type(body: bytes, start: bytes, said: str) -> str:
-    """Return the type of a body that is no text, empty for text."""
+    """Return the type of a binary body, or "" for text."""
     if (
         b"%PDF-" in start[:1024]
     ):  # readers forgive what is before it: a mark of bytes' order, an HTTP head
@@ -308,8 +310,8 @@ def _binary_type(body: bytes, start: bytes, said: str) -> str:
 
 
 def _has_stray_zeros(start: bytes) -> bool:
-    """Whether zero bytes are few among text: a log that was cut by a crash, a field of fixed
-    width."""
+    """Whether zero bytes are few among text: a log that was cut by a crash, a field of
+    fixed width."""
     zeros = start.count(0)
     text = start.translate(None, b"\x00")
     if zeros > 1 + _ZEROS * len(start) or text.translate(None, _CONTROLS) != text:
@@ -365,7 +367,8 @@ def _zip_type(body: bytes) -> str:
 
 
 def _office_type(archive: zipfile.ZipFile) -> str:
-    """Return the type of an Office file by the type of its main part, empty for other archives."""
+    """Return the type of an Office file by the type of its main part, empty for other
+    archives."""
     listed = archive.NameToInfo.get(_TYPES)
     types = (
         archive.read(listed)
@@ -389,10 +392,10 @@ def _guessed(start: bytes) -> str:
 
 
 def _text_type(said: str, by_name: str, start: bytes) -> str:
-    """Return the one of our types that a type said by a server or a name stands for.
+    """Return our type for a server's type or a file name.
 
-    Of an unknown one what the bytes look like, but those of pictures and sound as they are.
-    """
+    Of an unknown one what the bytes look like, but those of pictures and sound as they
+    are."""
     kind = _meant(said)
     if _says_more(by_name, kind):
         return by_name
@@ -412,7 +415,8 @@ def _text_type(said: str, by_name: str, start: bytes) -> str:
 
 
 def _meant(said: str) -> str:
-    """Return the one of our types that a server's type means, empty for an unknown one."""
+    """Return the one of our types that a server's type means, empty for an unknown
+    one."""
     if known := _known().by_type.get(said, ""):
         return known
     if said.endswith("+json"):
@@ -423,7 +427,8 @@ def _meant(said: str) -> str:
 
 
 def _says_more(by_name: str, kind: str) -> bool:
-    """Whether the type that a name claims is a finer one than the `kind` that is said."""
+    """Whether the type that a name claims is a finer one than the `kind` that is
+    said."""
     if kind == PLAIN and by_name == SOURCE:
         return True
     named = format_of(by_name)
@@ -465,8 +470,8 @@ _ALLOWED: Final = frozenset(
         ),
     )
 )
-"""Codecs that the web uses; labels such as `utf-7` or `unicode_escape` would let a page say what
-its bytes do not."""
+"""Codecs that the web uses; labels such as `utf-7` or `unicode_escape` would let a page
+say what its bytes do not."""
 _READ_AS: Final = {
     **dict.fromkeys(("ascii", "iso8859-1"), "cp1252"),
     "iso8859-9": "cp1254",
@@ -502,12 +507,12 @@ _MARKS: Final = (
 )
 _LATIN: Final = {"cp1250", "cp1254", "cp1257", "cp1258"}
 _LOOKED_AT: Final = 16_384
-"""Bytes in which declarations, zeros and words for detection are looked for. Browsers stop at 1024
-for declarations; pages with long comments in front are not rare. More words make detection slower,
-not better."""
+"""Bytes in which declarations, zeros and words for detection are looked for. Browsers
+stop at 1024 for declarations; pages with long comments in front are not rare. More
+words make detection slower, not better."""
 _BROKEN_SHARE: Final = 0.002
-"""Share of characters that may be undecodable before a label counts as wrong: a real page has a
-broken byte or two."""
+"""Share of characters that may be undecodable before a label counts as wrong: a real
+page has a broken byte or two."""
 
 _META: Final = re.compile(
     rb"<meta\b[^>]{0,400}?charset\s{0,9}=\s{0,9}[\"']?\s{0,9}([A-Za-z0-9_.:-]{2,40})",
@@ -529,12 +534,13 @@ class Decoded(NamedTuple):
 
     text: str
     note: str = ""
-    """What a reader should know: a label that was passed over, characters that were lost."""
+    """What a reader should know: a label that was passed over, characters that were
+    lost."""
 
 
 def codec_of(label: str) -> str | None:
-    """Return the codec for a label as pages and headers give it, None for one that the web does not
-    know."""
+    """Return the codec for a label as pages and headers give it, None for one that the
+    web does not know."""
     name = label.strip().strip("\"'").lower()
     name = _WEB_LABELS.get(name) or name.replace("windows-", "cp").replace("x-", "")
     try:
@@ -546,7 +552,8 @@ def codec_of(label: str) -> str | None:
 
 
 def decode(body: bytes, *, content_type: str = "") -> Decoded:
-    """Return the text of `body`; of the header `content_type` only the charset is read."""
+    """Return the text of `body`; of the header `content_type` only the charset is
+    read."""
     for mark, codec in _MARKS:
         if body.startswith(mark):
             return Decoded(body[len(mark) :].decode(codec, "replace"))
@@ -579,11 +586,12 @@ def decode(body: bytes, *, content_type: str = "") -> Decoded:
 
 
 def unmarked_utf16(body: bytes) -> str:
-    """Return the codec of UTF-16 text without a byte order mark, empty for anything else.
+    """Return the codec of UTF-16 text without a byte order mark, empty for anything
+    else.
 
-    The zero halves of blanks, digits and tags stand in even places or in odd ones. A table of small
-    numbers has such zeros too, but control characters, or no blanks, among what it then reads as.
-    """
+    The zero bytes of spaces, digits and tags are at even or at odd offsets. A
+    table of small numbers has such zeros too, but control characters, or no blanks,
+    among what it then reads as."""
     start = body[: min(len(body), _LOOKED_AT) // 2 * 2]
     if _has_stray_zeros(start):
         return ""
@@ -609,8 +617,8 @@ def _declared(body: bytes, content_type: str) -> list[str]:
         for found in (_META.search(start), _XML.search(start))
         if found
     ]
-    # A declaration that could be read byte by byte cannot stand in UTF-16 text (WHATWG, "change the
-    # encoding").
+    # A declaration that could be read byte by byte cannot be in UTF-16 text (WHATWG,
+    # "change the encoding").
     inside = [
         "utf-8" if codec in {"utf-16-le", "utf-16-be"} else codec for codec in inside
     ]
@@ -631,7 +639,8 @@ def _read_strictly(body: bytes) -> str | None:
 
 
 def _read_as(body: bytes, codec: str) -> str | None:
-    """Return the text of `body` in `codec`, or None when too much of it is not in that codec."""
+    """Return the text of `body` in `codec`, or None when too much of it is not in that
+    codec."""
     try:
         text = body.decode(codec)
     except UnicodeDecodeError:
@@ -667,8 +676,8 @@ def _likeliest(sample: bytes) -> str:
 
 
 def _words(body: bytes) -> bytes:
-    """Return up to `_LOOKED_AT` bytes of the texts between tags that are not plain ASCII, each
-    once."""
+    """Return up to `_LOOKED_AT` bytes of the texts between tags that are not plain
+    ASCII, each once."""
     kept: dict[bytes, None] = {}
     size = 0
     for piece in _TAG.split(body[: 40 * _LOOKED_AT]):

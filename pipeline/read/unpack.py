@@ -1,4 +1,5 @@
-"""Files that are packed as one stream (gzip, bzip2, xz): unpacked within bounds of size and ratio.
+"""Files that are packed as one stream (gzip, bzip2, xz): unpacked within bounds of size
+and ratio.
 
 Not for: archives of many files (`package.py` opens those that are documents).
 """
@@ -21,10 +22,10 @@ from pipeline.work import check_cancelled
 PACKED: Final = frozenset({".gz", ".bz2", ".xz"})
 """Endings of files that are one packed file."""
 MOST_RATIO: Final = 1_000
-"""Unpacked bytes for each packed one: what gzip can reach; bzip2 and xz make a thousand times more
-of bombs."""
+"""Unpacked bytes for each packed one: what gzip can reach; bzip2 and xz make a thousand
+times more of bombs."""
 _UNBOUNDED: Final = 1_000_000
-"""Unpacked bytes up to which the ratio is no concern."""
+"""Unpacked bytes up to which the compression ratio is not checked."""
 _PIECE: Final = 65_536
 """Packed bytes given to a library at a time, between which a call can be cancelled."""
 _NO_PADDING: Final = re.compile(rb"[^\x00]")
@@ -55,8 +56,8 @@ def is_packed(body: bytes) -> bool:
 
 
 def beginning(body: bytes, most: int) -> bytes:
-    """Return the first `most` bytes of what the beginning of a packed file holds; none where it is
-    damaged."""
+    """Return the first `most` bytes of what the beginning of a packed file holds; none
+    where it is damaged."""
     for magic, _, begin in _BY_MAGIC:
         if body.startswith(magic):
             try:
@@ -67,8 +68,8 @@ def beginning(body: bytes, most: int) -> bytes:
 
 
 def unpacked(body: bytes, *, most: int = MAX_UNPACKED) -> bytes:
-    """Return what a packed file holds, all its streams; raises `Unreadable` for one damaged, cut,
-    or over a bound."""
+    """Return what a packed file holds, all its streams; raises `Unreadable` for one
+    damaged, cut, or over a bound."""
     _, what, begin = next(one for one in _BY_MAGIC if body.startswith(one[0]))
     allowed = min(most, max(_UNBOUNDED, MOST_RATIO * len(body)))
     pieces, size, start = list[bytes](), 0, 0
@@ -82,21 +83,20 @@ def unpacked(body: bytes, *, most: int = MAX_UNPACKED) -> bytes:
                 at += len(piece)
                 size += _append(stream, piece, pieces, allowed + 1 - size)
                 if size > allowed:
-                    told = f"it is {what} that unpacks to more than {allowed:,} bytes"
+                    reason = f"it is {what} that unpacks to more than {allowed:,} bytes"
                     raise Unreadable(
-                        told,
+                        reason,
                         hint=raising_the_cap(2 * allowed) if allowed == most else "",
                     )
         except (*DAMAGED, lzma.LZMAError) as error:
             if pieces and at - start <= _PIECE and not stream.eof and size and start:
-                break  # padding behind the last stream, as tapes have
+                break  # padding after the last stream, as on tapes
             raise Unreadable(
                 f"it is damaged {what} ({type(error).__name__})"
             ) from error
         if not stream.eof:
             raise Unreadable(f"it is {what} whose end is cut")
-        # What is behind a stream is found by its place: copying it would cost the square of their
-        # number
+        # The data after a stream is found by offset: copying would be quadratic
         behind = _NO_PADDING.search(body, at - len(stream.unused_data))
         start = behind.start() if behind else len(body)
     return b"".join(pieces)

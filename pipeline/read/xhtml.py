@@ -1,9 +1,8 @@
-"""XHTML as the HTML that it stands for: empty elements closed, CDATA as text.
+"""Converts XHTML to equivalent HTML: empty elements closed, CDATA as text.
 
-To a parser of HTML `<title/>` and `<script/>` begin elements that swallow the rest of the page, and
-`<a id="x"/>` and `<div/>` all that follows. Not for: pages that are HTML by their type; browsers
-read those as HTML, too.
-"""
+To a parser of HTML `<title/>` and `<script/>` begin elements that swallow the rest of
+the page, and `<a id="x"/>` and `<div/>` all that follows. Not for: pages that are HTML
+by their type; browsers read those as HTML, too."""
 
 import re
 from typing import Final
@@ -14,12 +13,12 @@ from pipeline.document.tree import VOID_TAGS
 _EMPTY: Final = re.compile(r"<([A-Za-z][\w:.-]{0,100})((?:\s[^<>]{0,2000})?)/>")
 _OPENS: Final = "<![CDATA["
 _COMMENTED: Final = ("//", "/*")
-"""What stands before a CDATA section in a script or style, which are no text."""
+"""Text before a CDATA section in a script or style, which is not content."""
 
 
 def is_xhtml(kind: str, name: str, text: str) -> bool:
-    """Return whether a page's markup is XML: by its declared type, the ending of its name, or how
-    it begins."""
+    """Return whether a page's markup is XML: by its declared type, the ending of its
+    name, or how it begins."""
     said = kind.partition(";")[0].strip().lower()
     return (
         said.endswith(("+xml", "/xml"))
@@ -29,7 +28,8 @@ def is_xhtml(kind: str, name: str, text: str) -> bool:
 
 
 def xhtml_to_html(text: str) -> str:
-    """Return markup with empty elements closed as HTML has it, and CDATA sections as text."""
+    """Return markup with empty elements closed as HTML has it, and CDATA sections as
+    text."""
     return _EMPTY.sub(_closed, _without_sections(text) if _OPENS in text else text)
 
 

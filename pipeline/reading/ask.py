@@ -1,12 +1,12 @@
-"""EXTRACTOR with a model that writes: candidates in, numbers of those that answer or None out
-(zero-index §4.1).
+"""EXTRACTOR with a model that writes: candidates in, numbers of those that answer or
+None out (zero-index §4.1).
 
-Four ways to ask. `lines` and `tags` let the model answer with ranges of numbers or `None`, held to
-a grammar (a JSON schema where the backend has no grammars), over one numbered line a sentence or
-the paper's tags. `votes` reads the probability of Yes for every candidate after one kept prefix,
-EXIT's way. The model sees candidates under new numbers that begin with 1, never the page's own.
-`pages` is the paper's own: each page by itself, whole, in its tags. What a model says is then weighed
-against the gate's verdict:
+Four ways to ask. `lines` (a numbered line per sentence) and `tags` (the paper's tags)
+let the model answer with ranges of numbers or `None`, constrained by a grammar or JSON
+schema. `votes` reads the probability of Yes for every candidate after one kept prefix,
+EXIT's way. The model sees candidates under new numbers that begin with 1, never the
+page's own. `pages` is the paper's own: each page by itself, whole, in its tags. What a
+model says is then weighed against the gate's verdict:
 
     gate        model names lines          model says None
     answered    answered                   unsure, the gate's order
@@ -15,12 +15,11 @@ against the gate's verdict:
                 else unsure
     none        unsure                     none
 
-Neither is believed alone against the other: a small model seldom says None, and the gate cannot
-read. What turns the gate's verdict is asked twice, the second time over the best half of the lines;
-where an answer is sure and the model names the gate's best line among few, its lines go out with
-the gate's best six, and the cursor has the rest. Not for: choosing candidates (`pipeline/reading`),
-or the gate itself.
-"""
+Neither is believed alone against the other: a small model seldom says None, and the
+gate cannot read. What turns the gate's verdict is asked twice, the second time over the
+best half of the lines; where an answer is sure and the model names the gate's best line
+among few, its lines go out with the gate's best six, and the cursor has the rest. Not
+for: choosing candidates (`pipeline/reading`), or the gate itself."""
 
 import json
 import re
@@ -57,10 +56,11 @@ class Room(NamedTuple):
     """How much the model is shown, and may answer."""
 
     candidates: int = 24
-    """Sentences: plain BM25 holds .97 to 1.0 of the evidence of paragraph pages in its best 30."""
+    """Sentences: plain BM25 holds .97 to 1.0 of the evidence of paragraph pages in its
+    best 30."""
     tokens: int = 1000
-    """Most tokens of them with their headings, by our counter; fewer where the model's context is
-    small."""
+    """Most tokens of them with their headings, by our counter; fewer where the model's
+    context is small."""
     heading: int = 160
     """Code points of a heading line; longer ones are cut."""
     ranges: int = 8
@@ -68,27 +68,31 @@ class Room(NamedTuple):
     spare: int = 400
     """Tokens of the context kept for the instructions, the request and the answer."""
     own_tokens: float = 1.4
-    """Most tokens of a model for one of our counter's, on the texts of bench/tokens.py, with some
-    to spare."""
+    """Most tokens of a model for one of our counter's, on the texts of bench/tokens.py,
+    with some to spare."""
 
 
 ROOM: Final = Room()
 ASK_FROM: Final = NONE / 2
 """Confidence of the gate below which no model is asked, since a call takes seconds."""
 LIFT: Final = 0.25
-"""What a vote of 1 adds to a sentence, as a share of the best score. SmolLM2 of 135 million
-parameters, the one model measured (`python -m bench.asking`), orders HotpotQA worse at any lift
-from .1 on (R-precision .69 -> .61 and below); at .25 its share of gold within 256 tokens is level
-with the rules' (.83; tags .89), and from .5 on it falls."""
+"""What a vote of 1 adds to a sentence, as a share of the best score. SmolLM2 of 135
+million parameters, the one model measured (`python -m bench.asking`), orders HotpotQA
+worse at any lift from .1 on (R-precision .69 -> .61 and below); at .25 its share of
+gold within 256 tokens is level with the rules' (.83; tags .89), and from .5 on it
+falls."""
 LIFTED: Final = 2
-"""Rows that a model may raise. Of 60 development questions 256 tokens hold the answer of .850 by
-rules; with an oracle that names the right lines .917, .933, .950 for one, two and all of them, with
-lines named at random .852, .848, .833 (`python -m bench.eval --mimic noise`)."""
+"""Rows that a model may raise. Of 60 development questions 256 tokens hold the answer
+of .850 by rules; with an oracle that names the right lines .917, .933, .950 for one,
+two and all of them, with lines named at random .852, .848, .833 (`python -m bench.eval
+--mimic noise`)."""
 NEAR: Final = 3
-"""Best sentences of the gate, one of which the model must name to turn `unsure` into `answered`."""
+"""Best sentences of the gate, one of which the model must name to turn `unsure` into
+`answered`."""
 KEPT: Final = 6
-"""Best sentences of the gate that a shortened answer keeps, whatever the model names. Of 58 test
-questions 768 tokens hold the answers of .931; with a model that names at random .879 with three."""
+"""Best sentences of the gate that a shortened answer keeps, whatever the model names.
+Of 58 test questions 768 tokens hold the answers of .931; with a model that names at
+random .879 with three."""
 _ANSWER: Final = re.compile(r"(\d+)(?:-(\d+))?")
 
 
@@ -110,7 +114,8 @@ class ModelChoice:
     """What the model said."""
 
     rows: tuple[int, ...]
-    """`Candidate.row` of those that it takes for answers, in reading order; empty for None."""
+    """`Candidate.row` of those that it takes for answers, in reading order; empty for
+    None."""
     weights: dict[int, float]
     """0..1 for each candidate by its row: the probability of Yes, or 1 and 0."""
 
@@ -130,7 +135,7 @@ def way_for(setting: str, model: object) -> Way:
     named = next((way for way in WAYS if way == setting), None)
     if named is None or not can_ask(model, named):
         raise UsageError(
-            f"WINNOW_EXTRACTOR is {setting!r}, and the generator cannot be asked so.",
+            f"WINNOW_EXTRACTOR is {setting!r}, which the generator does not support.",
             hint="Set WINNOW_GENERATOR to a model that can, or WINNOW_EXTRACTOR to rules.",
         )
     return named
@@ -141,8 +146,8 @@ async def ask(
 ) -> ModelChoice:
     """Let `model` say which candidates, best first, answer `request`.
 
-    As many of them are shown, in reading order, as `fitting` lets through. Raises `ModelError`: the
-    model failed, cannot be asked so, or answered with something that is no choice.
+    As many of them are shown, in reading order, as `fitting` lets through. Raises
+    `ModelError`: the model failed, cannot be asked so, or returned an invalid choice.
     """
     if not can_ask(model, way):
         raise ModelError(
@@ -177,8 +182,8 @@ async def ask(
 async def _by_pages(
     request: str, candidates: Sequence[Candidate], model: Generator
 ) -> ModelChoice:
-    """Ask about each page by itself, in the order of its best candidate; of one that is over the
-    model's window the best candidates are shown. None drops that page."""
+    """Ask about each page by itself, in the order of its best candidate; of one that is
+    over the model's window the best candidates are shown. None drops that page."""
     by_page: dict[int, list[Candidate]] = {}
     for candidate in candidates:
         by_page.setdefault(candidate.page, []).append(candidate)
@@ -219,8 +224,8 @@ def fitting(
 
 
 def show_candidates(candidates: Sequence[Candidate], *, tags: bool = False) -> str:
-    """Return candidates under their headings, numbered from 1 in the order given, as the model
-    reads them.
+    """Return candidates under their headings, numbered from 1 in the order given, as
+    the model reads them.
 
     A page's text begins no line: a line begins with our number, our tag or our `#`.
     """
@@ -246,8 +251,8 @@ def _head(candidate: Candidate) -> str:
 
 
 def grammar_of(count: int, *, tags: bool) -> str:
-    """Return the GBNF grammar of an answer over `count` candidates: `None`, or ranges of numbers
-    that exist."""
+    """Return the GBNF grammar of an answer over `count` candidates: `None`, or ranges
+    of numbers that exist."""
     left, right = ("<TAG-", ">") if tags else ("", "")
     root = f'root ::= "None" | range ("," range){{0,{ROOM.ranges - 1}}}'
     if count > ROOM.candidates:
@@ -270,8 +275,8 @@ def grammar_of(count: int, *, tags: bool) -> str:
 def read_answer(answer: str, count: int) -> frozenset[int]:
     """Return the numbers of an answer such as `3-5,12`, `<TAG-3>-<TAG-5>` or `None`.
 
-    Raises `ModelError`: it is neither, or names a number that is not between 1 and `count`.
-    """
+    Raises `ModelError`: it is neither, or names a number that is not between 1 and
+    `count`."""
     plain = re.sub(r"<TAG-(\d+)>", r"\1", answer).replace(" ", "").strip()
     if plain == "None":
         return frozenset()
@@ -341,7 +346,7 @@ async def _votes(
         return [float(vote) for vote in 1.0 / (1.0 + np.exp(apart))]
     if weigher is None:
         raise ModelError(
-            f"{model.name} weighs no answers.",
+            f"{model.name} does not list log-probabilities.",
             hint="Set WINNOW_EXTRACTOR to lines or rules.",
         )
     asked = [[Said("user", f"{prompt.content}\n{line}\nYes or No?")] for line in lines]
@@ -366,7 +371,7 @@ def _prompt(name: str, request: str, candidates: str, **more: str) -> Said:
 
 
 def agree(verdict: Verdict, chosen: ModelChoice, values: Floats) -> tuple[Verdict, str]:
-    """Return the verdict of both, and how the model came to stand to the gate, as a clause for the
+    """Return the verdict of both, and how model and gate relate, as a clause for the
     reason."""
     best = set(np.argsort(-values, kind="stable")[:NEAR].tolist())
     names = bool(chosen.rows)
@@ -391,8 +396,8 @@ def agree(verdict: Verdict, chosen: ModelChoice, values: Floats) -> tuple[Verdic
 
 
 def lifted(values: Floats, chosen: ModelChoice, *, lift: float = LIFT) -> Floats:
-    """Return the scores [size] with the named rows raised, by `lift` times the best score for a
-    weight of 1: those `LIFTED` of them that the scores hold best."""
+    """Return the scores [size] with the named rows raised, by `lift` times the best
+    score for a weight of 1: those `LIFTED` of them that the scores hold best."""
     raised = values.copy()
     for row in sorted(chosen.rows, key=lambda row: -float(values[row]))[:LIFTED]:
         raised[row] += lift * float(values.max()) * chosen.weights[row]
@@ -404,11 +409,11 @@ def borne_out(
 ) -> frozenset[int]:
     """Return the rows of a shortened answer; none where it is not shortened.
 
-    By `pages` they are what the model named, as printed. Else what it named and the scores' best,
-    where it named few rows and the very best is among them: a model that names at random has the
-    best of 24 among three in one of eight answers, and the best rows are kept whatever it names.
-    Of an `unsure` answer in which it finds nothing the scores' best are left.
-    """
+    By `pages` they are what the model named, as printed. Else what it named and the
+    scores' best, where it named few rows and the very best is among them: a model that
+    names at random has the best of 24 among three in one of eight answers, and the best
+    rows are kept whatever it names. Of an `unsure` answer in which it finds nothing the
+    scores' best are left."""
     best = np.argsort(-values, kind="stable")[:KEPT].tolist()
     if verdict == "unsure":
         return frozenset() if chosen.rows else frozenset(best)

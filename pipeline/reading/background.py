@@ -1,14 +1,14 @@
-"""What a cosine means for a model: how near to each other it puts texts that have nothing to do
-with each other, and a question and its answer.
+"""What a cosine means for a model: how near to each other it puts texts that have
+nothing to do with each other, and a question and its answer.
 
-An embedder's cosines lie where its training left them: unrelated texts have about .05 with MiniLM,
-.75 with E5. So a cosine is read as deviations above the mean of unrelated texts, and is written on
-the scale of the carried English model, to which the verdict's weights were fitted. A model that puts
-a question no nearer to its answer than to other texts (random weights, a broken server) gives no
-cosines at all: they would say that everything is near. Carried models have these figures in their
-manifest; for others they are measured once, on the texts of `background.json`, two dozen questions
-with a passage that answers each. Not for: ranking, which standardises by itself (`relevance.py`).
-"""
+An embedder's cosines lie where its training left them: unrelated texts have about .05
+with MiniLM, .75 with E5. So a cosine is converted to standard deviations above the mean
+of unrelated texts, on the scale of the built-in English model, to which the verdict's
+weights were fitted. A model that puts a question no nearer to its answer than to other
+texts (random weights, a broken server) gives no cosines at all: they would say that
+everything is near. Carried models have these figures in their manifest; for others they
+are measured once, on the texts of `background.json`, two dozen questions with a passage
+that answers each. Not for: ranking, which standardises by itself (`relevance.py`)."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -24,10 +24,12 @@ from models.protocols import Embedder, Vectors
 from pipeline.reading.bm25 import Floats
 
 ACROSS, BEST = "across", "best_across"
-"""Where a manifest has the mean of texts in two languages, and `Background.best` of these."""
+"""Where a manifest has the mean of texts in two languages, and `Background.best` of
+these."""
 PLAUSIBLE: Final = 2.0
-"""Deviations by which a question must be nearer to its answer than to unrelated texts, in the mean,
-before a model's cosines say anything; carried models have more than twice as many."""
+"""Deviations by which a question must be nearer to its answer than to unrelated texts,
+in the mean, before a model's cosines say anything; carried models have more than twice
+as many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +42,19 @@ class Background:
     near: float
     """Mean of questions with the passages that answer them."""
     unrelated: Vectors | None = field(default=None, compare=False)
-    """Vectors of questions that no page answers, where a page's nearness to these is to be taken
-    off; see `beside`."""
+    """Vectors of questions that no page answers, where a page's nearness to these is to
+    be taken off; see `beside`."""
     best: float = 0.0
     """Mean cosine of such a question with the nearest window of a page."""
 
     @property
-    def tells(self) -> bool:
-        """Whether cosines tell an answer from unrelated text."""
+    def separates(self) -> bool:
+        """Whether cosines separate answers from unrelated text."""
         return self.near - self.mean >= PLAUSIBLE * max(self.deviation, 1e-6)
 
     def beside(self, nearest: float) -> "Background":
-        """Return the figures for pages to whose nearest windows unrelated questions have the mean
-        cosine `nearest`."""
+        """Return the figures for pages to whose nearest windows unrelated questions
+        have the mean cosine `nearest`."""
         more = LEANING * (nearest - self.best)
         return Background(self.mean + more, self.deviation, self.near + more)
 
@@ -65,10 +67,9 @@ class Background:
 
 
 LEANING: Final = 0.75
-"""Part that is taken off across languages, where cosines say least, of what a question is nearer to
-unrelated texts than others are, and a page to unrelated questions. The best cosine tells 57
-questions and twins on their own page from 74 on others with AUC .826; less the first .832, less
-both .881."""
+"""Part that is taken off across languages, where cosines say least, of what a question
+is nearer to unrelated texts than others are, and a page to unrelated questions. AUC on
+57 against 74: .826, with the first .832, with both .881 (docs/log.md)."""
 SCALE: Final = Background(0.0336, 0.0775, 0.4436)
 """Of the carried English model, to which weights and bounds of cosines were fitted."""
 _measured: Final[dict[str, Background]] = {}
@@ -82,12 +83,13 @@ async def background_of(
     spoken: Sequence[str] = (),
     questions: Vectors | None = None,
 ) -> Background:
-    """Return the figures of a model: its own, or measured at its first use; raises `ModelError`.
+    """Return the figures of a model: its own, or measured at its first use; raises
+    `ModelError`.
 
-    A model may say another mean for a language, or `across` languages: texts in one language are
-    nearer to each other than to texts in another. `asked` is the question's, `spoken` the pages'.
-    Across languages the mean is also that of the question itself, whose vectors are `questions`.
-    """
+    A model may say another mean for a language, or `across` languages: texts in one
+    language are nearer to each other than to texts in another. `asked` is the
+    question's language, `spoken` the pages'. Across languages the mean is also that of
+    the question itself, whose vectors are `questions`."""
     own = cast(Mapping[str, float] | None, getattr(embedder, "background", None))
     if own:
         kind = asked if not asked or asked in spoken else ACROSS
@@ -107,7 +109,8 @@ async def background_of(
 
 
 async def _unrelated_texts(embedder: Embedder) -> tuple[Vectors, Vectors]:
-    """Return the vectors of questions and passages, which are embedded once; raises `ModelError`."""
+    """Return the vectors of questions and passages, which are embedded once; raises
+    `ModelError`."""
     if embedder.name not in _unrelated:
         asked, passages = background_texts()
         queries = await embedder.embed(asked, kind="query")

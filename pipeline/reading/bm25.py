@@ -1,20 +1,20 @@
-"""BM25: of plain texts, and of the units and windows of pages as the core reads them; putting score
-lists together.
+"""BM25: of plain texts, and of the units and windows of pages as the core reads them;
+putting score lists together.
 
-All is built per call. Terms are numbered as they come and kept as one flat array, so that building
-costs little more than cutting the texts into terms; a query scans the array once a term. `okapi` is
-the formula for whoever has counts already, `word_vectors` stand in for an embedder that cannot read
-a text. `blend` keeps distances and is the default inside a page (75.0 against 70.7 recall at 256
-tokens); `reciprocal_rank_fusion` keeps order only and is for lists whose scales cannot be compared,
-such as an engine's order.
+All is built per call. Terms are numbered as they come and kept as one flat array, so
+that building costs little more than cutting the texts into terms; a query scans the
+array once a term. `okapi` scores precomputed term counts; `word_vectors` replace an
+embedder that cannot read a text. `blend` keeps distances and is the default inside a
+page (75.0 against 70.7 recall at 256 tokens); `reciprocal_rank_fusion` keeps order only
+and is for lists whose scales cannot be compared, such as an engine's order.
 
-A page is a list of units in reading order, each with what stands above it; units
-(`pipeline/document/units.py`) are sentences, headings, items, table rows, definitions and pieces
-of code. Plain lists, so that data sets without pages can be measured too. Terms are counted over
-all pages at hand; each page is stemmed in its own language, and a question's word is looked up in
-every page's form of it. Not for: persistent indexes (`pipeline/search/word_index.py`), or cutting
-text into terms (`pipeline/text/words.py`).
-"""
+A page is a list of units in reading order, each with its headings; units
+(`pipeline/document/units.py`) are sentences, headings, items, table rows, definitions
+and pieces of code. Plain lists, so that data sets without pages can be measured too.
+Terms are counted over all pages at hand; each page is stemmed in its own language, and
+a question's word is looked up in every page's form of it. Not for: persistent indexes
+(`pipeline/search/word_index.py`), or cutting text into terms
+(`pipeline/text/words.py`)."""
 
 import re
 import zlib
@@ -43,8 +43,8 @@ B: Final = 0.3
 
 
 def rarity(found: NDArray[np.integer], size: int) -> NDArray[np.float64]:
-    """Return ln(1 + (N - n + 0.5) / (n + 0.5)) of terms that stand in n of N texts; never below
-    zero."""
+    """Return ln(1 + (N - n + 0.5) / (n + 0.5)) of terms that occur in n of N texts;
+    never below zero."""
     weights: NDArray[np.float64] = np.log1p((size - found + 0.5) / (found + 0.5))
     return weights
 
@@ -52,7 +52,8 @@ def rarity(found: NDArray[np.integer], size: int) -> NDArray[np.float64]:
 def okapi(
     counts: NDArray[np.floating] | NDArray[np.integer], lengths: NDArray[np.floating]
 ) -> Floats:
-    """Return the Okapi scores [n] of texts with `counts` [terms, n] and `lengths` [n]."""
+    """Return the Okapi scores [n] of texts with `counts` [terms, n] and `lengths`
+    [n]."""
     weights = rarity(np.count_nonzero(counts, axis=1), counts.shape[1]).astype(
         np.float32
     )
@@ -78,7 +79,8 @@ class BM25:
     """Scores texts against queries."""
 
     def __init__(self, texts: Sequence[str], *, language: str = "en") -> None:
-        """Count the terms of `texts`; `language` picks the stemmer for texts and queries alike."""
+        """Count the terms of `texts`; `language` picks the stemmer for texts and
+        queries alike."""
         self._language = language
         self._numbers = _Numbers()
         terms: list[int] = []
@@ -123,13 +125,14 @@ def rarities(texts: Sequence[Counter[str]]) -> dict[str, float]:
 
 
 def word_vectors(texts: Sequence[Counter[str]]) -> Floats:
-    """Return unit vectors [n, 256] of TF-IDF weights, terms hashed with a sign (the hashing trick).
+    """Return unit vectors [n, 256] of TF-IDF weights, terms hashed with a sign (the
+    hashing trick).
 
-    At 256 two of a passage's some 50 terms rarely fall together. Texts that share rare words are
-    near; one without terms gets an even vector.
+    At 256 two of a passage's some 50 terms rarely fall together. Texts that share rare
+    words are near; one without terms gets an even vector.
 
     Args:
-        texts: How often each term stands in each text, [n].
+        texts: Counts of each term in each text, [n].
     """
     weights = rarities(texts)
     hashes = {
@@ -154,7 +157,8 @@ def unit_range(scores: Floats) -> Floats:
 
 
 def standardise(scores: Floats) -> Floats:
-    """Scale scores to mean 0 and standard deviation 1; all zeros where they do not differ."""
+    """Scale scores to mean 0 and standard deviation 1; all zeros where they do not
+    differ."""
     if not len(scores):
         return scores
     deviation = float(scores.std())
@@ -171,8 +175,8 @@ def blend(lists: Sequence[Floats]) -> Floats:
 
 
 def reciprocal_rank_fusion(orders: Sequence[Sequence[int]], count: int) -> Floats:
-    """Return fused scores [count]; each order lists item indices best first and may leave items
-    out."""
+    """Return fused scores [count]; each order lists item indices best first and may
+    leave items out."""
     fused = np.zeros(count, dtype=np.float32)
     for order in orders:
         for place, item in enumerate(order, start=1):
@@ -185,8 +189,8 @@ def reciprocal_rank_fusion(orders: Sequence[Sequence[int]], count: int) -> Float
 Windows = NDArray[np.int64]
 """Stretches of units, first and last-plus-one [n, 2]; none crosses a page."""
 GROUP: Final = 4
-"""Letters of the groups that a question shares with texts in another language (names, loan words,
-cognates); 3 and 5 find as much."""
+"""Letters of the groups that a question shares with texts in another language (names,
+loan words, cognates); 3 and 5 find as much."""
 _WORD: Final = re.compile(rf"[^\W\d_]{{{GROUP},}}|\d{{2,}}")
 _LATIN: Final = "a b v g d e e zh z i i k l m n o p r s t u f h ts ch sh sch y e yu ya"
 _CYRILLIC: Final = str.maketrans(
@@ -205,13 +209,12 @@ class PageUnits:
 
     texts: Sequence[str]
     above: Sequence[str]
-    """Title, headings and lead-in above each unit, joined by `JOINT`; empty strings where nothing
-    stands above."""
+    """Title, headings and lead-in above each unit, joined by `JOINT`; "" if none."""
     language: str = ""
     """ISO 639-1 code; guessed from the texts where empty."""
     vectors: NDArray[np.float32] | None = None
-    """Unit vectors by the reader's embedder [units, d], where something keeps them; else units are
-    embedded."""
+    """Unit vectors by the reader's embedder [units, d], where something keeps them;
+    else units are embedded."""
 
     def headed(self, place: int) -> str:
         """Return a unit with everything above it in front, as a reranker reads it."""
@@ -239,17 +242,18 @@ def page_units(document: Document, sentences: Sequence[Sentence]) -> PageUnits:
 
 
 def _lead(block: Block) -> str:
-    """Return an item's lead-in or a row's caption; a row's header stands in its own text
-    already."""
+    """Return an item's lead-in or a row's caption; a row's own text contains its
+    header."""
     first = block.lead.partition("\n")[0]
     return "" if block.kind == "row" and " | " in first else first
 
 
 class TermIndex:
-    """How often every term stands in every unit, and whether it stands above it."""
+    """Counts of every term in every unit, and whether it is in the headings above."""
 
     def __init__(self, pages: Sequence[PageUnits]) -> None:
-        """Count the terms of all units of all pages; units are numbered through, page after page.
+        """Count the terms of all units of all pages; units are numbered through, page
+        after page.
 
         Raises:
             Stopped: The call was cancelled (in a worker thread only).
@@ -283,8 +287,8 @@ class TermIndex:
                 row += 1
 
     def terms(self, question: Question) -> list[dict[str, str]]:
-        """Return the distinct terms of a question, each as {page language: index term}, without
-        stop words."""
+        """Return the distinct terms of a question, each as {page language: index term},
+        without stop words."""
         own = question.language
         languages = list(dict.fromkeys(self.languages)) or [own]
         forms = {
@@ -299,14 +303,14 @@ class TermIndex:
         return list(found.values())
 
     def has_prefix(self, text: str) -> bool:
-        """Whether a word of any page, or of what is above its units, begins with `text`, in lower
-        case."""
+        """Whether a word of any page, or of what is above its units, begins with
+        `text`, in lower case."""
         terms = chain(*self._own.values(), *self._above.values())
         return any(term.startswith(text) for term in terms)
 
     def counts(self, terms: Sequence[dict[str, str]]) -> tuple[Floats, Floats]:
-        """Return how often each term stands in each unit, and whether it stands above it: two
-        [terms, units]."""
+        """Return the count of each term in each unit, and whether it is in the headings
+        above: two [terms, units]."""
         own = np.zeros((len(terms), self.size), dtype=np.float32)
         above = np.zeros((len(terms), self.size), dtype=np.float32)
         for place, forms in enumerate(terms):
@@ -322,20 +326,24 @@ class TermIndex:
         """Return the number of the page of each unit."""
         return np.searchsorted(self.page_starts, units, side="right") - 1
 
-    def as_heard(self, question: Question) -> dict[Question, NDArray[np.bool_]]:
-        """Return what a question is for its pages, each wording with the units that hear it."""
-        heard = [question.heard_in(code) for code in self.languages] or [question]
+    def translations(self, question: Question) -> dict[Question, NDArray[np.bool_]]:
+        """Return what a question is for its pages, each wording with a mask of its
+        units."""
+        translated = [question.translated_to(code) for code in self.languages] or [
+            question
+        ]
         pages = self.owners(np.arange(self.size))
         return {
-            wording: np.array([one == wording for one in heard])[pages]
-            for wording in dict.fromkeys(heard)
+            wording: np.array([one == wording for one in translated])[pages]
+            for wording in dict.fromkeys(translated)
         }
 
     def question_counts(self, question: Question) -> tuple[Floats, Floats]:
-        """Return `counts` of a question's terms, of each unit those of what its page hears."""
+        """Return `counts` of a question's terms; of each unit those of its page's
+        translation."""
         pairs = [
             (self.counts(self.terms(wording)), units)
-            for wording, units in self.as_heard(question).items()
+            for wording, units in self.translations(question).items()
         ]
         if len(pairs) == 1:
             return pairs[0][0]
@@ -346,7 +354,7 @@ class TermIndex:
         return own, above
 
     def window_scores(self, own: Floats, above: Floats, windows: Windows) -> Floats:
-        """Return BM25 of windows of units [n]; what stands above counts once a window."""
+        """Return BM25 of windows of units [n]; headings above count once per window."""
         counts = window_sums(own, windows) + (window_sums(above, windows) > 0)
         # Windows are cut to a length: with BM25's own share of it .5 they show .01 less of table
         # and bridge questions.
@@ -362,8 +370,8 @@ def window_sums(counts: Floats, windows: Windows) -> Floats:
 def cut_windows(
     tokens: Floats, starts: Sequence[int] | NDArray[np.int64], most: int
 ) -> Windows:
-    """Return stretches of whole units of at most `most` tokens, each beginning half a window after
-    the last.
+    """Return stretches of whole units of at most `most` tokens, each beginning half a
+    window after the last.
 
     Args:
         tokens: Of every unit [units]; a unit of more is a window of its own.
@@ -389,7 +397,8 @@ def cut_windows(
 
 
 def letter_groups(text: str) -> list[str]:
-    """Return the distinct groups of `GROUP` letters in the words of `text`, and its numbers."""
+    """Return the distinct groups of `GROUP` letters in the words of `text`, and its
+    numbers."""
     groups: dict[str, None] = {}
     for word in _WORD.findall(_latin(text)):
         whole = word.isdigit() or len(word) <= GROUP
@@ -404,7 +413,8 @@ def letter_groups(text: str) -> list[str]:
 
 
 def letter_counts(question: str, texts: Sequence[str]) -> Floats:
-    """Return how often each of the question's groups stands in each text: [groups, texts]."""
+    """Return the count of each of the question's groups in each text: [groups,
+    texts]."""
     groups = letter_groups(question)
     counts = np.zeros((len(groups), len(texts)), dtype=np.float32)
     for place, text in enumerate(texts):

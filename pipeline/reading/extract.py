@@ -1,14 +1,14 @@
-"""EXTRACTOR: the core's reading of some documents, and a model that writes beside it if one is set
-(zero-index §4.1).
+"""EXTRACTOR: the core's reading of some documents, and a model that writes beside it if
+one is set (zero-index §4.1).
 
-`read_documents` is what every tool asks; `extract` adds the model. The parts of a question are read
-each for itself and put together: a floor each, the rest by need. `lift_rows` raises the rows that a
-request's choosing words point at: a table's ends for "the last", a column's extremes for "the
-lowest". No row says of itself that it is the last or has the least, its place and its numbers among
-the others do; it stays below the best sentence, for a page may have other tables than the one that
-is meant. Not for: scores by words and meaning (`pipeline/reading/relevance.py`), saying that nothing
-answers (`pipeline/reading/verdict.py`), or filling a budget (`pipeline/evidence`).
-"""
+`read_documents` is what every tool asks; `extract` adds the model. The parts of a
+question are read each for itself and put together: a floor each, the rest by need.
+`lift_rows` raises the rows that a request's choosing words point at: a table's ends for
+"the last", a column's extremes for "the lowest". No row says of itself that it is the
+last or has the least, its place and its numbers among the others do; it stays below the
+best sentence, for a page may have other tables than the one that is meant. Not for:
+scores by words and meaning (`pipeline/reading/relevance.py`), saying that nothing
+answers (`pipeline/reading/verdict.py`), or filling a budget (`pipeline/evidence`)."""
 
 import math
 import time
@@ -42,23 +42,21 @@ from pipeline.reading.relevance import WORTH, Reader, Relevance
 from pipeline.reading.verdict import judge
 from pipeline.tables.asked import FEWEST, ask_parts
 from pipeline.text.cells import number_of
-from pipeline.text.frame import LONGEST, one_line, told_failure
+from pipeline.text.frame import LONGEST, failure_text, one_line
 from pipeline.text.literals import begins_with
 from pipeline.text.words import index_terms
 from pipeline.work import STEP_SHARE, check_cancelled, in_thread, time_left, traced
 
 _COMPARED: Final = (
-    "Time ended before more than its likeliest parts were compared with the question."
+    "Time ran out: only its most likely parts were compared with the question."
 )
 FURNITURE: Final = 0.8
-"""Factor on the scores of the lines of menus, footers and the like, which else stand beside
-answers. Their sentences keep theirs: of 256 asked, units best first without a second reading, 256
-tokens hold .688 so, .676 where both are lowered, .684 where neither is, 512 tokens .777, .777,
-.770."""
+"""Factor on the scores of menu, footer and similar lines, which would otherwise rank
+next to answers; their sentences are not lowered (figures: docs/log.md, 2026-11-27)."""
 PARTS_WORK: Final = 2.0
-"""Windows that a cross-encoder reads for all parts of a question together, over those for a
-question that is one. Of 58 pairs over the sample library whose sides are both shown alone, .862 are
-both shown, with 1.2 times .828."""
+"""Windows that a cross-encoder reads for all parts of a question together, over those
+for a question that is one. Of 58 pairs over the sample library whose sides are both
+shown alone, .862 are both shown, with 1.2 times .828."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +79,13 @@ async def read_documents(
     parts: Sequence[Question] | None = None,
     share: float = 1.0,
 ) -> Reading:
-    """Return one score a unit of `documents`, all competing with each other, and whether any of
-    them answers.
+    """Return one score a unit of `documents`, all competing with each other, and
+    whether any of them answers.
 
-    `parts` must each be answered, none for a question that is one; they are cut by rules where
-    nobody did it. `share` is the part of a call's work that this reading may take. Documents that
-    are not cut into units within `seconds` are named in `Reading.unread`. Raises `ModelError`.
-    """
+    `parts` must each be answered, none for a question that is one; None: they are cut
+    by rules. `share` is the part of a call's work that this reading may take. Documents
+    that are not cut into units within `seconds` are named in `Reading.unread`. Raises
+    `ModelError`."""
     # 1. Tag: sentences, items, rows, code
     pages, tagged, unread = await in_thread(_units, documents, seconds)
     # 2. Judge every unit, for each part of the question by itself
@@ -110,8 +108,8 @@ async def read_units(
     reader: Reader,
     share: float = 1.0,
 ) -> Reading:
-    """Return the reading of some units of each document, `tagged`, which `pages` holds as the core
-    reads them.
+    """Return the reading of some units of each document, `tagged`, which `pages` holds
+    as the core reads them.
 
     Raises `ModelError`: a model failed.
     """
@@ -124,8 +122,8 @@ async def read_units(
 def _units(
     documents: Sequence[Document], seconds: float
 ) -> tuple[list[PageUnits], tuple[tuple[Sentence, ...], ...], tuple[str, ...]]:
-    """Return each document's units, and the addresses of those that no time was left for, which are
-    without any."""
+    """Return each document's units, and the addresses of those that no time was left
+    for, which are without any."""
     ends = time.monotonic() + seconds
     pages: list[PageUnits] = []
     tagged: list[tuple[Sentence, ...]] = []
@@ -140,8 +138,8 @@ def _units(
 
 
 def unless_cut(reading: Reading, failures: Sequence[Failure]) -> Reading:
-    """Return a reading that is never `none` where something that could hold the answer was not
-    read.
+    """Return a reading that is never `none` where something that could hold the answer
+    was not read.
 
     A source that does not exist holds no answer.
     """
@@ -156,22 +154,23 @@ def unless_cut(reading: Reading, failures: Sequence[Failure]) -> Reading:
         )
     if not missing or reading.verdict != "none":
         return reading
-    told = "; ".join(
-        told_failure(one.source, one.reason).rstrip(".") for one in missing
+    unread = "; ".join(
+        failure_text(one.source, one.reason).rstrip(".") for one in missing
     )
-    said = f"Not everything was read ({unopened(told[:LONGEST])}). {reading.reason}"
+    said = f"Not everything was read ({unopened(unread[:LONGEST])}). {reading.reason}"
     return replace(reading, verdict="unsure", reason=said, cut=True)
 
 
 def left_unread(reading: Reading, documents: Sequence[Document]) -> list[Failure]:
-    """Return the documents that there was no time to read, or to compare with the question."""
+    """Return the documents that there was no time to read, or to compare with the
+    question."""
     late = [
         Failure(document.page.final_url, _COMPARED, late=True)
         for document in documents
         if reading.late
     ]
     return late + [
-        Failure(url, "There was no time left to read it.", late=True)
+        Failure(url, "No time was left to read it.", late=True)
         for url in reading.unread
     ]
 
@@ -184,9 +183,8 @@ def _judged(
     relevance: Relevance,
 ) -> Reading:
     verdict = judge(question, relevance)
-    values = lift_terms(
-        question, tagged, _content_first(documents, tagged, relevance.values)
-    )
+    values = _content_first(documents, tagged, relevance.values)
+    values = lift_terms(question, documents, tagged, values)
     values = lift_rows(question, documents, tagged, values)
     nearest = (
         relevance.index.owners([int(values.argmax())]).item() if len(values) else 0
@@ -208,8 +206,8 @@ def _judged(
 def _content_first(
     documents: Sequence[Document], tagged: Sequence[Sequence[Sentence]], values: Floats
 ) -> Floats:
-    """Return the scores [units] with those of what is no text of the page lowered, the best of all
-    at 1 again."""
+    """Return the scores [units] with those of furniture lowered, rescaled to a maximum
+    of 1."""
     aside = [[is_aside(block) for block in document.blocks] for document in documents]
     low = [
         asides[unit.block]
@@ -232,12 +230,11 @@ async def extract(
     asking: Asking | None = None,
     parts: Sequence[Question] | None = None,
 ) -> Reading:
-    """Return the reading of `documents`, heard by a model that writes too where `asking` names one.
+    """Read `documents`; if `asking` is set, also ask the generator.
 
-    `parts` are as in `read_documents`; a model is asked the whole question and leaves their
-    verdicts alone. One that fails or is too slow is left out, and the reason says so. Raises
-    `ModelError`: a model of `reader` failed.
-    """
+    `parts` are as in `read_documents`; a model is asked the whole question and leaves
+    their verdicts alone. One that fails or is too slow is left out, and the reason says
+    so. Raises `ModelError`: a model of `reader` failed."""
     seconds = STEP_SHARE * time_left()
     reading = await read_documents(
         question, documents, reader=reader, seconds=seconds, parts=parts
@@ -254,8 +251,8 @@ async def extract(
 async def with_model(
     question: Question, documents: Sequence[Document], reading: Reading, asking: Asking
 ) -> Reading:
-    """Return a reading of `documents` as `extract` makes it by rules, with what a model that writes
-    says added."""
+    """Return a reading of `documents` as `extract` makes it by rules, with what a model
+    that writes says added."""
     # A model takes seconds: not where the pages are about something else.
     if reading.confidence < ASK_FROM:
         return reading
@@ -291,38 +288,41 @@ async def with_model(
 
 
 ROWS_FIRST: Final = 3
-"""Rows that are quoted of those that a value was computed from; the others are counted."""
+"""Rows that are quoted of those that a value was computed from; the others are
+counted."""
 
 BESIDE_A_VALUE: Final = 0.4
-"""Factor of the scores of all else: below what an answer without a budget goes on with, and still
-there where a budget has room, since one computed value of 160 is wrong."""
+"""Factor of the scores of all else: below what an answer without a budget goes on with,
+and still there where a budget has room, since one computed value of 160 is wrong."""
 
 
 def _with_tables(
     question: Question, documents: Sequence[Document], reading: Reading
 ) -> Reading:
-    """Return the reading with what tables tell of its question.
+    """Return the reading with values from tables.
 
-    One that they tell whole is answered, by their rows first.
+    A complete value makes it answered, with its rows first.
     """
     parts = [part.question for part in reading.parts]
     computed = ask_parts(question, parts, documents)
     if not computed:
         return reading
-    told = replace(reading, computed=computed)
+    changed = replace(reading, computed=computed)
     if reading.parts and not _lead(parts, documents):
-        return told
-    told = replace(told, values=_rows_first(told), parts=())
+        return changed
+    changed = replace(changed, values=_rows_first(changed), parts=())
     if reading.answered:
-        return told
+        return changed
     return replace(
-        told, verdict="answered", reason="A table holds all that the question names."
+        changed,
+        verdict="answered",
+        reason="A table contains everything that the question names.",
     )
 
 
 def _lead(parts: Sequence[Question], documents: Sequence[Document]) -> bool:
-    """Whether all other parts ask further of what the first asks of a table: they repeat it in
-    brackets (`in which month? (highest price)`)."""
+    """Whether all other parts ask further of what the first asks of a table: they
+    repeat it in brackets (`in which month? (highest price)`)."""
     first, *others = parts
     return all(f"({first.text}" in other.text for other in others) and bool(
         ask_parts(first, (), documents)
@@ -330,15 +330,16 @@ def _lead(parts: Sequence[Question], documents: Sequence[Document]) -> bool:
 
 
 def _rows_first(reading: Reading) -> Floats:
-    """Return the scores [units] with the first rows that a value was computed from at the best of
-    all, other rows of their tables at 0, and the rest at `BESIDE_A_VALUE`."""
+    """Return the scores [units] with the first rows that a value was computed from at
+    the best of all, other rows of their tables at 0, and the rest at
+    `BESIDE_A_VALUE`."""
     best = reading.values.max(initial=0.0)
     values: Floats = reading.values * np.float32(BESIDE_A_VALUE)
-    for told in reading.computed:
-        blocks = set(told.table.blocks)
-        shown = {told.table.blocks[row] for row in told.rows[:ROWS_FIRST]}
+    for answer in reading.computed:
+        blocks = set(answer.table.blocks)
+        shown = {answer.table.blocks[row] for row in answer.rows[:ROWS_FIRST]}
         for number, (owner, unit) in enumerate(reading.places):
-            if owner == told.document and unit.block in blocks:
+            if owner == answer.document and unit.block in blocks:
                 values[number] = best if unit.block in shown else 0.0
     return values
 
@@ -346,7 +347,8 @@ def _rows_first(reading: Reading) -> Floats:
 def _candidates(
     documents: Sequence[Document], reading: Reading, most: int | None
 ) -> list[Candidate]:
-    """Return the best units that are no headings, best first, `most` at most; all for None."""
+    """Return the best units except headings, best first, at most `most`; all for
+    None."""
     places = reading.places
     found: list[Candidate] = []
     for row in np.argsort(-reading.values, kind="stable").tolist():
@@ -360,13 +362,12 @@ def _candidates(
 
 
 def together(readings: Sequence[Reading], questions: Sequence[Question]) -> Reading:
-    """Return one reading of all parts: those of its units that are near the best of a part take
-    turns.
+    """Return one reading of all parts: those of its units that are near the best of a
+    part take turns.
 
-    Turns are of equal length in text, so that each part gets as much of a budget as the others
-    until it has no unit left that is worth it; what is left then goes to the parts that have. A
-    part that nothing answers waits for them.
-    """
+    Turns are of equal length in text, so that each part gets as much of a budget as the
+    others until it has no unit left that is worth it; what is left then goes to the
+    parts that have. A part that nothing answers waits for them."""
     parts = tuple(
         replace(one, question=asked)
         for one, asked in zip(readings, questions, strict=True)
@@ -402,8 +403,8 @@ def joint_verdict(parts: Sequence[Reading]) -> Verdict:
 
 
 def joined(part: Reading, further: Reading) -> Reading:
-    """Return the reading of a part with that of a question that goes on from it; the surer of both
-    has the verdict."""
+    """Return the reading of a part with that of a question that goes on from it; the
+    surer of both has the verdict."""
     surer = max(further, part, key=lambda one: one.confidence)
     both = together((further, part), (part.question, part.question))
     return replace(
@@ -430,8 +431,8 @@ def widened(
     documents: Sequence[Document],
     units: Mapping[str, tuple[Sentence, ...]],
 ) -> Reading:
-    """Return a reading of the documents `read` as one of more `documents`, whose `units`, by
-    address, score nothing."""
+    """Return a reading of the documents `read` as one of more `documents`, whose
+    `units`, by address, score nothing."""
     ends = np.cumsum([len(tagged) for tagged in reading.tagged])
     scores = dict(
         zip(
@@ -475,25 +476,38 @@ def _turns(parts: Sequence[Reading]) -> list[int]:
 # Terms that a request names
 
 DEFINING: Final = 5
-"""Units that begin with a term from which none of them is its definition: it is a prompt, or a
-common word."""
+"""Units that begin with a term from which none of them is its definition: it is a
+prompt, or a common word."""
 
 
 def lift_terms(
-    request: Question, tagged: Sequence[Sequence[Sentence]], values: Floats
+    request: Question,
+    documents: Sequence[Document],
+    tagged: Sequence[Sequence[Sentence]],
+    values: Floats,
 ) -> Floats:
-    """Return the scores [size] with the units lifted that begin with a literal of `request`, as
-    definitions do.
+    """Return the scores [size] with the units lifted that begin with a literal of
+    `request`, as definitions do.
 
-    Stems and vectors hardly tell `--merge` from `--keep`, or `^1.2.3` from `~1.2.3`.
+    Stems and vectors hardly distinguish `--merge` from `--keep`, or `^1.2.3` from
+    `~1.2.3`. A literal in a page's title names the page, not a unit of it.
     """
     named = request.literals
     if not named:
         return values
-    units = [unit.text for own in tagged for unit in own]
+    titles = [document.page.title.casefold() for document in documents]
+    units = [
+        (unit.text, title)
+        for title, own in zip(titles, tagged, strict=True)
+        for unit in own
+    ]
     lifted = values.copy()
     for literal in named:
-        rows = [row for row, text in enumerate(units) if begins_with(text, literal)]
+        rows = [
+            row
+            for row, (text, title) in enumerate(units)
+            if begins_with(text, literal) and literal.casefold() not in title
+        ]
         if len(rows) < DEFINING:
             lifted[rows] = np.nextafter(values.max(initial=0.0), np.float32(np.inf))
     return lifted
@@ -502,13 +516,14 @@ def lift_terms(
 # Rows that a request chooses
 
 NAMED: Final = 0.9
-"""Part of the distance to the best score that the extremes of a column gain which the question
-names; not all of it, so that lifted rows stay in their own order (`python -m
+"""Part of the distance to the best score that the extremes of a column gain which the
+question names; not all of it, so that lifted rows stay in their own order (`python -m
 bench.extract_tables`)."""
 UNNAMED: Final = 0.6
-"""Part that a table's ends gain for "first" and "last", and extremes of columns that are not named
-("the shortest song" means one headed Length). At .9 timetables crowd out what "the last boat" is
-asked of (library at 1,000 tokens .833 to .783), at .4 table questions lose .04."""
+"""Part that a table's ends gain for "first" and "last", and extremes of columns that
+are not named ("the shortest song" means one headed Length). At .9 timetables crowd out
+what "the last boat" is asked of (library at 1,000 tokens .833 to .783), at .4 table
+questions lose .04."""
 
 
 def lift_rows(
@@ -517,8 +532,8 @@ def lift_rows(
     tagged: Sequence[Sequence[Sentence]],
     values: Floats,
 ) -> Floats:
-    """Return the scores [size] with the rows lifted that the words of `request` choose, up to the
-    best of all scores.
+    """Return the scores [size] with the rows lifted that the words of `request` choose,
+    up to the best of all scores.
 
     Args:
         request: As the user put it.
@@ -575,8 +590,8 @@ def _chosen(
     sentences: Sequence[Sentence],
     table: range,
 ) -> Iterator[tuple[int, float]]:
-    """Yield a table's rows that are chosen, each with the part of its distance to the best that it
-    gains."""
+    """Yield a table's rows that are chosen, each with the part of its distance to the
+    best that it gains."""
     if choice.ends:
         yield from ((table[0], UNNAMED), (table[-1], UNNAMED))
     if not (choice.least or choice.most):
@@ -584,7 +599,7 @@ def _chosen(
     named: dict[int, list[int]] = {}
     language = document.page.language
     asked = [
-        set(request.heard_in(language or "en").terms(language or "en")),
+        set(request.translated_to(language or "en").terms(language or "en")),
         set(index_terms(choice.measures, language=language)),
     ]
     for name, numbers in _columns(

@@ -1,18 +1,19 @@
-"""How much every unit of some pages bears on a question: the one scorer behind all tools.
+"""Relevance score of every unit of some pages for a question; used by all tools.
 
-`Reader` is its interface. `Blend` judges a unit by itself and by the windows of text that hold it,
-of three sizes: what answers seldom repeats the question's words, but stands near them.
+`Reader` is its interface. `Blend` judges a unit by itself and by the windows of text
+that hold it, of three sizes: what answers seldom repeats the question's words, but is
+near them.
 
     window = standardised BM25 + MEANING × standardised cosine
     unit   = mean over itself and the sizes of the best window around it
 
-Units are embedded under their headings, and the vector of a window is the mean of its units': one
-embedding a unit, whatever the question. Words and sentence vectors cannot tell "mentions it" from
-"answers it"; a cross-encoder can, at some 20 ms a window, so `Reread` has it read only where the
-blend's best units stand, and adds what it finds to their scores: alone it orders worse. Not for:
-saying whether anything answers (`verdict.py`), the cross-encoder (`models/onnx.py`), or filling a
-budget (`pipeline/evidence`).
-"""
+Units are embedded under their headings, and the vector of a window is the mean of its
+units': one embedding a unit, whatever the question. Words and sentence vectors cannot
+distinguish "mentions it" from "answers it"; a cross-encoder can, at some 20 ms a
+window, so `Reread` has it read only around the blend's best units, and adds what
+it finds to their scores: alone it orders worse. Not for: saying whether anything
+answers (`verdict.py`), the cross-encoder (`models/onnx.py`), or filling a budget
+(`pipeline/evidence`)."""
 
 import math
 from collections.abc import Sequence
@@ -51,56 +52,57 @@ from pipeline.text.words import (
 from pipeline.work import STEP_SHARE, in_thread, time_left
 
 SIZES: Final = (0, 40, 80, 160)
-"""Tokens of windows, 0 for a unit by itself; the largest leaves the reader, which sees 256, room
-for what is above."""
+"""Tokens of windows, 0 for a unit by itself; the largest leaves the reader, which sees
+256, room for what is above."""
 LETTERS_A_TOKEN: Final = 4.7
-"""Of English prose. The token counter has up to five times as many tokens for the same text in
-other scripts: by it a window of 160 held one Greek sentence, and an embedder saw 96 letters of Thai."""
+"""Of English prose. The token counter has up to five times as many tokens for the same
+text in other scripts: by it a window of 160 held one Greek sentence, and an embedder
+saw 96 letters of Thai."""
 MEANING: Final = 2.0
-"""Weight of the cosine against BM25, both standardised: 1.5 shows .855 of the asked questions at
-512 tokens, 2 .863."""
+"""Weight of the cosine against BM25, both standardised: 1.5 shows .855 of the asked
+questions at 512 tokens, 2 .863."""
 LETTERS: Final = 0.5
-"""Weight of shared letter groups for a question in another language than the page: .42 to .50 of 26
-at 512 tokens."""
+"""Weight of shared letter groups for a question in another language than the page: .42
+to .50 of 26 at 512 tokens."""
 SMOOTHING: Final = 0.1
-"""Part of each neighbour's score in a unit's own, so that stretches are chosen rather than
-crumbs."""
+"""Part of each neighbour's score in a unit's own, so that stretches are chosen rather
+than crumbs."""
 EMBED_TOKENS: Final = 32_000
-"""Most tokens that one call embeds, units in the best windows by BM25 first: 9.8 processor seconds
-of MiniLM, by 16,000 tokens of prose in 4.9."""
+"""Most tokens that one call embeds, units in the best windows by BM25 first: 9.8
+processor seconds of MiniLM, by 16,000 tokens of prose in 4.9."""
 FIRST_TOKENS: Final = 4_000
-"""Most that is embedded of one text with more than `EMBED_TOKENS` before a cross-encoder looks, .3
-processor seconds. Of 179 questions on texts of some 90,000 tokens, units best first at 512 and
-1,000 tokens: .600 / .711 of the evidence, .604 / .709 with all of `EMBED_TOKENS` at once."""
+"""Most that is embedded of one text with more than `EMBED_TOKENS` before a
+cross-encoder looks, .3 processor seconds. Of 179 questions on texts of some 90,000
+tokens, units best first at 512 and 1,000 tokens: .600 / .711 of the evidence, .604 /
+.709 with all of `EMBED_TOKENS` at once."""
 ENOUGH: Final = 0.7
-"""Probability that a window answers, from which no further unit of such a text is embedded."""
+"""Probability that a window answers, from which no further unit of such a text is
+embedded."""
 EMBEDDED_AT_ONCE: Final = 64
-"""Texts between two looks at the time, .5 processor seconds. What is done is kept: the same call
-goes on from it."""
+"""Texts between two looks at the time, .5 processor seconds. What is done is kept: the
+same call goes on from it."""
 EMBED_LONGEST: Final = 96
 """Tokens of a unit with its headings that the embedder sees; longer ones are cut."""
 MOST_TEXTS: Final = EMBED_TOKENS // EMBED_LONGEST
 """Texts without structure that are embedded in one call, best BM25 first."""
 WINDOWS: Final = 16
-"""Windows of one page that are read, some .3 processor seconds: 12 show .727 / .871 / .898 of 256
-asked questions at 256, 512, 1,000 tokens and .876 / .914 / .947 of 209 others, 16 .727 / .871 /
-.910 and .885 / .919 / .952."""
+"""Windows of one page that the cross-encoder reads, about .3 processor seconds
+(figures: docs/log.md, 2026-11-27)."""
 WINDOWS_OF_PAGES: Final = 40
-"""Most windows of several pages; as many units see a reranker: these hold .97 to 1.0 of the
-evidence on pages of paragraphs."""
+"""Most windows of several pages; as many units see a reranker: these hold .97 to 1.0 of
+the evidence on pages of paragraphs."""
 WORTH: Final = 0.5
-"""Share of the best score from which a unit is worth its tokens where nobody asked for so many, a
-further page its place in an answer, and, by its best unit, a window beyond the first `WINDOWS` its
-reading. Of windows, units best first at 256, 512, 1,000 tokens: 98 questions to the sample library
-.847 / .939 / .990 with 24 windows read in the mean, the same with all 40; 112 to a folder of 28
-pages .688 / .786 / .821 with 25, .679 / .768 / .830 with 40."""
+"""Minimum share of the best score for a unit without a set budget, for a further page,
+and for reading a window beyond the first `WINDOWS` (figures: docs/log.md,
+2026-11-27)."""
 READ_AT_ONCE: Final = 4
 """Windows between two looks at the time; the model reads one a batch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Relevance:
-    """Scores of all units of all pages, numbered through, and what the verdict looks at."""
+    """Scores of all units of all pages, numbered through, and what the verdict looks
+    at."""
 
     values: Floats
     """Scores [units], 0..1 with the best at 1; comparable within one question only."""
@@ -109,18 +111,20 @@ class Relevance:
     windows: Windows
     """The largest windows [n, 2], as a cross-encoder reads them."""
     cosines: Floats | None
-    """Cosine of the question with the nearest middle-sized window around each unit [units], on the
-    scale of the carried English model, NaN where nothing of it was embedded; None where the
-    embedder does not read question or pages, or its cosines say nothing (`background.py`)."""
+    """Cosine of the question with the nearest middle-sized window around each unit
+    [units], on the scale of the carried English model, NaN where nothing of it was
+    embedded; None where the embedder does not read question or pages, or its cosines
+    say nothing (`background.py`)."""
     foreign: bool
     """Whether the question is in another language than every page."""
     read: Floats | None = None
-    """Probability that a unit answers, by a cross-encoder [units]; 0 where it did not look, NaN on
-    pages that it does not read, None without one."""
+    """Probability that a unit answers, by a cross-encoder [units]; 0 where it did not
+    look, NaN on pages that it does not read, None without one."""
     long: bool = False
     """Whether it is of one text with more than `EMBED_TOKENS` to embed."""
     late: bool = False
-    """Whether time ended before as much of it was embedded and read as is always done."""
+    """Whether time ended before as much of it was embedded and read as is always
+    done."""
 
 
 class Reader(Protocol):
@@ -134,7 +138,8 @@ class Reader(Protocol):
         Args:
             question: What is asked.
             pages: The units.
-            share: Part of the work of a call that this question may take, where it is one of several.
+            share: Part of the work of a call that this question may take, where it is
+                one of several.
 
         Raises:
             ModelError: A model failed.
@@ -147,10 +152,10 @@ class Blend:
     """Words and meaning together; the reader that needs no training."""
 
     embedder: Embedder | None
-    """Left out where it does not read the question's script, and for pages whose script it does not
-    read."""
+    """Left out where it does not read the question's script, and for pages whose script
+    it does not read."""
     reranker: Reranker | None = None
-    """Orders the best `WINDOWS_OF_PAGES` units anew where given."""
+    """Reranker of the best `WINDOWS_OF_PAGES` units, if given."""
 
     async def read(
         self,
@@ -160,9 +165,9 @@ class Blend:
         share: float = 1.0,
         of_long: int = EMBED_TOKENS,
     ) -> Relevance:
-        """Return one score a unit; see the module. Units are embedded once for all questions,
-        whatever the `share`; of one text with more than `EMBED_TOKENS`, only so many tokens as
-        `of_long` says.
+        """Return one score a unit; see the module. Units are embedded once for all
+        questions, whatever the `share`; of one text with more than `EMBED_TOKENS`, only
+        so many tokens as `of_long` says.
 
         Raises:
             ModelError: Embedder or reranker failed.
@@ -200,12 +205,13 @@ class Blend:
         counted: "_Counted",
         most: int,
     ) -> "_Meaning":
-        """Return the vectors of units, zeros where not embedded since they are over `most` tokens
-        together, and of questions, by the embedder that reads all of them."""
+        """Return the vectors of units, zeros where not embedded since they are over
+        `most` tokens together, and of questions, by the embedder that reads all of
+        them."""
         embedder = _fitting(self.embedder, question, pages, counted.index)
         if embedder is None or not counted.index.size:
             return _Meaning()
-        questions = _heard_by(embedder, question, counted.index)
+        questions = _translated_for(embedder, question, counted.index)
         if not questions:
             return _Meaning()
         kept = [page.vectors for page in pages if page.vectors is not None]
@@ -265,7 +271,8 @@ def _fitting(
     pages: Sequence[PageUnits],
     index: TermIndex,
 ) -> Embedder | None:
-    """Return the embedder for question and pages; vectors that pages bring are the first's."""
+    """Return the embedder for question and pages; vectors that pages bring are the
+    first's."""
     if any(page.vectors is not None for page in pages):
         return fitting(embedder, (), ())
     languages = [question.spoken, *index.languages]
@@ -273,19 +280,18 @@ def _fitting(
     return fitting(embedder, languages, texts)
 
 
-def _heard_by(
+def _translated_for(
     model: Embedder | CrossEncoder, question: Question, index: TermIndex
 ) -> list[str]:
-    """Return what a model is asked of each page; nothing where it would read the question for some
-    of them only.
+    """Return what a model is asked of each page; nothing where it would read the
+    question for some of them only.
 
-    A model that reads Chinese is taken for one of many languages, which reads the question as it
-    is; others read English. Asked of German pages, too, an English question finds more than its
-    words in German: 256 tokens .925, .895 of 200.
-    """
+    A model that reads Chinese is taken for one of many languages, which reads the
+    question as it is; others read English. Asked of German pages, too, an English
+    question finds more than its words in German: 256 tokens .925, .895 of 200."""
     many = model.reads("中文")
     texts = [
-        (question if many or code != "en" else question.heard_in(code)).text
+        (question if many or code != "en" else question.translated_to(code)).text
         for code in index.languages
     ]
     return texts if all(map(model.reads, texts)) else []
@@ -319,8 +325,8 @@ class _Counted:
 
 
 def sizes_of(texts: Sequence[str]) -> list[int]:
-    """Return the tokens of texts; of one that is not in Latin letters as many as an English text
-    that says the same would have."""
+    """Return the tokens of texts; of one that is not in Latin letters as many as an
+    English text that says the same would have."""
     counts = count_each(texts)
     return [
         tokens
@@ -340,12 +346,11 @@ def _cut(text: str, size: int) -> str:
 def _to_embed(
     pages: Sequence[PageUnits], counted: _Counted, embedder: Embedder, most: int
 ) -> tuple[list[int], list[str]]:
-    """Return the units to embed, those in the best windows first within `most` tokens, and their
-    texts.
+    """Return the units to embed, those in the best windows first within `most` tokens,
+    and their texts.
 
-    Above a unit stands its innermost heading; where several pages are read also the title, which
-    tells pages apart.
-    """
+    A unit is prefixed with its innermost heading; for several pages also with the
+    title, which distinguishes them."""
     readable = [embedder.reads(" ".join(page.texts[:20])) for page in pages]
     owners = [
         (number, place)
@@ -405,7 +410,7 @@ def _blend(counted: _Counted, meaning: _Meaning) -> Relevance:
             background, running, index, counted.windows[len(SIZES) // 2]
         )
     if cosines is not None:
-        known = background is not None and background.tells
+        known = background is not None and background.separates
         cosines = (
             background.on_scale(cosines) if background is not None and known else None
         )
@@ -418,7 +423,8 @@ def _blend(counted: _Counted, meaning: _Meaning) -> Relevance:
 def _beside(
     background: Background, running: "_Running", index: TermIndex, windows: Windows
 ) -> Background:
-    """Return the figures for these pages, where unrelated questions say how near they are to any."""
+    """Return the figures for these pages, where unrelated questions say how near they
+    are to any."""
     if background.unrelated is None or not len(windows):
         return background
     owners = index.owners(windows[:, 0])
@@ -431,7 +437,8 @@ def _beside(
 
 
 class _Running:
-    """Sums of the weighted vectors of all units before each; of a long text few are known."""
+    """Sums of the weighted vectors of all units before each; of a long text few are
+    known."""
 
     def __init__(self, vectors: Floats, weights: Floats) -> None:
         known = vectors.any(axis=1)
@@ -442,8 +449,8 @@ class _Running:
     def cosines(
         self, asked: Floats, pages: NDArray[np.int64], windows: Windows
     ) -> Floats:
-        """Return the cosine of each window's sum with what its page is asked [n], NaN where
-        nothing of it is known."""
+        """Return the cosine of each window's sum with what its page is asked [n], NaN
+        where nothing of it is known."""
         found: Floats = np.full(len(windows), np.nan, dtype=np.float32)
         start, stop = self._before[windows.T]
         rows = np.flatnonzero(stop > start)
@@ -461,8 +468,8 @@ def _standing(cosines: Floats) -> Floats:
 
 
 def _spread(scores: Floats, windows: Windows, size: int) -> Floats:
-    """Return for each unit [size] the best known score of a window that holds it, NaN where none is
-    known."""
+    """Return for each unit [size] the best known score of a window that holds it, NaN
+    where none is known."""
     best: Floats = np.full(size, np.nan, dtype=np.float32)
     for (start, stop), score in zip(windows.tolist(), scores.tolist(), strict=True):
         np.fmax(best[start:stop], score, out=best[start:stop])
@@ -470,7 +477,8 @@ def _spread(scores: Floats, windows: Windows, size: int) -> Floats:
 
 
 def _smoothed(values: Floats, page_starts: NDArray[np.int64]) -> Floats:
-    """Return scores [units] with `SMOOTHING` of each neighbour's on the same page mixed in."""
+    """Return scores [units] with `SMOOTHING` of each neighbour's on the same page mixed
+    in."""
     smooth = values.copy()
     for low, high in pairwise(page_starts.tolist()):
         if high > low:
@@ -507,12 +515,12 @@ class Reread:
     async def read(
         self, question: Question, pages: Sequence[PageUnits], *, share: float = 1.0
     ) -> Relevance:
-        """Return the first reader's scores with what the cross-encoder found in the best windows
-        added.
+        """Return the first reader's scores with what the cross-encoder found in the
+        best windows added.
 
-        A question of several reads its `share` of the windows. Of a long text few units are
-        embedded where an answer is found among them. Where time ends before more are, what few say
-        is given, which does not depend on how busy the machine is.
+        A question of several reads its `share` of the windows. Of a long text few units
+        are embedded where an answer is found among them. Where time ends before more
+        are, what few say is given, which does not depend on how busy the machine is.
 
         Raises:
             ModelError: A model failed.
@@ -532,7 +540,7 @@ class Reread:
         self, question: Question, pages: Sequence[PageUnits], share: float, of_long: int
     ) -> Relevance:
         relevance = await self.first.read(question, pages, share=share, of_long=of_long)
-        questions = _heard_by(self.encoder, question, relevance.index)
+        questions = _translated_for(self.encoder, question, relevance.index)
         if not relevance.index.size or not questions:
             return relevance
         readable = _readable(self.encoder, question, questions, pages, relevance.index)
@@ -577,8 +585,9 @@ def _readable(
     pages: Sequence[PageUnits],
     index: TermIndex,
 ) -> NDArray[np.bool_]:
-    """Return whether a cross-encoder reads each unit [units]: it knows the page's script, and a
-    question in another language than the page has words in the page's (`asked`)."""
+    """Return whether a cross-encoder reads each unit [units]: it knows the page's
+    script, and a question in another language than the page has words in the page's
+    (`asked`)."""
     many = encoder.reads("中文")
     known = [
         many
@@ -597,8 +606,8 @@ def _best_windows(
     share: float,
     readable: NDArray[np.bool_],
 ) -> tuple[list[tuple[int, int]], list[Window]]:
-    """Return the windows that hold the best `readable` units, each by the window in which it stands
-    most central."""
+    """Return the windows that hold the best `readable` units, each by the window in
+    which it is most central."""
     owners = [(page, place) for page in pages for place in range(len(page.texts))]
     windows = relevance.windows
     least, most = (
@@ -631,17 +640,17 @@ def _best_windows(
 async def score_texts(
     texts: Sequence[str], question: Question, *, embedder: Embedder | None
 ) -> Floats:
-    """Return one score a text [n] by BM25 and, where it reads the question, the embedder: for texts
-    without structure.
+    """Return one score a text [n] by BM25 and, where it reads the question, the
+    embedder: for texts without structure.
 
-    A question in another language is asked in English too, since nobody knows what the texts are
-    in.
+    A question in another language is asked in English too, since the language of the
+    texts is unknown.
 
     Raises:
         ModelError: The embedder failed.
     """
 
-    asked = {question.heard_in("en"): "en", question: question.language}
+    asked = {question.translated_to("en"): "en", question: question.language}
 
     def by_words() -> Floats:
         found = [BM25(texts, language=code).scores(one) for one, code in asked.items()]

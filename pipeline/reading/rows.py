@@ -1,9 +1,9 @@
 """The rows of a table that a question names, where it asks for one thing that they say.
 
-"the net generation from renewables in Iowa in 2017" names one row of fifty by two of its cells. The
-rows beside it score nearly as high by meaning, and none of them answers. Not for: extremes and ends
-of a table (`extract.lift_rows`) or what is computed from rows (`pipeline/tables`).
-"""
+"the net generation from renewables in Iowa in 2017" names one row of fifty by two of
+its cells. The rows beside it score nearly as high by meaning, and none of them answers.
+Not for: extremes and ends of a table (`extract.lift_rows`) or what is computed from
+rows (`pipeline/tables`)."""
 
 import math
 from collections import Counter
@@ -20,17 +20,19 @@ from pipeline.text.words import index_terms
 from pipeline.work import check_cancelled
 
 FEW: Final = 3
-"""Rows up to which those are meant that have most of the question's words; more are a list."""
+"""Rows up to which those are meant that have most of the question's words; more are a
+list."""
 FEWEST_ROWS: Final = 4
 """Rows of a page below which all of them may be shown."""
 
 
 def named_rows_first(documents: Sequence[Document], reading: Reading) -> Reading:
-    """Return the reading with the rows foremost that its question names, and the others of their
-    page at 0.
+    """Return the reading with the rows foremost that its question names, and the others
+    of their page at 0.
 
-    It is returned as it is where the best unit is no row, where the question asks for an extreme or
-    has several parts, or where more than `FEW` rows have the same of its words.
+    It is unchanged if the best unit is not a row, where the question asks for an
+    extreme or has several parts, or where more than `FEW` rows contain equally many of
+    its words.
     """
     if reading.verdict == "none" or not len(reading.values):
         return reading
@@ -54,8 +56,8 @@ def named_rows_first(documents: Sequence[Document], reading: Reading) -> Reading
 
 
 def _rows(document: Document, reading: Reading, owner: int) -> list[int]:
-    """Return the numbers of the units of a document, the `owner`-th, that are rows below a
-    header."""
+    """Return the numbers of the units of a document, the `owner`-th, that are rows
+    below a header."""
     return [
         number
         for number, (place, unit) in enumerate(reading.places)
@@ -64,28 +66,36 @@ def _rows(document: Document, reading: Reading, owner: int) -> list[int]:
 
 
 def _named(document: Document, reading: Reading, rows: Sequence[int]) -> list[int]:
-    """Return those of `rows` whose cells have most of the question's words by their rarity.
+    """Return those of `rows` that have, with the heading above them, most of the question's words
+    by their rarity: "Ajazz AK820 Pro Specs" says whose battery a row is about.
 
-    Words of the page's title name no row. Empty where the rows are too many, or are named by one
-    word without a digit.
-    """
+    Words of the page's title name no row. Empty where the rows are too many, or are
+    named by one word without a digit."""
     language = document.page.language or "en"
     title = index_terms(document.page.title, language=language)
     asked = set(reading.question.terms(language)).difference(title)
     found: dict[int, set[str]] = {}
+    above: dict[tuple[str, ...], set[str]] = {}
     for row in rows:
         check_cancelled()
         _, unit = reading.places[row]
         cells = document.text[unit.start : unit.end]
-        if shared := asked.intersection(index_terms(cells, language=language)):
-            found[row] = shared
-    counts = Counter(term for shared in found.values() for term in shared)
+        found[row] = asked.intersection(index_terms(cells, language=language))
+        heading = unit.heading_path[-1:]
+        if heading not in above:
+            terms = index_terms(" ".join(heading), language=language)
+            above[heading] = asked.intersection(terms)
+    shared = {
+        row: own | above[reading.places[row][1].heading_path[-1:]]
+        for row, own in found.items()
+    }
+    counts = Counter(term for terms in shared.values() for term in terms)
     rare = {term: math.log(1 + len(rows) / count) for term, count in counts.items()}
-    scores = {row: sum(map(rare.__getitem__, shared)) for row, shared in found.items()}
+    scores = {row: sum(map(rare.__getitem__, terms)) for row, terms in shared.items()}
     most = max(scores.values(), default=0.0)
     named = [row for row, score in scores.items() if math.isclose(score, most)]
-    if not named or len(named) > FEW or len(rows) < FEWEST_ROWS:
+    if not 0 < len(named) <= FEW or len(rows) < FEWEST_ROWS:
         return []
-    shared = found[named[0]]
-    exact = len(shared) > 1 or any(any(map(str.isdigit, term)) for term in shared)
+    said = found[named[0]]
+    exact = len(said) > 1 or any(any(map(str.isdigit, term)) for term in said)
     return named if exact else []

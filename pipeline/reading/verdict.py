@@ -1,11 +1,10 @@
-"""Whether anything on the pages answers a question: answered, unsure or none (zero-index §4.1), by
-words and meaning.
+"""Whether anything on the pages answers a question: answered, unsure or none
+(zero-index §4.1), by words and meaning.
 
-A logistic over features that anybody can read off a page, taken page by page; the page that answers
-best decides. What shares neither words nor meaning with a question cannot answer it; what shares
-either may. A plausible question about the page's own subject stays hard, and the figures below say
-so. Not for: ordering units (`relevance.py`).
-"""
+A logistic over features that anybody can read off a page, taken page by page; the page
+that answers best decides. What shares neither words nor meaning with a question cannot
+answer it; what shares either may. A plausible question about the page's own subject
+stays hard, and the figures below say so. Not for: ordering units (`relevance.py`)."""
 
 import math
 import re
@@ -36,46 +35,38 @@ from pipeline.text.words import (
 # pages, which count a quarter for what a reader read. Order: constant, unit, names, length, cosine.
 _WORDS: Final = (-8.4, 5.9, 3.94, 2.38, 0.0)
 _MEANING: Final = (-5.26, 3.15, 2.34, 1.02, 2.2)
-# Order: constant, names, log-odds of what was read, size, size times unit. The first three were
-# fitted on pages: with words, length and cosine beside them AUC over the twins is .833 in place of
-# .835 (618 questions, 397 twins); fourteen features of the best windows (how many agree, the second
-# best, words, names and numbers that page or windows lack) give .82 of 172 in place of .83. Size was
-# fitted with these fixed on 125 questions of pairs_long.jsonl's train part with their twins: in many
-# windows one is read wrongly sooner. By documents left out, AUC there .828 becomes .837, answered
-# .78 of questions and .30 of twins become .74 and .19, and what is answered is right in .79 (.73).
+# Order: constant, names, reader's log-odds, size, size times unit (docs/log.md, 2026-11-27).
 _READ: Final = (-0.11, 1.09, 0.53, -0.97, 0.98)
-# Of pages in other languages that no reader read, and of questions in another language than the
-# page. Order as above. Fitted on the train part of bench/asked/pairs_languages.jsonl: 45 questions
-# on pages of their language with their twins and 28 questions of other pages, 29 with 74 across.
-# Names are numbers where a script has no capitals; with them beside words and cosine AUC against
-# other pages is .946 in place of .970.
+# For pages in other languages without a reader, and for questions in another language than
+# the page, fitted on bench/asked/pairs_languages.jsonl (docs/log.md, 2026-11-27). Order as above.
 _OTHER: Final = (-5.6, 5.45, 0.0, 0.0, 6.55)
 _ACROSS: Final = (-4.68, 0.0, 0.0, 0.0, 7.89)
 _SMALL: Final = 120
-"""Windows of all pages, some 80 tokens each, up to which their number changes nothing: pages have
-fewer."""
+"""Windows of all pages, some 80 tokens each, up to which their number changes nothing:
+pages have fewer."""
 _LEAST: Final = 0.001
 """Probability below which a reader is taken by; its log-odds have no end."""
 SURE: Final = 0.6
-"""Confidence from which a question is taken for answered: .74 of 618 written questions of sites
-that the reader was not trained on, .25 of their 397 almost-answered twins, .08 of 309 on other
-pages; .5 gives .83, .33, .10."""
+"""Confidence from which a question is taken for answered: .74 of 618 written questions
+of sites that the reader was not trained on, .25 of their 397 almost-answered twins, .08
+of 309 on other pages; .5 gives .83, .33, .10."""
 NONE: Final = 0.12
-"""Confidence below which nothing answers: of one page where the meaning says so too, see `NEAR` and
-`NEVER`, of several wherever a reader read them."""
+"""Confidence below which nothing answers: of one page where the meaning says so too,
+see `NEAR` and `NEVER`, of several wherever a reader read them."""
 NEAR: Final = 0.34
-"""Cosine from which a window is near enough in meaning that the answer is never None. With both,
-.006 of 785 questions are None on their own page and .69 of 459 on another; with a confidence of .2
-.010 and .73."""
+"""Cosine from which a window is near enough in meaning that the answer is never None.
+With both, .006 of 785 questions are None on their own page and .69 of 459 on another;
+with a confidence of .2 .010 and .73."""
 NEVER: Final = 0.04
-"""Confidence below which nothing answers however near it is in meaning, where a reader chose among
-more than `_SMALL` windows: none of 92 questions on long documents, 15 of their 92 twins."""
+"""Confidence below which nothing answers however near it is in meaning, where a reader
+chose among more than `_SMALL` windows: none of 92 questions on long documents, 15 of
+their 92 twins."""
 FAR: Final = 0.06
 FAR_ACROSS: Final = 0.08
-"""Of the two logistics of other languages, the values below which nothing answers. In one language
-the least of the questions on their own page is .083, and .57 of the questions on other pages of like
-subjects are None. Across two one of 720 is below it on its own page and .16 on others; below .09 two
-and .24, below .05 none and .05."""
+"""Of the two logistics of other languages, the values below which nothing answers. In
+one language the least of the questions on their own page is .083, and .57 of the
+questions on other pages of like subjects are None. Across two one of 720 is below it on
+its own page and .16 on others; below .09 two and .24, below .05 none and .05."""
 
 ABSENT_DIGITS: Final = 3
 """Digits of a number from which its absence is worth a word."""
@@ -91,20 +82,22 @@ _ASKING: Final = frozenset(
     for word in words(section, language)
     for term in index_terms(word, language=language)
 )
-"""Terms of words that say what kind of answer is wanted, or choose among rows; what answers seldom
-repeats them."""
+"""Terms of words that say what kind of answer is wanted, or choose among rows; what
+answers seldom repeats them."""
 _MONTHS: Final = frozenset(
     name for pair in meanings("months.short").items() for name in pair
 ) | {"may"}
 _OF_PEOPLES: Final = words("verdict.peoples")
 """Endings of names of peoples and of possessives."""
 _STEM: Final = 4
-"""Letters of a name without such an ending from which it may be looked for by its beginning."""
+"""Letters of a name without such an ending from which it may be looked for by its
+beginning."""
 _FLOOR: Final = 0.3
-"""Least weight of a word, as a share of the heaviest: common words count little, but they count."""
+"""Least weight of a word, as a share of the heaviest: common words count little, but
+they count."""
 _LONG: Final = 10
-"""Words of a question from which on its length changes nothing: long questions are never covered
-whole."""
+"""Words of a question from which on its length changes nothing: long questions are
+never covered whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,20 +105,22 @@ class Features:
     """What the verdict sees of one page, each 0..1."""
 
     unit: float
-    """Share of the question's words, rare ones weighing more, in the best unit with what stands
-    above it."""
+    """Share of the question's words, rare ones weighing more, in the best unit with its
+    headings."""
     names: float
-    """Share of its names and numbers that stand on the page; 1 where it has none."""
+    """Share of its names and numbers that the page contains; 1 if it has none."""
     length: float
     """Words of the question over ten, at most 1."""
     cosine: float | None
-    """Best cosine of a window; None without an embedder that reads question and page."""
+    """Best cosine of a window; None without an embedder that reads question and
+    page."""
     read: float | None = None
-    """Largest probability that a cross-encoder gave a unit to answer; None without one."""
+    """Largest probability that a cross-encoder gave a unit to answer; None without
+    one."""
     missing: tuple[str, ...] = ()
-    """Names and numbers of the question that stand nowhere on the page."""
-    heard: str = ""
-    """The question as the page hears it, where that is in another language."""
+    """Names and numbers of the question that the page lacks."""
+    translated: str = ""
+    """The translated question, if the page is in another language."""
     english: bool = True
     """Whether the page is in English, or nothing says what it is in."""
     across: bool = False
@@ -145,7 +140,8 @@ class Verdict:
     """0..1; at least `SURE` where answered."""
     reason: str
     absent: tuple[str, ...] = ()
-    """Names and longer numbers of the question that no page has; empty where it surely answers."""
+    """Names and longer numbers of the question that no page has; empty where it surely
+    answers."""
     lacking: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     """Those that a page lacks, by its number; empty where it surely answers."""
 
@@ -155,7 +151,7 @@ def judge(question: Question, relevance: Relevance) -> Verdict:
     pages = read_features(question, relevance)
     best = max(pages, key=confidence_of, default=None)
     if best is None:
-        return Verdict("none", 0.0, "The pages hold no text.")
+        return Verdict("none", 0.0, "The pages contain no text.")
     confidence = confidence_of(best)
     reason = f"The best passage holds {best.unit:.0%} of the question's words, weighted by rarity"
     if best.read is not None:
@@ -164,8 +160,8 @@ def judge(question: Question, relevance: Relevance) -> Verdict:
         reason += f", and the closest in meaning has cosine {best.cosine:.2f}"
     if best.missing:
         reason += f"; not on that page: {', '.join(best.missing[:5])}"
-    if best.heard:
-        reason += f"; asked word for word: {best.heard[:QUOTED]}"
+    if best.translated:
+        reason += f"; asked word for word: {best.translated[:QUOTED]}"
     if confidence >= SURE:
         return Verdict("answered", round(confidence, 4), f"{reason}.")
     lacking = _lacking(question, pages, relevance.index)
@@ -176,7 +172,7 @@ def judge(question: Question, relevance: Relevance) -> Verdict:
     if not never and (confidence >= NONE or any(map(_is_near, pages))):
         return Verdict("unsure", round(confidence, 4), f"{reason}.", absent, lacking)
     if relevance.foreign and any(page.cosine is None for page in pages):
-        # Words of another language are not found by words: that is no sign that nothing answers.
+        # Words do not match across languages: that does not mean that nothing answers.
         return Verdict(
             "unsure",
             round(confidence, 4),
@@ -186,7 +182,8 @@ def judge(question: Question, relevance: Relevance) -> Verdict:
 
 
 def _is_near(page: Features) -> bool:
-    """Whether a page is so near to the question in meaning that the answer is never None."""
+    """Whether a page is so near to the question in meaning that the answer is never
+    None."""
     if page.cosine is None:
         return False
     if page.across:
@@ -201,11 +198,11 @@ def _lacking(
 ) -> dict[int, tuple[str, ...]]:
     """Return the names and numbers of the question that each page lacks.
 
-    Left out is what a page may well say in another form: names in another language's letters, short
-    numbers (in words), months (in digits), units behind a number, names with an abbreviation in
-    brackets that a page has, and names of peoples where a page has the country.
-    """
-    if any(page.heard or page.across for page in pages):
+    Left out is what a page may well say in another form: names in another language's
+    letters, short numbers (in words), months (in digits), units after a number, names
+    with an abbreviation in brackets that a page has, and names of peoples where a page
+    has the country."""
+    if any(page.translated or page.across for page in pages):
         return {}
     return {
         page.page: tuple(
@@ -236,12 +233,13 @@ def _said_otherwise(
     )
     if brackets and (brackets[1] or brackets[2]) not in missing:
         return True
-    stems = [
-        name.lower().removesuffix(ending)
-        for ending in _OF_PEOPLES
-        if name.lower().endswith(ending)
-    ]
-    return any(len(stem) >= _STEM and index.has_prefix(stem) for stem in stems)
+    for ending in filter(name.lower().endswith, _OF_PEOPLES):
+        stem = name.lower().removesuffix(ending)
+        # Norwegians are of Norway, the Portuguese of Portugal
+        stem = stem[: max(_STEM, len(stem) - 2)] if len(ending) > 2 else stem
+        if len(stem) >= _STEM and index.has_prefix(stem):
+            return True
+    return False
 
 
 def confidence_of(features: Features) -> float:
@@ -281,14 +279,14 @@ def _meaning_row(features: Features) -> tuple[float, ...]:
 def read_features(question: Question, relevance: Relevance) -> list[Features]:
     """Return what the verdict sees of each page that holds units."""
     index = relevance.index
-    heard = [question.heard_in(language) for language in index.languages]
-    looked_for = {one: _Asked(one, index) for one in dict.fromkeys(heard)}
+    translated = [question.translated_to(language) for language in index.languages]
+    looked_for = {one: _Asked(one, index) for one in dict.fromkeys(translated)}
     spoken = question.spoken_to(index.languages)
     size = math.log(max(len(relevance.windows), _SMALL) / _SMALL)
     stretches = pairwise(index.page_starts.tolist())
     found: list[Features] = []
     for page, (wording, language, (low, high)) in enumerate(
-        zip(heard, index.languages, stretches, strict=True)
+        zip(translated, index.languages, stretches, strict=True)
     ):
         if high == low:
             continue
@@ -307,7 +305,7 @@ def read_features(question: Question, relevance: Relevance) -> list[Features]:
                 cosine=_best(relevance.cosines, low, high),
                 read=_best(relevance.read, low, high),
                 missing=missing,
-                heard=wording.text if wording != question else "",
+                translated=wording.text if wording != question else "",
                 english=language == ENGLISH,
                 across=bool(spoken) and spoken != language,
                 size=size,
@@ -318,7 +316,7 @@ def read_features(question: Question, relevance: Relevance) -> list[Features]:
 
 
 class _Asked:
-    """A question as some pages hear it: what of it stands in each unit of all."""
+    """A translation of the question, with its matches in each unit."""
 
     def __init__(self, question: Question, index: TermIndex) -> None:
         terms = index.terms(question)
@@ -332,12 +330,11 @@ class _Asked:
 
 
 def _shares(held: NDArray[np.bool_]) -> Floats:
-    """Return the share of the question's words that each unit holds [units] by `held` [words,
-    units], rare ones first.
+    """Return the share of the question's words that each unit holds [units] by `held`
+    [words, units], rare ones first.
 
-    Words that stand nowhere weigh like those that stand twice. Not a matrix product, whose BLAS may
-    warn of invalid values where there are none.
-    """
+    Words that occur nowhere weigh like those that occur twice. Not a matrix product,
+    whose BLAS may warn of invalid values where there are none."""
     weights = rarity(np.maximum(held.sum(axis=1), 2), max(held.shape[1], 3))
     weights = np.maximum(weights, _FLOOR * weights.max(initial=0.0))
     shares: Floats = (
@@ -353,8 +350,8 @@ def _best(values: Floats | None, low: int, high: int) -> float | None:
 
 
 def _names(question: Question, index: TermIndex) -> dict[str, NDArray[np.bool_]]:
-    """Return the names and numbers of the question, each with where its words stand [words,
-    units]."""
+    """Return the names and numbers of the question, each with the matches of its words
+    [words, units]."""
     nouns_too = question.spoken == "de"
     found: dict[str, NDArray[np.bool_]] = {}
     for place, word in enumerate(question.words):

@@ -1,10 +1,11 @@
-"""One call to a search API over HTTP, its answer typed by status, and results as plain text; what
-all providers share.
+"""One call to a search API over HTTP, its answer typed by status, and results as plain
+text; what all providers share.
 
-Every failure becomes a `SearchOutcome` with a reason that a person can act on, and a key never
-stands in it. Titles and snippets arrive with marks around the hits (`<b>`), entities and control
-characters, and were written by strangers. Not for: the parameters and fields of one API
-(`providers/`), waiting and repeating (`pipeline/search/chain.py`).
+Every failure becomes a `SearchOutcome` with a reason that a person can act on, and
+never contains a key. Titles and snippets arrive with marks around the hits (`<b>`),
+entities and control characters, and were written by strangers. Not for: the parameters
+and fields of one API (`providers/`), waiting and repeating
+(`pipeline/search/chain.py`).
 """
 
 import html
@@ -56,8 +57,8 @@ _MEANING: Final[Mapping[SearchStatus, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """Calls to one search API: its name in outcomes, the client, the key that no reason may
-    show."""
+    """Calls to one search API: its name in outcomes, the client, the key that no reason
+    may show."""
 
     name: str
     client: httpx2.AsyncClient
@@ -69,11 +70,12 @@ class Exchange:
     read: Callable[[bytes], object] = json.loads
     """A body as values; raises ValueError for one of another form."""
     inside: bool = False
-    """Whether the service is on this machine or in its network: what it finds may be there, too."""
+    """Whether the service is on this machine or in its network: what it finds may be
+    there, too."""
 
     async def ask(self, request: Request) -> dict[str, object] | SearchOutcome:
-        """Send `request`; return the JSON object of a 200, or how it failed. Raises nothing over
-        the other side."""
+        """Send `request`; return the JSON object of a 200, or how it failed. Raises
+        nothing over the other side."""
         address = _LOGIN.sub("", request.url)
         try:
             async with self.client.stream(
@@ -141,8 +143,8 @@ class Exchange:
     def failed(
         self, status: SearchStatus, reason: str, *, wait: float | None = None
     ) -> SearchOutcome:
-        """Return a failure; the key is taken out of `reason`, also where the other side repeated
-        it."""
+        """Return a failure; the key is taken out of `reason`, also where the other side
+        repeated it."""
         if self.secret:
             for form in (
                 self.secret,
@@ -160,8 +162,8 @@ class Exchange:
         limit: int,
         notes: str = "",
     ) -> SearchOutcome:
-        """Return the answer: hits with an address, on the wished site, numbered, at most
-        `limit`."""
+        """Return the answer: hits with an address, on the requested site, numbered, at
+        most `limit`."""
         kept = [
             hit for hit in results if hit is not None and on_site(hit.url, query.site)
         ][:limit]
@@ -184,12 +186,11 @@ class Exchange:
 
 
 def plain_text(value: object, *, longest: int = 2_000) -> str:
-    """Return `value` as one line without markup, entities and invisible characters; empty if it is
-    no text.
+    """Return `value` as one line without markup, entities and invisible characters;
+    "" if it is not text.
 
-    `longest`: Characters kept; real snippets have a median of 1,509 in the CRAG sample and a long
-    tail.
-    """
+    `longest`: Characters kept; real snippets have a median of 1,509 in the CRAG sample
+    and a long tail."""
     if not isinstance(value, str):
         return ""
     bare = html.unescape(_TAG.sub("", value[: 4 * longest]))
@@ -208,8 +209,8 @@ def web_address(value: object) -> str:
 
 
 def day_of(value: object) -> str:
-    """Return the ISO day of a date as APIs write it: ISO, mail format, `May 3, 2024` or a list of
-    numbers.
+    """Return the ISO day of a date as APIs write it: ISO, mail format, `May 3, 2024` or
+    a list of numbers.
 
     A year alone stays one; empty for anything else.
     """
@@ -235,8 +236,8 @@ def day_of(value: object) -> str:
 def hit(
     provider: str, row: Mapping[str, object], *, url: str, snippet: object
 ) -> SearchResult | None:
-    """Return a result from the fields `title` and `url` of `row` and a text; None without a web
-    address."""
+    """Return a result from the fields `title` and `url` of `row` and a text; None
+    without a web address."""
     address = web_address(row.get(url))
     if not address:
         return None
@@ -247,8 +248,8 @@ def hit(
 
 
 def on_site(url: str, site: str) -> bool:
-    """Return whether `url` lies on the host `site` or below it; any address does where `site` is
-    empty."""
+    """Return whether `url` lies on the host `site` or below it; any address does where
+    `site` is empty."""
     wanted = site.lower().strip(". ").removeprefix("www.")
     host = (urlsplit(url).hostname or "").removeprefix("www.")
     return not wanted or host == wanted or host.endswith(f".{wanted}")
@@ -261,11 +262,11 @@ def words_of(
     words: int = 1_000,
     operator: bool = False,
 ) -> tuple[str, str]:
-    """Return the words of `query`, cut to what an API takes, and the sentence that says so if they
-    were cut.
+    """Return the words of `query`, cut to what an API takes, and the sentence that says
+    so if they were cut.
 
-    Most engines cut or refuse more than 400 characters. With `operator` the site stands in front as
-    `site:HOST`.
+    Most engines cut or refuse more than 400 characters. With `operator` the site is
+    prefixed as `site:HOST`.
     """
     text = " ".join(query.text.split())
     site = f"site:{query.site} " if operator and query.site else ""
@@ -277,8 +278,8 @@ def words_of(
 
 
 def unmet(query: SearchQuery, able: frozenset[str]) -> str:
-    """Return the sentence on what of `query` a provider cannot honour; empty when it honours all
-    that is set."""
+    """Return the sentence on what of `query` a provider cannot honour; empty when it
+    honours all that is set."""
     asked = {
         "freshness": query.freshness != "any" and not (query.since or query.until),
         "dates": bool(query.since or query.until),
@@ -288,7 +289,7 @@ def unmet(query: SearchQuery, able: frozenset[str]) -> str:
         "paging": query.page > 1,
     }
     missing = [name for name, wished in asked.items() if wished and name not in able]
-    return f"Not honoured here: {', '.join(missing)}." if missing else ""
+    return f"Ignored filters: {', '.join(missing)}." if missing else ""
 
 
 def sentences(*parts: str) -> str:
@@ -297,7 +298,8 @@ def sentences(*parts: str) -> str:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds of `Retry-After`, else of the used-up window of `X-RateLimit-Reset`."""
+    """Return the seconds of `Retry-After`, else of the used-up window of
+    `X-RateLimit-Reset`."""
     if (wait := seconds_asked(headers, now=time.time())) is not None:
         return wait
     # Several windows in one header ("0, 14523" left; "1, 1419704" seconds): the longest that is
@@ -313,7 +315,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 async def _read_body(response: httpx2.Response) -> bytes:
-    """Return the body; one over the cap is left, and nothing is no JSON."""
+    """Return the body; one over the cap is dropped; an empty one is not JSON."""
     body = bytearray()
     async for chunk in response.aiter_bytes():
         body += chunk

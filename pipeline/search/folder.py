@@ -1,14 +1,14 @@
-"""Searching a person's own documents below the allowed folders, of any size, nothing indexed
-beforehand.
+"""Searching a person's own documents below the allowed folders, of any size, nothing
+indexed beforehand.
 
-The first call begins to count the words of every file, without parsing those that are text; later
-calls look only at files whose time or size changed, and count again only those whose bytes did. A
-file counted stays counted, in this process and, where a place for that is given, for the next: a
-question waits a few seconds, is answered from what is counted by then, and says how much that is.
-The few best files are then read properly for their best passage. Not for: the counts
-(`pipeline/search/word_index.py`), reading a named file (`pipeline/fetch/files.py`) or judging
-relevance across providers (`pipeline/search/mixed.py`).
-"""
+The first call begins to count the words of every file, without parsing those that are
+text; later calls look only at files whose time or size changed, and count again only
+those whose bytes did. A file counted stays counted, in this process and, where a place
+for that is given, for the next: a question waits a few seconds, is answered from what
+is counted by then, and says how much that is. The few best files are then read properly
+for their best passage. Not for: the counts (`pipeline/search/word_index.py`), reading a
+named file (`pipeline/fetch/files.py`) or judging relevance across providers
+(`pipeline/search/mixed.py`)."""
 
 import hashlib
 import logging
@@ -63,23 +63,24 @@ from pipeline.text.frame import one_line
 from pipeline.work import check_cancelled, in_thread, time_left
 
 EMBEDDED_AT_ONCE: Final = 16
-"""Outlines of one batch; what a batch gave is kept when time runs out. A quarter of it behind all
-questions: one that comes meanwhile waits for the running batch, of 16 for .2 s."""
+"""Outlines of one batch; what a batch gave is kept when time runs out. A quarter of it
+in the background: a new question waits for the running batch."""
 OUTLINES: Final = 128
-"""Outlines that a process's first question embeds, some 1.3 processor seconds, files with its words
-first; those after it leave the rest to `behind`: over 3,000 notes a further search takes .5
-processor seconds instead of 1.8."""
+"""Outlines that a process's first question embeds, some 1.3 processor seconds, files
+with its words first; later questions leave the rest to `behind` (figures: docs/log.md,
+2026-11-27)."""
 SLICE: Final = 0.1
-"""Processor seconds of counting after which the database is free for a question, and for other
-processes."""
+"""Processor seconds of counting after which the database is free for a question, and
+for other processes."""
 QUIET: Final = 1.0
-"""Seconds from a question's beginning on in which nothing is counted or embedded behind it, unless
-it waits for that: its pages are read and ranked meanwhile."""
+"""Seconds after a question's start without background counting and embedding, unless it
+waits for them."""
 WAIT_SHARE: Final = 0.15
-"""Part of a call's time left that a question waits for new files, where that is less than
-`FolderLimits.seconds`. For embedding it waits half as long, and reading has what is left of twice
-as long, which is below what the chain gives a search: a replica that has just started and reads its
-first files on a busy machine needs more than embedding leaves."""
+"""Part of a call's time left that a question waits for new files, where that is less
+than `FolderLimits.seconds`. For embedding it waits half as long, and reading has what
+is left of twice as long, which is below what the chain gives a search: a replica that
+has just started and reads its first files on a busy machine needs more than embedding
+leaves."""
 _log = logging.getLogger(__name__)
 
 
@@ -90,15 +91,17 @@ class FolderLimits:
     files: int = MOST_FILES
     file_bytes: int = MOST_BYTES
     seconds: float = 4.0
-    """How long a question waits for files not seen before; its answer says what is left. Half as
-    much at least for reading the best ones, and what is left of twice as much in all."""
+    """How long a question waits for files not seen before; its answer says what is
+    left. Half as much at least for reading the best ones, and what is left of twice as
+    much in all."""
     behind: float = 600.0
-    """How long counting and embedding go on behind the last question, half of the time at most."""
+    """Seconds of background counting and embedding after the last question (at most
+    half of the time)."""
 
 
 class FolderProvider:
-    """A provider over local documents. Belongs to one event loop at a time; any number of its tasks
-    may search."""
+    """A provider over local documents. Belongs to one event loop at a time; any number
+    of its tasks may search."""
 
     name: Final = "folder"
 
@@ -112,18 +115,19 @@ class FolderProvider:
         read: Callable[[Page], Awaitable[Document]] | None = None,
         limits: FolderLimits = FolderLimits(),
     ) -> None:
-        """Search below `roots`, converting documents by `files`, by default in this process.
+        """Search below `roots`, converting documents by `files`, by default in this
+        process.
 
-        The best are cleaned by `read`, which may remember them; by default anew each time. What is
-        counted is kept in `place`, a folder of this machine; None keeps it as long as the process.
-        `embedder` finds what shares no word with the question; it is left out where it does not
-        read the question.
+        The best are cleaned by `read`, which may remember them; by default without
+        memory. What is counted is kept in `place`, a folder of this machine; None keeps
+        it as long as the process. `embedder` finds what shares no word with the
+        question; it is left out where it does not read the question.
         """
         self._roots = tuple(root.expanduser().resolve() for root in roots)
         self._limits = limits
         self._files = files or Files(self._roots, max_bytes=limits.file_bytes)
         self._embedder = embedder
-        self._read = read or _read_anew
+        self._read = read or _read_again
         self._index: WordIndex | None = None
         self._lock = threading.Lock()
         self._looked = 0.0
@@ -142,14 +146,16 @@ class FolderProvider:
         self._wanted, self._caught_up = anyio.Event(), anyio.Event()
         self._waiting = 0
         self._asked = 0.0
-        self._embedding = False  # behind, since a question embedded the first outlines
+        self._embedding = (
+            False  # in the background, since a question embedded the first outlines
+        )
         name = hashlib.blake2b(repr(self._roots).encode(), digest_size=12).hexdigest()
         self._place = place / f"{VERSION}-{name}.sqlite" if place is not None else None
 
     @asynccontextmanager
     async def behind(self) -> AsyncIterator[None]:
-        """While the context is open, what a question had no time to count is counted behind its
-        answer."""
+        """While the context is open, count in the background what a question had no
+        time for."""
         group = anyio.create_task_group()
         # No `async with`: an error of the block is none of the group's, to be wrapped as such.
         await group.__aenter__()
@@ -167,8 +173,8 @@ class FolderProvider:
                 self._index = None
 
     async def search(self, query: SearchQuery, *, limit: int) -> SearchOutcome:
-        """Return at most `limit` files with a term of `query`, or near it, best first, each with
-        its best passage."""
+        """Return at most `limit` files with a term of `query`, or near it, best first,
+        each with its best passage."""
         language = query.language or query.question.language
         self._asked = anyio.current_time()
         ends = self._asked + 2 * self._patience
@@ -185,7 +191,8 @@ class FolderProvider:
         later = len(self._plain) + len(self._parsed) + len(self._doing)
         total = len(self._listing.files)
         unread = (
-            f"{total - later} of {total} documents are read; ask again to go on."
+            f"{total - later} of {total} documents are read; repeat the call to "
+            f"continue."
             if later
             else ""
         )
@@ -301,13 +308,13 @@ class FolderProvider:
         return self._index
 
     def _do_without(self, error: Exception) -> bool:
-        """Go on in memory, if that is new; a damaged database is removed, so that the next process
-        begins it anew."""
+        """Fall back to an in-memory index; delete a corrupt database, so that the next
+        process recreates it."""
         place, self._place = self._place, None
         if place is not None:
             self._index = None
             _log.warning(
-                "the index of the folders, %s, is not used any more: %s", place, error
+                "the index of the folders, %s, is no longer used: %s", place, error
             )
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in {
                 sqlite3.SQLITE_CORRUPT,
@@ -317,8 +324,8 @@ class FolderProvider:
         return place is not None
 
     async def _catch_up(self) -> None:
-        """Count what is new for as long as a question may wait; with `behind` open it goes on after
-        that."""
+        """Count what is new for as long as a question may wait; with `behind` open it
+        goes on after that."""
         self._waiting += 1
         try:
             with anyio.move_on_after(self._patience):
@@ -333,8 +340,8 @@ class FolderProvider:
             self._waiting -= 1
 
     async def _count_on(self) -> None:
-        """Count whenever a question wants it; a task of the server's, which no call's deadline or
-        place holds."""
+        """Count whenever a question wants it; a task of the server's, which no call's
+        deadline or place holds."""
         while True:
             await self._wanted.wait()
             self._wanted = anyio.Event()
@@ -368,8 +375,8 @@ class FolderProvider:
 
     @asynccontextmanager
     async def _slice(self) -> AsyncIterator[None]:
-        """Rest as long as the work in the context took, and before it until it is quiet, unless
-        hurried."""
+        """Rest as long as the work in the context took, and before it until it is
+        quiet, unless hurried."""
         if not self._hurried:
             with anyio.CancelScope(deadline=self._asked + QUIET):
                 await self._wanted.wait()
@@ -380,8 +387,8 @@ class FolderProvider:
     def _add(
         self, stamps: list[FileStamp], add: Callable[[WordIndex, FileStamp], None]
     ) -> None:
-        """`add` files for a slice of processor time, the last first, unless another process has its
-        turn."""
+        """`add` files for a slice of processor time, the last first, unless another
+        process has its turn."""
         index, ends = self._opened(), time.thread_time() + SLICE
         try:
             with index.writing() as mine:
@@ -443,14 +450,14 @@ class FolderProvider:
     async def _find(
         self, question: Question, language: str, limit: int
     ) -> tuple[IndexedFiles, list[IndexedFile], bool]:
-        """Return all files, the `limit` best by words and meaning of outlines, and whether these
-        have a word of it."""
+        """Return all files, the `limit` best by words and meaning of outlines, and
+        whether these have a word of it."""
         indexed, words = await in_thread(
             self._opened().scores, question, language=language
         )
         scores, wanted = words, words > 0
         embedder = self._embedder
-        wordings = dict.fromkeys((question.heard_in("en").text, question.text))
+        wordings = dict.fromkeys((question.translated_to("en").text, question.text))
         understood = [one for one in wordings if embedder and embedder.reads(one)]
         if len(words) and embedder is not None and understood:
             asked = None
@@ -483,7 +490,8 @@ class FolderProvider:
         )
 
     async def _embed(self, embedder: Embedder, abouts: NDArray[np.int64]) -> None:
-        """Embed the first `OUTLINES` of the outlines with these hashes that have no vector yet."""
+        """Embed the first `OUTLINES` of the outlines with these hashes that have no
+        vector yet."""
         index = self._opened()
         new = await in_thread(index.without_vector, embedder.name, abouts, OUTLINES)
         for at in range(0, len(new), EMBEDDED_AT_ONCE):
@@ -492,7 +500,8 @@ class FolderProvider:
             await in_thread(index.keep_vectors, embedder.name, list(part), vectors)
 
     async def _embed_behind(self, embedder: Embedder) -> bool:
-        """Do the same in small batches until a question comes; return whether there were any."""
+        """Do the same in small batches until a question comes; return whether there
+        were any."""
         index = self._opened()
         async with self._slice():
             if self._wanted.is_set():
@@ -518,7 +527,7 @@ class FolderProvider:
         return bool(new)
 
 
-async def _read_anew(page: Page) -> Document:
+async def _read_again(page: Page) -> Document:
     return await in_thread(read_document, page)
 
 
@@ -540,10 +549,11 @@ def _shown(
 def _left_out(
     query: SearchQuery, indexed: IndexedFiles, listing: Listing
 ) -> Iterator[str]:
-    """Sentences on what was not honoured, and what will not be searched by asking again."""
+    """Sentences on what was not honoured, and what will not be searched by asking
+    again."""
     if query.freshness != "any":
         yield "Files carry no reliable date, so freshness was not filtered by."
-    # Else nobody asked for a filter
+    # Otherwise no filter was requested
     if query.language and query.language != query.question.spoken:
         yield "The language was used for word forms, not as a filter."
     if in_part := sum(bool(file.unread) for file in indexed.partly):

@@ -1,13 +1,13 @@
-"""Listing the documents below some folders, again and again, at the price of what changed.
+"""Incremental listing of documents below the configured folders.
 
-On Linux the kernel tells of each change in a folder that is watched (inotify(7)) before the write
-returns to who wrote, so that only folders of which something was told are looked at anew. Any other
-folder is looked at each time, one stat a file: on other systems, on file systems that others write
-to as well, with names of one file in two folders, and where the kernel watches no more. Either way
-a listing has what was written before it began; but a file that is given a second name elsewhere,
-after it was listed, and is written by that one, is seen when something in its own folder changes.
-Not for: opening files, or which of them answer (`pipeline/search/folder.py`).
-"""
+On Linux the kernel reports each change in a watched folder (inotify(7)) before the
+write returns, so that only changed folders are read again. Any other folder is looked
+at each time, one stat a file: on other systems, on file systems that others write to as
+well, with names of one file in two folders, and where the kernel watches no more.
+Either way a listing has what was written before it began; but a file that is given a
+second name elsewhere, after it was listed, and is written by that one, is seen when
+something in its own folder changes. Not for: opening files, or which of them answer
+(`pipeline/search/folder.py`)."""
 
 import ctypes
 import io
@@ -33,11 +33,11 @@ from pipeline.work import check_cancelled
 MOST_FILES: Final = 200_000
 """Files of a listing."""
 MOST_BYTES: Final = 20_000_000
-"""Larger files are left out: no document that a person wrote is larger, save scans without text."""
+"""Larger files are left out: no document that a person wrote is larger, save scans
+without text."""
 _SKIPPED_FOLDERS: Final = frozenset({"node_modules", "__pycache__", "site-packages"})
 _MOST_WATCHED: Final = 8_192
-"""Folders watched: the least that a kernel allows a person, all programs together, unless it is
-told otherwise."""
+"""Maximum watched folders: the kernel's smallest default per user."""
 _LOCAL: Final = frozenset(
     {
         "bcachefs",
@@ -53,7 +53,7 @@ _LOCAL: Final = frozenset(
         "zfs",
     }
 )
-"""File systems that this kernel alone writes to, so that it can tell of every write."""
+"""Local file systems, whose every write the kernel reports."""
 _OLD: Final = (
     ".doc .xls .ppt .msg .pst .pages .numbers .wpd .wps .one .pub .mobi .azw3 .chm "
     ".djvu .xps .vsd .vsdx"
@@ -61,8 +61,8 @@ _OLD: Final = (
 _UNREAD_DOCUMENTS: Final = frozenset(_OLD.split())
 """Endings of documents of forms that no reader here knows."""
 _ENDING: Final = re.compile(r"(?:\.[a-z0-9_+-]{1,8})?")
-"""An ending as messages name it: longer ones, and those with blanks, are words of whoever named the
-file."""
+"""A file extension that messages may show; longer ones, or with spaces, are text of the
+file's author."""
 _NAMED: Final = 6
 """Endings that a message names."""
 _ENDINGS: Final = frozenset(ending[1:] for ending in DOCUMENTS)
@@ -91,7 +91,7 @@ class Listing:
 
 
 Passed = tuple[tuple[str, int], ...]
-"""Endings of files that are no text, with their number, the commonest first."""
+"""Extensions of files without text, with counts, most frequent first."""
 
 
 class _Folder(NamedTuple):
@@ -103,9 +103,9 @@ class _Folder(NamedTuple):
     below: tuple[str, ...]
     too_large: int
     passed: tuple[FileStamp, ...]
-    """Files that are no text; not opened again as long as they stay as they are."""
+    """Files without text; not opened again while unchanged."""
     watched: bool
-    """Whether the kernel tells of every change in it."""
+    """Whether the kernel reports every change in it."""
 
 
 class Folders:
@@ -119,8 +119,8 @@ class Folders:
         file_bytes: int = MOST_BYTES,
         watched: bool = True,
     ) -> None:
-        """List at most `most` files of at most `file_bytes` each below resolved `roots`, which may
-        be files."""
+        """List at most `most` files of at most `file_bytes` each below resolved
+        `roots`, which may be files."""
         self._roots = [os.path.realpath(root) for root in roots]
         self._most = most
         self._file_bytes = file_bytes
@@ -132,12 +132,12 @@ class Folders:
     def look(self) -> Listing:
         """Return the documents, each once, breadth first and by name.
 
-        Of files with an ending that is not known the first bytes are read, once for as long as they
-        stay as they are. The same object as before says that nothing changed. Hidden names, keys,
-        links and folders of dependencies are passed over; what is no text is counted.
-        """
-        told = self._watch.told() if self._watch is not None else set()
-        singles, tops = self._tell_apart()
+        Of files with an ending that is not known the first bytes are read, once for as
+        long as they stay as they are. The same object as before says that nothing
+        changed. Hidden names, keys, links and folders of dependencies are passed over;
+        files without text are counted."""
+        changed = self._watch.changed() if self._watch is not None else set()
+        singles, tops = self._split_folders()
         found: dict[str, _Folder] = {}
         missing: list[str] = []
         local: dict[int, bool] = {}
@@ -149,7 +149,7 @@ class Folders:
                 continue
             try:
                 found[folder] = self._looked(
-                    folder, anew=told is None or folder in told, local=local
+                    folder, refresh=changed is None or folder in changed, local=local
                 )
             except OSError:
                 if folder in tops:
@@ -186,7 +186,7 @@ class Folders:
         )
         return self._listing
 
-    def _tell_apart(self) -> tuple[list[FileStamp], list[str]]:
+    def _split_folders(self) -> tuple[list[FileStamp], list[str]]:
         """Return the roots that are files, as they are, and the others."""
         singles, tops = [], []
         for root in self._roots:
@@ -201,17 +201,17 @@ class Folders:
                 tops.append(root)
         return singles, tops
 
-    def _looked(self, folder: str, *, anew: bool, local: dict[int, bool]) -> _Folder:
-        """Return a folder, the same object as before where nothing in it changed; `local` by
-        device, to be filled."""
+    def _looked(self, folder: str, *, refresh: bool, local: dict[int, bool]) -> _Folder:
+        """Return a folder, the same object as before where nothing in it changed;
+        `local` by device, to be filled."""
         old, found = self._known.get(folder), os.stat(folder, follow_symlinks=False)
         there = found.st_dev, found.st_ino
-        if old is not None and old.watched and not anew and there == old[:2]:
+        if old is not None and old.watched and not refresh and there == old[:2]:
             return old
         watched = self._watch is not None
         if watched and found.st_dev not in local:
             local[found.st_dev] = _is_local(folder)
-        # Watched first, so that what is written meanwhile is told of next time.
+        # Watched first, so that writes meanwhile are reported next time.
         watched = (
             self._watch is not None and local[found.st_dev] and self._watch.add(folder)
         )
@@ -254,7 +254,7 @@ class Folders:
                     continue
                 else:
                     continue
-                # A write by another of its names is told to the folder of that name.
+                # A write through another hard link is reported to that link's folder.
                 watched = watched and found.st_nlink == 1
                 if (
                     old is not None
@@ -278,8 +278,8 @@ class Folders:
 
 
 def _entries(folder: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Yield what is in a folder that no link leads to, by name, without hidden names: its path and
-    its entry."""
+    """Yield what is in a folder that no link leads to, by name, without hidden names:
+    its path and its entry."""
     above = folder if folder.endswith(os.sep) else folder + os.sep
     descriptor = (
         open_beneath(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -299,8 +299,8 @@ def _entries(folder: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
 
 
 def _is_named(name: str) -> bool:
-    """Whether a file is a document by its ending; of these only a text may be a browser's
-    cookies."""
+    """Whether a file is a document by its ending; of these only a text may be a
+    browser's cookies."""
     stem, _, ending = name.rpartition(".")
     ending = ending.lower()
     return (
@@ -311,8 +311,8 @@ def _is_named(name: str) -> bool:
 
 
 def _is_read(stamp: FileStamp) -> bool:
-    """Whether a file is a document; one that is empty is, and one that may not be opened is said by
-    its reader."""
+    """Whether a file is a document; one that is empty is, and one that may not be
+    opened is said by its reader."""
     try:
         return stamp.size == 0 or is_document(stamp.path, ending_of(stamp.path))
     except PermissionError:
@@ -325,8 +325,8 @@ def may_answer(passed: Passed) -> bool:
 
 
 def not_searched(passed: Passed) -> str:
-    """Return what messages say of files that are no text: `21 files not searched: .bin 17, .xls
-    4`."""
+    """Return the message part on files without text: `21 files not searched: .bin
+    17, .xls 4`."""
     plain = [(ending, count) for ending, count in passed if _ENDING.fullmatch(ending)][
         :_NAMED
     ]
@@ -377,7 +377,7 @@ def _is_local(folder: str) -> bool:
 
 
 class _Watch:
-    """Which folders the kernel tells of: Linux' inotify, by the C library that runs already."""
+    """Folders watched through Linux' inotify, by ctypes."""
 
     def __init__(self) -> None:
         self._library = ctypes.CDLL(None)
@@ -397,9 +397,9 @@ class _Watch:
             self._folders[number] = folder
         return bool(number >= 0)
 
-    def told(self) -> set[str] | None:
-        """Return the folders in which something changed since the last call; None where the kernel
-        lost count."""
+    def changed(self) -> set[str] | None:
+        """Return the folders in which something changed since the last call; None where
+        the kernel lost count."""
         changed: set[str] = set()
         whole = True
         while self._file >= 0:

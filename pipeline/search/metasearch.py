@@ -1,9 +1,11 @@
-"""Searching through the library `ddgs` (extra `ddgs`), which reads engines' result pages.
+"""Searching through the library `ddgs` (extra `ddgs`), which reads engines' result
+pages.
 
-The first of the keyless providers where it is installed, as the README's one-line install does. It
-imitates browsers, raises the same error for "blocked" and for "nothing found", gives no dates, and
-unescapes addresses (run against a mock). Its calls are synchronous: each runs in a thread of its
-own, with a deadline. Not for: whoever has set an address, a key or folders, and does not name it.
+The first of the keyless providers where it is installed, as the README's one-line
+install does. It imitates browsers, raises the same error for "blocked" and for "nothing
+found", gives no dates, and unescapes addresses (run against a mock). Its calls are
+synchronous: each runs in a thread of its own, with a deadline. Not used if an address,
+a key or folders are set, unless it is named.
 """
 
 import importlib
@@ -19,12 +21,12 @@ from pipeline.search.exchange import hit, on_site, sentences, unmet, words_of
 from pipeline.search.service import rows_of
 
 BACKENDS: Final = "duckduckgo,brave,mojeek,startpage,yahoo"
-"""Named, because `auto` asks two encyclopedias first and the rest in random order, and an unknown
-name becomes it."""
+"""Named, because `auto` asks two encyclopedias first and the rest in random order, and
+an unknown name becomes it."""
 _ABLE: Final = frozenset({"freshness", "language", "region", "safe search", "paging"})
 _PERIOD: Final = {"day": "d", "week": "w", "month": "m", "year": "y"}
 _SAFE: Final = {"off": "off", "moderate": "moderate", "strict": "on"}
-_NOT_KNOWN: Final = "blocked or nothing found: the library does not tell which"
+_NOT_KNOWN: Final = "blocked or nothing found: the library does not report which"
 
 
 class Metasearch:
@@ -33,8 +35,8 @@ class Metasearch:
     name: Final = "ddgs"
 
     def __init__(self, *, timeout: float = DEADLINE, backends: str = BACKENDS) -> None:
-        """Load the library; raises `MissingExtra` where it is not installed, `BrokenExtra` where
-        that fails."""
+        """Load the library; raises `MissingExtra` where it is not installed,
+        `BrokenExtra` where that fails."""
         with importing("ddgs", "The search provider ddgs"):
             self._library = importlib.import_module("ddgs")
             self._failures = importlib.import_module("ddgs.exceptions")
@@ -96,7 +98,7 @@ class Metasearch:
                 (),
                 self.name,
                 "bad_response",
-                "The library answered in another form than it used to.",
+                "The ddgs library returned an unexpected format.",
             )
         found = [
             hit(self.name, row, url="href", snippet=row.get("body")) for row in rows

@@ -1,14 +1,13 @@
-"""Mixed ranking of pages: snippet and content compete, the engines' order has a vote (zero-index
-§3.2).
+"""Mixed ranking of pages: snippet and content compete, the engines' order has a vote
+(zero-index §3.2).
 
-The paper scores the bare snippet and the whole content as separate items, 2n for n pages, and takes
-each page's better one. As printed that lets short snippets outbid pages (notes/zeroindex §0.10), so
-the default puts the title in front of the snippet, takes the best passage for the content, and then
-fuses the order by each page's better item with the engines' order by reciprocal ranks, three votes
-to one; the paper's form stays selectable. The best passage by BM25 ranks pages better than the
-whole content as one text (nDCG@10 .891 against .848 and .974 against .965). Not for: fetching, or
-ranking inside a page.
-"""
+The paper scores the bare snippet and the whole content as separate items, 2n for n
+pages, and takes each page's better one. As printed that lets short snippets outrank
+pages, so the default puts the title in front of the snippet and uses the best passage
+as the content. It then fuses the order by each page's better item with the engines'
+order by reciprocal ranks, three votes to one; the paper's form stays selectable. The
+best passage by BM25 ranks pages better than the whole content as one text (nDCG@10 .891
+against .848 and .974 against .965). Not for: fetching, or ranking inside a page."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -37,18 +36,19 @@ from pipeline.work import STEP_SHARE, in_thread, time_left, traced
 RankForm = Literal["mixed", "snippet", "engine", "paper"]
 WonBy = Literal["snippet", "content", "engine"]
 PASSAGES: Final = (4, 4, 2, 2)
-"""Passages of the engines' first pages that a model scores, chosen by BM25; one of each page after
-them. nDCG@10 of 161 questions with MiniLM, 15 hits each: .979, as with four of every page, which
-are twice as many texts. Words alone cost nothing and score four of every page: .957 instead of
-.942."""
+"""Passages of the engines' first pages that a model scores, chosen by BM25; one of each
+page after them. nDCG@10 of 161 questions with MiniLM, 15 hits each: .979, as with four
+of every page, which are twice as many texts. Words alone cost nothing and score four of
+every page: .957 instead of .942."""
 ITEM_VOTES: Final = 3.0
-"""Votes of the order by best items against one of the engines' order: a place there weighs as much
-as three of the engines'. Chosen on half of 161 questions, nDCG@10 of BM25 and of BM25 with MiniLM
-(`python -m bench.search`): this .959 and .976, without the engines .946 and .978, a vote each for
-title+snippet, best passage and engines .945 and .957."""
+"""Votes of the order by best items against one of the engines' order: a place there
+weighs as much as three of the engines'. Chosen on half of 161 questions, nDCG@10 of
+BM25 and of BM25 with MiniLM (`python -m bench.search`): this .959 and .976, without the
+engines .946 and .978, a vote each for title+snippet, best passage and engines .945 and
+.957."""
 PAPER_TOKENS: Final = 512
-"""Tokens of a whole content that the paper's form scores: its model's default cut (notes/zeroindex
-§0.11)."""
+"""Tokens of a whole content that the paper's form scores: its model's default cut
+(notes/zeroindex §0.11)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +57,12 @@ class RankedPage:
 
     result: SearchResult
     score: Score
-    """`value` orders the pages of one answer; `made_by` is the scorer (`engine` where none was
-    asked)."""
+    """`value` orders the pages of one answer; `made_by` is the scorer (`engine` where
+    none was asked)."""
     won_by: WonBy
     """Which of the page's items brought it here."""
     passage: str
-    """The text that speaks best for the page: its best passage, else the snippet."""
+    """The text that represents the page: its best passage, else the snippet."""
     place: int
     """1-based."""
 
@@ -94,12 +94,13 @@ async def mixed_rank(
     Args:
         question: The standalone request.
         results: Hits in the engines' (fused) order.
-        documents: Pages that came in time, by result URL; the others are ranked by their snippet.
+        documents: Pages that came in time, by result URL; the others are ranked by
+            their snippet.
         embedder: Left out where it does not read the question's script.
         reranker: Scores every item where given, instead of embedder and BM25.
-        form: `mixed` (the better of title+snippet and best passage, fused with the engines' order), `snippet`
-            (title+snippet only), `engine` (the engines' order), `paper` (bare snippet or whole content, the better one
-            wins).
+        form: `mixed` (the better of title+snippet and best passage, fused with the
+            engines' order), `snippet` (title+snippet only), `engine` (the engines'
+            order), `paper` (bare snippet or whole content, the better one wins).
 
     Raises:
         ModelError: A model failed.
@@ -190,8 +191,8 @@ async def _scored(
     embedder: Embedder | None,
     reranker: Reranker | None,
 ) -> tuple[list[_Item], Floats, ScoreMaker]:
-    """Return what was scored, and a score of each [n]: by a model in the time that is left, else by
-    words."""
+    """Return what was scored, and a score of each [n]: by a model in the time that is
+    left, else by words."""
     few = [
         item
         for item in items
@@ -201,7 +202,7 @@ async def _scored(
     with anyio.move_on_after(STEP_SHARE * time_left()):
         if reranker is not None:
             return few, await reranker.score(question.text, texts), "rerank"
-        if embedder is not None and embedder.reads(question.heard_in("en").text):
+        if embedder is not None and embedder.reads(question.translated_to("en").text):
             return few, await score_texts(texts, question, embedder=embedder), "blend"
     return (
         items,
@@ -223,8 +224,8 @@ def _best_items(
 
 
 def _places(values: Floats) -> Floats:
-    """Places [n] by falling value. Equal values share a place: a list that knows nothing must not
-    repeat the engine."""
+    """Places [n] by falling value. Equal values share a place: a list that knows
+    nothing must not repeat the engine."""
     _, group, sizes = np.unique(-values, return_inverse=True, return_counts=True)
     last = np.cumsum(sizes)
     return np.asarray((last - (sizes - 1) / 2)[group], dtype=np.float32)
@@ -233,14 +234,14 @@ def _places(values: Floats) -> Floats:
 def _winner(
     kinds: Mapping[WonBy, int], scores: Floats, *, ahead: bool, form: RankForm
 ) -> WonBy:
-    """The kind that brought the page here: its better item, or the engines where they have it
-    `ahead` of its items."""
+    """The kind that brought the page here: its better item, or the engines where they
+    have it `ahead` of its items."""
     if form == "engine" or (form == "mixed" and ahead):
         return "engine"
     return max(kinds, key=lambda kind: (float(scores[kinds[kind]]), kind == "content"))
 
 
-# The passages of a page that speak best for it
+# The best passages of a page
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +249,7 @@ class UnitRun:
     """A run of neighbouring units."""
 
     text: str
-    """As it stands in the document's text."""
+    """The original text in the document."""
     heading_path: tuple[str, ...]
 
     @property
@@ -264,9 +265,10 @@ class UnitRun:
 def best_passages(
     document: Document, question: Question, *, limit: int, language: str = ""
 ) -> list[UnitRun]:
-    """Return up to `limit` passages, best first; those without any term of `question` last."""
+    """Return up to `limit` passages, best first; those without any term of `question`
+    last."""
     page = document.page.language or _guessed(document)
-    asked = question.heard_in(page)
+    asked = question.translated_to(page)
     own = language or question.language
     passages, words = _counted(document, own if asked == question else page)
     scores = words.scores(asked)
@@ -287,10 +289,9 @@ def _counted(document: Document, language: str) -> tuple[list[UnitRun], BM25]:
 def cut_passages(document: Document) -> list[UnitRun]:
     """Return the core's largest windows in reading order, none over a heading.
 
-    Furniture (`Block.main` false) is left out unless the page has nothing else, and so is what is
-    no running text. What speaks to a model is a passage by itself: it is shown where it is nearest
-    to the question, not along with others.
-    """
+    Furniture (`Block.main` false) is left out unless the page has nothing else, and so
+    is text that is not prose. A prompt injection is a passage by itself: it is shown
+    only if it is nearest to the question."""
     tagged = tag_sentences(document)
     spoken = [
         unit
@@ -302,7 +303,7 @@ def cut_passages(document: Document) -> list[UnitRun]:
         or spoken
         or list(tagged)
     )
-    # Between two that do not follow each other stood a heading, or furniture.
+    # Between two that do not follow each other was a heading, or furniture.
     kinds = [
         (unit.number - place, document.blocks[unit.block].speaks)
         for place, unit in enumerate(units)

@@ -1,10 +1,11 @@
 """PARSER: what to search for a request, in which language, how fresh (zero-index §3.1).
 
-The raw request is always the first query, because rewriting it by rules finds less (mean reciprocal
-rank .831 against .850); what rules can add is a query for each part of a request with several, and
-one of its names for engines that index in English. Without a model nothing is translated. With one,
-a single answer held to a JSON schema adds queries, names, parts and time; names must stand in the
-request letter by letter, and a bad or late answer leaves the rules' result with the reason. Not
+The raw request is always the first query, because rewriting it by rules finds less
+(mean reciprocal rank .831 against .850); what rules can add is a query for each part of
+a request with several, and one of its names for engines that index in English. Without
+a model nothing is translated. With one, a single answer held to a JSON schema adds
+queries, names, parts and time; names must occur verbatim in the request, and a bad or
+late answer leaves the rules' result with the reason. Not
 for: what the rules know of a request (`pipeline/question`).
 """
 
@@ -44,7 +45,8 @@ from prompts import load
 
 MAX_QUERIES: Final = 1 + MOST_PARTS
 LONGEST_QUERY: Final = 300
-"""Characters from which a request gets a short query besides: providers cut at about 400."""
+"""Characters from which a request gets a short query besides: providers cut at about
+400."""
 PROMPT: Final = "parse_request"
 _LANGUAGES: Final = (
     "ar bg bn ca cs da de el en es et fa fi fr he hi hr hu id it ja ko lt lv nl no pl pt ro ru sk "
@@ -97,8 +99,7 @@ def parse_request(question: Question, *, today: date) -> ParsedRequest:
         for one in (question, *question.parts)
     ]
     if freshness == "any" and asks_for_changes(question.text):
-        # Beside the request, not in its place: what changes is often told by pages that carry no
-        # date.
+        # In addition to the request: pages about changing facts often have no date.
         queries.insert(1, SearchQuery(question.text, language, "year", asked=question))
     short = question
     if len(question.text) > LONGEST_QUERY:
@@ -123,8 +124,8 @@ def first_distinct(queries: Iterable[SearchQuery]) -> tuple[SearchQuery, ...]:
 
 
 def _short_form(question: Question) -> str:
-    """The last question of a long request with the names that it leaves out, within a provider's
-    limit."""
+    """The last question of a long request with the names that it leaves out, within a
+    provider's limit."""
     sentences = [
         part.strip()
         for part in re.split(r"(?<=[.!?。？！])\s+|\n+", question.text)
@@ -141,14 +142,13 @@ def _short_form(question: Question) -> str:
 
 
 def _in_english(short: Question, question: Question) -> str:
-    """Return the `short` form of a question in another language word for word in English, or what
-    of it is Latin where no list helps.
+    """Return the `short` form of a question in another language word for word in
+    English, or what of it is Latin where no list helps.
 
-    Questions of XQuAD put to BM25 over its English paragraphs, gold among the first five of 300, by
-    the request alone and with its English fused: German .587, .910; Russian .180, .870; Chinese
-    .153, .920.
-    """
-    english = short.heard_in("en")
+    Questions of XQuAD put to BM25 over its English paragraphs, gold among the first
+    five of 300, by the request alone and with its English fused: German .587, .910;
+    Russian .180, .870; Chinese .153, .920."""
+    english = short.translated_to("en")
     if english is not short or question.spoken not in OTHER_SCRIPTS:
         return english.text if english is not short else ""
     names = [name for name in question.entities if re.search(r"[A-Za-z]", name)]
@@ -186,9 +186,10 @@ class Parser:
 
 
 async def parse(question: Question, parser: Parser, *, today: date) -> ParsedRequest:
-    """Return what to search for `question`: by the generator where there is one, else by rules.
+    """Return what to search for `question`: by the generator where there is one, else
+    by rules.
 
-    `made_by` tells which; where a generator failed, `fallback` has the reason.
+    `made_by` says which; where a generator failed, `fallback` has the reason.
     """
     rules = await in_thread(parse_request, question, today=today)
     if parser.generator is None or not question:
@@ -214,9 +215,8 @@ async def parse(question: Question, parser: Parser, *, today: date) -> ParsedReq
 def _merged(question: Question, rules: ParsedRequest, said: _Answer) -> ParsedRequest:
     """Return the model's answer in the rules' type, checked against the request.
 
-    Raises `ModelError` where it has nothing in common with it, so that following it would search
-    for something else.
-    """
+    Raises `ModelError` where it has nothing in common with it, so that following it
+    would search for something else."""
     first = rules.queries[0]
     request = question.text
     known = _words(request)
@@ -233,7 +233,7 @@ def _merged(question: Question, rules: ParsedRequest, said: _Answer) -> ParsedRe
     freshness = first.freshness if first.freshness != "any" else said["freshness"]
     held = _Held(question, rules)
     queries = [
-        SearchQuery(text[:LONGEST_QUERY], one["language"], freshness)
+        SearchQuery(text[:LONGEST_QUERY], one["language"], freshness, guessed=True)
         for one in said["queries"]
         if (text := held.kept(one["text"], one["language"]))
         and held.names(text, rules.entities)
@@ -243,18 +243,20 @@ def _merged(question: Question, rules: ParsedRequest, said: _Answer) -> ParsedRe
             "none of its queries has a word of the request.", hint="Set a larger model."
         )
     asked = [held.kept(part, first.language) for part in said["parts"]]
-    parts = rules.parts or tuple(map(Question, _parts(asked, known)))
+    parts = () if rules.parts else tuple(map(Question, _parts(asked, known)))
     queries = [
         *(
-            SearchQuery(part.text, first.language, first.freshness, asked=part)
+            SearchQuery(
+                part.text, first.language, first.freshness, asked=part, guessed=True
+            )
             for part in parts
         ),
         *queries,
     ]
     return ParsedRequest(
-        first_distinct([first, *queries]),
+        first_distinct([*rules.queries, *queries]),
         tuple(dict.fromkeys(entities))[:MAX_ENTITIES],
-        parts,
+        rules.parts or parts,
         made_by="model",
         needless=rules.needless
         or ("" if said["search"] else "the model finds that it needs none"),
@@ -264,17 +266,17 @@ def _merged(question: Question, rules: ParsedRequest, said: _Answer) -> ParsedRe
 class _Held:
     """Holds a model's queries to what the request, or the rules of its language, gave.
 
-    A query goes to strangers. A model that is wrong, or that a page has turned, could send a
-    person's search to a host, exclude pages by an operator, or search for something else; so what
-    is sent are words of the request, of the rules' queries, of the word lists' translation, and
-    stop words. Where no list translates the request's language, ordinary words of an English query
-    pass too, as many as the request has: no names, hosts or numbers.
-    """
+    A query goes to strangers. A model that is wrong, or that a page has turned, could
+    send a person's search to a host, exclude pages by an operator, or search for
+    something else; so what is sent are words of the request, of the rules' queries, of
+    the word lists' translation, and stop words. Where no list translates the request's
+    language, ordinary words of an English query pass too, as many as the request has:
+    no names, hosts or numbers."""
 
     def __init__(self, question: Question, rules: ParsedRequest) -> None:
         self._spoken = question.spoken
         self._texts = [query.text for query in rules.queries]
-        self._texts.append(question.heard_in("en").text)
+        self._texts.append(question.translated_to("en").text)
         self._written = {
             part.casefold().strip(",.?!") for part in question.text.split()
         }
@@ -319,16 +321,16 @@ class _Held:
     def names(self, text: str, entities: Iterable[str]) -> bool:
         """Whether a query names what the request is about, where that has a name.
 
-        Of 58 test questions queries of four words drawn at random cost .05 of the pages that
-        answer, by the places that they take (`python -m bench.eval --mimic noise`).
-        """
+        Of 58 test questions queries of four words drawn at random cost .05 of the pages
+        that answer, by the places that they take (`python -m bench.eval --mimic
+        noise`)."""
         own = [self._terms([name], self._spoken) for name in entities]
         said = self._terms([text], self._spoken)
         return not any(own) or any(said & terms for terms in own)
 
     def _terms(self, texts: Iterable[str], language: str) -> frozenset[str]:
-        """Return the terms of `texts` as the request's language, the query's and English have
-        them; stop words are none."""
+        """Return the terms of `texts` as the request's language, the query's and
+        English have them; stop words are none."""
         languages = {self._spoken or "en", language, "en"}
         return frozenset(
             term
@@ -339,8 +341,8 @@ class _Held:
 
 
 def _parts(said: list[str], known: frozenset[str]) -> tuple[str, ...]:
-    """Return the parts that a model named, where each asks with words of the request and all ask
-    for different ones."""
+    """Return the parts that a model named, where each asks with words of the request
+    and all ask for different ones."""
     parts = [part for part in map(one_line, said) if len(part) <= LONGEST_QUERY]
     asked = {known & _words(part) for part in parts}
     return tuple(parts) if 1 < len(parts) == len(asked) and all(asked) else ()

@@ -1,8 +1,9 @@
 """Searching a SearXNG instance through its JSON API.
 
-SearXNG answers 200 with no results when every engine behind it was blocked; the reason stands in
-`unresponsive_engines`, so an empty list is only "nothing found" when that list is empty too
-(recorded from a real instance). The base address is a person's own setting and may be loopback. Not
+SearXNG answers 200 with no results when all of its engines were blocked; the reason is
+in `unresponsive_engines`, so an empty list is only "nothing found" when that list is
+empty too (recorded from a real instance). The base address is a person's own setting
+and may be loopback. Not
 for: setting up an instance.
 """
 
@@ -38,13 +39,14 @@ SUSPENDED: Final[Mapping[SearchStatus, float]] = {
     "rate_limited": 180.0,
     "blocked": 180.0,
 }
-"""Seconds an instance, as it comes, rests an engine that said 429 or 403; a CAPTCHA rests an hour,
-but asking sooner does no harm."""
+"""Seconds an instance, as it comes, rests an engine that said 429 or 403; a CAPTCHA
+rests an hour, but asking sooner does no harm."""
 _ABLE: Final = frozenset({"freshness", "language", "safe search", "paging"})
 _SAFE: Final = {"off": "0", "moderate": "1", "strict": "2"}
 _COMMANDS: Final = "!:<"
-"""What a word of SearXNG's own query language begins with: `!!g` sends the caller elsewhere, `:de`
-sets the language, `<3` the time limit, and each is taken out of the words."""
+"""What a word of SearXNG's own query language begins with: `!!g` sends the caller
+elsewhere, `:de` sets the language, `<3` the time limit, and each is taken out of the
+words."""
 _STATUS_WORDS: Final[Mapping[str, SearchStatus]] = {
     "captcha": "blocked",
     "access denied": "blocked",
@@ -55,8 +57,8 @@ _STATUS_WORDS: Final[Mapping[str, SearchStatus]] = {
     "network error": "unreachable",
     "proxy error": "unreachable",
 }
-"""What engines' reasons say, as a status; the first that any of them says counts, since it says
-most about what to do."""
+"""What engines' reasons say, as a status; the first that any of them says counts, since
+it says most about what to do."""
 _MEANING: Final[dict[SearchStatus, str]] = {
     "rate_limited": "the instance limits our requests; where its limiter is on, every program is "
     "refused until "
@@ -73,17 +75,16 @@ _REFUSED: Final[dict[SearchStatus, str]] = {
 
 
 def _basic(login: str) -> str:
-    """Return name and password, percent-encoded as in an address, as the header has them (RFC
-    7617)."""
+    """Return name and password, percent-encoded as in an address, as the header has
+    them (RFC 7617)."""
     return b64encode(unquote(login).encode()).decode("ascii")
 
 
 def made(access: Access) -> "Searxng":
     """Return the provider over the instance of the setting.
 
-    The instance is part of its name: answers are cached by it, and another instance is another
-    provider.
-    """
+    The instance is part of its name: answers are cached by it, and another instance is
+    another provider."""
     host = urlsplit(access.address).netloc.rpartition("@")[2]
     return Searxng(access.http, access.address, name=f"searxng {host}")
 
@@ -99,12 +100,12 @@ class Searxng:
         name: str = "searxng",
         timeout: float = DEADLINE,
     ) -> None:
-        """Ask the instance at `base_url` (without `/search`, with `user:password@` where it wants
-        them) by `client`."""
+        """Ask the instance at `base_url` (without `/search`, with `user:password@`
+        where it wants them) by `client`."""
         self.name = name
         parts = urlsplit(base_url)
         login, _, host = parts.netloc.rpartition("@")
-        # In the address itself they would stand in the client's log.
+        # In the URL they would appear in the client's log.
         bare = parts._replace(netloc=host).geturl()
         self._address = bare.rstrip("/").removesuffix("/search") + "/search"
         self._headers = {"Accept": "*/*"} | (
@@ -121,10 +122,12 @@ class Searxng:
         )
 
     async def search(self, query: SearchQuery, *, limit: int) -> SearchOutcome:
-        """Return one page of results, at most `limit`; never raises for what the instance does."""
+        """Return one page of results, at most `limit`; never raises for what the
+        instance does."""
         plain = " ".join(word.lstrip(_COMMANDS) for word in query.text.split())
         words, cut = words_of(replace(query, text=plain), operator=True)
-        # Reasons come in the instance's own language without `locale`, and could not be told apart
+        # Reasons come in the instance's own language without `locale`, and could not be
+        # distinguished
         parameters = {"q": words, "format": "json", "locale": "en"}
         if query.language:
             parameters["language"] = (
@@ -173,7 +176,7 @@ class Searxng:
         )
         return self._exchange.failed(
             status,
-            f"No engine behind the instance answered ({silent_ones}).",
+            f"No engine of the instance answered ({silent_ones}).",
             wait=SUSPENDED.get(status),
         )
 

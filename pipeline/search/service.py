@@ -1,8 +1,8 @@
-"""One JSON API of search as a row of a table: what sets each apart, and how values are found in its
-answers.
+"""One JSON API of search as a row of a table: what sets each apart, and how values are
+found in its answers.
 
-Light on purpose: the files of providers are read at every start. Not for: asking (`web_api.py`).
-"""
+Light on purpose: the files of providers are read at every start. Not for: asking
+(`web_api.py`)."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 AGENT: Final = "winnow-mcp/0.1 (https://github.com/winnow-mcp/winnow)"
 """Wikimedia's policy asks for a name and a way to reach its maker."""
 Field = str | Callable[[Mapping[str, object]], object]
-"""Where a value stands in a row: a path for `at`, or what works it out."""
+"""Position of a value in a row: a path for `at`, or a function."""
 _DAYS: Final = {"day": 1, "week": 7, "month": 31, "year": 366}
 
 Judge = Callable[[int, object], "SearchStatus | None"]
-"""HTTP status and parsed body (None where it was no JSON) to what they mean for one API; None for
-the usual meaning."""
+"""HTTP status and parsed body (None if not JSON) to what they mean for one API; None
+for the usual meaning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +64,14 @@ class Service:
     words: int = 1_000
     """Words of a query that it takes."""
     pages: int = 0
-    """Pages that it has; without any, a later page is cut from one longer list, up to `most`."""
+    """Pages that it has; without any, a later page is cut from one longer list, up to
+    `most`."""
     rows: Callable[[Mapping[str, object]], object] = lambda answer: answer.get(
         "results"
     )
     """The list of results in an answer."""
     headline: str = "title"
-    """Where the title stands in a row; the next ones are told in the same way."""
+    """Position of the title in a row; likewise the next fields."""
     url: Field = "url"
     """An address, or a DOI."""
     snippet: tuple[Field, ...] = ()
@@ -86,18 +87,18 @@ class Service:
     pause: float = 0.0
     """Seconds between requests, one at a time, where a service asks for that."""
     keyless: bool = False
-    """Whether it has no keys; the mail address of the person who asks then stands where others have
-    the key."""
+    """Whether it needs no key; the user's email address is used instead."""
 
 
 def agent(contact: str) -> str:
-    """Return the name we go by, with the address of the person who asks where one is set."""
+    """Return the name we go by, with the address of the person who asks where one is
+    set."""
     return f"{AGENT[:-1]}; mailto:{contact})" if contact else AGENT
 
 
 def since_of(api: Api, query: "SearchQuery") -> str:
-    """Return the first day that `query` wants, for services that know days and no periods; empty
-    for any."""
+    """Return the first day that `query` wants, for services that know days and no
+    periods; empty for any."""
     if query.since or query.until or query.freshness == "any":
         return query.since
     return (api.today() - timedelta(days=_DAYS[query.freshness])).isoformat()
@@ -109,11 +110,11 @@ def given(**fields: object) -> dict[str, object]:
 
 
 def at(value: object, path: str) -> object:
-    """Return what lies in `value` at a dotted path of names and numbers, None for nothing there.
+    """Return what lies in `value` at a dotted path of names and numbers, None for
+    nothing there.
 
-    A `*` goes through a list and gives what lies below each entry; `|` parts paths of which the
-    first that leads to something counts.
-    """
+    A `*` goes through a list and gives what lies below each entry; `|` parts paths of
+    which the first that leads to something counts."""
     if "|" in path:
         return next(filter(None, (at(value, one) for one in path.split("|"))), None)
     step, _, rest = path.partition(".")
@@ -131,7 +132,7 @@ def at(value: object, path: str) -> object:
 
 
 def rows_of(value: object) -> list[Mapping[str, object]] | None:
-    """Return the objects of a JSON list; None where `value` is no list."""
+    """Return the objects of a JSON list; None if `value` is not a list."""
     return (
         [row for row in value if isinstance(row, dict)]
         if isinstance(value, list)
@@ -148,8 +149,8 @@ def joined(parts: Iterable[object]) -> str:
 
 
 def error_text(answer: object) -> str:
-    """Return the words of an error body in the forms the APIs document: error, errors, detail,
-    message, nested."""
+    """Return the words of an error body in the forms the APIs document: error, errors,
+    detail, message, nested."""
     while isinstance(answer, dict | list):
         names = ("detail", "error", "errors", "message", "msg", "info", "errMsg")
         parts = answer if isinstance(answer, list) else map(answer.get, names)
@@ -158,8 +159,8 @@ def error_text(answer: object) -> str:
 
 
 def error_code(answer: object) -> str:
-    """Return the machine-readable code of an error body (`code` or `tag`, at the top or below
-    `error`/`errors`)."""
+    """Return the machine-readable code of an error body (`code` or `tag`, at the top or
+    below `error`/`errors`)."""
     while isinstance(answer, dict | list):
         if isinstance(answer, dict) and isinstance(
             found := answer.get("code") or answer.get("tag"), str

@@ -1,13 +1,14 @@
-"""Which words stand in which local files, and what each is about: one SQLite database, searched by
-BM25 and cosine.
+"""Full-text and vector index of local files: one SQLite database, searched by BM25 and
+cosine.
 
-Counting serves to find a file, not to show it. Markup is blanked by one regular expression, and
-what stands between blanks is a word: some twenty times faster than reading the document properly.
-FTS5 keeps where each word stands, folded and not stemmed; a query stems the part of the vocabulary
-that it can meet, so one index serves queries in any language. The formula is `okapi`, since FTS5's
-own gives words of more than half of the files no weight. No number of a file is given twice: by it
-other processes see what is new, and words of what was replaced are passed over. Not for: finding
-and reading files (`pipeline/search/folder.py`).
+Counting serves to find a file, not to show it. Markup is blanked by one regular
+expression, and words are split at spaces: about twenty times faster than parsing the
+document. FTS5 stores the positions of words, folded and not stemmed; a query stems the
+part of the vocabulary that it can meet, so one index serves queries in any language.
+The formula is `okapi`, since FTS5's own gives words of more than half of the files no
+weight. No number of a file is given twice: by it other processes see what is new, and
+words of what was replaced are passed over. Not for: finding and reading files
+(`pipeline/search/folder.py`).
 """
 
 import hashlib
@@ -48,18 +49,18 @@ TITLE_WEIGHT: Final = 3
 VERSION: Final = "9"
 """Part of the database's name; raise it when counting changes."""
 MOST_BYTES: Final = 4_000_000
-"""Bytes of one file that are counted; what stands behind cannot be found by this search."""
+"""Maximum indexed bytes of one file; text after it cannot be found by this search."""
 OUTLINE: Final = 500
-"""Letters of a file's outline, about 100 tokens: 200 tokens of headings, or first paragraphs, find
-no more."""
+"""Letters of a file's outline, about 100 tokens: 200 tokens of headings, or first
+paragraphs, find no more."""
 _PREFIX: Final = 3
 """Characters that a word and its stem share in every Snowball language but Arabic."""
 _BLANKS: Final = bytes(
     code if code >= 0x80 else ord(chr(code).lower()) if chr(code).isalnum() else 0x20
     for code in range(256)
 )
-"""Upper case ASCII to lower, ASCII that is no letter or digit to blanks, bytes of other characters
-as they are."""
+"""Upper case ASCII to lower, ASCII that is no letter or digit to blanks, bytes of other
+characters as they are."""
 _STRETCH: Final = re.compile(r"(?<![!-~])[!-~]*+[^\x00-\x7f]\S*")
 # Linear on any input: an unclosed piece of markup ends at the end of the data, and `*+` never tries
 # again.
@@ -103,16 +104,14 @@ CREATE VIRTUAL TABLE IF NOT EXISTS temp.places USING fts5vocab('main', 'texts', 
 _UNSIGHTED, _SIGHTED = 1, 2
 """How a database says whether who filled it recognised words in images."""
 _MOST_DEAD: Final = 1_000
-"""Texts of edited and deleted files that are passed over, beside one for each file, before all are
-counted anew."""
+"""Texts of edited and deleted files that are skipped before the index is rebuilt."""
 
 
 def title_text_outline(data: bytes, suffix: str) -> tuple[str, bytes, str]:
     """Return what a file in UTF-8 with this ending is called, says and is about.
 
-    The title is empty where none is given; in the text markup is blanked; the outline is title and
-    headings, or the first words where there are none.
-    """
+    The title is empty where none is given; in the text markup is blanked; the outline
+    is title and headings, or the first words where there are none."""
     title, text = _title_and_text(data[:MOST_BYTES], suffix)
     headings = (_HEADINGS if suffix in _MARKED_UP else _MARKDOWN_HEADINGS).findall(
         data[:MOST_BYTES]
@@ -161,8 +160,8 @@ class FileStamp(NamedTuple):
 
 
 class IndexedFile(NamedTuple):
-    """What is known of one file without opening it: `length` in words, `about` as the hash of its
-    outline."""
+    """What is known of one file without opening it: `length` in words, `about` as the
+    hash of its outline."""
 
     id: int
     stamp: FileStamp
@@ -170,19 +169,19 @@ class IndexedFile(NamedTuple):
     about: int
     title: str
     failure: str
-    """Why it could not be read; such a file has no words and is not tried again until it
-    changes."""
+    """Why it could not be read; such a file has no words and is not tried again until
+    it changes."""
     unread: str
     """What of it was not read, and is not counted."""
 
 
 class IndexedFiles(NamedTuple):
-    """All files at one time, and what every question asks of each: of 100,000 made in .05 processor
-    seconds."""
+    """All files at one time, and what every question asks of each: of 100,000 made in
+    .05 processor seconds."""
 
     files: list[IndexedFile]
     places: NDArray[np.int64]
-    """Where a file stands in `files`, by its number; -1 where it is gone."""
+    """Position in `files` by file number; -1 for deleted files."""
     lengths: NDArray[np.float64]
     abouts: NDArray[np.int64]
     """Hashes of outlines [n]."""
@@ -197,12 +196,12 @@ class WordIndex:
     """
 
     def __init__(self, place: Path | None, *, sighted: bool | None = None) -> None:
-        """Open or make the database at `place`, for its owner's eyes alone; None keeps it in
-        memory.
+        """Open or make the database at `place`, for its owner's eyes alone; None keeps
+        it in memory.
 
-        What was not read, in whole or in part, by who recognised no words in images is forgotten
-        for who does: `sighted`, by default where the extra `ocr` is installed.
-        """
+        What was not read, in whole or in part, by who recognised no words in images is
+        forgotten for who does: `sighted`, by default where the extra `ocr` is
+        installed."""
         if place is not None:
             os.close(os.open(place, os.O_RDWR | os.O_CREAT, 0o600))
         self._database = sqlite3.connect(
@@ -220,7 +219,8 @@ class WordIndex:
         self._vectors: dict[str, list[tuple[NDArray[np.int64], Floats]]] = {}
         """By model: hashes of outlines, and their vectors."""
         self._rows: dict[str, tuple[IndexedFiles, int, NDArray[np.int64]]] = {}
-        """By model: the row of each file's outline among so many lots of vectors, -1 for none."""
+        """By model: the row of each file's outline among so many lots of vectors, -1
+        for none."""
         self._database.executescript(_SCHEMA)
         # Two slices of another process; who does not get its turn by then comes again.
         self._database.execute("PRAGMA busy_timeout = 200")
@@ -233,7 +233,7 @@ class WordIndex:
         """Whether most words were of files that are gone."""
 
     def _see(self, sighted: bool) -> None:
-        """Drop what is to be read anew, and note who reads."""
+        """Drop outdated rows, and register this reader."""
         [(before,)] = self._database.execute("PRAGMA user_version")
         if sighted and before != _SIGHTED:
             self._database.execute(
@@ -249,12 +249,11 @@ class WordIndex:
 
     @contextmanager
     def writing(self) -> Iterator[bool]:
-        """Hold the sole right to add files, and know those that other processes added; False while
-        another has it.
+        """Hold the sole right to add files, and know those that other processes added;
+        False while another has it.
 
-        What is added is kept when the context ends, and nothing of it where the process is killed
-        before.
-        """
+        What is added is kept when the context ends, and nothing of it where the process
+        is killed before."""
         with self._lock:
             try:
                 self._database.execute("BEGIN IMMEDIATE")
@@ -303,8 +302,8 @@ class WordIndex:
         return stamp.path in self._files and self._files[stamp.path].stamp == stamp
 
     def keep_only(self, paths: Iterable[str], *, forget: bool) -> None:
-        """Leave out the files that are not in `paths`, and with `forget` drop them from the
-        database."""
+        """Leave out the files that are not in `paths`, and with `forget` drop them from
+        the database."""
         with self._lock:
             gone = [
                 (self._files.pop(path).id,) for path in self._files.keys() - set(paths)
@@ -325,8 +324,8 @@ class WordIndex:
         failure: str = "",
         unread: str = "",
     ) -> None:
-        """Take in a file, while `writing`: what it says, in UTF-8, or why it could not be read, and
-        what was not.
+        """Take in a file, while `writing`: what it says, in UTF-8, or why it could not
+        be read, and what was not.
 
         A file that was only touched keeps its words under the new stamp.
         """
@@ -396,11 +395,14 @@ class WordIndex:
     def scores(
         self, question: Question, *, language: str
     ) -> tuple[IndexedFiles, Floats]:
-        """Return all files, and the BM25 score of each [n], 0 without a term of `question`, or of
-        its English."""
+        """Return all files, and the BM25 score of each [n], 0 without a term of
+        `question`, or of its English."""
         terms = dict.fromkeys(
             (term, code)
-            for one, code in {question.heard_in("en"): "en", question: language}.items()
+            for one, code in {
+                question.translated_to("en"): "en",
+                question: language,
+            }.items()
             for term in one.terms(code) or one.terms(code, keep_stop_words=True)
         )
         with self._lock:
@@ -414,7 +416,7 @@ class WordIndex:
         return indexed, okapi(np.stack(found), indexed.lengths)
 
     def _ids(self, term: str, language: str) -> NDArray[np.int64]:
-        """The files, as often as a term stands in them in any of its forms."""
+        """File ids, repeated for each occurrence of a term in any of its forms."""
         prefix = term[:_PREFIX]
         near = self._database.execute(
             "SELECT word FROM words WHERE word >= ? AND word < ?",
@@ -436,8 +438,8 @@ class WordIndex:
     def without_vector(
         self, model: str, abouts: NDArray[np.int64], most: int
     ) -> list[tuple[int, str]]:
-        """Return hash and outline of the first `most` of the hashes `abouts` that have no vector of
-        `model` yet."""
+        """Return hash and outline of the first `most` of the hashes `abouts` that have
+        no vector of `model` yet."""
         with self._lock:
             if model not in self._vectors:
                 kept = "SELECT about, vector FROM outlines WHERE model = ?"
@@ -474,8 +476,8 @@ class WordIndex:
                 )
 
     def likeness(self, model: str, indexed: IndexedFiles, asked: Floats) -> Floats:
-        """Return the best cosine of the unit vectors [k, d] with each file's outline [n]; unknown
-        ones the lowest."""
+        """Return the best cosine of the unit vectors [k, d] with each file's outline
+        [n]; unknown ones the lowest."""
         with self._lock:
             lots = list(self._vectors.get(model, ()))
             if not lots:
@@ -501,7 +503,8 @@ class WordIndex:
 
 
 def remove(place: Path) -> None:
-    """Remove a database; its own file first, for SQLite passes over the log of one that is gone."""
+    """Remove a database; its own file first, for SQLite passes over the log of one that
+    is gone."""
     for part in ("", "-wal", "-shm"):
         Path(f"{place}{part}").unlink(missing_ok=True)
 
@@ -518,8 +521,8 @@ def _has_forms(word: str) -> bool:
 
 @lru_cache(maxsize=30_000)
 def _cut(stretch: str) -> str:
-    """Return the words and CJK pairs, folded, of a stretch between ASCII blanks that holds other
-    characters."""
+    """Return the words and CJK pairs, folded, of a stretch between ASCII blanks that
+    holds other characters."""
     runs = lower_runs(stretch.replace("’", " "))
     return " ".join(
         fold(word) for run in runs for word in (bigrams(run) if is_cjk(run) else [run])

@@ -1,10 +1,11 @@
-"""Density-driven chunking (IDMS): how dense chunks are, those of low density condensed, those of
-high supplemented.
+"""Density-driven chunking (IDMS): how dense chunks are, those of low density condensed,
+those of high supplemented.
 
-Density is the geometric mean of six factors over the length, each scaled to 0..1; one that cannot
-be had is left out. As printed (Eq. 2) it is their product, summed over the entities. What a
-generator writes never takes a chunk's place: it stands beside the text for the index to read, while
-citations keep to the text. A form that loses or invents a name or a figure is thrown away.
+Density is the geometric mean of six factors over the length, each scaled to 0..1; one
+that cannot be had is left out. As printed (Eq. 2) it is their product, summed over the
+entities. What a generator writes never takes a chunk's place: it is indexed in addition
+to the text, while citations use the text. A form that loses or invents a name or a
+figure is thrown away.
 """
 
 import functools
@@ -31,7 +32,8 @@ from prompts import load
 KEPT: Final = 0.8
 """Part of a chunk's names that a written form must still have."""
 ITERATIONS: Final = 3
-"""Most iterations of supplementing a chunk, and sentences from elsewhere that each brings."""
+"""Most iterations of supplementing a chunk, and sentences from elsewhere that each
+brings."""
 ENTITIES: Final[dict[str, object]] = {
     "type": "object",
     "properties": {
@@ -54,7 +56,8 @@ class DensityModels:
     generator: Generator | None = None
     """Rates chunks; None leaves the rating out."""
     entities: Literal["rule", "model"] = "rule"
-    """`model` lets the generator list entities, which must stand in the chunk letter by letter."""
+    """`model` lets the generator list entities, which must occur verbatim in the
+    chunk."""
     store: Store | None = None
     seconds: float = 30.0
     printed: bool = False
@@ -64,7 +67,8 @@ class DensityModels:
 async def densities(
     chunks: Sequence[Sequence[str]], reading: DensityModels, *, language: str
 ) -> NDArray[np.float64]:
-    """Return the density of each chunk of one document [n], none of them without sentences."""
+    """Return the density of each chunk of one document [n], none of them without
+    sentences."""
     texts = [" ".join(chunk) for chunk in chunks]
     whole = await reading.embedder.embed(texts, kind="passage")
     listed = await side_by_side(
@@ -133,8 +137,8 @@ async def _entities(
 
 
 async def _rating(text: str, reading: DensityModels) -> float | None:
-    """The probability that a chunk reads well (IDMS Eq. 6); None where the generator lists no
-    probabilities."""
+    """The probability that a chunk reads well (IDMS Eq. 6); None where the generator
+    lists no probabilities."""
     model = chooser(reading.generator)
     if model is None:
         return None
@@ -155,8 +159,8 @@ async def _rating(text: str, reading: DensityModels) -> float | None:
         rating = float((await within(reading.seconds, call, model=model.name))[0])
     except ModelError as error:
         raise ModelError(
-            f"The density of a chunk has no rating: {error}",
-            hint="Leave the generator out.",
+            f"A chunk's density could not be rated: {error}",
+            hint="Set the option without the generator's rating.",
         ) from error
     if reading.store is not None:
         await in_thread(reading.store.set_json, key, rating, expire=KEPT_SECONDS)
@@ -167,10 +171,10 @@ async def _rating(text: str, reading: DensityModels) -> float | None:
 
 
 class Form(NamedTuple):
-    """What an index reads beside a chunk."""
+    """Text that is indexed in addition to a chunk."""
 
     text: str
-    """Empty where the chunk is read as it stands."""
+    """"" if the chunk is indexed unchanged."""
     way: Literal["kept", "condensed", "supplemented", "refused"]
     """`refused`: what was written lost or invented something."""
 
@@ -183,8 +187,8 @@ async def enrich(
     *,
     language: str,
 ) -> list[Form]:
-    """Return the written form of each chunk of a document; those between the quartiles of
-    `densities` [n] have none."""
+    """Return the written form of each chunk of a document; those between the quartiles
+    of `densities` [n] have none."""
     # The paper gives no threshold, so a chunk is of low or high density by its document's
     # quartiles.
     low, high = np.quantile(densities, [0.25, 0.75])
@@ -207,7 +211,7 @@ async def enrich(
             faithful = _is_faithful(written, text, text, most=most, language=language)
             return Form(written, "condensed") if faithful else Form("", "refused")
         if densities[place] > high:
-            # Neighbours stand beside it anyway; the paper wants what is not adjacent.
+            # Neighbors are adjacent anyway; the paper uses non-adjacent sentences.
             own = (await reading.embedder.embed([text], kind="passage"))[0]
             far = np.flatnonzero(np.abs(owners - place) > 1)
             nearest = far[np.argsort(-(vectors[far] @ own), kind="stable")]
@@ -228,10 +232,11 @@ async def _supplemented(
     reading: DensityModels,
     language: str,
 ) -> Form:
-    """Put in what sentences from elsewhere say, the nearest first, until nothing new comes of it.
+    """Put in what sentences from elsewhere say, the nearest first, until nothing new
+    comes of it.
 
-    At most a third of the words are added, so that chunks stay about as long as they are.
-    """
+    At most a third of the words are added, so that chunks stay about as long as they
+    are."""
     form, written = Form("", "kept"), text
     most = len(text.split()) * 4 // 3 + 8
     for low in range(0, min(len(others), ITERATIONS**2), ITERATIONS):
@@ -262,8 +267,8 @@ async def _write(
 def _is_faithful(
     written: str, text: str, allowed: str, *, most: int, language: str
 ) -> bool:
-    """Whether a written form of `text` keeps its figures and most of its names, and has no other
-    than `allowed` has."""
+    """Whether a written form of `text` keeps its figures and most of its names, and has
+    no other than `allowed` has."""
     figures = set(FIGURE.findall(written))
     names = find_entities(text, language=language)
     return (

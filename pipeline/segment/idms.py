@@ -1,16 +1,15 @@
-"""How documents become IDMS leaves: boundaries by a rule, and written forms of chunks by their
-density, where wanted.
+"""How documents become IDMS leaves: boundaries by a rule, and written forms of chunks
+by their density, where wanted.
 
-What `chunking="idms"` of a tree uses. A tree's handle takes in `Idms.version`, so that a tree whose
-model ran out of time does not stand under the handle of a whole one.
+What `chunking="idms"` of a tree uses. A tree's handle takes in `Idms.version`, so that
+an incomplete tree does not get the handle of a complete one.
 
-Margins are P(yes) - P(no) by a generator that a sentence goes on with the text before it (IDMS Eq.
-1). The text so far is the prefix of one growing prompt, so that each sentence enters the model once
-as text and once as question. Questions about several gaps are one token tree along the text, which
-fills the model's batches. A model leans to the option that it reads first: some gaps are asked in
-both orders, and the mean difference is taken off. Not for: rules (`partition.py`), forms
-(`density.py`).
-"""
+Margins are P(yes) - P(no) by a generator that a sentence goes on with the text before
+it (IDMS Eq. 1). The text so far is the prefix of one growing prompt, so that each
+sentence enters the model once as text and once as question. Questions about several
+gaps are one token tree along the text, which fills the model's batches. A model leans
+to the option that it reads first: some gaps are asked in both orders, and the mean
+difference is taken off. Not for: rules (`partition.py`), forms (`density.py`)."""
 
 import hashlib
 import json
@@ -53,9 +52,9 @@ Question: TypeAlias = tuple[int, tuple[str, str]]
 CALIBRATED: Final = 8
 """Gaps of a document that are asked about in both orders."""
 TOGETHER: Final = 400
-"""Tokens of the questions asked at once, with the text between them, so that one batch of 512 holds
-them; also the most characters of a sentence that the model is shown, since a character may be a
-token."""
+"""Tokens of the questions asked at once, with the text between them, so that one batch
+of 512 holds them; also the most characters of a sentence that the model is shown, since
+a character may be a token."""
 
 
 class Judge:
@@ -64,13 +63,13 @@ class Judge:
     def __init__(
         self, generator: Generator, *, store: Store | None, seconds: float
     ) -> None:
-        """Ask `generator`, keep its answers in `store`, and spend at most `seconds` from the first
-        call on."""
+        """Ask `generator`, keep its answers in `store`, and spend at most `seconds`
+        from the first call on."""
         self._scorer = tree_scorer(generator)
         self._chooser = chooser(generator)
         self.name = generator.name
         self._window = generator.context_tokens // 2
-        """Tokens that the text so far may fill before it is begun anew."""
+        """Maximum tokens of the text so far before the prompt is restarted."""
         self._longest = min(TOGETHER, generator.context_tokens // 4)
         self._together = TOGETHER if self._scorer is not None else 0
         self._question = count_tokens(split_prompt("", "", OPTIONS)[1])
@@ -84,15 +83,16 @@ class Judge:
         return f"{self.name}:{load(PROMPT).version}"
 
     async def margins(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Return how much the sentences `texts` i and i+1 belong together, from -1 to 1 less the
-        lean, [n - 1]."""
+        """Return how much the sentences `texts` i and i+1 belong together, from -1 to 1
+        less the lean, [n - 1]."""
         if len(texts) < 2:
             return np.zeros(0)
         return await self._in_time(self._ask_all, texts)
 
     async def chunks(self, texts: Sequence[str]) -> Ranges:
-        """Return the chunks of `texts`, one or more, as printed: a sentence begins a chunk where its
-        margin with the open chunk is not over the mean of all margins before, 0 for the first."""
+        """Return the chunks of `texts`, one or more, as printed: a sentence begins a
+        chunk where its margin with the open chunk is not over the mean of all margins
+        before, 0 for the first."""
         return await self._in_time(self._ask_in_order, texts)
 
     async def _in_time(
@@ -163,8 +163,8 @@ class Judge:
         return margins - np.mean(changed)
 
     def _end_of_stretch(self, sizes: Sequence[int], start: int, gap: int) -> int:
-        """Return the end of the gaps from `gap` on that are asked at once, with the text from
-        `start` on."""
+        """Return the end of the gaps from `gap` on that are asked at once, with the
+        text from `start` on."""
         shown, asked = sum(sizes[start : gap + 1]), sizes[gap + 1] + self._question
         for end in range(gap + 1, len(sizes) - 1):
             shown += sizes[end]
@@ -176,7 +176,8 @@ class Judge:
     async def _answers(
         self, prefix: str, questions: Sequence[str]
     ) -> NDArray[np.float64]:
-        """Return P(yes) - P(no) of each question [n], from the store where it was asked before."""
+        """Return P(yes) - P(no) of each question [n], from the store where it was asked
+        before."""
         raw = json.dumps([self.version, prefix, *questions]).encode()
         key = f"margins:{hashlib.blake2b(raw, digest_size=20).hexdigest()}"
         kept = (
@@ -197,8 +198,8 @@ class Judge:
     async def _weighed(
         self, prefix: str, questions: Sequence[str]
     ) -> NDArray[np.float64]:
-        """Probabilities are those of the two answers alone, where they part: a vocabulary may spell
-        them in pieces."""
+        """Probabilities are those of the two answers alone, where they part: a
+        vocabulary may spell them in pieces."""
         if self._scorer is not None:
             paths = [
                 f"{question} {option}" for question in questions for option in OPTIONS
@@ -223,8 +224,8 @@ class Judge:
 def stretch_prompts(
     texts: Sequence[str], start: int, asked: Sequence[Question]
 ) -> tuple[str, list[str]]:
-    """Return the prompt from sentence `start` up to the first gap asked about, and how it goes on
-    to each question."""
+    """Return the prompt from sentence `start` up to the first gap asked about, and how
+    it goes on to each question."""
     first = asked[0][0]
     before, _ = split_prompt("\n".join(texts[start : first + 1]), "", OPTIONS)
     questions = []
@@ -239,8 +240,8 @@ def stretch_prompts(
 def split_prompt(
     so_far: str, following: str, order: tuple[str, str]
 ) -> tuple[str, str]:
-    """Return the prompt up to the end of the text so far, which the next gap's prompt goes on from,
-    and the rest."""
+    """Return the prompt up to the end of the text so far, which the next gap's prompt
+    goes on from, and the rest."""
     text = load(PROMPT).fill(
         text="\0", next=following, options=f"{order[0]} or {order[1]}"
     )
@@ -251,7 +252,8 @@ def split_prompt(
 def judge_of(
     generator: Generator | None, *, store: Store | None, seconds: float
 ) -> Judge | None:
-    """Return a judge where `generator` can be one, else None: the embeddings decide then."""
+    """Return a judge where `generator` can be one, else None: the embeddings decide
+    then."""
     if generator is None or (
         tree_scorer(generator) is None and chooser(generator) is None
     ):
@@ -264,16 +266,18 @@ class IdmsOptions:
     """How chunks are cut, and whether they get written forms."""
 
     rule: Rule = "partition"
-    """`running` is the paper's, with its unbounded chunks and its formula of density."""
+    """`running` is the paper's, with its unbounded chunks and its formula of
+    density."""
     density: bool = False
-    """Whether a generator writes a condensed form of chunks of low density and a supplemented one
-    of high (IDMS, density-driven chunking), for the index to read beside the text."""
+    """Whether a generator writes a condensed form of chunks of low density and a
+    supplemented one of high (IDMS, density-driven chunking), for the index to read
+    beside the text."""
     entities: Literal["rule", "model"] = "rule"
 
 
 class Idms:
-    """Cuts documents into segments and gives those their forms; `notes` say what a model could not
-    do."""
+    """Cuts documents into segments and gives those their forms; `notes` say what a
+    model could not do."""
 
     def __init__(
         self,
@@ -284,11 +288,12 @@ class Idms:
         store: Store | None = None,
         seconds: float = 0.0,
     ) -> None:
-        """Cut by the margins of `generator` where it lists probabilities, else by embeddings.
+        """Cut by the margins of `generator` where it lists probabilities, else by
+        embeddings.
 
-        Without an `embedder`, which measures densities, no forms are written. All boundaries have
-        `seconds` from the first question on, and all forms the same again.
-        """
+        Without an `embedder`, which measures densities, no forms are written. All
+        boundaries have `seconds` from the first question on, and all forms the same
+        again."""
         self._options = options or IdmsOptions()
         self._generator = generator
         self._judge = judge_of(generator, store=store, seconds=seconds)
@@ -310,7 +315,8 @@ class Idms:
 
     @property
     def version(self) -> str:
-        """What made the leaves besides sentences and embedder; what failed is no part of it."""
+        """What made the leaves besides sentences and embedder; failures are not
+        included."""
         parts = (
             []
             if self._options.rule == "partition"
@@ -330,8 +336,8 @@ class Idms:
 
     @property
     def notes(self) -> list[str]:
-        """Sentences for the reader: who found the boundaries, which forms were written, and what
-        failed."""
+        """Sentences for the reader: who found the boundaries, which forms were written,
+        and what failed."""
         lines: list[str] = []
         if self._judge is not None:
             lines.append(self._no_margins or f"Boundaries by {self._judge.name}.")
@@ -351,14 +357,15 @@ class Idms:
             )
         elif self._options.density:
             lines.append(
-                "No forms for the index: WINNOW_IDMS wants them, and there is no generator or no "
+                "No forms for the index: WINNOW_IDMS requires a generator and an "
                 "embedder."
             )
         return lines
 
     @property
     def writes(self) -> bool:
-        """Whether its forms are to be used: they are wanted, and all so far were written."""
+        """Whether its forms are to be used: they are wanted, and all so far were
+        written."""
         return self._reading is not None and not self._no_forms
 
     async def ranges(
@@ -369,12 +376,11 @@ class Idms:
         minimum: int,
         maximum: int,
     ) -> Ranges:
-        """Return [start, end) ranges of a document's sentences, of `minimum` to `maximum` tokens
-        where possible; the running rule has no such bounds.
+        """Return [start, end) ranges of a document's sentences, of `minimum` to
+        `maximum` tokens where possible; the running rule has no such bounds.
 
-        Raises `ModelError` for the embedder's failure; a failing generator leaves the boundaries to
-        embeddings.
-        """
+        Raises `ModelError` for the embedder's failure; a failing generator leaves the
+        boundaries to embeddings."""
         rule = self._options.rule
         if rule == "running":
             minimum, maximum = 0, FAR
@@ -403,10 +409,10 @@ class Idms:
     async def forms(
         self, chunks: Sequence[Sequence[str]], *, language: str
     ) -> list[str]:
-        """Return what an index reads beside each chunk of one document, "" for nothing more.
+        """Return the additional index text of each chunk of one document, or "".
 
-        After a failure, or when the time is over, `notes` say so and nothing more is written. What
-        was written is kept by content, so that a repeat goes on from it.
+        After a failure, or when the time is over, `notes` say so and nothing more is
+        written. What was written is kept by content, so that a repeat goes on from it.
         """
         nothing = [""] * len(chunks)
         if (

@@ -1,11 +1,10 @@
-"""Cutting a text into segments about one subject: all boundaries are chosen at once, within bounds
-on their length.
+"""Cutting a text into segments about one subject: all boundaries are chosen at once,
+within bounds on their length.
 
-One dynamic programme serves both kinds of evidence: how much the vectors of a segment agree (the
-default), and how far the margin at each boundary falls short (IDMS, margin sampling chunking). The
-running mean of the paper splits about half of all gaps whatever their level, so it is a choice and
-not the default. Not for: margins (`idms.py`).
-"""
+One dynamic programme serves both kinds of evidence: how much the vectors of a segment
+agree (the default), and how far the margin at each boundary falls short (IDMS, margin
+sampling chunking). The running mean of the paper splits about half of all gaps whatever
+their level, so it is a choice and not the default. Not for: margins (`idms.py`)."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -29,8 +28,8 @@ Ranges = list[tuple[int, int]]
 Rule = Literal["partition", "running"]
 
 PRICE: Final = 1.1
-"""What a further segment costs, in units of a unit vector's agreement with itself; higher means
-longer segments."""
+"""What a further segment costs, in units of a unit vector's agreement with itself;
+higher means longer segments."""
 LONGEST: Final = 64
 """Most items of one segment, which bounds the work to 64 ranges an item."""
 
@@ -43,12 +42,12 @@ async def segment(
     minimum: int,
     maximum: int,
 ) -> Ranges:
-    """Cut a document's sentences into segments of `minimum` to `maximum` tokens, where the text
-    allows it.
+    """Cut a document's sentences into segments of `minimum` to `maximum` tokens, where
+    the text allows it.
 
-    By the vectors of `embedder`, or of words where it is None or cannot read the text; `rule` is
-    `partition`, or the running mean over the cosines of neighbours. Raises `ModelError`.
-    """
+    By the vectors of `embedder`, or of words where it is None or cannot read the text;
+    `rule` is `partition`, or the running mean over the cosines of neighbours. Raises
+    `ModelError`."""
     texts = [sentence.text for sentence in sentences]
     if not texts:
         return []
@@ -84,20 +83,19 @@ def partition(
 ) -> Ranges:
     """Return the segments whose members agree most.
 
-    Maximises the sum over segments of |sum of its vectors|^2 / its size - `PRICE`: the least
-    scatter about the means of the segments, with a price on every segment. `vectors` are unit
-    vectors in order [n, d], `costs` the tokens of each item [n]; segments below `minimum` tokens
-    are taken only where nothing else fits, one item may exceed `maximum`. Time n x 64 x d, memory
-    n.
-    """
+    Maximises the sum over segments of |sum of its vectors|^2 / its size - `PRICE`: the
+    least scatter about the means of the segments, with a price on every segment.
+    `vectors` are unit vectors in order [n, d], `costs` the tokens of each item [n];
+    segments below `minimum` tokens are taken only where nothing else fits, one item may
+    exceed `maximum`. Time n x 64 x d, memory n."""
     return _best_ranges(
         _agreements(vectors), costs, minimum, maximum, short=3.0 * len(vectors)
     )
 
 
 def _agreements(vectors: Floats) -> Iterator[NDArray[np.float64]]:
-    """For each end j = 1..n, what the segments [start, j) are worth, for the last `LONGEST` starts
-    in order."""
+    """For each end j = 1..n, what the segments [start, j) are worth, for the last
+    `LONGEST` starts in order."""
     pairs = np.zeros(0)
     for j in range(1, len(vectors) + 1):
         low = max(0, j - LONGEST)
@@ -111,13 +109,14 @@ def _agreements(vectors: Floats) -> Iterator[NDArray[np.float64]]:
 def cut_by_margins(
     margins: Margins, costs: Sequence[int], *, rule: Rule, minimum: int, maximum: int
 ) -> Ranges:
-    """Return the segments whose boundaries together fall furthest below what the rule asks of a
-    margin.
+    """Return the segments whose boundaries together fall furthest below what the rule
+    asks of a margin.
 
-    `margins` say how much items i and i+1 belong together [n - 1], `costs` are the tokens of each
-    item [n]. Without bounds on the length a boundary stands wherever a margin is below the mean of
-    all margins before it, which starts at 0 (`running`, the paper's; an equal margin is a boundary,
-    too), or below the mean less one standard deviation (`partition`).
+    `margins` say how much items i and i+1 belong together [n - 1], `costs` are the
+    tokens of each item [n]. Without bounds on the length there is a boundary wherever a
+    margin is below the mean of all margins before it, which starts at 0 (`running`, the
+    paper's; an equal margin is a boundary, too), or below the mean less one standard
+    deviation (`partition`).
     """
     margins = np.asarray(margins, dtype=np.float64)
     gains: NDArray[np.floating] = np.zeros(0)
@@ -147,12 +146,12 @@ def _best_ranges(
     *,
     short: float,
 ) -> Ranges:
-    """Return the ranges that are worth most together, by dynamic programming over their ends.
+    """Return the ranges that are worth most together, by dynamic programming over their
+    ends.
 
-    `worths` has for each end, in order, the worth of the ranges that end there, for the last
-    `LONGEST` starts. A range below `minimum` tokens pays `short`, more than all ranges together can
-    be worth.
-    """
+    `worths` has for each end, in order, the worth of the ranges that end there, for the
+    last `LONGEST` starts. A range below `minimum` tokens pays `short`, more than all
+    ranges together can be worth."""
     n = len(costs)
     totals = np.concatenate(([0], np.cumsum(costs, dtype=np.int64)))
     best = np.zeros(n + 1)

@@ -1,11 +1,10 @@
-"""A session written out to be handed on: Markdown, HTML, JSON, and its sources as BibTeX, RIS and
-CSL-JSON.
+"""A session written out to be handed on: Markdown, HTML, JSON, and its sources as
+BibTeX, RIS and CSL-JSON.
 
-A pure transformation: the same session gives the same bytes, and nothing is fetched. Every word of
-a page is escaped for the form that it is written in, addresses lead to http, https and file only,
-and the HTML loads and runs nothing. Not for: what an answer of a tool looks like
-(`pipeline/evidence/show.py`).
-"""
+A pure transformation: the same session gives the same bytes, and nothing is fetched.
+Every word of a page is escaped for the form that it is written in, addresses lead to
+http, https and file only, and the HTML loads and runs nothing. Not for: what an answer
+of a tool looks like (`pipeline/evidence/show.py`)."""
 
 import base64
 import hashlib
@@ -27,7 +26,7 @@ _PAGE: Final = re.compile(r"#page=(\d{1,4})")
 """Where a citation says which page of a PDF it opens."""
 _DATE: Final = re.compile(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?")
 _MARKDOWN: Final = re.compile(r"[\\`*_\[\]<>#|~!&@$]|:(?=//)|(?<=www)\.", re.IGNORECASE)
-"""What is markup wherever it stands, and what makes a link of a bare address."""
+"""Characters that are markup anywhere, and what makes a link of a bare address."""
 _MARKDOWN_FIRST: Final = re.compile(r"^(\d+(?=[.)])|(?=[-+=]))")
 """What begins a list or underlines a heading."""
 # Escaped braces would count for BibTeX, and one alone would end its field.
@@ -109,7 +108,7 @@ class _QuotedPage:
             for one in self.quotes
         ]
 
-    def told(self, escaped: Callable[[str], str]) -> str:
+    def facts(self, escaped: Callable[[str], str]) -> str:
         """Author, title, date and DOI."""
         doi = f"doi:{one_line(self.page.doi)}" if self.page.doi else ""
         said = ("; ".join(self.authors), self.title, one_line(self.page.published), doi)
@@ -143,7 +142,7 @@ def _markdown(session: Session) -> str:
     for source in sources.values():
         url = source.page.final_url
         lines.append(
-            f"{source.number}. {source.told(_md)}. {_md_link(url, url)} "
+            f"{source.number}. {source.facts(_md)}. {_md_link(url, url)} "
             f"{_md(_read_at(source.page))}".rstrip()
         )
     return "\n".join(lines) + "\n"
@@ -158,8 +157,8 @@ def _html(session: Session) -> str:
         f"{_text(session.began)}.</footer>",
     ]
     for turn in session.turns:
-        told = "".join(f"<li>{_text(line)}</li>" for line in _outcome(turn))
-        parts.append(f"<h2>{_text(turn.question)}</h2>\n<ul>{told}</ul>")
+        content = "".join(f"<li>{_text(line)}</li>" for line in _outcome(turn))
+        parts.append(f"<h2>{_text(turn.question)}</h2>\n<ul>{content}</ul>")
         for one in turn.passages:
             cited = _html_link(_label(one, sources), one.citation)
             parts.append(
@@ -168,18 +167,18 @@ def _html(session: Session) -> str:
     parts.append("<h2>Sources</h2>\n<ol>")
     for source in sources.values():
         url = source.page.final_url
-        told = (
-            f"<bdi>{source.told(_text)}</bdi>. {_html_link(url, url)} "
+        content = (
+            f"<bdi>{source.facts(_text)}</bdi>. {_html_link(url, url)} "
             f"{_text(_read_at(source.page))}"
         )
-        parts.append(f"<li>{told.rstrip()}</li>")
+        parts.append(f"<li>{content.rstrip()}</li>")
     return "\n".join([*parts, "</ol></body></html>"]) + "\n"
 
 
 def _json(session: Session) -> str:
-    told = asdict(session)
-    del told["owner"]
-    return json.dumps(told, ensure_ascii=False, indent=2) + "\n"
+    content = asdict(session)
+    del content["owner"]
+    return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
 
 
 def _bibtex(session: Session) -> str:
@@ -187,7 +186,7 @@ def _bibtex(session: Session) -> str:
     for source in _sources(session).values():
         date = _date(source.page.published)
         fields = {
-            # A second pair of braces: a name is not parted into first and last, a title keeps its
+            # Double braces: names are not split into first and last, titles keep their
             # case.
             "author": " and ".join(f"{{{_tex(name)}}}" for name in source.authors),
             "title": f"{{{_tex(source.title)}}}",
@@ -200,10 +199,10 @@ def _bibtex(session: Session) -> str:
             "pages": source.pages,
             "annote": _tex("\n".join(source.notes)),
         }
-        told = "".join(
+        content = "".join(
             f",\n  {name} = {{{value}}}" for name, value in fields.items() if value
         )
-        entries.append(f"@misc{{{source.key}{told}\n}}\n")
+        entries.append(f"@misc{{{source.key}{content}\n}}\n")
     return "\n".join(entries)
 
 
@@ -265,7 +264,8 @@ FORMS: Final[dict[str, Callable[[Session], str]]] = {
 
 
 def _sources(session: Session) -> dict[str, _QuotedPage]:
-    """Return the pages that were quoted by address, in the order of their first quotes."""
+    """Return the pages that were quoted by address, in the order of their first
+    quotes."""
     seen = {page.final_url: page for page in session.pages}
     quotes: dict[str, list[Evidence]] = {}
     for one in session.passages:
@@ -284,7 +284,7 @@ def _unread(one: Evidence) -> SeenPage:
 
 
 def _outcome(turn: Turn) -> list[str]:
-    """Return how a question stands: each part, and what was not read."""
+    """Return the outcome of a question: each part, and what was not read."""
     if not turn.parts:
         return ["Not answered yet: ask again with the session."]
     several = len(turn.parts) > 1
@@ -327,8 +327,8 @@ def _csl_date(text: str) -> dict[str, list[list[int]]]:
 
 
 def _link(url: str) -> str:
-    """Return an address that may be followed, without anything that ends a link; empty for any
-    other."""
+    """Return an address that may be followed, without anything that ends a link; empty
+    for any other."""
     return address(url) if _LINKED.match(url) else ""
 
 

@@ -1,11 +1,12 @@
-"""A line of research that lasts: what was asked, read and kept, under a handle
+"""Sessions: questions, pages and passages of one research topic under a handle
 `winnow://session/…`.
 
-A session stands before the network. What a call searches and reads is kept when it comes, so that a
-process that is killed loses only what was under way; a call that goes on takes it from there and
-asks nobody again. It belongs to whom it was made for: with a token, to that token alone. Where
-files may be read it stays on this machine. Not for: how answers are found (`pipeline/research.py`),
-or writing a session out (`pipeline/session/export.py`).
+A session is consulted before the network. What a call searches and reads is kept when
+it comes, so that a process that is killed loses only what was under way; a call that
+continues takes it from there without new requests. It belongs to whom it was made for:
+with a token, to that token alone. Where files may be read it stays on this machine. Not
+for: how answers are found (`pipeline/research.py`), or writing a session out
+(`pipeline/session/export.py`).
 """
 
 import hashlib
@@ -38,10 +39,10 @@ from pipeline.work import in_thread
 
 SCHEME: Final = "winnow://session/"
 MOST_BYTES: Final = 500_000
-"""Most that the turns of one session take; the oldest leave first. A question with its passages and
-pages takes about 10 kB (`python -m bench.sessions`)."""
+"""Most that the turns of one session take; the oldest leave first. A question with its
+passages and pages takes about 10 kB (`python -m bench.sessions`)."""
 MOST_PAGES: Final = 200
-"""Most pages that a session lists, the latest; their texts lie in the store of pages."""
+"""Most pages that a session lists, the latest; their texts are in the page store."""
 _HANDLE: Final = re.compile(rf"(?:{SCHEME})?([0-9a-f]{{24}})\Z")
 
 
@@ -85,8 +86,8 @@ class Turn:
     open: tuple[str, ...] = ()
     """What was not read, or not to its end."""
     understood: str = ""
-    """The question with what it refers to in the one before; empty where it is complete by
-    itself."""
+    """The question with what it refers to in the one before; empty where it is complete
+    by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +96,13 @@ class Session:
 
     handle: str
     owner: str
-    """Digest of whom it belongs to; empty for the people of this machine."""
+    """Hash of its owner; "" for users of this machine."""
     began: str
     """ISO 8601 UTC time."""
     turns: tuple[Turn, ...] = ()
     pages: tuple[SeenPage, ...] = ()
     name: str = ""
-    """What its person calls it; empty: by its first question."""
+    """Its name given by the user; "" shows its first question."""
 
     @property
     def passages(self) -> tuple[Evidence, ...]:
@@ -109,7 +110,8 @@ class Session:
         return tuple(passage for turn in self.turns for passage in turn.passages)
 
     def quoted(self, pages: Sequence[SeenPage]) -> list[SeenPage]:
-        """Return those of `pages` that the last answer quoted, the first of its sources first."""
+        """Return those of `pages` that the last answer quoted, the first of its sources
+        first."""
         last = next((turn for turn in reversed(self.turns) if turn.passages), None)
         urls = list(dict.fromkeys(one.url for one in last.passages)) if last else []
         known = {page.final_url: page for page in pages}
@@ -123,8 +125,8 @@ _FOUND: Final = TypeAdapter(Findings)
 def find_session(
     stores: Stores, handle: str, *, owner: str, roots: Sequence[Path] | None
 ) -> Session | None:
-    """Return the session of a handle; None where there is none, or it is another's, or a file in it
-    may not be read.
+    """Return the session of a handle; None where there is none, or it is another's, or
+    a file in it may not be read.
 
     With `roots` None any file may, which is right for the person at this machine only.
     """
@@ -142,7 +144,8 @@ def find_session(
 
 
 def list_sessions(stores: Stores) -> list[Session]:
-    """Return the sessions that were begun on this machine without a token, the latest last."""
+    """Return the sessions that were begun on this machine without a token, the latest
+    last."""
     handles = [
         f"{SCHEME}{key.removeprefix('begun:')}" for key in _local(stores).keys("begun:")
     ]
@@ -161,8 +164,8 @@ def remove_session(stores: Stores, session: Session) -> None:
 
 
 def rename_session(stores: Stores, session: Session, name: str) -> None:
-    """Call a session by another name, on one line; by its first question again where that is
-    empty."""
+    """Call a session by another name, on one line; by its first question again where
+    that is empty."""
     key = f"session:{session.handle.removeprefix(SCHEME)}"
     named = replace(session, name=" ".join(name.split())[:LONGEST])
     store = next(
@@ -189,8 +192,8 @@ class Ongoing:
         folded = self._question == question.text
         asked = question if folded else Question(self._question)
         self.understood = _understood(asked, session.turns)
-        """The question with what it refers to in the turn before; empty where it is complete by
-        itself."""
+        """The question with what it refers to in the turn before; empty where it is
+        complete by itself."""
         self._asked = _now()
         self._stores = stores
         # What is read here may be a person's own file, which is not for a store that others read.
@@ -208,8 +211,8 @@ class Ongoing:
         owner: str,
         roots: Sequence[Path],
     ) -> "Ongoing":
-        """Go on with the session of `handle`, or begin one where that is empty; `roots` are the
-        folders of files.
+        """Go on with the session of `handle`, or begin one where that is empty; `roots`
+        are the folders of files.
 
         Raises `UsageError`: there is no such session for this caller.
         """
@@ -223,7 +226,7 @@ class Ongoing:
         if session is None:
             raise UsageError(
                 f"The session {handle} is unknown or has expired.",
-                hint="Leave it out; a new one is begun.",
+                hint="Leave it out to start a new one.",
             )
         ongoing = cls(stores, session, question, roots)
         turn = Turn(ongoing._question, ongoing._asked, understood=ongoing.understood)
@@ -232,7 +235,8 @@ class Ongoing:
 
     @property
     def held(self) -> str:
-        """Return the sentence that the session holds an answer to the question, where it does."""
+        """Return the sentence that the session holds an answer to the question, where
+        it does."""
         asked = self._question.casefold().rstrip("?. ")
         for turn in self.session.turns:
             same = turn.question.casefold().rstrip("?. ") == asked
@@ -245,8 +249,8 @@ class Ongoing:
         return ""
 
     def over(self, services: Services) -> Services:
-        """Return `services` with searches and pages taken from the session where it has them, and
-        put into it."""
+        """Return `services` with searches and pages taken from the session where it has
+        them, and put into it."""
         pages = self.session.pages
         fetcher = _CachedPages(services.fetcher, pages, self.session.began)
         return replace(
@@ -261,8 +265,8 @@ class Ongoing:
         pages: Iterable[Page],
         missing: Iterable[str],
     ) -> list[bool]:
-        """Write what came of the question; return for each passage whether the session had its
-        words before."""
+        """Write what came of the question; return for each passage whether the session
+        had its words before."""
         turn = Turn(
             self._question,
             self._asked,
@@ -308,8 +312,8 @@ class Ongoing:
         )
 
     def _write(self, turn: Turn, pages: Sequence[SeenPage]) -> None:
-        """Put a turn behind the others, in the place of an earlier one of the same question, whose
-        passages stay."""
+        """Append a turn, replacing an earlier one of the same question, whose passages
+        stay."""
         # Read again: another call may have gone on with the session meanwhile.
         now = _read(self._store, self.session.handle) or self.session
         same = next((one for one in now.turns if _asking(one) == _asking(turn)), None)
@@ -336,8 +340,8 @@ class Ongoing:
 
 
 class _CachedPages:
-    """Takes pages that were read since the session began from the cache, whatever their servers say
-    of their age."""
+    """Takes pages that were read since the session began from the cache, whatever their
+    HTTP headers say."""
 
     def __init__(self, web: Fetches, pages: Sequence[SeenPage], since: str) -> None:
         self._web = web
@@ -347,19 +351,19 @@ class _CachedPages:
         self._since = since
 
     async def fetch(
-        self, url: str, *, since: str = "", anew: bool = False, outside: bool = False
+        self, url: str, *, since: str = "", refresh: bool = False, outside: bool = False
     ) -> Page:
-        if not anew and (handle := self._handles.get(url)):
+        if not refresh and (handle := self._handles.get(url)):
             with suppress(SourceNotFound):  # evicted, or never to be kept
                 return replace(await self._web.fetch(handle), url=url)
         return await self._web.fetch(
-            url, since=since or self._since, anew=anew, outside=outside
+            url, since=since or self._since, refresh=refresh, outside=outside
         )
 
 
 class _Results:
-    """Takes searches that the session has from there for a day, and puts the pages it read beside
-    what is found."""
+    """Takes searches that the session has from there for a day, and puts the pages it
+    read beside what is found."""
 
     def __init__(
         self, web: Searches, session: Ongoing, pages: Sequence[SeenPage]
@@ -390,8 +394,8 @@ class _Results:
         return replace(found, results=(*results, *self._known(results, limit)))
 
     def _known(self, results: Sequence[SearchResult], limit: int) -> list[SearchResult]:
-        """Return the pages that were read before, those that were quoted first; what was asked now
-        may stand there."""
+        """Return the pages that were read before, quoted ones first; they may answer
+        the new question."""
         listed = {one.url for one in results}
         quoted = {passage.url for passage in self._session.session.passages}
         pages = sorted(self._pages, key=lambda page: page.final_url not in quoted)
@@ -417,8 +421,8 @@ def _result(page: SeenPage, place: int) -> SearchResult:
 
 
 def _understood(question: Question, turns: Sequence[Turn]) -> str:
-    """Return a question with what it refers to in the last turn; one that is asked once more as it
-    was."""
+    """Return a question with what it refers to in the last turn; one that is asked once
+    more as it was."""
     if not turns:
         return ""
     last = turns[-1]
@@ -447,13 +451,13 @@ def _dumped(session: Session) -> JsonValue:
 
 
 def _local(stores: Stores) -> Store:
-    """Return the store that stays on this machine, where one keeps which sessions were begun
-    here."""
+    """Return the store that stays on this machine, where one keeps which sessions were
+    begun here."""
     return stores.own if stores.sessions.shared else stores.sessions
 
 
 def _said(passage: Evidence, before: Iterable[Evidence]) -> bool:
-    """Whether all words of a passage stand in `before`, on the same page."""
+    """Return whether `before` contains all words of a passage, on the same page."""
     known = [one.text for one in before if one.url == passage.url]
     pieces = (
         piece.strip() for line in passage.text.splitlines() for piece in line.split(GAP)

@@ -1,11 +1,10 @@
-"""Where on a page the fragment of an address points: `#section-9`, `#:~:text=some%20words`,
-`#page=3`.
+"""Where on a page the fragment of an address points: `#section-9`,
+`#:~:text=some%20words`, `#page=3`.
 
-A page is cleaned without its ids, so what stands behind one in the markup is looked for among the
-cleaned page's units: the one whose text goes on the longest as the markup does. Not for: citing
-places (`pipeline/document/cite.py`), nor pages of a PDF as a source (`#pages=66-120`,
-`pipeline/fetch/files.py`).
-"""
+A page is cleaned without its ids, so the text after an id in the markup is matched with
+the cleaned page's units: the longest common beginning wins. Not for: citing places
+(`pipeline/document/cite.py`), nor pages of a PDF as a source (`#pages=66-120`,
+`pipeline/fetch/files.py`)."""
 
 import html as entities
 import re
@@ -16,15 +15,16 @@ from urllib.parse import unquote
 from pipeline.document.page import Block, Document
 
 _TEXT: Final = ":~:text="
-_TOLD: Final = 200
-"""Letters behind an id that are compared: a heading in a list of contents has other words behind it
-than below it."""
+_BEGINNING: Final = 200
+"""Letters after an id that are compared, to distinguish a heading from its entry in a
+table of contents."""
 _SURE: Final = 20
 """Equal letters from which a unit is the place, or all of a shorter one."""
 _TRIES: Final = 5
-"""Texts behind an id with which a unit may begin; the first may be a button or a mark."""
+"""Texts after an id with which a unit may begin; the first may be a button or a
+mark."""
 _BEHIND: Final = 20_000
-"""Characters behind an id that are looked at."""
+"""Characters after an id that are searched."""
 _LONGEST: Final = 300
 """Letters of a fragment."""
 _NO_TEXT: Final = re.compile(
@@ -34,8 +34,8 @@ _NO_TEXT: Final = re.compile(
 
 
 def place_of_address(document: Document) -> int | None:
-    """Return the unit that the fragment of a page's address points to; None without one, or where
-    there is none."""
+    """Return the unit that the fragment of a page's address points to; None without
+    one, or where there is none."""
     fragment = document.page.url.partition("#")[2]
     if not fragment or not document.blocks or document.page.url.startswith("file:"):
         return None
@@ -49,8 +49,7 @@ def place_of_address(document: Document) -> int | None:
 
 
 def _of_words(directive: str, blocks: Sequence[Block]) -> int | None:
-    """Return the unit that holds the first words of a text directive, behind those in front of
-    it."""
+    """Return the unit with the first words of a text directive, after its prefix."""
     parts = directive.partition("&")[0].split(",")
     before = _letters(unquote(parts.pop(0))) if parts[0].endswith("-") else ""
     wanted = _letters(unquote(parts[0])) if parts else ""
@@ -79,7 +78,7 @@ def _of_file(name: str, blocks: Sequence[Block]) -> int | None:
 
 
 def _of_id(name: str, document: Document) -> int | None:
-    """Return the unit that begins behind the element with an id, or a link's name."""
+    """Return the unit that begins after the element with an id, or a link's name."""
     html = document.page.html
     for said in dict.fromkeys((unquote(name), name, f"user-content-{unquote(name)}")):
         if len(said) > _LONGEST:
@@ -115,18 +114,19 @@ def _of_heading(name: str, blocks: Sequence[Block]) -> int | None:
 
 
 def _behind(markup: str, blocks: Sequence[Block]) -> int | None:
-    """Return the unit with which a page goes on as `markup` does; None where none begins so."""
+    """Return the unit with which a page goes on as `markup` does; None where none
+    begins so."""
     texts = [_letters("".join(block.cells) or block.text) for block in blocks]
-    for told in _beginnings(markup):
+    for beginning in _beginnings(markup):
         best, most = None, 0
         for number, text in enumerate(texts):
-            if not text or not told.startswith(text[: min(_SURE, len(text))]):
+            if not text or not beginning.startswith(text[: min(_SURE, len(text))]):
                 continue
-            own = "".join(texts[number : number + _TOLD])[:_TOLD]
+            own = "".join(texts[number : number + _BEGINNING])[:_BEGINNING]
             same = next(
                 (
                     at
-                    for at, (a, b) in enumerate(zip(own, told, strict=False))
+                    for at, (a, b) in enumerate(zip(own, beginning, strict=False))
                     if a != b
                 ),
                 len(own),
@@ -138,14 +138,15 @@ def _behind(markup: str, blocks: Sequence[Block]) -> int | None:
 
 
 def _beginnings(markup: str) -> Iterator[str]:
-    """Yield the letters of a markup's texts, then without the first of them, and so on."""
+    """Yield the letters of a markup's texts, then without the first of them, and so
+    on."""
     pieces = [
         _letters(entities.unescape(piece))
         for piece in _NO_TEXT.sub("\0", markup).split("\0")
     ]
     shown = [piece for piece in pieces if piece]
     for first in range(min(_TRIES, len(shown))):
-        yield "".join(shown[first:])[:_TOLD]
+        yield "".join(shown[first:])[:_BEGINNING]
 
 
 def _letters(text: str) -> str:

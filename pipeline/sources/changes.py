@@ -1,10 +1,9 @@
 """What changed in a page's main text since it was read before, block by block.
 
 What was read before lies in the cache of pages, each version under its handle
-(`pipeline/fetch/handles.py`). A block is the same where its words are: one that only moved has not
-changed. Counting texts is linear where an alignment of two hostile pages is not. Not for: asking a
-site for its own history.
-"""
+(`pipeline/fetch/handles.py`). A block is the same where its words are: one that only
+moved has not changed. Counting texts is linear where an alignment of two hostile pages
+is not. Not for: asking a site for its own history."""
 
 import re
 from collections import Counter
@@ -31,15 +30,15 @@ class Change:
     """`+` or `-`."""
     block: Block
     place: int
-    """Index of the block in the new document; of a lost one that of the block that it stood
-    behind."""
+    """Index of the block in the new document; for a removed block that of the block
+    before it."""
 
     @property
     def line(self) -> str:
         """The block as a unified diff has it."""
         lost_order = (
             self.sign == "-" and self.block.speaks
-        )  # nobody needs what spoke to a model and is gone
+        )  # removed prompt injections are not shown
         return (
             f"{self.sign} {'[…]' if lost_order else one_line(inert(self.block.text))}"
         )
@@ -48,12 +47,12 @@ class Change:
 async def earlier(
     documents: Sequence[Document], said: str, services: Services
 ) -> list[Document | None]:
-    """Return each of `documents` as it was read before; None where no earlier reading is kept.
+    """Return each of `documents` as it was read before; None where no earlier reading
+    is kept.
 
-    `said` is `since` and an ISO day or time, or the handle of a page; without any it means the last
-    other version. Raises `UsageError` where it is none of these, `SourceNotFound` for a handle that
-    is unknown or has expired.
-    """
+    `said` is `since` and an ISO day or time, or the handle of a page; without any it
+    means the last other version. Raises `UsageError` where it is none of these,
+    `SourceNotFound` for a handle that is unknown or has expired."""
     since = _SINCE.sub("", said, count=1).strip()
     if is_handle(since):
         return [
@@ -63,7 +62,7 @@ async def earlier(
         day = datetime.fromisoformat(since) if since else None
     except ValueError as error:
         raise UsageError(
-            f'part="changes since {since}" names no day and no handle.',
+            f'part="changes since {since}" contains no date and no handle.',
             hint='Write part="changes since 2026-11-20" or part="changes since winnow://page/…".',
         ) from error
     when = (
@@ -83,8 +82,8 @@ async def earlier(
 
 
 def changes(before: Document, after: Document) -> list[Change]:
-    """Return what the main text of `after` has gained and lost, in its order; what was lost stands
-    before its place."""
+    """Return what the main text of `after` has gained and lost, in its order; removed
+    text comes first."""
     old, new = _main(before), _main(after)
     gained = Counter(one.text for _, one in new) - Counter(one.text for _, one in old)
     lost = Counter(one.text for _, one in old) - Counter(one.text for _, one in new)

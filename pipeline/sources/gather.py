@@ -1,10 +1,10 @@
-"""Documents that a question is asked of: those that a caller names, and those that a search finds
-(zero-index, §3).
+"""Documents that a question is asked of: those that a caller names, and those that a
+search finds (zero-index, §3).
 
-Named are URLs, files, folders, handles and sites; what could not be read is said, not dropped. A
-search goes from the request over queries and results to pages in mixed ranking: `search_web` shows
-what comes out, `research` goes on with it. Not for: fetching as such (`pipeline/fetch`).
-"""
+Named are URLs, files, folders, handles and sites; what could not be read is said, not
+dropped. A search goes from the request over queries and results to pages in mixed
+ranking: `search_web` shows what comes out, `research` goes on with it. Not for:
+fetching as such (`pipeline/fetch`)."""
 
 import sys
 from collections.abc import Container, Iterable, Sequence
@@ -51,7 +51,7 @@ from pipeline.search.mixed import RankedPage, RankForm, mixed_rank
 from pipeline.search.parse import Parser, parse
 from pipeline.services import Fetches, Services
 from pipeline.sources.sites import Twins, look_over, nearest
-from pipeline.text.frame import place_of, told_failure
+from pipeline.text.frame import failure_text, place_of
 from pipeline.text.tokens import count_tokens
 from pipeline.work import (
     STEP_SHARE,
@@ -64,28 +64,29 @@ from pipeline.work import (
 )
 
 MAX_FILES: Final = 200
-"""Files that one folder may bring into one call; more would not answer within its time."""
+"""Files that one folder may bring into one call; more would not answer within its
+time."""
 UNREAD_SHARE: Final = 0.1
 """Part of an answer that may say what was not read."""
 
 
 class Noticing:
-    """Reads sources for one call: anew where that is wanted, and notes how old those are that the
-    cache gave."""
+    """Reads sources for one call, optionally refreshed, and records the age of cached
+    ones."""
 
-    def __init__(self, web: Fetches, *, anew: bool) -> None:
+    def __init__(self, web: Fetches, *, refresh: bool) -> None:
         """Read by `web`."""
         self._web = web
-        self._anew = anew
+        self._refresh = refresh
         self.ages: dict[str, float] = {}
         """Seconds since each was read, by the page's address."""
 
     async def fetch(
-        self, url: str, *, since: str = "", anew: bool = False, outside: bool = False
+        self, url: str, *, since: str = "", refresh: bool = False, outside: bool = False
     ) -> Page:
         """Return a source as a page."""
         page = await self._web.fetch(
-            url, since=since, anew=anew or self._anew, outside=outside
+            url, since=since, refresh=refresh or self._refresh, outside=outside
         )
         if page.age >= 0:
             self.ages[page.final_url] = page.age
@@ -109,14 +110,13 @@ async def load_sources(
     question: Question = NOTHING,
     needed: bool = True,
 ) -> Loaded:
-    """Read every source at once and return the documents that were ready within `seconds`; late
-    ones are failures.
+    """Read every source at once and return the documents that were ready within
+    `seconds`; late ones are failures.
 
-    Sources are URLs, file or folder paths, handles, and sites (`site:https://…`), of which the
-    pages nearest to `question` are read. Raises `UsageError` where no source is given,
-    `SourceError` where nothing could be read and it is `needed`: the only failure's own, or one
-    that lists them.
-    """
+    Sources are URLs, file or folder paths, handles, and sites (`site:https://…`), of
+    which the pages nearest to `question` are read. Raises `UsageError` where no source
+    is given, `SourceError` where nothing could be read and it is `needed`: the only
+    failure's own, or one that lists them."""
     names = [name for source in sources if (name := source.strip())]
     if not names:
         raise UsageError(
@@ -157,12 +157,12 @@ async def open_all(
     report: Report = no_report,
     outside: Container[str] = (),
 ) -> tuple[dict[str, Document], list[SourceError]]:
-    """Read distinct sources side by side; return documents by name, in order, and why there is none
-    of the others.
+    """Read distinct sources side by side; return documents by name, in order, and why
+    there is none of the others.
 
     Those `outside` are named by pages or services of public addresses.
     """
-    hint = "Repeat the call; it goes on from the cache."
+    hint = "Repeat the call; it continues from the cache."
     found: dict[str, Document | SourceError] = {
         name: SourceTimeout(
             f"{name} was not ready after {seconds:.0f} s.", source=name, hint=hint
@@ -170,9 +170,9 @@ async def open_all(
         for name in names
     }
     done = 0
-    # Files one after the other, each to its end: of many begun at once none would be ready when
-    # time is up. Those that processes convert stand in a line of their own, so that no text waits
-    # for them.
+    # Files one after the other, each to its end: of many begun at once none would be
+    # ready when time is up. Converted formats have a queue of their own, so that text
+    # files need not wait for them.
     lines = {converted: anyio.CapacityLimiter(WORKERS) for converted in (False, True)}
 
     async def load(name: str) -> None:
@@ -199,14 +199,15 @@ async def open_all(
 
 
 def failure_of(error: SourceError) -> Failure:
-    """Return what an answer says of a source that could not be had, and whether it was only
-    late."""
+    """Return what an answer says of a source that could not be had, and whether it was
+    only late."""
     late, gone = isinstance(error, SourceTimeout), isinstance(error, SourceNotFound)
     return Failure(error.source, str(error), late=late, gone=gone)
 
 
 def read_in_part(documents: Iterable[Document]) -> list[Failure]:
-    """Return what an answer says of documents of which something was not read, and how to go on."""
+    """Return what an answer says of documents of which something was not read, and how
+    to go on."""
     pages = (document.page for document in documents)
     return [
         in_part(page.final_url, page.unread, page.rest) for page in pages if page.unread
@@ -215,10 +216,10 @@ def read_in_part(documents: Iterable[Document]) -> list[Failure]:
 
 def in_part(url: str, unread: str, rest: str) -> Failure:
     """Return what an answer says of one source that was read in part."""
-    told = f"{unread} (go on with #{rest.rpartition('#')[2]})" if rest else unread
+    summary = f"{unread} (go on with #{rest.rpartition('#')[2]})" if rest else unread
     return Failure(
         unquote(url.partition("#")[0].rpartition("/")[2]) or url,
-        told,
+        summary,
         rest=rest,
         page=url,
     )
@@ -226,15 +227,15 @@ def in_part(url: str, unread: str, rest: str) -> Failure:
 
 def failure_line(failure: Failure) -> str:
     """Return `source: reason` as answers say it."""
-    return told_failure(failure.source, failure.reason)
+    return failure_text(failure.source, failure.reason)
 
 
 def room_for(failures: Iterable[Failure], max_tokens: int) -> int:
     """Return the tokens of a budget to keep free for what was not read."""
-    told = sum(
+    summary = sum(
         count_tokens(f"Not read: {failure_line(failure)}") + 1 for failure in failures
     )
-    return min(told, int(UNREAD_SHARE * max_tokens))
+    return min(summary, int(UNREAD_SHARE * max_tokens))
 
 
 @traced("read_source")
@@ -253,8 +254,8 @@ def _is_local(name: str) -> bool:
 
 
 def store_for(urls: Iterable[str], services: Services) -> Store:
-    """Return where a tree over these pages is kept: on this machine where any of them is a person's
-    own file."""
+    """Return where a tree over these pages is kept: on this machine where any of them
+    is a person's own file."""
     own = any(url.startswith("file:") for url in urls)
     return (
         services.stores.own
@@ -287,11 +288,11 @@ def open_tree(handle: str, services: Services) -> Tree:
 
 
 def _folder(name: str, roots: Sequence[Path]) -> Path | None:
-    """Return the folder that a source names, None for anything else; what is wrong with a name the
-    fetch says.
+    """Return the folder that a source names, None for anything else; what is wrong with
+    a name the fetch says.
 
-    A relative name is looked for below the roots, as a file's is, so that `.` is the first of them.
-    """
+    A relative name is looked for below the roots, as a file's is, so that `.` is the
+    first of them."""
     if not _is_local(name):
         return None
     try:
@@ -316,7 +317,8 @@ def _folder(name: str, roots: Sequence[Path]) -> Path | None:
 
 
 def _documents_in(folder: Path) -> tuple[list[Path], Passed]:
-    """Return the documents below a folder, images last, and what else is there, by ending."""
+    """Return the documents below a folder, images last, and what else is there, by
+    ending."""
     listing = list_files([folder], file_bytes=sys.maxsize)
     found = (Path(stamp.path) for stamp in listing.files)
     return sorted(
@@ -325,9 +327,10 @@ def _documents_in(folder: Path) -> tuple[list[Path], Passed]:
 
 
 def files_in(name: str, roots: Sequence[Path]) -> tuple[Path, list[Path], Passed]:
-    """Return a folder below the roots, the documents in it, and its other files by ending.
+    """Return a folder below the roots, the documents in it, and its other files by
+    ending.
 
-    Raises `UsageError` where `name` is no such folder.
+    Raises `UsageError` if `name` is not such a folder.
     """
     folder = _folder(name, roots)
     if folder is None or not any(folder.is_relative_to(root) for root in roots):
@@ -335,7 +338,7 @@ def files_in(name: str, roots: Sequence[Path]) -> tuple[Path, list[Path], Passed
             ", ".join(map(str, roots)) or "none; a person opens one with WINNOW_FOLDERS"
         )
         raise UsageError(
-            f"{name!r} is no folder that may be listed.",
+            f"{name!r} is not an allowed folder.",
             hint=f"Allowed folders: {allowed}.",
         )
     return folder, *_documents_in(folder)
@@ -349,8 +352,8 @@ async def _expand_sites(
     seconds: float,
     report: Report,
 ) -> tuple[list[str], set[str], list[Failure]]:
-    """Return sources with the pages of each site that are nearest to a question in its place, those
-    of them that are named from outside, and what is left."""
+    """Return sources with the pages of each site that are nearest to a question in its
+    place, those of them that are named from outside, and what is left."""
     expanded: list[str] = []
     outside: set[str] = set()
     left: list[Failure] = []
@@ -365,7 +368,7 @@ async def _expand_sites(
                 raise
             left.append(failure_of(error))
             continue
-        await report(0, None, survey.told)
+        await report(0, None, survey.summary)
         chosen = await nearest(survey, [question], services, most=MAX_FILES)
         expanded += [page.url for page in chosen.pages]
         outside.update(page.url for page in chosen.pages if not survey.inside)
@@ -424,7 +427,8 @@ class Wanted:
     hops: int = 3
     """Most further searches that start from what was found."""
     filters: SearchQuery = field(default_factory=lambda: SearchQuery(""))
-    """Dates, region, site, safe search and page for every query; its other fields are not read."""
+    """Dates, region, site, safe search and page for every query; its other fields are
+    not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -438,9 +442,9 @@ class Gathered:
     outcomes: tuple[SearchOutcome, ...]
     failures: tuple[Failure, ...]
     silent: tuple[SearchOutcome, ...] = ()
-    """Sources that did not answer, for which no other stood in."""
+    """Sources that failed and were not replaced."""
     notice: str = ""
-    """What is told once of how this server searches."""
+    """Notice about the search providers, shown once."""
 
     def missing(self) -> list[Failure]:
         """Return what was not read, sources of results first."""
@@ -455,7 +459,8 @@ class Gathered:
 async def gather_pages(
     wanted: Wanted, services: Services, *, report: Report
 ) -> Gathered:
-    """Search, fetch and rank; returns at most `wanted.max_pages` pages; raises `SearchFailed`."""
+    """Search, fetch and rank; returns at most `wanted.max_pages` pages; raises
+    `SearchFailed`."""
     # 1. PARSER: what to ask, in which language, how fresh
     parser = Parser(
         services.generator, services.stores.scores, services.seconds * STEP_SHARE
@@ -466,7 +471,7 @@ async def gather_pages(
     # 2. Search: every query, the provider chain
     found = await services.chain.search(queries, limit=wanted.max_pages * HITS_PER_PAGE)
     await report(3, 10, f"{len(found.results)} results")
-    # 3. Fetch: the pages behind, as far as they come in time
+    # 3. Fetch the result pages, as far as time allows
     documents: dict[str, Document] = {}
     failures = [
         Failure(provider, one.unread, late=not one.rest, rest=one.rest)
@@ -522,8 +527,8 @@ async def gather_pages(
 
 
 def catalogued(document: Document, result: SearchResult) -> Document:
-    """Return a document with what a catalogue of research says of it, which is surer than what a
-    PDF says of itself."""
+    """Return a document with what a catalogue of research says of it, which is surer
+    than what a PDF says of itself."""
     if not result.doi and not result.author:
         return document
     page = document.page

@@ -1,12 +1,12 @@
-"""Reading by place: the outline of a page, a section, its links, one of its tables, the list of a
-folder, all of it.
+"""Reading by place: the outline of a page, a section, its links, one of its tables, the
+list of a folder, all of it.
 
-`part` names the place: `outline`, `whole`, `section HEADING`, `links`, `tables`, `table 2 where …`,
-`files`, and `changes since DAY` for what is other than when the page was read before
-(`pipeline/sources/changes.py`). Links, tables and files are tables, so that each may be filtered, sorted
-and counted (`pipeline/tables/query.py`). Not for: what bears on a question (`pipeline/prune`), or
-pages of a PDF, which are a source of their own (`#pages=66-120`).
-"""
+`part` names the place: `outline`, `whole`, `section HEADING`, `links`, `tables`, `table
+2 where …`, `files`, and `changes since DAY` for what is other than when the page was
+read before (`pipeline/sources/changes.py`). Links, tables and files are tables, so that
+each may be filtered, sorted and counted (`pipeline/tables/query.py`). Not for: what
+bears on a question (`pipeline/prune`), or pages of a PDF, which are a source of their
+own (`#pages=66-120`)."""
 
 import re
 from bisect import bisect_left
@@ -50,8 +50,7 @@ from pipeline.text.words import index_terms
 from pipeline.work import in_thread
 
 KNOWN_TOKENS: Final = 8
-"""Tokens of a heading in an outline that the page's title has already: enough to tell which it
-is."""
+"""Maximum tokens of a heading that repeats the page's title in an outline."""
 PLACES: Final = (
     "outline",
     "section",
@@ -82,12 +81,12 @@ class _Listing:
 
 
 def split_place(part: str) -> tuple[str, str]:
-    """Return the place that `part` names and what it says of it; raises `UsageError` where it names
-    none."""
+    """Return the place that `part` names and what it says of it; raises `UsageError`
+    where it names none."""
     found = _PLACE.fullmatch(part)
     if found is None:
         raise UsageError(
-            f"part={part!r} names no place.",
+            f"part={part!r} is not a valid part.",
             hint='Write part="outline", "whole", "section Heading", "pages 66-120", "links", '
             '"tables", "table 2", '
             '"files" or "changes since 2026-11-20".',
@@ -97,12 +96,12 @@ def split_place(part: str) -> tuple[str, str]:
 
 
 def named_pages(sources: Sequence[str], said: str) -> list[str]:
-    """Return sources as those of some of their pages (`66-120`); raises `UsageError` where `said`
-    names none."""
+    """Return sources as those of some of their pages (`66-120`); raises `UsageError`
+    where `said` names none."""
     pages = _PAGES.fullmatch(said)
     if pages is None:
         raise UsageError(
-            f'part="pages {said}" names no pages.',
+            f'part="pages {said}" is not a page range.',
             hint='Write part="pages 66-120" of a PDF.',
         )
     last = pages[2] or ("" if "-" in said or "–" in said else pages[1])
@@ -119,12 +118,11 @@ def read_place(
     number: int,
     mark: str,
 ) -> Pruned:
-    """Return what documents have at the place that `part` names, as much as fits; `number` 2 is
-    what follows.
+    """Return what documents have at the place that `part` names, as much as fits;
+    `number` 2 is what follows.
 
-    `before` has each document as it was earlier, for its changes. Raises `UsageError`, which says
-    which places there are, where there is no such place.
-    """
+    `before` has each document as it was earlier, for its changes. Raises `UsageError`,
+    which says which places there are, where there is no such place."""
     place, said = split_place(part)
     if form not in FORMS and place not in {"links", "tables", "table", "files"}:
         raise UsageError(
@@ -144,13 +142,13 @@ def read_place(
     found = [makers[place](at, one) for at, one in enumerate(documents)]
     listings = [one for one in found if isinstance(one, _Listing) and one.count]
     if not listings:
-        told = "; ".join(
+        shown_text = "; ".join(
             one for one in found if isinstance(one, str) and one
         ) or ". ".join(
             one.said.rstrip(":") for one in found if isinstance(one, _Listing)
         )
         raise UsageError(
-            f"{told}.",
+            f"{shown_text}.",
             hint='Write part="outline" or part="whole" to see what there is.',
         )
     return _filled(listings, UNASKED_PAGE if max_tokens is None else max_tokens, number)
@@ -159,11 +157,11 @@ def read_place(
 def read_from_address(
     documents: Sequence[Document], options: PruneOptions
 ) -> Pruned | None:
-    """Return documents from the place on that the fragment of their address points to; None where
-    none has one.
+    """Return documents from the place on that the fragment of their address points to;
+    None where none has one.
 
-    What stands above it comes last; a document without such a place is read from its top.
-    """
+    The text above it comes last; a document without such a place is read from its
+    top."""
     begins = [place_of_address(one) for one in documents]
     if all(begin is None for begin in begins):
         return None
@@ -193,8 +191,8 @@ def read_from_address(
 
 
 def _filled(listings: Sequence[_Listing], budget: int, number: int) -> Pruned:
-    """Return the part of the listings' items that comes `number`-th, each part filled to the budget
-    in order."""
+    """Return the part of the listings' items that comes `number`-th, each part filled
+    to the budget in order."""
     ends = [
         sum(one.count for one in listings[: place + 1])
         for place in range(len(listings))
@@ -258,7 +256,7 @@ def _outline(at: int, document: Document) -> _Listing | str:
         where = place_name(place_of(document, block.start, block.end))
         where += ", " if where else ""
         text = one_line(block.text)
-        if repeats_title(block, document.page.title):  # which stands above
+        if repeats_title(block, document.page.title):  # which is shown above
             text = shortened(text, KNOWN_TOKENS)
         lines.append(
             f"{'  ' * len(block.heading_path)}- {text} ({where}{tokens} tokens)"
@@ -274,7 +272,7 @@ def _outline(at: int, document: Document) -> _Listing | str:
 
 
 def _below(document: Document, heading: int) -> range:
-    """Return the places of a heading and of all that stands under it."""
+    """Return the units of a heading and of everything under it."""
     blocks = document.blocks
     path = (*blocks[heading].heading_path, blocks[heading].text)
     end = heading + 1
@@ -301,8 +299,8 @@ def _section(at: int, document: Document, said: str, form: RowForm) -> _Listing 
     for way in ways:
         found = [place for place, text in headings.items() if way(one_line(text))]
         if found:
-            # A heading may stand in a list of contents as well; the section is where the most
-            # stands below it.
+            # A heading may be in a table of contents as well; the section is the one
+            # with most text below it.
             best = max(found, key=lambda place: len(_below(document, place)))
             return _blocks(at, document, _below(document, best), form, titled=True)
     some = quoted(", ".join(headings.values()), new_mark())
@@ -439,8 +437,8 @@ def _named(
     rest: str,
     language: str,
 ) -> tuple[Table | None, str]:
-    """Return the table that a number, a title or words before the first clause name, and its
-    clauses.
+    """Return the table that a number, a title or words before the first clause name,
+    and its clauses.
 
     The one table of a page needs no name, and its first condition no `where`.
     """
@@ -484,7 +482,8 @@ def _grouped(
 def _kept(
     table: Table, query: Query, computed: Sequence[Sequence[Computed]]
 ) -> list[int]:
-    """Return the rows that a query keeps; where it computes values, those that they rest on."""
+    """Return the rows that a query keeps; where it computes values, those that they
+    rest on."""
     rest_on = {row for values in computed for one in values for row in one.rows}
     return [row for row in rows_of(table, query) if row in rest_on or not computed[0]]
 
@@ -492,7 +491,8 @@ def _kept(
 def _rows(
     at: int, document: Document, table: Table, said: str, form: RowForm, mark: str
 ) -> _Listing:
-    """Return the rows of a table that its query keeps, or its computed values by group."""
+    """Return the rows of a table that its query keeps, or its computed values by
+    group."""
     query = parse_query(said, table, document.page.language or "en")
     computed = compute(table, query)
     further = [
@@ -513,8 +513,8 @@ def _rows(
         cells = [tuple(table.rows[row][column] for column in shown) for row in kept]
     blocks = tuple(table.blocks[row] for row in kept) if table.blocks else ()
     every = [one for found in (computed, *further) for one in found]
-    told = dict(zip(names, (one.value for one in every), strict=False))
-    head = _said(table, query, told, len(cells), mark)
+    shown_text = dict(zip(names, (one.value for one in every), strict=False))
+    head = _said(table, query, shown_text, len(cells), mark)
     left_out = max((one.left_out for one in every), default=0)
     if query.group < 0 and left_out:
         head += f" Left out: {left_out} rows without a number, or that are totals."
@@ -538,20 +538,18 @@ def _name(table: Table, measure: str | None, column: int) -> str:
 def _said(
     table: Table, query: Query, values: dict[str, str], kept: int, mark: str
 ) -> str:
-    """Return what is said of rows in words of ours; `values` has what was computed of them by its
-    name."""
+    """Return what is said of rows in words of ours; `values` has what was computed of
+    them by its name."""
     name = f"Table {table.number}" if table.number else table.title.capitalize()
     if query.measure and query.group < 0:
-        told = quoted(
+        shown_text = quoted(
             "; ".join(f"{one} = {value}" for one, value in values.items()), mark
         )
         if not query.further:
             value = next(iter(values.values()))
             plain = value.replace(".", "").replace("-", "").isdigit()
-            told = f"{query.measure} = {value if plain else quoted(value, mark)}"
-        return (
-            f"{name}: {told}, computed by Winnow over {kept} of {len(table.rows)} rows:"
-        )
+            shown_text = f"{query.measure} = {value if plain else quoted(value, mark)}"
+        return f"{name}: {shown_text}, computed by Winnow over {kept} of {len(table.rows)} rows:"
     if query.measure:
         measures = ", ".join(
             dict.fromkeys((query.measure, *(one for one, _ in query.further)))
@@ -570,11 +568,11 @@ def _said(
 async def load_folders(
     sources: Sequence[str], services: Services, *, seconds: float
 ) -> Loaded:
-    """Return a page for each folder that lists its documents: file, title, date, kind and size.
+    """Return a page for each folder that lists its documents: file, title, date, kind
+    and size.
 
-    Title and date are the document's own where it could be read in `seconds`, else its name and its
-    last change. Raises `UsageError` where a source is no folder.
-    """
+    Title and date are the document's own where it could be read in `seconds`, else its
+    name and its last change. Raises `UsageError` where a source is no folder."""
     documents: list[Document] = []
     for source in sources:
         folder, files, passed = await in_thread(files_in, source, services.roots)

@@ -1,12 +1,13 @@
-"""A whole site as a source, `site:https://docs.example.org/guide/`: which of its pages a question
-is about.
+"""A whole site as a source, `site:https://docs.example.org/guide/`: which of its pages
+a question is about.
 
-A site says itself which pages it has: in its list for models (llms.txt), sitemaps, feeds, and the
-links of the page that is named. Those of that host and below that path are ranked by what is said
-of them and by their paths, and the best are read as any page is; `#pages=17-32` behind the name
-goes on with the next. What lists them is asked for in three rounds of bounded size, through the
-same guarded client, so that no site can keep a call busy. Not for: following links from page to
-page (`pipeline/research.py`).
+A site says itself which pages it has: in its list for models (llms.txt), sitemaps,
+feeds, and the links of the page that is named. Those of that host and below that path
+are ranked by what is said of them and by their paths, and the best are read as any page
+is; `#pages=17-32` after the name continues with the next pages. What lists them is
+asked for in three rounds of bounded size, through the same guarded client, so that no
+site can keep a call busy. Not for: following links from page to page
+(`pipeline/research.py`).
 """
 
 import mimetypes
@@ -48,8 +49,8 @@ from pipeline.work import STEP_SHARE, Report, check_cancelled, in_thread, time_l
 READ: Final = 16
 """Pages that one call reads of a site: as many as `research` reads of a search."""
 MOST_LISTS: Final = 8
-"""Sitemaps and feeds that are read in one round; where an index names more, those with the
-question's words."""
+"""Sitemaps and feeds that are read in one round; where an index names more, those with
+the question's words."""
 _SITEMAP: Final = re.compile(
     r"\bsitemap\b(?:[\s:]|</?\w+>)*(https?://[^\s<]+)", re.IGNORECASE
 )
@@ -91,13 +92,12 @@ class ChosenPages:
 async def look_over(
     site: str, questions: Sequence[Question], services: Services, *, seconds: float
 ) -> "Survey":
-    """Return which pages `site` names: `site:` and the address to begin at, `#pages=17-32` behind
-    it for the next.
+    """Return which pages `site` names: `site:` and the address to begin at,
+    followed by `#pages=17-32` for the next.
 
-    Of many sitemaps those are read whose names say what `questions` ask; what is known after
-    `seconds` is returned. Raises `SourceError` where it names no page, `UsageError` where that is
-    no address.
-    """
+    Of many sitemaps those are read whose names say what `questions` ask; what is known
+    after `seconds` is returned. Raises `SourceError` if it lists no page, `UsageError`
+    if that is not an address."""
     survey = Survey(site, questions, services)
     with anyio.move_on_after(seconds) as time:
         await survey.run()
@@ -113,30 +113,36 @@ async def look_over(
 async def nearest(
     survey: "Survey", questions: Sequence[Question], services: Services, *, most: int
 ) -> ChosenPages:
-    """Return the pages of a site, at most `most`, that are nearest to any of `questions` by title
-    and path."""
+    """Return the pages of a site, at most `most`, that are nearest to any of
+    `questions` by title and path."""
     first, last = survey.span
     best = await _ranked(survey.pages, questions, services)
     end = first - 1 + min(most, last - first + 1 if last else READ)
     left = [Failure(error.source, str(error)) for error in survey.errors.values()]
     if survey.late:
         left.append(
-            Failure(survey.name, "not all that lists its pages came in time", late=True)
+            Failure(
+                survey.name,
+                "its list of pages did not load completely in time",
+                late=True,
+            )
         )
     elif survey.cut:
         left.append(
             Failure(
                 survey.name,
-                "it lists more pages than were looked at; name a folder of it",
+                "it lists more pages than were examined; give a folder of it",
             )
         )
     if end < len(best):
-        told = (
+        summary = (
             f"{len(best) - end} of its {len(best)} pages, less near by title and path"
         )
         rest = f"#pages={end + 1}-{2 * end - first + 1}"
         left.append(
-            Failure(survey.name, f"{told} (go on with {rest})", rest=survey.name + rest)
+            Failure(
+                survey.name, f"{summary} (go on with {rest})", rest=survey.name + rest
+            )
         )
     return ChosenPages(tuple(best[first - 1 : end]), tuple(left))
 
@@ -166,10 +172,10 @@ class Twins:
         self._web = web
 
     async def fetch(
-        self, url: str, *, since: str = "", anew: bool = False, outside: bool = False
+        self, url: str, *, since: str = "", refresh: bool = False, outside: bool = False
     ) -> Page:
         """Return a page or its twin, which then is what is cited."""
-        page = await self._web.fetch(url, since=since, anew=anew, outside=outside)
+        page = await self._web.fetch(url, since=since, refresh=refresh, outside=outside)
         root = await in_thread(parse, page.html) if page.media_type == HTML else None
         link = root.css_first(_MARKDOWN_LINK) if root is not None else None
         base = base_of(page.html, page.final_url)
@@ -181,7 +187,7 @@ class Twins:
         if twin and _place(twin)[0] == _place(page.final_url)[0]:
             with suppress(SourceError):  # the page itself is there
                 found = await self._web.fetch(
-                    twin, since=since, anew=anew, outside=not page.inside
+                    twin, since=since, refresh=refresh, outside=not page.inside
                 )
                 return replace(found, url=url)
         return page
@@ -204,8 +210,8 @@ class SiteSearch:
         return tuple(self._sites)
 
     async def search(self, queries: Sequence[SearchQuery], *, limit: int) -> Findings:
-        """Return the pages nearest to any of the queries; raises the first site's `SourceError` if
-        none names any."""
+        """Return the pages nearest to any of the queries; raises the first site's
+        `SourceError` if none names any."""
         questions, errors = [query.question for query in queries], list[SourceError]()
         outcomes: list[SearchOutcome] = []
         for site in self._sites:
@@ -231,7 +237,7 @@ class SiteSearch:
             self._known[site] = await look_over(
                 site, questions, self._services, seconds=seconds
             )
-            await self._report(2, 10, self._known[site].told)
+            await self._report(2, 10, self._known[site].summary)
         chosen = await nearest(self._known[site], questions, self._services, most=limit)
         results = (
             SearchResult(
@@ -244,11 +250,11 @@ class SiteSearch:
             )
             for rank, one in enumerate(chosen.pages, start=1)
         )
-        told, rest = (
+        summary, rest = (
             "; ".join(one.reason for one in chosen.left),
             "".join(one.rest for one in chosen.left),
         )
-        return SearchOutcome(tuple(results), site, "ok", unread=told, rest=rest)
+        return SearchOutcome(tuple(results), site, "ok", unread=summary, rest=rest)
 
 
 class Survey:
@@ -262,13 +268,15 @@ class Survey:
         start = start if "://" in start else f"https://{start}"
         if not _place(start)[0]:
             raise UsageError(
-                f"{site} names no site.",
+                f"{site} is not a site.",
                 hint="Write site:https://docs.example.org/guide/.",
             )
         self.errors: dict[str, SourceError] = {}
-        """Why what the site names, the page to begin at first of all, cannot be read."""
+        """Why what the site names, the page to begin at first of all, cannot be
+        read."""
         self.cut = False
-        """Whether the site names more pages, or more that lists them, than are looked at."""
+        """Whether the site names more pages, or more that lists them, than are looked
+        at."""
         self.late = False
         self.inside = False
         """Whether all that lists its pages came from inside."""
@@ -289,7 +297,8 @@ class Survey:
 
     @property
     def pages(self) -> list[Listed]:
-        """What is known of pages in the part of the site that was named, in its own order."""
+        """What is known of pages in the part of the site that was named, in its own
+        order."""
         places = ((page, _place(page.url)) for page in list(self._listed.values()))
         return [
             page
@@ -301,7 +310,7 @@ class Survey:
         ]
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """A line of progress."""
         return f"{place_of(self.name)} lists {len(self.pages)} pages"
 
@@ -338,8 +347,8 @@ class Survey:
         self.cut = self.cut or bool(lists)
 
     async def _fetched(self, urls: Sequence[str], *, outside: bool) -> dict[str, Page]:
-        """Return those of `urls` on the site's host that were not asked for before and can be
-        read."""
+        """Return those of `urls` on the site's host that were not asked for before and
+        can be read."""
         hosts = {host for host, _ in self._scope}
         wanted = [
             url for url in urls if url not in self._asked and _place(url)[0] in hosts
@@ -360,8 +369,8 @@ class Survey:
         return {url: found[url] for url in wanted if url in found}
 
     def _take(self, page: Page) -> list[str]:
-        """Note the pages that `page` names, itself too where it is one; return what else lists
-        pages."""
+        """Note the pages that `page` names, itself too where it is one; return what
+        else lists pages."""
         root = parse(page.html)
         if root is None:
             return []
@@ -384,14 +393,14 @@ class Survey:
             return
         key = _SAME.sub("", canonical_url(_TWIN.sub("", page.url)))
         known = self._listed.get(key, page)
-        # The twin in Markdown has the same words without what stands around them.
+        # The Markdown version has the same text without furniture.
         url = page.url if _TWIN.search(urlsplit(page.url).path) else known.url
         self._listed[key] = Listed(url, known.said or page.said)
 
 
 def _links(root: LexborNode, base: str) -> Iterator[Listed]:
-    """Yield the documents that a page links to, with the words of the link and those right behind
-    it."""
+    """Yield the documents that a page links to, with the link's text and the text right
+    after it."""
     for node in root.css("a[href]:not([rel~='sitemap'])"):
         url = urldefrag(absolute(node.attributes.get("href") or "", base)).url
         ending = mimetypes.guess_type(url)[0] and re.search(
@@ -410,7 +419,8 @@ def _links(root: LexborNode, base: str) -> Iterator[Listed]:
 
 
 def _place(url: str) -> tuple[str, str]:
-    """Return the host and port of an address, with and without `www.` alike, and its path."""
+    """Return the host and port of an address, with and without `www.` alike, and its
+    path."""
     try:
         parts = urlsplit(url)
         return parts.netloc.lower().removeprefix("www."), unquote(parts.path)
@@ -419,7 +429,8 @@ def _place(url: str) -> tuple[str, str]:
 
 
 def _folder(url: str) -> tuple[str, str]:
-    """Return the host and the folder of an address; a last part with an ending is a file in it."""
+    """Return the host and the folder of an address; a last part with an ending is a
+    file in it."""
     host, path = _place(url)
     folder = (
         path.rpartition("/")[0] if "." in path.rpartition("/")[2] else path.rstrip("/")

@@ -1,11 +1,10 @@
-"""Questions that choose, compare, count or add, answered from a table where all of their words are
-about it.
+"""Questions that choose, compare, count or add, answered from a table where all of
+their words are about it.
 
-Every word that says something must be explained: by what is to be done, a column's name, a cell's
-value, a number that is compared, or the table's title. One that is not means another table, or
-something that no table tells, and nothing is said: a wrong value is worse than none. Not for:
-reading the question (`spoken.py`), or computing (`query.py`).
-"""
+Every word that says something must be explained: by what is to be done, a column's
+name, a cell's value, a number that is compared, or the table's title. If one is not, no
+value is returned: a wrong value is worse than none. Not for: reading the question
+(`spoken.py`), or computing (`query.py`)."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,7 +15,7 @@ from urllib.parse import unquote
 
 from errors import UsageError
 from pipeline.document.page import Document
-from pipeline.document.table import GROUP, KNOWN, Table, Told
+from pipeline.document.table import GROUP, KNOWN, Table, TableAnswer
 from pipeline.question.question import Question
 from pipeline.tables.query import (
     Condition,
@@ -30,10 +29,10 @@ from pipeline.tables.spoken import (
     Compared,
     Spoken,
     Token,
-    heard_by,
     read_question,
     said_of,
     tokens_of,
+    translated_for,
 )
 from pipeline.tables.table import all_rows, name_terms, tables_of
 from pipeline.text.frame import one_line
@@ -41,17 +40,18 @@ from pipeline.text.months import Month, month_of
 from pipeline.text.words import index_terms, meanings, words
 
 FEWEST: Final = 3
-"""Rows of a table in which something can be chosen, and as many that share an extreme are no
-choice."""
+"""Rows of a table in which something can be chosen, and this many with the same extreme
+are not a choice."""
 LONGEST: Final = 80
-"""Characters of a cell up to which it is the name of something that a question may repeat."""
+"""Characters of a cell up to which it is the name of something that a question may
+repeat."""
 REACH: Final = 4
-"""Words between `not` and what it denies, and between a column's name and the number that it is
-compared with."""
+"""Words between `not` and what it denies, and between a column's name and the number
+that it is compared with."""
 WHOLE: Final = 10
 """Columns of a table up to which a row that is chosen is shown whole."""
 MOST_ROWS: Final = 0.5
-"""Share of a table beyond which the rows that a condition keeps are no choice."""
+"""Share of a table above which the rows that match a condition are not a choice."""
 MOST_GROUPS: Final = 20
 """Values of a column that an answer names with a measure of each."""
 _EQUAL: Final = "="
@@ -59,13 +59,12 @@ _GLOSS: Final = re.compile(r"\b([A-Z]\w+(?:\s[A-Z]\w+)*)\s\(([A-Z][A-Z\d]{1,5})\
 """A name, and its code in brackets."""
 
 
-def ask_tables(question: Question, documents: Sequence[Document]) -> Told | None:
-    """Return what the one table that a question is about tells, None where that is not sure.
+def ask_tables(question: Question, documents: Sequence[Document]) -> TableAnswer | None:
+    """Return the answer of the one table that a question is about; None if uncertain.
 
-    It is not sure where another table that the question's words are about as well cannot tell it:
-    some of its rows were not read, or its cells do not add up.
-    """
-    found: list[Told] = []
+    It is uncertain if another matching table has unread rows or cells that do not add
+    up."""
+    found: list[TableAnswer] = []
     silent = -1
     spoken: dict[str, Spoken] = {}
     for place, document in enumerate(documents):
@@ -73,16 +72,16 @@ def ask_tables(question: Question, documents: Sequence[Document]) -> Told | None
         said = document.page.language
         for language in (said,) if said else dict.fromkeys(("en", question.language)):
             asked = spoken.setdefault(
-                language, read_question(heard_by(question, language), language)
+                language, read_question(translated_for(question, language), language)
             )
             for asking in _asking(asked, document, place) if asked.asks else ():
-                told = asking.told()
-                if told is not None and all_rows(document):
-                    found.append(told)
-                elif told is not None or asking.doubtful:
+                answer = asking.answer()
+                if answer is not None and all_rows(document):
+                    found.append(answer)
+                elif answer is not None or asking.doubtful:
                     silent = max(silent, len(asking.used))
-    best = max((told.fit for told in found), default=0)
-    first = [told for told in found if told.fit == best]
+    best = max((answer.fit for answer in found), default=0)
+    first = [answer for answer in found if answer.fit == best]
     if not first or not all(_agree(first[0], other) for other in first[1:]):
         return None
     return first[0] if first[0].explained > silent else None
@@ -100,55 +99,56 @@ def _asking(asked: Spoken, document: Document, place: int) -> "Iterator[_Asking]
 
 def ask_parts(
     question: Question, parts: Iterable[Question], documents: Sequence[Document]
-) -> tuple[Told, ...]:
-    """Return what tables tell of a question, else of those of its parts that one is about."""
+) -> tuple[TableAnswer, ...]:
+    """Return the table answers to a question, or else to its parts."""
     asked = _asked(question, documents)
     return (
         (asked,)
         if asked
-        else tuple(told for part in parts if (told := _asked(part, documents)))
+        else tuple(answer for part in parts if (answer := _asked(part, documents)))
     )
 
 
-def _asked(question: Question, documents: Sequence[Document]) -> Told | None:
-    """Return what a table tells of a question in any of its wordings; where it names a file, a
-    table of that file."""
+def _asked(question: Question, documents: Sequence[Document]) -> TableAnswer | None:
+    """Return a table's answer to a question in any of its wordings; if it names a file,
+    from a table of that file."""
     for place, document in enumerate(documents):
         name = unquote(document.page.final_url.partition("#")[0].rpartition("/")[2])
         if "." in name and name.casefold() in question.text.casefold():
             called = rf"(?:\b\w+\s+)?{re.escape(name)}"
             rest = re.sub(called, " ", question.text, flags=re.IGNORECASE)
             wordings = _wordings(Question(rest))
-            told = next(
+            answer = next(
                 filter(None, (ask_tables(one, [document]) for one in wordings)), None
             )
-            return replace(told, document=place) if told else None
+            return replace(answer, document=place) if answer else None
     return next(
         filter(None, (ask_tables(one, documents) for one in _wordings(question))), None
     )
 
 
 def _wordings(question: Question) -> Iterator[Question]:
-    """Yield a question as it is, then with codes or names alone: `Alaska (AK)` is one thing."""
+    """Yield a question as it is, then with codes or names alone: `Alaska (AK)` is one
+    thing."""
     yield question
     if _GLOSS.search(question.text):
         yield Question(_GLOSS.sub(r"\2", question.text))
         yield Question(_GLOSS.sub(r"\1", question.text))
 
 
-def _agree(one: Told, other: Told) -> bool:
-    """Whether two tables tell the same: the same rows, or the same extreme of rows that share a
-    name, as of a table and its longer form."""
+def _agree(one: TableAnswer, other: TableAnswer) -> bool:
+    """Return whether two tables agree: the same rows, or the same extreme of rows that
+    share a name, as of a table and its longer form."""
     if one.value != other.value:
         return False
     rows, others = (
-        [told.table.rows[row] for row in told.rows] for told in (one, other)
+        [answer.table.rows[row] for row in answer.rows] for answer in (one, other)
     )
     if sorted(rows) == sorted(others):
         return True
     names, known = (
-        {cell for row in told for cell in row if cell and not cell[0].isdigit()}
-        for told in (rows, others)
+        {cell for row in answer for cell in row if cell and not cell[0].isdigit()}
+        for answer in (rows, others)
     )
     return len(rows) == len(others) == 1 and one.value != "" and bool(names & known)
 
@@ -173,29 +173,30 @@ class _Asking:
     dated: bool = False
     """Whether a month that the question names chooses rows."""
     doubtful: bool = False
-    """Whether all words of the question are about it, but its cells do not add up or compare."""
+    """Whether all words of the question are about it, but its cells do not add up or
+    compare."""
 
-    def told(self) -> Told | None:
-        """Return what the table tells, None where it does not tell it surely."""
+    def answer(self) -> TableAnswer | None:
+        """Return the table's answer; None if uncertain."""
         if not self._filter() or not self._compare():
             return None
         try:
-            told = self._computed()
+            answer = self._computed()
         except UsageError:
-            told, self.doubtful = None, True
+            answer, self.doubtful = None, True
         explained = self._explained()
         self.doubtful = self.doubtful and explained
         return (
-            replace(told, explained=len(self.used))
-            if told is not None and explained
+            replace(answer, explained=len(self.used))
+            if answer is not None and explained
             else None
         )
 
     # Which rows
 
     def _filter(self) -> bool:
-        """Find the cells that the question names; whether what it denies is among them, and each is
-        of one column."""
+        """Find the cells that the question names; whether what it denies is among them,
+        and each is of one column."""
         spans: dict[tuple[int, int], dict[int, str]] = {}
         stems = [token.stem for token in self.spoken.tokens]
         known = {
@@ -233,8 +234,8 @@ class _Asking:
         return not self.spoken.negated or self.denied
 
     def _months(self) -> None:
-        """Filter by months that the question names, whatever form the one column of dates gives
-        them.
+        """Filter by months that the question names, whatever form the one column of
+        dates gives them.
 
         A month without a year is one where the column has it in one year only.
         """
@@ -263,8 +264,8 @@ class _Asking:
                     self._take(column, cell, places[0])
 
     def _dated(self, column: int) -> dict[Month, list[tuple[int, str]]]:
-        """Return the cells of a column by their month, none where some are no dates with a month
-        and a year."""
+        """Return the cells of a column by their month, [] if some are not dates with a
+        month and a year."""
         found: dict[Month, list[tuple[int, str]]] = {}
         for cell in dict.fromkeys(self.table.cells(column)):
             month = month_of(cell)
@@ -274,8 +275,8 @@ class _Asking:
         return found
 
     def _parts_of_cells(self, stems: Sequence[str]) -> None:
-        """Filter by names that stand in longer cells of one column only (`Porto` in `Porto,
-        Portugal`)."""
+        """Filter by names that occur in longer cells of one column only (`Porto` in
+        `Porto, Portugal`)."""
         tokens = self.spoken.tokens
         named = set().union(
             *(self._stems(column) for column in range(len(self.table.columns))),
@@ -317,7 +318,7 @@ class _Asking:
                     self._take(column, cell, first)
 
     def _about(self) -> set[str]:
-        """Return the terms of what stands above the table, and of its page's title."""
+        """Return the terms of the headings above the table, and of its page's title."""
         language = self.spoken.language
         return {
             *index_terms(f"{self.table.title} {self.table.about}", language=language),
@@ -325,8 +326,8 @@ class _Asking:
         }
 
     def _names(self, cell: Sequence[Token], places: range) -> bool:
-        """Whether a cell's words in the question are its name, not words that say what is to be
-        done."""
+        """Whether a cell's words in the question are its name, not words that say what
+        is to be done."""
         tokens = self.spoken.tokens
         if set(places) <= self.spoken.operating or not any(
             token.says for token in cell
@@ -341,7 +342,8 @@ class _Asking:
         )
 
     def _column_of(self, found: dict[int, str]) -> int | None:
-        """Return the column that a value is of: the only one, or that which is named beside it."""
+        """Return the column that a value is of: the only one, or that which is named
+        beside it."""
         if len(found) == 1:
             return next(iter(found))
         named = [column for column in found if self._matched(column)]
@@ -453,8 +455,8 @@ class _Asking:
         return {place for place in own if self.spoken.tokens[place].stem in stems}
 
     def _numeric(self, near: range | None, hints: str) -> int | None:
-        """Return the column of numbers that is named within `near`, else by `hints`, else the only
-        one."""
+        """Return the column of numbers that is named within `near`, else by `hints`,
+        else the only one."""
         columns = [
             c
             for c in range(len(self.table.columns))
@@ -473,16 +475,31 @@ class _Asking:
             }
             if scored:
                 best = max(scored.values())
-                first = [c for c, score in scored.items() if score == best]
+                first = self._nearest(
+                    [c for c, score in scored.items() if score == best]
+                )
                 if len(first) == 1 and near is None:
                     self.used |= self._matched(first[0])
                 return first[0] if len(first) == 1 else None
         free = [column for column in columns if column not in self.columns]
         return free[0] if len(free) == 1 else None
 
+    def _nearest(self, columns: list[int]) -> list[int]:
+        """Return of columns that are named as well those named nearest to what is done: "in which
+        year was wheat highest"."""
+        done = self.spoken.operating
+        far = {
+            column: min(
+                (abs(place - at) for place in self._matched(column) for at in done),
+                default=0,
+            )
+            for column in columns
+        }
+        return [column for column in columns if far[column] == min(far.values())]
+
     def _literal(self, column: int) -> int:
-        """Return how many words the question and a column's name share letter by letter (`wins`,
-        not `Win %`)."""
+        """Return how many words the question and a column's name share letter by letter
+        (`wins`, not `Win %`)."""
         both = (
             self.spoken.tokens,
             tokens_of(self.table.columns[column], self.spoken.language),
@@ -500,7 +517,8 @@ class _Asking:
         )
 
     def _label(self) -> int:
-        """Return the column that names the rows: the first of words whose cells differ most."""
+        """Return the column that names the rows: the first of words whose cells differ
+        most."""
         columns = [
             c for c in range(len(self.table.columns)) if not self.table.is_numeric(c)
         ] or [0]
@@ -523,7 +541,7 @@ class _Asking:
         ]
         return without_totals(self.table, kept)
 
-    def _computed(self) -> Told | None:
+    def _computed(self) -> TableAnswer | None:
         spoken, rows = self.spoken, self._rows()
         named = {
             stem
@@ -554,8 +572,9 @@ class _Asking:
         )
         return self._answer("", "rows", rows, ()) if few else None
 
-    def _counted(self, rows: list[int], *, adding: bool) -> Told | None:
-        """Count rows, or add the column whose things are counted (`how many units in Porto`)."""
+    def _counted(self, rows: list[int], *, adding: bool) -> TableAnswer | None:
+        """Count rows, or add the column whose things are counted (`how many units in
+        Porto`)."""
         noun = max(self.spoken.count) + 1
         after = range(noun, noun + 2)
         columns = [
@@ -582,8 +601,8 @@ class _Asking:
         return self._answer(str(len(rows)), "rows", rows, ())
 
     def _grouping(self) -> int | None:
-        """Return the column by whose values a measure is asked (`tons by state`, `in each port`);
-        None where rows do not share them."""
+        """Return the column by whose values a measure is asked (`tons by state`, `in
+        each port`); None where rows do not share them."""
         by = words("tables.by", self.spoken.language)
         for place, token in enumerate(self.spoken.tokens):
             after = range(place + 1, place + 1 + REACH)
@@ -601,7 +620,7 @@ class _Asking:
 
     def _grouped(
         self, measure: Measure, column: int, rows: list[int], group: int
-    ) -> Told:
+    ) -> TableAnswer:
         """Return a measure of each value of a column, in place of rows alone."""
         values: dict[str, list[int]] = {}
         for row in rows:
@@ -613,9 +632,10 @@ class _Asking:
         more = f"; {len(said) - MOST_GROUPS} more" if len(said) > MOST_GROUPS else ""
         noun = "rows" if column < 0 else f"{measure} of {self.table.columns[column]}"
         of = (group, column) if column >= 0 else (group,)
-        told = self._answer("", f"{noun} by {self.table.columns[group]}", rows, of)
+        answer = self._answer("", f"{noun} by {self.table.columns[group]}", rows, of)
         return replace(
-            told, what=one_line(f"{told.what}: {'; '.join(said[:MOST_GROUPS])}{more}")
+            answer,
+            what=one_line(f"{answer.what}: {'; '.join(said[:MOST_GROUPS])}{more}"),
         )
 
     def _measured(
@@ -624,7 +644,7 @@ class _Asking:
         column: int | None,
         rows: list[int],
         group: int | None = None,
-    ) -> Told | None:
+    ) -> TableAnswer | None:
         fewest = 1 if self.dated else 2
         if column is None or len(rows) < fewest:
             return None
@@ -637,9 +657,9 @@ class _Asking:
         what = f"{measure} of {self.table.columns[column]}"
         return self._answer(computed.value, what, list(computed.rows), (column,))
 
-    def _chosen(self, rows: list[int]) -> Told | None:
-        """Return the row with the least or the most of the column that is named, or that the words
-        mean."""
+    def _chosen(self, rows: list[int]) -> TableAnswer | None:
+        """Return the row with the least or the most of the column that is named, or
+        that the words mean."""
         spoken = self.spoken
         chosen = sorted(spoken.least | spoken.most)
         behind = (place + 1 for place in chosen)  # `most expensive`
@@ -694,7 +714,8 @@ class _Asking:
         return dated[0] if len(dated) == 1 else None
 
     def _way(self, column: int, hints: str) -> bool | None:
-        """Return whether the most of a column is asked for; None where the words do not say."""
+        """Return whether the most of a column is asked for; None where the words do not
+        say."""
         least, most = bool(self.spoken.least), bool(self.spoken.most)
         if least != most and not any(hint[0] in "+-" for hint in hints.split()):
             return most
@@ -728,9 +749,9 @@ class _Asking:
         *,
         over: int = 0,
         whole: bool = False,
-    ) -> Told:
-        """Return an answer; of rows that are chosen, every column is shown where they are few, since
-        the question may ask for any (`in which month`)."""
+    ) -> TableAnswer:
+        """Return an answer; of rows that are chosen, every column is shown where they
+        are few, since the question may ask for any (`in which month`)."""
         named = self.table.columns
         parts = [
             f"{named[one.column]} {one.operator} {one.value}" for one in self.conditions
@@ -739,17 +760,17 @@ class _Asking:
             f"{named[column]} = {' or '.join(sorted(cells))}"
             for column, cells in self.either.items()
         ]
-        told = one_line(f"{what} where {' and '.join(parts)}" if parts else what)
+        answer = one_line(f"{what} where {' and '.join(parts)}" if parts else what)
         all_columns = range(len(named)) if whole and len(named) <= WHOLE else ()
         columns = tuple(
             dict.fromkeys((self._label(), *of, *self.columns, *all_columns))
         )
         fit = len(self.used) + 2 * len(of)
-        return Told(
+        return TableAnswer(
             self.document,
             self.table,
             value,
-            told,
+            answer,
             tuple(rows),
             over or len(self.table.rows),
             columns,

@@ -1,11 +1,11 @@
-"""A small query of one table: `where price < 50 and city = Porto sort price desc top 3 columns
-name, price`.
+"""A small query of one table: `where price < 50 and city = Porto sort price desc top 3
+columns name, price`.
 
-Clauses come in any order, each at most once: `where`, `sort COLUMN [desc]`, `top N`, `columns A,
-B`, and `by COLUMN` for one value a group; any number of `count`, `sum`, `min`, `max`, `mean` with
-their columns. Names and values with such words in them stand in quotes. Not for: questions in a
-person's words (`asked.py`), or writing the rows (`table.py`).
-"""
+Clauses come in any order, each at most once: `where`, `sort COLUMN [desc]`, `top N`,
+`columns A, B`, and `by COLUMN` for one value a group; any number of `count`, `sum`,
+`min`, `max`, `mean` with their columns. Names and values with such words must be
+quoted. Not for: questions in a person's words (`asked.py`), or writing the rows
+(`table.py`)."""
 
 import math
 import re
@@ -100,18 +100,19 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """One value, and the rows that it stands on."""
+    """A value, and the rows that it is computed from."""
 
     value: str
     rows: tuple[int, ...]
     group: str = ""
     left_out: int = 0
-    """Rows among them without a number in the column, or that are totals of the others."""
+    """Rows among them without a number in the column, or that are totals of the
+    others."""
 
 
 def _clauses(text: str) -> tuple[dict[str, list[str]], list[tuple[Measure, list[str]]]]:
-    """Return the tokens of each clause of a query by its word, and those of each measure, in
-    order.
+    """Return the tokens of each clause of a query by its word, and those of each
+    measure, in order.
 
     Raises `UsageError`: a word begins no clause.
     """
@@ -135,13 +136,13 @@ def _clauses(text: str) -> tuple[dict[str, list[str]], list[tuple[Measure, list[
         elif last:
             said.append(token)
         elif token not in {":", ","}:
-            raise _wrong(f"{token!r} is no clause of a query")
+            raise _wrong(f"{token!r} is not a clause of a query")
     return clauses, asked
 
 
 def parse_query(text: str, table: Table, language: str = "en") -> Query:
-    """Return what the clauses of `text` ask of `table`; raises `UsageError`, which shows the right
-    call."""
+    """Return what the clauses of `text` ask of `table`; raises `UsageError`, which
+    shows the right call."""
     clauses, asked = _clauses(text)
     reader = _ClauseReader(table, language)
     sort, descending = reader.sort(clauses.get("sort", []))
@@ -212,7 +213,8 @@ class _ClauseReader:
         rest = tokens[len(name) :]
         if not name or len(rest) < 2:
             raise _wrong(
-                f"{' '.join(tokens)!r} is no condition (COLUMN = != < <= > >= contains VALUE)"
+                f"{' '.join(tokens)!r} is not a condition (COLUMN = != < <= > >= "
+                f"contains VALUE)"
             )
         if any(token.lower() == "or" for token in rest):
             raise _wrong("Conditions are joined by 'and' only; ask twice for 'or'")
@@ -312,8 +314,8 @@ def _holds(condition: Condition, cell: str, value: Value | None) -> bool:
 
 
 def _sorted(table: Table, rows: Sequence[int], query: Query) -> list[int]:
-    """Return rows by a column's numbers, or by its words where it holds few; what has none comes
-    last."""
+    """Return rows by a column's numbers, or by its words where it holds few; what has
+    none comes last."""
     cells, values = table.cells(query.sort), table.values(query.sort)
     keys: dict[int, float] | dict[int, str]
     if table.is_numeric(query.sort):
@@ -325,11 +327,11 @@ def _sorted(table: Table, rows: Sequence[int], query: Query) -> list[int]:
 
 
 def compute(table: Table, query: Query) -> list[Computed]:
-    """Return the measure of a query: one for all rows, or one a group, the largest first.
+    """Return the measure of a query: one for all rows, or one a group, the largest
+    first.
 
-    Rows that are totals of the others are left out of it. Raises `UsageError` for a column without
-    numbers, or with some that do not add up.
-    """
+    Rows that are totals of the others are left out of it. Raises `UsageError` for a
+    column without numbers, or with some that do not add up."""
     if query.measure is None:
         return []
     rows = rows_of(table, query)
@@ -365,8 +367,8 @@ def compute(table: Table, query: Query) -> list[Computed]:
 def measured(
     table: Table, measure: Measure, column: int, rows: Sequence[int]
 ) -> tuple[float, Computed]:
-    """Return a measure of some rows as a number, and as it is told with those rows; raises
-    `UsageError` as above."""
+    """Return a measure of some rows as a number, and as text with those rows;
+    raises `UsageError` as above."""
     own = without_totals(table, rows)
     if measure == "count":
         return len(own), Computed(
@@ -397,14 +399,16 @@ def measured(
     if known[0][1].kind == "date":
         raise _wrong(f"Column {name} holds dates, of which there is no {measure}")
     total = math.fsum(numbers) / (len(numbers) if measure == "mean" else 1)
-    told = _told(
+    number_text = _described(
         total,
         numbers,
         [table.rows[row][column] for row, _ in known],
         known[0][1],
         mean=measure == "mean",
     )
-    return total, Computed(told, tuple(row for row, _ in known), left_out=left_out)
+    return total, Computed(
+        number_text, tuple(row for row, _ in known), left_out=left_out
+    )
 
 
 def _once(
@@ -414,8 +418,8 @@ def _once(
     name: str,
     measure: Measure,
 ) -> list[tuple[int, Value]]:
-    """Return rows with their values, a cell that covers several rows once; raises `UsageError`
-    where rows are left out that it covers, or a mean is asked for."""
+    """Return rows with their values, a cell that covers several rows once; raises
+    `UsageError` where rows are left out that it covers, or a mean is asked for."""
     rows = {row for row, _ in known}
     anchors = [0] * len(table.rows)
     for row, carried in enumerate(table.carried):
@@ -434,8 +438,8 @@ def _once(
 
 
 def without_totals(table: Table, rows: Sequence[int]) -> list[int]:
-    """Return rows without those whose first words say that they are totals or means of the
-    others."""
+    """Return rows without those whose first words say that they are totals or means of
+    the others."""
     totals = words("tables.totals")
     labels = {
         row: next(filter(None, table.rows[row]), "").casefold().strip(" :.()")
@@ -449,7 +453,7 @@ def without_totals(table: Table, rows: Sequence[int]) -> list[int]:
     return kept if 2 * len(kept) > len(rows) else list(rows)
 
 
-def _told(
+def _described(
     number: float,
     numbers: Sequence[float],
     cells: Sequence[str],
@@ -457,8 +461,8 @@ def _told(
     *,
     mean: bool,
 ) -> str:
-    """Return a number in the form of the cells that it is made of, with as many decimals as they
-    have."""
+    """Return a number in the form of the cells that it is made of, with as many
+    decimals as they have."""
     if value.kind == "clock":
         parts = 1 + max(cell.count(":") for cell in cells)
         whole = round(number)
@@ -471,6 +475,8 @@ def _told(
     decimals = max(
         -int(Decimal(repr(one)).normalize().as_tuple().exponent) for one in numbers
     )
-    told = f"{number:.{min(max(decimals, 0), 6) + (2 if mean else 0)}f}"
-    told = told.rstrip("0").rstrip(".") if "." in told else told
-    return f"{told} {value.unit}".strip()
+    number_text = f"{number:.{min(max(decimals, 0), 6) + (2 if mean else 0)}f}"
+    number_text = (
+        number_text.rstrip("0").rstrip(".") if "." in number_text else number_text
+    )
+    return f"{number_text} {value.unit}".strip()

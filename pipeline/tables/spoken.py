@@ -1,5 +1,5 @@
-"""What the words of a question ask of tables: to choose, compare, count or add, with their numbers
-and months.
+"""What the words of a question ask of tables: to choose, compare, count or add, with
+their numbers and months.
 
 Not for: which table, columns and rows they mean (`asked.py`).
 """
@@ -15,9 +15,9 @@ from pipeline.tables.query import Operator
 from pipeline.tables.table import name_terms
 from pipeline.text.months import AskedMonth, coded, months_in
 from pipeline.text.words import (
-    heard,
     index_terms,
     meanings,
+    translated,
     whole_words,
     words,
 )
@@ -41,8 +41,8 @@ _COMPARING: Final[tuple[tuple[str, Operator], ...]] = (
     ("tables.below", "<"),
     ("tables.above", ">"),
 )
-"""Sections of words before a number and what they ask of it; the first that stand at a place
-hold."""
+"""Sections of words before a number and what they ask of it; the first match
+applies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +51,11 @@ class Token:
 
     text: str
     stem: str
-    """Its index term, a month's short form as its whole name; stop words have one too."""
+    """Its index term, a month's short form as its whole name; stop words have one
+    too."""
     start: int
     says: bool
-    """Whether it is no stop word."""
+    """Whether it is not a stop word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,8 @@ class Compared:
     words: range
     """Places of the words, or the sign, that compare."""
     signed: bool = False
-    """Whether it is a sign, whose column is named right before it: `population > 10000`."""
+    """Whether it is a sign, whose column is named right before it: `population >
+    10000`."""
 
 
 @dataclass(slots=True)
@@ -77,7 +79,8 @@ class Spoken:
     tokens: tuple[Token, ...]
     language: str
     least: set[int] = field(default_factory=set)
-    """Places of words that ask for the least; those for the most, and of the others, likewise."""
+    """Places of words that ask for the least; those for the most, and of the others,
+    likewise."""
     most: set[int] = field(default_factory=set)
     total: set[int] = field(default_factory=set)
     mean: set[int] = field(default_factory=set)
@@ -108,13 +111,13 @@ class Spoken:
         return chosen | self.total | self.mean | self.count | self.negated | compared
 
 
-def heard_by(question: Question, language: str) -> str:
+def translated_for(question: Question, language: str) -> str:
     """Return a question in the words of a page's language, its months too."""
     own = question.spoken
     if own == language:
         return question.text
     dated = coded(question.text, frozenset((own, language)))
-    return heard(dated, own, language)
+    return translated(dated, own, language)
 
 
 def read_question(question: str, language: str) -> Spoken:
@@ -174,8 +177,8 @@ def _places(lowered: str, tokens: Sequence[Token], section: str) -> set[int]:
 
 
 def _compared(lowered: str, tokens: Sequence[Token]) -> tuple[Compared, ...]:
-    """Return each number that words compare with, a currency or a short word between them at
-    most."""
+    """Return each number that words compare with, a currency or a short word between
+    them at most."""
     found: dict[int, Compared] = {}
     for section, operator in _COMPARING:
         for match in _pattern(section).finditer(lowered):
@@ -205,7 +208,7 @@ def _compared(lowered: str, tokens: Sequence[Token]) -> tuple[Compared, ...]:
 
 
 def _rank(spoken: Spoken) -> None:
-    """Read `second highest` and `three cheapest`, whose words stand next to each other."""
+    """Read `second highest` and `three cheapest`, whose words are adjacent."""
     ordinals, numbers = meanings("tables.ordinals"), meanings("tables.numbers")
     for chosen in sorted(spoken.least | spoken.most):
         before = spoken.tokens[chosen - 1] if chosen else None

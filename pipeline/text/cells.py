@@ -1,9 +1,8 @@
-"""What stands in a table's cell: a number with its unit, a date, a time, or words.
+"""Values of table cells: a number with its unit, a date, a time, or words.
 
-Numbers are read as people write them: separators of both kinds, signs, currencies, footnote marks,
-thousands as letters. Not for: what a column is called (`words.py`), or which rows are meant
-(`query.py`, `asked.py`).
-"""
+Numbers are read as people write them: separators of both kinds, signs, currencies,
+footnote marks, thousands as letters. Not for: what a column is called (`words.py`), or
+which rows are meant (`query.py`, `asked.py`)."""
 
 import re
 from collections.abc import Sequence
@@ -23,7 +22,7 @@ _YEAR: Final = re.compile(r"(?<!\d)(1[5-9]\d\d|20\d\d)(?!\d)")
 _ISO: Final = re.compile(r"(\d{4})-(\d\d)(?:-(\d\d))?(?!\d)")
 _DAY: Final = re.compile(r"(?<!\d)([0-3]?\d)(?!\d)")
 _DATE: Final = 30
-"""Characters of a cell in which a year stands for a date."""
+"""Maximum characters of a cell in which a year is a date."""
 _SCALES: Final = {
     **dict.fromkeys(("k", "thousand"), 1e3),
     **dict.fromkeys(("m", "mn", "million", "millions"), 1e6),
@@ -34,7 +33,8 @@ _CURRENCY: Final = re.compile(
 )
 _UNIT: Final = re.compile(r"[^\W\d_]+|[%°'\"]")
 _PLAIN: Final = 12
-"""Characters of a unit, beyond which a cell says more than a number (`3 of 12 were new`)."""
+"""Characters of a unit, beyond which a cell says more than a number (`3 of 12 were
+new`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,8 @@ class Value:
 
 
 def number_of(cell: str) -> float | None:
-    """Return the number that a cell begins with: a time in its smallest unit, a date in years; None
-    for other text."""
+    """Return the number that a cell begins with: a time in its smallest unit, a date in
+    years; None for other text."""
     found = value_of(cell)
     return found.number if found is not None else None
 
@@ -104,8 +104,8 @@ def _dated(text: str) -> Value | None:
 
 
 def _read_number(spelled: str, *, decimal_comma: bool = False) -> float:
-    """Read digits with separators: the last of two kinds is the decimal one, a comma before three
-    digits is none."""
+    """Read digits with separators: the last of two kinds is the decimal one, a comma
+    before three digits is none."""
     digits = re.sub(r"\s", "", spelled).replace("−", "-").rstrip(".,")
     if "," in digits and "." in digits:
         grouping = "," if digits.rfind(".") > digits.rfind(",") else "."
@@ -118,8 +118,8 @@ def _read_number(spelled: str, *, decimal_comma: bool = False) -> float:
 
 
 def values_of(cells: Sequence[str]) -> list[Value | None]:
-    """Return the values of a column's cells, read by one rule: separators and scales as the others
-    write them."""
+    """Return the values of a column's cells, read by one rule: separators and scales as
+    the others write them."""
     comma = any(re.search(r"\d,(?:\d{1,2}|\d{4,})(?!\d|,)", cell) for cell in cells)
     values = [value_of(cell, decimal_comma=comma) for cell in cells]
     units = {value.unit for value in values if value is not None}

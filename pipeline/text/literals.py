@@ -1,16 +1,15 @@
-"""Words that are written in one way only: options, versions, file names, functions.
+"""Literals, words with exact spelling: options, versions, file names, functions.
 
-`--merge`, `^1.2.3`, `scram-sha-256`, `pg_hba.conf`, `.requiredOption`. Stems and vectors see
-`^1.2.3` and `~1.2.3` as one word, so such words are compared letter by letter. Not for: names of
-persons and places (`words.find_entities`).
-"""
+`--merge`, `^1.2.3`, `scram-sha-256`, `pg_hba.conf`, `.requiredOption`. Stems and
+vectors see `^1.2.3` and `~1.2.3` as one word, so such words are compared letter by
+letter. Not for: names of persons and places (`words.find_entities`)."""
 
 import re
 from typing import Final
 
 _TOKEN: Final = re.compile(r"\S+")
 _AROUND: Final = "\"'`«»“”‘’()[]{}<>,;:?!¿¡。、？！"
-"""What is written around a word and is no part of it."""
+"""Punctuation around a word that is not part of it."""
 _LEADING: Final = re.compile(r"[-^~@#$./\\+*%&]+\w")
 _INNER: Final = re.compile(r"\w(?:[_@#\\]|::)\w|[^\W\d][-.]\w*\d|\w{2}\.\w{2}")
 _DECIMAL: Final = re.compile(r"[\d.,/%$€£-]+")
@@ -26,8 +25,8 @@ def literals(text: str) -> tuple[str, ...]:
 
 
 def is_literal(token: str) -> bool:
-    """Whether a word's form says that it is code: a sign in front of it, or inside it beside digits
-    or letters."""
+    """Whether a word's form says that it is code: a sign in front of it, or inside it
+    beside digits or letters."""
     if len(token) < 2 or "://" in token or not any(map(str.isalnum, token)):
         return False
     if _DECIMAL.fullmatch(token) and not token.startswith("--"):
@@ -36,8 +35,8 @@ def is_literal(token: str) -> bool:
 
 
 def begins_with(text: str, literal: str) -> bool:
-    """Whether `text` begins with a literal that ends there: `--merge: …` with `--merge`, not with
-    `--mer`."""
+    """Whether `text` begins with a literal that ends there: `--merge: …` with
+    `--merge`, not with `--mer`."""
     if not text.casefold().startswith(literal.casefold()):
         return False
     rest = text[len(literal) :]

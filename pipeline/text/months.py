@@ -1,9 +1,8 @@
-"""Months in questions and cells, in the forms that people and programs write: `March 2026`, `mars
-2026`, `2026-03`.
+"""Months in questions and cells, in the forms that people and programs write: `March
+2026`, `mars 2026`, `2026-03`.
 
-Their names are words of languages (`[months]` in `pipeline/text/words/`). Not for: numbers with
-units (`cells.py`), or which rows are meant (`asked.py`).
-"""
+Their names are words of languages (`[months]` in `pipeline/text/words/`). Not for:
+numbers with units (`cells.py`), or which rows are meant (`asked.py`)."""
 
 import re
 from collections.abc import Iterator
@@ -44,11 +43,11 @@ class AskedMonth(NamedTuple):
 
 
 def months_in(text: str, spoken: frozenset[str]) -> list[AskedMonth]:
-    """Return the months that a text names in the languages `spoken`, those of whole dates aside.
+    """Return the months that a text names in the languages `spoken`, those of whole
+    dates aside.
 
-    Words that are also other words (`may`, `march`, Spanish `mar`) count in the form that the
-    language gives a name, or beside a year.
-    """
+    Words that are also other words (`may`, `march`, Spanish `mar`) count in the form
+    that the language gives a name, or beside a year."""
     found = [
         AskedMonth(
             Month(int(one["year"] or 0), _numbers(spoken)[one["name"].lower()]),
@@ -73,8 +72,8 @@ def months_in(text: str, spoken: frozenset[str]) -> list[AskedMonth]:
 
 
 def coded(text: str, spoken: frozenset[str]) -> str:
-    """Return a text with the months that it names as words that no list of words changes, and
-    `months_in` reads."""
+    """Return a text with the months that it names as words that no list of words
+    changes, and `months_in` reads."""
     for one in sorted(months_in(text, spoken), key=lambda one: -one.start):
         text = f"{text[: one.start]} month{one.month.year:04}{one.month.month:02} {text[one.end :]}"
     return text
@@ -82,8 +81,8 @@ def coded(text: str, spoken: frozenset[str]) -> str:
 
 @lru_cache(maxsize=20_000)
 def month_of(cell: str) -> Month | None:
-    """Return the month of a cell that is a date with month and year, with a day or not; None for
-    other cells."""
+    """Return the month of a cell that is a date with month and year, with a day or not;
+    None for other cells."""
     text = cell.strip()
     if len(text) > _LONGEST:
         return None
@@ -99,15 +98,16 @@ def month_of(cell: str) -> Month | None:
 
 
 def month_named(text: str) -> int:
-    """Return the number of the first month that a date names in any language, 0 for none."""
+    """Return the number of the first month that a date names in any language, 0 for
+    none."""
     everywhere = frozenset(languages())
     found = _named(everywhere).search(text)
     return _numbers(everywhere)[found["name"].lower()] if found else 0
 
 
 def _is_name(written: str, text: str, spoken: frozenset[str]) -> bool:
-    """Whether a word of a text that is a month's name, without a year, is that name and no other
-    word."""
+    """Whether a word of a text that is a month's name, without a year, is that name and
+    no other word."""
     known = {name for name, _ in _entries(spoken)}
     if written != written.lower():
         return written in known or written == written.capitalize()
@@ -131,7 +131,8 @@ def _numbers(spoken: frozenset[str]) -> dict[str, int]:
 
 @cache
 def _named(spoken: frozenset[str]) -> re.Pattern[str]:
-    """Return the pattern of a month's name with a day before or behind it, and a year."""
+    """Return the pattern of a month's name with a day before or after it, and a
+    year."""
     of = any_of(
         {word for language in spoken for word in words("months.year", language)}
     )

@@ -1,12 +1,12 @@
-"""The one token counter: every budget, every `tokens` figure and every cut in Winnow counts with
-it.
+"""The one token counter: every budget, every `tokens` figure and every cut in Winnow
+counts with it.
 
-A caller's model has its own tokenizer, which we cannot know, so this is OpenAI's cl100k_base, line
-by line: its table of tokens, its merges and its way to cut a text into pieces. Texts joined by line
-breaks cost the sum of their counts plus one a run of breaks (as long as they do not begin or end
-with blanks), so that budgets are kept by adding; what a sign at a line's end saves there, because
-the breaks belong to its token, every line has off. Not for: a model's own context limit, which its
-backend counts.
+A caller's model has its own tokenizer, which we cannot know, so this is OpenAI's
+cl100k_base, line by line: its table of tokens, its merges and its way to cut a text
+into pieces. Texts joined by line breaks cost the sum of their counts plus one per run
+of breaks, unless they begin or end with spaces. For that, the token that a character at
+a line's end shares with the break is subtracted from every line. Not for: a model's own
+context limit, which its backend counts.
 """
 
 import lzma
@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Final
 
 TABLE: Final = Path(__file__).with_name("tokens.xz")
-"""The tokens as bytes, by rank, behind each other with `PARTED` between: a byte that UTF-8 never
-has."""
+"""The tokens as bytes, by rank, concatenated with `PARTED` between them: a byte that
+UTF-8 never has."""
 PARTED: Final = "\udcff"
 LONGEST: Final = 64
-"""Characters of a piece: longer ones, which the tokenizer leaves whole, cost the square of their
-length to merge."""
+"""Characters of a piece: longer ones, which the tokenizer leaves whole, cost the square
+of their length to merge."""
 _PIECE: Final = re.compile(
     rf"(?i:'(?:[stmd]|re|ve|ll))|[\W_]?[^\W\d_]{{1,{LONGEST}}}|\d{{1,3}}"
     rf"| ?(?:[^\s\w]|_){{1,{LONGEST}}}|\s{{1,{LONGEST}}}(?!\S)|\s"
@@ -33,7 +33,7 @@ _UNPARTED: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 """Letters of Chinese and Japanese, which have no blanks between words."""
 _RUN: Final = re.compile(r"[\r\n]+|[^\r\n]+")
 SAMPLE, SAMPLES = 1000, 25
-"""Characters of a sample, and how many of them stand for a long text."""
+"""Characters of a sample, and number of samples of a long text."""
 
 
 @cache
@@ -46,8 +46,8 @@ def _ranks() -> dict[str, int]:
 
 @lru_cache(1 << 15)
 def _merged(piece: str) -> int:
-    """Return how many tokens are left of a piece when all neighbours were merged, those of the
-    least rank first."""
+    """Return how many tokens are left of a piece when all neighbours were merged, those
+    of the least rank first."""
     ranks = _ranks()
     never = len(ranks)
     parts = list(piece)
@@ -91,8 +91,8 @@ def count_tokens(text: str) -> int:
 
 
 def about_tokens(text: str) -> int:
-    """Return about the number of tokens in a text, of a long one by samples of it, for figures that
-    bound nothing."""
+    """Return about the number of tokens in a text, of a long one by samples of it, for
+    figures that bound nothing."""
     samples = [
         text[start : start + SAMPLE]
         for start in range(0, len(text), max(SAMPLE, len(text) // SAMPLES))
@@ -106,8 +106,8 @@ def count_each(texts: Sequence[str]) -> list[int]:
 
 
 def cut_to_tokens(text: str, max_tokens: int) -> str:
-    """Return the longest prefix of whole words and numbers with at most `max_tokens` tokens, its
-    end trimmed.
+    """Return the longest prefix of whole words and numbers with at most `max_tokens`
+    tokens, its end trimmed.
 
     Chinese and Japanese are cut between any two characters.
     """

@@ -1,8 +1,8 @@
-"""The words of languages: as files list them, as terms that an index counts, as names, and in
-another language.
+"""The words of languages: as files list them, as terms that an index counts, as names,
+and in another language.
 
-Lists. What rules need stands in one text file a language, `pipeline/text/words/LANG.txt`, named by
-its ISO 639-1 code, in sections:
+Lists. The data of rules is in one text file per language,
+`pipeline/text/words/LANG.txt`, named by its ISO 639-1 code, in sections:
 
     # a comment
     [stop]
@@ -11,42 +11,43 @@ its ISO 639-1 code, in sections:
     [freshness.day]
     today, right now
 
-Entries stand between commas or ends of lines and may be phrases; all are lower case where the text
-that they are looked for in is lowered. What an entry says of another word stands behind a colon
-(`lightest: weight mass`), for its user to part. Every section is optional: a rule that asks for one
-that a file lacks finds no words there.
+Entries are separated by commas or line ends and may be phrases; they are lower case if
+the searched text is lowered. Values of an entry follow a colon (`lightest: weight
+mass`). Every section is optional: a rule that asks for one that a file lacks finds no
+words there.
 
-To add a language, write its file; nothing is registered. `[stop]` (function words only, never a
-noun) already gives it index terms, recognition by `guess_language` and names at the beginning of
-sentences; then `[abbreviations]` (before a period that ends no sentence) and `[freshness.*]` help
-most. `en.txt` shows nearly all sections. Abbreviations, sentence starters, freshness and question
-words of all languages are used together, because texts mix languages and are too short to tell
-which: keep out of them what is a common word elsewhere. To add a section, name it by its user
+To add a language, write its file; nothing is registered. `[stop]` (function words only,
+never a noun) already gives it index terms, recognition by `guess_language` and names at
+the beginning of sentences; then `[abbreviations]` (before a period that ends no
+sentence) and `[freshness.*]` help most. `en.txt` shows nearly all sections.
+Abbreviations, sentence starters, freshness and question words of all languages are used
+together, because texts mix languages and may be too short to detect one: leave out what
+is a common word in another language. To add a section, name it by its user
 (`verdict.asking`), write it into the files, and ask for it here.
 
-Terms. Latin, Cyrillic and Greek words are lowercased, stripped of accents and stemmed by the
-Snowball stemmer of the language; Chinese, Japanese and Korean text becomes character bigrams (and
-single characters where one stands alone). A language is guessed by script, then by stop words and
-letters of its own: good enough to pick a stemmer and a filter for a few words, where an empty
-answer is better than a wrong one; whole pages carry their own.
+Terms. Latin, Cyrillic and Greek words are lowercased, stripped of accents and stemmed
+by the Snowball stemmer of the language; Chinese, Japanese and Korean text becomes
+character bigrams (and isolated single characters). A language is detected by script,
+then by stop words and special letters; "" is better than a wrong result. Pages usually
+declare theirs.
 
-Names and unknown words of a request are found so that nothing takes them apart (zero-index §3.1),
-by form only: quotation marks, capitals inside a sentence, mixed case, digits inside words, katakana
-runs, Latin words in CJK text, letter pairs that English does not have. No dictionary, no model.
+Names and unknown words of a request are kept whole (zero-index §3.1) and found by form
+only: quotation marks, capitals inside a sentence, mixed case, digits inside words,
+katakana runs, Latin words in CJK text, letter pairs that English does not have. No
+dictionary, no model.
 
-Glosses. The built-in models read English, and words are found by their letters. So an English page
-hears a question in German, French, Spanish, Russian or Chinese as its words in English, in the
-question's own order, and a page in one of these an English question as its words there. One word
-list a language serves both, `pipeline/text/glosses/LANG.txt`: in each line `word: english` or
-`word: english, other english`, the likeliest first; a word that English lacks, such as an article,
-has nothing behind the colon. Other forms of a word are found by its stem, German compounds by their
-parts, Chinese words by longest match; names, numbers and unknown words stay as they are. To add a
-language, write its file.
+Glosses. The built-in models read English, and terms match by spelling. So a question in
+German, French, Spanish, Russian or Chinese is translated word by word for an English
+page, and vice versa. One word list a language serves both,
+`pipeline/text/glosses/LANG.txt`: in each line `word: english` or `word: english, other
+english`, the likeliest first; a word that English lacks, such as an article, has
+nothing after the colon. Other forms of a word are found by its stem, German compounds
+by their parts, Chinese words by longest match; names, numbers and unknown words stay as
+they are. To add a language, write its file.
 
 Not for: patterns of characters, which are code, sentence boundaries
-(`pipeline/document/units.py`), budgets (`pipeline/text/tokens.py`), or translating text that is
-shown.
-"""
+(`pipeline/document/units.py`), budgets (`pipeline/text/tokens.py`), or translating text
+that is shown."""
 
 import re
 import threading
@@ -60,12 +61,13 @@ import Stemmer
 
 _FOLDER: Final = Path(__file__).with_name("words")
 _UNPARTED: Final = re.compile("[\u3040-\ud7ff]")
-"""Scripts that write words without blanks between them, or with endings that hang on them."""
+"""Scripts that write words without blanks between them, or with endings that hang on
+them."""
 
 
 def words(section: str, language: str = "") -> frozenset[str]:
-    """Return the entries of `section` for a language (ISO 639-1), or for all; empty where there are
-    none."""
+    """Return the entries of `section` for a language (ISO 639-1), or for all; empty
+    where there are none."""
     if not language:
         return frozenset().union(*(words(section, code) for code in languages()))
     return (
@@ -77,7 +79,7 @@ def words(section: str, language: str = "") -> frozenset[str]:
 
 @lru_cache(maxsize=64)
 def meanings(section: str, language: str = "") -> dict[str, str]:
-    """Return what the entries of `section` say behind a colon, by the word in front of it; see
+    """Return the entries of `section` with values after a colon: word to values; see
     `words`."""
     return dict(entry.split(": ") for entry in words(section, language))
 
@@ -89,8 +91,8 @@ def languages() -> tuple[str, ...]:
 
 
 def any_of(entries: Iterable[str]) -> str:
-    """Return a regular expression for any of `entries`, the longest first; one that never matches
-    for none.
+    """Return a regular expression for any of `entries`, the longest first; one that
+    never matches for none.
 
     A phrase's blanks match any white space.
     """
@@ -102,8 +104,8 @@ def any_of(entries: Iterable[str]) -> str:
 
 
 def whole_words(entries: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern that finds any of `entries` as whole words; Chinese, Japanese and Korean
-    ones anywhere."""
+    """Return a pattern that finds any of `entries` as whole words; Chinese, Japanese
+    and Korean ones anywhere."""
     entries = frozenset(entries)
     unparted = frozenset(filter(_UNPARTED.match, entries))
     return re.compile(
@@ -125,22 +127,23 @@ def _sections(language: str) -> dict[str, frozenset[str]]:
 
 _STEMMED_TEXT: Final = "ar da de el en es fi fr hu it nl no pt ro ru sv tr"
 _STEMMED: Final = frozenset(_STEMMED_TEXT.split())
-"""ISO 639-1 codes with a Snowball stemmer of their own; others are stemmed as English, which leaves
-most alone."""
+"""ISO 639-1 codes with a Snowball stemmer of their own; others are stemmed as English,
+which leaves most alone."""
 _CJK_RANGES: Final = "々-〇぀-ヿ㐀-䶿一-鿿가-힯\U00020000-\U0002fa1f"
 _CJK: Final = re.compile(f"[{_CJK_RANGES}]")
 _UNSPACED: Final = re.compile("[\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff]+")
 """Runs of Thai, Lao, Burmese and Khmer, whose words have no blanks between them."""
 _LETTER_WITH_MARKS: Final = re.compile(r".[^\w\s]*")
 CJK_LETTERS: Final = 2.7
-"""Letters of English prose that a character of Chinese, Japanese or Korean stands for."""
+"""English letters per character of Chinese, Japanese or Korean."""
 _MARKS: Final = "".join(
     re.escape(chr(point))
     for point in range(0x300, 0xE00)
     if unicodedata.category(chr(point)) in {"Mn", "Mc"}
 )
-"""Accents that are letters of their own, vowel signs of Indic scripts, points of Hebrew and Arabic:
-they belong to the word around them. Not those of Thai and its neighbors, which write no blanks."""
+"""Accents that are letters of their own, vowel signs of Indic scripts, points of Hebrew
+and Arabic: they belong to the word around them. Not those of Thai and its neighbors,
+which write no blanks."""
 _REST: Final = rf"(?:[{_MARKS}]+[^\W_{_CJK_RANGES}]*)*(?:['’][^\W\d_]+)?"
 _TERM: Final = re.compile(rf"[{_CJK_RANGES}]+|[^\W_{_CJK_RANGES}]+{_REST}")
 _WORD: Final = re.compile(rf"[^\W_]+{_REST}")
@@ -149,7 +152,8 @@ _HALF_WIDTH: Final = re.compile(r"[ｦ-ﾟ]")
 _ELIDED: Final = words("elided")
 _CJK_STOPS: Final = words("stop", "zh") | words("stop", "ja")
 _KEPT_MARK: Final = "\u0306"
-"""The breve: й without it is another letter, and the Russian stemmer then misses its endings."""
+"""The breve: й without it is another letter, and the Russian stemmer then misses its
+endings."""
 _SCRIPTS: Final = (
     ("ja", re.compile(r"[぀-ヿ]")),
     ("ko", re.compile(r"[가-힯ᄀ-ᇿ]")),
@@ -163,23 +167,24 @@ _SCRIPTS: Final = (
     ("ru", re.compile(r"[Ѐ-ӿ]")),
 )
 OTHER_SCRIPTS: Final = frozenset(code for code, _ in _SCRIPTS)
-"""Languages, among those that are told apart, that are not written in Latin letters."""
+"""Detected languages that are not written in Latin letters."""
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _APOSTROPHE: Final = re.compile(r"\b(\w+)['’]")
 _LATIN_TEXT: Final = "en de fr es it pt nl sv da no fi pl tr ro vi cs hu"
 _LATIN: Final = tuple(_LATIN_TEXT.split())
 """Of languages with as many points the first is taken."""
 SURELY_OTHER: Final = 3.0
-"""Times as many points as the language that a page says of itself: a template's `lang="en"` around
-French text has nine times as many for French."""
+"""Times as many points as the language that a page says of itself: a template's
+`lang="en"` around French text has nine times as many for French."""
 LOOKED_AT: Final = 4_000
-"""Characters of a request that are looked at; a longer one brings text along, whose words are not
-asked about."""
+"""Characters of a request that are looked at; a longer one brings text along, whose
+words are not asked about."""
 _SCRIPT_SHARE: Final = 0.2
-"""A script needs this share of the letters: one Greek letter in an English formula is no Greek."""
+"""A script needs this share of the letters: one Greek letter in an English formula is
+not Greek."""
 TELLING_RUNS: Final = 10
-"""Runs of three terms from which a text is told from others by its words; what is shorter ("Log in
-to see more") says nothing about the page that it is of."""
+"""Minimum runs of three terms for comparing texts by their words; what is shorter ("Log
+in to see more") says nothing about the page that it is of."""
 REMEMBERED: Final = 300_000
 """Words that a memory of them holds before it starts afresh: about 40 MB at most."""
 LONGEST_WORD: Final = 40
@@ -212,8 +217,8 @@ class _Memory(dict[str, str]):
 
 
 def bare(word: str) -> str:
-    """Return a word without what hangs on it by an apostrophe: `dog's` as `dog`, `l'eau` as
-    `eau`."""
+    """Return a word without what is attached by an apostrophe: `dog's` as `dog`,
+    `l'eau` as `eau`."""
     head, mark, tail = word.replace("’", "'").partition("'")
     return (
         tail if mark and len(tail) > 2 and (len(head) <= 2 or head in _ELIDED) else head
@@ -226,8 +231,8 @@ def _memory(language: str, keep_stop_words: bool) -> _Memory:
 
 
 def fold(word: str) -> str:
-    """Return a lowercase word without accents, in its plain width (`ü` as `u`, `ß` as `ss`, `２` as
-    `2`); й stays."""
+    """Return a lowercase word without accents, in its plain width (`ü` as `u`, `ß` as
+    `ss`, `２` as `2`); й stays."""
     if word.isascii():
         return word
     marks = (
@@ -244,15 +249,15 @@ def is_cjk(text: str) -> bool:
 
 
 def is_unspaced(text: str) -> bool:
-    """Whether `text` is in Thai, Lao, Burmese or Khmer: half of its characters, which have no blanks
-    between words."""
+    """Whether `text` is in Thai, Lao, Burmese or Khmer: half of its characters, which
+    have no blanks between words."""
     if text.isascii():
         return False
     return 2 * sum(map(len, _UNSPACED.findall(text))) >= len(text)
 
 
 def raw_words(text: str) -> list[str]:
-    """Return the words of `text` as they stand, in order: no folding, no stemming, CJK runs
+    """Return the original words of `text` in order: no folding, no stemming, CJK runs
     whole."""
     return _TERM.findall(text)
 
@@ -266,7 +271,8 @@ def lower_runs(text: str) -> list[str]:
 
 
 def full_width(text: str) -> str:
-    """Return `text` with half-width katakana in their usual form; anything else as it is."""
+    """Return `text` with half-width katakana in their usual form; anything else as it
+    is."""
     return (
         unicodedata.normalize("NFKC", text)
         if not text.isascii() and _HALF_WIDTH.search(text)
@@ -275,13 +281,14 @@ def full_width(text: str) -> str:
 
 
 def bigrams(run: str) -> list[str]:
-    """Return the character pairs of a CJK run, or the run itself where it is one character."""
+    """Return the character pairs of a CJK run, or the run itself where it is one
+    character."""
     return [run[i : i + 2] for i in range(len(run) - 1)] if len(run) > 1 else [run]
 
 
 def word_runs(text: str) -> frozenset[tuple[str, ...]]:
-    """Return the runs of three terms of `text`, by which two texts are told to be one in spite of
-    small edits."""
+    """Return the runs of three terms of `text`, for detecting copies with small
+    edits."""
     terms = index_terms(text, keep_stop_words=True)
     return frozenset(zip(terms, terms[1:], terms[2:], strict=False))
 
@@ -289,12 +296,11 @@ def word_runs(text: str) -> frozenset[tuple[str, ...]]:
 def index_terms(
     text: str, *, language: str = "en", keep_stop_words: bool = False
 ) -> list[str]:
-    """Return the index terms of `text` in order, repeats kept; query and texts must agree in the
-    arguments.
+    """Return the index terms of `text` in order, repeats kept; query and texts must
+    agree in the arguments.
 
-    `language` (ISO 639-1) picks the stemmer, English where unknown; stop words such as "the" go
-    unless they are kept.
-    """
+    `language` (ISO 639-1) picks the stemmer, English where unknown; stop words such as
+    "the" go unless they are kept."""
     memory = _memory(
         language if language in _STEMMED or language in languages() else "en",
         keep_stop_words,
@@ -316,8 +322,8 @@ def index_terms(
 
 
 def _unspaced_terms(text: str, language: str, *, keep_stop_words: bool) -> list[str]:
-    """Return the index terms of a text with Thai or the like: of each run of it three letters with
-    their marks, from each letter on."""
+    """Return the index terms of a text with Thai or the like: of each run of it three
+    letters with their marks, from each letter on."""
     terms: list[str] = []
     place = 0
     for run in _UNSPACED.finditer(text):
@@ -337,13 +343,13 @@ def _unspaced_terms(text: str, language: str, *, keep_stop_words: bool) -> list[
 
 
 def count_letters(text: str) -> int:
-    """Return the characters of a text, as many as English prose needs to say the same."""
+    """Return the characters of a text, as many as English prose needs to say the
+    same."""
     return len(text) + round((CJK_LETTERS - 1) * len(_CJK.findall(text)))
 
 
 def guess_language(text: str) -> str:
-    """Return an ISO 639-1 code for the language of `text`, or the empty string where nothing
-    tells."""
+    """Return an ISO 639-1 code for the language of `text`, or "" if unknown."""
     text = text[:LOOKED_AT]
     letters = len(_LETTER.findall(text))
     if not letters:
@@ -370,7 +376,7 @@ def guess_language(text: str) -> str:
 
 
 UNDETERMINED: Final = "und"
-"""ISO 639-2 for a language that nobody knows."""
+"""ISO 639-2 code for an undetermined language."""
 
 
 def holds_letters(text: str) -> bool:
@@ -379,8 +385,9 @@ def holds_letters(text: str) -> bool:
 
 
 def language_of(text: str, declared: str) -> str:
-    """Return the language of a page's `text`: what the page says of itself, unless its script is
-    another, or another language has `SURELY_OTHER` times as many points; empty where nothing tells."""
+    """Return the language of a page's `text`: what the page says of itself, unless its
+    script is another, or another language has `SURELY_OTHER` times as many points; ""
+    if unknown."""
     guessed = guess_language(text)
     if not declared or not guessed or guessed == declared:
         return declared or guessed
@@ -394,7 +401,7 @@ def language_of(text: str, declared: str) -> str:
 
 def _latin_points(text: str) -> dict[str, float]:
     """Return for each language in Latin letters how much in a text is of it."""
-    # A capital inside a sentence is a name, and "Go" no Polish pronoun
+    # A capital inside a sentence is a name, and "Go" is not a Polish pronoun
     small = [
         word.lower()
         for i, word in enumerate(raw_words(text))
@@ -438,13 +445,13 @@ _PAIRS_NO_WORD_HAS: Final = re.compile(
     r"j[bcdfghklmnpqrstvwxz]|z[bcdfgjkmnpqrstvx](?=[a-z]))"
 )
 _CAPITAL_NOUNS: Final = frozenset({"de"})
-"""Languages that write every noun with a capital: there one capital word alone is no sign of a
-name."""
+"""Languages that write every noun with a capital: there one capital word alone is no
+sign of a name."""
 
 
 def find_entities(text: str, *, language: str) -> tuple[str, ...]:
-    """Return names and unknown words of a request (its language ISO 639-1 or empty), verbatim, in
-    order, few."""
+    """Return names and unknown words of a request (its language ISO 639-1 or empty),
+    verbatim, in order, few."""
     text = text[:LOOKED_AT]
     found: list[tuple[int, str]] = []
     covered: list[tuple[int, int]] = []
@@ -481,8 +488,8 @@ def _inside(position: int, spans: list[tuple[int, int]]) -> bool:
 def _named_runs(
     text: str, covered: list[tuple[int, int]], language: str
 ) -> list[tuple[int, str]]:
-    """Runs of name-like tokens, joined over small words between two capitals ("Lord of the
-    Rings")."""
+    """Runs of name-like tokens, joined over small words between two capitals ("Lord of
+    the Rings")."""
     tokens = [(m.start(), m.end(), m[0]) for m in _TOKEN.finditer(text)]
     runs: list[tuple[int, str]] = []
     i = 0
@@ -538,8 +545,8 @@ def _starts_name(text: str, start: int, word: str, language: str) -> bool:
 
 
 def _odd(word: str) -> bool:
-    """Whether the form alone says "keep whole": digits among letters, capitals inside, symbols, no
-    word's letters."""
+    """Whether the form alone says "keep whole": digits among letters, capitals inside,
+    symbols, no word's letters."""
     if len(word) < 2:
         return False
     letters = sum(c.isalpha() for c in word)
@@ -572,16 +579,16 @@ _PART: Final = 3
 _JOINTS: Final = ("", "s", "es", "n", "en")
 """What German puts between the parts of a compound."""
 _KNOWN: Final = 0.4
-"""Share of a question's words that its list must know. Of 10,710 English questions 30 with a name
-or a word such as "plus" or "sans" are guessed to be in another language; in a real one all but
-names are known."""
+"""Share of a question's words that its list must know. Of 10,710 English questions 30
+with a name or a word such as "plus" or "sans" are guessed to be in another language; in
+a real one all but names are known."""
 _SENSES: Final = 3
-"""Words of a language that an English one is looked for by."""
+"""Most words of a language by which one English word is searched."""
 
 
-def heard(question: str, spoken: str, language: str) -> str:
-    """Return `question`, in the language `spoken`, as a page in `language` understands it; as it is
-    where no list helps. Both are ISO 639-1 codes, empty where unknown."""
+def translated(question: str, spoken: str, language: str) -> str:
+    """Return `question`, in the language `spoken`, as a page in `language` understands
+    it; as it is where no list helps. Both are ISO 639-1 codes, empty where unknown."""
     own, other = _list(spoken), _list(language)
     if (
         spoken == language
@@ -640,8 +647,8 @@ class _WordList:
         """Most characters of an entry."""
 
     def in_english(self, question: str) -> str:
-        """Return `question` in English; as it is where so few words are known that it may be in
-        another language."""
+        """Return `question` in English; as it is where so few words are known that it
+        may be in another language."""
         words = raw_words(question)
         found: list[str] = []
         place = known = 0
@@ -654,8 +661,8 @@ class _WordList:
         return " ".join(filter(None, found)) if sure else question
 
     def _longest(self, words: Sequence[str]) -> tuple[int, str | None]:
-        """Return how many of the next words are a phrase, one at least, and its English; None where
-        it is unknown."""
+        """Return how many of the next words are a phrase, one at least, and its
+        English; None where it is unknown."""
         if is_cjk(words[0]):
             return 1, " ".join(filter(None, self._cut(words[0])))
         for count in range(len(words), 0, -1):
@@ -665,8 +672,8 @@ class _WordList:
         return 1, " ".join(self._parts(fold(words[0].lower()))) or None
 
     def from_english(self, question: str) -> str:
-        """Return the words that mean those of an English question, several of some; its stop words
-        have none."""
+        """Return the words that mean those of an English question, several of some; its
+        stop words have none."""
         words = raw_words(question)
         found: list[str] = []
         place = 0
@@ -689,8 +696,8 @@ class _WordList:
         return _stem(phrase, self._language)
 
     def _parts(self, word: str, most: int = 4) -> list[str]:
-        """Return the English of the parts of a German compound, nothing where it is none of at most
-        `most`.
+        """Return the English of the parts of a German compound, nothing where it is
+        none of at most `most`.
 
         Without a bound a word made for it has very many ways to be cut.
         """
@@ -713,8 +720,8 @@ class _WordList:
         return []
 
     def _cut(self, run: str) -> Iterator[str]:
-        """Yield the English of the longest words that a run without blanks begins with, one after
-        the other."""
+        """Yield the English of the longest words that a run without blanks begins with,
+        one after the other."""
         place = 0
         while place < len(run):
             for end in range(min(len(run), place + self._run), place, -1):

@@ -1,1 +1,1 @@
-"""What the tools share: what a tool is, what it takes from a call, and how answers end."""
+"""Shared code of the tools: the type `Tool`, context helpers, result models."""

@@ -1,8 +1,9 @@
-"""How the answers of all tools end, in one order: what can be read on, the calls that go on from
-here, what else was not read, notes on pages, their age; and how they are handed over.
+"""How the answers of all tools end, in one order: what can be read on, the calls that
+go on from here, what else was not read, notes on pages, their age; and how they are
+handed over.
 
-Not for: evidence (`pipeline/evidence`), and what a result says for programs (`results.py`).
-"""
+Not for: evidence (`pipeline/evidence`), and what a result says for programs
+(`results.py`)."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -35,54 +36,56 @@ from tools.common.context import MOST_TOKENS
 from tools.common.results import WITH_WORDS, Next
 
 MINUTE: Final = 60
-"""Seconds from which an age is said in minutes."""
+"""Age in seconds above which it is shown in minutes."""
 FIRST: Final = 4
-"""Of pages with notes, and failures, that the text names."""
+"""Maximum notes and failures in the text."""
 READERS: Final = ("fetch_and_prune_html", "extract_relevant", "raptor_query")
 """Tools that take sources by name."""
 RESULT: Final = "winnow/result"
-"""Name of an answer's result in its `_meta`: what hosts, the desk and programs want besides the
-text. Clients show `_meta` to no model."""
+"""Key of the result in `_meta`, for hosts, the desk and programs. Clients show `_meta`
+to no model."""
 VIEW: Final = "winnow/view"
-"""Name of the desk's part in `_meta` of an answer; in that of a request the desk asks for it."""
+"""Key of the desk's data in `_meta` of a result; in a request it asks for them."""
 TOOL: Final = "winnow/tool"
-"""Name of an answer's tool in its `_meta`, for a desk whose host does not tell it."""
+"""Key of the tool's name in `_meta`, for hosts that do not pass it to the desk."""
 P = ParamSpec("P")
 
 
 @dataclass(slots=True)
 class Ending:
-    """What an answer ends with, whose evidence stands on its sheet."""
+    """The lines after the evidence of an answer: notes, failures, follow-up calls."""
 
     tool: str
     sheet: Sheet
     following: list[Next]
-    """Calls that go on, best first."""
+    """Follow-up calls, best first."""
     failures: Sequence[Failure] = ()
-    """What could not be read; empty where the evidence names it already."""
+    """Sources that could not be read; empty if the evidence lists them."""
     pages: Sequence[Page] = ()
-    """Those whose notes a reader should know."""
+    """Pages whose notes are shown."""
     ages: Mapping[str, float] = field(default_factory=dict)
     """Seconds since each was read, by its address; see `Noticing.ages`."""
 
     def write(
         self, own: Callable[[Sheet], object] | None = None, *, hinted: bool = True
     ) -> None:
-        """Write it as far as there is room: the calls where an answer of this size is `hinted` how
-        to go on, and `own`, the tool's own lines, behind them."""
-        _tell(self.sheet, [failure for failure in self.failures if failure.rest])
+        """Write as many lines as fit: the follow-up calls if `hinted`, then `own`, the
+        tool's own lines."""
+        _write_lines(self.sheet, [failure for failure in self.failures if failure.rest])
         if hinted:
             write_next(self.sheet, self.following, self.tool)
         if own is not None:
             own(self.sheet)
-        _tell(self.sheet, [failure for failure in self.failures if not failure.rest])
+        _write_lines(
+            self.sheet, [failure for failure in self.failures if not failure.rest]
+        )
         for note in notes_of(self.pages):
             self.sheet.add(f"Note on {note}")
-        self._tell_age()
+        self._write_age()
 
-    def _tell_age(self) -> None:
-        """Write how old what is shown is, where the cache gave it without asking its server, and
-        how it is read anew."""
+    def _write_age(self) -> None:
+        """Write the age of content that came from the cache without revalidation, and
+        how to refresh it."""
         known = [
             self.ages[page.final_url]
             for page in self.pages
@@ -93,7 +96,7 @@ class Ending:
             said = (
                 f"{oldest:.0f} s" if oldest < MINUTE else f"{oldest / MINUTE:.0f} min"
             )
-            self.sheet.add(f"As read {said} ago; fresh=true reads again.")
+            self.sheet.add(f"As read {said} ago; fresh=true reads it again.")
 
     @property
     def facts(self) -> dict[str, object]:
@@ -108,19 +111,18 @@ class Ending:
 async def drawn(
     ctx: Context[Any, Any], make: Callable[P, View], *args: P.args, **kwargs: P.kwargs
 ) -> View | None:
-    """Return what `make` gives the desk to draw, which is more than the text says; None where
-    nobody will draw it."""
+    """Return the desk's data from `make`, or None if the client shows no desk."""
     wanted = VIEW in (ctx.request_context.meta or {}) or client_supports_apps(ctx)
     return await in_thread(partial(make, *args, **kwargs)) if wanted else None
 
 
 def answer(text: str, data: BaseModel, *, view: View | None = None) -> CallToolResult:
-    """Return `text`, which is complete and all that a model needs, and `data` for everything else.
+    """Return a tool result: `text` for the model, `data` for programs.
 
-    `data` goes to `_meta` without the words that the text has, and with them to the structured
-    part, which the server sends where it is wanted (`server/toolbox.py`). Fields at their default
-    are left out. No link to a page stands beside the text: clients show it to the model, as words
-    that it has already. `view` is what the desk draws, for clients that show it (`drawn`).
+    `data` goes to `_meta` without page text, and with it to the structured content,
+    which is sent on request (`server/toolbox.py`). Fields at their default are omitted.
+    There are no resource links: clients would show them to the model as repeated text.
+    `view` is the desk's data (`drawn`).
     """
     facts: dict[str, object] = {
         RESULT: data.model_dump(mode="json", exclude_defaults=True)
@@ -135,15 +137,13 @@ def answer(text: str, data: BaseModel, *, view: View | None = None) -> CallToolR
 
 
 def data_of(result: CallToolResult) -> dict[str, Any]:
-    """Return what hosts and programs read beside the text of an answer; empty where there is
-    nothing."""
+    """Return the data of a tool result for programs; {} if none."""
     found: dict[str, Any] = (result.meta or {}).get(RESULT, {})
     return found
 
 
 def notes_of(pages: Iterable[Page]) -> list[str]:
-    """Return what a reader should know of the first few pages: what was left out, where their text
-    comes from."""
+    """Return notes on the first few pages: removed text, origin of the text."""
     return [
         f"{place_of(page.final_url)}: {narrowed(note)}"
         for page in islice(pages, FIRST)
@@ -154,13 +154,13 @@ def notes_of(pages: Iterable[Page]) -> list[str]:
 def behind(
     evidence: Iterable[Evidence], documents: Iterable[Document]
 ) -> Iterator[Page]:
-    """Yield the pages that passages were taken from, in the order of the documents."""
+    """Yield the documents that passages come from, in order."""
     urls = {passage.url for passage in evidence}
     return (document.page for document in documents if document.page.final_url in urls)
 
 
 def larger(tool: str, max_tokens: int) -> list[Next]:
-    """Return the running call with twice the budget, where that is still allowed."""
+    """Return this call with twice the budget, if allowed."""
     more = min(2 * max_tokens, MOST_TOKENS)
     return (
         [Next(tool=tool, arguments={"max_tokens": more})] if more > max_tokens else []
@@ -174,9 +174,9 @@ def repeated(
     beside: Sequence[str] = (),
     **change: object,
 ) -> list[Next]:
-    """Return the calls that go on where a source was late (the same: it goes on from the cache, or
-    from the session that `change` names) or read in part (its rest, with the sources that stand
-    `beside` it)."""
+    """Return follow-up calls for late sources (repeat: continues from the cache, or the
+    session in `change`) and partly read ones (the rest, with the sources `beside`
+    it)."""
     failures = list(failures)
     again = (
         [Next(tool=tool, arguments=change)]
@@ -191,23 +191,23 @@ def repeated(
 
 
 def write_next(sheet: Sheet, calls: Sequence[Next], tool: str) -> None:
-    """Write the calls that go on from an answer of `tool` on one line, best first, as many as fit.
+    """Write follow-up calls of `tool` on one line, best first, as many as fit.
 
-    Those that name a long address are in the structured result only: it may hold sentences of who
-    chose it.
+    Calls with a long address are in the structured result only, since an address may
+    contain sentences.
     """
-    calls = [call for call in calls if narrowed(told := _told(call, tool)) == told]
+    calls = [call for call in calls if narrowed(text := _call_text(call, tool)) == text]
     for count in range(len(calls), 0, -1):
         if sheet.add(next_line(calls[:count], tool)):
             return
 
 
 def next_line(calls: Sequence[Next], tool: str) -> str:
-    """Return the line that names the calls that go on from an answer of `tool`."""
-    return f"Next: {' | '.join(_told(call, tool) for call in calls)}"
+    """Return the line with follow-up calls of `tool`."""
+    return f"Next: {' | '.join(_call_text(call, tool) for call in calls)}"
 
 
-def _told(call: Next, tool: str) -> str:
+def _call_text(call: Next, tool: str) -> str:
     changed = ", ".join(
         f"{name}={json.dumps(value, ensure_ascii=False)}"
         for name, value in call.arguments.items()
@@ -221,18 +221,18 @@ def _told(call: Next, tool: str) -> str:
     return f"the same call with {changed}" if changed else "the same call again"
 
 
-def told(outcome: SearchOutcome, mark: str) -> str:
-    """Return how a provider answered, its own words for it between marks."""
+def provider_line(outcome: SearchOutcome, mark: str) -> str:
+    """Return a provider's status, its own message between delimiters."""
     return (
         f"{outcome.provider}: {outcome.status} {quoted(outcome.reason, mark)}".strip()
     )
 
 
 def failures_of(failures: Iterable[Failure]) -> list[str]:
-    """Return what could not be read for the result, folded and bounded."""
+    """Return the failures for the result, on one line each and truncated."""
     return list(map(failure_line, islice(failures, 4 * FIRST)))
 
 
-def _tell(sheet: Sheet, failures: Sequence[Failure]) -> None:
-    for told in failures_of(failures[:FIRST]):
-        sheet.add_cut(f"Not read: {told}")
+def _write_lines(sheet: Sheet, failures: Sequence[Failure]) -> None:
+    for line in failures_of(failures[:FIRST]):
+        sheet.add_cut(f"Not read: {line}")

@@ -1,5 +1,5 @@
-"""What `extract_relevant` does with a draft: every quotation, cited sentence and reference against
-the sources.
+"""Draft mode of `extract_relevant`: check quotations, cited sentences and references
+against the sources.
 
 Not for: judging them (`pipeline/check`).
 """
@@ -35,11 +35,12 @@ from tools.common.results import APART, Found, Part
 
 TOOL: Final = "extract_relevant"
 LONGEST_DRAFT: Final = 100_000
-"""Characters of a draft: some 15,000 words."""
+"""Maximum characters of a draft (about 15,000 words)."""
 
 
 class Item(Part):
-    """One quotation, statement or reference, which stands in the text under its number."""
+    """One checked quotation, statement or reference; the text has it under its
+    number."""
 
     WORDS = frozenset(("text", "note", "nearest"))
 
@@ -51,11 +52,11 @@ class Item(Part):
     note: str = Field(
         default="", description=f"What differs, or why it was not judged; {APART}"
     )
-    nearest: str = Field(default="", description=f"What stands in its source; {APART}")
+    nearest: str = Field(default="", description=f"The words of its source; {APART}")
 
 
 class DraftFound(Found):
-    """What a result has that may be about a draft."""
+    """Result fields of a draft check."""
 
     checked: list[Item] = Field(
         default=[], description="Of a draft: what does not hold first"
@@ -68,21 +69,21 @@ async def check_draft(
     """Check `draft` against `sources` and those that it cites.
 
     Raises:
-        UsageError: There is nothing to check, or nothing to check it against.
+        UsageError: The draft has nothing to check, or no sources are given.
         SourceError: Sources were named, and none could be read.
     """
     services, report = services_of(ctx), reporter(ctx)
     taken = await in_thread(read_draft, draft)
     if not taken.quotes and not taken.statements:
         raise UsageError(
-            "The draft holds no sentence.",
+            "The draft contains no sentence.",
             hint="Give its text as Markdown or plain text.",
         )
     # 1. The sources that are named, or that the draft names
     named = await in_thread(_named, sources, taken, services, owner_of(ctx))
     if not named:
         raise UsageError(
-            "The draft cites no address.",
+            "The draft cites no URL, and no sources are given.",
             hint="Name the sources: URLs, files, folders or a session.",
         )
     dois = [one.doi for one in taken.references if one.doi]
@@ -98,9 +99,9 @@ async def check_draft(
     )
     # 3. What does not hold first
     ordered = sorted(checked, key=lambda one: one.outcome in FINE)
-    sheet, told = await in_thread(_sheet, ordered, loaded, max_tokens or UNASKED)
+    sheet, written = await in_thread(_sheet, ordered, loaded, max_tokens or UNASKED)
     fine = sum(one.outcome in FINE for one in checked)
-    following = larger(TOOL, max_tokens or UNASKED) if told < len(checked) else []
+    following = larger(TOOL, max_tokens or UNASKED) if written < len(checked) else []
     ending = Ending(TOOL, sheet, following, loaded.failures)
     ending.write(hinted=False)
     pages = [document.page for document in loaded.documents[:FIRST]]
@@ -112,8 +113,8 @@ async def check_draft(
         "passages": [],
         "pages": [address(page.final_url) for page in pages],
         "handles": [page_handle(page) for page in pages],
-        "left_out": len(checked) - told,
-        "checked": [_item(*numbered) for numbered in enumerate(ordered[:told], 1)],
+        "left_out": len(checked) - written,
+        "checked": [_item(*numbered) for numbered in enumerate(ordered[:written], 1)],
     }
     data = DraftFound.model_validate(facts | ending.facts)
     return answer(sheet.text, data)
@@ -135,8 +136,8 @@ def _item(number: int, one: Checked) -> Item:
 def _named(
     sources: Sequence[str], draft: Draft, services: Services, owner: str
 ) -> list[str]:
-    """Return the sources to read: those named, a session's pages for its handle, and what the draft
-    cites."""
+    """Return the sources to read: the given ones, the pages of a session handle, and
+    the draft's citations."""
     found: list[str] = []
     for source in (*sources, *(one.url for one in draft.references)):
         if not source.startswith(SCHEME):
@@ -147,15 +148,15 @@ def _named(
         )
         if session is None:
             raise UsageError(
-                f"There is no session {source} here.",
-                hint="Name the sources themselves.",
+                f"Unknown session {source} here.",
+                hint="Pass the sources themselves.",
             )
         found += [page.final_url for page in session.pages]
     return list(dict.fromkeys(found))
 
 
 def _by_name(documents: Iterable[Document]) -> dict[str, Document]:
-    """Return documents by what was asked for and by where they were found."""
+    """Return documents by requested and by final address."""
     return {
         name: one
         for one in documents
@@ -167,13 +168,13 @@ def _by_name(documents: Iterable[Document]) -> dict[str, Document]:
 def _sheet(
     checked: Sequence[Checked], loaded: Loaded, max_tokens: int
 ) -> tuple[Sheet, int]:
-    """Write as many items as fit, each on a line with what stands in its source below; return how
-    many."""
+    """Write as many items as fit, each with the source's words below; return their
+    number."""
     mark = new_mark()
     sheet = Sheet(max_tokens)
     sheet.add(_counted(checked))
     sheet.add(notice(mark))
-    told = 0
+    written = 0
     for number, one in enumerate(checked, 1):
         lines = [
             f"[{number}] {one.kind}, {one.outcome}: "
@@ -188,10 +189,10 @@ def _sheet(
             )
         if not sheet.add("\n".join(lines)):
             break
-        told += 1
-    if told < len(checked):
-        sheet.add(f"{len(checked) - told} more: repeat with a larger max_tokens.")
-    return sheet, told
+        written += 1
+    if written < len(checked):
+        sheet.add(f"{len(checked) - written} more: repeat with a larger max_tokens.")
+    return sheet, written
 
 
 def _counted(checked: Sequence[Checked]) -> str:

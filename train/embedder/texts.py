@@ -1,9 +1,8 @@
 """Two hundred varied texts on which the 8-bit model is held against the float32 one.
 
-Written for this project or made from its own word list by a seeded draw: prose of 1 to 250 words,
-accents, other scripts, code, tables, addresses, numbers, emoji, empty. Not for: retrieval quality
-(bench/).
-"""
+Written for this project or made from its own word list by a seeded draw: prose of 1 to
+250 words, accents, other scripts, code, tables, addresses, numbers, emoji, empty. Not
+for: retrieval quality (bench/)."""
 
 import json
 import random
@@ -18,15 +17,14 @@ _WORDS: Final = " ".join(_WRITTEN["words"]).split()
 
 
 def varied_texts() -> list[str]:
-    """Return the 200 texts, always the same ones in the same order; the longest go past 250
-    tokens."""
+    """Return the 200 texts, always the same ones in the same order; the longest go past
+    250 tokens."""
     fixed: list[str] = _WRITTEN["fixed"]
     return [*fixed, *_drawn(random.Random(20261121), 200 - len(fixed))]
 
 
 def calibration_texts() -> list[str]:
-    """Return other texts, drawn anew, on which the sizes of activations are taken before
-    quantising."""
+    """Return other random texts, for measuring activations before quantization."""
     return _drawn(random.Random(7), 100)
 
 

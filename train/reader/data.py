@@ -1,12 +1,12 @@
-"""Texts and questions to train the reader on: pages as the product reads them, and data sets beside
-this checkout.
+"""Texts and questions to train the reader on: pages as the product reads them, and data
+sets beside this checkout.
 
     python -m train.reader.data --written FOLDER --units units.json   # puts written questions into questions/
 
-`questions/*.jsonl` are ours: `{"page", "site", "kind", "question", "gold": [texts of units],
-"twin", "split"}`, where a twin is asked almost alike and not answered by the page. Pages and public
-sets stay outside (`../shared/data`). Not for: drawing windows (`draw.py`), or checking that nothing
-of the evaluation is among them (`overlap.py`).
+`questions/*.jsonl` are ours: `{"page", "site", "kind", "question", "gold": [texts of
+units], "twin", "split"}`, where a twin is asked almost alike and not answered by the
+page. Pages and public sets stay outside (`../shared/data`). Not for: drawing windows
+(`draw.py`), or checking that nothing of the evaluation is among them (`overlap.py`).
 """
 
 import argparse
@@ -32,15 +32,15 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 SHARED: Final = ROOT.parent / "shared" / "data"
 QUESTIONS: Final = Path(__file__).with_name("questions")
 DEV, HELD = 10, 25
-"""Sites whose CRC-32 is below these of 100 are for choosing, and for judging; a site is in one part
-only."""
+"""Sites whose CRC-32 is below these of 100 are for choosing, and for judging; a site is
+in one part only."""
 LIBRARY_SENTENCES: Final = 6
 """In a window of the sample library: about 180 tokens."""
 
 
 SAME_SHARE: Final = 0.5
-"""Shared words of all words from which a sentence is a gold text that was cut otherwise; of 209
-that cleaning changed one is not found."""
+"""Shared words of all words from which a sentence is a gold text that was cut
+otherwise; of 209 that cleaning changed one is not found."""
 HELD_LETTERS: Final = 20
 """Letters of a gold text from which a sentence that holds it is what it became."""
 
@@ -54,8 +54,9 @@ JUDGED: Final = (
     "Use of Estimates: The preparation of financial statements",
     "what is the last year on the chart?",
 )
-"""Beginnings of sentences and questions of the public sets that stand in evaluation sets, too
-(found by `overlap.py`): they are blanked, and questions that they answer are left out."""
+"""Beginnings of sentences and questions of the public sets that occur in evaluation
+sets, too (found by `overlap.py`): they are blanked, and questions that they answer are
+left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,8 @@ class Corpus:
 
 
 def load_public(split: Split) -> Corpus:
-    """Return the questions of `../shared/data/train` with that split, and their texts."""
+    """Return the questions of `../shared/data/train` with that split, and their
+    texts."""
     corpus = Corpus()
     paragraphs: dict[str, list[range]] = {}
     sources: dict[str, str] = {}
@@ -124,8 +126,8 @@ def load_public(split: Split) -> Corpus:
 
 
 def judged_rows() -> tuple[int, int]:
-    """Return how many sentences and questions of the public training sets are left out since they
-    judge us."""
+    """Return how many sentences and questions of the public training sets are left out
+    since they judge us."""
     places = {
         row["id"]: [
             sentence.startswith(JUDGED) for part in row["paras"] for sentence in part
@@ -141,8 +143,8 @@ def judged_rows() -> tuple[int, int]:
 
 
 def load_own(split: Split) -> Corpus:
-    """Return the questions that were written for this project, twins among them, on pages as the
-    product reads them."""
+    """Return the questions that were written for this project, twins among them, on
+    pages as the product reads them."""
     corpus = Corpus()
     lost = 0
     for row in own_rows():
@@ -172,8 +174,8 @@ def load_own(split: Split) -> Corpus:
 
 
 def _places(sentences: Sequence[str], wanted: str) -> frozenset[int]:
-    """Return the sentences that are a gold text, or what it became since the page is cut or cleaned
-    otherwise."""
+    """Return the sentences that are a gold text, or what it became since the page is
+    cut or cleaned otherwise."""
     same = frozenset(
         place for place, sentence in enumerate(sentences) if sentence == wanted
     )
@@ -218,7 +220,8 @@ def page_text(page: str) -> Text:
 
 
 def read_text(html: str, *, name: str) -> Text:
-    """Return a page's sentences and what stands above each, as the product reads them."""
+    """Return a page's sentences and the headings above each, as the product reads
+    them."""
     return _text(read_document(Page(name, name, "", html, "text/html")))
 
 
@@ -228,8 +231,8 @@ def _text(document: Document) -> Text:
 
 
 def library_windows() -> Iterator[tuple[str, list[Window]]]:
-    """Yield the sample library's development questions, each with some windows of the page that
-    answers it."""
+    """Yield the sample library's development questions, each with some windows of the
+    page that answers it."""
     lines = (
         (ROOT / "examples" / "questions.jsonl").read_text(encoding="utf-8").splitlines()
     )
@@ -265,10 +268,12 @@ def split_of(site: str) -> Split:
 def collect(
     written: Path, units: Mapping[str, Mapping[str, Any]]
 ) -> dict[Split, list[dict[str, object]]]:
-    """Return written questions, whose gold are numbers of units, as rows of `questions/`.
+    """Return written questions, whose gold are numbers of units, as rows of
+    `questions/`.
 
     Args:
-        written: Folder of `PAGE.jsonl` with rows `{"k": kind, "q": question, "g": [numbers], "t": twin}`.
+        written: Folder of `PAGE.jsonl` with rows `{"k": kind, "q": question, "g":
+            [numbers], "t": twin}`.
         units: For each page its `site` and the texts of its `units`.
     """
     parts: dict[Split, list[dict[str, object]]] = {"train": [], "dev": [], "held": []}

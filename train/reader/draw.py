@@ -1,7 +1,8 @@
-"""Draws training windows from questions: answering ones, near misses, and questions edited by rule.
+"""Draws training windows from questions: answering ones, near misses, and questions
+edited by rule.
 
-Windows are drawn anew each round. What is edited alone never tells: a share of the edits changes
-question and window alike, and stays answerable. Not for: tokens, batches (`train.py`).
+Windows are drawn again each round. Edits alone are not a signal: some change question
+and window alike, and stay answerable. Not for: tokens, batches (`train.py`).
 """
 
 import random
@@ -25,13 +26,14 @@ BUDGETS: Final = (64, 96, 128, 160, 192, 240)
 CHARACTERS_A_TOKEN: Final = 4.3
 """Of English in BERT's vocabulary, for the windows' length only."""
 NEAREST: Final = 24
-"""Sentences that share words with a question, from which windows that do not answer are drawn."""
+"""Sentences that share words with a question, from which windows that do not answer are
+drawn."""
 COMMON: Final = 6_000
 """A term in more sentences than this finds nothing."""
 OWN: Final = "own-"
 LOOSE: Final = "kou"
-"""The source whose sentences have no article around them: windows are made of lexically near
-ones."""
+"""The source whose sentences have no article around them: windows are made of lexically
+near ones."""
 _NAME: Final = re.compile(r"(?<=[a-z,] )[A-Z][\w'-]+(?: [A-Z][\w'-]+)*")
 _NUMBER: Final = re.compile(r"\b\d[\d,.]*\d\b|\b\d\b")
 _BETWEEN: Final = re.compile(r"[^\w.,-]+")
@@ -64,8 +66,8 @@ class Example:
     """Numbers of the window's sentences; empty where it does not answer."""
     weight: float
     kind: str
-    """How it was made: `answer`, `near` (written as unanswerable), `other` (another window), or the
-    rule's name."""
+    """How it was made: `answer`, `near` (written as unanswerable), `other` (another
+    window), or the rule's name."""
 
 
 class Drawer:
@@ -89,8 +91,8 @@ class Drawer:
                 self._of_text[question.text].append(question)
 
     def plain(self, question: Question) -> Iterator[Example]:
-        """Yield the question's own window and one that does not answer, as development figures need
-        them."""
+        """Yield the question's own window and one that does not answer, as development
+        figures need them."""
         yield self._own(question)
         yield from self._others(question, 1)
 
@@ -137,8 +139,8 @@ class Drawer:
     def _around(
         self, text: Text, middle: int, avoid: frozenset[int] = frozenset()
     ) -> range:
-        """Return rows of one window around a sentence, which stands anywhere in it, without the
-        ones to avoid."""
+        """Return rows of one window around a sentence, at a random position, without
+        the ones to avoid."""
         budget = self._draw.choice(BUDGETS) - _tokens(text.sentences[middle])
         low, high = middle, middle + 1
         ends = {-1: low == 0, 1: False}
@@ -171,8 +173,8 @@ class Drawer:
         return rows
 
     def _nearest(self, question: Question) -> list[tuple[str, int]]:
-        """Return text and number of sentences that share words with the question, best first,
-        without gold."""
+        """Return text and number of sentences that share words with the question, best
+        first, without gold."""
         found: list[tuple[str, int]] = []
         short = question.answer.lower() if 2 < len(question.answer) < 40 else None
         for place in self._index.best(question.question, NEAREST):
@@ -186,8 +188,8 @@ class Drawer:
         return found
 
     def _others(self, question: Question, most: int) -> Iterator[Example]:
-        """Yield windows that share words with the question and do not answer it: of its own text
-        before others'."""
+        """Yield windows that share words with the question and do not answer it: of its
+        own text before others'."""
         near = self._nearest(question)
         own = [
             (name, row)
@@ -255,8 +257,8 @@ class Drawer:
         yield self._example(both, text, self._around(text, middle), "joined")
 
     def _edited(self, answer: Example, text: Text) -> Iterator[Example]:
-        """Yield the answering window with an edited question or edited sentences, by the first rule
-        that fits."""
+        """Yield the answering window with an edited question or edited sentences, by
+        the first rule that fits."""
         rules = [
             self._swapped_key,
             self._swapped_roles,
@@ -272,8 +274,8 @@ class Drawer:
                 return
 
     def _other_word(self, answer: Example, text: Text) -> Example | None:
-        """A name or number of the question becomes another one of the text; in three of ten the
-        window's, too."""
+        """A name or number of the question becomes another one of the text; in three of
+        ten the window's, too."""
         shown = " ".join(answer.window.sentences)
         pattern = self._draw.choice((_NAME, _NUMBER))
         old = [
@@ -329,7 +331,8 @@ class Drawer:
         )
 
     def _swapped_roles(self, answer: Example, text: Text) -> Example | None:
-        """Two names of the answering sentence change places; the question names one of them."""
+        """Two names of the answering sentence change places; the question names one of
+        them."""
         (place,) = list(answer.gold)[:1] or (None,)
         if place is None or len(answer.gold) > 1:
             return None
@@ -356,8 +359,8 @@ class Drawer:
         )
 
     def _swapped_key(self, answer: Example, text: Text) -> Example | None:
-        """Two rows of a table exchange the cell by which the question finds its row: the other row
-        answers now."""
+        """Two rows of a table exchange the cell by which the question finds its row:
+        the other row answers now."""
         if len(answer.gold) != 1:
             return None
         (place,) = answer.gold
@@ -391,7 +394,8 @@ class Drawer:
 
 
 class _Index:
-    """Sentences by their terms: for each term its sentences in one slice of an array."""
+    """Sentences by their terms: for each term its sentences in one slice of an
+    array."""
 
     def __init__(self, sentences: Sequence[str]) -> None:
         numbers: dict[str, int] = {}
@@ -411,7 +415,8 @@ class _Index:
         self._scores = np.zeros(len(sentences), dtype=np.float32)
 
     def best(self, question: str, most: int) -> NDArray[np.int64]:
-        """Return the sentences that share the rarest words with a question, best first."""
+        """Return the sentences that share the rarest words with a question, best
+        first."""
         touched = [np.zeros(0, dtype=np.int64)]
         for term in dict.fromkeys(index_terms(question, language="en")):
             number = self._numbers.get(term)

@@ -1,9 +1,10 @@
-"""Looks for questions and texts of the evaluation among what is trained on: runs of 13 equal words.
+"""Looks for questions and texts of the evaluation among what is trained on: runs of 13
+equal words.
 
-`python -m train.datasheet --check` looks through all of it. A question of fewer words is compared
-whole. Pages that evaluation questions are asked on may hold none of ours. Not for: dropping what
-was found, which is done by hand where a source is read (`data.py`).
-"""
+`python -m train.datasheet --check` looks through all of it. A question of fewer words
+is compared whole. Pages that evaluation questions are asked on may hold none of ours.
+Not for: dropping what was found, which is done by hand where a source is read
+(`data.py`)."""
 
 import json
 import re
@@ -15,7 +16,7 @@ from train.reader.data import ROOT, SHARED, Corpus, own_rows
 
 RUN: Final = 13
 LICENCE: Final = "open-access article distributed under the terms"
-"""Half of all papers say so; it is no text of one of them."""
+"""A common phrase of half of all papers, not specific to one."""
 _WORD: Final = re.compile(r"\w+")
 
 
@@ -27,8 +28,8 @@ def runs(text: str) -> Iterator[tuple[str, ...]]:
 
 
 def judged_questions() -> set[str]:
-    """Return the questions that Winnow is judged by: nothing of them may be trained on. Pairs whose
-    part is "train" are made for it and are not among them."""
+    """Return the questions that Winnow is judged by: nothing of them may be trained on.
+    Pairs whose part is "train" are made for it and are not among them."""
     files = [
         SHARED / "asked" / "questions.jsonl",
         SHARED / "html_qa" / "questions.jsonl",

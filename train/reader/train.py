@@ -1,14 +1,13 @@
-"""Trains the reader: rounds of windows drawn anew, checkpoints to go on from, an end when it is
-told.
+"""Trains the reader: rounds of newly drawn windows, resumable checkpoints, an end on
+request.
 
     python -m train.reader.train --out FOLDER --minilm model.safetensors   # also goes on from FOLDER
     touch FOLDER/finish     # the rate falls to 0 over the next steps; then `final.safetensors` is written and exported
 
-A round takes every question of ours once and a share of the public ones in turn, so ours weigh
-more; questions that were added are drawn from the next round on. `log.jsonl` has a line a hundred
-steps and the development figures. SIGTERM and SIGINT end it after a checkpoint. Not for: the graph
-(`build.py`), windows (`draw.py`).
-"""
+A round takes every question of ours once and a share of the public ones in turn, so
+ours weigh more; questions that were added are drawn from the next round on. `log.jsonl`
+has a line a hundred steps and the development figures. SIGTERM and SIGINT end it after
+a checkpoint. Not for: the graph (`build.py`), windows (`draw.py`)."""
 
 import argparse
 import dataclasses
@@ -42,7 +41,7 @@ FASTER: Final = {"reader.near": 10.0, "reader.": 3.0}
 POOL: Final = 2_000
 """Windows that are sorted by length to make batches without much filling."""
 SHARES: Final = {"kou": 0.5, "nqg": 0.6, "reddit": 0.8}
-"""Of sources whose sentences stand alone, are in lower case, or informal."""
+"""Weight of sources with isolated, lowercase or informal sentences."""
 DEV_QUESTIONS: Final = 400
 
 
@@ -63,7 +62,7 @@ class Plan:
     """Steps between development figures."""
     checkpoint_minutes: float = 10.0
     steps: int = 10**9
-    """Where the rate begins to fall without being told."""
+    """Step at which the rate begins to fall by default."""
     seed: int = 1
 
 
@@ -78,7 +77,7 @@ class Trained:
 
 
 def main() -> int:
-    """Train until told to end; return the exit status."""
+    """Train until the end is requested; return the exit status."""
     parser = argparse.ArgumentParser(
         prog="python -m train.reader.train", description=__doc__.splitlines()[0]
     )
@@ -160,7 +159,8 @@ def main() -> int:
 
 
 class Trainer:
-    """Weights, optimiser and place in the rounds, which together go on where they stopped."""
+    """Weights, optimiser and place in the rounds, which together go on where they
+    stopped."""
 
     def __init__(
         self,
@@ -170,8 +170,8 @@ class Trainer:
         rounds: Callable[[int], list[Trained]],
         dev: Callable[[], dict[str, list[Trained]]],
     ) -> None:
-        """Take the weights to begin with; what `folder` holds of an earlier run goes before
-        them."""
+        """Take the weights to begin with; what `folder` holds of an earlier run goes
+        before them."""
         torch.set_num_threads(plan.threads)
         self._plan, self._folder, self._rounds, self._dev = plan, folder, rounds, dev
         self.weights = weights
@@ -337,8 +337,8 @@ class Trainer:
 
     def _rate(self, since: int) -> float:
         plan, place = self._plan, self._place
-        told = place["step"] >= plan.steps or (self._folder / "finish").exists()
-        if place["fall_from"] < 0 and told:
+        finished = place["step"] >= plan.steps or (self._folder / "finish").exists()
+        if place["fall_from"] < 0 and finished:
             place["fall_from"] = place["step"]
         falling = (
             1.0
@@ -363,7 +363,8 @@ class Trainer:
 
 
 def draw_round(plan: Plan, number: int) -> list[Trained]:
-    """Return a round's windows: all questions of ours, and the public ones whose turn it is."""
+    """Return a round's windows: all questions of ours, and the public ones whose turn
+    it is."""
     public, own = load_public("train"), load_own("train")
     draw = random.Random(plan.seed)
     turns = max(1, round(1 / plan.share))
@@ -390,8 +391,8 @@ def draw_round(plan: Plan, number: int) -> list[Trained]:
 
 @cache
 def dev_sets(own: Split = "dev") -> dict[str, list[Trained]]:
-    """Return the windows of the development figures, always the same: of public questions, and of a
-    part of ours."""
+    """Return the windows of the development figures, always the same: of public
+    questions, and of a part of ours."""
     found: dict[str, list[Trained]] = {}
     for name, corpus in (("public", load_public("dev")), ("own", load_own(own))):
         questions = random.Random(0).sample(
@@ -429,12 +430,11 @@ def encoded(examples: Sequence[Example]) -> list[Trained]:
 
 
 def measure(weights: Tensors, windows: Sequence[Trained]) -> dict[str, float]:
-    """Return how well sentences and windows are told apart.
+    """Return how well sentences and windows are separated.
 
-    `keep_r`: share of an answering window's gold among its best as many sentences. AUCs: `keep_auc`
-    of the sentences of answering windows; of answering windows against questions written as
-    unanswerable (`near_auc`) and other windows.
-    """
+    `keep_r`: share of an answering window's gold among its best as many sentences.
+    AUCs: `keep_auc` of the sentences of answering windows; of answering windows against
+    questions written as unanswerable (`near_auc`) and other windows."""
     keep: list[NDArray[np.float32]] = []
     answer: list[float] = []
     order = sorted(
@@ -499,8 +499,8 @@ def _batched(
 
 
 def _targets(batch: Sequence[Trained]) -> tuple[Any, Any, Any, Any]:
-    """Return gold of each sentence, whether each window answers, the windows' weights, and the
-    sentences'."""
+    """Return gold of each sentence, whether each window answers, the windows' weights,
+    and the sentences'."""
     gold = torch.from_numpy(np.concatenate([one.gold for one in batch]))
     right = torch.tensor([float(one.gold.any()) for one in batch])
     weight = torch.tensor([one.weight for one in batch])

@@ -1,1 +1,1 @@
-"""One file a search provider, behind one protocol."""
+"""Search providers, one file each."""

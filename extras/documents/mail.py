@@ -1,0 +1,277 @@
+"""EML and MBOX to HTML: who wrote what to whom and when, the text, invitations, and
+what is attached.
+
+Attachments are read by the readers of their kinds, within bounds of number and size;
+the others are named, and count as unread. A message's HTML is cleaned as any page's;
+nothing that it names is loaded. Not for: signatures, encrypted parts, mail attached to
+mail, Outlook's `.msg`."""
+
+import re
+from dataclasses import dataclass, field
+from email import policy
+from email.errors import MessageError
+from email.message import EmailMessage, MIMEPart
+from email.parser import BytesParser
+from email.utils import parsedate_to_datetime
+from typing import Final
+
+from extras.documents.calendar import calendar_to_html
+from extras.formats.calendar import FORMAT as CALENDAR
+from extras.formats.mail import FORMAT as MAIL
+from extras.formats.mbox import FORMAT as MBOX
+from pipeline.document.converted import (
+    DAMAGED,
+    MAX_ITEMS,
+    Converted,
+    Unreadable,
+    escape,
+    placed,
+    unplaced,
+    whole_page,
+)
+from pipeline.document.ledger import Ledger
+from pipeline.read.convert import Raw, converted, kind_of
+from pipeline.read.plain import plain_to_html
+from pipeline.read.secrets import is_secret
+from pipeline.read.sniff import decode
+from pipeline.read.text import fragment_to_html
+from pipeline.work import check_cancelled
+
+_SHOWN: Final = ("From", "To", "Cc", "Bcc", "Reply-To", "Date")
+_BETWEEN: Final = re.compile(rb"(?:\A|(?<=\n)\r?\n)From [^\n]*\n")
+"""What begins a message in an mbox file (RFC 4155)."""
+_QUOTED_FROM: Final = re.compile(rb"^>(>*From )", re.MULTILINE)
+_MAX_PARTS: Final = 1_000
+"""Of one message; each costs about 0.1 ms, and boundaries are looked for at every
+depth."""
+_MOST_ATTACHED: Final = 20
+"""Attachments of one file that are read."""
+_ATTACHED_BYTES: Final = 15_000_000
+"""Of all that are read, as many as a page has."""
+_UNREAD: Final = frozenset(
+    {
+        "application/pgp-signature",
+        "application/pkcs7-signature",
+        "application/x-pkcs7-signature",
+    }
+)
+"""Types of attachments without words of the sender."""
+_BODIES: Final = frozenset({"text/plain", "text/html", *CALENDAR.types})
+_SEALED: Final = frozenset(
+    {"multipart/encrypted", "message/external-body", "message/partial"}
+)
+"""Types of parts whose text is not in the message."""
+_SCREENSHOT: Final = 40_000
+"""Minimum bytes of a picture in a message to be more than a logo or emoji."""
+_LISTED: Final = 20
+"""Damaged messages that are named."""
+
+
+def eml_to_html(body: bytes) -> Converted:
+    """Return a message as HTML; raises `Unreadable` for one without a head or text."""
+    attached = _Attached()
+    message, inner = _read(body, "h1", attached)
+    title = _header(message, "Subject")
+    when = _day(message)
+    return Converted(
+        whole_page(inner, title=title),
+        title,
+        author=_header(message, "From"),
+        published=when,
+        unread="; ".join(attached.unread),
+        ledger=attached.ledger,
+    )
+
+
+def mbox_to_html(body: bytes) -> Converted:
+    """Return the messages of an mbox file as HTML, a section each; raises `Unreadable`
+    where none can be read."""
+    pieces = _BETWEEN.split(body)[1:]
+    sections, damaged, attached = list[str](), list[str](), _Attached()
+    for number, piece in enumerate(pieces[:MAX_ITEMS], start=1):
+        check_cancelled()
+        try:
+            _, inner = _read(_QUOTED_FROM.sub(rb"\1", piece), "h2", attached)
+            sections.append(placed(inner, f"message={number}"))
+        except Unreadable:  # one of many is reported as missing
+            damaged.append(str(number))
+    if not sections:
+        raise Unreadable("it is a mail box without a message that can be read")
+    unread = (
+        f"what follows its first {MAX_ITEMS} of {len(pieces)} messages"
+        if len(pieces) > MAX_ITEMS
+        else ""
+    )
+    if damaged:
+        unread = f"damaged messages: {', '.join(damaged[:_LISTED])}{f'; {unread}' if unread else ''}"
+    unread = "; ".join(filter(None, (unread, *attached.unread)))
+    return Converted(
+        whole_page("\n".join(sections)), unread=unread, ledger=attached.ledger
+    )
+
+
+@dataclass(slots=True)
+class _Attached:
+    """What is attached to the messages of one file: what was read of it, and what
+    not."""
+
+    ledger: Ledger = field(default_factory=Ledger)
+    unread: list[str] = field(default_factory=list)
+    """What of attachments was cut."""
+    number: int = 0
+    size: int = 0
+
+    def read(self, name: str, kind: str, body: bytes) -> str:
+        """Return an attachment as HTML, empty where it holds no text, is mail itself,
+        or over a bound."""
+        self.ledger.hold("attachment")
+        raw = Raw(body, name, name, name=name, content_type=kind)
+        if (
+            self.number >= _MOST_ATTACHED
+            or self.size + len(body) > _ATTACHED_BYTES
+            or not body.strip()
+        ):
+            return ""
+        if is_secret(body) or kind_of(raw) in {*MAIL.types, *MBOX.types}:
+            return ""
+        self.number += 1
+        self.size += len(body)
+        try:
+            made = converted(raw)
+        except Unreadable:
+            return ""
+        self.ledger.give("attachment")
+        self.ledger.add(made.ledger)
+        self.unread += (
+            [f"of attachment {self.number}: {made.unread}"] if made.unread else []
+        )
+        return fragment_to_html(made.html)
+
+
+def _inside(page: str) -> str:
+    """Return the body of a converter's page, without positions (they refer to another
+    file)."""
+    return unplaced(page.partition("<body>")[2].rpartition("</body>")[0].strip())
+
+
+def _read(body: bytes, level: str, attached: _Attached) -> tuple[EmailMessage, str]:
+    """Return a message, and it as HTML under a heading."""
+    if (
+        body.count(b"\n--") > _MAX_PARTS * 10
+        or len(re.findall(rb"(?i)\bboundary\s*=", body)) > _MAX_PARTS
+    ):
+        raise Unreadable(f"it is mail of more than {_MAX_PARTS:,} parts")
+    try:
+        message = BytesParser(EmailMessage, policy=policy.default).parsebytes(body)
+        head = _head(message)
+        subject = _header(message, "Subject")
+        text, names = _parts(message, attached)
+    except (*DAMAGED, MessageError) as e:
+        raise Unreadable(f"it is mail that is damaged ({type(e).__name__})") from e
+    items = "".join(f"<li>{escape(name)}</li>" for name in names)
+    listed = f"<p>Attachments:</p><ul>{items}</ul>" if items else ""
+    heading = f"<{level}>{escape(subject or '(without subject)')}</{level}>"
+    return message, "\n".join(filter(None, (heading, head, *text, listed)))
+
+
+def _head(message: MIMEPart) -> str:
+    """Return who wrote to whom and when."""
+    said = {name: _header(message, name) for name in _SHOWN}
+    fields = "".join(
+        f"<dt>{name}</dt><dd>{escape(one)}</dd>" for name, one in said.items() if one
+    )
+    return f"<dl>{fields}</dl>"
+
+
+def _parts(message: EmailMessage, attached: _Attached) -> tuple[list[str], list[str]]:
+    """Return the texts of a message as HTML, then its attachments, and the names of all
+    of these."""
+    texts, inside, names, skipped = list[str](), list[str](), list[str](), set[int]()
+    for number, part in enumerate(message.walk()):
+        check_cancelled()
+        kind = part.get_content_type()
+        if number > _MAX_PARTS:
+            raise Unreadable(f"it is mail of more than {_MAX_PARTS:,} parts")
+        if id(part) in skipped:
+            continue
+        if kind == "multipart/alternative":
+            skipped |= _unseen_alternatives(part)
+        elif kind in _SEALED:
+            attached.ledger.hold("attachment")
+            skipped |= set(map(id, part.walk()))
+        elif kind == "message/delivery-status":
+            texts.append(_inside(plain_to_html(part.as_string()).html))
+            skipped |= set(map(id, part.walk()))
+        elif kind == "message/rfc822":
+            texts += [_forwarded(inner) for inner in part.iter_parts()]
+        elif kind in _BODIES and part.get_content_disposition() != "attachment":
+            texts += _text(part, attached)
+        elif not part.is_multipart():
+            names += [f"{part.get_filename() or 'without a name'} ({kind})"]
+            inside += _attachment(part, attached)
+    return [*texts, *inside], names
+
+
+def _forwarded(message: MIMEPart) -> str:
+    """Return the head of a message within another, whose text follows."""
+    subject = _header(message, "Subject")
+    return f"<h3>{escape(f'Forwarded message: {subject}')}</h3>\n{_head(message)}"
+
+
+def _attachment(part: MIMEPart, attached: _Attached) -> list[str]:
+    """Return what is read of an attachment below its name, nothing where none is."""
+    name, kind, body = part.get_filename(), part.get_content_type(), _content(part)
+    if kind in _UNREAD:
+        return []
+    if kind.startswith("image/") and part.get_content_disposition() != "attachment":
+        attached.ledger.hold("image", len(body) >= _SCREENSHOT)
+        return []
+    read = attached.read(name or "", kind, body)
+    return [f"<h3>{escape(f'Attachment {name or kind}')}</h3>", read] if read else []
+
+
+def _unseen_alternatives(part: MIMEPart) -> set[int]:
+    """Return the ids of those alternatives that a reader does not see: all texts but
+    the HTML, or but the plain one where none is HTML, and but invitations."""
+    kinds = {one.get_content_type() for one in part.walk()}
+    best = next((kind for kind in ("text/html", "text/plain") if kind in kinds), None)
+    return {
+        id(one)
+        for one in part.iter_parts()
+        if best
+        and (kind := one.get_content_type()).startswith("text/")
+        and kind not in {best, *CALENDAR.types}
+    }
+
+
+def _content(part: MIMEPart) -> bytes:
+    content = part.get_payload(decode=True)
+    return content if isinstance(content, bytes) else b""
+
+
+def _decoded(part: MIMEPart) -> str:
+    return decode(_content(part), content_type=str(part.get("content-type", ""))).text
+
+
+def _text(part: MIMEPart, attached: _Attached) -> list[str]:
+    """Return a text of the message, none for an invitation that is damaged."""
+    text, kind = _decoded(part), part.get_content_type()
+    if kind == "text/html":
+        return [fragment_to_html(text)]
+    if kind == "text/plain":
+        return [_inside(plain_to_html(text).html)]
+    # An invitation comes twice: as a part to be answered, and as a file.
+    made = calendar_to_html(text)
+    attached.ledger.hold("attachment", made is None)
+    return [_inside(made.html)] if made is not None else []
+
+
+def _header(message: MIMEPart, name: str) -> str:
+    return " ".join(str(message.get(name, "")).split())
+
+
+def _day(message: EmailMessage) -> str:
+    try:
+        return parsedate_to_datetime(_header(message, "Date")).date().isoformat()
+    except (ValueError, TypeError):
+        return ""

@@ -1,0 +1,228 @@
+"""RTF to HTML: headings, paragraphs, items and tables, recognized by the lines that
+striprtf returns.
+
+Notes follow the text, under the numbers that are at their places, as do comments, text
+boxes, heads and feet of pages. Hidden text is left out. Not for: styles, pictures."""
+
+import re
+from collections.abc import Callable
+from functools import partial
+from itertools import groupby
+from typing import Final
+
+from striprtf.striprtf import rtf_to_text
+
+from extras.documents.rtf_looks import without_unseen
+from pipeline.document.converted import (
+    DAMAGED,
+    SLOW_LETTERS,
+    Converted,
+    Unreadable,
+    escape,
+    html_table,
+    whole_page,
+)
+from pipeline.document.ledger import Ledger
+
+_PICTURE: Final = re.compile(r"(?<=\s)[0-9a-fA-F\s]{2000,}")
+_PICT: Final = re.compile(
+    r"(?<!\\nonshppict)(?<!\\nonshppict\{)\\pict(?![a-z])(?:\s|\\[a-z]+-?\d*){0,40}"
+)
+"""A picture with its properties; one for old readers is there twice."""
+_LARGE_IMAGE: Final = 15 * 567**2
+"""Square twips, 15 cm²: a picture of less is a logo or an icon."""
+_HEADING: Final = "\ue001"
+"""For private use: put into RTF where a heading begins, found again in its text."""
+_LEVEL: Final = re.compile(r"\\outlinelevel\d")
+_ITEM: Final = re.compile(r"[•·–▪◦\uf0b7]\s+")
+_NUMBERED: Final = re.compile(
+    r"(\(?(?:\d{1,3}(?:\.\d{1,3}){0,3}|[A-Za-z]|[ivxlcIVXLC]{1,6})[.)])\t+"
+)
+"""The number of an item as its reader sees it."""
+_CELL_END: Final = re.compile(r"\s*\n\|")
+
+
+_NOTE: Final = re.compile(
+    r"(?:\{\\super\s*\\chftn\s*\}\s*)?\{(?:\\\*\s*)?\\footnote(?![a-z])"
+)
+_NOTE_MARK: Final = re.compile(r"\{?(?:\\super\s*)?\\chftn\b\s*\}?")
+_COMMENT: Final = re.compile(r"\{\\\*\s*\\annotation(?![a-z])")
+_BOX: Final = re.compile(r"\{\\(?:shptxt|dptxbxtext)(?![a-z])")
+_TWIN: Final = re.compile(r"\{\\shprslt(?![a-z])")
+"""A shape for old readers, which is there twice."""
+_WORD_ART: Final = re.compile(r"\{\\sn gtextUNICODE\}\s*\{\\sv(?![a-z])")
+_UNICODE: Final = re.compile(r"\{\\upr(?![a-z])")
+_UNICODE_TEXT: Final = re.compile(r"\{\\\*\s*\\ud(?![a-z])")
+_FIELD: Final = re.compile(r"\{\\field(?![a-z])")
+_ENTRY: Final = re.compile(r"\{\\\*\s*\\ffl(?![a-z])([^{}]*)\}")
+_CHOSEN: Final = re.compile(r"\\ffres(\d{1,3})")
+_EQUATION: Final = re.compile(r"\{(?:\\\*\s*)?\\m(?:math|oMathPara|oMath)(?![a-zA-Z])")
+_UNSHOWN: Final = re.compile(r"\{(?:\\\*\s*)?\\m\w*(?:Pr|Pict)(?![a-zA-Z])")
+_OPERANDS: Final = {
+    re.compile(rf"\{{\\{name}(?![a-zA-Z])"): sign
+    for name, sign in (
+        ("mnum", ""),
+        ("mden", "/"),
+        ("msup", "^"),
+        ("msub", "_"),
+        ("md", ""),
+    )
+}
+"""Parts of an equation and the signs before them."""
+_TERM: Final = re.compile(r"[^\W_]+|[^\w\s]")
+"""What needs no brackets as one operand: a word, a number, a sign."""
+_MATH_CONTROL: Final = re.compile(r"\\(?!u-?\d)[a-zA-Z]+-?\d* ?|\\\*|[{}]")
+_MARGIN: Final = re.compile(r"\{\\(?:header|footer)[lrf]?(?![a-z])")
+_CONTROL: Final = re.compile(r"\{\\\*[^{}]*\}|\\[a-z]+-?\d* ?")
+_PARAGRAPH: Final = re.compile(r"\\par(?![a-z]) ?")
+_FEW: Final = 4
+"""Words beside the page's number, its field's name among them, of a head that says no
+more."""
+_OBJECT: Final = re.compile(r"\\objdata(?![a-z])")
+_BRACE: Final = re.compile(r"\\[{}\\]|[{}]")
+_SUPER: Final = re.compile(r"\{\\super\s+([+−-]?\w{1,4})\}")
+"""A power, a letter or a mark that is raised in a group of its own."""
+
+
+def _without(text: str, opening: re.Pattern[str], instead: Callable[[str], str]) -> str:
+    """Return RTF with what `instead` makes of the inside of each group that `opening`
+    begins."""
+    kept, at = list[str](), 0
+    while found := opening.search(text, at):
+        depth, end = 1, len(text)
+        for brace in _BRACE.finditer(text, found.end()):
+            depth += {"{": 1, "}": -1}.get(brace[0], 0)
+            if not depth:
+                end = brace.end()
+                break
+        if depth:
+            break  # a file that is cut within a group
+        # An empty group, so that a control word before it ends there.
+        kept += [text[at : found.start()], "{}", instead(text[found.end() : end - 1])]
+        at = end
+    return "".join([*kept, text[at:]])
+
+
+def _all_behind(text: str) -> str:
+    """Return RTF with each note replaced by a number, and the notes, comments, text
+    boxes, page headers and footers (which the library drops) after the text."""
+    behind: dict[str, None] = {}
+
+    def noted(inner: str) -> str:
+        number = sum(one.startswith("[") for one in behind) + 1
+        behind[f"[{number}] {_NOTE_MARK.sub('', inner)}"] = None
+        return f"[{number}] "
+
+    def moved(inner: str, name: str = "") -> str:
+        if any(map(str.isalpha, _CONTROL.sub("", inner))):
+            behind[name + inner] = None
+        return ""
+
+    def margin(inner: str) -> str:
+        words = _CONTROL.sub("", inner).split()
+        return "" if " PAGE" in inner and len(words) <= _FEW else moved(inner)
+
+    text = _without(text, _TWIN, lambda _: "")
+    text = _without(text, _NOTE, noted)
+    text = _without(text, _COMMENT, partial(moved, name="Comment: "))
+    text = _without(_without(text, _WORD_ART, moved), _BOX, moved)
+    text = _without(text, _MARGIN, margin)
+    last = text.rfind("}")
+    if not behind or last < 0:
+        return text
+    lines = [f"\\par {_PARAGRAPH.sub(' ', one)}" for one in behind]
+    return "".join([text[:last], *lines, "\\par ", text[last:]])
+
+
+def _equation(inner: str) -> str:
+    """Return an equation on one line, operands of several terms in brackets."""
+    inner = _without(inner, _UNSHOWN, lambda _: "")
+    for opening, sign in _OPERANDS.items():
+
+        def written(one: str, sign: str = sign) -> str:
+            said = _equation(one)
+            return f"{sign}{said if _TERM.fullmatch(said) else f'({said})'}"
+
+        inner = _without(inner, opening, written)
+    return " ".join(_MATH_CONTROL.sub("", inner).split())
+
+
+def _chosen(inner: str) -> str:
+    """Return a field, a list to choose from by what is chosen."""
+    entries, chosen = _ENTRY.findall(inner), _CHOSEN.search(inner)
+    number = int(chosen[1]) if chosen else 0
+    if "FORMDROPDOWN" in inner and number < len(entries):
+        return f"{{{entries[number]}}}"
+    return f"{{\\field{inner}}}"
+
+
+def _unicode(inner: str) -> str:
+    """Return what is there in two encodings in that of more letters."""
+    found = _UNICODE_TEXT.search(inner)
+    return f"{{{inner[found.end() :]}" if found else f"{{{inner}}}"
+
+
+def rtf_to_html(text: str) -> Converted:
+    """Return RTF as HTML; raises `Unreadable` for one that is damaged, too long, or
+    without text."""
+    ledger = Ledger()
+    ledger.hold("image", sum(map(_is_large, _PICT.finditer(text))))
+    text = _PICTURE.sub("", text)  # pictures are letters in RTF
+    if len(text) > SLOW_LETTERS:
+        raise Unreadable(
+            f"it is RTF of over {SLOW_LETTERS:,} characters: save it as .docx or text"
+        )
+    text, hidden = without_unseen(text)
+    ledger.hold("embedded object", len(_OBJECT.findall(text)))
+    text = text.replace("\\pntext", "\\listtext")
+    text = _without(_without(text, _UNICODE, _unicode), _FIELD, _chosen)
+    text = _without(text, _EQUATION, lambda inner: f" {_equation(inner)} ")
+    text = _SUPER.sub(r"^\1", _all_behind(text))
+    text = _LEVEL.sub(lambda _: f"\\u{ord(_HEADING)}?", text)
+    # A pattern of striprtf for links reads to the end of a line from each field: one line for each
+    # keeps that linear.
+    text = text.replace("{\\field", "\n{\\field")
+    try:
+        plain = rtf_to_text(text, errors="replace")  # type: ignore[no-untyped-call]  # published without types
+    except DAMAGED as e:
+        raise Unreadable(f"it is RTF that is damaged ({type(e).__name__})") from e
+    lines = [
+        line.strip() for line in _CELL_END.sub("|", plain).splitlines() if line.strip()
+    ]
+    if not lines:
+        raise Unreadable("it is RTF without text")
+    parts = []
+    for columns, group in groupby(lines, key=lambda line: line.strip("|").count("|")):
+        rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in group]
+        parts += (
+            [html_table(rows, header=True)]
+            if columns and len(rows) > 1
+            else [_block(" | ".join(row)) for row in rows]
+        )
+    notes = (
+        (f"RTF: {hidden} words that no reader sees were left out",) if hidden else ()
+    )
+    return Converted(
+        whole_page("\n".join(parts)), notes=notes, hidden=hidden, ledger=ledger
+    )
+
+
+def _is_large(picture: re.Match[str]) -> bool:
+    """Whether a picture is as large as one that shows something, by the size at which
+    it is printed."""
+    sizes = [
+        int(found[1])
+        for side in "wh"
+        if (found := re.search(rf"\\pic{side}goal(\d{{1,6}})", picture[0]))
+    ]
+    return len(sizes) < 2 or sizes[0] * sizes[1] >= _LARGE_IMAGE
+
+
+def _block(line: str) -> str:
+    if line.startswith(_HEADING):
+        return f"<h2>{escape(line.strip(_HEADING))}</h2>"
+    if number := _NUMBERED.match(line):
+        return f"<p>{escape(number[1])} {escape(line[number.end() :])}</p>"
+    if item := _ITEM.match(line):
+        return f"<ul><li>{escape(line[item.end() :])}</li></ul>"
+    return f"<p>{escape(line)}</p>"

@@ -1,0 +1,119 @@
+"""Which text of RTF is not seen: hidden, deleted, tiny, squeezed, or in the colour of
+its ground.
+
+What is seen is written as it was. A ground that cannot be known (a shaded cell) hides
+nothing. Not for: what the text is (`rtf.py`)."""
+
+import re
+from dataclasses import dataclass, replace
+from typing import Final
+
+from pipeline.document.converted import LEAST_SIZE
+from pipeline.html.colours import WHITE, Rgb, is_faint
+from pipeline.read.docx_looks import LEAST_WIDTH
+
+_TOKEN: Final = re.compile(
+    r"\\([a-zA-Z]+)(-?\d{1,9})? ?|\\'[\da-fA-F]{2}|\\[^a-zA-Z]|[{}]|[^\\{}]+", re.DOTALL
+)
+_LOOKS: Final = re.compile(
+    r"\\(?:v|deleted|fs[0-3]|charscalex\d|highlight\d+|ch?cb(?:pat)?\d+|cbpat\d+)(?![a-z\d])"
+)
+"""Without one of these, and a pale colour, nothing is hidden."""
+_COLOURS: Final = re.compile(r"\{\\colortbl([^{}]*)\}")
+_PART: Final = re.compile(r"\\(red|green|blue)(\d{1,3})")
+_GROUNDS: Final = frozenset({"highlight", "cb", "chcbpat", "cbpat"})
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """How text looks within a group."""
+
+    gone: bool = False
+    deleted: bool = False
+    size: int = 24
+    """Half points."""
+    width: int = 100
+    """Per cent."""
+    ink: int = 0
+    """Number of a colour; 0 is the usual one."""
+    ground: int = 0
+    in_table: bool = False
+
+    def under(self, word: str, number: int | None) -> "_State":  # noqa: PLR0911  one return a word
+        """Return the style of text after a control word."""
+        if word == "v":
+            return replace(self, gone=number != 0)
+        if word == "deleted":
+            return replace(self, deleted=number != 0)
+        if word == "fs" and number is not None:
+            return replace(self, size=number)
+        if word == "charscalex" and number is not None:
+            return replace(self, width=number)
+        if word == "cf":
+            return replace(self, ink=number or 0)
+        if word in _GROUNDS:
+            return replace(self, ground=number or 0)
+        if word == "plain":
+            return _State(in_table=self.in_table)
+        if word in {"intbl", "pard"}:
+            return replace(self, in_table=word == "intbl")
+        return self
+
+
+def without_unseen(text: str) -> tuple[str, int]:
+    """Return RTF without the text that no reader sees, and the number of its words."""
+    colours, shaded = _colours(text), "\\clcbpat" in text
+    if not (
+        _LOOKS.search(text)
+        or any(colour and is_faint(colour, WHITE) for colour in colours)
+    ):
+        return text, 0
+    state, above, kept, words, behind = _State(), list[_State](), list[str](), 0, 0
+    letters = 0  # that are written as their numbers
+    for token in _TOKEN.finditer(text):
+        said = token[0]
+        if said == "{":
+            above.append(state)
+        elif said == "}":
+            state = above.pop() if above else _State()
+        elif token[1]:
+            state = state.under(token[1], int(token[2]) if token[2] else None)
+            if token[1] == "u" and _is_unseen(state, colours, shaded=shaded):
+                behind = 1
+                letters += 1
+                continue
+        elif _is_unseen(state, colours, shaded=shaded):
+            words += len(said[behind:].split()) if said[0] != "\\" else 0
+            behind = 0
+            continue
+        kept.append(said)
+    return "".join(kept), words + bool(letters)
+
+
+def _is_unseen(state: _State, colours: list[Rgb | None], *, shaded: bool) -> bool:
+    if (
+        state.gone
+        or state.deleted
+        or state.size < 2 * LEAST_SIZE
+        or state.width < LEAST_WIDTH
+    ):
+        return True
+    ink = colours[state.ink] if 0 < state.ink < len(colours) else None
+    if ink is None or (shaded and state.in_table):
+        return False
+    ground = colours[state.ground] if 0 < state.ground < len(colours) else WHITE
+    return ground is not None and is_faint(ink, ground)
+
+
+def _colours(text: str) -> list[Rgb | None]:
+    """Return the colours of a file by their numbers, None for the usual one."""
+    table = _COLOURS.search(text)
+    found: list[Rgb | None] = []
+    for entry in table[1].split(";") if table else ():
+        parts = {name: int(value) / 255 for name, value in _PART.findall(entry)}
+        found.append(
+            (parts.get("red", 0.0), parts.get("green", 0.0), parts.get("blue", 0.0))
+            if parts
+            else None
+        )
+    return found

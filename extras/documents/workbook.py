@@ -1,0 +1,553 @@
+"""XLSX to HTML: the sheets that are shown, each cell as its format shows it, with
+notes, charts and texts of drawings.
+
+Rows are read one after the other, each freed when it is written down. Merged cells span
+what they cover. Hidden rows, columns, sheets and values are left out and counted,
+formulas that were never computed are written and said. Not for: older `.xls` and binary
+`.xlsb` files, pivot caches, how rows become tables (`sheets.py`)."""
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import lru_cache
+from typing import Final
+
+from lxml import etree
+
+from extras.documents.number_format import (
+    BUILT_IN,
+    EPOCH,
+    EPOCH_1904,
+    shown,
+    shown_text,
+)
+from extras.documents.sheets import UNREAD, Merged, Row, address, sheet_to_html
+from extras.documents.workbook_looks import Unseen
+from pipeline.document.converted import (
+    LEAST_SIZE,
+    MAX_CELLS,
+    Converted,
+    Unreadable,
+    escape,
+    placed,
+    whole_page,
+)
+from pipeline.document.ledger import Ledger
+from pipeline.read.drawing import (
+    FALLBACK,
+    RELATION,
+    chart_of,
+    described,
+    diagram_to_html,
+    image_html,
+    is_decorative,
+    texts_of,
+)
+from pipeline.read.package import Package, open_package
+from pipeline.read.text import XML_OPTIONS
+from pipeline.work import check_cancelled
+
+_VML: Final = "{urn:schemas-microsoft-com:vml}"
+X: Final = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+MAX_ROW_BYTES: Final = 2_000_000
+"""Of XML, which is held in memory as one; 16,384 cells take a third of it."""
+LAST_COLUMN: Final = 16_384
+_LEAST_WIDTH: Final = 0.3
+"""Letters of width below which a column shows none."""
+_ROW_END: Final = re.compile(rb"</(?:\w+:)?row>")
+_MERGED: Final = re.compile(
+    rb"<(?:\w+:)?mergeCell\b[^<>]*?\bref=[\"']([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})[\"']"
+)
+_COLUMN: Final = re.compile(rb"<(?:\w+:)?col\b([^<>]*)>")
+_VALUE: Final = re.compile(rb"<(?:\w+:)?(?:v|is)(?:\s[^<>]*)?>(?!</)")
+_ON: Final = frozenset({"1", "true"})
+_CHUNK: Final = 1 << 18
+"""Bytes of XML that are parsed at a time."""
+_MARGIN_CODE: Final = re.compile(r'&(?:"[^"]*"|\d{1,3}|K[\dA-F]{6}|[A-Z])')
+_TELLING: Final = 5
+"""Letters from which one word is more than the name of the page's number."""
+_ASKED: Final = re.compile(rb"<(?:\w+:)?dataValidation\b([^<>]*)>")
+_RAISED: Final = re.compile(r"[-+−]?\d{1,4}")
+
+
+@dataclass(slots=True)
+class _Book:
+    """What holds for all sheets of a file."""
+
+    package: Package
+    strings: Sequence[str] = ()
+    formats: Sequence[str] = ()
+    """By the number of a cell's style."""
+    epoch: datetime = EPOCH
+    ledger: Ledger = field(default_factory=Ledger)
+    left: int = MAX_CELLS
+    """Cells that may still be read."""
+    unseen: Unseen = field(default_factory=Unseen)
+    hidden_rows: int = 0
+    hidden_columns: int = 0
+    hidden_words: int = 0
+
+    def text(self, cell: etree._Element) -> str:
+        """Return a cell as it is shown, empty for one without content."""
+        kind = cell.get("t", "n")
+        value, formula = cell.find(f"{X}v"), cell.find(f"{X}f")
+        said = (value.text or "") if value is not None else ""
+        if kind == "inlineStr":
+            inline = cell.find(f"{X}is")
+            return (
+                ""
+                if inline is None
+                else shown_text(_string(inline), self._format(cell))
+            )
+        if not said:
+            return (
+                self._uncomputed(formula)
+                if formula is not None and kind != "str"
+                else ""
+            )
+        if kind == "n":
+            return self._number(said, cell)
+        if kind == "s":
+            said = (
+                self.strings[int(said)]
+                if said.isdecimal() and int(said) < len(self.strings)
+                else ""
+            )
+        elif kind == "e" and cell.get("vm"):
+            self.ledger.hold("cell")  # a picture, or a record of another service
+            return ""
+        elif kind == "b":
+            return "TRUE" if said == "1" else "FALSE"
+        return (
+            shown_text(" ".join(said.split()), self._format(cell))
+            if kind in {"s", "str"}
+            else said.strip()
+        )
+
+    def _number(self, said: str, cell: etree._Element) -> str:
+        try:
+            number = float(said)
+        except ValueError:
+            return said
+        made = shown(number, self._format(cell), self.epoch)
+        self.hidden_words += not made
+        return made
+
+    def _format(self, cell: etree._Element) -> str:
+        style = cell.get("s", "0")
+        number = int(style) if style.isdecimal() and len(style) < 6 else 0
+        return self.formats[number] if number < len(self.formats) else "General"
+
+    def _uncomputed(self, formula: etree._Element) -> str:
+        self.ledger.hold("formula")
+        return f"={formula.text or '…'}"
+
+
+@dataclass(slots=True)
+class _SheetPart:
+    """One sheet's part."""
+
+    book: _Book
+    body: bytes
+    part: str
+    hidden_columns: frozenset[int] = frozenset()
+    """Counted from 0."""
+    unseen: frozenset[str] = frozenset()
+    """Styles of cells that show nothing."""
+    emptied: set[int] = field(default_factory=set)
+    """Hidden columns that held something."""
+    dropped: int = 0
+    """Cells with a value that show nothing or are hidden, less those that show a
+    formula."""
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the rows that are shown, while cells are left, hidden columns
+        emptied."""
+        parser = etree.XMLPullParser(
+            ("end",), tag=f"{X}row", remove_comments=True, **XML_OPTIONS
+        )
+        number = 0
+        for start in range(0, len(self.body), _CHUNK):
+            check_cancelled()
+            parser.feed(self.body[start : start + _CHUNK])
+            for row in [one for _, one in parser.read_events()]:
+                said = row.get("r", "")
+                number = int(said) if said.isdecimal() and len(said) < 8 else number + 1
+                cells = self._cells(row)
+                row.clear()
+                while row.getprevious() is not None:
+                    del row.getparent()[0]
+                if not cells:
+                    continue
+                self.book.left -= len(cells)
+                if self.book.left < 0:
+                    return
+                yield number, cells
+        parser.close()
+        self.book.package.note_damage(self.part, parser.feed_error_log)
+
+    def _cells(self, row: etree._Element) -> list[str]:
+        """Return the cells of a row up to the last that holds something, none of a
+        hidden row."""
+        cells: dict[int, str] = {}
+        column = -1
+        for cell in row.iterchildren(f"{X}c"):
+            said = _column(cell.get("r", ""))
+            column = said if said >= 0 else column + 1
+            text = self.book.text(cell)
+            if text and cell.get("s", "0") in self.unseen:
+                self.book.hidden_words += len(text.split())
+                text = ""
+            if text and column < LAST_COLUMN:
+                cells[column] = text
+            self.dropped += _has_value(cell) - bool(text)
+        is_hidden = row.get("hidden") in _ON or _size(row.get("ht")) < LEAST_SIZE
+        gone = set(cells) if is_hidden else set(cells) & self.hidden_columns
+        self.emptied |= set() if is_hidden else gone
+        self.dropped += len(gone)
+        self.book.hidden_rows += is_hidden and bool(cells)
+        self.book.hidden_words += sum(len(cells.pop(one).split()) for one in gone)
+        return (
+            [cells.get(column, "") for column in range(max(cells) + 1)] if cells else []
+        )
+
+
+def _size(said: str | None) -> float:
+    """Return a height or width, without end where none is said."""
+    try:
+        return math.inf if said is None else float(said)
+    except ValueError:
+        return math.inf
+
+
+def _has_value(cell: etree._Element) -> bool:
+    value = cell.find(f"{X}v")
+    return bool(value.text) if value is not None else cell.find(f"{X}is") is not None
+
+
+@lru_cache(65_536)
+def _column(reference: str) -> int:
+    """Return the column that the address of a cell begins with, counted from 0; -1 for
+    none."""
+    number = 0
+    for letter in reference[:3]:
+        if not "A" <= letter <= "Z":
+            break
+        number = number * 26 + ord(letter) - 64
+    return number - 1
+
+
+def xlsx_to_html(body: bytes) -> Converted:
+    """Return a workbook as HTML, a section for each sheet that is shown; raises
+    `Unreadable` for one that is damaged, too large unpacked, or without text."""
+    with open_package(body, "a workbook") as package:
+        title, author = package.about()
+        main = package.main("xl/workbook.xml")
+        book, known = _open(package, main)
+        sections, hidden = list[str](), 0
+        root = package.tree(main)
+        for sheet in root.iter(f"{X}sheet") if root is not None else ():
+            kind, part = known.get(sheet.get(f"{RELATION}id", ""), ("", ""))
+            if sheet.get("state", "visible") != "visible":
+                hidden += bool(package.read(part))
+            elif kind not in {"worksheet", "chartsheet"}:
+                book.ledger.hold("sheet", bool(package.read(part)))
+            elif book.left >= 0:
+                sections.append(
+                    _sheet(book, " ".join(sheet.get("name", "").split()), part)
+                )
+        unread = "; ".join(
+            filter(None, (UNREAD if book.left < 0 else "", package.unread))
+        )
+    if not any(sections):
+        raise Unreadable(
+            f"it is a workbook {'that is damaged' if package.damaged else 'without text'}"
+        )
+    inner = whole_page("\n".join(filter(None, sections)), title=title)
+    notes = _notes(book, hidden)
+    return Converted(
+        *(inner, title, "", author, "", notes, unread),
+        hidden=book.hidden_words,
+        ledger=book.ledger,
+    )
+
+
+def _notes(book: _Book, sheets: int) -> tuple[str, ...]:
+    gone = {"sheets": sheets, "rows": book.hidden_rows, "columns": book.hidden_columns}
+    notes = [
+        f"workbook: {number} hidden {kind} were left out"
+        for kind, number in gone.items()
+        if number
+    ]
+    if book.hidden_words:
+        notes.append(f"workbook: {book.hidden_words} hidden words were removed")
+    return tuple(notes)
+
+
+def _open(package: Package, main: str) -> tuple[_Book, dict[str, tuple[str, str]]]:
+    """Return what holds for all sheets, and what the workbook refers to."""
+    known = package.targets(main)
+    parts = dict(reversed(known.values()))
+
+    def tree(kind: str) -> etree._Element | None:
+        return package.tree(parts.get(kind, f"xl/{kind}.xml"))
+
+    book = _Book(package)
+    strings, styles, root = tree("sharedStrings"), tree("styles"), package.tree(main)
+    if strings is not None:
+        book.strings = [_string(one) for one in strings.iterchildren(f"{X}si")]
+    if styles is not None:
+        book.formats, book.unseen = _formats(styles), Unseen(styles)
+    about = root.find(f"{X}workbookPr") if root is not None else None
+    if about is not None and about.get("date1904") in _ON:
+        book.epoch = EPOCH_1904
+    return book, known
+
+
+def _formats(styles: etree._Element) -> list[str]:
+    """Return the format of numbers of each style of cells."""
+    known: dict[int, str] = dict(BUILT_IN)
+    for one in styles.iter(f"{X}numFmt"):
+        known[_number(one.get("numFmtId", ""))] = one.get("formatCode", "")
+    cells = styles.find(f"{X}cellXfs")
+    return [
+        known.get(_number(one.get("numFmtId", "")), "General")
+        for one in (cells if cells is not None else ())
+    ]
+
+
+def _number(said: str) -> int:
+    return int(said) if said.isdecimal() and len(said) < 8 else 0
+
+
+def _string(element: etree._Element) -> str:
+    """Return the text of a string with its raised digits marked, its readings for
+    pronunciation left out."""
+    parts = []
+    for one in element.iterchildren(f"{X}t", f"{X}r"):
+        text = (
+            one.text
+            if one.tag == f"{X}t"
+            else "".join(inner.text or "" for inner in one.iterchildren(f"{X}t"))
+        )
+        raised = one.find(f"{X}rPr/{X}vertAlign")
+        is_raised = raised is not None and raised.get("val") == "superscript"
+        parts.append(
+            f"^{text}" if is_raised and _RAISED.fullmatch(text or "") else text or ""
+        )
+    return " ".join("".join(parts).split())
+
+
+def _sheet(book: _Book, name: str, part: str) -> str:
+    """Return a sheet with what belongs to it as HTML, empty where it has nothing."""
+    body = book.package.read(part)
+    if max(map(len, _ROW_END.split(body)), default=0) > MAX_ROW_BYTES:
+        raise Unreadable(
+            f"it is a workbook with a row of over {MAX_ROW_BYTES:,} bytes: save it as CSV"
+        )
+    # Tables and conditions fill cells by rules of their own.
+    filled = b"<tablePart" in body or b"conditionalFormatting" in body
+    grid = _SheetPart(
+        book,
+        body,
+        part,
+        _hidden_columns(body),
+        book.unseen.tiny | (frozenset() if filled else book.unseen.faint),
+    )
+    made = sheet_to_html(name, grid.rows(), MAX_CELLS, _merged(body))
+    book.hidden_columns += len(grid.emptied)
+    if book.left >= 0:  # what follows the cap is said
+        book.ledger.hold("cell", sum(1 for _ in _VALUE.finditer(body)))
+        book.ledger.give("cell", made.cells + grid.dropped)
+    links = book.package.targets(part)
+    further = [
+        *_margin(body),
+        *_prompts(name, body),
+        *_comments(book, name, links),
+        *_drawings(book, links),
+        *_labels(book, links),
+    ]
+    if body.count(b"oleObject ") and (
+        objects := [
+            kind for kind, _ in links.values() if kind in {"oleObject", "package"}
+        ]
+    ):
+        book.ledger.hold("embedded object", len(objects))
+    return (
+        "\n".join([made.html or f"<h2>{escape(name)}</h2>", *further])
+        if further
+        else made.html
+    )
+
+
+def _hidden_columns(body: bytes) -> frozenset[int]:
+    """Return the columns of a sheet that are hidden or of no width."""
+    found: set[int] = set()
+    for said in _COLUMN.finditer(
+        body[: body.find(b"<sheetData")] if b"<sheetData" in body else body[:_CHUNK]
+    ):
+        marks = dict(re.findall(rb"(\w+)\s*=\s*[\"']([^\"']*)[\"']", said[1]))
+        width = marks.get(b"width")
+        narrow = (
+            width is not None and _size(width.decode("ascii", "replace")) < _LEAST_WIDTH
+        )
+        if marks.get(b"hidden") in {b"1", b"true"} or narrow:
+            first, last = (
+                _number(marks.get(end, b"").decode("ascii", "replace"))
+                for end in (b"min", b"max")
+            )
+            found.update(range(max(first, 1) - 1, min(last, LAST_COLUMN)))
+    return frozenset(found)
+
+
+def _merged(body: bytes) -> list[Merged]:
+    """Return the cells of a sheet that cover others."""
+    found = []
+    for match in _MERGED.finditer(body):
+        left, top, right, bottom = (one.decode() for one in match.groups())
+        found.append(Merged(int(top), _column(left), int(bottom), _column(right)))
+    return found
+
+
+def _margin(body: bytes) -> list[str]:
+    """Return what header and footer of the printed sheet say, once."""
+    found = re.findall(
+        rb"<(?:\w+:)?(?:odd|even|first)(?:Header|Footer)>([^<]{1,2000})<", body
+    )
+    texts = (one.decode("utf-8", "replace").replace("&amp;", "&") for one in found)
+    said = (" ".join(_MARGIN_CODE.sub(" ", text).split()) for text in texts)
+    return [
+        f"<p>{text}</p>"
+        for text in dict.fromkeys(said)
+        if any(map(str.isalpha, text)) and (" " in text or len(text) >= _TELLING)
+    ]
+
+
+def _prompts(name: str, body: bytes) -> Iterator[str]:
+    """Yield what cells say to whom fills them in."""
+    for found in _ASKED.finditer(body):
+        asked = etree.fromstring(
+            b"<a " + found[1].rstrip(b"/") + b"/>", etree.XMLParser(**XML_OPTIONS)
+        )
+        said = (
+            [asked.get(key, "") for key in ("promptTitle", "prompt")]
+            if asked is not None
+            else []
+        )
+        text, place = (
+            " ".join(" ".join(said).split()),
+            asked.get("sqref", "").partition(" ")[0],
+        )
+        if text:
+            row = _number(place.partition(":")[0].lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
+            yield placed(
+                escape(f"Note at {place}: {text}"),
+                address(name, row, [_column(place)]),
+                tag="p",
+            )
+
+
+def _labels(book: _Book, links: dict[str, tuple[str, str]]) -> Iterator[str]:
+    """Yield the texts of buttons, boxes and other controls on a sheet."""
+    for kind, part in links.values():
+        root = book.package.tree(part) if kind == "vmlDrawing" else None
+        for box in root.iter(f"{_VML}textbox") if root is not None else ():
+            if text := " ".join(" ".join(box.itertext()).split()):
+                yield f"<p>{escape(text)}</p>"
+
+
+def _comments(
+    book: _Book, name: str, links: dict[str, tuple[str, str]]
+) -> Iterator[str]:
+    """Yield the notes of a sheet, threaded comments instead of their placeholder
+    notes."""
+    threads = [
+        root
+        for kind, part in links.values()
+        if kind == "threadedComment" and (root := book.package.tree(part)) is not None
+    ]
+    anchored = {
+        one.get("ref", "")
+        for root in threads
+        for one in root.iter("{*}threadedComment")
+    }
+    plain = [
+        root
+        for kind, part in links.values()
+        if kind == "comments" and (root := book.package.tree(part)) is not None
+    ]
+    found = [
+        (one.get("ref", ""), _thread(one))
+        for root in threads
+        for one in root.iter("{*}threadedComment")
+    ]
+    found += [
+        (
+            one.get("ref", ""),
+            " ".join("".join(text.text or "" for text in one.iter(f"{X}t")).split()),
+        )
+        for root in plain
+        for one in root.iter(f"{X}comment")
+        if one.get("ref", "") not in anchored
+    ]
+    for reference, text in found:
+        if text:
+            book.ledger.hold("comment")
+            book.ledger.give("comment")
+            row = _number(reference.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
+            yield placed(
+                escape(f"Note at {reference}: {text}"),
+                address(name, row, [_column(reference)]),
+                tag="p",
+            )
+
+
+def _thread(comment: etree._Element) -> str:
+    return " ".join(
+        "".join(text.text or "" for text in comment.iter("{*}text")).split()
+    )
+
+
+def _drawings(book: _Book, links: dict[str, tuple[str, str]]) -> Iterator[str]:
+    """Yield the charts, texts and described pictures that are drawn over a sheet."""
+    for kind, part in links.values():
+        root = book.package.tree(part) if kind == "drawing" else None
+        if root is None:
+            continue
+        inner = book.package.targets(part)
+        for twin in list(root.iter(FALLBACK)):
+            twin.clear()
+        for shape in root.iter("{*}sp", "{*}cxnSp", "{*}pic"):
+            yield from _shape(book, shape)
+        for chart in root.iter("{*}chart"):
+            book.ledger.hold("chart")
+            if made := chart_of(
+                book.package, inner.get(chart.get(f"{RELATION}id", ""), ("", ""))[1]
+            ):
+                book.ledger.give("chart")
+                yield made
+        for diagram in root.iter("{*}relIds"):
+            book.ledger.hold("diagram")
+            data = book.package.tree(
+                inner.get(diagram.get(f"{RELATION}dm", ""), ("", ""))[1]
+            )
+            if data is not None and (made := diagram_to_html(data)):
+                book.ledger.give("diagram")
+                yield made
+
+
+def _shape(book: _Book, shape: etree._Element) -> Iterator[str]:
+    """Yield the texts of a shape, without any its description; one that shows a picture
+    without either is in the ledger."""
+    texts = [text for text in texts_of(shape) if text]
+    about = next(shape.iter("{*}cNvPr"), None)
+    if texts:
+        yield from (f"<p>{escape(text)}</p>" for text in texts)
+    elif alt := described(about):
+        yield f"<p>{image_html(alt)}</p>"
+    elif next(
+        shape.iter("{*}blip", "{*}blipFill"), None
+    ) is not None and not is_decorative(about):
+        book.ledger.hold("image")

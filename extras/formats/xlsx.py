@@ -1,0 +1,16 @@
+"""Excel files."""
+
+from typing import Final
+
+from pipeline.read.format import Format
+from seams import later
+
+FORMAT: Final = Format(
+    types=("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",),
+    to_html=later("extras.documents.workbook", "xlsx_to_html"),
+    endings=(".xlsx",),
+    parts=("xl/workbook.xml",),
+    programs=("spreadsheet", "excel"),
+    binary=True,
+    heavy=True,
+)

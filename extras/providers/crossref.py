@@ -1,0 +1,76 @@
+"""Crossref, which serves better who gives a mail address."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from extras.scholarly import NAMED, catalogue, failed_within, get, terms
+from pipeline.search.provider import over
+from pipeline.search.service import Api, Request, at, since_of
+
+if TYPE_CHECKING:
+    from pipeline.document.page import SearchQuery
+
+_WITHDRAWN: Final = frozenset({"retraction", "withdrawal", "removal"})
+"""Kinds of Crossref's updates, its publishers' and Retraction Watch's, that mean a
+retraction."""
+
+
+def _people(row: Mapping[str, object]) -> list[str]:
+    people = row.get("author")
+    named = (
+        [one for one in people if isinstance(one, dict)]
+        if isinstance(people, list)
+        else []
+    )
+    return [
+        " ".join(
+            str(one[part]) for part in ("given", "family", "name") if one.get(part)
+        )
+        for one in named
+    ]
+
+
+def _withdrawn(row: Mapping[str, object]) -> bool:
+    return not _WITHDRAWN.isdisjoint(
+        map(str, rows if isinstance(rows := at(row, "updated-by.*.type"), list) else ())
+    )
+
+
+def _crossref(api: Api, query: "SearchQuery", text: str, count: int) -> Request:
+    if query.dois:
+        return get(
+            api,
+            "/works",
+            filter=",".join(f"doi:{doi}" for doi in query.dois),
+            rows=count,
+        )
+    since = since_of(api, query)
+    period = [f"from-pub-date:{since}"] * bool(since) + [
+        f"until-pub-date:{query.until}"
+    ] * bool(query.until)
+    named = {"query.bibliographic": " ".join(terms(text)), "filter": ",".join(period)}
+    return get(api, "/works", **named, rows=count)
+
+
+PROVIDER: Final = over(
+    catalogue(
+        name="crossref",
+        title="Crossref",
+        address="https://api.crossref.org",
+        write=_crossref,
+        judge=failed_within,
+        rows=lambda answer: at(answer, "message.items"),
+        headline="title.0",
+        url="URL",
+        snippet=("abstract",),
+        published="issued.date-parts.0",
+        language="language",
+        authors=_people,
+        doi="DOI",
+        able=NAMED,
+        retracted=_withdrawn,
+        pause=0.2,
+    ),
+    kind="research",
+    place=73,
+)
