@@ -143,9 +143,9 @@ _Around = tuple[
     LexborNode | None, Node, bool, int, bool, Shade, ElementContext | None, bool
 ]
 """What holds again after an element: the next node, what that is added to, whether that
-is a listing, 0 or why its texts are left out (`UNSEEN` where no reader sees them),
-whether what they inherit is uneven, that, the place among the page's rules, and whether
-the element was a box or line of its own."""
+is a listing. Then of texts there: 0 or why they are left out (`UNSEEN`: no reader sees
+them), whether what they inherit is uneven, and that. Last the place among the page's
+rules, and whether the element was a box or line of its own."""
 
 
 def _end_box(node: Node, pre: bool) -> None:

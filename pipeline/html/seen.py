@@ -417,7 +417,7 @@ def _is_line_number(
 
 @lru_cache(64)
 def _inside(shade: Shade, own: bool) -> Shade:
-    """Return what of an element's shade the elements right in it stand in."""
+    """Return the shade around the elements right in an element."""
     return shade._replace(apart=False, parts=shade.parts and own)
 
 
