@@ -109,13 +109,13 @@ def _listed(sentence: str, names: Sequence[str]) -> str:
     return sentence.format(", ".join(quoted_names)) if names else ""
 
 
-def parts_line(reading: Reading, labels: Sequence[str] = ()) -> str:
+def parts_line(reading: Reading, labels: Sequence[str] | None = None) -> str:
     """Return the line with the verdict and passage of each part of a question; ""
     without parts.
 
     `labels`: best passage of each part, "" for none; left out, they are as long as any.
     """
-    labels = labels or ["10a"] * len(reading.parts)
+    labels = ["10a"] * len(reading.parts) if labels is None else labels
     listed = [
         f'"{shortened(one_line(part.question.text), HEADING_TOKENS)}" '
         f"{SAID[part.verdict]}{f' [{label}]' if label else ''}"
