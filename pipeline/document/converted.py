@@ -32,6 +32,8 @@ MAX_ITEMS: Final = 20_000
 """Rows, values, entries, style rules or parts of one document that are read; where they
 are content, the rest is reported as unread."""
 
+MAX_CELLS: Final = 200_000
+"""Of all tables of a file, up to the last that is filled in each row; a page has room for fewer."""
 MAX_PAGES: Final = 500
 """Of one reading: some 250,000 words, more than any call shows. The rest can be asked
 for."""

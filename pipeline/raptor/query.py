@@ -67,13 +67,9 @@ class ChosenNode(NamedTuple):
 
     node: TreeNode
     text: str
-    """The node's, or what a generator wrote in its place."""
     tokens: int
     score: float
     """Comparable within one answer only."""
-    written: bool = False
-    """Whether a generator wrote the text; it then summarizes all leaves below, without
-    quotations."""
 
 
 @traced("read_tree")
