@@ -61,6 +61,7 @@ from pipeline.reading.ask import WAYS, Way, can_ask
 from pipeline.reading.bm25 import reciprocal_rank_fusion
 from pipeline.reading.extract import Asking, extract, with_model
 from pipeline.reading.relevance import Reader
+from pipeline.search.chain import seated
 from pipeline.search.parse import Parser, parse, parse_request
 from pipeline.text.frame import new_mark
 from pipeline.text.tokens import count_tokens
@@ -568,18 +569,23 @@ async def parse_requests(setup: Setup) -> list[MeasuredFigure]:
 def _found(setup: Setup, parsed: ParsedRequest, pages: tuple[str, ...]) -> float:
     """Share of `pages` among the first documents by all queries together."""
     count = len(setup.library.names)
-    orders = []
-    for query in parsed.queries:
-        scores = setup.library.index.scores(Question(query.text))
-        orders.append(
-            [
-                i
-                for i in sorted(range(count), key=lambda i: -float(scores[i]))
-                if scores[i] > 0
-            ]
-        )
-    fused = reciprocal_rank_fusion(orders, count)
-    best = sorted(range(count), key=lambda i: -float(fused[i]))[:5]
+
+    def fused(*, guessed: bool) -> list[int]:
+        """Return the documents that the queries by rules, or the guessed ones, find."""
+        scores = [
+            setup.library.index.scores(query.question)
+            for query in parsed.queries
+            if query.guessed == guessed
+        ]
+        orders = [
+            [i for i in np.argsort(-one, kind="stable").tolist() if one[i] > 0]
+            for one in scores
+        ]
+        total = reciprocal_rank_fusion(orders, count)
+        return [i for i in np.argsort(-total, kind="stable").tolist() if total[i] > 0]
+
+    found = seated(fused(guessed=False), fused(guessed=True))
+    best = list(dict.fromkeys(found))[:5]
     return sum(setup.library.names[i] in pages for i in best) / max(
         1, min(5, len(pages))
     )

@@ -30,6 +30,7 @@ FOLDERS: Final = (
     "server",
     "tools",
     "pipeline",
+    "extras",
     "models",
     "prompts",
     "cache",

@@ -75,7 +75,9 @@ async def _tree(
             (document.page.final_url for document in loaded.documents), services
         ),
         report=report,
-        writer=Writer(services.generator) if services.generator else None,
+        writer=Writer(services.generator, reader=services.reader)
+        if services.generator
+        else None,
         idms=idms,
     )
     for line in idms.notes if options.chunking == "idms" else ():

@@ -7,25 +7,36 @@ import json
 import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
+from typing import Any
 
+import anyio
+import anyio.to_thread
 import pytest
+from mcp.client import Client
+from starlette.responses import JSONResponse, Response
 
 from cache.store import open_stores
+from errors import ModelError
 from models.onnx import OnnxEmbedder
+from pipeline.document.units import split_sentences
 from pipeline.messages import KEPT_SECONDS
 from pipeline.question.question import Question
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.draw import draw, layout
-from pipeline.raptor.evidence import to_evidence, write_shown
+from pipeline.raptor.evidence import to_evidence
 from pipeline.raptor.outline import outline
 from pipeline.raptor.overview import overview
-from pipeline.raptor.query import query_tree
+from pipeline.raptor.query import ChosenNode, query_tree
 from pipeline.raptor.summarise import Writer
-from pipeline.raptor.tree import TreeOptions, find_tree, keep_tree
+from pipeline.raptor.tree import Tree, TreeOptions, find_tree, keep_tree
+from pipeline.raptor.write import write_tree
 from pipeline.reading.relevance import EMBED_TOKENS
 from pipeline.text.tokens import count_tokens
+from pipeline.work import no_report
 from tests.support import LIBRARY, ROOT, Clock, Connect, data_of, text_of
+from tests.support.model_server import model_server
 from tests.support.raptor_pages import SUBJECTS, Author, chapters, guided, page_of, prose
 from tools.common.answer import FIRST
 
@@ -96,47 +107,113 @@ async def test_a_page_that_is_named_again_stands_once(connect: Connect, tmp_path
 
 
 @pytest.mark.anyio
-async def test_shown_summaries_are_written_once_and_name_all_their_leaves(tmp_path: Path) -> None:
+async def test_written_summaries_take_the_place_of_extracted_ones_once_and_name_all_their_leaves(
+    tmp_path: Path,
+) -> None:
     stores = open_stores(tmp_path, size_limit=10**8, clock=lambda: 1000.0)
     author = Author(
         "The ferry leaves the harbour of Pell at dawn. It was built by Johanna Krall in 1873."
     )
     document = chapters(30)
-    tree = await build_tree([document], embedder=None, options=TreeOptions(), store=None)
-    found = await query_tree(
-        tree, Question("ferry cheese"), mode="collapsed", max_tokens=900, embedder=None
-    )
-    shown = await write_shown(tree, found, Writer(author), store=stores.trees, seconds=60)
-    written = [passage for passage in shown if passage.written]
-    assert written
-    assert {passage.text for passage in written} == {
-        "The ferry leaves the harbour of Pell at dawn."
-    }
-    assert sum(passage.tokens for passage in shown) <= sum(passage.tokens for passage in found)
+    tree = await build_tree([document], embedder=None, options=TreeOptions(), store=stores.trees)
+
+    async def written() -> Tree:
+        return await write_tree(
+            tree, Writer(author), embedder=None, store=stores.trees, report=no_report
+        )
+
+    wrote = await written()
+    assert find_tree(stores.trees, tree.id) is not None
+    assert [node.id for node in wrote.nodes] == [node.id for node in tree.nodes]
+    changed = [node for node in wrote.nodes if node.is_summary and not node.quotes]
+    assert {node.text for node in changed} == {"The ferry leaves the harbour of Pell at dawn."}
+    # Of the clusters that say nothing of a ferry the extracted summaries stay.
+    assert any(node.quotes for node in wrote.nodes)
+    assert {node.unsupported for node in changed} == {("1873", "Johanna", "Krall")}
     asked = len(author.asked)
-    assert await write_shown(tree, found, Writer(author), store=stores.trees, seconds=60) == shown
+    assert asked == sum(node.is_summary for node in tree.nodes)
+    await written()
     assert len(author.asked) == asked
-    evidence = to_evidence(tree, shown, {0: document})
-    summary = next(one for one in evidence if one.is_summary)
-    assert len(summary.sources) == min(8, len(written[0].node.leaves))
+    found = [ChosenNode(node, node.text, node.tokens, 1.0) for node in changed]
+    evidence = to_evidence(wrote, found, {0: document})
+    assert [len(one.sources) for one in evidence] == [min(8, len(node.leaves)) for node in changed]
     stores.close()
 
 
 @pytest.mark.anyio
-async def test_a_generator_that_is_gone_or_late_leaves_the_extracted_summaries(
-    tmp_path: Path,
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Yes. Thank you. The passage is a summary of the passages.",
+        "The trumpet leaves the orchestra at dawn and carries no sound to the islands.",
+        "The ferry leaves the harbour of Pell at dawn. " * 5,
+    ],
+)
+async def test_a_generator_that_is_gone_or_writes_nonsense_leaves_the_extracted_summaries(
+    answer: str, tmp_path: Path
 ) -> None:
     stores = open_stores(tmp_path, size_limit=10**8, clock=lambda: 1000.0)
-    tree = await build_tree([chapters(30)], embedder=None, options=TreeOptions(), store=None)
-    found = await query_tree(
-        tree, Question("ferry cheese"), mode="collapsed", max_tokens=900, embedder=None
+    tree = await build_tree(
+        [chapters(30)], embedder=None, options=TreeOptions(), store=stores.trees
     )
-    gone = await write_shown(tree, found, Writer(Author("")), store=stores.trees, seconds=60)
-    late = await write_shown(
-        tree, found, Writer(Author("Too late.")), store=stores.trees, seconds=0
+    with pytest.raises(ModelError, match="no words"):
+        await write_tree(
+            tree, Writer(Author("")), embedder=None, store=stores.trees, report=no_report
+        )
+    wrote = await write_tree(
+        tree, Writer(Author(answer)), embedder=None, store=stores.trees, report=no_report
     )
-    assert gone == late == found
+    assert wrote.nodes == tree.nodes
+    kept = find_tree(stores.trees, tree.id)
+    assert kept is not None and kept.nodes == tree.nodes
     stores.close()
+
+
+@pytest.mark.anyio
+async def test_summaries_are_written_between_calls_and_a_server_that_ended_is_gone_on_from(
+    connect: Connect, tmp_path: Path
+) -> None:
+    third, further = threading.Event(), threading.Event()
+    prompts: list[str] = []
+
+    async def outline_of(client: Client, handle: str) -> str:
+        return str(getattr((await client.read_resource(handle)).contents[0], "text", ""))
+
+    def summarise(body: dict[str, Any]) -> Response:
+        prompts.append(body["messages"][-1]["content"])
+        if len(prompts) == 3:
+            third.set()
+            further.wait(60)
+        passages = prompts[-1].partition("Passages:\n")[2].rpartition("Summary:")[0]
+        lines = [passages[start:end] for start, end in split_sentences(passages)]
+        text = f"{lines[0].strip()} {lines[-1].strip()}"
+        message = {"role": "assistant", "content": text}
+        return JSONResponse({"choices": [{"message": message, "finish_reason": "stop"}]})
+
+    name = a_file(tmp_path, "a.html", "Herons", lines=160)
+    call = {"question": "herons of station 7", "sources": [name], "mode": "collapsed"}
+    with model_server() as served:
+        served.told["/v1/models"] = {"data": [{"id": "good", "meta": {"n_ctx": 4096}}]}
+        served.will("/chat/completions", summarise)
+        setting = f"openai:{served.url}#good"
+        async with connect(folders=str(tmp_path), generator=setting) as client:
+            first = data_of(await client.call_tool("raptor_query", call))
+            await anyio.to_thread.run_sync(third.wait, 20)
+            more = first["summaries"] - 2
+            assert f"that the generator wrote: 2 of 2; {more} to come." in text_of(
+                await client.call_tool("raptor_query", call)
+            )
+            further.set()
+        kept, before = set(prompts[:2]), len(prompts)
+        async with connect(folders=str(tmp_path), generator=setting) as client:
+            again = data_of(await client.call_tool("raptor_query", call))
+            with anyio.fail_after(30):
+                while "summaries: extractive" in await outline_of(client, again["tree"]):
+                    pass
+            wrote = text_of(await client.call_tool("raptor_query", call))
+    assert again["tree"] == first["tree"]
+    assert kept.isdisjoint(prompts[before:])
+    assert "to come" not in wrote
 
 
 @pytest.mark.anyio

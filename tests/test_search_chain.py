@@ -174,7 +174,7 @@ def test_a_provider_that_asked_for_rest_is_left_alone_until_then() -> None:
     found = search(chain)
     assert len(first.asked) == 1
     assert found.outcomes[0].retry_after == pytest.approx(20.0)
-    assert "Not asked again for 20 s" in found.outcomes[0].reason
+    assert "Paused for 20 s" in found.outcomes[0].reason
     clock.now += 21
     search(chain)
     assert len(first.asked) == 2
@@ -325,3 +325,20 @@ def test_a_provider_beside_answers_for_a_web_that_fails() -> None:
     )
     assert urls(found) == ["file:///library/a.html"]
     assert [outcome.status for outcome in found.outcomes] == ["blocked", "ok"]
+
+
+def test_what_a_models_queries_find_takes_a_third_of_the_places_however_many_they_are() -> None:
+    found = {
+        "lake": tuple(hit(f"https://a.org/{n}") for n in range(6)),
+        "guess": tuple(hit(f"https://b.org/{n}") for n in range(6)),
+        "second guess": tuple(hit(f"https://b.org/{n}") for n in range(9)),
+    }
+    provider = Scripted("one", lambda query: SearchOutcome(found[query.text], "one", "ok"))
+    queries = [SearchQuery(text, guessed=text != "lake") for text in found]
+
+    async def main() -> Findings:
+        return await Chain([provider], None, Clock()).search(queries, limit=9)
+
+    places = [result.url[8] for result in anyio.run(main).results]
+    assert "".join(places) == "aabaabaab"
+    assert [result.rank for result in anyio.run(main).results] == list(range(1, 10))

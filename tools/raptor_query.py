@@ -21,11 +21,12 @@ from pipeline.fetch.handles import find_page, page_handle
 from pipeline.question.broad import is_broad
 from pipeline.question.question import Question
 from pipeline.raptor.build import build_tree
-from pipeline.raptor.evidence import fit_evidence, write_shown
+from pipeline.raptor.evidence import fit_evidence
 from pipeline.raptor.overview import overview
 from pipeline.raptor.query import WALK, Mode, NodeMode, Traversal, query_tree, read_tree
 from pipeline.raptor.summarise import Writer
 from pipeline.raptor.tree import SCHEME, Tree, TreeOptions
+from pipeline.raptor.write import is_extracted, write_tree
 from pipeline.reading.extract import left_unread, read_documents
 from pipeline.segment.idms import Idms
 from pipeline.services import Services
@@ -60,7 +61,7 @@ from tools.common.tool import Tool
 NAME: Final = "raptor_query"
 WRITE_SHARE: Final = STEP_SHARE / 2
 """Share of the time limit for a generator's work: boundaries of idms leaves (the rest
-is cut by embeddings), index texts, and shown summaries."""
+is cut by embeddings), and index texts."""
 UNBUILT: Final = (
     "The tree is not built yet; these passages are from the documents. "
     "The same call continues building it."
@@ -120,6 +121,7 @@ async def raptor_query(
     # 1. The tree: kept, grown, or built
     idms = _idms(services) if chunking == "idms" else None
     tree, loaded = await _tree(sources, about, chunking, services, report, idms)
+    made = [*_cut_by(idms, tree), *(_written_later(tree, services) if tree else ())]
     partly = [
         in_part(one.url, one.unread, one.rest)
         for one in (tree.sources if tree else ())
@@ -143,14 +145,27 @@ async def raptor_query(
     following += larger(NAME, max_tokens) if tree and found.assembled.left_out else []
     pages = tuple(behind(found.assembled.evidence, found.documents))
     ending = Ending(NAME, sheet, following, failures, pages)
-    hinted, cut = tree is None or bool(hint_room(max_tokens)), _cut_by(idms, tree)
-    ending.write(partial(_write_tree, tree, cut, hinted), hinted=hinted)
+    hinted = tree is None or bool(hint_room(max_tokens))
+    ending.write(partial(_write_tree, tree, made, hinted), hinted=hinted)
     data = _data(tree, mode, found, ending)
-    data.notes = [*([] if tree else [UNBUILT]), *cut, *notes_of(pages)]
+    data.notes = [*([] if tree else [UNBUILT]), *made, *notes_of(pages)]
     view = await drawn(
         ctx, view_evidence, question, found.assembled, found.documents, None, max_tokens
     )
     return answer(sheet.text, data, view=view)
+
+
+def _written_later(tree: Tree, services: Services) -> list[str]:
+    """Have a generator, if one is set, write the summaries of a tree between calls;
+    return a line about how far it is."""
+    if services.generator is None or not is_extracted(tree) or "#" in tree.id:
+        return []
+    writer = Writer(services.generator, reader=services.reader)
+    store = store_for((source.url for source in tree.sources), services)
+    embedder = services.embedder
+    write = partial(write_tree, tree, writer, embedder=embedder, store=store)
+    services.later.begin(tree.id, lambda report: write(report=report))
+    return list(filter(None, (services.later.reached(tree.id),)))
 
 
 def _cut_by(idms: Idms | None, tree: Tree | None) -> list[str]:
@@ -159,15 +174,15 @@ def _cut_by(idms: Idms | None, tree: Tree | None) -> list[str]:
 
 
 def _write_tree(
-    tree: Tree | None, cut: Sequence[str], hinted: bool, sheet: Sheet
+    tree: Tree | None, made: Sequence[str], hinted: bool, sheet: Sheet
 ) -> None:
     """Write how large the tree is, where that fits whole and is `hinted`; or, cut to
-    what fits, that there is none yet; and how its leaves were `cut`."""
+    what fits, that there is none yet; and how it was `made`."""
     if tree is None:
         sheet.add_cut(UNBUILT)
     elif hinted:
         sheet.add(f"Tree of {len(tree.leaves)} leaves in {len(tree.layers)} layers.")
-    for line in cut:
+    for line in made:
         sheet.add_cut(one_line(line))
 
 
@@ -248,8 +263,7 @@ async def _by_nodes(
     max_tokens: int,
     mark: str,
 ) -> _Found:
-    """Return leaves and summaries by their score in `mode`, written summaries if a
-    generator is set, and their pages."""
+    """Return leaves and summaries as they score in `mode`, and their pages."""
     passages = await query_tree(
         tree,
         question,
@@ -258,12 +272,6 @@ async def _by_nodes(
         embedder=services.embedder,
         walk=walk,
     )
-    if services.generator is not None:
-        writer, seconds = Writer(services.generator), services.seconds * WRITE_SHARE
-        store = store_for((source.url for source in tree.sources), services)
-        passages = await write_shown(
-            tree, passages, writer, store=store, seconds=seconds
-        )
     places = {
         document
         for passage in passages

@@ -110,6 +110,8 @@ class SearchQuery:
     besides."""
     dois: tuple[str, ...] = ()
     """Works that are asked for by these names, in place of words."""
+    guessed: bool = field(default=False, compare=False)
+    """Whether a model wrote it; what such queries find shares a part of the places."""
     asked: Question | None = field(default=None, compare=False, repr=False)
     """The question that its text is the whole of, for who asked it has analysed it."""
 

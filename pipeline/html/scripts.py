@@ -28,7 +28,7 @@ from pipeline.text.frame import LONGEST
 from pipeline.work import check_cancelled
 
 ONLY_FRAMES: Final = (
-    'the page shows other pages in frames and nothing else; part="links" names them'
+    'the page contains only frames with other pages; part="links" names them'
 )
 MAY_NEED_BROWSER: Final = (
     "the page shows little text; a browser that runs its scripts may show more"

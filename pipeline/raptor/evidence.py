@@ -1,71 +1,25 @@
 """From the passages of a tree to evidence that is cited and shown within a budget.
 
-Neighbouring leaves that were chosen become one passage with one link. A generator is
-slow, so summaries are written when they are shown, those of one answer within a time,
-and kept by content. Not for: choosing (`query.py`)."""
+Neighbouring leaves that were chosen become one passage with one link. Not for: choosing
+(`query.py`)."""
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from typing import Final
 
-import anyio
-
-from cache.store import Store
-from errors import ModelError
 from pipeline.document.cite import cite
 from pipeline.document.page import Document, Evidence, Score, Trust, least_trust
 from pipeline.evidence.assemble import Assembled, fill
 from pipeline.evidence.show import Shown, show_evidence
-from pipeline.messages import side_by_side
 from pipeline.raptor.leaves import common_path
 from pipeline.raptor.query import ChosenNode
-from pipeline.raptor.summarise import EXTRACTIVE, Writer, kept_summary
 from pipeline.raptor.tree import Leaf, Source, Tree
 from pipeline.text.frame import inert, is_injection
 from pipeline.text.tokens import count_tokens
 
 SOURCES: Final = 8
 """Most citations kept under a summary or a theme."""
-
-
-async def write_shown(
-    tree: Tree,
-    passages: Sequence[ChosenNode],
-    writer: Writer,
-    *,
-    store: Store,
-    seconds: float,
-) -> tuple[ChosenNode, ...]:
-    """Return `passages` with extracted summaries replaced by written ones, as many as
-    `seconds` allow, in order.
-
-    A written summary is no longer than the extracted one, so a budget holds. What the
-    generator does not manage, or what its children do not support, stays extracted."""
-    shown = list(passages)
-    if not tree.built_with.summariser.startswith(EXTRACTIVE):
-        return tuple(shown)
-
-    async def write(place: int) -> None:
-        passage = passages[place]
-        texts = [tree.nodes[child].text for child in passage.node.children]
-        summary = await kept_summary(
-            writer, texts, max_tokens=passage.tokens, store=store
-        )
-        if summary.text:
-            shown[place] = passage._replace(
-                text=summary.text, tokens=count_tokens(summary.text), written=True
-            )
-
-    extracted = [
-        i for i, one in enumerate(passages) if one.node.quotes and not one.written
-    ]
-    # A generator that is gone costs nothing but its words: what is extracted answers as well.
-    with anyio.move_on_after(seconds), suppress(ModelError):
-        await side_by_side([partial(write, place) for place in extracted])
-    return tuple(shown)
 
 
 def fit_evidence(
@@ -109,7 +63,7 @@ def _said_once(tree: Tree, passages: Sequence[ChosenNode]) -> list[ChosenNode]:
     said = "\n".join(one.text for one in passages if not one.node.is_summary)
     kept: list[ChosenNode] = []
     for one in passages:
-        quotes = one.node.quotes if one.node.is_summary and not one.written else ()
+        quotes = one.node.quotes
         text, left = one.text, list(quotes)
         for quote in quotes:
             sentence = " ".join(
@@ -234,7 +188,7 @@ def _sources(
         (quote.leaf, *tree.leaves[quote.leaf].sentences[quote.sentence])
         for quote in passage.node.quotes
     ]
-    if passage.written or not spans:
+    if not spans:
         spans = [
             (leaf, tree.leaves[leaf].start, tree.leaves[leaf].end)
             for leaf in passage.node.leaves

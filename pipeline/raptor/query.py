@@ -67,13 +67,9 @@ class ChosenNode(NamedTuple):
 
     node: TreeNode
     text: str
-    """The node's, or what a generator wrote in its place."""
     tokens: int
     score: float
     """Comparable within one answer only."""
-    written: bool = False
-    """Whether a generator wrote the text; it then summarizes all leaves below, without
-    quotations."""
 
 
 @traced("read_tree")
@@ -139,7 +135,9 @@ async def _vector(
 ) -> Floats | None:
     """Return the question's vector where the tree's vectors can be compared with it."""
     if not question:
-        raise UsageError("The question is empty.", hint="Ask something of the sources.")
+        raise UsageError(
+            "The question is empty.", hint="Pass a question about the sources."
+        )
     if (
         embedder is None
         or embedder.name != tree.built_with.embedder

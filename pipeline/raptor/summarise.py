@@ -3,23 +3,28 @@ checked (RAPTOR §3, App. C–E).
 
 Extraction takes sentences that carry the words most children share and that repeat
 nothing chosen before; every one keeps its place. A written summary loses each sentence
-with a number or a name that no child has. Not for: choosing what to summarise
-(`build.py`), nor the words of the prompt (`prompts/`)."""
+with a number or a name that no child has, and each that the children do not support as
+a statement. Not for: choosing what to summarise (`build.py`), nor the words of the
+prompt (`prompts/`)."""
 
 import hashlib
 import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
 from cache.store import Store
 from models.protocols import Generator, Said
+from pipeline.check.statements import judge_statement
 from pipeline.document.units import split_sentences
 from pipeline.messages import KEPT_SECONDS
+from pipeline.question.question import Question
 from pipeline.raptor.tree import SummaryQuote
+from pipeline.reading.bm25 import PageUnits
+from pipeline.reading.relevance import Blend, Reader
 from pipeline.text.tokens import count_tokens, cut_to_tokens
 from pipeline.text.words import index_terms, words
 from pipeline.work import alone, in_thread
@@ -68,6 +73,9 @@ class Summary:
     """Numbers and names of a written summary that no child has."""
 
 
+CHECKS: Final = 2
+"""Raised when the checks of written summaries change: no old summary is then taken for a new
+one."""
 PATIENCE: Final = 20.0
 """Seconds that a small model on a processor takes to write a summary."""
 
@@ -79,14 +87,16 @@ class Writer:
     generator: Generator
     prompt: Prompt = field(default_factory=lambda: load("tree_summary"))
     """With places for `words` and `context`."""
+    reader: Reader = field(default_factory=lambda: Blend(None))
+    """What finds the sentences of the children that may support one of a summary."""
     patience: float = PATIENCE
     """Seconds after which a summary that another process began is written all the
     same."""
 
     @property
     def name(self) -> str:
-        """Generator and prompt; part of the key of every summary it wrote."""
-        return f"{self.generator.name}:{self.prompt.version}"
+        """Generator, prompt and checks; part of the key of every summary it wrote."""
+        return f"{self.generator.name}:{self.prompt.version}:{CHECKS}"
 
 
 def extract_summary(
@@ -183,8 +193,13 @@ async def kept_summary(
 async def write_summary(
     writer: Writer, texts: Sequence[str], *, max_tokens: int
 ) -> Summary:
-    """Let the generator summarise `texts`; return what of it the texts support,
-    possibly nothing.
+    """Let the generator summarise `texts`; return what of it the texts support, nothing
+    if that is less than half of its sentences.
+
+    SmolLM2 of 135M parameters, on 11 clusters of a meeting, wrote 92 sentences, mostly
+    one of them repeated; 15 have no other name or number, 13 are supported, and no
+    summary keeps half. Of 44 sentences extracted from the clusters all are supported,
+    of 44 from other clusters none.
 
     Raises:
         ModelError: The generator failed.
@@ -206,9 +221,11 @@ async def write_summary(
     written = await writer.generator.generate(
         [Said("user", asked)], max_tokens=max_tokens * 4 // 3
     )
-    return supported_part(
-        " ".join(written.split()), "\n".join(texts), max_tokens=max_tokens
-    )
+    said = " ".join(written.split())
+    known = supported_part(said, "\n".join(texts), max_tokens=max_tokens)
+    kept = await borne_out(known, texts, writer.reader)
+    enough = 2 * len(_sentences(kept.text)) >= len(_sentences(said))
+    return kept if enough else replace(kept, text="")
 
 
 def supported_part(written: str, context: str, *, max_tokens: int) -> Summary:
@@ -225,8 +242,7 @@ def supported_part(written: str, context: str, *, max_tokens: int) -> Summary:
     kept: list[str] = []
     unsupported: dict[str, None] = {}
     room = max_tokens
-    for start, end in split_sentences(written):
-        sentence = written[start:end].strip()
+    for sentence in _sentences(written):
         invented = [
             mark for mark in _NUMBER.findall(sentence) if _plain(mark) not in numbers
         ]
@@ -245,6 +261,28 @@ def supported_part(written: str, context: str, *, max_tokens: int) -> Summary:
             kept.append(sentence)
             room -= cost
     return Summary(" ".join(kept), (), tuple(unsupported))
+
+
+async def borne_out(summary: Summary, texts: Sequence[str], reader: Reader) -> Summary:
+    """Return a summary without the sentences that `texts` do not support as statements.
+
+    Raises:
+        ModelError: The reader's model failed.
+    """
+    units = _sentences("\n".join(texts))
+    page = PageUnits(units, [""] * len(units))
+    kept: list[str] = []
+    for sentence in _sentences(summary.text):
+        asked = Question(sentence)
+        relevance = await reader.read(asked, [page])
+        judged = await in_thread(judge_statement, asked, units, relevance)
+        if judged.support == "supported":
+            kept.append(sentence)
+    return replace(summary, text=" ".join(kept))
+
+
+def _sentences(text: str) -> list[str]:
+    return [text[start:end].strip() for start, end in split_sentences(text)]
 
 
 def _plain(number: str) -> str:

@@ -151,7 +151,7 @@ def judge(question: Question, relevance: Relevance) -> Verdict:
     pages = read_features(question, relevance)
     best = max(pages, key=confidence_of, default=None)
     if best is None:
-        return Verdict("none", 0.0, "The pages hold no text.")
+        return Verdict("none", 0.0, "The pages contain no text.")
     confidence = confidence_of(best)
     reason = f"The best passage holds {best.unit:.0%} of the question's words, weighted by rarity"
     if best.read is not None:

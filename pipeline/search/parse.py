@@ -233,7 +233,7 @@ def _merged(question: Question, rules: ParsedRequest, said: _Answer) -> ParsedRe
     freshness = first.freshness if first.freshness != "any" else said["freshness"]
     held = _Held(question, rules)
     queries = [
-        SearchQuery(text[:LONGEST_QUERY], one["language"], freshness)
+        SearchQuery(text[:LONGEST_QUERY], one["language"], freshness, guessed=True)
         for one in said["queries"]
         if (text := held.kept(one["text"], one["language"]))
         and held.names(text, rules.entities)
@@ -243,18 +243,20 @@ def _merged(question: Question, rules: ParsedRequest, said: _Answer) -> ParsedRe
             "none of its queries has a word of the request.", hint="Set a larger model."
         )
     asked = [held.kept(part, first.language) for part in said["parts"]]
-    parts = rules.parts or tuple(map(Question, _parts(asked, known)))
+    parts = () if rules.parts else tuple(map(Question, _parts(asked, known)))
     queries = [
         *(
-            SearchQuery(part.text, first.language, first.freshness, asked=part)
+            SearchQuery(
+                part.text, first.language, first.freshness, asked=part, guessed=True
+            )
             for part in parts
         ),
         *queries,
     ]
     return ParsedRequest(
-        first_distinct([first, *queries]),
+        first_distinct([*rules.queries, *queries]),
         tuple(dict.fromkeys(entities))[:MAX_ENTITIES],
-        parts,
+        rules.parts or parts,
         made_by="model",
         needless=rules.needless
         or ("" if said["search"] else "the model finds that it needs none"),
