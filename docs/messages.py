@@ -42,7 +42,7 @@ KEYWORDS: Final = frozenset(
 _CODE: Final = re.compile(
     r"<\w|</|\[[\w*]+[\^$*~]?=|\bfont:|PRAGMA|redis\.call|\w+=\{\}\]|\(\?|\bconst\b|^(?:\S{2} ){5}|^\.\w+ \."
 )
-"""Text of markup, selectors, queries and lists, which is no message."""
+"""Text of markup, selectors, queries and lists, which is not a message."""
 LETTERS: Final = 8
 """Minimum letters of a message; shorter texts are labels."""
 

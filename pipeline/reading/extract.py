@@ -380,7 +380,9 @@ def together(readings: Sequence[Reading], questions: Sequence[Question]) -> Read
     values[turns] = np.linspace(1.0, WORTH, len(turns), dtype=np.float32)
     weakest = min(parts, key=lambda part: part.confidence)
     answered = sum(part.answered for part in parts)
-    reason = f"{answered} of {len(parts)} parts are answered; of the weakest: {weakest.reason}"
+    reason = (
+        f"{answered} of {len(parts)} parts are answered. Weakest part: {weakest.reason}"
+    )
     absent = tuple(dict.fromkeys(name for part in parts for name in part.absent))
     verdict = joint_verdict(parts)
     return replace(
