@@ -98,7 +98,7 @@ async def test_no_forbidden_address_is_asked_of_the_proxy(resolves: bool) -> Non
     assert site.asked == []
 
 
-async def test_a_name_that_leads_inside_is_refused_before_the_proxy_hears_of_it() -> None:
+async def test_a_name_that_leads_inside_is_refused_before_the_proxy_learns_of_it() -> None:
     answers = iter([PUBLIC, "10.0.0.1"])
 
     async def rebinding(_host: str, _port: int) -> list[str]:
@@ -130,7 +130,7 @@ async def test_a_redirect_to_inside_is_refused_behind_a_proxy_too(target: str) -
 
 
 @pytest.mark.parametrize("scheme", ["http", "socks5"])
-async def test_user_name_and_password_are_given_to_the_proxy_and_to_nobody_else(
+async def test_user_name_and_password_are_given_to_the_proxy_and_to_no_one_else(
     scheme: str,
 ) -> None:
     async with open_site({"/p": Reply()}) as site, open_proxy(site) as middle:

@@ -247,7 +247,7 @@ async def test_pages_that_send_on_for_ever_end_after_five() -> None:
 @pytest.mark.parametrize(
     "target", ["http://10.0.0.1/", "http://169.254.169.254/latest/", "http://127.0.0.1:22/"]
 )
-async def test_the_guard_stands_before_each_page_that_is_sent_to(target: str) -> None:
+async def test_the_guard_is_before_each_page_that_is_sent_to(target: str) -> None:
     routes = {
         "/meta": sender(META.format(f"0; url={target}")),
         "/header": Reply(headers={"Refresh": f"0;{target}"}),
