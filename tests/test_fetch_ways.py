@@ -84,7 +84,7 @@ async def test_a_login_that_leads_over_other_addresses_and_back_is_read() -> Non
 async def test_a_cookie_that_never_helps_ends_as_a_circle() -> None:
     async with open_site({"/p": to("/p", "id=1; Path=/")}) as site, open_local(ONCE) as fetcher:
         error = await failure_of(fetcher, site.url("/p"))
-    assert "circle" in error.what
+    assert "loop" in error.what
     assert len(site.asked) == 2
 
 
