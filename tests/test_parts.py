@@ -340,6 +340,16 @@ async def test_answered_means_every_part(connect: Connect, tmp_path: Path) -> No
 
 
 @pytest.mark.anyio
+async def test_parts_that_nothing_answers_name_no_passage(connect: Connect, tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text(PAGE, encoding="utf-8")
+    question = "Which zquorvex won the curling medal? Who painted the xylbrant of Quimbar?"
+    async with connect(folders=str(tmp_path), embedder="none", reader="none") as client:
+        text, data = await ask(client, "extract_relevant", question, sources=["page.html"])
+    assert [part["verdict"] for part in data["parts"]] == ["none", "none"]
+    assert "[10a]" not in text
+
+
+@pytest.mark.anyio
 async def test_a_question_that_is_one_has_no_parts_in_its_answer(
     connect: Connect, tmp_path: Path
 ) -> None:

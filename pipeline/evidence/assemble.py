@@ -30,7 +30,7 @@ from pipeline.reading.bm25 import Floats
 from pipeline.reading.relevance import WORTH
 from pipeline.reading.verdict import NONE
 from pipeline.text.frame import inert, is_injection
-from pipeline.text.tokens import count_each, count_tokens, cut_to_tokens
+from pipeline.text.tokens import Budget, count_each, count_tokens, cut_to_tokens
 from pipeline.text.words import index_terms
 from pipeline.work import check_cancelled, traced
 
@@ -120,15 +120,13 @@ def fill(
     """
     chosen: list[int] = []
     left = list(order)
-    room = max_tokens
+    budget = Budget(max_tokens)
     for _ in range(ROUNDS):
         check_cancelled()
         added: list[int] = []
         skipped: list[int] = []
         for unit in left:
-            fits = costs[unit] <= room
-            (added if fits else skipped).append(unit)
-            room -= costs[unit] if fits else 0
+            (added if budget.spend(costs[unit]) else skipped).append(unit)
         if not added:
             break
         chosen += added
@@ -137,8 +135,8 @@ def fill(
             while chosen and over > 0:
                 over -= costs[chosen.pop()]
         left = skipped
-        room = max_tokens - measure(chosen)
-        if room < SMALLEST:
+        budget = Budget(max_tokens - measure(chosen))
+        if budget.left < SMALLEST:
             break
     return chosen
 
@@ -400,13 +398,12 @@ class _Writer:
         """Return as many of `rows` as fit, best first, each as a passage of that unit
         alone."""
         chosen: list[UnitRange] = []
+        budget = Budget(room)
         for row in rows:
             passage = UnitRange(row, row + 1, row)
             owner = self.places[row][0]
-            room -= self.cost(passage) + (
-                LINK_TOKENS // 2 if owner not in self.maker.cited else 0
-            )
-            if room < 0:
+            head = LINK_TOKENS // 2 if owner not in self.maker.cited else 0
+            if not budget.spend(self.cost(passage) + head):
                 break
             chosen.append(passage)
             self.maker.cited.add(owner)
