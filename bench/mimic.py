@@ -1,13 +1,13 @@
-"""A model server on loopback that answers as a generator of known worth: what a step could gain from
-a better model, and what it may lose by a worse one.
+"""A model server on loopback that answers as a generator of known worth: what a step
+could gain from a better model, and what it may lose by a worse one.
 
-It knows the questions of a folder (`bench/library.py`) with the facts that answer them, and speaks
-llama-server's calls: chats under a schema, tokens (its own: characters), and lists of likely tokens,
-by which options are weighed and paths scored. `oracle` is right in every step; `small` is an oracle
-that errs at the rates of `SMALL`, which are those that makers and papers report of models of 4
-billion parameters; `noise` answers in form and at random. Each answer is drawn by the question alone,
-so that a run that is gone on with ends as one that was not. Not for: what real models do.
-"""
+It knows the questions of a folder (`bench/library.py`) with the facts that answer them,
+and uses llama-server's calls: chats under a schema, tokens (its own: characters), and
+lists of likely tokens, by which options are weighed and paths scored. `oracle` is right
+in every step; `small` is an oracle that errs at the rates of `SMALL`, which are those
+that makers and papers report of models of 4 billion parameters; `noise` answers in form
+and at random. Each answer is drawn by the question alone, so that a run that is gone on
+with ends as one that was not. Not for: what real models do."""
 
 import json
 import random
@@ -35,7 +35,8 @@ LISTED: Final = "".join(chr(code) for code in range(9, 127))
 """Tokens that are listed: those of paths and of Yes and No."""
 LIKELY: Final = -0.02
 UNLIKELY: Final = -6.0
-"""Log-probabilities of a token that leads to what is right, and of one that does not."""
+"""Log-probabilities of a token that leads to what is right, and of one that does
+not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,8 @@ SMALL: Final = Errors(query=0.2, line=0.15, none=0.2, fact=0.15, branch=0.2)
 
 @contextmanager
 def mimic(folder: Path, worth: Worth) -> Iterator[str]:
-    """Serve a generator of `worth` for the questions of `folder`; yield the base URL."""
+    """Serve a generator of `worth` for the questions of `folder`; yield the base
+    URL."""
     mind = Mind(read_library(folder), worth)
     with model_server() as served:
         meta = {"n_ctx": CONTEXT, "n_embd": 8, "worth": worth}
@@ -100,7 +102,7 @@ class Mind:
         form: Any = body["response_format"]
         named = form["json_schema"]["schema"]["properties"]
         name, step = next(one for one in self._steps.items() if one[0] in named)
-        # Not by the prompt: the marks in it are drawn anew for each.
+        # Not by the prompt: the marks in it are drawn again for each.
         chance = random.Random(f"{asked.question} {name} {len(_numbered(prompt))}")
         text = json.dumps(step(prompt, asked, chance), ensure_ascii=False)
         message = {"role": "assistant", "content": text}
@@ -144,7 +146,8 @@ class Mind:
     def _parsed(
         self, prompt: str, asked: MeasuredQuestion, chance: random.Random
     ) -> object:
-        """Return one query: the words of the request that find the pages that answer it."""
+        """Return one query: the words of the request that find the pages that answer
+        it."""
         words = list(dict.fromkeys(re.findall(r"\w[\w.'-]*", asked.question)))
         if self._worth == "noise" or chance.random() < self._errors.query:
             chosen = chance.sample(words, min(4, len(words)))
@@ -275,7 +278,8 @@ _TAG: Final = re.compile(r"<(/?)([a-z][a-z0-9]*)[^<>]*>")
 
 
 def _gold_paths(html: str, asked: MeasuredQuestion) -> list[str]:
-    """Return the paths down to the elements that hold a fact, as a block's path is written."""
+    """Return the paths down to the elements that hold a fact, as a block's path is
+    written."""
     found: list[str] = []
     open_tags: list[tuple[str, int]] = []
     for tag in _TAG.finditer(html):
