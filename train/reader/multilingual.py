@@ -262,12 +262,15 @@ def _catalogues() -> dict[str, dict[str, Messages]]:
     """Return the messages of each program in each language, English ones by themselves."""
     found: dict[str, dict[str, Messages]] = defaultdict(dict)
     for path in sorted(CATALOGUES.glob("*/LC_MESSAGES/*.mo")):
-        with path.open("rb") as file:
-            pairs = vars(gettext.GNUTranslations(file))["_catalog"].items()
+        try:
+            with path.open("rb") as file:
+                pairs = vars(gettext.GNUTranslations(file))["_catalog"].items()
+        except (ValueError, IndexError):  # another encoding or no plural rule: a few
+            continue
         whole = {
             " ".join(key.split()): " ".join(text.split())
             for key, text in pairs
-            if isinstance(key, str) and key != text
+            if isinstance(key, str) and isinstance(text, str) and key != text
         }
         kept = {
             key: text
