@@ -65,12 +65,6 @@ UNASKED_BRIEF: Final = 400
 NEARLY: Final = 0.9
 """Minimum share of the best score for a further page in a clear answer without a set
 budget, and for suggesting another call for an omitted unit."""
-SURELY: Final = 0.8
-"""Confidence from which an answer without a set budget ends sooner, at `ENOUGH`."""
-ENOUGH: Final = 0.8
-"""Share of the best score below which a sure answer of open size has no further
-passage: of 110 questions over a folder it is 414 tokens long in place of 463, and .745
-are shown in place of .764."""
 QUESTION_MARKS: Final = ("?", "？", "؟")
 ASKED_ABOUT: Final = 0.7
 """Minimum share of the best score at which a prompt injection is quoted as relevant: 0
@@ -233,7 +227,7 @@ def _chosen(
     if alone:
         found = writer.alone(near, room - beyond)
     else:
-        end = least_unasked(reading) if open_end else END
+        end = WORTH if open_end else END
         found = _passages(writer, near, room, beyond=beyond, end=end)
     if nearest_alone(reading):
         return found[:1]
@@ -293,12 +287,6 @@ def _usual_unasked(reading: Reading) -> int:
     )
     brief = asks_one_thing(reading) and not any(reading.question.whole)
     return UNASKED_BRIEF if unlikely or brief else UNASKED
-
-
-def least_unasked(reading: Reading) -> float:
-    """Return the share of the best score below which no passage begins in an answer of
-    open size."""
-    return ENOUGH if asks_one_thing(reading) and reading.confidence >= SURELY else WORTH
 
 
 def asks_one_thing(reading: Reading) -> bool:
