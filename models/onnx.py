@@ -541,8 +541,8 @@ specific."""
 SENTENCE_TOKENS: Final = 80
 WEIGHTS: Final = "reader.onnx"
 BERT_SIGNS: Final = ("[CLS]", "[SEP]", "[UNK]", ":")
-"""Pieces of a vocabulary that begin and end a part, replace what it lacks, and end what stands
-above."""
+"""Pieces of a vocabulary: the first, the last of a part, the unknown one, and the one after
+headings."""
 TOKENIZER: Final = "tokenizer.json"
 
 
