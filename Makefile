@@ -79,6 +79,7 @@ lint: $(VENV)/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m docs.words
+	$(BIN)/python -m docs.messages --check
 
 check-types: $(VENV)/dev
 	$(BIN)/mypy

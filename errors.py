@@ -272,7 +272,7 @@ class Busy(WinnowError):
     def __init__(self, why: str, *, seconds: int) -> None:
         """Give the reason and the seconds after which to retry."""
         super().__init__(
-            f"Busy: {why}", hint=f"Again in {seconds} s, with the same arguments."
+            f"Busy: {why}", hint=f"Retry in {seconds} s with the same arguments."
         )
         self.seconds = seconds
 

@@ -28,8 +28,8 @@ faults: Final[dict[str, str]] = {}
 class Seam(Generic[_Kind]):
     """One plug-in point: a folder of ours and a group of entry points."""
 
-    folder: str
-    """Package whose modules each define one object."""
+    folders: tuple[str, ...]
+    """Packages whose modules each define one object: the core's, then one of `extras`."""
     name: str
     """Name of the object in each module."""
     group: str
@@ -37,21 +37,23 @@ class Seam(Generic[_Kind]):
     kind: type[_Kind]
 
     def modules(self) -> list[str]:
-        """Return the sorted names of our modules, without importing them."""
-        package = importlib.import_module(self.folder)
-        found = pkgutil.iter_modules(package.__path__)
-        return sorted(module.name for module in found if not module.ispkg)
+        """Return the dotted names of our modules, by their last part, without importing them."""
+        found = [
+            f"{folder}.{module.name}"
+            for folder in self.folders
+            for module in pkgutil.iter_modules(importlib.import_module(folder).__path__)
+            if not module.ispkg
+        ]
+        return sorted(found, key=lambda name: name.rpartition(".")[2])
 
     def load(self, module: str) -> _Kind:
         """Return the object of one of our modules.
 
         Raises `TypeError` if the module does not define it.
         """
-        found = getattr(
-            importlib.import_module(f"{self.folder}.{module}"), self.name, None
-        )
+        found = getattr(importlib.import_module(module), self.name, None)
         if not isinstance(found, self.kind):
-            raise TypeError(f"{self.folder}/{module}.py does not define  {self.name}.")
+            raise TypeError(f"{module} does not define {self.name}.")
         return found
 
     def others(self) -> Sequence[EntryPoint]:

@@ -30,6 +30,7 @@ FOLDERS: Final = (
     "server",
     "tools",
     "pipeline",
+    "extras",
     "models",
     "prompts",
     "cache",
@@ -37,6 +38,8 @@ FOLDERS: Final = (
 )
 NODES: Final = 320_000
 """Most syntax nodes of the product."""
+CORE_NODES: Final = 245_000
+"""Most syntax nodes of the product without `extras/`."""
 DENSITY: Final = 6.5
 """Most nodes a line."""
 BRANCHES: Final = 15
@@ -193,14 +196,21 @@ def rooms_entered() -> Counter[str]:
     return Counter(".".join(name.split(".")[:2]) for name in done.stdout.split())
 
 
+def core_of(found: Iterable[Module]) -> list[Module]:
+    """Return the files outside `extras/`."""
+    return [one for one in found if not one.path.is_relative_to(ROOT / "extras")]
+
+
 def shortfalls(found: list[Module]) -> list[str]:
     """Return a line for each bar that falls short."""
+    core = sum(one.nodes for one in core_of(found))
     nodes, lines = sum(one.nodes for one in found), sum(one.lines for one in found)
     counts = [function.branches for one in found for function in one.functions]
     p95, over = float(np.percentile(counts, 95)), sum(n > MOST_BRANCHES for n in counts)
     named = 1_000 * sum(one.constants for one in found) / lines
     twice = defined_twice(found)
     bars = [
+        (core > CORE_NODES, f"nodes of the core {core:,} (bar {CORE_NODES:,})"),
         (nodes > NODES, f"nodes {nodes:,} (bar {NODES:,})"),
         (nodes > DENSITY * lines, f"nodes a line {nodes / lines:.2f} (bar {DENSITY})"),
         (p95 > P95, f"branches p95 {p95:.0f} (bar {P95})"),
@@ -218,13 +228,13 @@ def shortfalls(found: list[Module]) -> list[str]:
 
 
 def show(found: list[Module]) -> None:
-    """Print the figures of each top folder and of all."""
+    """Print the figures of each top folder, of the core and of all."""
     print("folder      files   lines    nodes  a line  branches p95  max  constants")
     groups = {
         folder: [m for m in found if m.path.is_relative_to(ROOT / folder)]
         for folder in FOLDERS
     }
-    for name, group in [*groups.items(), ("all", found)]:
+    for name, group in [*groups.items(), ("core", core_of(found)), ("all", found)]:
         nodes, lines = sum(one.nodes for one in group), sum(one.lines for one in group)
         counts = [function.branches for one in group for function in one.functions] or [
             0

@@ -202,7 +202,7 @@ async def _(_: Bench) -> Outcome:
     text = load("tree_summary").fill(words="80", context="x")
     assert "x" in text
     return differs(
-        "own words that ask for names and numbers as they stand; at most 130 tokens"
+        "own words that ask for verbatim names and numbers; at most 130 tokens"
     )
 
 

@@ -213,7 +213,7 @@ def _given(args: argparse.Namespace) -> dict[str, str]:
     if sources and len(local) == len(sources) and not any(map(os.path.exists, local)):
         raise UsageError(
             f"no such file:  {sources[0]!r}.",
-            hint="Name a file, a folder, or a URL with https://.",
+            hint="Give a file, a folder, or a URL with https://.",
         )
     folders += [
         str(path.resolve() if path.is_dir() else path.resolve().parent)
@@ -250,7 +250,7 @@ def _draft(name: str) -> str:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
             f"The report {name!r} cannot be read: {error}.",
-            hint="Name a text in UTF-8.",
+            hint="Give a UTF-8 text file.",
         ) from error
     return markdown_of(text) if name.lower().endswith((".html", ".htm")) else text
 

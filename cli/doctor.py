@@ -259,7 +259,7 @@ def judged_together(providers: list[Check]) -> list[Check]:
     return [
         Check(
             "the web",
-            f"none of {len(away)} providers answers, such as {check.line}",
+            f"none of {len(away)} providers responds, such as {check.line}",
             healthy=False,
         )
         for check in away[:1]
@@ -279,7 +279,7 @@ async def _answers(name: str, address: str) -> Check:
         )
         return Check(
             name,
-            f"{without_password(address)} does not answer ({reason}); {mend}",
+            f"{without_password(address)} does not respond ({reason}); {mend}",
             healthy=False,
         )
     return Check(

@@ -530,5 +530,6 @@ def _write(path: Path, text: str, kept: Path) -> None:
         os.replace(fresh, target)
     except OSError as error:
         raise UsageError(
-            f"{path} cannot be written: {error.strerror}.", hint="Check who owns it."
+            f"{path} cannot be written: {error.strerror}.",
+            hint="Check its owner and permissions.",
         ) from error

@@ -202,7 +202,7 @@ def write_backup(stores: Stores, path: Path) -> dict[str, int]:
             why = error.strerror or error
             raise UsageError(
                 f"{path} cannot be written: {why}.",
-                hint="Name a file in another folder.",
+                hint="Give a file in another folder.",
             ) from error
         raise
 
@@ -243,7 +243,7 @@ def read_backup(stores: Stores, path: Path) -> dict[str, int]:
     except (OSError, zipfile.BadZipFile, KeyError, ValueError, TypeError) as error:
         raise UsageError(
             f"{path} is not a backup: {error}.",
-            hint="Name a file that `winnow cache backup` wrote.",
+            hint="Give a file that `winnow cache backup` wrote.",
         ) from error
     return dict(taken)
 

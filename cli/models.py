@@ -15,6 +15,7 @@ import anyio
 from cli.output import OK, Check, print_json, show
 from errors import UsageError, WinnowError
 from extra import lacking
+from extras.flagembedding import FlagModel
 from models.catalogue import (
     MODELS,
     PROFILES,
@@ -24,7 +25,6 @@ from models.catalogue import (
     wanted,
 )
 from models.choose import Chosen
-from models.flag import FlagModel
 from models.hardware import OFFLOADS, Hardware, Host, ThisHost, hardware_of, right_build
 from models.llama.model import GgufModel, LlamaGenerator
 from models.llama.placement import place

@@ -1,9 +1,8 @@
-"""The parts of the documents that are made from the code: `python -m docs.build` writes them,
-`--check` compares them.
+"""Generated parts of the documents: `python -m docs.build` writes them, `--check` compares them.
 
-A part stands between the comments `<!-- NAME:begin -->` and `<!-- NAME:end -->` of a document.
-`--answer` also asks the README's question again; its words may differ by a processor's arithmetic,
-so `--check` leaves them out. Not for: what a person writes.
+A part is between the comments `<!-- NAME:begin -->` and `<!-- NAME:end -->` of a
+document. `--answer` also asks the README's question again; its words may differ by a
+processor's arithmetic, so `--check` skips them. Not for: text written by people.
 """
 
 import argparse
@@ -78,7 +77,7 @@ def tool(name: str) -> str:
 
 
 def objects() -> str:
-    """Return the fields of the objects that stand in results."""
+    """Return the fields of the objects in results."""
     found: dict[str, Json] = {}
     for listed in _tools():
         found |= _result_schema(listed["name"]).get("$defs", {})
@@ -253,7 +252,7 @@ def _with_part(text: str, part: str, body: str) -> str:
 
 
 def _tools() -> list[Json]:
-    """The tools as clients see them; `research`, the first choice, stands first."""
+    """Return the tools as clients see them, `research` first."""
     listed: list[Json] = json.loads(
         (ROOT / "server" / "tools_list.json").read_text(encoding="utf-8")
     )

@@ -35,8 +35,9 @@ LOGS: Final = (
     "docs/glossary.md",
     "AGENTS.md",
     "docs/words.py",
+    "examples/library",
 )
-"""Not checked: records of the past, files that name the banned words, prompts of trained models."""
+"""Not checked: records of the past, files that name the banned words, sample documents."""
 BANNED: Final = re.compile(
     r"\b(?:told|tell(?! the user)|tells|telling|heard|hear|hears|stand|stands|stood|anew|nobody|whoever"
     r"|speaks?|spoken|wished|the same of|(?<!there )(?:is|are|was) no(?= (?!longer|more|less|need|\w+er\b)))\b"
@@ -151,7 +152,10 @@ def _exists(path: str, named: str) -> bool:
     capitals are placeholders (`prompts/NAME.md`)."""
     roots = (ROOT, (ROOT / path).parent)
     placeholder = re.search(r"\b[A-Z]{3,}\b", named)
-    return bool(placeholder) or any((root / named).exists() for root in roots)
+    foreign = path.endswith(".md") and not (ROOT / named.partition("/")[0]).exists()
+    return (
+        bool(placeholder) or foreign or any((root / named).exists() for root in roots)
+    )
 
 
 def _check_sentences(path: str, prose: Prose) -> Iterator[Finding]:

@@ -1,7 +1,7 @@
 """Model backends: the plug-in point for another kind of model.
 
-Each module of `models/backends/` binds one `Backend` to `BACKEND`, and other wheels add
-theirs by entry points of the group `winnow.backends`. The prefixes of specs, messages
+Each module of `models/backends/` and `extras/backends/` binds one `Backend` to
+`BACKEND`, and other wheels add theirs by entry points of the group `winnow.backends`. The prefixes of specs, messages
 and extras are derived from it. Not for: which model a role gets (`choose.py`), nor
 running one.
 """
@@ -63,7 +63,9 @@ class Backend:
     """Description shown after the spec."""
 
 
-SEAM: Final = Seam("models.backends", "BACKEND", "winnow.backends", Backend)
+SEAM: Final = Seam(
+    ("models.backends", "extras.backends"), "BACKEND", "winnow.backends", Backend
+)
 
 
 @functools.cache

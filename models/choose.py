@@ -53,9 +53,9 @@ def choose(role: Role, spec: str, resources: Resources) -> Chosen[Any]:
                 backends()["llama"].make(role, pulled.path, resources), reason
             )
         if role not in _CARRIED:
-            return Chosen(None, f"auto: no {role} is carried; {_WITHOUT[role]}")
+            return Chosen(None, f"auto: no {role} is built in; {_WITHOUT[role]}")
         make, name = _CARRIED[role]
-        return Chosen(make(), f"auto: the embedded {name} needs no download")
+        return Chosen(make(), f"auto: the built-in {name} needs no download")
     found = backends().get(prefix)
     if found is None or role not in found.roles or not rest:
         raise UsageError(

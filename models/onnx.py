@@ -66,7 +66,7 @@ MATRICES: Final = "matrices.npz"
 BATCH_TOKENS: Final = 256
 """Padded tokens per batch: small batches stay in the processor's cache, and a canceled
 call ends sooner (measured: docs/log.md, 2026-11-27)."""
-HINT: Final = "Install Winnow again, or name another embedder in its settings ('none' works without one)."
+HINT: Final = "Reinstall Winnow, or set another embedder ('none' works without one)."
 
 
 @dataclass(frozen=True, slots=True)
@@ -610,7 +610,8 @@ class OnnxReader(OnnxBackend):
             )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ModelError(
-                f"{self._folder / 'manifest.json'} describes no reader: {error!r}.",
+                f"{self._folder / 'manifest.json'} does not describe a reader: "
+                f"{error!r}.",
                 hint=HINT,
             ) from error
 

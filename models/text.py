@@ -379,13 +379,13 @@ def open_tokenizer(
         with importing("models", str(path)):
             library = importlib.import_module("tokenizers")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ModelError(f"{path} is not a tokeniser: {error!r}", hint=hint) from error
+        raise ModelError(f"{path} is not a tokenizer: {error!r}", hint=hint) from error
     try:
         return _Library(library.Tokenizer.from_buffer(data), most)
     except (
         Exception
     ) as error:  # tokenizers raises bare Exception and no class of its own
-        raise ModelError(f"{path} is not a tokeniser: {error}", hint=hint) from error
+        raise ModelError(f"{path} is not a tokenizer: {error}", hint=hint) from error
 
 
 def _is_uncased(card: Mapping[str, Any]) -> bool:

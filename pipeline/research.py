@@ -338,9 +338,8 @@ def enriched(
     prompt = load("enriched")
     values = {"date": services.today().isoformat(), "notice": notice(mark)}
     # The instructions are included if they leave enough of the budget to passages.
-    instructed = (
-        count_tokens(prompt.fill(**values, evidence="")) <= FRAME_SHARE * max_tokens / 2
-    )
+    filled = count_tokens(prompt.fill(**values, evidence=""))
+    instructed = reading.verdict != "none" and filled <= FRAME_SHARE * max_tokens / 2
     head = (
         prompt.fill(**values, evidence="").strip()
         if instructed

@@ -37,13 +37,13 @@ class Metrics:
         own = self.registry
         self._calls = Counter(
             "winnow_calls",
-            "Calls of tools by how they ended.",
+            "Tool calls by outcome.",
             ("tool", "outcome"),
             registry=own,
         )
         self._seconds = Histogram(
             "winnow_call_seconds",
-            "From arrival to end.",
+            "Seconds from arrival to end.",
             ("tool",),
             buckets=SECONDS,
             registry=own,
@@ -62,7 +62,7 @@ class Metrics:
             registry=own,
         )
         Gauge(
-            "winnow_version_info", "The version that runs.", ("version",), registry=own
+            "winnow_version_info", "The running version.", ("version",), registry=own
         ).labels(VERSION).set(1)
         own.register(_Standing(admission, stores))
 
@@ -99,7 +99,7 @@ class _Standing:
     def collect(self) -> Iterator[Metric]:
         """Yield the queue lengths of each lane and the counts of each store."""
         places = GaugeMetricFamily(
-            "winnow_calls_now", "Calls that run or wait.", labels=("lane", "state")
+            "winnow_calls_now", "Running and waiting calls.", labels=("lane", "state")
         )
         for lane, (running, waiting) in self._admission.standing().items():
             places.add_metric((lane, "running"), running)
@@ -113,11 +113,11 @@ class _Standing:
         )
         problems = CounterMetricFamily(
             "winnow_cache_problems",
-            "Operations of the cache that failed.",
+            "Failed cache operations.",
             labels=("store",),
         )
         away = GaugeMetricFamily(
-            "winnow_cache_away", "1 while a store cannot be used.", labels=("store",)
+            "winnow_cache_away", "1 while a store is unusable.", labels=("store",)
         )
         for kind, store in stores.by_kind.items():
             seen = store.seen()

@@ -34,7 +34,7 @@ def offered() -> tuple[dict[str, Any], ...]:
     kept = json.loads(
         resources.files("server").joinpath(LIST).read_text(encoding="utf-8")
     )
-    modules = SEAM.modules()
+    modules = [name.rpartition(".")[2] for name in SEAM.modules()]
     known = [tool for tool in kept if tool["name"] in modules]
     if {tool["name"] for tool in known} >= {*modules} and not SEAM.others():
         return tuple(known)

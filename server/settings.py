@@ -370,8 +370,9 @@ class Settings:
     )
     idms: str = _setting(
         "partition",
-        "How idms chunks are cut: partition (all boundaries at once), or running (as printed: the "
-        "mean of the margins so far, no bounds on length, density by Eq. 2). +density "
+        "How idms chunks are cut: partition (all boundaries at once), or running (as "
+        "in the paper: running mean of the margins, no length bounds, density by Eq. "
+        "2). +density "
         "after it: a generator also writes forms of each chunk that are searched "
         "(+density:model: it lists the names, too).",
         _one_of(*IDMS),

@@ -158,7 +158,7 @@ REFUSING = [
     (b"HTTP/1.1 403 Forbidden\r\n\r\n", "403"),
     (b"HTTP/1.1 502 Bad Gateway\r\n\r\n", "502"),
     (b"SSH-2.0-OpenSSH\r\n\r\n", "not HTTP"),
-    (b"", "broke off"),
+    (b"", "closed the connection"),
     (b"x" * 40_000, "no answer"),
 ]
 

@@ -179,7 +179,7 @@ ANSWERS: list[tuple[str, Reply, type[SourceError], str]] = [
         "to ftp",
         Reply(status=302, headers={"Location": "ftp://a.example/"}),
         AddressRefused,
-        "redirects to where",
+        "redirects to a refused address",
     ),
     (
         "to private",

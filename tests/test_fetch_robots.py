@@ -125,7 +125,7 @@ async def test_a_missing_robots_txt_allows_and_a_failing_one_refuses(
         else:
             error = await failure_of(fetcher, site.url("/p"))
             assert type(error) is AddressRefused
-            assert "at the moment" in error.what
+            assert "now, so the whole site" in error.what
 
 
 @pytest.mark.anyio

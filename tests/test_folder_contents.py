@@ -158,7 +158,7 @@ async def test_a_file_of_keys_is_neither_searched_nor_read_whatever_it_is_called
         )
         searched = await client.call_tool("search_web", {"question": f"private key fee {inside}"})
     assert read.is_error
-    assert "naming the file itself in WINNOW_FOLDERS" in text_of(read)
+    assert "adding the file itself to WINNOW_FOLDERS" in text_of(read)
     assert inside not in text_of(searched).partition("Quoted")[2]
 
 

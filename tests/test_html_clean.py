@@ -177,6 +177,7 @@ def test_text_that_the_page_hides_is_gone(hidden: str) -> None:
         "<style>.a > .b .x{display:none}</style><div class=a><div><div class=b><p "
         "class=x>word</p></div></div></div>",
         "<style>.x{display:none}.x{display:block}</style><p class=x>word</p>",
+        "<style>.c{overflow:hidden}</style><div style='height:0'><p class=c>word</p></div>",
         "<span class=sr-only>word</span>",
         "<details><summary>More</summary>word</details>",
         "<details><summary>More</summary><div aria-hidden=true>word</div></details>",
@@ -200,6 +201,12 @@ def test_text_that_the_page_hides_is_gone(hidden: str) -> None:
 )
 def test_text_that_a_reader_can_see_stays(shown: str) -> None:
     assert "word" in text_of(clean(f"<p>other</p>{shown}"))
+
+
+def test_classes_keep_their_case_on_a_page_with_a_doctype_whatever_it_names_them() -> None:
+    html = "<style>.X{display:none}</style><p class=a>a</p><p class=x>word</p>"
+    assert "word" in text_of(clean(f"<!doctype html>{html}"))
+    assert "word" not in text_of(clean(html))
 
 
 def test_characters_without_a_glyph_are_gone_and_joiners_stay() -> None:

@@ -388,7 +388,7 @@ async def test_a_page_of_frames_is_its_frames_and_others_are_links(
         )
     assert "Rooms and fees" in text
     assert STORY in text
-    assert "frames of the page's own site were read" in text
+    assert "frames from the page's own site were read" in text
     assert "http://other.invalid/x" in links
 
 

@@ -422,10 +422,10 @@ def test_of_providers_that_nobody_chose_one_may_be_away_and_all_may_not() -> Non
     there = Check("c", "https://c answers with status 200")
     told = judged_together([*away, there])
     assert [(check.name, check.healthy) for check in told] == [(name, True) for name in "abc"]
-    assert told[0].line == "https://a does not answer (no); the others are used"
+    assert told[0].line == "https://a does not respond (no); the others are used"
     [alone] = judged_together(away)
     assert not alone.healthy
-    assert "none of 2 providers answers" in alone.line
+    assert "none of 2 providers responds" in alone.line
 
 
 def test_the_doctor_says_once_that_a_cache_server_is_away(doctor: Callable[..., str]) -> None:

@@ -13,7 +13,7 @@ from server.app import TOOLS
 from server.settings import TABLE
 
 ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = ("cli", "server", "tools", "pipeline", "models", "prompts", "cache", "desk")
+FOLDERS = ("cli", "server", "tools", "pipeline", "extras", "models", "prompts", "cache", "desk")
 ROOTS = ("errors.py", "extra.py", "seams.py")
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from errors import ModelError
-from models.flag import PASSAGE_TOKENS, FlagEmbedder, FlagReranker
+from extras.flagembedding import PASSAGE_TOKENS, FlagEmbedder, FlagReranker
 from models.llama.model import LlamaEmbedder, LlamaReranker
 from models.remote.openai import OpenAIReranker
 from models.remote.server import Endpoint
@@ -100,7 +100,7 @@ async def test_four_tasks_at_once_get_their_own_vectors(checkpoint: Path) -> Non
 @pytest.mark.anyio
 async def test_a_model_that_is_not_here_is_refused_with_the_command_that_gets_it() -> None:
     embedder = FlagEmbedder("winnow-no-such-owner/no-such-model")
-    with pytest.raises(ModelError, match="nothing is downloaded") as caught:
+    with pytest.raises(ModelError, match="never downloads") as caught:
         await embedder.embed(["text"], kind="query")
     assert caught.value.hint.endswith("hf download winnow-no-such-owner/no-such-model")
 

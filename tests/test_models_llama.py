@@ -252,7 +252,7 @@ async def test_a_rerankers_score_is_its_head_over_the_pair_as_bert_was_trained_t
 @pytest.mark.anyio
 async def test_a_generator_as_embedder_is_a_model_error(shared: Path) -> None:
     model = LlamaEmbedder(shared / "models" / "stories260K" / "stories260K-f32.gguf")
-    with pytest.raises(ModelError, match=r"token, not a text|could not embed"):
+    with pytest.raises(ModelError, match=r"token, not per text|could not embed"):
         await model.embed(["text"], kind="query")
     await model.aclose()
 

@@ -197,7 +197,7 @@ async def test_a_missing_file_is_named_with_what_to_do(tmp_path: Path, name: str
     (_copy(tmp_path) / name).unlink()
     with pytest.raises(ModelError, match=name) as caught:
         await OnnxEmbedder(tmp_path).embed(["text"], kind="query")
-    assert "Install Winnow again" in caught.value.hint
+    assert "Reinstall Winnow" in caught.value.hint
 
 
 @pytest.mark.anyio

@@ -159,5 +159,5 @@ async def test_a_damaged_file_is_refused_and_a_missing_one_is_named(tmp_path: Pa
     with pytest.raises(ModelError, match=r"reader\.onnx"):
         await OnnxReader(tmp_path).read(BICYCLE, [FERRY])
     (tmp_path / "manifest.json").write_text('{"name": "x"}')
-    with pytest.raises(ModelError, match="describes no reader"):
+    with pytest.raises(ModelError, match="does not describe a reader"):
         _ = OnnxReader(tmp_path).name

@@ -141,8 +141,8 @@ async def test_a_folder_lists_its_documents_newest_first_without_what_is_hidden(
 @pytest.mark.parametrize(
     ("source", "part", "said"),
     [
-        ("guide.md", "chapter 3", "names no place"),
-        ("guide.md", "pages x", "names no pages"),
+        ("guide.md", "chapter 3", "is not a valid part"),
+        ("guide.md", "pages x", "is not a page range"),
         ("guide.md", "table 1", "There are no tables"),
         ("prices.csv", "table 4", "There is no one table '4'"),
         ("prices.csv", "outline", "There are no headings"),

@@ -88,10 +88,10 @@ async def test_calls_beyond_the_places_wait_and_say_so_or_are_refused_at_once_wi
         await refused.wait()
         site.hold.set()
     busy = [data_of(one) for one in ended if one.is_error]
-    assert [text_of(one) for one in ended if one.is_error and "Again in" not in text_of(one)] == []
+    assert [text_of(one) for one in ended if one.is_error and "Retry in" not in text_of(one)] == []
     assert {one["error"] for one in busy} == {"busy"}
     assert len({one["retry_after"] for one in busy}) > 1
-    assert all("Again in" in text_of(one) for one in ended if one.is_error)
+    assert all("Retry in" in text_of(one) for one in ended if one.is_error)
     assert len(ended) - len(busy) >= 2
     assert "calls before" in told[0]
 

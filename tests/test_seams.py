@@ -74,7 +74,17 @@ class Extended:
 
 def checkout(folder: Path) -> Path:
     """Return a copy of the product; the models that it carries are linked."""
-    for name in ("cli", "server", "tools", "pipeline", "models", "prompts", "cache", "desk"):
+    for name in (
+        "cli",
+        "server",
+        "tools",
+        "pipeline",
+        "extras",
+        "models",
+        "prompts",
+        "cache",
+        "desk",
+    ):
         ignore = shutil.ignore_patterns("__pycache__", "embedded")
         shutil.copytree(ROOT / name, folder / name, ignore=ignore)
     (folder / "models" / "embedded").symlink_to(ROOT / "models" / "embedded")

@@ -174,7 +174,7 @@ def test_a_provider_that_asked_for_rest_is_left_alone_until_then() -> None:
     found = search(chain)
     assert len(first.asked) == 1
     assert found.outcomes[0].retry_after == pytest.approx(20.0)
-    assert "Not asked again for 20 s" in found.outcomes[0].reason
+    assert "Paused for 20 s" in found.outcomes[0].reason
     clock.now += 21
     search(chain)
     assert len(first.asked) == 2

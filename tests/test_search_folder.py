@@ -404,7 +404,7 @@ def test_without_time_the_call_says_what_is_left_and_the_next_goes_on(library: P
     provider = FolderProvider([library], None, limits=FolderLimits(seconds=-1))
     outcome = ask(provider, "lighthouse")
     assert outcome.status == "timeout"
-    assert outcome.unread == "0 of 7 documents are read; ask again to go on."
+    assert outcome.unread == "0 of 7 documents are read; repeat the call to continue."
 
 
 def test_parallel_questions_share_one_look_around(library: Path) -> None:
@@ -627,7 +627,8 @@ def test_what_a_killed_process_counted_is_not_counted_again(many: Path, index: P
     assert kept <= before < 2_000
     again = FolderProvider([many], index, limits=FolderLimits(seconds=0))
     assert (
-        ask(again, "harbour").unread == f"{before} of 2000 documents are read; ask again to go on."
+        ask(again, "harbour").unread
+        == f"{before} of 2000 documents are read; repeat the call to continue."
     )
     assert names(
         ask(FolderProvider([many], index, limits=FolderLimits(seconds=60)), "number1999")
@@ -666,7 +667,7 @@ async def test_notes_beside_a_long_document_answer_at_once_and_it_is_counted_beh
         async with provider.behind():
             outcome = await asked(provider, "harbour")
             assert sorted(names(outcome)) == ["note0.md", "note1.md", "note2.md"]
-            assert outcome.unread == "3 of 4 documents are read; ask again to go on."
+            assert outcome.unread == "3 of 4 documents are read; repeat the call to continue."
             missing = await asked(provider, "zeppelin")
             assert (missing.status, missing.unread) == ("timeout", outcome.unread)
             with anyio.fail_after(100):
@@ -729,4 +730,4 @@ async def test_what_is_counted_stays_counted_when_the_question_is_cancelled(
     # Another process, which has no time to count anything.
     later = FolderProvider([mixed], index, limits=FolderLimits(seconds=0.0))
     outcome = await asked(later, "lighthouse")
-    assert outcome.unread == "3 of 4 documents are read; ask again to go on."
+    assert outcome.unread == "3 of 4 documents are read; repeat the call to continue."

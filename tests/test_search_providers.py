@@ -476,7 +476,7 @@ def test_a_limit_is_remembered_by_the_next_process_and_ends_by_the_clock(
             return str(caught.value)
 
     anyio.run(main, "a")
-    assert "Not asked again" in anyio.run(main, "a")
+    assert "Paused for" in anyio.run(main, "a")
     assert len(api.asked) == 1
     anyio.run(main, "another key")
     assert len(api.asked) == 2

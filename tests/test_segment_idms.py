@@ -192,7 +192,7 @@ async def test_density_without_a_generator_is_said_to_do_nothing(connect: Connec
     }
     async with connect(idms="partition+density") as client:
         result = await client.call_tool("raptor_query", call)
-    assert "there is no generator" in text_of(result)
+    assert "requires a generator" in text_of(result)
 
 
 @pytest.mark.parametrize("value", ["mean", "partition+magic", "+density"])

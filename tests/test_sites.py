@@ -269,7 +269,7 @@ async def test_what_is_late_is_told_and_the_same_call_goes_on(
 @pytest.mark.parametrize(
     ("trick", "said"),
     [
-        ("endless", "it lists more pages than were looked at"),
+        ("endless", "it lists more pages than were examined"),
         ("loop", "keeps records of boats"),
         ("bomb", "unpacks to more than 30,000,000 bytes"),
         ("wide", "19984 of its 20000 pages"),
@@ -349,6 +349,6 @@ async def test_a_site_that_is_not_there_is_a_typed_failure_and_others_are_read(
         )
     assert gone.is_error
     assert "404" in text_of(gone)
-    assert "names no site" in text_of(odd)
+    assert "is not a site" in text_of(odd)
     assert "413 days" in text_of(both)
     assert "Not read" in text_of(both)

@@ -13,7 +13,7 @@ import pytest
 from tests.support import LIBRARY, ROOT
 
 pytestmark = pytest.mark.slow
-FOLDERS = ("cli", "server", "tools", "pipeline", "models", "prompts", "cache", "desk")
+FOLDERS = ("cli", "server", "tools", "pipeline", "extras", "models", "prompts", "cache", "desk")
 
 
 @pytest.fixture(scope="module")

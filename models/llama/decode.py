@@ -340,7 +340,7 @@ class Decoder:
         )
         if left < 1:
             raise ModelError(
-                "An answer of no tokens was asked for.", hint="Allow at least one."
+                "An answer of 0 tokens was requested.", hint="Allow at least one."
             )
         grammar = Grammar(self._native, str(text)) if text is not None else None
         tuning = self._native.plan.tuning
@@ -392,7 +392,8 @@ class Decoder:
         known = [tuple(option) for option in options]
         if len(set(known)) < len(known):
             raise ModelError(
-                "Two options are the same tokens to the model.", hint="Word them apart."
+                "Two options are the same tokens to the model.",
+                hint="Use different texts.",
             )
         beginnings = {
             option[:length] for option in known for length in range(1, len(option))
@@ -623,7 +624,8 @@ class Decoder:
         if self._native.are_cancelled(calls):
             return False
         raise ModelError(
-            f"The context of {self._native.path} is full.", hint="Ask for less at once."
+            f"The context of {self._native.path} is full.",
+            hint="Shorten the input, or send fewer calls at once.",
         )
 
 

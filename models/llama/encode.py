@@ -57,7 +57,7 @@ class Encoder:
         """Take in `embed` (texts) or `score` (query and texts)."""
         if self._native.pooling == 0:
             raise ModelError(
-                f"{self._native.path} gives a vector a token, not a text.",
+                f"{self._native.path} returns a vector per token, not per text.",
                 hint="Set a GGUF file with a pooling type, made for embeddings.",
             )
         request = json.loads(frame.blob)

@@ -96,7 +96,7 @@ def read_header(path: Path) -> Header:
 
 def _whole(value: object) -> int:
     if not isinstance(value, int):
-        raise ValueError(f"{value!r} where a whole number belongs")
+        raise ValueError(f"{value!r} where an integer is expected")
     return value
 
 

@@ -174,7 +174,7 @@ class GgufModel(HeldModel):
             if rows.size != len(part) * plan.width or not np.isfinite(rows).all():
                 raise ModelError(
                     f"{self._path} gave {rows.size} numbers for {len(part)} texts of "
-                    f"{plan.width}, or some not finite.",
+                    f"{plan.width}, or some are not finite.",
                     hint="Set another GGUF file.",
                 )
             found.append(rows.reshape(len(part), plan.width))

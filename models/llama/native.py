@@ -259,7 +259,7 @@ class Native:
         )
         if count < 0:
             raise ModelError(
-                f"llama.cpp cannot tokenise a text of {len(data)} bytes.",
+                f"llama.cpp cannot tokenize a text of {len(data)} bytes.",
                 hint="Shorten it.",
             )
         return list(room[:count])
@@ -390,13 +390,13 @@ class Native:
         found = llama_cpp.llama_get_logits_ith(self._context, row)
         if not found:
             raise ModelError(
-                "llama.cpp has no logits for a row that was asked for.",
+                "llama.cpp returned no logits for a requested row.",
                 hint="Try again.",
             )
         values = np.ctypeslib.as_array(found, (self.n_vocabulary,))
         if not np.isfinite(values).all():
             raise ModelError(
-                f"{self.path} computes no numbers.",
+                f"{self.path} computes invalid numbers (NaN).",
                 hint="The file may be damaged: download it again.",
             )
         return values
@@ -407,7 +407,7 @@ class Native:
         found = llama_cpp.llama_get_embeddings_seq(self._context, sequence)
         if not found:
             raise ModelError(
-                f"{self.path} gives a vector a token, not a text.",
+                f"{self.path} returns a vector per token, not per text.",
                 hint="Set an embedding model.",
             )
         return np.ctypeslib.as_array(found, (width,)).copy()

@@ -32,6 +32,8 @@ MAX_ITEMS: Final = 20_000
 """Rows, values, entries, style rules or parts of one document that are read; where they
 are content, the rest is reported as unread."""
 
+MAX_CELLS: Final = 200_000
+"""Of all tables of a file, up to the last that is filled in each row; a page has room for fewer."""
 MAX_PAGES: Final = 500
 """Of one reading: some 250,000 words, more than any call shows. The rest can be asked
 for."""
@@ -47,7 +49,7 @@ striprtf need 1 s a million."""
 PLACE: Final = "data-place"
 """Our attribute with an element's position in its file, valid until the next one
 (`Block.place`). It is removed from outside HTML (`unplaced`)."""
-INSTALL_OCR: Final = "an operator can install the extra, pip install 'winnow-mcp[ocr]'"
+INSTALL_OCR: Final = "an operator can install OCR: pip install 'winnow-mcp[ocr]'"
 _BOX: Final = re.compile(r"(?:^|&)(?:viewrect|xywh)=")
 MOST_PIXELS: Final = 36_000_000
 """Of an image whose text is recognised: a sheet of A4 at 600 dpi. Larger ones are
@@ -168,8 +170,8 @@ def raising_the_cap(size: int) -> str:
     if megabytes > MOST_MEGABYTES:
         return f"Split it: no more than {MOST_MEGABYTES} MB can be allowed."
     return (
-        f"It is read by a server that was started with WINNOW_PAGE_MB={megabytes}, and by: "
-        f"winnow fetch SOURCE --set page_mb={megabytes}"
+        f"Start the server with WINNOW_PAGE_MB={megabytes}, or use: winnow fetch "
+        f"SOURCE --set page_mb={megabytes}"
     )
 
 

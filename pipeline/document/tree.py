@@ -129,7 +129,8 @@ def add_text(node: Node, text: str, *, pre: bool) -> None:
             node.children.append(text)
         return
     if text.isspace():
-        add_space(node)
+        if node.children or node.tag not in LINES:  # most are between blocks
+            add_space(node)
         return
     folded = " ".join(text.split())
     if len(folded) == len(text):

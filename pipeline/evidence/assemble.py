@@ -61,13 +61,12 @@ UNASKED_WHOLE: Final = 1_200
 """Most where the question wants a procedure, a list or an example, which is of use to
 its end only."""
 UNASKED_BRIEF: Final = 400
-"""Most where one place surely answers, or where it is unlikely that anything read does:
-enough to see what is nearest."""
+"""Maximum tokens if one passage surely answers, or if probably nothing does."""
 NEARLY: Final = 0.9
-"""Share of the best score from which a further page is quoted in a clear answer of open size, and a
-unit that is left out of it is worth another call."""
+"""Minimum share of the best score for a further page in a clear answer without a set
+budget, and for suggesting another call for an omitted unit."""
 SURELY: Final = 0.8
-"""Confidence from which an answer of open size ends sooner, at `ENOUGH`."""
+"""Confidence from which an answer without a set budget ends sooner, at `ENOUGH`."""
 ENOUGH: Final = 0.8
 """Share of the best score below which a sure answer of open size has no further
 passage: of 110 questions over a folder it is 414 tokens long in place of 463, and .745
@@ -289,7 +288,8 @@ def most_unasked(reading: Reading) -> int:
 
 
 def _usual_unasked(reading: Reading) -> int:
-    """Return the most tokens of such an answer, but for what the question wants whole."""
+    """Return the most tokens of such an answer, but for what the question wants
+    whole."""
     unlikely = (
         reading.verdict == "unsure" and reading.confidence < NONE and not reading.parts
     )
@@ -321,7 +321,8 @@ def nearest_alone(reading: Reading) -> bool:
 
 
 def _letters(text: str) -> str:
-    """Return what a heading shares with its line in a table of contents, which may be numbered."""
+    """Return what a heading shares with its line in a table of contents, which may be
+    numbered."""
     return "".join(filter(str.isalpha, text.casefold()))
 
 
@@ -413,8 +414,8 @@ class _Writer:
 
     @cached_property
     def _contents(self) -> dict[int, int]:
-        """For each item that says what a heading of its page says the heading: a table of
-        contents.
+        """For each item that says what a heading of its page says the heading: a table
+        of contents.
 
         An outline is made of such items.
         """
@@ -471,8 +472,9 @@ class _Writer:
         return self._kind(row) == "heading" and self.costs[row] <= HEADING_TOKENS
 
     def on_best_pages(self, order: list[int]) -> list[int]:
-        """Return the rows of `order` on the pages that answer best, where these surely answer: the
-        best page of each part, or of a question that is one all that answer as well."""
+        """Return the rows of `order` on the pages that answer best, where these surely
+        answer: the best page of each part, or of a question that is one all that answer
+        as well."""
         reading = self.reading
         if reading.verdict != "answered" or not order:
             return order

@@ -205,7 +205,10 @@ _INNER_NAMES: Final = (
 """Endings of names that mean something only inside a network (RFC 6761, 6762, 8375;
 ICANN's `internal`; customs)."""
 _HINT_PRIVATE: Final = "Only public web addresses are fetched; an operator can allow a network in the settings."
-_HINT_LED: Final = "A page or search result from outside leads there; fetch the address itself if it is meant."
+_HINT_LED: Final = (
+    "A public page or search result leads to this internal address; "
+    "fetch the address itself if intended."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +236,7 @@ def check_url(url: str, limits: FetchLimits) -> Target:
     scheme = parsed.scheme.lower()
     if scheme not in {"http", "https"}:
         why = (
-            f"its scheme {scheme[:_LONGEST_SCHEME]!r} is none of the web's"
+            f"its scheme {scheme[:_LONGEST_SCHEME]!r} is not http or https"
             if scheme
             else "it has no scheme"
         )

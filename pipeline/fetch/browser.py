@@ -158,7 +158,7 @@ async def show(raw: Raw, renderer: Renderer) -> tuple[Raw, str]:
             if desk is not None:
                 desk.end()
     if failure is None:
-        what = f"{raw.final_url} was not rendered after {caps.seconds:g} s: its scripts do not end."
+        what = f"{raw.final_url} was not rendered after {caps.seconds:g} s: its scripts did not finish."
         raise SourceTimeout(what, source=raw.final_url, hint="Use another source.")
     reason = str(failure).strip().split("\n")[0][:200]
     what = f"The browser {executable} could not render {raw.final_url}: {reason}."
@@ -338,7 +338,7 @@ class _RequestQueue:
         # What another site shows must not be cited as this page; nor is anything sent to another
         # site.
         if method == "POST" or kind == "document":
-            raise AddressRefused(f"{url} is another site than the page's.", source=url)
+            raise AddressRefused(f"{url} is on another site than the page.", source=url)
         return check_url(url, self._limits.public_only()), self._renderer.open_web
 
     async def _read(self, response: httpx2.Response, url: str) -> bytes:

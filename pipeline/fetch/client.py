@@ -314,7 +314,7 @@ class Fetcher:
             await in_thread(_refuse_front, raw, None)
             if answer.leads_to:
                 hint = f"Fetch {address(answer.leads_to)} itself."
-                what = f"{error.what} It sends its reader on to {address(answer.leads_to)}."
+                what = f"{error.what} It redirects to {address(answer.leads_to)}."
                 raise type(error)(what, source=raw.url, hint=hint) from error
             raise
         if answer.cut is None:

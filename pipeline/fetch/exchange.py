@@ -117,7 +117,7 @@ def error_for(answer: ServerAnswer, *, url: str, now: float) -> SourceError | No
     phrase = next(
         (known.phrase for known in HTTPStatus if known == status), "(an unknown status)"
     )
-    return kind(f"{url} answered {status} {phrase}.", source=url, hint=hint)
+    return kind(f"{url} returned {status} {phrase}.", source=url, hint=hint)
 
 
 def retry_after(headers: Mapping[str, str], *, now: float) -> float | None:
@@ -402,7 +402,7 @@ class WebExchange:
             step = str(target.url), sent.get("Cookie", "")
             if step in asked:
                 raise SourceUnavailable(
-                    f"{url} redirects in a circle.",
+                    f"{url} redirects in a loop.",
                     source=url,
                     hint="Use another source.",
                 )
@@ -445,7 +445,7 @@ class WebExchange:
             what = f"{url} redirects to an invalid address."
             raise SourceUnavailable(what, source=url, hint="Use another source.") from e
         except AddressRefused as e:
-            what = f"{url} redirects to where nothing is fetched: {e.shown}"
+            what = f"{url} redirects to a refused address: {e.shown}"
             raise AddressRefused(what, source=url, hint=e.hint) from e
 
     async def _hop(
@@ -591,9 +591,9 @@ class WebExchange:
         if site.rules.allows(target.url.raw_path.decode("ascii", "replace")):
             return
         why = (
-            "disallows it for programs"
+            "disallows it for automated clients"
             if site.rules.reachable
-            else "cannot be read at the moment, so nothing may be"
+            else "cannot be read now, so the whole site is disallowed"
         )
         raise AddressRefused(
             f"{url} is not fetched: the site's robots.txt {why}.",

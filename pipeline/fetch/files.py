@@ -315,7 +315,7 @@ def read_raw(
         raise AddressRefused(
             f"'{source}' may not be read: it holds keys, passwords or cookies.",
             source=source,
-            hint="A person can open it by naming the file itself in WINNOW_FOLDERS.",
+            hint="The user can allow it by adding the file itself to WINNOW_FOLDERS.",
         )
     return Raw(body, url, url, name=name, fetched_at=when, span=span, most=max_bytes)
 
@@ -423,7 +423,7 @@ def _resolve(path: Path) -> Path:
         raise AddressRefused(
             f"The path '{path}' cannot be resolved: {_why(e)}.",
             source=str(path),
-            hint="Name the file directly.",
+            hint="Give the file's direct path.",
         ) from e
 
 
@@ -438,7 +438,7 @@ def path_of_url(url: str) -> Path:
     parts = urlsplit(url)
     if parts.netloc not in {"", "localhost"}:
         raise AddressRefused(
-            f"{url} names a file on another machine.",
+            f"{url} is a file on another machine.",
             source=url,
             hint="Use file:///path.",
         )

@@ -25,7 +25,7 @@ from pipeline.work import in_thread
 MOST: Final = 5
 LARGEST: Final = 2_000_000
 """Characters of a frame; a larger one is a page to be read by itself."""
-FRAMED: Final = "frames of the page's own site were read as part of it"
+FRAMED: Final = "frames from the page's own site were read as part of the page"
 UNREAD: Final = (
     'a frame of the page\'s own site could not be read; part="links" names it'
 )

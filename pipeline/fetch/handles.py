@@ -18,7 +18,7 @@ from pipeline.document.page import Page
 from pipeline.fetch.exchange import DAY
 
 PREFIX: Final = "winnow://page/"
-NO_COPY: Final = "not kept in the cache: its site allows no copy"
+NO_COPY: Final = "not cached: its site does not allow it (no-store)"
 """Note of a page that came with `no-store`; its handle works in this process, from
 memory."""
 KEEP_SECONDS: Final = DAY * 30

@@ -72,8 +72,8 @@ def parse_proxy(text: str, *, resolves: bool = False) -> Proxy:
     It is given names where it `resolves`, which `socks5h` means too. Raises
     `UsageError`, whose message repeats nothing that could be a password."""
     hint = (
-        "Use http://host:port, https://host:port or socks5://host:port, with user:password@ "
-        "where it asks for them."
+        "Use http://host:port, https://host:port or socks5://host:port, with "
+        "user:password@ if it requires login."
     )
     try:
         parts = urlsplit(text.strip())
@@ -91,9 +91,7 @@ def parse_proxy(text: str, *, resolves: bool = False) -> Proxy:
             and "@" not in parts.scheme
             else ""
         )
-        raise UsageError(
-            f"The proxy's scheme {shown!r} is none that is known.", hint=hint
-        )
+        raise UsageError(f"The proxy's scheme {shown!r} is not supported.", hint=hint)
     if (
         not host
         or port == 0
@@ -139,7 +137,7 @@ async def open_tunnel(
     except httpcore2.ConnectError:
         raise
     except (httpcore2.NetworkError, httpcore2.TimeoutException) as e:
-        raise httpcore2.ConnectError(f"the proxy {proxy} broke off") from e
+        raise httpcore2.ConnectError(f"the proxy {proxy} closed the connection") from e
 
 
 async def _connect(
@@ -163,7 +161,7 @@ async def _connect(
         piece = await stream.read(4096, seconds)
         head += piece
         if not piece or len(head) > 16_384:  # a proxy sends no more
-            raise httpcore2.ConnectError(f"the proxy {proxy} gave no answer to CONNECT")
+            raise httpcore2.ConnectError(f"the proxy {proxy} did not answer CONNECT")
     version, _, rest = bytes(head).partition(b" ")
     status = (
         int(rest[:3]) if version.startswith(b"HTTP/1.") and rest[:3].isdigit() else 0
@@ -176,7 +174,7 @@ async def _connect(
         )
     why = str(status) if status else "its response is not HTTP"
     if status == 407:
-        why = "it asks for another user name or password (407)"
+        why = "it rejected the user name or password (407)"
     elif status in {403, 405} and port != 443:
         why = f"{status}; many proxies tunnel to port 443 only, so an https address may work"
     raise _unwilling(proxy, host, port, why)
@@ -244,7 +242,7 @@ async def _exactly(
     while len(got) < count:
         piece = await stream.read(count - len(got), seconds)
         if not piece:
-            raise httpcore2.ConnectError(f"the proxy {proxy} broke off")
+            raise httpcore2.ConnectError(f"the proxy {proxy} closed the connection")
         got += piece
     return got
 

@@ -22,8 +22,8 @@ from pipeline.html.scripts import MAY_NEED_BROWSER
 from pipeline.read.convert import Raw, to_page
 from pipeline.work import in_thread
 
-RENDERED: Final = "the page was rendered by a browser, its scripts run"
-UNSETTLED: Final = "the page was still at work when its time in the browser was up"
+RENDERED: Final = "the page was rendered by a browser with JavaScript"
+UNSETTLED: Final = "the page was still loading when the browser's time limit ended"
 _BROWSERS: Final = (
     *(
         "chromium",
@@ -86,7 +86,7 @@ def find_browser(setting: str) -> Path | None:
         path = Path(wanted).expanduser()
         if not path.is_file():
             raise UsageError(
-                f"WINNOW_BROWSER is {wanted!r}, where there is no file.",
+                f"WINNOW_BROWSER is {wanted!r}, but that file does not exist.",
                 hint="Give the path of Chromium or Chrome, `auto` to look for one, or `none`.",
             )
         return path
@@ -124,7 +124,7 @@ class Renderer:
             if not left_for:
                 raise
             raise SourceUnreadable(
-                f"{e.shown} Its scripts lead to {left_for}.",
+                f"{e.shown} Its scripts redirect to {left_for}.",
                 source=raw.url,
                 hint=f"Fetch {left_for} itself.",
             ) from e

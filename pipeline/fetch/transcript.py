@@ -39,10 +39,7 @@ _LINKS: Final = (
 )
 _SPOKEN: Final = frozenset({"", "captions", "subtitles"})
 """Kinds of tracks that hold what is said; others name chapters or describe pictures."""
-SILENT: Final = (
-    "what is said in the page's video or audio is not known here: the page gives no "
-    "transcript of it"
-)
+SILENT: Final = "the page's video or audio was not read: the page has no transcript"
 
 
 class _Track(NamedTuple):

@@ -6,19 +6,18 @@ without meaning go; tags that only wrap another are merged with it; empty ones a
 dropped. Query-free and near-lossless in visible text; words of different blocks are
 never glued.
 
-Two passes: `seen.py` walks the page and yields what is seen; from that this module
-builds the tree. The second reads while the first yields, so that no page is held twice.
-Not for: choosing what matters (`pipeline/prune`), cutting into blocks (`blocks.py`).
+This module walks the page and builds the tree; `seen.py` says what of an element is
+seen. Not for: choosing what matters (`pipeline/prune`), cutting into blocks
+(`blocks.py`).
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from selectolax.lexbor import LexborNode
 
 from pipeline.document.tree import (
-    LINES,
     MAX_DEPTH,
     NAMED,
     NO_ATTRS,
@@ -51,6 +50,7 @@ from pipeline.html.names import (
     IMAGE,
     LINE,
     NODE,
+    PLACED,
     ROOTS,
     SAYS,
     THROUGH,
@@ -65,15 +65,16 @@ from pipeline.html.seen import (
     LINED,
     MARKED,
     OPENS,
+    UNEVEN,
     UNSEEN,
     WAITING_WORDS,
     Seen,
     Sight,
 )
-from pipeline.html.sheets import StyleJudge
+from pipeline.html.sheets import ElementContext, StyleJudge
+from pipeline.html.style import Shade
 from pipeline.html.values import bare_tex, text_of_media, title_of
 from pipeline.text.frame import LONGEST
-from pipeline.work import check_cancelled
 
 _COPIES: Final = frozenset(
     {"copy", "copied", "copied!", "copy code", "copy to clipboard"}
@@ -138,56 +139,95 @@ _NO_LEAF: Final = OPENS | UNSEEN | APART
 _Begun = tuple[Node, bool, bool]
 """What an element's inside is added to, whether that is a listing, and whether the
 element is a box or line of its own in what is around it."""
+_Around = tuple[
+    LexborNode | None, Node, bool, int, bool, Shade, ElementContext | None, bool
+]
+"""What holds again after an element: the next node, what that is added to, whether that
+is a listing. Then of texts there: 0 or why they are left out (`UNSEEN`: no reader sees
+them), whether what they inherit is uneven, and that. Last the place among the page's
+rules, and whether the element was a box or line of its own."""
+
+
+def _end_box(node: Node, pre: bool) -> None:
+    """End a box in a node, or a line where that is a listing."""
+    add_line(node) if pre else add_space(node)
+
+
+class _Furniture(dict[str, bool]):
+    """Whether a class attribute or id names navigation, a banner or the like."""
+
+    def __missing__(self, label: str) -> bool:
+        """Return what a new label says, and remember it."""
+        found = self[label] = says_furniture(label.lower())
+        return found
 
 
 class _Builder:
-    """The second pass: builds the tree of what the first one yields."""
+    """The walk over one page, which builds the tree of what is seen."""
 
     def __init__(self, sight: Sight, *, is_frame: bool = False) -> None:
-        """Take the first pass; `is_frame` says that frames in the page are not read."""
+        """Take a page's sight; frames within a frame (`is_frame`) are not read."""
         self._sight = sight
         self._is_frame = is_frame
         self._frames = self._images = self._made = 0
         self._unseen_words = 0
         """Words in frames that no click brings to light."""
-        self._boilerplate: dict[str, bool] = {}
+        self._furniture = _Furniture()
         self._cells: list[tuple[Node, LexborNode]] = []
 
     def build(self) -> tuple[Node, int]:
         """Return the tree of what is seen, and the number of words that no click brings
         to light."""
-        sight, steps, pre = self._sight, 0, False
-        language = sight.top.attributes.get("lang")
+        sight = self._sight
+        top, met, enter, see = sight.top, sight.met, sight.styles.enter, sight.see
+        language = top.attributes.get("lang")
         node = root = Node("html", {"lang": language} if language else NO_ATTRS)
-        items = sight.inside(sight.root())
-        above: list[tuple[Iterator[Seen | LexborNode], Node, bool, bool]] = []
-        while True:
-            for seen in items:
-                if isinstance(seen, LexborNode):
-                    text = seen.text_content or ""
-                    if pre or not text.isspace():
-                        add_text(node, text, pre=pre)
-                    elif (
-                        node.children or node.tag not in LINES
-                    ):  # most are between blocks
-                        add_space(node)
+        behind, around, item, pre = (
+            sight.styles.ground,
+            sight.around,
+            top.first_child,
+            False,
+        )
+        silence, is_uneven = behind.unseen * UNSEEN, behind.parts or behind.unseen
+        above: list[_Around] = [
+            (None, root, pre, silence, is_uneven, behind, around, False)
+        ]
+        while above:
+            while item is not None:
+                current, number, item = item, item.tag_id, item.next
+                if number == TEXT_NODE:
+                    if silence:
+                        sight.pass_over(current, silence)
+                    else:
+                        add_text(node, current.text_content or "", pre=pre)
                     continue
-                if not (steps := steps + 1) & 0x3FFF:
-                    check_cancelled()
-                if (begun := self._begin(seen, node, pre, len(above))) is not None:
-                    inner, in_listing, boxed = begun
-                    above.append((items, node, pre, boxed))
-                    node, pre, items = inner, in_listing, sight.inside(seen)
-                    break
-            else:
-                if not above:
-                    return self._done(root), sight.unseen_words + self._unseen_words
-                done = node
-                items, node, pre, boxed = above.pop()
-                if done is not node:
-                    attach(node, done)
-                if boxed:
-                    add_line(node) if pre else add_space(node)
+                tag = met.get(number) or sight.meet(number, current)
+                below = current.first_child
+                if tag.kind <= PLACED:
+                    below, item = sight.placed(tag, current, item)
+                    if below is None:
+                        continue
+                attributes = current.attributes
+                place = around and enter(around, tag.name, attributes)
+                seen = see(current, tag, attributes, below, behind, place, is_uneven)
+                if seen is None:
+                    continue
+                begun = self._begin(seen, node, pre, len(above))
+                if begun is None:
+                    continue
+                above.append(
+                    (item, node, pre, silence, is_uneven, behind, around, begun[2])
+                )
+                node, pre, _ = begun
+                _, _, _, found, item, behind, around = seen
+                silence, is_uneven = found & UNSEEN | tag.blank, found & UNEVEN != 0
+            done = node
+            item, node, pre, silence, is_uneven, behind, around, boxed = above.pop()
+            if done is not node:
+                attach(node, done)
+            if boxed:
+                _end_box(node, pre)
+        return self._done(root), sight.unseen_words + self._unseen_words
 
     def _done(self, root: Node) -> Node:
         """Return the tree that was filled, its end trimmed and its cells marked."""
@@ -203,7 +243,7 @@ class _Builder:
             seen: The element.
             parent: Its parent.
             pre: Whether that is a listing.
-            depth: Elements around it.
+            depth: Elements around it, the root with them.
         """
         _, tag, _, found, below, _, _ = seen
         kind = tag.built
@@ -218,7 +258,7 @@ class _Builder:
                 return None
         if kind == NODE:
             self._made += 1
-            if depth >= MAX_DEPTH or self._made > MAX_NODES or parent.tag in tag.wraps:
+            if depth > MAX_DEPTH or self._made > MAX_NODES or parent.tag in tag.wraps:
                 kind = THROUGH if pre else BOX
         if (
             below is not None
@@ -369,19 +409,12 @@ class _Builder:
         if tag.listing or not tag.kept.isdisjoint(attributes):
             named = keep(node, tag, attributes, current)
         if named and (label := attributes.get("class")):
-            node.furniture = NAMED * self._says_furniture(label)
+            node.furniture = NAMED * self._furniture[label]
         if named and not node.furniture and (label := attributes.get("id")):
             node.furniture = NAMED * (
-                self._says_furniture(label) and not is_title_of(label, current)
+                self._furniture[label] and not is_title_of(label, current)
             )
         return node
-
-    def _says_furniture(self, label: str) -> bool:
-        """Whether a class attribute or id names navigation, a banner or the like."""
-        known = self._boilerplate.get(label)
-        if known is None:
-            known = self._boilerplate[label] = says_furniture(label.lower())
-        return known
 
 
 def _body_of(root: Node) -> list[Node | str]:

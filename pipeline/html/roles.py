@@ -121,7 +121,10 @@ def keep(
         node.tag = name
         node.furniture = NAMED * (name in FURNITURE)
         named = name in NAMED_TAGS and not node.furniture
-    kept = {key: attributes[key] or "" for key in tag.attributes if key in attributes}
+    kept: dict[str, str] = {}
+    for key in tag.attributes:
+        if key in attributes:
+            kept[key] = attributes[key] or ""
     if tag.listing and (spoken := language_of(current)):
         kept["class"] = f"language-{spoken}"
     if tag.counted and (form := type_of(attributes)):

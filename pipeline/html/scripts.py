@@ -16,7 +16,7 @@ import html as entities
 import json
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
@@ -28,7 +28,7 @@ from pipeline.text.frame import LONGEST
 from pipeline.work import check_cancelled
 
 ONLY_FRAMES: Final = (
-    'the page shows other pages in frames and nothing else; part="links" names them'
+    'the page contains only frames with other pages; part="links" names them'
 )
 MAY_NEED_BROWSER: Final = (
     "the page shows little text; a browser that runs its scripts may show more"
@@ -111,16 +111,22 @@ def look_at(html: str, *, rendered: bool = False) -> Converted:
     return Converted(html, scan.title, scan.language, notes=notes)
 
 
-def may_be_filled(html: str, shown: Sequence[str], framing: Sequence[str] = ()) -> bool:
+def may_be_filled(
+    html: str, shown: Sequence[str], framing: Collection[str] = ()
+) -> bool:
     """Return whether text in a page's scripts may be read as the page's: it shows none,
     or is a shell that loads.
 
     Such text may be invisible, so it is never mixed with or preferred to visible text
     (`shown`, without navigation); text around all pages of a site (`framing`: its
     footer) does not count."""
-    letters = sum(map(letters_in, shown))
-    if letters >= EMPTY_LETTERS or not (letters or any(framing)):
-        return not letters
+    letters = 0
+    for text in shown:
+        letters += letters_in(text)
+        if letters >= EMPTY_LETTERS:
+            return False
+    if not (letters or any(framing)):
+        return True
     scan = _Scan(html)
     scan.run()
     return scan.is_shell() or (bool(framing) and scan.has_empty_root())

@@ -1,17 +1,18 @@
-"""What of a page a person sees: the first pass of cleaning.
+"""What of a page a person sees.
 
-It walks the parsed page once and yields, in document order, the elements and texts that
-are seen, and those that a reader opens with a click. Each element comes with what its
-style adds to its name. Not for: what becomes of an element that is seen (`clean.py`),
-what a style hides (`style.py`), what opens (`closed.py`)."""
+The walk over the page (`clean.py`) asks it about each element: whether that is seen, or
+opened by a reader with a click, and what its style adds to its name. Not for: what
+becomes of an element that is seen (`clean.py`), what a style hides (`style.py`), what
+opens (`closed.py`).
+"""
 
-from collections.abc import Iterator, Set
-from functools import cached_property
+from collections.abc import Set
+from functools import cached_property, lru_cache
 from typing import Final, Literal
 
 from selectolax.lexbor import LexborNode
 
-from pipeline.document.tree import TEXT_NODE, count_words, tags
+from pipeline.document.tree import count_words, tags
 from pipeline.html.closed import (
     CONTROLLING,
     CONTROLS,
@@ -38,6 +39,7 @@ from pipeline.html.roles import Verdict, line_keepers
 from pipeline.html.sheets import ElementContext, StyleJudge
 from pipeline.html.style import READER_CLASSES, Hiding, Shade, is_long, is_pixel
 from pipeline.text.frame import LONGEST
+from pipeline.work import check_cancelled
 
 _DROPPED_CLASSES: Final = frozenset(
     {"mw-editsection", "mw-empty-elt", "mw-jump-link", "sortkey", "MathJax_Preview"}
@@ -54,10 +56,16 @@ WAITING_WORDS: Final = 100
 """Words hidden by opacity or visibility from which a page may be waiting for its
 scripts."""
 
-PLAIN, MARKED, LINED, OPENS, APART, BOXED, UNSEEN, EMPTY = 0, 1, 2, 4, 8, 16, 32, 64
+PLAIN, MARKED, LINED, OPENS, APART, BOXED, UNSEEN, EMPTY, UNEVEN = (
+    0,
+    *(1 << bit for bit in range(8)),
+)
 """What is found of an element, added up: an attribute may say that it is not what its
 name says; its class keeps line breaks; a reader opens it; it is drawn apart from the
-text around it; that is by its own style; its direct text is hidden; it is empty."""
+text around it; that is by its own style; its direct text is hidden; it is empty; its
+direct text is hidden or its direct elements are drawn apart."""
+_SHUTTING: Final = frozenset({"aria-hidden", "hidden", "popover"})
+"""Attributes that may say that an element is not seen."""
 _SAYS_NOTHING: Final[Verdict] = ""
 _Attributes = dict[str, str | None]
 Seen = tuple[
@@ -95,7 +103,7 @@ class _Verdicts(dict[str | None, Verdict]):
 
 
 class Sight:
-    """The walk over one page, and what it counts on its way."""
+    """Looks at the elements of one page, and counts what is not seen."""
 
     def __init__(
         self,
@@ -117,7 +125,8 @@ class Sight:
         self.top = top
         self.styles = styles
         self._show = show
-        self._around = styles.place if show != "all" else None
+        self.around = styles.place if show != "all" else None
+        """The root's place among the page's rules; None where no rule counts."""
         self._uncovered = uncovered
         self.covered: set[int] = set()
         """Addresses of elements of more than `WAITING_WORDS` words that `aria-hidden`
@@ -131,66 +140,69 @@ class Sight:
         self.soft_words = 0
         """Words that were hidden by opacity or visibility, which pages use before an
         animation."""
-        self._met: dict[int, Tag] = {}
+        self.met: dict[int, Tag] = {}
         """By Lexbor's numbers for names, which mean something in one page only."""
         self._verdicts = _Verdicts(line_keepers(styles.texts))
         self._is_drawn = False
         """Whether the last element that was asked about is hidden from screen readers
         and by no style."""
         self._segments = Segments(top)
+        self._steps = 0
 
-    def root(self) -> Seen:
-        """Return the root element."""
-        top, tag, ground = self.top, tag_of("html"), self.styles.ground
-        return top, tag, top.attributes, PLAIN, top.first_child, ground, self._around
-
-    def inside(self, around: Seen) -> Iterator[Seen | LexborNode]:
-        """Yield the elements and texts that are seen right in an element."""
-        _, holder, _, _, item, behind, above = around
-        met, verdicts = self._met, self._verdicts
-        place, is_uneven = None, behind.parts or behind.unseen
-        while item is not None:
-            current, number, item = item, item.tag_id, item.next
-            if number == TEXT_NODE:
-                if behind.unseen:
-                    self._miss(current)
-                elif not holder.blank:
-                    yield current
-                continue
-            tag = met.get(number) or self._meet(number, current)
-            below = current.first_child
-            if tag.kind <= PLACED:
-                below, item = self._placed(tag, current)
-                if below is None:
-                    continue
-            attributes, is_odd = current.attributes, is_uneven or tag.odd
-            if above is not None:
-                place = self.styles.enter(above, tag.name, attributes)
-                is_odd |= not place.is_plain
-            if (
-                is_odd
-                or below is None
-                or verdicts[attributes.get("class")]
-                or not tag.telling.isdisjoint(attributes)
-            ):
-                seen = self._look(current, tag, attributes, below, behind, place)
-                if seen is not None:
-                    yield seen
-            else:
-                yield current, tag, attributes, PLAIN, below, behind, place
-
-    def _meet(self, number: int, current: LexborNode) -> Tag:
+    def meet(self, number: int, current: LexborNode) -> Tag:
         """Return what is done with elements of a name that the walk met for the first
         time."""
-        tag = self._met[number] = tag_of((current.tag or "-")[:LONGEST])
+        tag = self.met[number] = tag_of((current.tag or "-")[:LONGEST])
         return tag
 
-    def _placed(
-        self, tag: Tag, current: LexborNode
+    def placed(
+        self, tag: Tag, current: LexborNode, following: LexborNode | None
     ) -> tuple[LexborNode | None, LexborNode | None]:
-        """Return the first node of what belongs in place of an element that is left
-        out, none for nothing, and the node to go on with."""
-        return (None, current.next) if tag.kind == DROP else self._segments.at(current)
+        """Return the first node of what replaces an element that is left out (None: no
+        replacement), and the node to go on with."""
+        if tag.kind == DROP:
+            return None, following
+        return self._segments.at(current)
+
+    def see(
+        self,
+        current: LexborNode,
+        tag: Tag,
+        attributes: _Attributes,
+        below: LexborNode | None,
+        behind: Shade,
+        place: ElementContext | None,
+        is_uneven: bool,
+    ) -> Seen | None:
+        """Return an element as it is seen; None where it is left out.
+
+        Args:
+            current: The element.
+            tag: What is done with its name.
+            attributes: Its attributes.
+            below: Its first node.
+            behind: What text inherits around it.
+            place: Its place among the page's rules.
+            is_uneven: Whether `behind` hides texts or draws elements apart.
+        """
+        self._steps += 1
+        if not self._steps & 0x3FFF:
+            check_cancelled()
+        if (
+            is_uneven
+            or tag.odd
+            or below is None
+            or (place is not None and not place.is_plain)
+            or (
+                attributes
+                and (
+                    self._verdicts[attributes.get("class")]
+                    or not tag.telling.isdisjoint(attributes)
+                )
+            )
+        ):
+            return self._look(current, tag, attributes, below, behind, place)
+        return current, tag, attributes, PLAIN, below, behind, place
 
     def _look(
         self,
@@ -253,19 +265,20 @@ class Sight:
         place: ElementContext | None,
     ) -> tuple[Hiding, Shade]:
         """Return how an element is hidden, and what its text inherits."""
-        if verdict == "dropped":
-            return "hard", behind
-        if self._show == "all":
-            return "", behind
-        is_shut = self._is_shut(current, attributes)
+        if verdict == "dropped" or self._show == "all":
+            return "hard" if verdict == "dropped" else "", behind
+        may_be_shut = not _SHUTTING.isdisjoint(attributes)
+        is_shut = may_be_shut and self._is_shut(current, attributes)
         if verdict == "reader":
             return "hard" if is_shut or is_long(current) else "", behind
         if _is_line_number(current, attributes, verdict):
             return "hard", behind
         hiding, behind = self.styles.look(place, current, attributes, behind)
+        if not (hiding or may_be_shut):
+            return hiding, behind
         self._is_drawn = not hiding and attributes.get("aria-hidden") == "true"
         if hiding == "hard":
-            self._miss(current)
+            self.miss(current)
         elif is_shut:
             hiding = "shut"
         elif hiding in {"soft", "begun"}:
@@ -292,10 +305,15 @@ class Sight:
             self.covered_words += words
         return True
 
-    def _miss(self, current: LexborNode) -> None:
-        """Count removed hidden words."""
+    def miss(self, current: LexborNode) -> None:
+        """Count words that are left out since no reader sees them."""
         self.hid = True
         self.unseen_words += count_words(current.text(deep=True))
+
+    def pass_over(self, text: LexborNode, found: int) -> None:
+        """Pass over a text of an element (`found`: flags of that); hidden ones count."""
+        if found & UNSEEN:
+            self.miss(text)
 
     # What opens
 
@@ -397,6 +415,12 @@ def _is_line_number(
     return "user-select" in style and current.text(deep=True).strip().isdecimal()
 
 
+@lru_cache(64)
+def _inside(shade: Shade, own: bool) -> Shade:
+    """Return the shade around the elements right in an element."""
+    return shade._replace(apart=False, parts=shade.parts and own)
+
+
 def _laid(found: int, shade: Shade, behind: Shade) -> tuple[int, Shade]:
     """Return what is found of an element, with how it is laid out, and what text in it
     inherits."""
@@ -408,5 +432,7 @@ def _laid(found: int, shade: Shade, behind: Shade) -> tuple[int, Shade]:
     if shade.unseen:
         found |= UNSEEN
     if shade.apart or (shade.parts and not own):
-        shade = shade._replace(apart=False, parts=shade.parts and own)
+        shade = _inside(shade, own)
+    if shade.unseen or shade.parts:
+        found |= UNEVEN
     return found, shade

@@ -335,8 +335,8 @@ class StyleJudge:
         """Maximum nesting (`>`), siblings (`+`), and number of elements (`*`)."""
         self._lexbor = LEXBOR_SECONDS
         self._defined: Defined = NOTHING
-        self._cutting: list[str] = []
-        """Selectors of rules that only set overflow clipping."""
+        self._cutting: list[_Rule] = []
+        """Rules that cut off what does not fit, and do nothing else that hides."""
         self.texts: list[str] = []
         """What the `style` elements of the page hold."""
         self.place: ElementContext | None = None
@@ -356,8 +356,9 @@ class StyleJudge:
         """Return how an element is hidden, and the style that its text inherits;
         `around`: its parent's."""
         style, own = self._style_at(place, node), attributes.get("style")
-        if own or not PRESENTING.isdisjoint(attributes):
-            alone = own and PRESENTING.isdisjoint(attributes)
+        is_bare = PRESENTING.isdisjoint(attributes)
+        if own or not is_bare:
+            alone = own and is_bare
             known = style.owned if style.given else self._alone
             if alone and (seen := known.get((own, around))):
                 return seen
@@ -385,9 +386,12 @@ class StyleJudge:
         not fit, as rules may say that say nothing else."""
         if not (hiding := _hides_if_cut(found)):
             return SHOWN
-        for selector in self._cutting[:_MOST_CUTTING]:
+        for rule in self._cutting[:_MOST_CUTTING]:
             with suppress(SelectolaxError):
-                if node.css_matches(selector):
+                # Lexbor is quick here, but also matches what is inside the node.
+                if node.css_matches(rule.selector) and (
+                    node.mem_id in self._matched(rule)
+                ):
                     return hiding
         return SHOWN
 
@@ -478,7 +482,11 @@ class StyleJudge:
     ) -> ElementContext:
         """Return the place of an element from its name, attributes and parent's
         place."""
-        known = (tag, attributes.get("class"), attributes.get("id"))
+        known = (
+            (tag, attributes.get("class"), attributes.get("id"))
+            if attributes
+            else (tag, None, None)
+        )
         if above is None:
             names = self._names_of(known) | {":root"}
             return self._met(ElementContext(None, names, attributes))
@@ -594,7 +602,7 @@ class StyleJudge:
             rule.nodes = set()
             if self._top is not None and self._lexbor > 0:
                 began = time.thread_time()
-                if self._most_steps(rule.selector) <= LEXBOR_STEPS:
+                if self._is_short(rule.selector):
                     with suppress(SelectolaxError):  # what only one browser knows
                         rule.nodes = {
                             node.mem_id for node in self._top.css(rule.selector)
@@ -602,17 +610,21 @@ class StyleJudge:
                 self._lexbor -= time.thread_time() - began
         return rule.nodes
 
-    def _most_steps(self, selector: str) -> int:
-        """Return how many steps Lexbor may take for a selector at worst."""
+    def _is_short(self, selector: str) -> bool:
+        """Whether Lexbor matches a selector within `LEXBOR_STEPS` at worst."""
         bare = re.sub(
             r"\s*([>+~,()])\s*", r"\1", re.sub(r"\[[^\]]*\]", "[]", selector)
         ).strip()
-        steps: int = self._bound("*") ** (1 + bare.count(":has("))
-        if blanks := bare.count(" "):
+        has, blanks = bare.count(":has("), bare.count(" ")
+        beside = len(_BY_SIBLINGS.findall(bare))
+        if not (has or blanks or beside):  # a step for each element
+            return True
+        steps: int = self._bound("*") ** (1 + has)
+        if blanks:
             steps *= comb(self._bound(">"), blanks)
-        if beside := len(_BY_SIBLINGS.findall(bare)):
+        if beside:
             steps *= self._bound("+") ** beside
-        return steps
+        return steps <= LEXBOR_STEPS
 
     def _bound(self, joint: str) -> int:
         """Return a bound on nesting, siblings or number of elements."""
@@ -699,7 +711,9 @@ class StyleJudge:
                     for one in nested(above, selector):
                         self._add(one, body)
                 elif "overflow" in body and CUTTING.search(body):
-                    self._cutting += nested(above, selector)
+                    self._cutting += [
+                        _Rule(one, body, 0, None) for one in nested(above, selector)
+                    ]
         for name, value in self._defined.initial.items():
             self._variables.setdefault(name, value)
         ground = Shade() if linked else Shade(WHITE)
@@ -923,11 +937,6 @@ def _part(piece: re.Match[str], *, folds: bool) -> _Compound | None:
 
 def _folds_case(top: LexborNode) -> bool:
     """Whether classes are the same in any case, as Lexbor knows by the doctype."""
-    own = top.attributes.get("class")
-    top.attrs["class"] = "A"
-    folds = top.css_matches(".a")
-    if own is None:
-        del top.attrs["class"]
-    else:
-        top.attrs["class"] = own
-    return folds
+    probe = top.parser.create_node("p")
+    probe.attrs["class"] = "A"
+    return probe.css_matches(".a")

@@ -138,7 +138,7 @@ async def prune(
     """
     if options.part < 1 or (options.max_tokens or 0) < 0:
         raise UsageError(
-            f"Part {options.part} of {options.max_tokens} tokens cannot be made.",
+            f"Part {options.part} of {options.max_tokens} tokens is not possible.",
             hint="Parts count from 1; the budget is zero or more tokens.",
         )
     if options.method != "winnow":

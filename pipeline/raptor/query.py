@@ -135,7 +135,9 @@ async def _vector(
 ) -> Floats | None:
     """Return the question's vector where the tree's vectors can be compared with it."""
     if not question:
-        raise UsageError("The question is empty.", hint="Ask something of the sources.")
+        raise UsageError(
+            "The question is empty.", hint="Pass a question about the sources."
+        )
     if (
         embedder is None
         or embedder.name != tree.built_with.embedder

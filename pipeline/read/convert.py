@@ -39,7 +39,7 @@ _BROWSER_HINT: Final = (
     "rendered: pip install 'winnow-mcp[browser]', and WINNOW_BROWSER=auto."
 )
 PAGELESS: Final = (
-    "only PDF files and images have pages that can be asked for; this is the whole"
+    "only PDF files and images have pages that can be requested; this is the whole"
 )
 _TEXT_HINT: Final = (
     "Look for a version of it as a web page, PDF with text, Word or text file."
@@ -103,7 +103,8 @@ def to_page(raw: Raw, *, pdf: "PdfReading | None" = None) -> Page:
             return _to_page(raw, pdf)
     except MemoryError as e:
         raise SourceUnreadable(
-            f"{raw.url} could not be converted: that takes more memory than there is.",
+            f"{raw.url} could not be converted: it needs more memory than is "
+            f"available.",
             source=raw.url,
             hint="Split it, or save it as text.",
         ) from e

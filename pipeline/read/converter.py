@@ -197,7 +197,10 @@ def reader_version() -> str:
     """Return a digest of the code that converts, so that nothing is kept longer than
     the code that made it."""
     code = hashlib.blake2b(b"sighted" if can_recognise() else b"", digest_size=8)
-    rooms = (Path(__file__).parents[1] / room for room in ("document", "html", "read"))
+    rooms = (
+        Path(__file__).parents[2] / room
+        for room in ("pipeline/document", "pipeline/html", "pipeline/read", "extras")
+    )
     for path in sorted(path for room in rooms for path in room.rglob("*.py")):
         code.update(path.read_bytes())
     code.update(version_of_formats())

@@ -109,7 +109,7 @@ def _margins(walk: Walk, parts: list[str]) -> list[str]:
 def _said(walk: Walk) -> tuple[str, ...]:
     notes = []
     if walk.seen.words:
-        notes.append(f"Word: {walk.seen.words} words that no reader sees were left out")
+        notes.append(f"Word: {walk.seen.words} hidden words were removed")
     if walk.inserted or walk.deleted:
         changed = f"{walk.inserted} words are inserted, {walk.deleted} deleted"
         notes.append(f"Word: tracked changes are shown as accepted: {changed}")

@@ -13,7 +13,7 @@ from typing import Final
 
 from lxml import etree
 
-from pipeline.document.converted import Converted, Unreadable, escape
+from pipeline.document.converted import MAX_CELLS, Converted, Unreadable, escape
 from pipeline.document.ledger import Ledger
 from pipeline.document.tree import LABEL_WORDS
 from pipeline.read.docx_layout import (
@@ -38,9 +38,8 @@ from pipeline.read.drawing import (
     is_decorative,
 )
 from pipeline.read.equations import EQUATION, M, equation_text
+from pipeline.read.format import format_of
 from pipeline.read.package import MAX_TAGS, Package
-from pipeline.read.rtf import rtf_to_html
-from pipeline.read.sheets import MAX_CELLS
 from pipeline.read.sniff import decode
 from pipeline.read.text import XML_OPTIONS, fragment_to_html, has_own_entities
 from pipeline.work import check_cancelled
@@ -356,7 +355,8 @@ class Walk:
         if body.startswith(b"PK\x03\x04"):
             made = self._inner(body)
         elif body.startswith(b"{\\rtf"):
-            made = _inside(rtf_to_html(decode(body).text).html)
+            rtf = format_of("application/rtf")
+            made = _inside(rtf.to_html(decode(body).text).html) if rtf else ""
         elif (
             body
             and b"\x00" not in body[:1000]

@@ -1,7 +1,7 @@
 """Source formats: the plug-in point for another file type.
 
-Each module of `pipeline/read/formats/` binds one `Format` to `FORMAT`, and other wheels
-add theirs by entry points of the group `winnow.formats`. Which format a body has
+Each module of `pipeline/read/formats/` and `extras/formats/` binds one `Format` to
+`FORMAT`, and other wheels add theirs by entry points of the group `winnow.formats`. Which format a body has
 (`sniff.py`), how it becomes HTML (`convert.py`), which files of a folder are documents
 (`pipeline/fetch/files.py`) and how they are counted (`pipeline/search/word_index.py`)
 follow from here. Web pages, generic XML, plain text and programs are not formats: they
@@ -79,7 +79,9 @@ class Format:
         return not self.pictures or is_there("rapidocr")
 
 
-SEAM: Final = Seam("pipeline.read.formats", "FORMAT", "winnow.formats", Format)
+SEAM: Final = Seam(
+    ("pipeline.read.formats", "extras.formats"), "FORMAT", "winnow.formats", Format
+)
 
 
 @functools.cache

@@ -181,7 +181,7 @@ class PdfReading:
         if self.count and self.first > self._last:
             raise Unreadable(
                 f"it is {self.kind} of {self.count} pages, and pages {self.first} to {span[1]} "
-                f"were asked for"
+                f"were requested"
             )
         self.pages = [
             _PageLines([_line(*line) for line in lines], *about)
@@ -330,7 +330,8 @@ class PdfReading:
         notes = [note for note, count in noted.items() if count]
         if self._span != WHOLE:
             notes.append(
-                f"Pages {self.first} to {self.first + len(lines) - 1} of {self.count}, as asked"
+                f"Pages {self.first} to {self.first + len(lines) - 1} of "
+                f"{self.count}, as requested"
             )
         drop_running(lines, [page.height for page in self.pages])
         html, printed = self._render(lines, title)

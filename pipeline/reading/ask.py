@@ -135,7 +135,7 @@ def way_for(setting: str, model: object) -> Way:
     named = next((way for way in WAYS if way == setting), None)
     if named is None or not can_ask(model, named):
         raise UsageError(
-            f"WINNOW_EXTRACTOR is {setting!r}, and the generator cannot be asked so.",
+            f"WINNOW_EXTRACTOR is {setting!r}, which the generator does not support.",
             hint="Set WINNOW_GENERATOR to a model that can, or WINNOW_EXTRACTOR to rules.",
         )
     return named
@@ -346,7 +346,7 @@ async def _votes(
         return [float(vote) for vote in 1.0 / (1.0 + np.exp(apart))]
     if weigher is None:
         raise ModelError(
-            f"{model.name} weighs no answers.",
+            f"{model.name} does not list log-probabilities.",
             hint="Set WINNOW_EXTRACTOR to lines or rules.",
         )
     asked = [[Said("user", f"{prompt.content}\n{line}\nYes or No?")] for line in lines]

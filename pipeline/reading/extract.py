@@ -48,7 +48,7 @@ from pipeline.text.words import index_terms
 from pipeline.work import STEP_SHARE, check_cancelled, in_thread, time_left, traced
 
 _COMPARED: Final = (
-    "Time ended before more than its likeliest parts were compared with the question."
+    "Time ran out: only its most likely parts were compared with the question."
 )
 FURNITURE: Final = 0.8
 """Factor on the scores of menu, footer and similar lines, which would otherwise rank
@@ -170,7 +170,7 @@ def left_unread(reading: Reading, documents: Sequence[Document]) -> list[Failure
         if reading.late
     ]
     return late + [
-        Failure(url, "There was no time left to read it.", late=True)
+        Failure(url, "No time was left to read it.", late=True)
         for url in reading.unread
     ]
 
@@ -314,7 +314,9 @@ def _with_tables(
     if reading.answered:
         return changed
     return replace(
-        changed, verdict="answered", reason="A table holds all that the question names."
+        changed,
+        verdict="answered",
+        reason="A table contains everything that the question names.",
     )
 
 
@@ -378,7 +380,9 @@ def together(readings: Sequence[Reading], questions: Sequence[Question]) -> Read
     values[turns] = np.linspace(1.0, WORTH, len(turns), dtype=np.float32)
     weakest = min(parts, key=lambda part: part.confidence)
     answered = sum(part.answered for part in parts)
-    reason = f"{answered} of {len(parts)} parts are answered; of the weakest: {weakest.reason}"
+    reason = (
+        f"{answered} of {len(parts)} parts are answered. Weakest part: {weakest.reason}"
+    )
     absent = tuple(dict.fromkeys(name for part in parts for name in part.absent))
     verdict = joint_verdict(parts)
     return replace(
@@ -487,8 +491,8 @@ def lift_terms(
     """Return the scores [size] with the units lifted that begin with a literal of
     `request`, as definitions do.
 
-    Stems and vectors hardly tell `--merge` from `--keep`, or `^1.2.3` from `~1.2.3`. A literal in a
-    page's title names the page, not a unit of it.
+    Stems and vectors hardly distinguish `--merge` from `--keep`, or `^1.2.3` from
+    `~1.2.3`. A literal in a page's title names the page, not a unit of it.
     """
     named = request.literals
     if not named:

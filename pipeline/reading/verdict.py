@@ -151,17 +151,17 @@ def judge(question: Question, relevance: Relevance) -> Verdict:
     pages = read_features(question, relevance)
     best = max(pages, key=confidence_of, default=None)
     if best is None:
-        return Verdict("none", 0.0, "The pages hold no text.")
+        return Verdict("none", 0.0, "The pages contain no text.")
     confidence = confidence_of(best)
-    reason = f"The best passage holds {best.unit:.0%} of the question's words, weighted by rarity"
+    reason = f"The best passage has {best.unit:.0%} of the question's words (weighted by rarity)"
     if best.read is not None:
-        reason += f", and the reader gives the most likely {best.read:.2f} to answer"
+        reason += f", the best reader score is {best.read:.2f}"
     elif best.cosine is not None:
-        reason += f", and the closest in meaning has cosine {best.cosine:.2f}"
+        reason += f", the best cosine is {best.cosine:.2f}"
     if best.missing:
         reason += f"; not on that page: {', '.join(best.missing[:5])}"
     if best.translated:
-        reason += f"; asked word for word: {best.translated[:QUOTED]}"
+        reason += f"; question translated as: {best.translated[:QUOTED]}"
     if confidence >= SURE:
         return Verdict("answered", round(confidence, 4), f"{reason}.")
     lacking = _lacking(question, pages, relevance.index)

@@ -416,7 +416,7 @@ class Chain:
             return None
         return replace(
             said,
-            reason=f"{said.reason} Not asked again for {left:.0f} s.",
+            reason=f"{said.reason} Paused for {left:.0f} s.",
             retry_after=left,
         )
 

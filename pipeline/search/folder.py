@@ -191,7 +191,8 @@ class FolderProvider:
         later = len(self._plain) + len(self._parsed) + len(self._doing)
         total = len(self._listing.files)
         unread = (
-            f"{total - later} of {total} documents are read; ask again to go on."
+            f"{total - later} of {total} documents are read; repeat the call to "
+            f"continue."
             if later
             else ""
         )
@@ -313,7 +314,7 @@ class FolderProvider:
         if place is not None:
             self._index = None
             _log.warning(
-                "the index of the folders, %s, is not used any more: %s", place, error
+                "the index of the folders, %s, is no longer used: %s", place, error
             )
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in {
                 sqlite3.SQLITE_CORRUPT,

@@ -98,7 +98,7 @@ class Metasearch:
                 (),
                 self.name,
                 "bad_response",
-                "The library answered in another form than it used to.",
+                "The ddgs library returned an unexpected format.",
             )
         found = [
             hit(self.name, row, url="href", snippet=row.get("body")) for row in rows

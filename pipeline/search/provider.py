@@ -1,10 +1,10 @@
 """What a search provider is: the seam by which Winnow learns to ask one more.
 
-Each module of `pipeline/search/providers/` binds one `Provider` to `PROVIDER`, and other wheels add
-theirs by entry points of the group `winnow.providers`. Its key's setting, who is asked, what the
-doctor looks at and the documents follow from here. These files are read at every start, so what
-takes long to import is reached by `seams.later`. Not for: the call itself (`exchange.py`), nor a
-person's own folders (`folder.py`).
+Each module of `pipeline/search/providers/` and `extras/providers/` binds one `Provider` to
+`PROVIDER`, and other wheels add theirs by entry points of the group `winnow.providers`. Its key's
+setting, who is asked, what the doctor looks at and the documents follow from here. These files are
+read at every start, so what takes long to import is reached by `seams.later`. Not for: the call
+itself (`exchange.py`), nor a person's own folders (`folder.py`).
 """
 
 import functools
@@ -68,7 +68,10 @@ class Provider:
 
 
 SEAM: Final = Seam(
-    "pipeline.search.providers", "PROVIDER", "winnow.providers", Provider
+    ("pipeline.search.providers", "extras.providers"),
+    "PROVIDER",
+    "winnow.providers",
+    Provider,
 )
 
 

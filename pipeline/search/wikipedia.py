@@ -87,9 +87,7 @@ class Wikipedia:
         language = wished if _LANGUAGE.fullmatch(wished) else "en"
         base = self._base_url.replace("{language}", language).rstrip("/")
         if not on_site(base, query.site):
-            reason = (
-                f"Wikipedia has its own articles only and cannot search {query.site}."
-            )
+            reason = f"Wikipedia searches only its own articles, not {query.site}."
             return self._exchange.failed("unsupported", reason)
         words, cut = words_of(query, longest=300)  # longer searches are refused
         parameters = {

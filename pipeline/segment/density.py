@@ -159,8 +159,8 @@ async def _rating(text: str, reading: DensityModels) -> float | None:
         rating = float((await within(reading.seconds, call, model=model.name))[0])
     except ModelError as error:
         raise ModelError(
-            f"The density of a chunk has no rating: {error}",
-            hint="Leave the generator out.",
+            f"A chunk's density could not be rated: {error}",
+            hint="Set the option without the generator's rating.",
         ) from error
     if reading.store is not None:
         await in_thread(reading.store.set_json, key, rating, expire=KEPT_SECONDS)

@@ -357,7 +357,7 @@ class Idms:
             )
         elif self._options.density:
             lines.append(
-                "No forms for the index: WINNOW_IDMS wants them, and there is no generator or no "
+                "No forms for the index: WINNOW_IDMS requires a generator and an "
                 "embedder."
             )
         return lines

@@ -62,7 +62,7 @@ async def earlier(
         day = datetime.fromisoformat(since) if since else None
     except ValueError as error:
         raise UsageError(
-            f'part="changes since {since}" names no day and no handle.',
+            f'part="changes since {since}" contains no date and no handle.',
             hint='Write part="changes since 2026-11-20" or part="changes since winnow://page/…".',
         ) from error
     when = (

@@ -162,7 +162,7 @@ async def open_all(
 
     Those `outside` are named by pages or services of public addresses.
     """
-    hint = "Repeat the call; it goes on from the cache."
+    hint = "Repeat the call; it continues from the cache."
     found: dict[str, Document | SourceError] = {
         name: SourceTimeout(
             f"{name} was not ready after {seconds:.0f} s.", source=name, hint=hint

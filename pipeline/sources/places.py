@@ -86,7 +86,7 @@ def split_place(part: str) -> tuple[str, str]:
     found = _PLACE.fullmatch(part)
     if found is None:
         raise UsageError(
-            f"part={part!r} names no place.",
+            f"part={part!r} is not a valid part.",
             hint='Write part="outline", "whole", "section Heading", "pages 66-120", "links", '
             '"tables", "table 2", '
             '"files" or "changes since 2026-11-20".',
@@ -101,7 +101,7 @@ def named_pages(sources: Sequence[str], said: str) -> list[str]:
     pages = _PAGES.fullmatch(said)
     if pages is None:
         raise UsageError(
-            f'part="pages {said}" names no pages.',
+            f'part="pages {said}" is not a page range.',
             hint='Write part="pages 66-120" of a PDF.',
         )
     last = pages[2] or ("" if "-" in said or "–" in said else pages[1])

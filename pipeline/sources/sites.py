@@ -121,13 +121,17 @@ async def nearest(
     left = [Failure(error.source, str(error)) for error in survey.errors.values()]
     if survey.late:
         left.append(
-            Failure(survey.name, "not all that lists its pages came in time", late=True)
+            Failure(
+                survey.name,
+                "its list of pages did not load completely in time",
+                late=True,
+            )
         )
     elif survey.cut:
         left.append(
             Failure(
                 survey.name,
-                "it lists more pages than were looked at; name a folder of it",
+                "it lists more pages than were examined; give a folder of it",
             )
         )
     if end < len(best):
@@ -264,7 +268,7 @@ class Survey:
         start = start if "://" in start else f"https://{start}"
         if not _place(start)[0]:
             raise UsageError(
-                f"{site} names no site.",
+                f"{site} is not a site.",
                 hint="Write site:https://docs.example.org/guide/.",
             )
         self.errors: dict[str, SourceError] = {}

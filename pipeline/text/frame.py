@@ -175,6 +175,7 @@ _KEYS: Final = frozenset(
 )
 """The longest word of each phrase that an order needs: most units hold none, and no
 pattern need look at them."""
+_SIGN: Final = re.compile(r"[<[#«]")
 _ORDER_END: Final = re.compile(r"(?<=[.!?])\s+|[。！？\n]")
 
 
@@ -185,7 +186,7 @@ def is_injection(text: str) -> bool:
     instructions, or imitates control tokens of chat templates, tool results or our
     frames.
     """
-    if any(sign in text for sign in "<[#«") and _SIGNS.search(text):
+    if _SIGN.search(text) and _SIGNS.search(text):
         return True
     folded = text.casefold().replace(",", " ")
     if _KEYS.isdisjoint(_ORDER_WORD.findall(folded)) and not is_cjk(text):

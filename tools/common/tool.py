@@ -55,4 +55,4 @@ class Tool:
 
 OURS: Final = "winnow"
 """Key of a listed tool's `facts`, which clients do not get."""
-SEAM: Final = Seam("tools", "TOOL", "winnow.tools", Tool)
+SEAM: Final = Seam(("tools",), "TOOL", "winnow.tools", Tool)

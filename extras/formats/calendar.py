@@ -8,7 +8,7 @@ from seams import later
 
 FORMAT: Final = Format(
     types=("text/calendar",),
-    to_html=later("pipeline.read.calendar", "calendar_to_html"),
+    to_html=later("extras.documents.calendar", "calendar_to_html"),
     reads="text",
     endings=(".ics",),
     begins=re.compile(rb"BEGIN:VCALENDAR\s"),

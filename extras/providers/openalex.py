@@ -4,7 +4,7 @@ says 429."""
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from pipeline.search.catalogue import NAMED, catalogue, get, terms
+from extras.scholarly import NAMED, catalogue, get, terms
 from pipeline.search.provider import over
 from pipeline.search.service import Api, Request, since_of
 

@@ -9,7 +9,7 @@ FORMAT: Final = Format(
     types=(
         "application/vnd.openxmlformats-officedocument.presentationml.presentation",
     ),
-    to_html=later("pipeline.read.slides", "pptx_to_html"),
+    to_html=later("extras.documents.slides", "pptx_to_html"),
     endings=(".pptx",),
     parts=("ppt/presentation.xml",),
     programs=("presentation", "powerpoint"),

@@ -8,7 +8,7 @@ from seams import later
 
 FORMAT: Final = Format(
     types=("application/vnd.oasis.opendocument.flat-xml",),
-    to_html=later("pipeline.read.opendocument", "flat_opendocument_to_html"),
+    to_html=later("extras.documents.opendocument", "flat_opendocument_to_html"),
     endings=(".fodt", ".fods", ".fodp"),
     also=(
         "application/vnd.oasis.opendocument.text-flat-xml",

@@ -7,7 +7,7 @@ from seams import later
 
 FORMAT: Final = Format(
     types=("application/rtf",),
-    to_html=later("pipeline.read.rtf", "rtf_to_html"),
+    to_html=later("extras.documents.rtf", "rtf_to_html"),
     reads="text",
     endings=(".rtf",),
     magic={b"{\\rtf": "application/rtf"},

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from pipeline.search.catalogue import NAMED, catalogue, failed_within, get, terms
+from extras.scholarly import NAMED, catalogue, failed_within, get, terms
 from pipeline.search.provider import over
 from pipeline.search.service import Api, Request, at, since_of
 

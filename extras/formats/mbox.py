@@ -8,7 +8,7 @@ from seams import later
 
 FORMAT: Final = Format(
     types=("application/mbox",),
-    to_html=later("pipeline.read.mail", "mbox_to_html"),
+    to_html=later("extras.documents.mail", "mbox_to_html"),
     endings=(".mbox", ".mbx"),
     begins=re.compile(rb"From [^\n]{1,200}\n[A-Za-z][\w-]*:\s"),
     heavy=True,

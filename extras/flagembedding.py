@@ -98,7 +98,7 @@ class FlagModel(HeldModel):
         except (OSError, ValueError, RuntimeError) as error:
             raise ModelError(
                 f"FlagEmbedding cannot load {self._model_name}: {error}",
-                hint="Check that the folder holds this kind of model and that memory suffices.",
+                hint="Check that the folder contains this kind of model and that there is enough memory.",
             ) from error
         return self._loaded
 

@@ -11,7 +11,7 @@ FORMAT: Final = Format(
         "application/vnd.oasis.opendocument.spreadsheet",
         "application/vnd.oasis.opendocument.presentation",
     ),
-    to_html=later("pipeline.read.opendocument", "opendocument_to_html"),
+    to_html=later("extras.documents.opendocument", "opendocument_to_html"),
     endings=(".odt", ".ods", ".odp"),
     binary=True,
     heavy=True,

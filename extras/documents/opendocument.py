@@ -12,7 +12,10 @@ from typing import Final
 
 from lxml import etree
 
+from extras.documents.opendocument_looks import Looks
+from extras.documents.sheets import UNREAD, Row, sheet_to_html
 from pipeline.document.converted import (
+    MAX_CELLS,
     Converted,
     Unreadable,
     escape,
@@ -21,9 +24,7 @@ from pipeline.document.converted import (
     whole_page,
 )
 from pipeline.document.ledger import Ledger
-from pipeline.read.opendocument_looks import Looks
 from pipeline.read.package import MAX_TAGS, open_package
-from pipeline.read.sheets import MAX_CELLS, UNREAD, Row, sheet_to_html
 from pipeline.read.text import child_text, parse_xml
 from pipeline.work import check_cancelled
 

@@ -7,7 +7,7 @@ from seams import later
 
 FORMAT: Final = Format(
     types=("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",),
-    to_html=later("pipeline.read.workbook", "xlsx_to_html"),
+    to_html=later("extras.documents.workbook", "xlsx_to_html"),
     endings=(".xlsx",),
     parts=("xl/workbook.xml",),
     programs=("spreadsheet", "excel"),

@@ -8,7 +8,7 @@ from seams import later
 
 FORMAT: Final = Format(
     types=("message/rfc822",),
-    to_html=later("pipeline.read.mail", "eml_to_html"),
+    to_html=later("extras.documents.mail", "eml_to_html"),
     endings=(".eml",),
     # Fields of a head, one of which only mail has.
     begins=re.compile(

@@ -13,11 +13,9 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
-from pipeline.document.converted import escape, placed
+from pipeline.document.converted import MAX_CELLS, escape, placed
 from pipeline.work import check_cancelled
 
-MAX_CELLS: Final = 200_000
-"""Of all sheets of a file, up to the last that is filled in each row; a page has room for fewer."""
 MOST_COVERED: Final = 400_000
 """Cells of a sheet that others cover; beyond, merged cells are read as their first."""
 MOST_HEADS: Final = 3

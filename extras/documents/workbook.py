@@ -16,8 +16,18 @@ from typing import Final
 
 from lxml import etree
 
+from extras.documents.number_format import (
+    BUILT_IN,
+    EPOCH,
+    EPOCH_1904,
+    shown,
+    shown_text,
+)
+from extras.documents.sheets import UNREAD, Merged, Row, address, sheet_to_html
+from extras.documents.workbook_looks import Unseen
 from pipeline.document.converted import (
     LEAST_SIZE,
+    MAX_CELLS,
     Converted,
     Unreadable,
     escape,
@@ -35,11 +45,8 @@ from pipeline.read.drawing import (
     is_decorative,
     texts_of,
 )
-from pipeline.read.number_format import BUILT_IN, EPOCH, EPOCH_1904, shown, shown_text
 from pipeline.read.package import Package, open_package
-from pipeline.read.sheets import MAX_CELLS, UNREAD, Merged, Row, address, sheet_to_html
 from pipeline.read.text import XML_OPTIONS
-from pipeline.read.workbook_looks import Unseen
 from pipeline.work import check_cancelled
 
 _VML: Final = "{urn:schemas-microsoft-com:vml}"
@@ -275,9 +282,7 @@ def _notes(book: _Book, sheets: int) -> tuple[str, ...]:
         if number
     ]
     if book.hidden_words:
-        notes.append(
-            f"workbook: {book.hidden_words} words that no reader sees were left out"
-        )
+        notes.append(f"workbook: {book.hidden_words} hidden words were removed")
     return tuple(notes)
 
 

@@ -7,7 +7,7 @@ from seams import later
 
 FORMAT: Final = Format(
     types=("application/x-ipynb+json",),
-    to_html=later("pipeline.read.notebook", "ipynb_to_html"),
+    to_html=later("extras.documents.notebook", "ipynb_to_html"),
     reads="text",
     endings=(".ipynb",),
     form_of=JSON,

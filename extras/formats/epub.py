@@ -7,7 +7,7 @@ from seams import later
 
 FORMAT: Final = Format(
     types=("application/epub+zip",),
-    to_html=later("pipeline.read.epub", "epub_to_html"),
+    to_html=later("extras.documents.epub", "epub_to_html"),
     endings=(".epub",),
     parts=("META-INF/container.xml",),
     binary=True,

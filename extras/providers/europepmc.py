@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from pipeline.search.catalogue import (
+from extras.scholarly import (
     NAMED,
     between,
     catalogue,

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Final
 
-from pipeline.search.catalogue import between, catalogue, get, terms
+from extras.scholarly import between, catalogue, get, terms
 from pipeline.search.provider import over
 from pipeline.search.service import Api, Request
 

@@ -15,6 +15,10 @@ from email.parser import BytesParser
 from email.utils import parsedate_to_datetime
 from typing import Final
 
+from extras.documents.calendar import calendar_to_html
+from extras.formats.calendar import FORMAT as CALENDAR
+from extras.formats.mail import FORMAT as MAIL
+from extras.formats.mbox import FORMAT as MBOX
 from pipeline.document.converted import (
     DAMAGED,
     MAX_ITEMS,
@@ -26,11 +30,7 @@ from pipeline.document.converted import (
     whole_page,
 )
 from pipeline.document.ledger import Ledger
-from pipeline.read.calendar import calendar_to_html
 from pipeline.read.convert import Raw, converted, kind_of
-from pipeline.read.formats.calendar import FORMAT as CALENDAR
-from pipeline.read.formats.mail import FORMAT as MAIL
-from pipeline.read.formats.mbox import FORMAT as MBOX
 from pipeline.read.plain import plain_to_html
 from pipeline.read.secrets import is_secret
 from pipeline.read.sniff import decode

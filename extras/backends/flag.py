@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from extra import require
+from extras.flagembedding import FlagEmbedder, FlagReranker
 from models.backend import Backend, Resources
 from models.catalogue import Role
-from models.flag import FlagEmbedder, FlagReranker
 
 
 def _make(role: Role, rest: str, _: Resources) -> Any:

@@ -12,6 +12,7 @@ from typing import Final
 
 from striprtf.striprtf import rtf_to_text
 
+from extras.documents.rtf_looks import without_unseen
 from pipeline.document.converted import (
     DAMAGED,
     SLOW_LETTERS,
@@ -22,7 +23,6 @@ from pipeline.document.converted import (
     whole_page,
 )
 from pipeline.document.ledger import Ledger
-from pipeline.read.rtf_looks import without_unseen
 
 _PICTURE: Final = re.compile(r"(?<=\s)[0-9a-fA-F\s]{2000,}")
 _PICT: Final = re.compile(

@@ -6,7 +6,7 @@ It says "Rate exceeded." with status 200, and puts errors into an entry.
 import re
 from typing import TYPE_CHECKING, Final
 
-from pipeline.search.catalogue import between, catalogue, get, terms
+from extras.scholarly import between, catalogue, get, terms
 from pipeline.search.provider import over
 from pipeline.search.service import Api, Request, error_text
 

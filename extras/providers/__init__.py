@@ -1,0 +1,1 @@
+"""Scholarly catalogues, one `PROVIDER` a file (`pipeline/search/provider.py`)."""
