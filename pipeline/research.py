@@ -41,10 +41,9 @@ from pipeline.evidence.show import (
     hint_room,
     notice_within,
     parts_line,
-    parts_room,
     shortened,
 )
-from pipeline.evidence.values import rows_shown, values_room, values_text
+from pipeline.evidence.values import rows_shown, values_text
 from pipeline.messages import ANSWER_TOKENS
 from pipeline.question.parts import question_word
 from pipeline.question.question import Question
@@ -352,11 +351,9 @@ def enriched(
     sheet.add(head)
     sheet.add(note)
     sheet.add(doubt(reading))
-    followed = count_tokens(
-        "\n".join(_followed(hop, "10a", mark) for hop in known.hops)
-    )
-    valued = values_room(reading.computed, documents, mark, max_tokens)
-    room = sheet.room - parts_room(reading) - followed - valued
+    valued = values_text(reading.computed, documents, mark, max_tokens)
+    followed = [_followed(hop, "10a", mark) for hop in known.hops]
+    room = sheet.room_beside(parts_line(reading), valued, *followed)
     chosen = reading if listed else named_rows_first(documents, reading)
     assembled = assemble(
         documents, chosen, max_tokens=room, mark=mark, open_end=open_end, listed=listed

@@ -293,7 +293,7 @@ async def ask(client: Client, tool: str, question: str, **more: Any) -> tuple[st
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("budget", [200, 400, 1000])
-async def test_both_parts_are_shown_and_told_apart(
+async def test_both_parts_are_shown_and_separated(
     connect: Connect, tmp_path: Path, budget: int
 ) -> None:
     (tmp_path / "page.html").write_text(PAGE, encoding="utf-8")
@@ -337,6 +337,16 @@ async def test_answered_means_every_part(connect: Connect, tmp_path: Path) -> No
     assert [part["verdict"] for part in data["parts"]] == ["answered", "none"]
     assert "not found" in text
     assert LIGHT in text
+
+
+@pytest.mark.anyio
+async def test_parts_that_nothing_answers_name_no_passage(connect: Connect, tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text(PAGE, encoding="utf-8")
+    question = "Which zquorvex won the curling medal? Who painted the xylbrant of Quimbar?"
+    async with connect(folders=str(tmp_path), embedder="none", reader="none") as client:
+        text, data = await ask(client, "extract_relevant", question, sources=["page.html"])
+    assert [part["verdict"] for part in data["parts"]] == ["none", "none"]
+    assert "[10a]" not in text
 
 
 @pytest.mark.anyio
@@ -384,7 +394,7 @@ async def test_what_the_nearest_passage_names_is_asked_about(
 
 
 @pytest.mark.anyio
-async def test_a_file_of_ones_own_sends_nobody_to_an_address_that_it_links(
+async def test_a_file_of_ones_own_sends_no_one_to_an_address_that_it_links(
     connect: Connect, tmp_path: Path, site: Site
 ) -> None:
     site.pages["/film"] = (200, {"Content-Type": "text/html"}, DIRECTOR.encode())

@@ -19,9 +19,8 @@ from pipeline.evidence.show import (
     hint_room,
     notice_within,
     parts_line,
-    parts_room,
 )
-from pipeline.evidence.values import rows_shown, values_room, values_text
+from pipeline.evidence.values import rows_shown, values_text
 from pipeline.question.question import Question
 from pipeline.reading.extract import extract, left_unread, unless_cut
 from pipeline.reading.rows import named_rows_first
@@ -146,11 +145,8 @@ def _sheet(
     if reading.verdict != "none":
         sheet.add(notice_within(mark, most))
     sheet.add(doubt(reading))
-    room = (
-        sheet.room
-        - parts_room(reading)
-        - values_room(reading.computed, loaded.documents, mark, most)
-    )
+    valued = values_text(reading.computed, loaded.documents, mark, most)
+    room = sheet.room_beside(parts_line(reading), valued)
     chosen = named_rows_first(loaded.documents, reading)
     assembled = assemble(
         loaded.documents, chosen, max_tokens=room, mark=mark, open_end=not max_tokens

@@ -45,7 +45,7 @@ from pipeline.sources.places import (
 )
 from pipeline.tables.asked import ask_parts
 from pipeline.text.frame import framed, is_injection, new_mark, one_line
-from pipeline.text.tokens import count_each, count_tokens
+from pipeline.text.tokens import Budget, count_each, count_tokens
 from pipeline.view import view_pages
 from pipeline.work import LONG_SHARE, STEP_SHARE, Report, in_thread
 from tools.common.answer import (
@@ -420,12 +420,10 @@ def _write_citations(sheet: Sheet, pages: Sequence[PrunedPageInfo], kept: int) -
         links = [
             f" {link.removeprefix(bare)}" for link in page.citations if "#" in link
         ]
-        used = count_tokens(line[0])
-        for link, cost in zip(links, count_each(links), strict=True):
-            # No token goes across a space before a word, so costs add up
-            if used + cost <= sheet.room - kept:
-                line.append(link)
-                used += cost
+        budget = Budget(sheet.room - kept - count_tokens(line[0]))
+        # No token goes across a space before a word, so costs add up
+        costs = zip(links, count_each(links), strict=True)
+        line += [link for link, cost in costs if budget.spend(cost)]
         sheet.add("".join(line) if len(line) > 1 else "")
 
 

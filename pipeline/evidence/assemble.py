@@ -30,7 +30,7 @@ from pipeline.reading.bm25 import Floats
 from pipeline.reading.relevance import WORTH
 from pipeline.reading.verdict import NONE
 from pipeline.text.frame import inert, is_injection
-from pipeline.text.tokens import count_each, count_tokens, cut_to_tokens
+from pipeline.text.tokens import Budget, count_each, count_tokens, cut_to_tokens
 from pipeline.text.words import index_terms
 from pipeline.work import check_cancelled, traced
 
@@ -65,12 +65,6 @@ UNASKED_BRIEF: Final = 400
 NEARLY: Final = 0.9
 """Minimum share of the best score for a further page in a clear answer without a set
 budget, and for suggesting another call for an omitted unit."""
-SURELY: Final = 0.8
-"""Confidence from which an answer without a set budget ends sooner, at `ENOUGH`."""
-ENOUGH: Final = 0.8
-"""Share of the best score below which a sure answer of open size has no further
-passage: of 110 questions over a folder it is 414 tokens long in place of 463, and .745
-are shown in place of .764."""
 QUESTION_MARKS: Final = ("?", "？", "؟")
 ASKED_ABOUT: Final = 0.7
 """Minimum share of the best score at which a prompt injection is quoted as relevant: 0
@@ -120,15 +114,13 @@ def fill(
     """
     chosen: list[int] = []
     left = list(order)
-    room = max_tokens
+    budget = Budget(max_tokens)
     for _ in range(ROUNDS):
         check_cancelled()
         added: list[int] = []
         skipped: list[int] = []
         for unit in left:
-            fits = costs[unit] <= room
-            (added if fits else skipped).append(unit)
-            room -= costs[unit] if fits else 0
+            (added if budget.spend(costs[unit]) else skipped).append(unit)
         if not added:
             break
         chosen += added
@@ -137,8 +129,8 @@ def fill(
             while chosen and over > 0:
                 over -= costs[chosen.pop()]
         left = skipped
-        room = max_tokens - measure(chosen)
-        if room < SMALLEST:
+        budget = Budget(max_tokens - measure(chosen))
+        if budget.left < SMALLEST:
             break
     return chosen
 
@@ -235,7 +227,7 @@ def _chosen(
     if alone:
         found = writer.alone(near, room - beyond)
     else:
-        end = least_unasked(reading) if open_end else END
+        end = WORTH if open_end else END
         found = _passages(writer, near, room, beyond=beyond, end=end)
     if nearest_alone(reading):
         return found[:1]
@@ -295,12 +287,6 @@ def _usual_unasked(reading: Reading) -> int:
     )
     brief = asks_one_thing(reading) and not any(reading.question.whole)
     return UNASKED_BRIEF if unlikely or brief else UNASKED
-
-
-def least_unasked(reading: Reading) -> float:
-    """Return the share of the best score below which no passage begins in an answer of
-    open size."""
-    return ENOUGH if asks_one_thing(reading) and reading.confidence >= SURELY else WORTH
 
 
 def asks_one_thing(reading: Reading) -> bool:
@@ -400,13 +386,12 @@ class _Writer:
         """Return as many of `rows` as fit, best first, each as a passage of that unit
         alone."""
         chosen: list[UnitRange] = []
+        budget = Budget(room)
         for row in rows:
             passage = UnitRange(row, row + 1, row)
             owner = self.places[row][0]
-            room -= self.cost(passage) + (
-                LINK_TOKENS // 2 if owner not in self.maker.cited else 0
-            )
-            if room < 0:
+            head = LINK_TOKENS // 2 if owner not in self.maker.cited else 0
+            if not budget.spend(self.cost(passage) + head):
                 break
             chosen.append(passage)
             self.maker.cited.add(owner)

@@ -27,7 +27,7 @@ from pipeline.text.frame import (
     visible,
 )
 from pipeline.text.numerals import lettered
-from pipeline.text.tokens import count_each, count_tokens, cut_to_tokens
+from pipeline.text.tokens import Budget, count_each, count_tokens, cut_to_tokens
 
 FRAME_SHARE: Final = 0.15
 """Most of a budget that may go to what is not quoted: marks, heads, headings, links,
@@ -109,25 +109,19 @@ def _listed(sentence: str, names: Sequence[str]) -> str:
     return sentence.format(", ".join(quoted_names)) if names else ""
 
 
-def parts_line(reading: Reading, labels: Sequence[str]) -> str:
+def parts_line(reading: Reading, labels: Sequence[str] | None = None) -> str:
     """Return the line with the verdict and passage of each part of a question; ""
     without parts.
 
-    `labels`: best passage of each part, "" for none.
+    `labels`: best passage of each part, "" for none; left out, they are as long as any.
     """
+    labels = ["10a"] * len(reading.parts) if labels is None else labels
     listed = [
         f'"{shortened(one_line(part.question.text), HEADING_TOKENS)}" '
         f"{SAID[part.verdict]}{f' [{label}]' if label else ''}"
         for part, label in zip(reading.parts, labels, strict=False)
     ]
     return f"Parts: {'; '.join(listed)}." if listed else ""
-
-
-def parts_room(reading: Reading) -> int:
-    """Return the tokens that the line of `parts_line` may take, with the break before
-    it."""
-    line = parts_line(reading, ["10a"] * len(reading.parts))
-    return count_tokens(line) + 1 if line else 0
 
 
 def hint_room(max_tokens: int) -> int:
@@ -473,10 +467,9 @@ class Sheet:
     def __init__(self, max_tokens: int, *, reserve: int = 0) -> None:
         """Open a sheet; `reserve` tokens are kept free until `release` for what is
         written last."""
-        self._max = max_tokens
-        self._reserve = min(reserve, max_tokens)
+        self._budget = Budget(max_tokens)
+        self._budget.set_aside(reserve)
         self._parts: list[str] = []
-        self._used = 0
 
     @property
     def text(self) -> str:
@@ -491,11 +484,15 @@ class Sheet:
     @property
     def room(self) -> int:
         """Tokens that the next part may cost."""
-        return self._max - self._reserve - self._used - (1 if self._parts else 0)
+        return self._budget.left - bool(self._parts)
+
+    def room_beside(self, *parts: str) -> int:
+        """Return the same beside parts that are written later."""
+        return self.room - sum(count_tokens(part) + 1 for part in parts if part)
 
     def release(self) -> None:
         """Give the reserve free for the parts that follow."""
-        self._reserve = 0
+        self._budget.release()
 
     def add(self, part: str) -> bool:
         """Write `part` if it fits whole; return whether it did. Blank parts always fit
@@ -503,10 +500,8 @@ class Sheet:
         part = part.strip()
         if not part:
             return True
-        cost = count_tokens(part)
-        if cost > self.room:
+        if not self._budget.spend(count_tokens(part) + bool(self._parts)):
             return False
-        self._used += cost + (1 if self._parts else 0)
         self._parts.append(part)
         return True
 

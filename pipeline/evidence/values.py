@@ -92,17 +92,6 @@ def values_text(
     return "\n".join(filter(None, lines))
 
 
-def values_room(
-    computed: Sequence[TableAnswer],
-    documents: Sequence[Document],
-    mark: str,
-    max_tokens: int,
-) -> int:
-    """Return the tokens that `values_text` may take, with the break before it."""
-    text = values_text(computed, documents, mark, max_tokens)
-    return count_tokens(text) + 1 if text else 0
-
-
 def rows_shown(
     computed: Iterable[TableAnswer],
     documents: Sequence[Document],

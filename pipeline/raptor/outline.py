@@ -12,7 +12,7 @@ from typing import Final
 from pipeline.raptor.leaves import common_path
 from pipeline.raptor.tree import Tree, TreeNode
 from pipeline.text.frame import TITLE_TOKENS, inert
-from pipeline.text.tokens import count_tokens, cut_to_tokens
+from pipeline.text.tokens import Budget, count_tokens, cut_to_tokens
 from pipeline.text.words import guess_language, index_terms, is_cjk, lower_runs
 from pipeline.work import check_cancelled
 
@@ -32,10 +32,10 @@ def outline(tree: Tree, *, max_tokens: int) -> str:
         f"{len(tree.sources)} documents, {len(tree.leaves)} leaves, {len(tree.layers)} layers, "
         f"vectors: {tree.built_with.embedder}, summaries: {tree.built_with.summariser}"
     )
-    room = max_tokens - count_tokens(head)
-    if room < 0:
+    budget = Budget(max_tokens)
+    if not budget.spend(count_tokens(head)):
         return cut_to_tokens(head, max_tokens)
-    kept = _kept(tree, room)
+    kept = _kept(tree, budget)
     lines = [head]
     stack = [(node, 0) for node in reversed(tree.roots)]
     while stack:
@@ -50,7 +50,7 @@ def outline(tree: Tree, *, max_tokens: int) -> str:
     return "\n".join(lines)
 
 
-def _kept(tree: Tree, room: int) -> set[int]:
+def _kept(tree: Tree, budget: Budget) -> set[int]:
     """The nodes whose lines fit, level by level from the roots."""
     kept: set[int] = set()
     level, depth = list(tree.roots), 0
@@ -58,8 +58,9 @@ def _kept(tree: Tree, room: int) -> set[int]:
         for place in level:
             # A line may end up one step deeper than it is here; a deeper indentation costs at most
             # 1.
-            room -= count_tokens(_line(tree, tree.nodes[place], depth)) + 2
-            if room < 0:
+            if not budget.spend(
+                count_tokens(_line(tree, tree.nodes[place], depth)) + 2
+            ):
                 return kept
             kept.add(place)
         below = dict.fromkeys(

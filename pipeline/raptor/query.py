@@ -28,6 +28,7 @@ from pipeline.raptor.tree import Tree, TreeNode
 from pipeline.reading.bm25 import PageUnits, blend, page_units, unit_range
 from pipeline.reading.extract import read_documents, read_units
 from pipeline.reading.relevance import EMBED_TOKENS, Reader
+from pipeline.text.tokens import Budget
 from pipeline.text.words import word_runs
 from pipeline.work import in_thread, traced
 
@@ -367,12 +368,12 @@ def take(
             goes to the next node."""
     chosen: list[int] = []
     said: set[tuple[str, ...]] = set()
-    room = max_tokens
+    budget = Budget(max_tokens)
     for i in order:
         node = tree.nodes[i]
-        if room < SENTENCE_TOKENS.start:
+        if budget.left < SENTENCE_TOKENS.start:
             break
-        if not SENTENCE_TOKENS.start <= node.tokens <= room:
+        if not SENTENCE_TOKENS.start <= node.tokens <= budget.left:
             continue
         if distinct:
             triples = word_runs(node.text)
@@ -380,5 +381,5 @@ def take(
                 continue
             said |= triples
         chosen.append(i)
-        room -= node.tokens
+        budget.spend(node.tokens)
     return chosen

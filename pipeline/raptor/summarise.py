@@ -25,7 +25,7 @@ from pipeline.question.question import Question
 from pipeline.raptor.tree import SummaryQuote
 from pipeline.reading.bm25 import PageUnits
 from pipeline.reading.relevance import Blend, Reader
-from pipeline.text.tokens import count_tokens, cut_to_tokens
+from pipeline.text.tokens import Budget, count_tokens, cut_to_tokens
 from pipeline.text.words import index_terms, words
 from pipeline.work import alone, in_thread
 from prompts import Prompt, load
@@ -121,9 +121,10 @@ def extract_summary(
     worth = {term: count * idf[term] for term, count in leaves.items()}
     taken: Counter[int] = Counter()
     chosen: list[int] = []
-    room = max_tokens
-    costs = [count_tokens(candidate.text) for candidate in usable]
-    waiting = {i for i, cost in enumerate(costs) if cost <= room}
+    # Each with the blank before it, which the first has none of
+    budget = Budget(max_tokens + 1)
+    costs = [count_tokens(candidate.text) + 1 for candidate in usable]
+    waiting = {i for i, cost in enumerate(costs) if cost <= budget.left}
     while waiting:
         best = max(
             waiting,
@@ -135,11 +136,11 @@ def extract_summary(
         if _value(usable[best], worth) <= 0 and chosen:
             break
         chosen.append(best)
-        room -= costs[best] + 1
+        budget.spend(costs[best])
         taken[usable[best].child] += 1
         for term in set(usable[best].terms):
             worth[term] *= DAMPED
-        waiting = {i for i in waiting if i != best and costs[i] <= room}
+        waiting = {i for i in waiting if i != best and costs[i] <= budget.left}
     if not chosen:
         first = usable[0]
         return Summary(cut_to_tokens(first.text, max_tokens), (first.quote,))
@@ -241,7 +242,7 @@ def supported_part(written: str, context: str, *, max_tokens: int) -> Summary:
     known = set(index_terms(context))
     kept: list[str] = []
     unsupported: dict[str, None] = {}
-    room = max_tokens
+    budget = Budget(max_tokens)
     for sentence in _sentences(written):
         invented = [
             mark for mark in _NUMBER.findall(sentence) if _plain(mark) not in numbers
@@ -255,11 +256,10 @@ def supported_part(written: str, context: str, *, max_tokens: int) -> Summary:
             sentence.endswith(ENDS)
             and not invented
             and not foreign
-            and cost <= room
             and sentence not in kept
+            and budget.spend(cost)
         ):
             kept.append(sentence)
-            room -= cost
     return Summary(" ".join(kept), (), tuple(unsupported))
 
 

@@ -45,7 +45,7 @@ from pipeline.messages import side_by_side
 from pipeline.reading.bm25 import Floats
 from pipeline.reading.verdict import NONE
 from pipeline.text.frame import framed, new_mark, notice, one_line
-from pipeline.text.tokens import count_tokens
+from pipeline.text.tokens import Budget, count_tokens
 from prompts import load
 
 Way: TypeAlias = Literal["lines", "tags", "votes", "pages"]
@@ -208,18 +208,16 @@ def fitting(
     if not whole:
         room = min(ROOM.tokens, room / 2 if way == "votes" else room)
     kept: list[Candidate] = []
-    used, heads = 0, set()
+    budget, heads = Budget(int(room)), set()
     for candidate in candidates[: None if whole else ROOM.candidates]:
         head = _head(candidate)
         cost = count_tokens(candidate.sentence.text) + (
             14 if way in ("tags", "pages") else 4
         )
         cost += 0 if head in heads else count_tokens(head) + 1
-        if used + cost > room:
-            continue
-        kept.append(candidate)
-        used += cost
-        heads.add(head)
+        if budget.spend(cost):
+            kept.append(candidate)
+            heads.add(head)
     return sorted(kept, key=lambda candidate: candidate.row)
 
 

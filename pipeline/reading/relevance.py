@@ -44,7 +44,7 @@ from pipeline.reading.bm25 import (
     standardise,
     unit_range,
 )
-from pipeline.text.tokens import count_each, cut_to_tokens
+from pipeline.text.tokens import Budget, count_each, cut_to_tokens
 from pipeline.text.words import (
     count_letters,
     guess_language,
@@ -360,7 +360,7 @@ def _to_embed(
     near = _spread(counted.words[1], counted.windows[1], counted.index.size)
     rows: list[int] = []
     texts: list[str] = []
-    used = 0
+    budget = Budget(most)
     for row in np.argsort(-near, kind="stable").tolist():
         number, place = owners[row]
         if not readable[number]:
@@ -373,9 +373,8 @@ def _to_embed(
         (cost,) = sizes_of([text])
         if cost > EMBED_LONGEST:
             text, cost = _cut(text, cost), EMBED_LONGEST
-        if used + cost > most:
+        if not budget.spend(cost):
             break
-        used += cost
         rows.append(row)
         texts.append(text)
     return rows, texts

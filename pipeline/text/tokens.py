@@ -100,6 +100,39 @@ def about_tokens(text: str) -> int:
     return sum(map(count_tokens, samples)) * len(text) // max(1, sum(map(len, samples)))
 
 
+class Budget:
+    """Tokens that texts may take together: what one spends the others do not have."""
+
+    def __init__(self, tokens: int) -> None:
+        """Begin with `tokens`; with fewer than one nothing can be spent."""
+        self._left = tokens
+        self._aside = 0
+
+    @property
+    def left(self) -> int:
+        """Tokens that may be spent."""
+        return self._left - self._aside
+
+    def spend(self, tokens: int) -> bool:
+        """Spend `tokens` where so many are left; return whether they were."""
+        if tokens > self.left:
+            return False
+        self._left -= tokens
+        return True
+
+    def set_aside(self, tokens: int) -> None:
+        """Keep `tokens`, as many as there are at most, until `release`."""
+        self._aside = min(tokens, self._left)
+
+    def release(self) -> None:
+        """Let be spent what was set aside."""
+        self._aside = 0
+
+    def share(self, part: float) -> int:
+        """Return a part (0..1) of what is left."""
+        return int(part * self.left)
+
+
 def count_each(texts: Sequence[str]) -> list[int]:
     """Return `count_tokens` of each text."""
     return [count_tokens(text) for text in texts]
