@@ -97,12 +97,15 @@ class Mind:
         """Answer a chat."""
         prompt = _first(body["messages"])
         asked = self._asked(prompt)
-        form: Any = body["response_format"]
-        named = form["json_schema"]["schema"]["properties"]
-        name, step = next(one for one in self._steps.items() if one[0] in named)
-        # Not by the prompt: the marks in it are drawn anew for each.
-        chance = random.Random(f"{asked.question} {name} {len(_numbered(prompt))}")
-        text = json.dumps(step(prompt, asked, chance), ensure_ascii=False)
+        form: Any = body.get("response_format")
+        if form is None:
+            text = self._in_short(prompt, asked)
+        else:
+            named = form["json_schema"]["schema"]["properties"]
+            name, step = next(one for one in self._steps.items() if one[0] in named)
+            # Not by the prompt: the marks in it are drawn again for each.
+            chance = random.Random(f"{asked.question} {name} {len(_numbered(prompt))}")
+            text = json.dumps(step(prompt, asked, chance), ensure_ascii=False)
         message = {"role": "assistant", "content": text}
         usage = {"prompt_tokens": len(prompt) // 4, "completion_tokens": len(text) // 4}
         choice = {"message": message, "finish_reason": "stop"}
@@ -160,6 +163,18 @@ class Mind:
             "search": search,
             "queries": queries,
         }
+
+    def _in_short(self, prompt: str, asked: MeasuredQuestion) -> str:
+        """Return the facts in few words; noise returns words of the prompt."""
+        chance = random.Random(f"{asked.question} short")
+        if self._worth == "noise":
+            return " ".join(chance.sample(prompt.split(), 4))
+        facts = [
+            wordings[0]
+            for wordings in asked.answers
+            if chance.random() >= self._errors.fact
+        ]
+        return ", ".join(facts) or "None"
 
     def _best_words(self, asked: MeasuredQuestion, words: Sequence[str]) -> list[str]:
         """Return words by which the pages that answer come first, added one by one."""
