@@ -1,4 +1,4 @@
-"""Files of every format, made by other programs, asked for what is known to are in
+"""Files of every format, made by other programs, asked for what is known to be in
 them, and where.
 
     python -m bench.formats              shown at 512 tokens by `extract_relevant`, beside the naive way; links' places

@@ -1,13 +1,13 @@
-"""A model server on loopback that answers as a generator of known worth: what a step
-could gain from a better model, and what it may lose by a worse one.
+"""A model server on loopback that answers as a generator of known worth: what a step could gain from
+a better model, and what it may lose by a worse one.
 
-It knows the questions of a folder (`bench/library.py`) with the facts that answer them,
-and uses llama-server's calls: chats under a schema, tokens (its own: characters), and
-lists of likely tokens, by which options are weighed and paths scored. `oracle` is right
-in every step; `small` is an oracle that errs at the rates of `SMALL`, which are those
-that makers and papers report of models of 4 billion parameters; `noise` answers in form
-and at random. Each answer is drawn by the question alone, so that a run that is gone on
-with ends as one that was not. Not for: what real models do."""
+It knows the questions of a folder (`bench/library.py`) with the facts that answer them, and speaks
+llama-server's calls: chats under a schema, tokens (its own: characters), and lists of likely tokens,
+by which options are weighed and paths scored. `oracle` is right in every step; `small` is an oracle
+that errs at the rates of `SMALL`, which are those that makers and papers report of models of 4
+billion parameters; `noise` answers in form and at random. Each answer is drawn by the question alone,
+so that a run that is gone on with ends as one that was not. Not for: what real models do.
+"""
 
 import json
 import random
@@ -35,8 +35,7 @@ LISTED: Final = "".join(chr(code) for code in range(9, 127))
 """Tokens that are listed: those of paths and of Yes and No."""
 LIKELY: Final = -0.02
 UNLIKELY: Final = -6.0
-"""Log-probabilities of a token that leads to what is right, and of one that does
-not."""
+"""Log-probabilities of a token that leads to what is right, and of one that does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +60,7 @@ SMALL: Final = Errors(query=0.2, line=0.15, none=0.2, fact=0.15, branch=0.2)
 
 @contextmanager
 def mimic(folder: Path, worth: Worth) -> Iterator[str]:
-    """Serve a generator of `worth` for the questions of `folder`; yield the base
-    URL."""
+    """Serve a generator of `worth` for the questions of `folder`; yield the base URL."""
     mind = Mind(read_library(folder), worth)
     with model_server() as served:
         meta = {"n_ctx": CONTEXT, "n_embd": 8, "worth": worth}
@@ -99,12 +97,15 @@ class Mind:
         """Answer a chat."""
         prompt = _first(body["messages"])
         asked = self._asked(prompt)
-        form: Any = body["response_format"]
-        named = form["json_schema"]["schema"]["properties"]
-        name, step = next(one for one in self._steps.items() if one[0] in named)
-        # Not by the prompt: the marks in it are drawn again for each.
-        chance = random.Random(f"{asked.question} {name} {len(_numbered(prompt))}")
-        text = json.dumps(step(prompt, asked, chance), ensure_ascii=False)
+        form: Any = body.get("response_format")
+        if form is None:
+            text = self._in_short(prompt, asked)
+        else:
+            named = form["json_schema"]["schema"]["properties"]
+            name, step = next(one for one in self._steps.items() if one[0] in named)
+            # Not by the prompt: the marks in it are drawn again for each.
+            chance = random.Random(f"{asked.question} {name} {len(_numbered(prompt))}")
+            text = json.dumps(step(prompt, asked, chance), ensure_ascii=False)
         message = {"role": "assistant", "content": text}
         usage = {"prompt_tokens": len(prompt) // 4, "completion_tokens": len(text) // 4}
         choice = {"message": message, "finish_reason": "stop"}
@@ -146,8 +147,7 @@ class Mind:
     def _parsed(
         self, prompt: str, asked: MeasuredQuestion, chance: random.Random
     ) -> object:
-        """Return one query: the words of the request that find the pages that answer
-        it."""
+        """Return one query: the words of the request that find the pages that answer it."""
         words = list(dict.fromkeys(re.findall(r"\w[\w.'-]*", asked.question)))
         if self._worth == "noise" or chance.random() < self._errors.query:
             chosen = chance.sample(words, min(4, len(words)))
@@ -163,6 +163,18 @@ class Mind:
             "search": search,
             "queries": queries,
         }
+
+    def _in_short(self, prompt: str, asked: MeasuredQuestion) -> str:
+        """Return the facts in few words; noise returns words of the prompt."""
+        chance = random.Random(f"{asked.question} short")
+        if self._worth == "noise":
+            return " ".join(chance.sample(prompt.split(), 4))
+        facts = [
+            wordings[0]
+            for wordings in asked.answers
+            if chance.random() >= self._errors.fact
+        ]
+        return ", ".join(facts) or "None"
 
     def _best_words(self, asked: MeasuredQuestion, words: Sequence[str]) -> list[str]:
         """Return words by which the pages that answer come first, added one by one."""
@@ -278,8 +290,7 @@ _TAG: Final = re.compile(r"<(/?)([a-z][a-z0-9]*)[^<>]*>")
 
 
 def _gold_paths(html: str, asked: MeasuredQuestion) -> list[str]:
-    """Return the paths down to the elements that hold a fact, as a block's path is
-    written."""
+    """Return the paths down to the elements that hold a fact, as a block's path is written."""
     found: list[str] = []
     open_tags: list[tuple[str, int]] = []
     for tag in _TAG.finditer(html):

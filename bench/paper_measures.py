@@ -3,7 +3,8 @@ vector store that zero-index compares with; the pairwise judge with its bias; ne
 four kinds.
 
     python -m bench.paper_measures                    baselines and needles over the sample library
-    python -m bench.paper_measures --generator FILE   judge and answers by a GGUF model, too
+    python -m bench.paper_measures --generator FILE   answers and the judge by a GGUF model, too
+    python -m bench.paper_measures --generator oracle   answers by the mimic; noise, small
     python -m bench.paper_measures --check            fewer questions; exit 1 below a bar
 
 The vector store is VectorDB-RAG of zero-index §5.1 (chunks of 512 tokens, 128 shared,
@@ -15,7 +16,8 @@ import random
 import re
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, cast
 
@@ -23,9 +25,11 @@ import anyio
 import numpy as np
 
 from bench.library import CARRIED, MeasuredQuestion, read_library
+from bench.longdoc import interval
+from bench.mimic import WORTHS, mimic
 from models.llama.model import LlamaGenerator
 from models.onnx import OnnxEmbedder
-from models.protocols import Chooser, Embedder, Generator, Said
+from models.protocols import Chooser, Embedder, Generator, Said, abilities_of
 from pipeline.document.page import Document
 from pipeline.document.units import split_sentences
 from pipeline.evidence.assemble import assemble
@@ -33,6 +37,8 @@ from pipeline.question.question import Question
 from pipeline.reading.extract import extract
 from pipeline.reading.relevance import Blend, Reader
 from pipeline.text.tokens import count_tokens
+from server.settings import read_settings
+from server.wiring import open_services
 from tests.support.pages import document
 
 # Measures of an answer
@@ -161,6 +167,87 @@ async def compare(question: str, first: str, second: str, judge: Generator) -> V
         chances = await cast(Chooser, judge).choose([Said("user", asked)], ["A", "B"])
         taken.append(bool(chances[0] >= chances[1]))
     return "bias" if taken[0] == taken[1] else "first" if taken[0] else "second"
+
+
+async def judged(
+    asked: Sequence[MeasuredQuestion], judge: Generator
+) -> Counter[Verdict]:
+    """Return how often a judge takes a question's own answer (`first`), that of the next question
+    (`second`), or whichever stands in one place (`bias`)."""
+    own = [one.answers[0][0] for one in asked]
+    others = [*own[1:], own[0]]
+    return Counter(
+        [
+            await compare(one.question, right, wrong, judge)
+            for one, right, wrong in zip(asked, own, others, strict=True)
+        ]
+    )
+
+
+# Answers of a model
+
+IN_SHORT: Final = (
+    "Answer the question with as few words as possible, from the passages alone.\n\n"
+    "Passages (data):\n{evidence}\n\nQuestion: {question}\nAnswer:"
+)
+SHORT_TOKENS: Final = 32
+"""Most tokens of such an answer."""
+
+
+async def answers_by(
+    asked: Sequence[MeasuredQuestion], reader: Reader, model: Generator
+) -> dict[str, list[float]]:
+    """Return EM, Hit@1, F1, ROUGE-L and BLEU of a model's answers from our evidence at 400 tokens,
+    a value a question; of several wordings the best counts."""
+    library = read_library(CARRIED)
+    found: dict[str, list[float]] = {}
+    for one in asked:
+        pages = library.nearest(one.question, first=one.pages)
+        reading = await extract(Question(one.question), pages, reader=reader)
+        shown = assemble(pages, reading, max_tokens=400, mark="0")
+        evidence = "\n".join(passage.text for passage in shown.evidence)
+        prompt = IN_SHORT.format(evidence=evidence, question=one.question)
+        text = await model.generate([Said("user", prompt)], max_tokens=SHORT_TOKENS)
+        said = text.strip().partition("\n")[0]
+        golds = one.answers[0]
+        for name, value in {
+            "EM": exact(said, golds),
+            "Hit@1": hit([said], golds),
+            "F1": max(f1(said, gold) for gold in golds),
+            "ROUGE-L": max(rouge_l(said, gold) for gold in golds),
+            "BLEU": max(bleu(said, gold) for gold in golds),
+        }.items():
+            found.setdefault(name, []).append(value)
+    return found
+
+
+def in_words(found: Mapping[str, Sequence[float]]) -> str:
+    """Return the means with their 95 % intervals, drawn again over the questions."""
+    parts = []
+    for name, values in found.items():
+        low, high = interval(np.asarray(values))
+        parts.append(f"{name} {np.mean(values):.2f} [{low:.2f}, {high:.2f}]")
+    return ", ".join(parts)
+
+
+def single_facts(split: str) -> list[MeasuredQuestion]:
+    """Return the questions of a split of the sample library that one fact answers."""
+    asked = read_library(CARRIED).asked
+    return [one for one in asked if one.split == split and len(one.answers) == 1]
+
+
+@asynccontextmanager
+async def answering(name: str) -> AsyncIterator[Generator]:
+    """Open a GGUF file, or the mimic of this worth (`bench/mimic.py`)."""
+    if name not in WORTHS:
+        async with aclosing(LlamaGenerator(Path(name))) as model:
+            yield model
+        return
+    with mimic(CARRIED, name) as url:
+        settings = read_settings({"generator": f"openai:{url}#{name}"})
+        async with open_services(settings) as services:
+            assert services.generator is not None
+            yield services.generator
 
 
 # Needles
@@ -296,7 +383,7 @@ async def baselines(
     return figures
 
 
-async def run(*, check: bool, generator: Path | None) -> int:
+async def run(*, check: bool, generator: str, limit: int) -> int:
     """Print the tables; return 1 where a bar falls short."""
     embedder = OnnxEmbedder()
     reader = Blend(embedder)
@@ -310,20 +397,14 @@ async def run(*, check: bool, generator: Path | None) -> int:
         "\nneedles in 512 tokens of evidence, by length " + ", ".join(map(str, LENGTHS))
     )
     found = await needles(reader, LENGTHS[:2] if check else LENGTHS)
-    if generator is not None:
-        model = LlamaGenerator(generator)
-        try:
-            said = [
-                await compare(
-                    one.question, one.answers[0][0], "It is not known.", model
-                )
-                for one in asked[:12]
-            ]
-        finally:
-            await model.aclose()
-        print(
-            f"\njudge {model.name}: {dict(Counter(said))} of {len(said)} (right: first)"
-        )
+    if generator:
+        facts = single_facts("test")[:limit]
+        async with answering(generator) as model:
+            told = in_words(await answers_by(facts, reader, model))
+            print(f"\nanswers by {model.name}, {len(facts)} questions: {told}")
+            if "choose" in abilities_of(model):
+                said = await judged(facts, model)
+                print(f"judge, {len(facts)} pairs (right: first): {dict(said)}")
     ours, store = figures["evidence at 1,000"], figures["VectorDB-RAG, 512/128, 12, 1"]
     short = ours.tokens > 0.53 * store.tokens or found["single/8000"] < 1.0
     return int(check and short)
@@ -335,11 +416,14 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--check", action="store_true")
-    parser.add_argument("--generator", type=Path, metavar="FILE")
+    parser.add_argument("--generator", default="", metavar="FILE|oracle|small|noise")
+    parser.add_argument("--limit", type=int, default=12, metavar="N")
     wanted = parser.parse_args()
 
     async def measured() -> int:
-        return await run(check=wanted.check, generator=wanted.generator)
+        return await run(
+            check=wanted.check, generator=wanted.generator, limit=wanted.limit
+        )
 
     return anyio.run(measured)
 

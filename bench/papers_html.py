@@ -1,21 +1,37 @@
-"""Rows 31 to 57: HtmlRAG, and the summary of it in Japanese. See `bench/papers.py`."""
+"""Rows 31 to 57: HtmlRAG, and the summary of it in Japanese. See `bench/papers.py`;
+`python -m bench.papers_html --ablation` makes the table without each stage, on all questions."""
 
+import sys
 import tomllib
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Final
 
+import anyio
 import numpy as np
 
 from bench.generation import weights
+from bench.html_questions import Question as TableQuestion
 from bench.html_questions import document as page_of
-from bench.html_questions import judged, pages, table_questions
-from bench.paper_measures import bleu, exact, f1, hit, rouge_l
-from bench.paper_row import Bench, Outcome, differs, row, works
+from bench.html_questions import judged, pages, raw, table_questions
+from bench.longdoc import interval
+from bench.paper_measures import (
+    VectorStore,
+    answering,
+    answers_by,
+    bleu,
+    exact,
+    f1,
+    hit,
+    in_words,
+    rouge_l,
+    single_facts,
+)
+from bench.paper_row import Bench, Outcome, differs, opened, row, works
 from models.llama.model import LlamaGenerator
 from models.llama.token_tree import grow
-from models.protocols import PathScores, Prompt, Said
+from models.protocols import PathScores, Prompt, Said, TextKind, Vectors
 from pipeline.document.page import Document
 from pipeline.document.tree import Node, count_words, text_of, to_html
 from pipeline.html.block_tree import PAPER_WORDS, block_tree
@@ -31,11 +47,13 @@ from pipeline.prune.prune import Method, PruneOptions, prune
 from pipeline.question.question import Question
 from pipeline.read.format import SEAM
 from pipeline.reading.bm25 import Floats
-from pipeline.text.tokens import count_tokens
+from pipeline.text.tokens import count_tokens, cut_to_tokens
 from tests.support.pages import document
 
 QUESTIONS: Final = 13
 """Table questions that tables of rows are made on, of 78."""
+ANSWERED: Final = 12
+"""Questions that models answer."""
 CONFIGS: Final = Path(__file__).resolve().parents[1] / "train" / "configs"
 
 
@@ -194,11 +212,13 @@ async def _(bench: Bench) -> Outcome:
     return works("an only child takes its wrapper's place")
 
 
-@row(42, "HR Table 3, without the block tree (DOM nodes)")
+@row(42, "HR Table 3, without each stage")
 async def _(bench: Bench) -> Outcome:
-    tree, dom = await kept(bench, "paper"), await kept(bench, "paper", words=1)
+    found = await ablation(bench, QUESTIONS)
+    text = ", ".join(f"{name} {np.mean(own):.3f}" for name, own in found.items())
     return works(
-        f"answers at 512 tokens: blocks {tree:.3f}, single nodes {dom:.3f} (paper: nodes −9)"
+        f"answers at 512 tokens, {len(found['all stages'])} table questions, second step by an oracle: {text}; "
+        "python -m bench.papers_html --ablation"
     )
 
 
@@ -226,6 +246,83 @@ class Wanting(PathScorer):
         return np.array(
             [self.phrase in block.text for block in found.blocks], dtype=np.float32
         )
+
+
+class Even:
+    """An embedder that takes all texts for equal: the first step keeps the page's order."""
+
+    name = "even"
+    dimension = 1
+
+    def reads(self, text: str) -> bool:
+        """Read everything."""
+        return True
+
+    async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
+        """Return the same vector for each."""
+        return np.ones((len(texts), 1), dtype=np.float32)
+
+
+class Oracle(Wanting):
+    """Wants the blocks that answer a table question."""
+
+    def __init__(self, asked: TableQuestion) -> None:
+        super().__init__("")
+        self._asked = asked
+
+    async def score(self, query: str, found: PaperBlocks) -> Floats:
+        """Return 1 for blocks that hold the answer."""
+        return np.array(
+            [judged(self._asked, block.text)[0] for block in found.blocks],
+            dtype=np.float32,
+        )
+
+
+async def ablation(bench: Bench, count: int, most: int = 512) -> dict[str, list[float]]:
+    """Return, by the stage that is left out, whether the answer of each of `count` table questions
+    is among `most` tokens; the second step is an oracle's."""
+    found: dict[str, list[float]] = {}
+    for one in table_questions(count):
+        page, asked = page_of(one.page), Question(one.text)
+        store = VectorStore(bench.embedder, size=128, shared=0)
+        await store.add([page])
+        chunks = await store.nearest(one.text, count=most // 128, neighbours=0)
+        texts = {
+            "without HTML (chunks of text)": "\n".join(chunks),
+            "without cleaning (the source's beginning)": cut_to_tokens(
+                raw(one.page), most
+            ),
+        }
+        for name, words, embedder, finer in (
+            ("all stages", 256, bench.embedder, Oracle(one)),
+            ("without the second step", 256, bench.embedder, None),
+            ("without the first step", 256, Even(), Oracle(one)),
+            ("without the block tree", 2, bench.embedder, Oracle(one)),
+            ("neither step (the page's beginning)", 256, Even(), None),
+        ):
+            options = PruneOptions(most, "html", method="paper", block_words=words)
+            pruned = await prune(
+                [page],
+                asked,
+                options=options,
+                reader=bench.reader,
+                embedder=embedder,
+                finer=finer,
+            )
+            texts[name] = "\n".join(kept.text for kept in pruned.pages)
+        for name, text in texts.items():
+            found.setdefault(name, []).append(float(judged(one, text)[0]))
+    return found
+
+
+async def ablations(count: int) -> None:
+    """Print what HtmlRAG's pruning loses without each stage."""
+    found = await ablation(opened(), count)
+    print(f"{len(found['all stages'])} table questions, answers at 512 tokens")
+    for name, own in sorted(found.items(), key=lambda item: -float(np.mean(item[1]))):
+        low, high = interval(np.asarray(own) - np.asarray(found["all stages"]))
+        loss = np.mean(own) - np.mean(found["all stages"])
+        print(f"  {np.mean(own):.3f}  {loss:+.3f} [{low:+.3f}, {high:+.3f}]  {name}")
 
 
 class Listening:
@@ -416,14 +513,22 @@ async def _(_: Bench) -> Outcome:
 
 
 @row(56, "HR §4 EM, Hit@1, ROUGE-L, BLEU")
-async def _(_: Bench) -> Outcome:
+async def _(bench: Bench) -> Outcome:
     assert exact("The Danube.", ["Danube"]) == 1 and exact("a river", ["Danube"]) == 0
     assert hit(["It is the Danube, of course"], ["Danube"]) == 1
     assert (
         f1("blue Danube", "the Danube") == 2 / 3 and rouge_l("b c d", "b x d") == 2 / 3
     )
     assert bleu("the cat sat on mats", "the cat sat on mats") > 0.99
-    return works("bench/paper_measures.py; recall of gold text stays our own measure")
+    asked = single_facts("test")[:ANSWERED]
+    told = []
+    for name in ("oracle", "noise", str(weights())):
+        async with answering(name) as model:
+            found = await answers_by(asked, bench.reader, model)
+        assert name != "oracle" or np.mean(found["EM"]) == 1
+        short = "SmolLM2-135M" if name.endswith(".gguf") else name
+        told.append(f"{short}: {in_words(found)}")
+    return works(f"{len(asked)} questions at 400 tokens; {'; '.join(told)}")
 
 
 @row(57, "JA documents (PDF, Word) are read as HTML")
@@ -431,3 +536,7 @@ async def _(_: Bench) -> Outcome:
     names = [name.rpartition(".")[2] for name in SEAM.modules()]
     assert {"pdf", "docx"} <= set(names)
     return works(f"{len(names)} formats")
+
+
+if __name__ == "__main__":
+    anyio.run(ablations, 0 if "--ablation" in sys.argv else QUESTIONS)

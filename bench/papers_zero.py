@@ -10,9 +10,17 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.generation import weights
 from bench.library import CARRIED, read_library
 from bench.needless import measure
-from bench.paper_measures import VectorStore, compare, needles
+from bench.paper_measures import (
+    VectorStore,
+    answering,
+    compare,
+    judged,
+    needles,
+    single_facts,
+)
 from bench.paper_row import Bench, Outcome, cannot, differs, row, works
 from errors import ModelError
 from models.protocols import Prompt, Said
@@ -32,6 +40,8 @@ from tests.support.pages import document
 from tests.test_extract_ask import ASKED, LOCKS, Scripted
 
 TODAY: Final = date(2026, 11, 26)
+PAIRS: Final = 12
+"""Questions that SmolLM2 judges."""
 TRAIN: Final = Path(__file__).resolve().parents[1] / "train"
 
 
@@ -420,8 +430,13 @@ async def _(_: Bench) -> Outcome:
         for _ in range(3)
     ]
     assert fair == ["first"] * 3 and biased == ["bias"] * 3
+    asked = single_facts("test")[:PAIRS]
+    async with answering(str(weights())) as model:
+        said = await judged(asked, model)
     return works(
-        "3 of 3, and 3 of 3 of a judge that always says A; models by bench.paper_measures"
+        f"3 of 3, and 3 of 3 of a judge that always says A; SmolLM2-135M on {PAIRS} pairs of a "
+        f"right and a wrong answer: right {said['first']}, wrong {said['second']}, P-BIAS "
+        f"{said['bias'] / PAIRS:.2f}"
     )
 
 
