@@ -173,7 +173,7 @@ async def judged(
     asked: Sequence[MeasuredQuestion], judge: Generator
 ) -> Counter[Verdict]:
     """Return how often a judge takes a question's own answer (`first`), that of the next question
-    (`second`), or whichever stands in one place (`bias`)."""
+    (`second`), or whichever is in one place (`bias`)."""
     own = [one.answers[0][0] for one in asked]
     others = [*own[1:], own[0]]
     return Counter(
@@ -400,8 +400,8 @@ async def run(*, check: bool, generator: str, limit: int) -> int:
     if generator:
         facts = single_facts("test")[:limit]
         async with answering(generator) as model:
-            told = in_words(await answers_by(facts, reader, model))
-            print(f"\nanswers by {model.name}, {len(facts)} questions: {told}")
+            reported = in_words(await answers_by(facts, reader, model))
+            print(f"\nanswers by {model.name}, {len(facts)} questions: {reported}")
             if "choose" in abilities_of(model):
                 said = await judged(facts, model)
                 print(f"judge, {len(facts)} pairs (right: first): {dict(said)}")
