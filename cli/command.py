@@ -212,7 +212,7 @@ def _given(args: argparse.Namespace) -> dict[str, str]:
     ]
     if sources and len(local) == len(sources) and not any(map(os.path.exists, local)):
         raise UsageError(
-            f"no such file:  {sources[0]!r}.",
+            f"no such file: {sources[0]!r}.",
             hint="Give a file, a folder, or a URL with https://.",
         )
     folders += [

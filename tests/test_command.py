@@ -131,7 +131,7 @@ def test_a_variable_that_is_no_setting_is_answered_with_the_nearest_on_stderr(
     monkeypatch.setenv("WINNOW_EMBEDER", "none")
     run = commands.winnow(tmp_path / "cache", *arguments, "--set", "embedder=none")
     assert run.returncode == 0, run.stderr
-    assert "WINNOW_EMBEDER: It is no setting and is not used." in run.stderr
+    assert "WINNOW_EMBEDER: It is not a setting and is ignored." in run.stderr
     assert "Did you mean WINNOW_EMBEDDER?" in run.stderr
     assert "WINNOW_EMBEDER" not in run.stdout
 
@@ -139,7 +139,7 @@ def test_a_variable_that_is_no_setting_is_answered_with_the_nearest_on_stderr(
 def test_a_file_that_is_not_there_is_called_so(cache_folder: Path) -> None:
     run = winnow(cache_folder, "extract", "What does mooring cost?", "no-such-note.md", folder=None)
     assert run.returncode == 2
-    assert "There is no file 'no-such-note.md'." in run.stderr
+    assert "no such file: 'no-such-note.md'." in run.stderr
 
 
 def test_a_setting_that_is_refused_repeats_no_secret(cache_folder: Path) -> None:

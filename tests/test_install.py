@@ -413,12 +413,12 @@ def test_the_doctor_names_the_clients_that_have_winnow_and_what_is_wrong_with_an
 
 def test_the_doctor_says_that_a_search_address_does_not_answer(doctor: Callable[..., str]) -> None:
     reported = doctor("--set", "searxng=http://127.0.0.1:9", code=1)
-    assert "does not answer" in reported
+    assert "does not respond" in reported
 
 
 def test_of_providers_that_no_one_chose_one_may_be_away_and_all_may_not() -> None:
     """Their addresses are those of the web, so that no server of a test replaces them."""
-    away = [Check(name, f"https://{name} does not answer (no); is it so?", False) for name in "ab"]
+    away = [Check(name, f"https://{name} does not respond (no); is it so?", False) for name in "ab"]
     there = Check("c", "https://c answers with status 200")
     reported = judged_together([*away, there])
     assert [(check.name, check.healthy) for check in reported] == [(name, True) for name in "abc"]
@@ -477,7 +477,7 @@ def test_the_doctor_names_a_variable_that_is_no_setting_and_the_nearest_that_is_
     assert doctor().splitlines()[-1] == "No problems"
     reported = doctor(code=1, variables={"WINNOW_FOLDER": str(LIBRARY)})
     assert (
-        "✗ WINNOW_FOLDER: It is no setting and is not used. Did you mean WINNOW_FOLDERS?"
+        "✗ WINNOW_FOLDER: It is not a setting and is ignored. Did you mean WINNOW_FOLDERS?"
         in reported
     )
 
