@@ -170,6 +170,23 @@ $(MINILM): $(VENV)/dev
 reader: $(MINILM)  ## trains the reader that Winnow carries (hours); ARGS="--threads 8 --steps 20000"
 	@$(BIN)/python -m train.reader.train --out build/reader --minilm $(MINILM) $(ARGS)
 
+# In an environment of its own: MkDocs is no part of the tests. Links that lead out of docs/ go to the repository.
+REPOSITORY := https://github.com/winnow-mcp/winnow/blob/main
+.PHONY: site
+site:  ## the documents as a site with search, in build/site
+	@test -x build/mkdocs/bin/mkdocs || { $(PYTHON) -m venv build/mkdocs && \
+	  build/mkdocs/bin/python -m pip install --quiet --disable-pip-version-check "mkdocs-material>=9.6,<10"; }
+	@rm -rf build/site-docs && mkdir -p build/site-docs && cp -r docs/*.md docs/*.png docs/*.svg build/site-docs/
+	@if [ -d docs/log ]; then cp -r docs/log build/site-docs/; fi
+	@sed -e 's#(docs/#(#g' -e 's#"docs/#"#g' README.md > build/site-docs/index.md
+	@cp CHANGELOG.md build/site-docs/changelog.md && cp CONTRIBUTING.md build/site-docs/contributing.md
+	@sed -i -e 's#(CHANGELOG.md)#(changelog.md)#g' -e 's#(CONTRIBUTING.md)#(contributing.md)#g' \
+	  -e 's#(LICENSE)#($(REPOSITORY)/LICENSE)#g' build/site-docs/index.md
+	@sed -i -e 's#(docs/#(#g' build/site-docs/changelog.md build/site-docs/contributing.md
+	@sed -i -e 's#(\.\./README.md#(index.md#g' -e 's#(\.\./CHANGELOG.md#(changelog.md#g' -e 's#(\.\./#($(REPOSITORY)/#g' \
+	  $(filter-out build/site-docs/index.md,$(patsubst docs/%,build/site-docs/%,$(wildcard docs/*.md)))
+	@build/mkdocs/bin/mkdocs build --quiet --strict
+
 wheel: $(VENV)/dev
 	$(BIN)/python -m build
 

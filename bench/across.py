@@ -261,8 +261,8 @@ def missed(name: str, rows: Sequence[Given]) -> list[str]:
         gains = [float(row.shown[budget]) - float(row.naive[budget]) for row in rows]
         judged.append((f"shown at {budget} over naive", gains, SHOWN_GAIN))
     return [
-        f"{name}: {told} {mean(gains):+.3f} < {bar}"
-        for told, gains, bar in judged
+        f"{name}: {reported} {mean(gains):+.3f} < {bar}"
+        for reported, gains, bar in judged
         if below(gains, bar)
     ]
 

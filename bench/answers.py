@@ -498,8 +498,8 @@ def _missed(
                 ),
             ]
             missed += [
-                f"{name}, {tool} at {budget}: {told} {np.mean(values):.3f} < {bar}"
-                for told, applies, values, bar in judged
+                f"{name}, {tool} at {budget}: {reported} {np.mean(values):.3f} < {bar}"
+                for reported, applies, values, bar in judged
                 if applies and below(values, bar)
             ]
     return missed

@@ -385,12 +385,12 @@ def messages(rng: random.Random, count: int) -> Iterator[str]:
                 say(process, call(number, tool, **given))
                 asked = f"{tool} {str(given)[:120]}"
             try:
-                told = json.dumps(answer_to(process, number))
+                reported = json.dumps(answer_to(process, number))
             except (AssertionError, OSError, subprocess.TimeoutExpired) as error:
                 yield f"{asked}: {error}"
                 return
             yield (
                 f"{asked}: a traceback"
-                if "Traceback" in told or "Error(" in told
+                if "Traceback" in reported or "Error(" in reported
                 else ""
             )

@@ -91,12 +91,12 @@ def try_tokens(rng: random.Random, count: int) -> Iterator[str]:
     issuer = ""
 
     def answer(path: str) -> Answer:
-        told = (
+        reported = (
             {"keys": [public]}
             if path == "/keys"
             else {"issuer": issuer, "jwks_uri": f"{issuer}/keys"}
         )
-        return Answer(json.dumps(told).encode(), "application/json")
+        return Answer(json.dumps(reported).encode(), "application/json")
 
     with serving(answer) as port:
         issuer = f"http://127.0.0.1:{port}"

@@ -127,12 +127,14 @@ def _many(cache: Path) -> str:
                 process,
                 call(number, "extract_relevant", question=_QUESTION, sources=[_PAGE]),
             )
-        told = {
+        reported = {
             answer["id"]: json.dumps(answer)
             for answer in (line(process) for _ in range(60))
         }
         silent = [
-            number for number in range(2, 62) if "9 crowns" not in told.get(number, "")
+            number
+            for number in range(2, 62)
+            if "9 crowns" not in reported.get(number, "")
         ]
         return f"no answer to {silent} of sixty calls" if silent else ""
 

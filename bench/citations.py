@@ -223,9 +223,11 @@ def spread(document: Document, count: int, length: int = 1) -> list[Sequence[Sen
         for s, block in zip(every, blocks, strict=True)
         if block.main and block.kind != "about"
     ]
-    told = [s for s in shown if len(_letters(s.text)) >= 8]
-    told = [s for s in told if s.number - 1 + length <= len(every)]
-    firsts = told[len(told) // (2 * count) :: max(1, len(told) // count)][:count]
+    reported = [s for s in shown if len(_letters(s.text)) >= 8]
+    reported = [s for s in reported if s.number - 1 + length <= len(every)]
+    firsts = reported[len(reported) // (2 * count) :: max(1, len(reported) // count)][
+        :count
+    ]
     return [every[first.number - 1 : first.number - 1 + length] for first in firsts]
 
 

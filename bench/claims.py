@@ -156,15 +156,15 @@ def _origins(most: int) -> dict[str, float]:
     texts: dict[int, tuple[str, str]] = {}
     for place, document in enumerate(documents):
         units = tag_sentences(document)
-        told = [document.text[unit.start : unit.end] for unit in units]
+        reported = [document.text[unit.start : unit.end] for unit in units]
         main = [
             n
             for n in range(1, len(units) - 1)
-            if document.blocks[units[n].block].main and told[n].count(" ") > 6
+            if document.blocks[units[n].block].main and reported[n].count(" ") > 6
         ]
         if main:
             middle = draw.choice(main)
-            texts[place] = told[middle], " ".join(told[middle - 1 : middle + 2])
+            texts[place] = reported[middle], " ".join(reported[middle - 1 : middle + 2])
     found: dict[float, float] = {}
     for share in EDITED:
         edited = [_edited(document, share, vocabulary, draw) for document in documents]

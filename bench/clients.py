@@ -80,7 +80,7 @@ class Seen(NamedTuple):
     structured: bool
     read: dict[str, str]
     """What its model reads of each tool's answer."""
-    told: str
+    reported: str
     """Progress and cancelling, in words."""
     failed: list[str]
 
@@ -146,15 +146,15 @@ def _all(only: str, *, fresh: bool, every: bool) -> Iterator[Seen]:
             for client in clients:
                 for structured in (False, True):
                     if every or not structured or client in LOOKING:
-                        yield _told(_asked(python, client, structured, cache))
+                        yield _reported(_asked(python, client, structured, cache))
         if only in INSPECTOR:
-            yield _told(_inspected(_inspector(fresh=fresh), cache))
+            yield _reported(_inspected(_inspector(fresh=fresh), cache))
 
 
-def _told(seen: Seen) -> Seen:
+def _reported(seen: Seen) -> Seen:
     tokens = " ".join(f"{count_tokens(text):>6,}" for text in seen.read.values())
     print(
-        f"{seen.client:38}{'on' if seen.structured else 'off':>11}  {tokens}  {seen.told}",
+        f"{seen.client:38}{'on' if seen.structured else 'off':>11}  {tokens}  {seen.reported}",
         flush=True,
     )
     return seen
@@ -239,7 +239,7 @@ def _asked(python: Path, client: str, structured: bool, cache: Path) -> Seen:
 
 
 def _way(seen: Json, code: int) -> str:
-    heard = (
+    progress_line = (
         "no way to hear progress"
         if seen["progress"] is None
         else f"progress {seen['progress']}"
@@ -247,7 +247,7 @@ def _way(seen: Json, code: int) -> str:
     cancels = {None: "no way to cancel", True: "cancelled", False: "not cancelled"}[
         seen["cancelled"]
     ]
-    return f"{heard}, {cancels}" + (f", ends with {code}" if code else "")
+    return f"{progress_line}, {cancels}" + (f", ends with {code}" if code else "")
 
 
 def _judged(seen: Json) -> list[str]:

@@ -131,7 +131,7 @@ async def reading_costs(
     _add(table, "prune: block paths", await watched.tokens(), watched.naive)
     reader = Blend(OnnxEmbedder())
     voting = Recorded(model)
-    told = await extract(
+    reported = await extract(
         Question(one.question),
         pages,
         reader=reader,
@@ -149,7 +149,7 @@ async def reading_costs(
         reader=reader,
         asking=Asking(watched, "lines", PATIENCE),
     )
-    every = sum(count_tokens(paper_tags(sentences)) for sentences in told.tagged)
+    every = sum(count_tokens(paper_tags(sentences)) for sentences in reported.tagged)
     # The model's tokens for one of ours, from a prompt that both have counted.
     rate = voting.scores.prefix_tokens / count_tokens(voting.prompt)
     _add(table, "extract: lines", await watched.tokens(), every * rate)

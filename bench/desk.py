@@ -161,13 +161,13 @@ def _frames(browser: Any, name: str, result: dict[str, Any], ready: str) -> list
     session = page.context.new_cdp_session(app)
     session.send("Performance.enable", {"timeDomain": "threadTicks"})
     before = _busy(session)
-    told = app.evaluate(SCROLL)
-    cost = 1000 * (_busy(session) - before) / told["frames"]
+    reported = app.evaluate(SCROLL)
+    cost = 1000 * (_busy(session) - before) / reported["frames"]
     page.close()
-    rate = told["frames"] / told["seconds"]
+    rate = reported["frames"] / reported["seconds"]
     clock = f"{rate:.0f} frames a second by the clock"
     print(
-        f"{name}: {told['room']:,} px high, {clock}, {cost:.1f} ms of the main thread each"
+        f"{name}: {reported['room']:,} px high, {clock}, {cost:.1f} ms of the main thread each"
     )
     return [f"a frame of the {name} takes {cost:.1f} ms"] * (cost > FRAME_BAR)
 

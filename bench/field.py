@@ -271,14 +271,14 @@ async def _ask(
 
 
 async def _search_with_password(folder: Path, port: int) -> tuple[Outcome, str]:
-    told = {
+    reported = {
         "cache": str(folder / "search-cache"),
         "searxng": f"http://{USER}:{PASSWORD}@127.0.0.1:{port}/",
         "search": "searxng",
         "allow_loopback": "true",
     }
     try:
-        server = build_server(read_settings(told, {}))
+        server = build_server(read_settings(reported, {}))
     except WinnowError as error:
         return Outcome("refused", str(error)[:160]), str(error)
     async with Client(server) as client:
@@ -299,14 +299,14 @@ async def run(ids: Sequence[str], *, misses: bool) -> list[tuple[str, Outcome]]:
     with tempfile.TemporaryDirectory() as name, field_site() as port:
         folder = Path(name)
         sources = case_files(folder)
-        told = {
+        reported = {
             "cache": str(folder / "cache"),
             "folders": str(folder),
             "search": "folder",
             "allow_loopback": "true",
             "robots": "false",
         }
-        async with Client(build_server(read_settings(told, {}))) as client:
+        async with Client(build_server(read_settings(reported, {}))) as client:
             for case in cases:
                 if case["id"] == "searxng-auth":
                     outcome, text = await _search_with_password(folder, port)

@@ -151,40 +151,47 @@ async def _measure_notes(count: int) -> list[str]:
         )
         async with _served(folder, cache) as (client, pid):
             started = time.perf_counter()
-            told = await _told(client, QUESTIONS[0])
+            reported = await _reported(client, QUESTIONS[0])
             seconds = time.perf_counter() - started
             print(
                 f"first answer after {seconds:.1f} s, {sum(_spent(pid)):.1f} processor seconds: "
-                f"{told[:60]!r}"
+                f"{reported[:60]!r}"
             )
             if seconds > FIRST_ANSWER_BAR:
                 failed.append(
                     f"the first answer over notes took {seconds:.1f} s > {FIRST_ANSWER_BAR}"
                 )
-            while "documents are read" in await _told(client, QUESTIONS[0]):
+            while "documents are read" in await _reported(client, QUESTIONS[0]):
                 await anyio.sleep(count / 10_000)
             print(
                 f"all counted after {time.perf_counter() - started:.0f} s, {sum(_spent(pid)):.1f} "
                 f"processor seconds"
             )
-            await _told(client, WARM[0])
+            await _reported(client, WARM[0])
             began = time.perf_counter()
             for question in WARM[1:]:
-                await _told(client, question)
+                await _reported(client, question)
             warm = (time.perf_counter() - began) / (len(WARM) - 1)
             print(
                 f"a further search_web {warm:.2f} s by the clock, outlines still being embedded"
             )
             new, moved = folder / "new.md", folder / "moved.md"
             new.write_text("The quokka landed.", encoding="utf-8")
-            seen = [("a new file", "new.md" in await _told(client, "quokka"))]
+            seen = [("a new file", "new.md" in await _reported(client, "quokka"))]
             new.write_text("The zeppelin fell.", encoding="utf-8")
-            seen.append(("an edited file", "new.md" in await _told(client, "zeppelin")))
+            seen.append(
+                ("an edited file", "new.md" in await _reported(client, "zeppelin"))
+            )
             new.rename(moved)
-            seen.append(("a moved file", "moved.md" in await _told(client, "zeppelin")))
+            seen.append(
+                ("a moved file", "moved.md" in await _reported(client, "zeppelin"))
+            )
             moved.unlink()
             seen.append(
-                ("a deleted file", "moved.md" not in await _told(client, "zeppelin"))
+                (
+                    "a deleted file",
+                    "moved.md" not in await _reported(client, "zeppelin"),
+                )
             )
             print(
                 ", ".join(
@@ -200,7 +207,7 @@ async def _measure_notes(count: int) -> list[str]:
     return failed
 
 
-async def _told(client: Client, question: str) -> str:
+async def _reported(client: Client, question: str) -> str:
     """What `search_web` answers, addresses and failures, as one line."""
     result = await client.call_tool("search_web", {"question": question})
     return json.dumps(data_of(result) or str(result.content))
@@ -267,7 +274,7 @@ async def _tree(client: Client, pid: int, folder: Path) -> None:
             "raptor_query", {"question": QUESTIONS[0], "sources": [str(folder)]}
         )
         data = data_of(result)
-        told = (
+        reported = (
             f"{data['leaves']} leaves, {len(data['failures'])} failures"
             if data
             else "out of time"
@@ -277,7 +284,7 @@ async def _tree(client: Client, pid: int, folder: Path) -> None:
             time.perf_counter() - started,
             before,
             _spent(pid),
-            told,
+            reported,
         )
         if data:
             return
@@ -300,18 +307,20 @@ async def _ask(client: Client, pid: int, question: str, before: Spent) -> Spent:
     )
     seconds, after = time.perf_counter() - started, _spent(pid)
     data = data_of(result)
-    told = (
+    reported = (
         "failed"
         if result.is_error
         else f"{data['verdict']} {' '.join(data['failures'])}"
     )
-    _line(question, seconds, before, after, told)
+    _line(question, seconds, before, after, reported)
     return Spent(after.server - before.server, after.below - before.below)
 
 
-def _line(name: str, seconds: float, before: Spent, after: Spent, told: str) -> None:
+def _line(
+    name: str, seconds: float, before: Spent, after: Spent, reported: str
+) -> None:
     server, below = after.server - before.server, after.below - before.below
-    print(f"{name[:32]:34}{seconds:9.1f}{server:14.2f}{below:13.2f}  {told[:70]}")
+    print(f"{name[:32]:34}{seconds:9.1f}{server:14.2f}{below:13.2f}  {reported[:70]}")
 
 
 class _served:

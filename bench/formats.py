@@ -205,8 +205,8 @@ def by_pandoc(form: str) -> Callable[[Path], list[Made]]:
     def make(folder: Path) -> list[Made]:
         made = []
         for number in range(FILES):
-            told = things(f"{form}{number}", 24)
-            chapters = [told[place : place + 4] for place in range(0, 24, 4)]
+            reported = things(f"{form}{number}", 24)
+            chapters = [reported[place : place + 4] for place in range(0, 24, 4)]
             text = "---\ntitle: The works of the valley\nauthor: The council\n---\n\n"
             for place, chapter in enumerate(chapters, start=1):
                 text += f"# Part {place}\n\n"
@@ -233,7 +233,7 @@ def by_pandoc(form: str) -> Callable[[Path], list[Made]]:
             made.append(
                 Made(
                     path,
-                    told,
+                    reported,
                     places,
                     run("pandoc", "-t", "plain", "--wrap=none", str(path)),
                 )
@@ -247,9 +247,9 @@ def notebooks(folder: Path) -> list[Made]:
     """Write notebooks of text, programs and what these printed."""
     made = []
     for number in range(FILES):
-        told = things(f"ipynb{number}", 20)
+        reported = things(f"ipynb{number}", 20)
         cells = []
-        for place, one in enumerate(told):
+        for place, one in enumerate(reported):
             if place % 2:
                 cells.append(
                     f"::: {{.cell .markdown}}\n## "
@@ -275,7 +275,9 @@ def notebooks(folder: Path) -> list[Made]:
             stdin="\n".join(cells),
         )
         dump = run("pandoc", "-t", "plain", "--wrap=none", str(path))
-        made.append(Made(path, told, [f"cell={place}" for place in range(1, 21)], dump))
+        made.append(
+            Made(path, reported, [f"cell={place}" for place in range(1, 21)], dump)
+        )
     return made
 
 
@@ -284,9 +286,9 @@ def slides(folder: Path) -> list[Made]:
     table."""
     made = []
     for number in range(FILES):
-        told = things(f"pptx{number}", 18)
+        reported = things(f"pptx{number}", 18)
         text = "---\ntitle: The works of the valley\n---\n\n"
-        for place, one in enumerate(told):
+        for place, one in enumerate(reported):
             lines = "\n".join(f"- {sentence}" for sentence in one.said)
             if place % 3 == 1:
                 lines = f"- {one.fill}\n\n::: notes\n{' '.join(one.said)}\n:::"
@@ -315,7 +317,7 @@ def slides(folder: Path) -> list[Made]:
             stdin=text,
         )
         made.append(
-            Made(path, told, [f"slide={place}" for place in range(2, 20)], text)
+            Made(path, reported, [f"slide={place}" for place in range(2, 20)], text)
         )
     return made
 
@@ -335,11 +337,11 @@ def odp(folder: Path) -> list[Made]:
 _HEADER: Final = ("Name", "Built", "Maker", "Repair cost", "Material")
 
 
-def sheet_rows(told: Sequence[Thing]) -> list[tuple[str, ...]]:
+def sheet_rows(reported: Sequence[Thing]) -> list[tuple[str, ...]]:
     """Return things as rows."""
     return [
         (one.name.capitalize(), str(one.year), one.maker, str(one.cost), one.matter)
-        for one in told
+        for one in reported
     ]
 
 
@@ -352,10 +354,10 @@ def by_office(form: str) -> Callable[[Path], list[Made]]:
         flat.mkdir()
         made = []
         for number in range(FILES):
-            told = things(f"{form}{number}", 60)
+            reported = things(f"{form}{number}", 60)
             tables, places, dump = "", list[str](), ""
             for sheet, name in enumerate(("North", "South bank", "Coast, old")):
-                rows = sheet_rows(told[20 * sheet : 20 * sheet + 20])
+                rows = sheet_rows(reported[20 * sheet : 20 * sheet + 20])
                 filled_rows = [
                     (f"Works, {name}",),
                     (),
@@ -369,7 +371,7 @@ def by_office(form: str) -> Callable[[Path], list[Made]]:
                 places += [f"{name}!{row}" for row in (*range(4, 16), *range(18, 26))]
                 dump += "\n".join(",".join(row) for row in filled_rows) + "\n"
             (flat / f"{number}.fods").write_text(_FLAT.format(tables), "utf-8")
-            made.append(Made(folder / f"{number}.{form}", told, places, dump))
+            made.append(Made(folder / f"{number}.{form}", reported, places, dump))
         office(form, folder, sorted(flat.glob("*.fods")))
         return made
 
@@ -407,14 +409,14 @@ def tables(folder: Path) -> list[Made]:
     """Write tables as CSV."""
     made = []
     for number in range(FILES):
-        told = things(f"csv{number}", 60)
+        reported = things(f"csv{number}", 60)
         path = folder / f"{number}.csv"
         with path.open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file).writerows([_HEADER, *sheet_rows(told)])
+            csv.writer(file).writerows([_HEADER, *sheet_rows(reported)])
         made.append(
             Made(
                 path,
-                told,
+                reported,
                 [f"row={row}" for row in range(2, 62)],
                 path.read_text("utf-8"),
             )
@@ -422,19 +424,19 @@ def tables(folder: Path) -> list[Made]:
     return made
 
 
-def _message(told: Sequence[Thing], number: int) -> EmailMessage:
+def _message(reported: Sequence[Thing], number: int) -> EmailMessage:
     message = EmailMessage()
     message["From"], message["To"] = (
         "Edda Voss <edda@example.org>",
         "council@example.org",
     )
-    message["Subject"] = f"Works of the valley, {told[0].name}"
+    message["Subject"] = f"Works of the valley, {reported[0].name}"
     message["Date"] = f"Mon, {number % 28 + 1:02} Feb 2021 10:00:00 +0000"
-    plain = "\n\n".join(" ".join(one.said) for one in told)
+    plain = "\n\n".join(" ".join(one.said) for one in reported)
     message.set_content(plain)
     if number % 2:
         message.add_alternative(
-            "".join(f"<p>{escape(' '.join(one.said))}</p>" for one in told),
+            "".join(f"<p>{escape(' '.join(one.said))}</p>" for one in reported),
             subtype="html",
         )
         message.add_attachment(
@@ -450,11 +452,16 @@ def letters(folder: Path) -> list[Made]:
     """Write messages, every other one in HTML with an attachment."""
     made = []
     for number in range(FILES):
-        told = things(f"eml{number}", 24)
+        reported = things(f"eml{number}", 24)
         path = folder / f"{number}.eml"
-        path.write_bytes(bytes(_message(told, number)))
+        path.write_bytes(bytes(_message(reported, number)))
         made.append(
-            Made(path, told, [""] * 24, "\n".join(" ".join(one.said) for one in told))
+            Made(
+                path,
+                reported,
+                [""] * 24,
+                "\n".join(" ".join(one.said) for one in reported),
+            )
         )
     return made
 
@@ -463,9 +470,9 @@ def boxes(folder: Path) -> list[Made]:
     """Write mail boxes: half by Python, half by git, whose patches are messages."""
     made = []
     for number in range(FILES):
-        told = things(f"mbox{number}", 24)
+        reported = things(f"mbox{number}", 24)
         path = folder / f"{number}.mbox"
-        groups = [told[place : place + 2] for place in range(0, 24, 2)]
+        groups = [reported[place : place + 2] for place in range(0, 24, 2)]
         if number % 2:
             path.write_text(_patches(folder / f"git{number}", groups), "utf-8")
         else:
@@ -473,9 +480,14 @@ def boxes(folder: Path) -> list[Made]:
             for place, group in enumerate(groups):
                 box.add(_message(group, place))
             box.close()
-        dump = "\n".join(" ".join(one.said) for one in told)
+        dump = "\n".join(" ".join(one.said) for one in reported)
         made.append(
-            Made(path, told, [f"message={place // 2 + 1}" for place in range(24)], dump)
+            Made(
+                path,
+                reported,
+                [f"message={place // 2 + 1}" for place in range(24)],
+                dump,
+            )
         )
     return made
 
@@ -506,9 +518,9 @@ def subtitles(form: str) -> Callable[[Path], list[Made]]:
         made = []
         for number in range(FILES):
             draw = Random(f"{form}{number}")
-            told = things(f"{form}{number}", 40)
+            reported = things(f"{form}{number}", 40)
             clock, cues, places = 5.0, list[str](), list[str]()
-            for one in told:
+            for one in reported:
                 places.append(f"t={int(clock)}")
                 for sentence in one.said:
                     words = sentence.split()
@@ -526,7 +538,7 @@ def subtitles(form: str) -> Callable[[Path], list[Made]]:
             )
             path = folder / f"{number}.{form}"
             path.write_text(f"WEBVTT\n\n{text}" if form == "vtt" else text, "utf-8")
-            made.append(Made(path, told, places, text))
+            made.append(Made(path, reported, places, text))
         return made
 
     return make
@@ -630,13 +642,13 @@ async def measure(forms: Sequence[str], *, misses: bool) -> dict[str, Shown]:
                 {one.path.name: one.dump for one in made},
             )
             references = References(of, folder, embedder)
-            told = {
+            reported = {
                 "cache": str(top / "cache"),
                 "folders": str(folder),
                 "search": "folder",
             }
             row = found[form] = Shown()
-            async with Client(build_server(read_settings(told, {}))) as client:
+            async with Client(build_server(read_settings(reported, {}))) as client:
                 for number, one in enumerate(made):
                     for place in Random(f"{form}{number}").sample(
                         range(len(one.things)), 2

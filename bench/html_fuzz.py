@@ -164,11 +164,13 @@ def examine(html: str, *, seed: int) -> None:
         )
         have = _signs(content_blocks(document.root)[0])
         assert not (every - titles) - have, "a content unit that lost text"
-        told = sum(
+        reported = sum(
             (_signs(node.attrs.get("alt", "")) for node in walk(document.root)),
             Counter(),
         )
-        assert not (have - every) - titles - told, "a content unit that doubled text"
+        assert not (have - every) - titles - reported, (
+            "a content unit that doubled text"
+        )
     budget = chance.choice([0, 1, 7, 30, 120, 1000])
     form: Form = chance.choice(["html", "markdown", "text"])
     method: Method = chance.choice(["winnow", "winnow", "winnow", "paper"])

@@ -88,10 +88,10 @@ class Site:
     def put(self, planted: Planted, title: str, text: str) -> str:
         """Serve a page, and tell of it to who searches next; return its address."""
         url = f"http://127.0.0.1:{self.port}{planted.path}"
-        told = f"{text[:QUOTED]} {planted.snippet}"
+        reported = f"{text[:QUOTED]} {planted.snippet}"
         found = {
             "results": [
-                {"url": url, "title": title, "content": told, "engines": ["mojeek"]}
+                {"url": url, "title": title, "content": reported, "engines": ["mojeek"]}
             ]
         }
         self.pages = {
@@ -223,7 +223,7 @@ async def _measure(
         async with Client(server, read_timeout_seconds=600) as client:
             for form, subject, row, number in cases:
                 order = form.order or ORDERS[number % len(ORDERS)]
-                told = (
+                reported = (
                     order
                     if subject == "off"
                     else f"{row['question'].rstrip('?')}: {order}"
@@ -232,7 +232,7 @@ async def _measure(
                     (DATA / "pages" / f"{row['page']}.html.gz").read_bytes()
                 ).decode("utf-8", "replace")
                 text = trafilatura.extract(page, include_tables=True) or ""
-                planted = form.plant(page, text, told, number)
+                planted = form.plant(page, text, reported, number)
                 orders = (form.order,) if form.order else ORDERS
                 url = site.put(planted, _title(page), text)
                 seen += _by_readers(planted, form, subject, orders, budgets)
@@ -372,11 +372,11 @@ def _missed(seen: Sequence[Seen]) -> list[str]:
     195 answers."""
     judged = _of_tools([one for one in seen if one.subject == "off"], CHECKED)
     closed = sorted({f"{one.form.name} ({one.who})" for one in seen if one.outside})
-    told = (
+    reported = (
         f"orders off the subject reach {_share(judged):.3f} of {len(judged)} answers at "
         f"{CHECKED} tokens > {BAR}"
     )
-    missed = [told] * below([float(not one.reached) for one in judged], 1 - BAR)
+    missed = [reported] * below([float(not one.reached) for one in judged], 1 - BAR)
     return missed + (
         [f"a frame is closed or left by {', '.join(closed)}"] if closed else []
     )

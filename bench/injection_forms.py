@@ -180,7 +180,7 @@ def own_forms() -> list[Form]:
     return [
         *found,
         Form(ADDRESS, "named", _named),
-        Form("search snippet", "snippet", _told),
+        Form("search snippet", "snippet", _reported),
     ]
 
 
@@ -225,13 +225,13 @@ def _strings(wheel: Path) -> Iterator[str]:
                         goals += [said] if node.targets[0].id == "GOAL" and said else []
             elif "/attacks/" in name:
                 nodes = list(ast.walk(ast.parse(package.read(name))))
-                told = {
+                reported = {
                     id(node.value) for node in nodes if isinstance(node, ast.Expr)
                 }  # docstrings
                 texts = [
                     node.value
                     for node in nodes
-                    if isinstance(node, ast.Constant) and id(node) not in told
+                    if isinstance(node, ast.Constant) and id(node) not in reported
                 ]
                 templates += [
                     text
@@ -362,7 +362,7 @@ def _named(page: str, _text: str, order: str, number: int) -> Planted:
     return Planted(page.encode(), f"/{number}-{name}.html", "text/html; charset=utf-8")
 
 
-def _told(page: str, _text: str, order: str, number: int) -> Planted:
+def _reported(page: str, _text: str, order: str, number: int) -> Planted:
     return Planted(page.encode(), f"/p{number}.html", "text/html; charset=utf-8", order)
 
 

@@ -102,7 +102,7 @@ async def measure(asked: str, spoken: str, limit: int, cache: Path) -> float:
         stores.close()
     ours = [share(row[0] for row in shown[budget]) for budget in BUDGETS]
     naive_shares = [share(row[1] for row in shown[budget]) for budget in BUDGETS]
-    told = "   ".join(
+    reported = "   ".join(
         f"{one:.3f} ({other:.3f})"
         for one, other in zip(ours, naive_shares, strict=True)
     )
@@ -110,7 +110,7 @@ async def measure(asked: str, spoken: str, limit: int, cache: Path) -> float:
         f"{word} {share(one == word for one in verdicts):.2f}"
         for word in ("answered", "none")
     )
-    print(f"{asked} → {spoken}  n {len(pairs):4}   {told}   {said}", flush=True)
+    print(f"{asked} → {spoken}  n {len(pairs):4}   {reported}   {said}", flush=True)
     return ours[1] - naive_shares[1]
 
 

@@ -160,7 +160,7 @@ def session_of(text: str) -> str:
     return found[1] if found else ""
 
 
-def told(
+def reported(
     mode: str, answers: Sequence[Answered], *, show: bool
 ) -> dict[tuple[str, str], float]:
     """Print one mode's figures, and return them by mode and name."""
@@ -211,7 +211,7 @@ async def measured(
                     if mode == "follow"
                     else by_tool(client, rows, folder)
                 )
-            figures |= told(mode, answers, show=show)
+            figures |= reported(mode, answers, show=show)
     short = {
         key: bar for key, bar in BARS.items() if key in figures and figures[key] < bar
     }

@@ -117,14 +117,14 @@ class Phase:
 
     def line(self, transport: str) -> str:
         """Return a row of the table."""
-        told = [*self.ends["answered"], *self.ends["partial"]]
+        reported = [*self.ends["answered"], *self.ends["partial"]]
         kept = "".join(f"{len(times):>10}" for times in self.ends.values())
         times = (
-            f"{statistics.median(told):>8.1f}{p95(told):>8.1f}"
-            if told
+            f"{statistics.median(reported):>8.1f}{p95(reported):>8.1f}"
+            if reported
             else f"{'–':>8}{'–':>8}"
         )
-        cpu = self.cpu / len(told) if told else math.nan
+        cpu = self.cpu / len(reported) if reported else math.nan
         light = f"{p95(self.light):>10.2f}" if self.light else f"{'–':>10}"
         rates = f"{self.useful:>10.2f}{cpu:>8.2f}{light}{self.ours:>6.2f}"
         return f"{transport:6}{self.callers:>8}{kept}{times}{self.slowest:>9.1f}{rates}"
@@ -236,7 +236,7 @@ class Killed:
             for number in range(len(self._calls))
         ]
         self.asked = self.again = self.kills = 0
-        self._told = threading.local()
+        self._reported = threading.local()
         self.lost: list[str] = []
         """Neither the call nor its one repetition was answered."""
         self.other: list[str] = []
@@ -268,13 +268,13 @@ class Killed:
                     return
                 self.again += 1
             self.lost.append(
-                f"{self._calls[number % len(self._calls)][0]}: {self._told.failure}"
+                f"{self._calls[number % len(self._calls)][0]}: {self._reported.failure}"
             )
 
         with ThreadPoolExecutor(KILLED_CALLERS) as pool:
             list(pool.map(call, range(calls)))
 
-    def told(self) -> str:
+    def reported(self) -> str:
         """Return what came out."""
         counts = (
             f"{len(self.lost)} lost, {len(self.other)} answered otherwise, {self.again} "
@@ -288,7 +288,7 @@ class Killed:
         answer = self._ask(caller, *self._calls[number % len(self._calls)])
         result = (answer or {}).get("result", {})
         if result.get("isError") or not result:
-            self._told.failure = json.dumps(answer)[:SHOWN_LETTERS]
+            self._reported.failure = json.dumps(answer)[:SHOWN_LETTERS]
             return None
         return re.sub(
             r"«/?[0-9]+»",
@@ -341,16 +341,16 @@ def _killed_in_turn(
             gone.run(calls, time.perf_counter() + away)
             shared.start()
             gone.run(KILLED_QUESTIONS, math.inf)
-    print(f"{replicas} replicas, {killed.kills} killed: {killed.told()}")
+    print(f"{replicas} replicas, {killed.kills} killed: {killed.reported()}")
     print(
-        f"{replicas} replicas, the cache server away for {away:.0f} s and back: {gone.told()}"
+        f"{replicas} replicas, the cache server away for {away:.0f} s and back: {gone.reported()}"
     )
-    for told in (
+    for reported in (
         *killed.lost[:SHOWN],
         *gone.lost[:SHOWN],
         *(killed.other + gone.other)[:SHOWN],
     ):
-        print(told)
+        print(reported)
     return bool(killed.lost or killed.other or gone.lost or gone.other or gone.again)
 
 
@@ -435,12 +435,12 @@ def _is_fair(
     for thread in threads:
         thread.join()
     times = p95(among) / p95(alone)
-    told = ", ".join(f"{theirs.count(end)} {end}" for end in sorted(set(theirs)))
+    reported = ", ".join(f"{theirs.count(end)} {end}" for end in sorted(set(theirs)))
     print(
         f"{tool}, {calls} calls alone and beside {GREEDY}: p50 {statistics.median(alone):.2f} -> "
         f"{statistics.median(among):.2f}, p95 {p95(alone):.2f} -> {p95(among):.2f} s ({times:.1f} "
         f"x); "
-        f"the other's calls: {told}",
+        f"the other's calls: {reported}",
         flush=True,
     )
     return times <= FAIR_BAR
@@ -793,10 +793,10 @@ def _site(hangs: threading.Event | None) -> Iterator[int]:
 
 def megabytes(pid: int) -> float:
     """Resident memory of a process and all below it."""
-    told = (
+    reported = (
         Path(f"/proc/{one}/status").read_text(encoding="utf-8") for one in tree(pid)
     )
-    return sum(int(status.split("VmRSS:")[1].split()[0]) for status in told) / 1000
+    return sum(int(status.split("VmRSS:")[1].split()[0]) for status in reported) / 1000
 
 
 def processor(pid: int) -> float:

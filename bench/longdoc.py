@@ -222,7 +222,7 @@ def interval(differences: NDArray[np.float64]) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def told(
+def reported(
     what: str, ours: Sequence[float], theirs: Sequence[float]
 ) -> tuple[str, float, float, float]:
     """Return a line about the paired difference of two methods, then its mean and its interval."""

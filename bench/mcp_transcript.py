@@ -55,19 +55,19 @@ async def _cancelled(client: Client, failed: list[str]) -> str:
         await client.call_tool(
             "raptor_query", {"question": QUESTION, "sources": [str(LIBRARY)]}
         )
-    _told(began, "raptor_query over the whole library: given up by the client")
+    _reported(began, "raptor_query over the whole library: given up by the client")
     failed += ["the call was done before it was cancelled"] * (
         not scope.cancelled_caught
     )
     began = time.perf_counter()
     tools = (await client.list_tools()).tools
-    _told(began, f"tools/list, right after: {len(tools)} tools")
+    _reported(began, f"tools/list, right after: {len(tools)} tools")
     began = time.perf_counter()
     page = str(LIBRARY / "ferry-timetable.html")
     result = await client.call_tool(
         "raptor_query", {"question": QUESTION, "sources": [page]}
     )
-    _told(began, f"raptor_query over one page: {_line(result, 'Next: ')}")
+    _reported(began, f"raptor_query over one page: {_line(result, 'Next: ')}")
     failed += ["no answer after a cancel"] * result.is_error
     data: dict[str, Any] = data_of(result)
     return str(data.get("tree", ""))
@@ -82,7 +82,7 @@ async def _out_of_time(client: Client, site: "_Site", failed: list[str]) -> None
     }
     began = time.perf_counter()
     first = await client.call_tool("fetch_and_prune_html", arguments)
-    seconds = _told(
+    seconds = _reported(
         began, f"fetch_and_prune_html of two pages: {_line(first, 'Not read: ')}"
     )
     print(f"           {_line(first, 'Next: ')}")
@@ -96,7 +96,7 @@ async def _out_of_time(client: Client, site: "_Site", failed: list[str]) -> None
         if calls
         else first
     )
-    _told(
+    _reported(
         began,
         f"the call it names: {_line(second, 'A bicycle ')}; the quick page was asked "
         f"{site.asked('quick')} time",
@@ -130,7 +130,7 @@ async def _killed(client: Client, failed: list[str]) -> None:
             while not seen:
                 await anyio.sleep(0.01)
         group.cancel_scope.cancel()
-    _told(began, f"the client is told: {seen or 'nothing'}")
+    _reported(began, f"the client is told: {seen or 'nothing'}")
     failed += ["the client was not told that its server is gone"] * (not seen)
 
 
@@ -143,7 +143,7 @@ async def _reconnected(
         "raptor_query", {"question": "What do bicycles cost?", "sources": [handle]}
     )
     data: dict[str, Any] = data_of(result)
-    _told(
+    _reported(
         began,
         f"raptor_query of the tree from before ({handle}): {len(data.get('passages', []))} "
         f"passages",
@@ -153,14 +153,14 @@ async def _reconnected(
     again = await client.call_tool(
         "extract_relevant", {"question": "bicycle", "sources": [site.url("slow")]}
     )
-    _told(
+    _reported(
         began,
         f"extract_relevant of the page from before: asked {site.asked('slow')} times in all",
     )
     failed += ["a page from before is gone"] * again.is_error
 
 
-def _told(began: float, text: str) -> float:
+def _reported(began: float, text: str) -> float:
     seconds = time.perf_counter() - began
     print(f"   {seconds:5.2f} s  {text}")
     return seconds

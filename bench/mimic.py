@@ -64,7 +64,7 @@ def mimic(folder: Path, worth: Worth) -> Iterator[str]:
     mind = Mind(read_library(folder), worth)
     with model_server() as served:
         meta = {"n_ctx": CONTEXT, "n_embd": 8, "worth": worth}
-        served.told["/v1/models"] = {
+        served.reported["/v1/models"] = {
             "data": [{"id": worth, "owned_by": "llamacpp", "meta": meta}]
         }
         served.will("/chat/completions", mind.chat)

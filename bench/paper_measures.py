@@ -233,8 +233,8 @@ async def needles(reader: Reader, lengths: Sequence[int]) -> dict[str, float]:
                 for question in questions:
                     reading = await extract(Question(question), [page], reader=reader)
                     shown = assemble([page], reading, max_tokens=512, mark="0")
-                    told = " ".join(one.text for one in shown.evidence)
-                    found += [float(part in told) for part in parts]
+                    reported = " ".join(one.text for one in shown.evidence)
+                    found += [float(part in reported) for part in parts]
             figures[f"{kind}/{length}"] = float(np.mean(found))
         row = " ".join(f"{figures[f'{kind}/{length}']:7.3f}" for length in lengths)
         print(f"  {row}  {kind}", flush=True)
@@ -265,7 +265,7 @@ async def baselines(
         await store.add(pages)
         reading = await extract(Question(one.question), pages, reader=reader)
         ours = assemble(pages, reading, max_tokens=1_000, mark="0")
-        told = {
+        reported = {
             "VectorDB-RAG, 512/128, 12, 1": "\n".join(
                 await store.nearest(one.question)
             ),
@@ -275,7 +275,7 @@ async def baselines(
             "whole pages (SAG-Naive)": "\n".join(page.text for page in pages),
             "evidence at 1,000": "\n".join(passage.text for passage in ours.evidence),
         }
-        for name, text in told.items():
+        for name, text in reported.items():
             rows.setdefault(name, []).append(
                 (float(one.is_in(text)), count_tokens(text))
             )

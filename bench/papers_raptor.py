@@ -103,7 +103,7 @@ async def shape(embedder: Embedder, clustering: Clustering, *, most: int = 1) ->
     return made
 
 
-def told(one: Shape) -> str:
+def reported(one: Shape) -> str:
     """Return a shape as one line."""
     return (
         f"children {one.children:.1f}, summary {one.summary:.0f}, child {one.below:.0f}, "
@@ -143,7 +143,9 @@ async def _(bench: Bench) -> Outcome:
 
 @row(61, "RA UMAP, global then local")
 async def _(bench: Bench) -> Outcome:
-    return works(f"√n neighbours, then 10; {told(await shape(bench.embedder, 'umap'))}")
+    return works(
+        f"√n neighbours, then 10; {reported(await shape(bench.embedder, 'umap'))}"
+    )
 
 
 def themes(count: int, each: int) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
@@ -220,7 +222,9 @@ async def _(bench: Bench) -> Outcome:
 async def _(bench: Bench) -> Outcome:
     one = await shape(bench.embedder, "kmeans")
     assert 4 < one.children < 9
-    return works(f"{told(one)} (paper: children 6.7, summary 131, child 86, ratio .28)")
+    return works(
+        f"{reported(one)} (paper: children 6.7, summary 131, child 86, ratio .28)"
+    )
 
 
 @row(68, "RA tree traversal, k and d")
@@ -382,7 +386,8 @@ async def tables(most: int) -> None:
     bench = opened()
     for name in CLUSTERINGS:
         print(
-            f"{name:7} {told(await shape(bench.embedder, name, most=most))}", flush=True
+            f"{name:7} {reported(await shape(bench.embedder, name, most=most))}",
+            flush=True,
         )
 
 

@@ -205,12 +205,12 @@ async def measure_pairs(
 def short_of(judged: Sequence[tuple[bool, bool]]) -> list[str]:
     """Print what pairs of all sets and tools show together; return the bars missed."""
     both, empty = share(one for one, _ in judged), share(not some for _, some in judged)
-    told = (
+    reported = (
         f"{len(judged)} answers to pairs: both {both:.3f} (bar {BOTH}), one side empty "
         f"{empty:.3f} (bar {EMPTY})"
     )
-    print(f"\n{told}")
-    return [told] * (both < BOTH or empty > EMPTY)
+    print(f"\n{reported}")
+    return [reported] * (both < BOTH or empty > EMPTY)
 
 
 def _some(of: QuestionSet, question: Asked, text: str) -> bool:
@@ -318,16 +318,16 @@ async def measure_harm(limit: int) -> list[str]:
                     changed["shown"] += hits[0]
                     changed["lost"] += hits[0] > hits[1]
                     changed["found"] += hits[0] < hits[1]
-        told = ", ".join(
+        reported = ", ".join(
             f"{changed[key]} {key}" for key in ("shown", "hopped", "lost", "found")
         )
         print(
             f"hops on {len(asked)} questions of {name} that need none, at {HOP_BUDGET} tokens: "
-            f"{told}",
+            f"{reported}",
             flush=True,
         )
         if changed["lost"] - changed["found"] > HARM * len(asked):
-            missed.append(f"hops lose more than they find: {name}, {told}")
+            missed.append(f"hops lose more than they find: {name}, {reported}")
     return missed
 
 

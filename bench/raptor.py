@@ -22,7 +22,7 @@ from typing import Final
 import anyio
 import numpy as np
 
-from bench.longdoc import DATA, MEETINGS, SETS, recall, told
+from bench.longdoc import DATA, MEETINGS, SETS, recall, reported
 from bench.raptor_asked import METHODS, asked_trees, picked
 from bench.raptor_shown import BUDGETS as SHOWN_BUDGETS
 from bench.raptor_shown import shown
@@ -30,9 +30,9 @@ from bench.raptor_sizes import (
     LENGTHS,
     STORED,
     Cost,
+    show_reference,
     sizes,
     slowest_stop,
-    tell_reference,
 )
 from bench.raptor_written import written
 from cache.store import open_stores
@@ -100,7 +100,7 @@ async def retrieval(
             }
         for other in ("leaves, fused", "paper's collapsed"):
             for budget in budgets:
-                line, mean, _, high = told(
+                line, mean, _, high = reported(
                     f"guided over {other} at {budget}",
                     rows["guided", budget],
                     rows[other, budget],
@@ -227,7 +227,7 @@ async def run(args: argparse.Namespace) -> int:
                 return 0
             if args.only in (None, "sizes"):
                 sizes(LENGTHS, words=True)
-                tell_reference(sizes(LENGTHS, words=False, keep=kept).last)
+                show_reference(sizes(LENGTHS, words=False, keep=kept).last)
                 await slowest_stop(LENGTHS[-1])
             for name in SETS if args.only in (None, "shown") else ():
                 await shown(name, kept, most=None, limit=ASKED[False])

@@ -114,7 +114,7 @@ async def answered(
     """Return the words that a mode puts into `budget` tokens, without anything around them, and
     their places."""
     if mode != "guided":
-        return told_by(
+        return reported_by(
             one.tree,
             await query_tree(
                 one.tree,
@@ -156,7 +156,7 @@ async def answered(
     return "\n".join(unit.text for _, unit in chosen), spans
 
 
-def told_by(tree: Tree, answer: tuple[ChosenNode, ...]) -> tuple[str, Spans]:
+def reported_by(tree: Tree, answer: tuple[ChosenNode, ...]) -> tuple[str, Spans]:
     """Return the words of an answer's passages and their places in the documents."""
     spans: Spans = []
     for passage in answer:

@@ -18,7 +18,7 @@ from mcp import Client
 from mcp_types import TextContent
 
 from bench.answers import quoted
-from bench.longdoc import MEETINGS, Group, Question, answer_words, groups_of, told
+from bench.longdoc import MEETINGS, Group, Question, answer_words, groups_of, reported
 from bench.raptor_asked import Asked, answered
 from cache.store import open_stores
 from models.onnx import OnnxEmbedder, OnnxReader
@@ -82,7 +82,7 @@ async def shown(
         print(f"  {np.mean(values):.3f}  {way} at {budget} ({len(values)})")
     for budget in BUDGETS:
         for other in ("chosen", "flat"):
-            line, _, _, high = told(
+            line, _, _, high = reported(
                 f"shown over {other} at {budget}",
                 rows["shown", budget],
                 rows[other, budget],

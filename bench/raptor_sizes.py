@@ -137,7 +137,7 @@ def sizes(lengths: Sequence[int], *, words: bool, keep: Path | None = None) -> C
     return Cost(exponent, found[-1])
 
 
-def tell_reference(last: Size) -> None:
+def show_reference(last: Size) -> None:
     """Print the reference's figures, and ours for clustering the same number of leaves."""
     print(
         "\nthe reference (other machine, without its embedding): tokens, seconds, peak MB"
@@ -175,12 +175,12 @@ async def slowest_stop(length: int) -> float:
         while _at_work():
             await anyio.sleep(0.005)
         waits.append(time.monotonic() - stopped)
-    told = ", ".join(f"{wait:.2f}" for wait in waits)
+    reported = ", ".join(f"{wait:.2f}" for wait in waits)
     print(
         f"\na build of {length:,} tokens in one document ({whole:.0f} s), cancelled at {STOPS} of "
         f"its time:"
     )
-    print(f"  its thread stopped after {told} s")
+    print(f"  its thread stopped after {reported} s")
     return max(waits)
 
 

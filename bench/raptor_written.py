@@ -18,7 +18,7 @@ from typing import Final
 import anyio
 import numpy as np
 
-from bench.longdoc import MEETINGS, Group, answer_words, groups_of, recall, told
+from bench.longdoc import MEETINGS, Group, answer_words, groups_of, recall, reported
 from bench.raptor_asked import Asked, answered
 from cache.store import Stores
 from models.llama.model import LlamaGenerator
@@ -90,7 +90,7 @@ async def written(
     if not trees:
         print("  not one meeting was finished")
         return {}
-    _tell_writer(trees)
+    _write_writer(trees)
     print(f"  {len(trees)} of {len(groups)} meetings")
     return _write_lines(figures)
 
@@ -128,7 +128,7 @@ def _write_tree(tree: Tree, seconds: float) -> None:
     )
 
 
-def _tell_writer(trees: Sequence[Tree]) -> None:
+def _write_writer(trees: Sequence[Tree]) -> None:
     """How much of what the generator wrote outlived the check."""
     inner = [node for tree in trees for node in tree.nodes if node.is_summary]
     kept = [node for node in inner if not node.quotes]
@@ -169,7 +169,7 @@ def _write_lines(figures: Figures) -> dict[str, float]:
                 figures.evidence[kind, "guided", budget],
                 figures.evidence[kind, "flat", budget],
             )
-            line, mean, _, high = told(
+            line, mean, _, high = reported(
                 f"evidence at {budget}, guided ({kind}) over fused", ours, fused
             )
             print(line)
@@ -184,8 +184,8 @@ def _write_lines(figures: Figures) -> dict[str, float]:
                     rows[kind, way, budget] for kind, way in _compared(mode)
                 )
                 what = f"answer words ({name}) at {budget}, {mode}, written summaries"
-                print(told(f"{what} over extracted", wrote, taken)[0])
-                print(told(f"{what} over fused leaves", wrote, fused)[0])
+                print(reported(f"{what} over extracted", wrote, taken)[0])
+                print(reported(f"{what} over fused leaves", wrote, fused)[0])
     return found
 
 

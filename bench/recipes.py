@@ -123,7 +123,7 @@ def _figures(folder: Path, when: str) -> dict[str, float]:
     }
 
 
-def tell(run: Recorded) -> None:
+def report(run: Recorded) -> None:
     """Print a run's steps, losses and figures."""
     first, last = np.mean(run.losses[:AVERAGED]), np.mean(run.losses[-AVERAGED:])
     hours = sum(row.get("cpu", 0.0) for row in run.log) / 3600
@@ -338,14 +338,14 @@ def costs() -> list[str]:
                 hours = [
                     operations * length * SAMPLES / CARDS[card] / 3600 for card in fits
                 ]
-                told = ", ".join(
+                reported = ", ".join(
                     f"{hour:,.1f} ({card} GB)"
                     for hour, card in zip(hours, fits, strict=True)
                 )
                 room = f"from {fits[0]} GB" if fits else "no single card of these"
                 lines.append(
                     f"| {name} | {length:,} | {how} | {bytes_ / 1e9:,.1f} | {room} | "
-                    f"{told or '–'} |"
+                    f"{reported or '–'} |"
                 )
     return lines
 
@@ -537,7 +537,7 @@ def main() -> int:
         chosen.draw.write_text(drawn(runs), encoding="utf-8")
         return 0
     for run in runs:
-        tell(run)
+        report(run)
     if not chosen.check:
         return 0
     short = list(missed(runs))

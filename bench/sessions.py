@@ -315,13 +315,13 @@ def _harbours() -> dict[str, bytes]:
     pages = {}
     for number, name in enumerate(HARBOURS):
         for place, kind in enumerate(("guide", "news", "history", "prices")):
-            told = (
+            reported = (
                 f"In the harbour of {name} moor {100 + number} boats, says the {kind} of "
                 f"{2000 + place}."
             )
             body = (
                 f"<title>{name}, "
-                f"{kind}</title><h1>{name}</h1><p>{told}</p><p>{'The sea is calm here. ' * 40}</p>"
+                f"{kind}</title><h1>{name}</h1><p>{reported}</p><p>{'The sea is calm here. ' * 40}</p>"
             )
             pages[f"/{name.lower()}-{kind}"] = body.encode()
     return pages

@@ -67,7 +67,7 @@ class Soak:
         self._number = 0
         self.took: dict[str, list[float]] = defaultdict(list)
         self.ends: dict[str, Counter[str]] = defaultdict(Counter)
-        self.told: list[str] = []
+        self.reported: list[str] = []
         """What calls said that ended with nothing."""
 
     def call(self, caller: int) -> None:
@@ -91,7 +91,7 @@ class Soak:
         with self._lock:
             self.took[tool].append(time.perf_counter() - began)
             self.ends[tool][end] += 1
-            self.told += [f"{tool}: {answer}"[:300]] if end == "nothing" else []
+            self.reported += [f"{tool}: {answer}"[:300]] if end == "nothing" else []
         time.sleep(wait)
 
     def table(self) -> str:
@@ -170,7 +170,7 @@ def main() -> int:
     )
     bar = QUICK_GROWTH_BAR if seconds < 60 * MINUTES else GROWTH_BAR
     missed = [f"memory grew {last / second:.3f} x > {bar}"] * (last > bar * second)
-    missed += [f"a call ended with nothing: {told}" for told in soak.told]
+    missed += [f"a call ended with nothing: {reported}" for reported in soak.reported]
     for line in missed:
         print(f"BAR MISSED: {line}")
     print("all bars hold" if not missed else f"{len(missed)} bars missed")

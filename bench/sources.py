@@ -214,11 +214,12 @@ def fresh() -> list[str]:
                 )
     with web({}) as state:
         run = winnow(state, "research", QUESTION)
-        told = run.stdout + run.stderr
+        reported = run.stdout + run.stderr
         if not run.returncode or not all(
-            f"{who}: bad_response" in told for who in ("tavily-keyless", "wikipedia")
+            f"{who}: bad_response" in reported
+            for who in ("tavily-keyless", "wikipedia")
         ):
-            bad.append(f"fresh machine, nobody answers: {told[-600:]}")
+            bad.append(f"fresh machine, nobody answers: {reported[-600:]}")
     return bad
 
 
@@ -268,10 +269,10 @@ async def _failing(fault: str) -> str:
 
 def forges() -> tuple[int, list[str]]:
     """Return how many addresses and failures of forges were tried, and what fell short."""
-    told = [anyio.run(_forge, *address) for address in ADDRESSES] + [
+    reported = [anyio.run(_forge, *address) for address in ADDRESSES] + [
         anyio.run(_failing, fault) for fault in FAILURES
     ]
-    return len(told), [line for line in told if line]
+    return len(reported), [line for line in reported if line]
 
 
 PARTS: Final[dict[str, Callable[[], tuple[int, list[str]]]]] = {

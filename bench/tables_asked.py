@@ -161,12 +161,12 @@ async def measure(
         asked = tables(folder)
         for source in dict.fromkeys(one.source.name for one in asked):
             own = [one for one in asked if one.source.name == source]
-            told = {
+            reported = {
                 "cache": str(folder / "cache"),
                 "folders": str(own[0].path.parent),
                 "search": "folder",
             }
-            async with Client(build_server(read_settings(told, {}))) as client:
+            async with Client(build_server(read_settings(reported, {}))) as client:
                 for tool in tools:
                     for one in own:
                         text = await _ask(client, tool, one)
@@ -187,7 +187,7 @@ def false_values() -> tuple[int, int]:
     page.
     """
     held = {question.id for question in questions() if question.held}
-    asked = told = 0
+    asked = reported = 0
     for name in ("asked", "asked_more", "html_qa", "tables"):
         of = read_set(name, 0)
         own = [one for one in of.asked if one.half != "aside" and one.id not in held]
@@ -203,13 +203,13 @@ def false_values() -> tuple[int, int]:
                     asked += 1
                     found = ask_parts(Question(text), Question(text).parts, documents)
                     shown_text = values_text(found, documents, "0" * 12, 2 * TOKENS)
-                    told += bool(found)
+                    reported += bool(found)
                     if found and (text == one.twin or not of.hit(one, shown_text)):
                         print(
                             f"\n{name} {one.id} {'(twin)' if text == one.twin else one.gold}: "
                             f"{text}\n{shown_text}"
                         )
-    return told, asked
+    return reported, asked
 
 
 def main() -> int:

@@ -81,8 +81,8 @@ def embedder() -> OnnxEmbedder:
 @pytest.fixture
 def remote() -> Iterator[Remote]:
     """A model server in a thread of its own on a free port of loopback."""
-    with model_server() as told:
-        yield told
+    with model_server() as reported:
+        yield reported
 
 
 @pytest.fixture

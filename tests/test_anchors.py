@@ -50,7 +50,7 @@ async def test_the_section_at_a_fragment_comes_first(
     assert "week 11" in text_of(none)
 
 
-async def test_what_stands_above_a_fragment_comes_last(connect: Connect, site: Site) -> None:
+async def test_what_is_above_a_fragment_comes_last(connect: Connect, site: Site) -> None:
     url = site.put("/all", basins(MARKS[0]))
     async with connect(folders=" ", search="none", allow_loopback="true") as client:
         whole = text_of(

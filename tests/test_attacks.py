@@ -57,17 +57,17 @@ async def answers(
     client: Client, url: str, *tools: str, **more: object
 ) -> dict[str, tuple[str, str]]:
     """What each tool says of a page: the text, and the result beside it as JSON."""
-    told = {}
+    reported = {}
     for tool in tools or TOOLS:
         result = await client.call_tool(
             tool, {"question": ASKED, "sources": [url], "max_tokens": 2000, **more}
         )
-        told[tool] = text_of(result), json.dumps(data_of(result), ensure_ascii=False)
-    return told
+        reported[tool] = text_of(result), json.dumps(data_of(result), ensure_ascii=False)
+    return reported
 
 
-def handles_in(*told: tuple[str, str]) -> set[str]:
-    return set(re.findall("winnow://(?:page|tree|session)/[0-9a-f]+", json.dumps(told)))
+def handles_in(*reported: tuple[str, str]) -> set[str]:
+    return set(re.findall("winnow://(?:page|tree|session)/[0-9a-f]+", json.dumps(reported)))
 
 
 async def read(client: Client, handle: str) -> str:
@@ -87,14 +87,14 @@ async def through(connect: Connect, sources: dict[str, str]) -> dict[str, str]:
     found = {}
     async with connect(allow_loopback="true", embedder="none", seconds="300") as client:
         for name, url in sources.items():
-            told = await answers(client, url)
+            reported = await answers(client, url)
             handle = next(
-                (one for one in handles_in(told["fetch_and_prune_html"]) if "/page/" in one), ""
+                (one for one in handles_in(reported["fetch_and_prune_html"]) if "/page/" in one), ""
             )
-            assert handle, (name, told)
+            assert handle, (name, reported)
             whole = await read(client, handle)
             for door, text in {
-                **{tool: "".join(said) for tool, said in told.items()},
+                **{tool: "".join(said) for tool, said in reported.items()},
                 "resource": whole,
             }.items():
                 assert "1871" in text, (name, door, text)
@@ -240,7 +240,7 @@ async def test_data_of_a_page_that_shows_nothing_is_labelled(connect: Connect, s
             assert "text was taken from its JSON-LD or script data" in outside(text), tool
 
 
-async def test_everything_that_a_page_says_stands_inside_its_frame(
+async def test_everything_that_a_page_says_is_inside_its_frame(
     connect: Connect, site: Site
 ) -> None:
     """Also what a search engine repeats of it, and what the handles open; in the result beside it
@@ -262,14 +262,15 @@ async def test_everything_that_a_page_says_stands_inside_its_frame(
             }
             given = {"query": ASKED, "results": [row], "unresponsive_engines": [["mojeek", BAD]]}
             site.put("/search", json.dumps(given), kind="application/json")
-            told = await answers(client, url)
+            reported = await answers(client, url)
             for tool in ("search_web", "research"):
                 result = await client.call_tool(tool, {"question": f"{ASKED} {number}"})
-                told[tool] = text_of(result), json.dumps(data_of(result), ensure_ascii=False)
-            told |= {
-                handle: (await read(client, handle), "") for handle in handles_in(*told.values())
+                reported[tool] = text_of(result), json.dumps(data_of(result), ensure_ascii=False)
+            reported |= {
+                handle: (await read(client, handle), "")
+                for handle in handles_in(*reported.values())
             }
-            for tool, (text, data) in told.items():
+            for tool, (text, data) in reported.items():
                 assert "1871" in text or "/tree/" in tool, (name, tool, text)
                 quoted = re.sub("«([0-9]{12})» .*? «/\\1»", "", data)
                 if "PWNED" in outside(text) or "PWNED" in re.sub('#:~:text=[^"]*', "", quoted):
@@ -320,16 +321,16 @@ async def test_no_answer_carries_data_out(connect: Connect, site: Site) -> None:
             url = site.put(
                 f"/{number}", page_of(f"<p>{FACT} {escaped} of the harbour light</p>{definition}")
             )
-            told: dict[tuple[str, str], tuple[str, str]] = {}
+            reported: dict[tuple[str, str], tuple[str, str]] = {}
             for form in ("markdown", "text"):
-                told |= {
+                reported |= {
                     (form, t): said
                     for t, said in (await answers(client, url, TOOLS[0], format=form)).items()
                 }
-            told |= {
+            reported |= {
                 ("", tool): said for tool, said in (await answers(client, url, *TOOLS[1:])).items()
             }
-            for door, (text, _) in told.items():
+            for door, (text, _) in reported.items():
                 assert FACT in text, (name, door)
                 live = re.search(
                     r"!\[[^\]]*\][(\[]|(?<!\\)\]\(\s*<?(?:[a-z]+:|//)|(?<!\\)<(?:im|ifr|sty|link|a |vid)"

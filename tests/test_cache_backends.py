@@ -147,7 +147,7 @@ def test_clearing_forgets_everything_and_counts_it(store: Store) -> None:
     assert store.stats().entries == 0
 
 
-def test_the_figures_tell_hits_misses_and_bytes(store: Store) -> None:
+def test_the_figures_report_hits_misses_and_bytes(store: Store) -> None:
     store.set_bytes("k", b"v" * 100_000)
     store.get_bytes("k")
     store.get_bytes("nothing")
@@ -185,7 +185,7 @@ def test_one_of_many_gets_a_claim_and_the_next_one_after_it_is_given_back(
             others[number % 4].release(another)
 
 
-def test_a_claim_that_nobody_gives_back_passes_to_the_next(
+def test_a_claim_that_no_one_gives_back_passes_to_the_next(
     store: Store, open_again: Open, clock: Clock
 ) -> None:
     first = store.claim("job", seconds=30)

@@ -28,8 +28,8 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
     tree = json.loads(
         winnow(folder / "cache", "raptor", "What is it about?", LAKE, "--json").stdout
     )
-    told = winnow(folder / "cache", "cache", "backup", str(folder / "all.zip"))
-    assert "sessions" in told.stdout, told.stderr
+    reported = winnow(folder / "cache", "cache", "backup", str(folder / "all.zip"))
+    assert "sessions" in reported.stdout, reported.stderr
     return folder / "all.zip", session["session"], tree["tree"]
 
 
@@ -59,7 +59,7 @@ def test_what_was_private_is_put_into_no_store_that_others_read(
             assert find_session(stores, session, owner="", roots=None) is not None
         finally:
             stores.close()
-        told = winnow(
+        reported = winnow(
             tmp_path / "own",
             "cache",
             "backup",
@@ -67,7 +67,7 @@ def test_what_was_private_is_put_into_no_store_that_others_read(
             "--set",
             f"cache_url={redis.url}",
         )
-        assert told.returncode == 0, told.stderr
+        assert reported.returncode == 0, reported.stderr
     stores = open_stores(tmp_path / "other", size_limit=10**9)
     try:
         read_backup(stores, tmp_path / "again.zip")

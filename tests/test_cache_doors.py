@@ -235,7 +235,7 @@ def test_a_folder_that_goes_away_under_a_server_is_done_without_until_it_is_back
 
 
 @pytest.mark.parametrize("harm", ["garbage", "cut short"])
-def test_a_damaged_database_costs_its_entries_and_is_begun_anew(
+def test_a_damaged_database_costs_its_entries_and_is_recreated(
     site: Site, tmp_path: Path, harm: str
 ) -> None:
     cache = tmp_path / "cache"
@@ -338,21 +338,21 @@ def test_a_cache_server_that_goes_and_comes_back_costs_no_answer(
             assert "nine euros" in server.ask(pages[2])
             assert len(site.asked) == asked
             assert "is used again" in log.read_text()
-            told = gone + server.status() + log.read_text()
-        told += (
+            reported = gone + server.status() + log.read_text()
+        reported += (
             winnow(cache, "doctor", cache_url=url).stdout
             + winnow(cache, "cache", cache_url=url).stdout
         )
         redis.stop()
         refused = winnow(cache, "cache", cache_url=url)
         assert refused.returncode == 1
-        assert "open-sesame" not in told + refused.stdout + refused.stderr
+        assert "open-sesame" not in reported + refused.stdout + refused.stderr
         assert [path.name for path in cache.iterdir()] == [
             "own"
         ]  # what is made of a person's own files
 
 
-def test_the_command_tells_where_the_cache_lies_what_is_in_it_and_what_was_damaged(
+def test_the_command_reports_where_the_cache_lies_what_is_in_it_and_what_was_damaged(
     site: Site, tmp_path: Path
 ) -> None:
     cache = tmp_path / "cache"

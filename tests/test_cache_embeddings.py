@@ -131,7 +131,7 @@ async def test_a_text_whose_call_failed_is_embedded_by_the_call_that_waited(
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("known", [True, False])
-async def test_vectors_of_another_length_are_worked_out_anew(store: Store, known: bool) -> None:
+async def test_vectors_of_another_length_are_computed_again(store: Store, known: bool) -> None:
     before = Letters(8)
     before.go.set()
     await CachedEmbedder(before, store).embed(["a", "b"], kind="query")

@@ -120,7 +120,7 @@ def test_a_page_that_lacks_a_field_or_has_it_in_another_type_is_no_page() -> Non
                 assert page_from_bytes(b"\n".join(lines)) is None
 
 
-def test_a_page_of_equal_text_whose_facts_changed_is_written_anew(store: Store) -> None:
+def test_a_page_of_equal_text_whose_facts_changed_is_written_again(store: Store) -> None:
     handle = keep_page(store, PAGE)
     better = replace(PAGE, author="A. Bonin and C. Vidal", notes=())
     assert keep_page(store, better) == handle

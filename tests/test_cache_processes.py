@@ -49,13 +49,13 @@ def test_four_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
     store.close()
 
 
-def write_until_killed(folder: str, told: Connection) -> None:
+def write_until_killed(folder: str, reported: Connection) -> None:
     """Tell of every write that has returned."""
     store = Store(Path(folder), size_limit=200_000_000, clock=time.time)
     n = 0
     while True:
         store.set_bytes(f"k{n}", n.to_bytes(4, "big") * (10_000 if n % 7 == 0 else 10))
-        told.send(n)
+        reported.send(n)
         n += 1
 
 
@@ -83,7 +83,7 @@ def test_a_process_killed_while_writing_loses_nothing_that_was_acknowledged(tmp_
     store.close()
 
 
-def write_on_a_full_disk(folder: str, told: Connection) -> None:
+def write_on_a_full_disk(folder: str, reported: Connection) -> None:
     """Write under a cap on file sizes, which fails like a full disk does."""
     store = Store(Path(folder), size_limit=200_000_000, clock=time.time)
     store.set_bytes("before", b"kept")
@@ -92,7 +92,7 @@ def write_on_a_full_disk(folder: str, told: Connection) -> None:
     store.set_bytes("large", b"x" * 5_000_000)
     for n in range(200):
         store.set_bytes(f"k{n}", os.urandom(5000))
-    told.send((store.get_bytes("before"), store.get_bytes("large"), store.stats().problems))
+    reported.send((store.get_bytes("before"), store.get_bytes("large"), store.stats().problems))
     store.close()
 
 

@@ -156,7 +156,7 @@ def test_an_envelope_opens_only_whole_and_for_its_own_key(
 @pytest.mark.parametrize(
     "garbage", [b"garbage " * 5000, b"SQLite format 3\x00" + os.urandom(20_000), b"\x00" * 9000]
 )
-def test_a_database_of_garbage_is_set_aside_and_begun_anew(
+def test_a_database_of_garbage_is_set_aside_and_recreated(
     store: Store, garbage: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder = folder_of(store)
@@ -271,7 +271,7 @@ def test_files_that_killed_writers_left_are_found_and_removed(store: Store) -> N
     assert store.get_bytes("large") == b"a" * 100_000
 
 
-def test_verifying_a_database_of_garbage_says_that_it_was_begun_anew(store: Store) -> None:
+def test_verifying_a_database_of_garbage_says_that_it_was_recreated(store: Store) -> None:
     store.set_many_bytes({f"k{n}": os.urandom(2000) for n in range(500)})
     store.close()
     database = folder_of(store) / "cache.db"

@@ -46,7 +46,7 @@ async def since_first(
         return await read(client, site.url("/fees"), part or f"changes since {handle}")
 
 
-async def test_blocks_that_came_and_went_are_told_under_their_headings(
+async def test_blocks_that_came_and_went_are_reported_under_their_headings(
     connect: Connect, site: Site, tmp_path: Path
 ) -> None:
     text = await since_first(connect, site, tmp_path, page(), page(16, "<p>Dogs on a lead.</p>"))
@@ -125,7 +125,7 @@ async def test_a_file_of_ones_own_is_compared_with_how_it_was(
     assert "+ We sail at seven." in text
 
 
-async def test_a_page_of_many_changes_is_told_in_parts(
+async def test_a_page_of_many_changes_is_reported_in_parts(
     connect: Connect, site: Site, tmp_path: Path
 ) -> None:
     many = "".join(f"<p>Rule {number} is about boats of every kind.</p>" for number in range(80))

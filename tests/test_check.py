@@ -62,7 +62,7 @@ async def test_a_quotation_is_verbatim_near_or_nowhere(
     assert outcomes(result) == {("quote", outcome): 1}
 
 
-async def test_what_a_quotation_changed_is_told_beside_what_stands_there(connect: Connect) -> None:
+async def test_what_a_quotation_changed_is_reported_beside_what_is_there(connect: Connect) -> None:
     text = text_of(await check(connect, "> Dropping it saves 49,000 crowns a season\n", CUTS))
     assert "quoted “49,000”, source has “94,000”" in text
     assert f"{CUTS}#:~:text=Dropping" in text.replace("%20", " ").replace("text= ", "text=")
@@ -229,7 +229,7 @@ async def test_a_doi_is_looked_up_with_its_title_its_year_and_whether_it_was_ret
     assert [one.outcome for one in found if one.kind == "reference"] == [outcome], found
 
 
-async def test_references_that_are_all_dead_are_told_and_are_no_error(
+async def test_references_that_are_all_dead_are_reported_and_are_no_error(
     connect: Connect, site: Site
 ) -> None:
     async with connect(allow_loopback="true") as client:

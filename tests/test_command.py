@@ -179,7 +179,9 @@ def test_a_draft_is_checked_against_a_file_without_any_question(
 
 
 @pytest.mark.parametrize("command", ["models", "cache", "doctor"])
-def test_care_commands_tell_the_state_of_the_installation(cache_folder: Path, command: str) -> None:
+def test_care_commands_report_the_state_of_the_installation(
+    cache_folder: Path, command: str
+) -> None:
     run = winnow(cache_folder, command, "--json")
     assert run.returncode == 0, run.stderr
     assert json.loads(run.stdout)

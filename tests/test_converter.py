@@ -228,7 +228,7 @@ async def test_a_cancelled_word_file_takes_no_more_time() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_cancelled_pdf_stops_at_once_and_another_process_goes_on_where_it_stood(
+async def test_a_cancelled_pdf_stops_at_once_and_another_process_goes_on_where_it_was(
     store: Store,
 ) -> None:
     one = raw(long_pdf(250))
@@ -338,7 +338,7 @@ async def test_a_busy_machine_reads_the_same_text_and_builds_the_same_tree(tmp_p
 
 
 @pytest.mark.anyio
-async def test_a_killed_process_is_told_and_replaced() -> None:
+async def test_a_killed_process_is_reported_and_replaced() -> None:
     async with aclosing(Converter(None, processes=1)) as converter:
         failed: list[SourceUnreadable] = []
 

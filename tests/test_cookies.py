@@ -128,24 +128,24 @@ async def test_what_cookies_opened_is_for_no_server_without_them(
     other = tmp_path / "other.txt"
     other.write_text(HEAD + cookie_line("127.0.0.1", "guest"))
 
-    async def told(client: Client, source: str) -> tuple[str, str]:
+    async def reported(client: Client, source: str) -> tuple[str, str]:
         result = await client.call_tool("fetch_and_prune_html", {"sources": [source]})
         handle = "" if result.is_error else data_of(result)["pages"][0]["handle"]
         return text_of(result), handle
 
     async with open_site({"/club": shown}) as site:
         async with connect(allow_loopback="true", cookies=str(jar), cache=str(cache)) as client:
-            mine, handle = await told(client, site.url("/club"))
+            mine, handle = await reported(client, site.url("/club"))
         for settings in ({}, {"cookies": str(other)}):
             async with connect(allow_loopback="true", cache=str(cache), **settings) as client:
-                theirs, _ = await told(client, site.url("/club"))
-                named, _ = await told(client, handle)
+                theirs, _ = await reported(client, site.url("/club"))
+                named, _ = await reported(client, handle)
             assert "old mill" not in theirs + named
     assert "old mill" in mine
     assert "unknown or has expired" in named
 
 
-async def test_another_account_in_the_same_file_is_asked_for_anew(jar: Path, pages: Store) -> None:
+async def test_another_account_in_the_same_file_is_asked_for_again(jar: Path, pages: Store) -> None:
     async with open_site({"/club": shown}) as site:
         async with fetching(jar, pages) as fetcher:
             mine = await fetcher.fetch(site.url("/club"))

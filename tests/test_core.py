@@ -157,7 +157,7 @@ ABOUT = (
 
 
 @pytest.mark.parametrize("tool", (*READING, "raptor_query"))
-async def test_who_wrote_a_page_and_when_is_told_to_whoever_asks(
+async def test_who_wrote_a_page_and_when_is_shown_to_those_who_ask(
     connect: Connect, tmp_path: Path, tool: str
 ) -> None:
     head = (

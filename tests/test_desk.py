@@ -287,7 +287,7 @@ def test_a_session_is_gone_on_with_renamed_exported_and_deleted(page: Any) -> No
 
 
 @slow
-def test_health_tells_settings_and_roles_and_the_cache_is_emptied_from_there(page: Any) -> None:
+def test_health_reports_settings_and_roles_and_the_cache_is_emptied_from_there(page: Any) -> None:
     ask(page, "read", "", LAKE)
     page.evaluate("location.hash = 'health'")
     part = page.locator("#health .health section")
@@ -362,8 +362,8 @@ def test_research_is_paused_found_among_a_thousand_sessions_and_gone_on_with(
         page.evaluate("location.hash = 'sessions'")
         rows = page.locator("#sessions li")
         rows.first.wait_for()
-        told = page.locator("#sessions [role=status]")
-        assert told.inner_text() == f"{MANY + 1:,} of {MANY + 1:,}"
+        reported = page.locator("#sessions [role=status]")
+        assert reported.inner_text() == f"{MANY + 1:,} of {MANY + 1:,}"
         drawn = rows.count()
         page.get_by_role("button", name="Show more").click()
         assert drawn < rows.count() <= 2 * drawn

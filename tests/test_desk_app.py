@@ -59,9 +59,9 @@ async def test_every_tool_names_the_desk_and_who_cannot_show_it_gets_the_same_te
 def test_a_client_shows_an_answer_and_its_buttons_call_on(browser: Any, cache_folder: Path) -> None:
     with hosted(browser, cache_folder, tool="extract_relevant") as host:
         host.app.get_by_text("Waiting for the answer").wait_for()
-        host.tell("ui/notifications/tool-input", {"arguments": QUESTION})
+        host.report("ui/notifications/tool-input", {"arguments": QUESTION})
         host.app.locator(".running", has_text="How deep").wait_for()
-        host.tell("ui/notifications/tool-result", host.call("extract_relevant", QUESTION))
+        host.report("ui/notifications/tool-result", host.call("extract_relevant", QUESTION))
         host.app.locator(".card").first.wait_for()
         frame = host.page.frames[1]
         assert frame.evaluate("getComputedStyle(document.documentElement).colorScheme") == "dark"
@@ -102,8 +102,8 @@ def test_words_of_strangers_are_words_in_every_field_of_an_answer(
     with hosted(browser, cache_folder, tool=tool) as host:
         elsewhere: list[str] = []
         host.page.on("request", lambda request: elsewhere.append(request.url))
-        host.tell("ui/notifications/tool-input", {"arguments": QUESTION})
-        host.tell("ui/notifications/tool-result", poisoned(host.call(tool, QUESTION), attack))
+        host.report("ui/notifications/tool-input", {"arguments": QUESTION})
+        host.report("ui/notifications/tool-result", poisoned(host.call(tool, QUESTION), attack))
         host.app.locator(".card, .block").first.wait_for()
         assert host.app.locator("img, main script, a[href^=javascript]").count() == 0
         frame = host.page.frames[1]
@@ -118,8 +118,8 @@ def test_a_host_that_says_neither_the_tool_nor_that_it_shows_apps_is_drawn_the_s
     browser: Any, cache_folder: Path
 ) -> None:
     with hosted(browser, cache_folder, tool="", declared=False) as host:
-        host.tell("ui/notifications/tool-input", {"arguments": QUESTION})
-        host.tell("ui/notifications/tool-result", host.call("extract_relevant", QUESTION))
+        host.report("ui/notifications/tool-input", {"arguments": QUESTION})
+        host.report("ui/notifications/tool-result", host.call("extract_relevant", QUESTION))
         host.app.locator(".card").first.wait_for()
         (asked,) = host.sent("tools/call")
         assert asked["params"]["name"] == "extract_relevant"
@@ -132,12 +132,12 @@ def test_a_cancelled_and_a_failed_call_say_so_and_can_be_repeated(
     browser: Any, cache_folder: Path
 ) -> None:
     with hosted(browser, cache_folder, tool="extract_relevant") as host:
-        host.tell("ui/notifications/tool-input", {"arguments": QUESTION})
-        host.tell("ui/notifications/tool-cancelled", {"reason": "by <b>you</b>"})
+        host.report("ui/notifications/tool-input", {"arguments": QUESTION})
+        host.report("ui/notifications/tool-cancelled", {"reason": "by <b>you</b>"})
         host.app.locator(".cancelled", has_text="by <b>you</b>").wait_for()
         host.app.locator(".cancelled button").click()
         host.app.locator(".card").first.wait_for()
-        host.tell(
+        host.report(
             "ui/notifications/tool-result",
             {"isError": True, "content": [{"type": "text", "text": "no <i>"}]},
         )

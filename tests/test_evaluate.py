@@ -90,8 +90,8 @@ def measured(
 
 def rows(run: subprocess.CompletedProcess[str]) -> dict[str, dict[str, object]]:
     assert run.returncode == 0, run.stderr
-    told = json.loads(run.stdout)
-    return {f"{row['step']}: {row['what']}": row for row in told["rows"]}
+    reported = json.loads(run.stdout)
+    return {f"{row['step']}: {row['what']}": row for row in reported["rows"]}
 
 
 def test_without_a_generator_it_says_how_to_set_one(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_without_a_generator_it_says_how_to_set_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "reported"),
     [
         (["--steps", "prune,dance"], "dance"),
         (["--limit", "0"], "--limit"),
@@ -111,12 +111,12 @@ def test_without_a_generator_it_says_how_to_set_one(tmp_path: Path) -> None:
     ],
     ids=["step", "limit", "folder"],
 )
-def test_wrong_usage_is_told_with_what_would_be_right(
-    tmp_path: Path, remote: Remote, arguments: list[str], told: str
+def test_wrong_usage_is_reported_with_what_would_be_right(
+    tmp_path: Path, remote: Remote, arguments: list[str], reported: str
 ) -> None:
     run = measured(tmp_path, *arguments, generator=f"openai:{remote.url}#m")
     assert run.returncode == 2
-    assert told in run.stderr
+    assert reported in run.stderr
     assert remote.asked == []
 
 
@@ -236,13 +236,13 @@ def test_every_step_runs_with_real_weights_and_counts_their_tokens(
     run = measured(
         tmp_path, str(data), "--limit", "1", "--json", generator=f"llama:{weights}", command=command
     )
-    told = json.loads(run.stdout)
-    assert {row["step"] for row in told["rows"]} == set(steps)
+    reported = json.loads(run.stdout)
+    assert {row["step"] for row in reported["rows"]} == set(steps)
     # 512 tokens of context and no chat: what does not fit is counted and told, and the rest goes
     # on.
-    for row in told["rows"]:
+    for row in reported["rows"]:
         assert bool(row["failed"]) == bool(row["note"]) or row["model"] is None, row
-    assert any(row["tokens"] for row in told["rows"])
+    assert any(row["tokens"] for row in reported["rows"])
 
 
 @needs_llama
@@ -269,8 +269,8 @@ def test_a_small_instruct_model_gets_a_table_for_people(tmp_path: Path, data: Pa
 
 def untimed(run: subprocess.CompletedProcess[str]) -> object:
     assert run.returncode == 0, run.stderr
-    told = json.loads(run.stdout)
-    return told | {"rows": [{**row, "seconds": 0} for row in told["rows"]]}
+    reported = json.loads(run.stdout)
+    return reported | {"rows": [{**row, "seconds": 0} for row in reported["rows"]]}
 
 
 def test_a_run_that_is_killed_goes_on_and_ends_with_the_same_table(

@@ -225,7 +225,7 @@ def test_header_rows_that_are_read_as_one_stand_once_and_a_row_of_another_table_
     assert "North" in text
 
 
-def test_a_heading_that_is_a_whole_statement_is_shown_and_not_only_what_stands_below_it() -> None:
+def test_a_heading_that_is_a_whole_statement_is_shown_and_not_only_what_is_below_it() -> None:
     said = (
         "For over a hundred years the Marr family has kept the light of Orvane and every boat "
         "that passed by it."
@@ -256,7 +256,7 @@ def test_an_edited_copy_is_named_beside_its_passage_and_is_no_origin_of_its_own(
     assert "Independent origins: 2. [1a] also: [2]" in found.shown.text
 
 
-def test_pages_with_words_of_their_own_are_told_of_in_not_a_word_more() -> None:
+def test_pages_with_words_of_their_own_are_reported_in_not_a_word_more() -> None:
     found = filled(
         page("https://a.example/1", SAME),
         page("https://b.example/2", "The light is from 1871, some say."),

@@ -87,7 +87,7 @@ def word_count(name: str) -> int:
 
 
 @pytest.mark.parametrize("question", [q for q in QUESTIONS if q.pages], ids=lambda q: q.id)
-def test_every_answer_stands_visibly_on_one_of_its_pages(question: Question) -> None:
+def test_every_answer_is_visible_on_one_of_its_pages(question: Question) -> None:
     assert question.answers
     texts = [visible_text(page) for page in question.pages]
     for alternatives in question.answers:

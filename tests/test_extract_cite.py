@@ -227,7 +227,7 @@ def test_a_row_with_a_picture_is_cited_by_the_words_beside_it() -> None:
     assert unquote(cite(doc, start, len(doc.text))).endswith("#:~:text=The Curlew,1904")
 
 
-def test_a_run_that_ends_like_a_cell_above_is_told_by_what_follows_it() -> None:
+def test_a_run_that_ends_like_a_cell_above_is_reported_by_what_follows_it() -> None:
     doc = document(
         ("row", "Wanderers | 15 | 12 | 12", ("Wanderers", "15", "12", "12")),
         ("row", "Eagles | 3", ("Eagles", "3")),

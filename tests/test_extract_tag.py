@@ -51,7 +51,7 @@ def test_numbers_run_from_one_and_headings_stand_above_their_sentences() -> None
     assert row.heading_path[-1] == "Lengths"
 
 
-def test_offsets_point_at_what_stands_on_the_page() -> None:
+def test_offsets_point_at_what_is_on_the_page() -> None:
     document = page(HTML)
     last = 0
     for sentence in tag_sentences(document):

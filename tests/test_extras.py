@@ -341,7 +341,7 @@ def test_a_run_without_slow_tests_imports_no_file_that_is_slow_as_a_whole(tmp_pa
     assert "3 errors" in pytest_run(tmp_path, tmp_path).stdout
 
 
-def test_the_table_of_slow_tests_names_none_that_is_marked_where_it_stands(tmp_path: Path) -> None:
+def test_the_table_of_slow_tests_names_none_that_is_marked_where_it_is(tmp_path: Path) -> None:
     work = "    end = time.process_time() + .15\n    while time.process_time() < end: pass\n"
     (tmp_path / "test_two.py").write_text(
         f"import time, pytest\ndef test_long():\n{work}def test_short(): pass\n"

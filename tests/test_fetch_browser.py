@@ -413,12 +413,12 @@ async def test_a_server_that_is_ended_leaves_no_browser(
 ) -> None:
     runs = asyncio.Event()
 
-    def told(_asked: Asked) -> Reply:
+    def reported(_asked: Asked) -> Reply:
         runs.set()
         return Reply(b"1")
 
     endless = "r = new XMLHttpRequest(); r.open('GET', '/runs', false); r.send(); for (;;);"
-    async with open_site({"/p": shell(endless), "/runs": told, "/empty": shell("1")}) as site:
+    async with open_site({"/p": shell(endless), "/runs": reported, "/empty": shell("1")}) as site:
         with rendering_process(chromium, site.url("/p"), tmp_path) as process:
             with anyio.fail_after(30):
                 await runs.wait()

@@ -203,7 +203,7 @@ async def test_a_page_that_always_breaks_is_unavailable_and_never_half_a_page() 
 
 
 @pytest.mark.anyio
-async def test_a_port_where_nobody_listens_is_unavailable() -> None:
+async def test_a_port_where_no_one_listens_is_unavailable() -> None:
     async with open_site({}) as site:
         url = site.url("/p")
     async with open_local(ONCE) as fetcher:
@@ -237,7 +237,7 @@ async def test_circles_and_endless_chains_of_redirects_end() -> None:
         chain = await failure_of(fetcher, site.url("/0"))
         circle = await failure_of(fetcher, site.url("/x"))
     assert "more than 20 times" in chain.what
-    assert "circle" in circle.what
+    assert "loop" in circle.what
     assert len(site.paths) == 21 + 2
 
 
@@ -412,7 +412,7 @@ async def test_the_library_resolves_nothing_by_itself() -> None:
 
 
 @pytest.mark.anyio
-async def test_files_are_fetched_below_the_roots_and_a_forgotten_scheme_is_told(
+async def test_files_are_fetched_below_the_roots_and_a_forgotten_scheme_is_reported(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "salt.txt").write_text("Salt of Piran.")

@@ -39,8 +39,8 @@ async def test_an_address_of_a_forge_is_read_as_what_it_holds(
 ) -> None:
     async with open_site({**SITES[kind], "/robots.txt": Reply(CLOSED, kind="text/plain")}) as site:
         page = await fetch(site, kind, path)
-        told = words_of(page)
-        assert [words for words in shown if words not in told] == []
+        reported = words_of(page)
+        assert [words for words in shown if words not in reported] == []
         assert page.final_url == site.url(path)
         assert (page.notes, page.unread) == ((), "")
 
@@ -93,7 +93,9 @@ async def test_a_thread_whose_comments_are_kept_back_says_that_they_are_missing(
 
 
 @pytest.mark.parametrize("fault", FAILURES)
-async def test_where_the_api_does_not_tell_the_page_itself_is_read_and_says_why(fault: str) -> None:
+async def test_where_the_api_does_not_report_the_page_itself_is_read_and_says_why(
+    fault: str,
+) -> None:
     thread = "/lakes/orvane/issues/3"
     page_itself = Reply(
         b"<html><body><h1>Depth</h1><p>" + b"It says 12 m where the lake has 213 m. " * 9
@@ -108,7 +110,7 @@ async def test_where_the_api_does_not_tell_the_page_itself_is_read_and_says_why(
     ("status", "error"),
     [(404, SourceNotFound), (403, SourceBlocked), (429, SourceBlocked), (500, SourceUnavailable)],
 )
-async def test_what_neither_the_api_nor_the_page_tells_fails_with_its_kind(
+async def test_what_neither_the_api_nor_the_page_reports_fails_with_its_kind(
     status: int, error: type[Exception]
 ) -> None:
     thread = "/lakes/orvane/issues/3"

@@ -92,8 +92,8 @@ def test_no_result_of_a_public_search_service_leads_inside(site: Site) -> None:
     found = {**TAVILY["results"][0], "url": url}
     with web({"api.tavily.com": json_reply({"results": [found]})}) as state:
         state.environment["WINNOW_ALLOW_LOOPBACK"] = "true"
-        told = json.loads(winnow(state, "research", QUESTION, "--json").stdout)
+        reported = json.loads(winnow(state, "research", QUESTION, "--json").stdout)
         named = winnow(state, "fetch", url, "--question", QUESTION).stdout
     assert site.asked.count("/admin") == 1
     assert "inner page" in named
-    assert "inner page" not in json.dumps(told)
+    assert "inner page" not in json.dumps(reported)

@@ -98,7 +98,7 @@ async def test_no_forbidden_address_is_asked_of_the_proxy(resolves: bool) -> Non
     assert site.asked == []
 
 
-async def test_a_name_that_leads_inside_is_refused_before_the_proxy_hears_of_it() -> None:
+async def test_a_name_that_leads_inside_is_refused_before_the_proxy_learns_of_it() -> None:
     answers = iter([PUBLIC, "10.0.0.1"])
 
     async def rebinding(_host: str, _port: int) -> list[str]:
@@ -130,7 +130,7 @@ async def test_a_redirect_to_inside_is_refused_behind_a_proxy_too(target: str) -
 
 
 @pytest.mark.parametrize("scheme", ["http", "socks5"])
-async def test_user_name_and_password_are_given_to_the_proxy_and_to_nobody_else(
+async def test_user_name_and_password_are_given_to_the_proxy_and_to_no_one_else(
     scheme: str,
 ) -> None:
     async with open_site({"/p": Reply()}) as site, open_proxy(site) as middle:
@@ -159,7 +159,7 @@ REFUSING = [
     (b"HTTP/1.1 502 Bad Gateway\r\n\r\n", "502"),
     (b"SSH-2.0-OpenSSH\r\n\r\n", "not HTTP"),
     (b"", "closed the connection"),
-    (b"x" * 40_000, "no answer"),
+    (b"x" * 40_000, "did not answer"),
 ]
 
 
@@ -175,7 +175,7 @@ async def test_a_proxy_that_opens_no_tunnel_is_named_with_its_reason(
         async with open_fetcher(limits, pages=None, resolve=public) as fetcher:
             error = await failure_of(fetcher, site.url("/p", host="piran.example"))
     assert type(error) is SourceUnavailable
-    assert says in error.what or "no answer" in error.what
+    assert says in error.what or "did not answer" in error.what
     assert f"127.0.0.1:{middle.port}" in error.what
     assert "s3cret" not in str(error)
     assert site.asked == []

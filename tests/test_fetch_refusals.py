@@ -174,7 +174,7 @@ ANSWERS: list[tuple[str, Reply, type[SourceError], str]] = [
     ("304 unasked", Reply(b"", 304), SourceUnavailable, "304"),
     ("300 to nowhere", Reply(status=300), SourceUnavailable, "300"),
     ("301 to nowhere", Reply(status=301), SourceUnavailable, "301"),
-    ("circle", Reply(status=302, headers={"Location": "/p"}), SourceUnavailable, "circle"),
+    ("circle", Reply(status=302, headers={"Location": "/p"}), SourceUnavailable, "loop"),
     (
         "to ftp",
         Reply(status=302, headers={"Location": "ftp://a.example/"}),

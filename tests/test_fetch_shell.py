@@ -188,7 +188,7 @@ def test_what_a_page_shows_is_not_gone_on_with_by_data_that_it_does_not_show() -
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_the_data_of_a_short_page_never_stands_for_what_it_shows(script: str) -> None:
+def test_the_data_of_a_short_page_never_replaces_what_it_shows(script: str) -> None:
     fact = (
         "The ferry of Skellmouth costs four pounds on Sundays, and three on every other day of "
         "the week."
@@ -280,7 +280,7 @@ def test_a_header_and_a_footer_around_an_empty_place_are_noted() -> None:
     assert MAY_NEED_BROWSER not in long.notes
 
 
-def test_a_page_whose_text_stands_in_a_shadow_root_is_read() -> None:
+def test_a_page_whose_text_is_in_a_shadow_root_is_read() -> None:
     shadow = f"<my-app><template shadowrootmode=open><p>{STORY}</p></template></my-app>"
     page = fetched(shell(f"{shadow}<script src=/app.js></script>"))
     assert STORY in read_document(page).text

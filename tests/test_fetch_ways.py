@@ -84,7 +84,7 @@ async def test_a_login_that_leads_over_other_addresses_and_back_is_read() -> Non
 async def test_a_cookie_that_never_helps_ends_as_a_circle() -> None:
     async with open_site({"/p": to("/p", "id=1; Path=/")}) as site, open_local(ONCE) as fetcher:
         error = await failure_of(fetcher, site.url("/p"))
-    assert "circle" in error.what
+    assert "loop" in error.what
     assert len(site.asked) == 2
 
 
@@ -247,7 +247,7 @@ async def test_pages_that_send_on_for_ever_end_after_five() -> None:
 @pytest.mark.parametrize(
     "target", ["http://10.0.0.1/", "http://169.254.169.254/latest/", "http://127.0.0.1:22/"]
 )
-async def test_the_guard_stands_before_each_page_that_is_sent_to(target: str) -> None:
+async def test_the_guard_is_before_each_page_that_is_sent_to(target: str) -> None:
     routes = {
         "/meta": sender(META.format(f"0; url={target}")),
         "/header": Reply(headers={"Refresh": f"0;{target}"}),

@@ -483,10 +483,10 @@ async def test_inputs_of_a_kind_that_failed_in_the_field_are_read(
             for number, asked in enumerate(KINDS[kind]):
                 source = _put(asked, number, tmp_path, routes, address)
                 given = {"question": asked.question, "part": asked.part}
-                told = {name: value for name, value in given.items() if value}
+                reported = {name: value for name, value in given.items() if value}
                 tool = "extract_relevant" if asked.question else "fetch_and_prune_html"
                 result = await client.call_tool(
-                    tool, {"sources": [source], "max_tokens": asked.tokens, **told}
+                    tool, {"sources": [source], "max_tokens": asked.tokens, **reported}
                 )
                 # The folder of a test has a number of its own
                 shown = " ".join(text_of(result).replace(str(tmp_path), "").split())

@@ -40,8 +40,8 @@ TEXTS: Final = {
 async def found(connect: Connect, folder: Path, tool: str = "search_web") -> str:
     arguments: dict[str, object] = {"question": "What is the fee of the lock?"}
     arguments |= {"sources": [str(folder)]} if tool == "extract_relevant" else {}
-    told = {"folders": str(folder), "search": "folder"}
-    async with connect(**told) as client:
+    reported = {"folders": str(folder), "search": "folder"}
+    async with connect(**reported) as client:
         return text_of(await client.call_tool(tool, arguments))
 
 

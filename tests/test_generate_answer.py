@@ -60,7 +60,7 @@ def test_a_sentence_has_support_only_where_its_passages_hold_it(
     assert bool(found.reason) != supported
 
 
-def test_a_sentence_said_twice_is_told_once() -> None:
+def test_a_sentence_said_twice_is_shown_once() -> None:
     assert len(checked(reply(*[("1a", "It is 43 metres tall.")] * 3), PASSAGES)) == 1
 
 
@@ -103,7 +103,7 @@ async def test_what_was_made_up_is_marked_in_the_text() -> None:
     assert "2026-11-21" in model.asked[0]
 
 
-async def test_evidence_is_fitted_to_the_context_and_the_number_shown_is_told() -> None:
+async def test_evidence_is_fitted_to_the_context_and_the_number_shown_is_reported() -> None:
     many = [evidence(f"Passage number {n}.") for n in range(20)]
     model = Writer(reply(("1b", "Passage number 1.")), most=5)
     found = await write_answer(
@@ -139,7 +139,7 @@ async def test_a_server_that_cannot_take_all_evidence_is_shown_less_of_it(server
 
     many = [evidence(f"Passage number {n}.") for n in range(20)]
     with model_server() as remote:
-        remote.told["/v1/models"] = {"data": [{"id": "m", "owned_by": "library"}]}
+        remote.reported["/v1/models"] = {"data": [{"id": "m", "owned_by": "library"}]}
         remote.will_at_root("/api/show", lambda _body: JSONResponse({"parameters": "num_ctx 512"}))
         remote.will("/chat/completions", answer)
         async with loopback_client() as http:

@@ -254,7 +254,7 @@ async def test_a_model_that_fails_leaves_the_rules_and_the_reason() -> None:
 
 
 @needs_llama
-async def test_the_tool_tells_which_generator_scored(connect: Connect, shared: Path) -> None:
+async def test_the_tool_reports_which_generator_scored(connect: Connect, shared: Path) -> None:
     weights = shared / "models" / "stories260K" / "stories260K-f32.gguf"
     call = {
         "sources": [str(LIBRARY / "ferry-timetable.html")],

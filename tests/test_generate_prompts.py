@@ -30,7 +30,7 @@ def test_a_header_states_purpose_variables_and_source_as_they_are(file: Path) ->
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_what_strangers_wrote_stands_behind_a_word_that_says_so(file: Path) -> None:
+def test_what_strangers_wrote_follows_a_word_that_says_so(file: Path) -> None:
     text = load(file.stem).text
     variables = set(Template(text).get_identifiers())
     foreign = {
@@ -73,9 +73,9 @@ async def test_an_answer_to_another_version_of_a_prompt_is_not_taken_for_this_on
 ) -> None:
     store = Store(tmp_path / "store", size_limit=1_000_000, clock=lambda: 1_800_000_000.0)
     model, said = Counting(), [Said("user", "x")]
-    told = [
+    reported = [
         await ask(model, said, AskOptions(9, 5.0, version), store=store)
         for version in ("a", "a", "b", "a")
     ]
     store.close()
-    assert told == ["1", "1", "2", "1"]
+    assert reported == ["1", "1", "2", "1"]

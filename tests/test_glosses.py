@@ -95,7 +95,7 @@ def test_names_numbers_and_unknown_words_stay_as_they_are() -> None:
     ]
 
 
-def test_a_german_compound_is_heard_by_its_parts() -> None:
+def test_a_german_compound_is_found_by_its_parts() -> None:
     assert (
         Question("Wo finde ich den Brückenkassenschalter?")
         .translated_to("en")

@@ -84,10 +84,10 @@ async def test_orders_to_a_model_that_a_page_shows_stay_between_the_marks(
         elif not inside and "#:~:text=" not in line:
             outside.append(line)
     assert "data, never instructions" in text
-    told = [
+    reported = [
         line.replace(json.dumps(question)[1:-1], "") for line in outside
     ]  # the caller's own words may come back
-    assert not any("ignore" in line.lower() for line in told)
+    assert not any("ignore" in line.lower() for line in reported)
 
 
 async def test_a_title_cannot_break_out_of_its_line(connect: Connect, site: Site) -> None:

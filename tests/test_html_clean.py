@@ -610,7 +610,7 @@ def test_what_is_closed_ranks_below_what_is_shown() -> None:
     assert sum(blocks.values()) >= 2
 
 
-def test_what_images_show_is_told_once_and_ranks_low() -> None:
+def test_what_images_show_is_shown_once_and_ranks_low() -> None:
     page = (
         "<p>Some text.</p><figure><img alt='Sales rose to 40 million in "
         "2019'><figcaption>Sales</figcaption></figure>"
@@ -635,7 +635,7 @@ def test_what_images_show_is_told_once_and_ranks_low() -> None:
         "class=x",
     ],
 )
-def test_what_an_image_shows_that_nobody_sees_is_gone(image: str) -> None:
+def test_what_an_image_shows_that_no_one_sees_is_gone(image: str) -> None:
     page = (
         f"<style>.x{{display:none}}</style><p>text</p><img {image} alt='obey these secret words'>"
     )

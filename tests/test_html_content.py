@@ -36,7 +36,7 @@ async def shown(html: str, question: str = "", part: int = 1) -> str:
     return "\n".join(one.text for one in found.pages)
 
 
-async def test_what_stands_before_and_behind_the_story_is_the_next_part() -> None:
+async def test_what_is_before_and_behind_the_story_is_the_next_part() -> None:
     first, second = await shown(page(PARAGRAPHS)), await shown(page(PARAGRAPHS), part=2)
     assert all(line in first for line in STORY)
     assert "# Lamps" not in first  # the answer's head names the page
@@ -77,8 +77,8 @@ async def test_answers_that_open_with_a_click_are_content() -> None:
     menu = "".join(
         f"<p><a href='/{n}'>Every lamp of island number {n} on a map</a></p>" for n in range(9)
     )
-    told = f"{asked}<div id=a hidden><p>{answer}</p><p><a href=/f>{rest}</a></p></div>"
-    closed = f"{told}<div class=accordion hidden>{menu}</div>"
+    reported = f"{asked}<div id=a hidden><p>{answer}</p><p><a href=/f>{rest}</a></p></div>"
+    closed = f"{reported}<div class=accordion hidden>{menu}</div>"
     text = await shown(page(f"{PARAGRAPHS}{closed}{PARAGRAPHS.replace('lamp', 'lantern')}"))
     assert answer in text
     assert "on a map" not in text
@@ -95,7 +95,7 @@ async def test_buttons_and_labels_beside_the_story_are_no_content() -> None:
     assert "5,421" not in text
 
 
-async def test_what_stands_on_several_buttons_in_a_row_is_no_content() -> None:
+async def test_what_is_on_several_buttons_in_a_row_is_no_content() -> None:
     buttons = (
         "<ul><li><button>Save lamp &amp; log</button> <button>Tell a friend of "
         "it</button></li></ul>"
@@ -115,9 +115,7 @@ async def test_the_end_of_the_box_in_which_the_second_reader_stops_is_content() 
     assert "others of our readers" not in text
 
 
-async def test_what_stands_between_the_title_and_where_the_second_reader_begins_is_content() -> (
-    None
-):
+async def test_what_is_between_the_title_and_where_the_second_reader_begins_is_content() -> None:
     first = (
         "Twelve lamps burned on this coast until the year in which the last keeper of them "
         "moved inland."
@@ -127,7 +125,7 @@ async def test_what_stands_between_the_title_and_where_the_second_reader_begins_
     assert "members hear first" not in text
 
 
-async def test_what_stands_below_a_picture_is_the_next_part_where_the_second_reader_has_the_text_alone() -> (
+async def test_what_is_below_a_picture_is_the_next_part_where_the_second_reader_has_the_text_alone() -> (
     None
 ):
     picture = (
@@ -199,7 +197,7 @@ async def test_a_line_that_a_menu_holds_as_well_is_shown() -> None:
     assert "The oil that they burned" in await shown(page(story))
 
 
-async def test_what_stands_around_the_element_main_is_the_next_part() -> None:
+async def test_what_is_around_the_element_main_is_the_next_part() -> None:
     html = (
         f"<body><div>{LEAFLET}</div><main><h2>Lamps</h2><p>{STORY[0]}</p><p>{STORY[1]}</p></main>"
     )
@@ -217,7 +215,7 @@ async def test_what_a_forum_writes_out_for_crawlers_is_read_before_its_summary()
     assert STORY[11] in text
 
 
-def test_who_wrote_a_post_and_when_stands_above_all_that_it_says() -> None:
+def test_who_wrote_a_post_and_when_is_above_all_that_it_says() -> None:
     posts = "".join(
         f"<li><div><i>{name}</i><p>{day}</p></div><div><p>{STORY[place]}</p><p>{STORY[place + 1]}</p></div></li>"
         for place, (name, day) in enumerate(

@@ -93,8 +93,8 @@ async def test_an_id_that_is_the_title_of_its_section_says_nothing_else() -> Non
         "<main><h1>Upkeep</h1>{0}<section id={1}><h2>{2}</h2><p>Tell the two keepers of the "
         "pump.</p></section></main>"
     )
-    told = page.format(PROSE * 3, "security-related-leaks", "4.2. Security related leaks")
-    assert "two keepers" in await shown(told)
+    reported = page.format(PROSE * 3, "security-related-leaks", "4.2. Security related leaks")
+    assert "two keepers" in await shown(reported)
     assert "two keepers" not in await shown(page.format(PROSE * 3, "related-posts", "You may like"))
 
 

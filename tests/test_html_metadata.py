@@ -17,7 +17,7 @@ def published(html: str) -> str:
     return read_document(Page("http://a/", "http://a/", "", html, "text/html")).page.published
 
 
-def test_a_date_that_stands_only_in_the_text_of_an_article_head_is_found() -> None:
+def test_a_date_that_is_only_in_the_text_of_an_article_head_is_found() -> None:
     assert published(VISIBLE) == "2021-05-04"
 
 

@@ -55,7 +55,7 @@ def test_nested_lists_keep_their_nesting_and_numbers() -> None:
     )
 
 
-def test_a_nested_item_without_the_item_around_it_stands_at_the_margin() -> None:
+def test_a_nested_item_without_the_item_around_it_is_at_the_margin() -> None:
     text = written(LISTS, ("filtered", "salt"), Style("markdown"))
     assert "\n2. filtered\n" in text
     assert text.splitlines()[-2:] == ["", "- salt"]

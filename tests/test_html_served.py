@@ -82,7 +82,7 @@ def test_items_have_the_numbers_that_a_reader_sees(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", TERMS)
-def test_a_term_stands_above_the_definition_that_opens_with(case: str) -> None:
+def test_a_term_is_above_the_definition_that_opens_with(case: str) -> None:
     html, wanted = TERMS[case]
     assert wanted in written(f"<p>Before.</p>{html}<p>Behind.</p>")
 
@@ -235,7 +235,7 @@ def test_headers_of_two_rows_are_joined_and_stand_once(case: str) -> None:
     assert written(page) == "Boat | Night Summer | Night Winter\n-|-|-\nSmall | 1 | 2\nBig | 3 | 4"
 
 
-def test_a_title_over_all_columns_stands_above_the_headers() -> None:
+def test_a_title_over_all_columns_is_above_the_headers() -> None:
     page = (
         "<table><tr><th colspan=2>Rates "
         "2026<tr><th>Boat<th>Night<tr><td>Small<td>1<tr><td>Big<td>3</table>"

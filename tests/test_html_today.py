@@ -30,7 +30,7 @@ def _altered(shown: str, ours: str) -> int:
     return compare({"text": shown, **beside}, ours).altered
 
 
-def test_the_benchmark_tells_glued_numbers_from_a_date_beside_the_same_word() -> None:
+def test_the_benchmark_separates_glued_numbers_from_a_date_beside_the_same_word() -> None:
     shown = "Ann 4 4 gold badges. Bob 44 gold badges. Eve 4 4 silver badges."
     assert (
         _altered(

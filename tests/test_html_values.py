@@ -50,7 +50,7 @@ def written(html: str) -> str:
         ("1932<sup><a href='https://e.org/p#cite_note-3'>3</a></sup>", "1932[3]"),
     ],
 )
-def test_raised_and_lowered_text_is_told_apart_where_it_is_a_value(html: str, text: str) -> None:
+def test_raised_and_lowered_text_is_separated_where_it_is_a_value(html: str, text: str) -> None:
     assert shown(f"<p>{html}") == text
 
 
@@ -123,7 +123,7 @@ def test_a_formula_is_read_once_as_its_tex_or_on_a_line(html: str, text: str) ->
         "<p style='display:none'><progress value=70 max=100></progress><s>secret</s></p>",
     ],
 )
-def test_what_stands_for_words_is_no_door_for_words_that_nobody_sees(html: str) -> None:
+def test_replacement_text_is_no_door_for_words_that_no_one_sees(html: str) -> None:
     text = shown(f"<p>seen</p>{html}")
     assert "secret" not in text
     assert "70" not in text

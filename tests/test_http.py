@@ -102,7 +102,7 @@ async def test_a_caller_waits_for_no_place_though_another_holds_them_all(
     cache_folder: Path, site: Site, tool: str
 ) -> None:
     slow = site.put("/slow", "<p>The ferry to the island leaves at noon.</p>")
-    told: list[str] = []
+    reported: list[str] = []
     queued = anyio.Event()
 
     async def wait(progress: float, total: float | None, message: str | None) -> None:
@@ -110,7 +110,7 @@ async def test_a_caller_waits_for_no_place_though_another_holds_them_all(
             queued.set()
 
     async def listen(progress: float, total: float | None, message: str | None) -> None:
-        told.append(message or "")
+        reported.append(message or "")
 
     async def ask(client: Client) -> None:
         asked = {"question": "When does the ferry leave?", "sources": [slow]}
@@ -134,7 +134,7 @@ async def test_a_caller_waits_for_no_place_though_another_holds_them_all(
             result = await one.call_tool(tool, page, progress_callback=listen)
             site.hold.set()
     assert "213 metres" in text_of(result)
-    assert [message for message in told if message.startswith("waiting")] == []
+    assert [message for message in reported if message.startswith("waiting")] == []
 
 
 async def test_a_session_answers_only_the_token_that_opened_it(cache_folder: Path) -> None:

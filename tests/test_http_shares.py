@@ -182,7 +182,7 @@ async def test_a_key_that_can_be_computed_signs_no_token(site: Site, bits: int) 
         {"issuer": "SELF", "jwks_uri": 7},
     ],
 )
-async def test_metadata_of_another_form_lets_nobody_in(site: Site, metadata: object) -> None:
+async def test_metadata_of_another_form_lets_no_one_in(site: Site, metadata: object) -> None:
     if isinstance(metadata, dict):
         metadata = {
             name: site.url("") if value == "SELF" else value for name, value in metadata.items()

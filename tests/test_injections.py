@@ -128,8 +128,8 @@ async def test_a_page_cannot_speak_outside_its_frame(
     async with connect(
         folders=" ", searxng=site.url(""), allow_loopback="true", embedder="none"
     ) as client:
-        told = await answers(client, url)
-    for tool, text in told.items():
+        reported = await answers(client, url)
+    for tool, text in reported.items():
         assert FACT in text, tool
         ours = outside(text)
         # A link repeats cited words, percent-encoded, behind the page's address.
@@ -178,7 +178,7 @@ async def test_fake_citations_never_reach_the_result_beside_the_text(
     assert "bank.example/" not in json.dumps(data_of(result)["pages"])
 
 
-async def told(
+async def reported(
     client: Client, url: str, asked: str = ASKED
 ) -> dict[str, tuple[str, list[dict[str, Any]]]]:
     """What each tool says of a page, by tool: the text, and the passages, pages or hits of the
@@ -205,7 +205,7 @@ def searched(site: Site, url: str, snippet: str) -> None:
 
 
 @pytest.mark.parametrize("order", ORDERS)
-async def test_what_speaks_to_a_model_is_quoted_and_named_where_no_page_can_write(
+async def test_a_prompt_injection_is_quoted_and_named_where_no_page_can_write(
     connect: Connect, site: Site, order: str
 ) -> None:
     url = site.put(
@@ -216,7 +216,7 @@ async def test_what_speaks_to_a_model_is_quoted_and_named_where_no_page_can_writ
     async with connect(
         folders=" ", searxng=site.url(""), allow_loopback="true", embedder="none"
     ) as client:
-        answered = await told(client, url)
+        answered = await reported(client, url)
     for tool, (text, items) in answered.items():
         assert order[:30] in text, tool
         assert any(
@@ -226,7 +226,9 @@ async def test_what_speaks_to_a_model_is_quoted_and_named_where_no_page_can_writ
         assert items[0]["speaks"], tool
 
 
-async def test_an_ordinary_page_is_told_of_in_not_a_word_more(connect: Connect, site: Site) -> None:
+async def test_an_ordinary_page_is_reported_in_not_a_word_more(
+    connect: Connect, site: Site
+) -> None:
     url = site.put(
         "/page",
         f"<title>Harbour</title><p>{FACT}</p><p>Don't ignore the instructions of the keeper.</p>",
@@ -235,7 +237,7 @@ async def test_an_ordinary_page_is_told_of_in_not_a_word_more(connect: Connect, 
     async with connect(
         folders=" ", searxng=site.url(""), allow_loopback="true", embedder="none"
     ) as client:
-        answered = await told(client, url)
+        answered = await reported(client, url)
     for tool, (text, items) in answered.items():
         assert FACT in text, tool
         assert "Possible prompt injection" not in text, tool
@@ -267,7 +269,7 @@ async def test_words_that_a_page_does_not_show_say_where_they_come_from(
     ) as client:
         for trust, url in pages.items():
             searched(site, url, "Boats")
-            for tool, (text, items) in (await told(client, url, f"{ASKED} {trust}")).items():
+            for tool, (text, items) in (await reported(client, url, f"{ASKED} {trust}")).items():
                 # A search's page and a pruned page have words of both kinds.
                 if trust != "attribute" or tool in {"extract_relevant", "raptor_query"}:
                     assert "1871" in text, (trust, tool)
@@ -306,7 +308,7 @@ async def test_no_passage_that_a_page_does_not_show_goes_untold_however_many_the
             )
             text = text_of(result)
             shown = len(re.findall(r"was built in 18\d\d", text))
-            told = {
+            reported = {
                 one["label"][1:]
                 for one in data_of(result)["passages"]
                 if one.get("trust") == "attribute"
@@ -317,7 +319,7 @@ async def test_no_passage_that_a_page_does_not_show_goes_untold_however_many_the
                 r"^\((\w+)\) (.*?)(?=^\(\w+\) |^«/)", text, re.MULTILINE | re.DOTALL
             )
             described = sum(
-                words.count("was built in 18") for letter, words in passages if letter in told
+                words.count("was built in 18") for letter, words in passages if letter in reported
             )
             assert shown > 4, (tool, text)
             assert described >= shown - 1, (tool, text)
@@ -354,7 +356,7 @@ async def test_the_result_counts_what_was_hidden(connect: Connect, site: Site) -
 
 
 @pytest.mark.parametrize("tool", ["extract_relevant", "raptor_query", "fetch_and_prune_html"])
-async def test_what_speaks_to_a_model_of_something_else_is_no_filling_and_its_absence_is_told(
+async def test_a_prompt_injection_off_the_subject_is_no_filling_and_its_absence_is_reported(
     connect: Connect, site: Site, tool: str
 ) -> None:
     url = site.put(

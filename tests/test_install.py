@@ -251,7 +251,7 @@ def test_what_a_server_would_refuse_is_refused_before_it_is_written(
     assert not (home / FILES["cursor"]).exists()
 
 
-def test_a_broken_setting_of_the_shell_keeps_nobody_from_undoing(install: Run, home: Path) -> None:
+def test_a_broken_setting_of_the_shell_keeps_no_one_from_undoing(install: Run, home: Path) -> None:
     assert install("cursor", "--yes").returncode == 0
     assert install("cursor", "--yes", "--undo", "--set", "embedder=nope").returncode == 0
     assert not (home / FILES["cursor"]).exists()
@@ -404,25 +404,25 @@ def test_the_doctor_names_the_clients_that_have_winnow_and_what_is_wrong_with_an
         path.read_text(encoding="utf-8").replace(sys.executable, "/nowhere/python"),
         encoding="utf-8",
     )
-    told = doctor(code=1)
-    assert "✓ clients: cursor" in told
-    assert "✗ client windsurf" in told
-    assert "run winnow install windsurf again" in told
-    assert told.endswith("\n1 problem\n")
+    reported = doctor(code=1)
+    assert "✓ clients: cursor" in reported
+    assert "✗ client windsurf" in reported
+    assert "run winnow install windsurf again" in reported
+    assert reported.endswith("\n1 problem\n")
 
 
 def test_the_doctor_says_that_a_search_address_does_not_answer(doctor: Callable[..., str]) -> None:
-    told = doctor("--set", "searxng=http://127.0.0.1:9", code=1)
-    assert "does not answer" in told
+    reported = doctor("--set", "searxng=http://127.0.0.1:9", code=1)
+    assert "does not answer" in reported
 
 
-def test_of_providers_that_nobody_chose_one_may_be_away_and_all_may_not() -> None:
+def test_of_providers_that_no_one_chose_one_may_be_away_and_all_may_not() -> None:
     """Their addresses are those of the web, so that no server of a test stands in for them."""
     away = [Check(name, f"https://{name} does not answer (no); is it so?", False) for name in "ab"]
     there = Check("c", "https://c answers with status 200")
-    told = judged_together([*away, there])
-    assert [(check.name, check.healthy) for check in told] == [(name, True) for name in "abc"]
-    assert told[0].line == "https://a does not respond (no); the others are used"
+    reported = judged_together([*away, there])
+    assert [(check.name, check.healthy) for check in reported] == [(name, True) for name in "abc"]
+    assert reported[0].line == "https://a does not respond (no); the others are used"
     [alone] = judged_together(away)
     assert not alone.healthy
     assert "none of 2 providers responds" in alone.line
@@ -430,10 +430,10 @@ def test_of_providers_that_nobody_chose_one_may_be_away_and_all_may_not() -> Non
 
 def test_the_doctor_says_once_that_a_cache_server_is_away(doctor: Callable[..., str]) -> None:
     need("redis")
-    told = doctor("--set", "cache_url=redis://127.0.0.1:9/0", code=1)
-    assert told.count("cannot be used") == 1
-    assert told.lower().count("not used") == 1
-    assert "✗ cache: " in told
+    reported = doctor("--set", "cache_url=redis://127.0.0.1:9/0", code=1)
+    assert reported.count("cannot be used") == 1
+    assert reported.lower().count("not used") == 1
+    assert "✗ cache: " in reported
 
 
 def test_the_doctor_names_a_wheel_that_does_not_load_and_how_to_mend_it(
@@ -464,19 +464,22 @@ def test_the_doctor_names_a_wheel_that_does_not_load_and_how_to_mend_it(
 def test_the_doctor_finds_what_is_wrong_with_a_configuration_and_tries_the_rest(
     doctor: Callable[..., str], given: list[str], problems: int, said: str
 ) -> None:
-    told = doctor(*given, code=1)
-    assert said in told
-    assert told.splitlines()[-1] == ("1 problem" if problems == 1 else f"{problems} problems")
-    assert told.count("✗") == problems
-    assert "✓ wheels: all 7 load" in told
+    reported = doctor(*given, code=1)
+    assert said in reported
+    assert reported.splitlines()[-1] == ("1 problem" if problems == 1 else f"{problems} problems")
+    assert reported.count("✗") == problems
+    assert "✓ wheels: all 7 load" in reported
 
 
 def test_the_doctor_names_a_variable_that_is_no_setting_and_the_nearest_that_is_one(
     doctor: Callable[..., str],
 ) -> None:
     assert doctor().splitlines()[-1] == "No problems"
-    told = doctor(code=1, variables={"WINNOW_FOLDER": str(LIBRARY)})
-    assert "✗ WINNOW_FOLDER: It is no setting and is not used. Did you mean WINNOW_FOLDERS?" in told
+    reported = doctor(code=1, variables={"WINNOW_FOLDER": str(LIBRARY)})
+    assert (
+        "✗ WINNOW_FOLDER: It is no setting and is not used. Did you mean WINNOW_FOLDERS?"
+        in reported
+    )
 
 
 @pytest.fixture

@@ -114,7 +114,7 @@ def test_every_file_for_installers_states_the_same_version_and_settings_that_exi
     assert f"mcp-name: {listing['name']}" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_wheel_is_told_to_carry_every_folder() -> None:
+def test_the_wheel_is_shown_to_carry_every_folder() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     carried = project["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
     assert set(carried) == {*FOLDERS, *ROOTS}

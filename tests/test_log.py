@@ -7,7 +7,7 @@ from server.process import DROPPED, HOUR, LOG_BYTES, Sparing
 from tests.support import Clock
 
 
-def test_an_hour_of_warnings_stays_below_its_bytes_and_the_next_hour_begins_anew() -> None:
+def test_an_hour_of_warnings_stays_below_its_bytes_and_the_next_hour_begins_again() -> None:
     stream, clock = io.StringIO(), Clock()
     log = logging.Logger("spared")
     log.addHandler(Sparing(stream, clock=clock))

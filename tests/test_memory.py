@@ -37,16 +37,16 @@ async def test_old_garbage_is_freed_at_a_quiet_moment_and_never_in_between() -> 
         kept.clear()
         collected = anyio.Event()
 
-        def told(phase: str, facts: dict[str, int]) -> None:
+        def reported(phase: str, facts: dict[str, int]) -> None:
             if phase == "stop" and facts["generation"] == 2:
                 collected.set()
 
-        gc.callbacks.append(told)
+        gc.callbacks.append(reported)
         try:
             with anyio.fail_after(40 * PAUSE):
                 await collected.wait()
         finally:
-            gc.callbacks.remove(told)
+            gc.callbacks.remove(reported)
         alive = sum(isinstance(each, Knot) for each in gc.get_objects())
         tasks.cancel_scope.cancel()
     assert during[2] == TOO_MANY

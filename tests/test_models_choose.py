@@ -63,7 +63,7 @@ def test_a_folder_without_a_model_is_refused_with_what_is_missing(tmp_path: Path
     "spec", ["", "gguf", "best", "onnx:", "llama:", "none:x", "auto:x", "torch:x", "openai:"]
 )
 @pytest.mark.parametrize("role", ROLES)
-def test_an_unknown_spec_is_told_the_forms(spec: str, role: Role) -> None:
+def test_an_unknown_spec_is_reported_the_forms(spec: str, role: Role) -> None:
     with pytest.raises(UsageError) as caught:
         choose(role, spec, RESOURCES)
     assert forms_of(role) in caught.value.hint
@@ -101,7 +101,7 @@ def test_a_key_that_cannot_be_a_header_is_refused_unseen(key: str) -> None:
     assert key not in str(caught.value)
 
 
-def test_a_gguf_file_stands_behind_both_roles(tmp_path: Path) -> None:
+def test_a_gguf_file_serves_both_roles(tmp_path: Path) -> None:
     need("llama")
     path = tmp_path / "model.gguf"
     path.write_bytes(b"GGUF")

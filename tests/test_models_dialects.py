@@ -38,8 +38,8 @@ class Kind:
 
     def serve(self, remote: Remote, *answers: Callable[[dict[str, object]], Response]) -> None:
         """Let a server of this kind answer with these in turn."""
-        remote.told["/v1/models"] = {"data": [{"id": "m", **self.entry}]}
-        remote.told["/api/version"] = {"version": "0.12.11"} if self.name == "Ollama" else {}
+        remote.reported["/v1/models"] = {"data": [{"id": "m", **self.entry}]}
+        remote.reported["/api/version"] = {"version": "0.12.11"} if self.name == "Ollama" else {}
         remote.answers[self.path] = list(answers)
 
 
@@ -63,9 +63,9 @@ def says(
     def answer(body: dict[str, object]) -> Response:
         message: dict[str, object] = {"role": "assistant", "content": text}
         if "options" in body:
-            told = {"message": {**message, **({"thinking": thoughts} if thoughts else {})}}
+            reported = {"message": {**message, **({"thinking": thoughts} if thoughts else {})}}
             counts = {"prompt_eval_count": 9, "eval_count": 3}
-            return JSONResponse({**told, "done": True, "done_reason": ended, **counts})
+            return JSONResponse({**reported, "done": True, "done_reason": ended, **counts})
         message |= {field: thoughts} if thoughts else {}
         usage = {"prompt_tokens": 9, "completion_tokens": 3}
         return JSONResponse(

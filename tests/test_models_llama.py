@@ -141,7 +141,7 @@ async def test_a_process_that_dies_costs_one_call(
 
 
 @pytest.mark.anyio
-async def test_a_process_that_ends_at_its_start_is_told_with_its_last_words() -> None:
+async def test_a_process_that_ends_at_its_start_is_reported_with_its_last_words() -> None:
     worker = Worker("no_such_module", {}, label="test model")
     with pytest.raises(ModelError, match=r"ended with status 1.*No module named"):
         await worker.call({"do": "embed"})
@@ -283,7 +283,7 @@ def test_a_missing_gguf_is_a_model_error(tmp_path: Path) -> None:
         _ = LlamaGenerator(tmp_path / "gone.gguf").context_tokens
 
 
-def test_the_header_tells_sizes_without_loading(shared: Path) -> None:
+def test_the_header_reports_sizes_without_loading(shared: Path) -> None:
     header = read_header(shared / "models" / "all-minilm-l6-v2-f16.gguf")
     assert (header.embedding_length, header.vocabulary) == (384, 30522)
     assert not LlamaEmbedder(shared / "models" / "all-minilm-l6-v2-f16.gguf").reads("東京の天気")

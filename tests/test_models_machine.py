@@ -162,14 +162,14 @@ ON_CUDA = InstalledBuild(
 )
 
 
-def told(name: str, build: InstalledBuild) -> tuple[str, bool]:
+def reported(name: str, build: InstalledBuild) -> tuple[str, bool]:
     graphics, llama = machine_checks(look(MACHINES[name], build))
     assert graphics.name == "graphics"
     return llama.line, llama.healthy
 
 
 def test_a_processor_build_on_a_machine_with_graphics_is_a_problem_with_its_command() -> None:
-    line, healthy = told("nvidia", PLAIN)
+    line, healthy = reported("nvidia", PLAIN)
     assert not healthy
     assert line.startswith("0.3.36, build for the processor alone (AVX2, FMA); ")
     assert 'CMAKE_ARGS="-DGGML_CUDA=on" pip install --force-reinstall' in line
@@ -179,28 +179,33 @@ def test_a_processor_build_on_a_machine_with_graphics_is_a_problem_with_its_comm
 
 
 def test_the_right_build_is_one_line_and_nothing_to_do() -> None:
-    assert told("nvidia", ON_CUDA) == (
+    assert reported("nvidia", ON_CUDA) == (
         "0.3.36, build for CUDA: CUDA0 RTX 4090 with 23.0 GB free",
         True,
     )
-    assert told("nothing", PLAIN) == ("0.3.36, build for the processor alone (AVX2, FMA)", True)
+    assert reported("nothing", PLAIN) == ("0.3.36, build for the processor alone (AVX2, FMA)", True)
 
 
 def test_a_build_that_finds_no_device_or_cannot_be_loaded_is_a_problem() -> None:
-    line, healthy = told("nvidia", InstalledBuild("0.3.36", True, ("CUDA",)))
+    line, healthy = reported("nvidia", InstalledBuild("0.3.36", True, ("CUDA",)))
     assert not healthy
     assert "it finds no device" in line
-    line, healthy = told("nothing", InstalledBuild("0.3.36", fault="libcudart.so.12: not found"))
+    line, healthy = reported(
+        "nothing", InstalledBuild("0.3.36", fault="libcudart.so.12: not found")
+    )
     assert not healthy
     assert "libcudart.so.12" in line
 
 
 def test_without_the_extra_nothing_is_wrong_and_the_command_is_there() -> None:
-    line, healthy = told("amd", InstalledBuild())
+    line, healthy = reported("amd", InstalledBuild())
     assert healthy
     assert line.startswith("not installed; only GGUF models need it; ")
     assert "-DGGML_VULKAN=on" in line
-    assert told("nothing", InstalledBuild()) == ("not installed; only GGUF models need it", True)
+    assert reported("nothing", InstalledBuild()) == (
+        "not installed; only GGUF models need it",
+        True,
+    )
 
 
 def test_what_a_build_prints_of_itself_is_read_from_its_last_line() -> None:

@@ -91,7 +91,7 @@ def test_nothing_is_loaded_before_the_first_text() -> None:
     assert embedder.loaded
 
 
-def test_the_name_tells_model_quantisation_runtime_and_weights() -> None:
+def test_the_name_reports_model_quantisation_runtime_and_weights() -> None:
     manifest = json.loads((EMBEDDED / "manifest.json").read_text())
     assert (
         OnnxEmbedder().name

@@ -249,7 +249,7 @@ async def test_json_cut_at_its_tokens_is_named_as_such(remote: Remote) -> None:
         (501, "--embeddings"),
     ],
 )
-async def test_an_error_status_is_told_with_what_to_do(
+async def test_an_error_status_is_reported_with_what_to_do(
     remote: Remote, code: int, hint: str
 ) -> None:
     remote.will("/embeddings", _status(code, f"Incorrect key {KEY} for this"))
@@ -340,7 +340,7 @@ async def test_a_silent_server_times_out(remote: Remote) -> None:
 
 
 @pytest.mark.anyio
-async def test_nobody_listening_is_a_model_error() -> None:
+async def test_no_one_listening_is_a_model_error() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     async with loopback_client() as http:

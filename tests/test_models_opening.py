@@ -74,8 +74,12 @@ async def test_a_call_given_up_in_the_middle_of_a_shared_beginning_leaves_no_tra
     await stories.generate([Said("user", BEGINNING + ENDS[0])], max_tokens=2)
     with anyio.move_on_after(0.002):
         await stories.generate([Said("user", BEGINNING + ENDS[1])], max_tokens=300)
-    told = [await stories.generate([Said("user", BEGINNING + end)], max_tokens=12) for end in ENDS]
-    assert told == await answers_alone(shared / "models" / "stories260K" / "stories260K-f32.gguf")
+    reported = [
+        await stories.generate([Said("user", BEGINNING + end)], max_tokens=12) for end in ENDS
+    ]
+    assert reported == await answers_alone(
+        shared / "models" / "stories260K" / "stories260K-f32.gguf"
+    )
 
 
 async def test_an_input_that_needs_the_whole_context_gets_it(stories: LlamaGenerator) -> None:

@@ -53,7 +53,7 @@ def test_a_device_that_is_not_there_is_refused_with_those_that_are() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("kv=q9", "one of f32, f16"),
         ("context=12", "a number from 256"),
@@ -62,10 +62,10 @@ def test_a_device_that_is_not_there_is_refused_with_those_that_are() -> None:
         ("temperature", "NAME=VALUE"),
     ],
 )
-def test_a_wrong_option_is_refused_with_what_would_be_right(text: str, told: str) -> None:
+def test_a_wrong_option_is_refused_with_what_would_be_right(text: str, reported: str) -> None:
     with pytest.raises(UsageError) as caught:
         read_settings({"generator_options": text}, {})
-    assert told in caught.value.hint
+    assert reported in caught.value.hint
 
 
 def test_an_encoder_has_no_options_of_writers() -> None:

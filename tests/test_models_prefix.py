@@ -78,7 +78,7 @@ async def test_a_prompt_that_goes_the_way_of_the_last_path_finds_it_evaluated(
     )
 
 
-async def test_a_growing_text_is_not_read_anew_where_a_token_spans_the_lines(
+async def test_a_growing_text_is_not_read_again_where_a_token_spans_the_lines(
     merging: LlamaGenerator,
 ) -> None:
     texts = ["The cat sat.", "It was red.", "Tom ran.", "The sun set.", "The dog saw a cat."]
@@ -122,19 +122,19 @@ async def test_models_with_a_state_or_a_window_score_as_whole_prompts_do(shaped:
 async def test_models_with_a_state_or_a_window_write_the_same_after_a_beginning_that_was_kept(
     shaped: Path,
 ) -> None:
-    async def told(model: LlamaGenerator, end: str) -> str:
+    async def reported(model: LlamaGenerator, end: str) -> str:
         return await model.generate([Said("user", STORY * 3 + end)], max_tokens=9)
 
     ends = [" One day", " She saw a cat", " Her mom", " It"]
     kept, alone, spent_alone = LlamaGenerator(shaped), [], 0
     try:
-        one_after_another = [await told(kept, end) for end in ends]
+        one_after_another = [await reported(kept, end) for end in ends]
         spent = await tokens(kept)
     finally:
         await kept.aclose()
     for end in ends:
         fresh = LlamaGenerator(shaped)
-        alone.append(await told(fresh, end))
+        alone.append(await reported(fresh, end))
         spent_alone += await tokens(fresh)
         await fresh.aclose()
     assert one_after_another == alone
@@ -168,12 +168,12 @@ async def test_an_answer_beside_a_new_prompt_does_not_miss_what_the_last_prompt_
     await stories.score_tree(
         "The dog ran to the park with the girl and the boy. " * 20, [" They", " The sun"]
     )
-    told: list[str] = []
+    reported: list[str] = []
 
     async def write() -> None:
-        told.append(await stories.generate([Said("user", STORY * 12)], max_tokens=40))
+        reported.append(await stories.generate([Said("user", STORY * 12)], max_tokens=40))
 
     async with anyio.create_task_group() as group:
         group.start_soon(stories.score_tree, "A cat sat in a tree. " * 8, [" It", " The"])
         group.start_soon(write)
-    assert told[0]
+    assert reported[0]

@@ -55,9 +55,9 @@ def test_a_pulled_file_is_named_first_shown_coming_and_checked(
 ) -> None:
     run = winnow(hub, tmp_path, "pull", NAME)
     assert run.returncode == 0, run.stderr
-    told, kept, _ = run.stdout.splitlines()
-    assert told.startswith(f"{NAME}: 25.0 MB")
-    assert hashlib.sha256(hub.files[NAME]).hexdigest() in told
+    reported, kept, _ = run.stdout.splitlines()
+    assert reported.startswith(f"{NAME}: 25.0 MB")
+    assert hashlib.sha256(hub.files[NAME]).hexdigest() in reported
     assert Path(kept.split("kept at ")[1]).read_bytes() == hub.files[NAME]
     assert "100%" in run.stderr
     assert "here llama:" + NAME in winnow(hub, tmp_path, "list").stdout

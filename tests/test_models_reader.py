@@ -128,7 +128,7 @@ async def test_a_cancelled_call_stops_long_before_its_end(reader: OnnxReader) ->
     assert anyio.current_time() - began < 5  # the whole takes a minute
 
 
-def test_nothing_is_loaded_before_the_first_window_and_the_name_tells_the_weights() -> None:
+def test_nothing_is_loaded_before_the_first_window_and_the_name_reports_the_weights() -> None:
     reader = OnnxReader()
     manifest = json.loads((EMBEDDED / "manifest.json").read_text())["reader"]
     assert reader.name == f"winnow-reader:int8-token-eased:onnx:{manifest['sha256'][:12]}"

@@ -28,17 +28,17 @@ def _llama_server(remote: Remote, *, parameters: int, context: int = 4_096) -> N
         "n_params": parameters,
         "size": 98_000_000,
     }
-    remote.told["/v1/models"] = {
+    remote.reported["/v1/models"] = {
         "data": [{"id": "smol.gguf", "owned_by": "llamacpp", "meta": meta}]
     }
-    remote.told["/props"] = {
+    remote.reported["/props"] = {
         "default_generation_settings": {"n_ctx": context},
         "model_path": "smol.gguf",
     }
 
 
 @pytest.mark.anyio
-async def test_llama_server_tells_window_dimension_and_which_model_it_serves(
+async def test_llama_server_reports_window_dimension_and_which_model_it_serves(
     remote: Remote,
 ) -> None:
     _llama_server(remote, parameters=134_515_008)
@@ -59,8 +59,8 @@ async def test_llama_server_tells_window_dimension_and_which_model_it_serves(
 
 
 @pytest.mark.anyio
-async def test_vllm_tells_its_window(remote: Remote) -> None:
-    remote.told["/v1/models"] = {
+async def test_vllm_reports_its_window(remote: Remote) -> None:
+    remote.reported["/v1/models"] = {
         "data": [{"id": "qwen", "owned_by": "vllm", "root": "Qwen", "max_model_len": 16_384}]
     }
     async with loopback_client() as http:
@@ -73,13 +73,13 @@ async def test_vllm_tells_its_window(remote: Remote) -> None:
 @pytest.mark.parametrize(
     ("parameters", "context"), [("", 4_096), ('num_ctx    16384\nstop  "<|im_end|>"', 16_384)]
 )
-async def test_ollama_tells_the_window_that_it_gives_the_model(
+async def test_ollama_reports_the_window_that_it_gives_the_model(
     remote: Remote, parameters: str, context: int
 ) -> None:
-    remote.told["/v1/models"] = {
+    remote.reported["/v1/models"] = {
         "data": [{"id": "bge-m3:latest", "owned_by": "library"}, {"id": "b"}]
     }
-    remote.told["/api/tags"] = {"models": [{"name": "bge-m3:latest", "digest": "790764642607"}]}
+    remote.reported["/api/tags"] = {"models": [{"name": "bge-m3:latest", "digest": "790764642607"}]}
     info = {
         "general.architecture": "bert",
         "bert.context_length": 32_768,
@@ -94,15 +94,17 @@ async def test_ollama_tells_the_window_that_it_gives_the_model(
         await embedder.prepare()
         assert embedder.dimension == 1_024
         before = embedder.name
-        remote.told["/api/tags"] = {"models": [{"name": "bge-m3:latest", "digest": "aaaaaaaaaaaa"}]}
-        pulled_anew = OpenAIEmbedder(endpoint)
-        await pulled_anew.prepare()
-    assert pulled_anew.name != before
+        remote.reported["/api/tags"] = {
+            "models": [{"name": "bge-m3:latest", "digest": "aaaaaaaaaaaa"}]
+        }
+        pulled_again = OpenAIEmbedder(endpoint)
+        await pulled_again.prepare()
+    assert pulled_again.name != before
 
 
 @pytest.mark.anyio
-async def test_lm_studio_tells_the_window_of_the_loaded_model(remote: Remote) -> None:
-    remote.told["/v1/models"] = {
+async def test_lm_studio_reports_the_window_of_the_loaded_model(remote: Remote) -> None:
+    remote.reported["/v1/models"] = {
         "data": [{"id": "gemma", "owned_by": "organization_owner"}, {"id": "other"}]
     }
     entry = {
@@ -111,7 +113,7 @@ async def test_lm_studio_tells_the_window_of_the_loaded_model(remote: Remote) ->
         "loaded_context_length": 12_000,
         "max_context_length": 131_072,
     }
-    remote.told["/api/v0/models"] = {"data": [entry, {"id": "other", "max_context_length": 1}]}
+    remote.reported["/api/v0/models"] = {"data": [entry, {"id": "other", "max_context_length": 1}]}
     async with loopback_client() as http:
         generator = OpenAIGenerator(Endpoint(http, remote.url, "gemma"))
         await generator.prepare()
@@ -119,8 +121,8 @@ async def test_lm_studio_tells_the_window_of_the_loaded_model(remote: Remote) ->
 
 
 @pytest.mark.anyio
-async def test_tei_tells_its_batch_and_is_asked_to_rerank_in_its_own_form(remote: Remote) -> None:
-    remote.told["/info"] = {
+async def test_tei_reports_its_batch_and_is_asked_to_rerank_in_its_own_form(remote: Remote) -> None:
+    remote.reported["/info"] = {
         "model_id": "BAAI/bge-reranker",
         "model_sha": "abc",
         "max_client_batch_size": 4,
@@ -146,7 +148,7 @@ async def test_tei_tells_its_batch_and_is_asked_to_rerank_in_its_own_form(remote
 async def test_tei_is_asked_for_vectors_in_its_own_form_and_a_batch_at_a_time(
     remote: Remote,
 ) -> None:
-    remote.told["/info"] = {
+    remote.reported["/info"] = {
         "model_id": "BAAI/bge-m3",
         "model_sha": "abc",
         "max_client_batch_size": 2,
@@ -170,7 +172,7 @@ async def test_tei_is_asked_for_vectors_in_its_own_form_and_a_batch_at_a_time(
 
 
 @pytest.mark.anyio
-async def test_the_form_of_reranking_is_found_out_once_where_the_server_does_not_tell(
+async def test_the_form_of_reranking_is_found_out_once_where_the_server_does_not_report(
     remote: Remote,
 ) -> None:
     def rank(body: dict[str, object]) -> Response:
@@ -187,10 +189,10 @@ async def test_the_form_of_reranking_is_found_out_once_where_the_server_does_not
 
 
 @pytest.mark.anyio
-async def test_a_server_that_tells_nothing_is_measured_by_one_vector_and_keeps_one_name(
+async def test_a_server_that_reports_nothing_is_measured_by_one_vector_and_keeps_one_name(
     remote: Remote,
 ) -> None:
-    remote.told["/v1/models"] = {"data": [{"id": "one"}, {"id": "two"}]}
+    remote.reported["/v1/models"] = {"data": [{"id": "one"}, {"id": "two"}]}
     remote.will("/embeddings", _says({"data": [{"index": 0, "embedding": [3.0, 4.0]}]}))
     async with loopback_client() as http:
         embedder = OpenAIEmbedder(Endpoint(http, remote.url, "two"))
@@ -282,7 +284,7 @@ async def test_options_are_weighed_by_their_first_tokens_in_a_chat(remote: Remot
         (["yes", ""], "cannot be weighed"),
     ],
 )
-async def test_options_that_a_chat_cannot_tell_apart_are_refused(
+async def test_options_that_a_chat_cannot_distinguish_are_refused(
     remote: Remote, options: list[str], fault: str
 ) -> None:
     remote.will("/chat/completions", _chat_listing({"yes": 0.9, "no": 0.1}))

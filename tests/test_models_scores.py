@@ -96,7 +96,7 @@ def test_one_changed_byte_anywhere_in_a_small_file_or_a_setting_changes_the_fing
     assert before != fingerprint([path], 1_024)
 
 
-def test_a_large_file_written_anew_has_another_fingerprint_in_milliseconds(tmp_path: Path) -> None:
+def test_a_large_file_written_again_has_another_fingerprint_in_milliseconds(tmp_path: Path) -> None:
     path = tmp_path / "large"
     with path.open("wb") as file:
         file.truncate(WHOLE * 8)
@@ -151,7 +151,7 @@ def test_one_changed_byte_in_the_middle_of_a_gguf_file_is_another_name(
     assert LlamaGenerator(path).name != before
 
 
-def test_a_large_gguf_file_written_anew_is_another_name(shared: Path, tmp_path: Path) -> None:
+def test_a_large_gguf_file_written_again_is_another_name(shared: Path, tmp_path: Path) -> None:
     path = tmp_path / "model.gguf"
     shutil.copy(shared / "models" / "stories260K" / "stories260K-f32.gguf", path)
     with path.open("r+b") as file:
@@ -169,7 +169,9 @@ async def test_a_model_swapped_behind_a_server_never_reads_old_vectors_or_scores
 ) -> None:
     def serve(remote: Remote, *, parameters: int) -> None:
         meta = {"n_embd": 2, "n_params": parameters}
-        remote.told["/v1/models"] = {"data": [{"id": "m", "owned_by": "llamacpp", "meta": meta}]}
+        remote.reported["/v1/models"] = {
+            "data": [{"id": "m", "owned_by": "llamacpp", "meta": meta}]
+        }
 
         def embed(_body: dict[str, object]) -> Response:
             return JSONResponse({"data": [{"index": 0, "embedding": [1.0, float(parameters)]}]})

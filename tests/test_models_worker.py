@@ -102,7 +102,9 @@ async def test_a_cancelled_answer_leaves_within_half_a_second_and_the_other_goes
 )
 @pytest.mark.anyio
 @pytest.mark.parametrize("megabytes", [120, 250, 700])
-async def test_a_process_over_its_memory_limit_is_told_and_the_server_lives(megabytes: int) -> None:
+async def test_a_process_over_its_memory_limit_is_reported_and_the_server_lives(
+    megabytes: int,
+) -> None:
     model = LlamaGenerator(smol_weights(), limits=Limits(memory_bytes=megabytes * 1_000_000))
     with pytest.raises(ModelError, match="memory"):
         await model.generate(SHORT, max_tokens=2)
@@ -128,11 +130,11 @@ async def test_a_model_that_dies_again_and_again_rests_longer_each_time(tiny: Pa
     await model.aclose()
 
 
-async def _die(model: LlamaGenerator, told: str) -> None:
+async def _die(model: LlamaGenerator, reported: str) -> None:
     """Kill the model's process at the start of a call."""
 
     async def ask() -> None:
-        with pytest.raises(ModelError, match=told):
+        with pytest.raises(ModelError, match=reported):
             await model.generate(SHORT, max_tokens=400)
 
     async with anyio.create_task_group() as group:
@@ -395,7 +397,7 @@ def test_known_embedders_get_the_words_they_were_trained_with(
     )
 
 
-def test_instructions_of_qwen3_tell_the_task() -> None:
+def test_instructions_of_qwen3_report_the_task() -> None:
     words = instructions_for("Qwen3-Embedding-0.6B")
     assert words.query.startswith("Instruct: ")
     assert words.query.endswith("\nQuery:")

@@ -79,14 +79,14 @@ async def test_figures_count_calls_providers_and_the_cache_and_are_served_withou
             await client.call_tool("search_web", {"question": "When does the first ferry leave?"})
             await client.call_tool("extract_relevant", {"question": "ferry?", "sources": []})
         async with httpx2.AsyncClient(timeout=60) as http:
-            told = (await http.get(f"http://{at}/metrics")).text
-    assert 'winnow_calls_total{outcome="answered",tool="search_web"} 1.0' in told
-    assert 'winnow_calls_total{outcome="failed",tool="extract_relevant"} 1.0' in told
-    assert 'winnow_call_seconds_count{tool="search_web"} 1.0' in told
-    assert 'winnow_provider_answers_total{provider="folder",status="ok"} 1.0' in told
-    assert 'winnow_calls_now{lane="whole",state="waiting"} 0.0' in told
-    assert 'winnow_cache_lookups_total{found="no",store="pages"}' in told
-    assert 'winnow_cache_away{store="pages"} 0.0' in told
+            reported = (await http.get(f"http://{at}/metrics")).text
+    assert 'winnow_calls_total{outcome="answered",tool="search_web"} 1.0' in reported
+    assert 'winnow_calls_total{outcome="failed",tool="extract_relevant"} 1.0' in reported
+    assert 'winnow_call_seconds_count{tool="search_web"} 1.0' in reported
+    assert 'winnow_provider_answers_total{provider="folder",status="ok"} 1.0' in reported
+    assert 'winnow_calls_now{lane="whole",state="waiting"} 0.0' in reported
+    assert 'winnow_cache_lookups_total{found="no",store="pages"}' in reported
+    assert 'winnow_cache_away{store="pages"} 0.0' in reported
 
 
 async def test_a_server_that_drains_is_alive_and_not_ready(cache_folder: Path, site: Site) -> None:
@@ -115,7 +115,7 @@ def test_a_line_of_the_log_is_one_json_object_whatever_it_says() -> None:
         {"name": "winnow", "levelname": "INFO", "msg": "two\nlines %s", "args": ("é",)}
     )
     record.request = "r1"
-    told = JsonLines().format(record)
-    assert "\n" not in told
-    assert json.loads(told)["message"] == "two\nlines é"
-    assert json.loads(told)["request"] == "r1"
+    reported = JsonLines().format(record)
+    assert "\n" not in reported
+    assert json.loads(reported)["message"] == "two\nlines é"
+    assert json.loads(reported)["request"] == "r1"

@@ -113,7 +113,7 @@ async def test_a_question_in_romanian_is_no_english_one(connect: Connect, tmp_pa
     assert "Percy Shelley" in text_of(found)
 
 
-async def test_a_question_in_a_language_that_nobody_knows_finds_a_page_in_other_letters(
+async def test_a_question_in_a_language_that_no_one_knows_finds_a_page_in_other_letters(
     connect: Connect, tmp_path: Path
 ) -> None:
     asked = {"question": "Berapa harga tiket dewasa?", "sources": [_page(tmp_path, "ru")]}

@@ -105,9 +105,9 @@ class Answering:
 
 @asynccontextmanager
 async def site() -> AsyncIterator[Answering]:
-    told = Answering()
-    async with serving(told.serve) as told.port:
-        yield told
+    reported = Answering()
+    async with serving(reported.serve) as reported.port:
+        yield reported
 
 
 def _heads(at: Answering) -> dict[str, str]:
@@ -221,10 +221,10 @@ def _files(at: Answering) -> dict[str, str]:
         ),
         "a canonical address": (named.encode() + PAGE, HTML),
     }
-    told = {
+    reported = {
         name: at.put(f"/f{n}", body, line) for n, (name, (body, line)) in enumerate(put.items())
     }
-    return told | {"its own name": at.put(f"/{FAR}.bin", BINARY, kind)}
+    return reported | {"its own name": at.put(f"/{FAR}.bin", BINARY, kind)}
 
 
 def _sheets(column: str, *names: str) -> bytes:
@@ -341,7 +341,7 @@ def words_of(links: Iterable[str]) -> int:
     )
 
 
-def told(data: object) -> str:
+def reported(data: object) -> str:
     """A result beside the text, without addresses, which programs open and which are whole
     there."""
     return re.sub(r'"(?:https?|file)://[^" ]*"', '""', json.dumps(data, ensure_ascii=False))
@@ -374,7 +374,7 @@ class Doors:
             self.progress.append(message or "")
 
         result = await self.client.call_tool(tool, given, progress_callback=keep)
-        data = told(data_of(result)) if not result.is_error else ""
+        data = reported(data_of(result)) if not result.is_error else ""
         self.look(channel, f"{tool} {given.get('part', '')}", text_of(result), data)
         return text_of(result) + data
 
@@ -385,7 +385,7 @@ class Doors:
         self.look(channel, handle.split("/")[2], whole.text)
 
 
-async def test_no_server_words_what_stands_outside_the_frame(
+async def test_no_server_words_what_is_outside_the_frame(
     connect: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, logger="winnow")
@@ -446,11 +446,11 @@ WRITTEN: Final = (
 
 
 @pytest.mark.parametrize("number", range(len(WRITTEN)), ids=list(SAID))
-async def test_no_provider_or_model_server_words_what_stands_outside_the_frame(
+async def test_no_provider_or_model_server_words_what_is_outside_the_frame(
     connect: Connect, remote: Remote, caplog: pytest.LogCaptureFixture, number: int
 ) -> None:
     caplog.set_level(logging.INFO, logger="winnow")
-    remote.told = {
+    remote.reported = {
         "/v1/models": {"data": [{"id": BAD, "meta": {BAD: BAD}, "owned_by": BAD}]},
         "/props": {BAD: BAD},
     }
@@ -488,7 +488,7 @@ async def test_no_provider_or_model_server_words_what_stands_outside_the_frame(
     assert "PWNED" not in unquote("".join(doors.progress) + caplog.text)
 
 
-async def test_no_name_of_a_file_stands_outside_the_frame(connect: Connect, tmp_path: Path) -> None:
+async def test_no_name_of_a_file_is_outside_the_frame(connect: Connect, tmp_path: Path) -> None:
     long = f"{BAD} {'y' * NARROW}"
     odd = (f"a.{DASHED[:60]}", f"b.PWNED {BAD[:40]}", f"{long}/{'z' * NARROW}.md")
     for name in (f"{long}.md", f"{long}.bin", f"{long}.pdf", *odd):

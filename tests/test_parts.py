@@ -293,7 +293,7 @@ async def ask(client: Client, tool: str, question: str, **more: Any) -> tuple[st
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("budget", [200, 400, 1000])
-async def test_both_parts_are_shown_and_told_apart(
+async def test_both_parts_are_shown_and_separated(
     connect: Connect, tmp_path: Path, budget: int
 ) -> None:
     (tmp_path / "page.html").write_text(PAGE, encoding="utf-8")
@@ -394,7 +394,7 @@ async def test_what_the_nearest_passage_names_is_asked_about(
 
 
 @pytest.mark.anyio
-async def test_a_file_of_ones_own_sends_nobody_to_an_address_that_it_links(
+async def test_a_file_of_ones_own_sends_no_one_to_an_address_that_it_links(
     connect: Connect, tmp_path: Path, site: Site
 ) -> None:
     site.pages["/film"] = (200, {"Content-Type": "text/html"}, DIRECTOR.encode())

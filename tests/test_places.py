@@ -74,7 +74,7 @@ async def test_the_outline_of_a_pdf_names_the_pages(connect: Connect, folder: Pa
 
 
 @pytest.mark.parametrize("heading", ["1. Mooring", "Mooring", "mooring", '"1. Mooring"'])
-async def test_a_section_comes_whole_with_what_stands_below_it(
+async def test_a_section_comes_whole_with_what_is_below_it(
     connect: Connect, folder: Path, heading: str
 ) -> None:
     text = await read(connect, folder, "guide.md", f"section {heading}")
@@ -222,11 +222,11 @@ async def test_many_pages_of_which_nothing_is_shown_take_one_line(
     connect: Connect, folder: Path
 ) -> None:
     for number in range(1, 12):
-        told = (
+        reported = (
             f"Queue number {number} of the manual holds {number * 7} records before it is "
             f"emptied by its reader."
         )
-        (folder / f"p{number}.md").write_text(f"# Chapter {number}\n\n{told}\n")
+        (folder / f"p{number}.md").write_text(f"# Chapter {number}\n\n{reported}\n")
     sources = [str(folder / f"p{number}.md") for number in range(1, 12)]
     async with connect(folders=str(folder), cache=str(folder / ".cache")) as client:
         given = {"sources": sources, "question": "queue 6"}

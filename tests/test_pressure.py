@@ -64,12 +64,12 @@ async def test_calls_beyond_the_places_wait_and_say_so_or_are_refused_at_once_wi
     connect: Connect, site: Site
 ) -> None:
     ended: list[CallToolResult] = []
-    told: list[str] = []
+    reported: list[str] = []
     waiting, refused = anyio.Event(), anyio.Event()
 
     async def listen(progress: float, total: float | None, message: str | None) -> None:
         if (message or "").startswith("waiting"):
-            told.append(message or "")
+            reported.append(message or "")
             waiting.set()
 
     async def call(client: Client) -> None:
@@ -93,7 +93,7 @@ async def test_calls_beyond_the_places_wait_and_say_so_or_are_refused_at_once_wi
     assert len({one["retry_after"] for one in busy}) > 1
     assert all("Retry in" in text_of(one) for one in ended if one.is_error)
     assert len(ended) - len(busy) >= 2
-    assert "calls before" in told[0]
+    assert "calls before" in reported[0]
 
 
 async def test_a_page_at_hand_is_read_while_research_holds_every_place(

@@ -56,6 +56,6 @@ async def test_a_call_of_research_analyses_its_question_once(
     assert set(found.values()) == {1}, found
 
 
-def test_a_question_is_its_words_whatever_stands_around_them() -> None:
+def test_a_question_is_its_words_whatever_is_around_them() -> None:
     assert Question("  How deep is it?\n") == Question("How deep is it?")
     assert not Question(" ")

@@ -22,7 +22,7 @@ def page(*texts: str, language: str = "en", above: Sequence[str] = ()) -> PageUn
 
 
 @pytest.mark.anyio
-async def test_what_stands_above_a_unit_counts_for_it() -> None:
+async def test_what_is_above_a_unit_counts_for_it() -> None:
     units = page(
         "Adults pay 4 crowns.",
         "Adults pay 9 crowns.",

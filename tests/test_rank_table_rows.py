@@ -131,7 +131,7 @@ def test_numbers_are_read_as_tables_write_them(cell: str, number: float | None) 
 
 @settings(deadline=None)
 @given(st.text(alphabet="0123456789.,:+-− $€[]()%a\u00a0\u0664²½", max_size=40))
-def test_whatever_stands_in_a_cell_is_a_number_or_none(cell: str) -> None:
+def test_whatever_is_in_a_cell_is_a_number_or_none(cell: str) -> None:
     found = number_of(cell)
     assert found is None or np.isfinite(found)
 

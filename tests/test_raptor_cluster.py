@@ -48,7 +48,7 @@ def layer(vectors: Floats, tokens: int = 100, window: int = 3500) -> Layer:
 
 @pytest.mark.parametrize("method", ["kmeans", "gmm"])
 @pytest.mark.parametrize("n", [2, 3, 11, 12, 13, 100, 300])
-def test_every_node_stands_in_a_cluster_and_there_are_fewer_clusters_than_nodes(
+def test_every_node_is_in_a_cluster_and_there_are_fewer_clusters_than_nodes(
     method: Clustering, n: int
 ) -> None:
     clusters = cluster(layer(themes(max(1, n // 8), 9)[:n]), method)
@@ -161,7 +161,7 @@ def test_a_cluster_that_newcomers_overfill_is_cut_in_two() -> None:
     assert max(map(len, after)) <= MOST_CHILDREN
 
 
-def test_a_crowd_of_newcomers_is_clustered_anew() -> None:
+def test_a_crowd_of_newcomers_is_clustered_again() -> None:
     vectors = themes(8, 8)
     assert join_clusters(layer(vectors), [(0, 1, 2)], "kmeans") == cluster(layer(vectors), "kmeans")
 

@@ -96,7 +96,7 @@ async def test_the_papers_clustering_is_a_setting_of_the_server(
 
 
 @pytest.mark.anyio
-async def test_a_page_that_is_named_again_stands_once(connect: Connect, tmp_path: Path) -> None:
+async def test_a_page_that_is_named_again_is_shown_once(connect: Connect, tmp_path: Path) -> None:
     name = a_file(tmp_path, "a.html", "Herons")
     async with connect(folders=str(tmp_path)) as client:
         asked = await client.call_tool("raptor_query", {"question": "herons", "sources": [name]})
@@ -193,7 +193,7 @@ async def test_summaries_are_written_between_calls_and_a_server_that_ended_is_go
     name = a_file(tmp_path, "a.html", "Herons", lines=160)
     call = {"question": "herons of station 7", "sources": [name], "mode": "collapsed"}
     with model_server() as served:
-        served.told["/v1/models"] = {"data": [{"id": "good", "meta": {"n_ctx": 4096}}]}
+        served.reported["/v1/models"] = {"data": [{"id": "good", "meta": {"n_ctx": 4096}}]}
         served.will("/chat/completions", summarise)
         setting = f"openai:{served.url}#good"
         async with connect(folders=str(tmp_path), generator=setting) as client:
@@ -217,7 +217,7 @@ async def test_summaries_are_written_between_calls_and_a_server_that_ended_is_go
 
 
 @pytest.mark.anyio
-async def test_a_tree_in_use_stays_and_one_that_nobody_asks_leaves(tmp_path: Path) -> None:
+async def test_a_tree_in_use_stays_and_one_that_no_one_asks_leaves(tmp_path: Path) -> None:
     clock = Clock()
     stores = open_stores(tmp_path, size_limit=10**8, clock=clock)
     tree = await build_tree([chapters(5)], embedder=None, options=TreeOptions(), store=None)
@@ -374,7 +374,7 @@ async def test_a_question_about_a_folder_is_answered_with_a_line_a_theme(
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("budget", [30, 100, 2000])
-async def test_an_overview_keeps_its_budget_and_stands_on_whole_sentences_where_there_are_no_headings(
+async def test_an_overview_keeps_its_budget_and_uses_whole_sentences_where_there_are_no_headings(
     budget: int,
 ) -> None:
     lines = [
@@ -384,9 +384,9 @@ async def test_an_overview_keeps_its_budget_and_stands_on_whole_sentences_where_
     tree = await build_tree(
         [page_of(prose(lines))], embedder=None, options=TreeOptions(), store=None
     )
-    told = overview(tree, {}, max_tokens=budget, mark="123")
-    assert told.shown.tokens == count_tokens(told.shown.text) <= budget
-    sentences = re.findall(r"Sentence \d+ of the speech tells [^.]*\.", told.shown.text)
+    reported = overview(tree, {}, max_tokens=budget, mark="123")
+    assert reported.shown.tokens == count_tokens(reported.shown.text) <= budget
+    sentences = re.findall(r"Sentence \d+ of the speech tells [^.]*\.", reported.shown.text)
     assert set(sentences) <= set(lines)
     assert len(sentences) >= {30: 0, 100: 3, 2000: 12}[budget]
     places = [lines.index(sentence) for sentence in sentences]
@@ -474,7 +474,7 @@ def test_the_command_draws_a_tree_as_text_and_as_a_file(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("clustering", ["gmm", "umap"])
-def test_the_command_clusters_as_it_is_told_or_names_the_extra_that_is_missing(
+def test_the_command_clusters_as_it_is_reported_or_names_the_extra_that_is_missing(
     clustering: str, tmp_path: Path
 ) -> None:
     # Enough leaves for UMAP: a page of a few is laid out by components.

@@ -62,7 +62,7 @@ async def test_one_more_page_redoes_only_the_summaries_above_it(embedder: OnnxEm
 
 
 @pytest.mark.anyio
-async def test_a_page_that_grew_keeps_the_clusters_of_what_stood_and_quotes_it_where_it_stands_now(
+async def test_a_page_that_grew_keeps_the_clusters_of_what_was_and_quotes_it_where_it_is_now(
     embedder: OnnxEmbedder,
 ) -> None:
     options, author = TreeOptions(), Author("")

@@ -124,7 +124,7 @@ async def test_every_mode_keeps_its_budget_to_the_token(mode: NodeMode, budget: 
 
 
 @pytest.mark.anyio
-async def test_a_passage_is_what_stands_at_its_place(embedder: OnnxEmbedder) -> None:
+async def test_a_passage_is_what_is_at_its_place(embedder: OnnxEmbedder) -> None:
     documents = [chronicle(), chronicle("b", 60)]
     tree = await tree_of(documents, embedder)
     answer = await ask(tree, "How deep is the well?", embedder, mode="flat", max_tokens=900)
@@ -253,7 +253,7 @@ PHRASINGS = (
 
 
 @pytest.mark.parametrize("half", [0, 1], ids=["words were chosen on these", "held aside"])
-def test_questions_about_the_whole_are_told_from_those_about_a_part_in_every_language(
+def test_questions_about_the_whole_are_distinguished_from_those_about_a_part_in_every_language(
     half: int,
 ) -> None:
     rows = [line.split("\t") for line in PHRASINGS]

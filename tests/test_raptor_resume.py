@@ -89,9 +89,9 @@ def test_a_build_that_was_killed_is_resumed_and_summarises_nothing_twice(
 
 def test_two_processes_that_build_one_tree_share_the_work(tmp_path: Path) -> None:
     both = [started(tmp_path, -1) for _ in range(2)]
-    told = [one.communicate(timeout=200)[0].split() for one in both]
-    assert told[0][:3] == told[1][:3]
-    summaries, leaves = map(int, told[0][1:3])
+    reported = [one.communicate(timeout=200)[0].split() for one in both]
+    assert reported[0][:3] == reported[1][:3]
+    summaries, leaves = map(int, reported[0][1:3])
     asked = (tmp_path / "asked").read_text(encoding="utf-8").splitlines()
     assert len(asked) == len(set(asked)) == summaries
-    assert sum(int(one[3]) for one in told) <= leaves + summaries
+    assert sum(int(one[3]) for one in reported) <= leaves + summaries

@@ -84,10 +84,10 @@ def test_a_summary_of_summaries_lets_each_of_them_speak() -> None:
         "Cheese ripens in the old tunnel.",
         "Grebes nest in the tall reeds.",
     )
-    told = [replace(one, child=max(1, one.quote.leaf - 1)) for one in found]
-    assert {one.child for one in told} == {1, 2, 3}
-    summary = extract_summary(told, idf, max_tokens=50)
-    assert {told[quote.leaf].child for quote in summary.quotes} == {1, 2, 3}
+    reported = [replace(one, child=max(1, one.quote.leaf - 1)) for one in found]
+    assert {one.child for one in reported} == {1, 2, 3}
+    summary = extract_summary(reported, idf, max_tokens=50)
+    assert {reported[quote.leaf].child for quote in summary.quotes} == {1, 2, 3}
     assert {quote.leaf for quote in extract_summary(found, idf, max_tokens=50).quotes} == {0, 1}
 
 

@@ -102,7 +102,7 @@ def test_a_row_of_a_sheet_is_cited_by_its_cells_and_rows_that_follow_each_other_
     assert place(read(odf("spreadsheet", SHEET), "a.ods"), "Pell | 41") == "Tolls, old!A8:C8"
 
 
-def test_what_a_file_hides_from_its_readers_is_left_out_and_told() -> None:
+def test_what_a_file_hides_from_its_readers_is_left_out_and_reported() -> None:
     page = page_of(xlsx(CELLS, state="veryHidden"), "a.xlsx")
     assert "unshown" not in page.html
     assert page.notes == ("workbook: 1 hidden sheets were left out",)
@@ -230,7 +230,7 @@ def test_old_and_locked_files_say_what_to_do(name: str, hint: str) -> None:
         page_of(made(), file)
 
 
-def test_no_page_and_no_chapter_can_say_that_it_stands_at_another_place() -> None:
+def test_no_page_and_no_chapter_can_say_that_it_is_at_another_place() -> None:
     web = to_page(
         Raw(
             b"<p DATA-PLACE='slide=9'>Boats are many here.</p>",
@@ -314,8 +314,8 @@ async def test_a_folder_of_all_kinds_is_searched_and_tables_of_sheets_are_read_b
         text = text_of(await client.call_tool("fetch_and_prune_html", table))
         assert "Pell,41" in text and "Brod" not in text
         sources = {"sources": [str(tmp_path / "film.srt")], "question": "What stands idle?"}
-        told = await client.call_tool("extract_relevant", sources)
-        assert "#t=00:12:31,00:12:36" in text_of(told)
+        reported = await client.call_tool("extract_relevant", sources)
+        assert "#t=00:12:31,00:12:36" in text_of(reported)
 
 
 def player(path: str, **more: str) -> bytes:
@@ -357,7 +357,7 @@ async def test_the_transcript_that_a_page_gives_is_read_with_its_times(
         site.routes["/film"] = Reply(make(site.url))
         async with open_local() as fetcher:
             page = await fetcher.fetch(site.url("/film"))
-    assert any(note in told for told in page.notes)
+    assert any(note in reported for reported in page.notes)
     assert place(read_document(page), "built by a mason") == "t=00:12:31,00:12:41"
 
 
@@ -374,7 +374,7 @@ async def test_the_transcript_that_a_page_gives_is_read_with_its_times(
 )
 async def test_a_page_whose_film_has_no_transcript_says_so(page: bytes, note: str) -> None:
     async with open_site({"/film": Reply(page)}) as site, open_local() as fetcher:
-        assert any(note in told for told in (await fetcher.fetch(site.url("/film"))).notes)
+        assert any(note in reported for reported in (await fetcher.fetch(site.url("/film"))).notes)
 
 
 def test_a_link_to_a_moment_of_a_film_is_one_that_the_site_understands() -> None:
@@ -393,8 +393,8 @@ async def test_a_feed_names_the_transcripts_of_its_episodes() -> None:
     )
     page = page_of(feed.encode(), "a.rss")
     assert 'href="https://a.test/1.vtt"' in page.html
-    told = {
+    reported = {
         "version": "1.0.0",
         "segments": [{"startTime": 7.5, "endTime": 9, "body": "Boats.", "speaker": "Ana"}],
     }
-    assert place(read(json.dumps(told).encode(), "a.json"), "Boats") == "t=00:00:07,00:00:09"
+    assert place(read(json.dumps(reported).encode(), "a.json"), "Boats") == "t=00:00:07,00:00:09"

@@ -69,7 +69,7 @@ Skiff 2.1                              4 May 2026                               
 """
 
 
-def test_a_manual_page_is_told_by_its_first_line() -> None:
+def test_a_manual_page_is_reported_by_its_first_line() -> None:
     assert is_manual(PAGE)
     assert not is_manual("NOTES\n\nThe skiff(1) was rowed home.\n")
     assert not is_manual("SKIFF(1)   a report about BARGE(1)\n\nIt floats.\n")

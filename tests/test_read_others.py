@@ -204,7 +204,7 @@ def test_subtitles_in_ass_are_read_in_their_order() -> None:
         r"{\footnote\ftnalt {\super\chftn} The last gate was {\b hung}.}",
     ],
 )
-def test_a_note_of_rtf_stands_behind_the_text_under_its_mark(note: str) -> None:
+def test_a_note_of_rtf_follows_the_text_under_its_mark(note: str) -> None:
     body = rf"{{\rtf1\ansi The dam was finished in 1931.{note} It feeds {{\super 3}} mills.\par}}"
     text = text_of(read(body, "a.rtf"))
     assert "1931.[1]" in text
@@ -276,7 +276,7 @@ def test_ordered_lists_of_odt_have_the_numbers_that_a_reader_sees() -> None:
         assert shown in text
 
 
-def test_a_note_of_odt_stands_behind_its_paragraph_under_its_mark() -> None:
+def test_a_note_of_odt_follows_its_paragraph_under_its_mark() -> None:
     note = (
         "<text:note><text:note-citation>3</text:note-citation><text:note-body><text:p>Gates were "
         "hung.</text:p>"

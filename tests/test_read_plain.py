@@ -161,7 +161,7 @@ def test_a_program_is_listings_under_the_numbers_of_their_lines() -> None:
         + "\r\nrun(Walk())"
     )
     page = to_page(Raw(source.encode(), "file:///walk.py", "file:///walk.py", name="walk.py"))
-    lines, told, inside = source.split("\r\n"), 0, set()
+    lines, reported, inside = source.split("\r\n"), 0, set()
     for block in read_document(page).blocks:
         if block.kind == "heading":
             numbers, _, around = block.text.partition(" · ")
@@ -172,10 +172,10 @@ def test_a_program_is_listings_under_the_numbers_of_their_lines() -> None:
             assert block.main
             assert 'class="language-python"' in block.html
             assert "\n".join(lines[first - 1 : last]).strip("\n") == block.text
-            assert told == first - 1, "no line is left out"
-            told = last
+            assert reported == first - 1, "no line is left out"
+            reported = last
             assert block.text.startswith(('"""', "    def", "run")), "cut between methods"
-    assert told == len(lines)
+    assert reported == len(lines)
     assert inside == {"", "class Walk:"}
 
 
@@ -188,7 +188,7 @@ def test_indented_sentences_are_no_code() -> None:
     assert {kind for kind, _ in units(text)} == {"paragraph"}
 
 
-def test_headings_are_told_from_short_lines() -> None:
+def test_headings_are_distinguished_from_short_lines() -> None:
     found = blocks(
         "INTRODUCTION\n\nIt began in May.\n\n2.1 Sources\n\nThere are "
         "two.\n\nYes.\n\nRegards\n\nANNA"

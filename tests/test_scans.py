@@ -167,7 +167,7 @@ def test_print_in_a_writing_that_the_recogniser_does_not_know_is_said_and_never_
         read(scanned(UNKNOWN[language], font="sans"), "a.png")
 
 
-def test_beside_print_that_was_read_lines_in_an_unknown_writing_are_told_as_unread() -> None:
+def test_beside_print_that_was_read_lines_in_an_unknown_writing_are_reported_as_unread() -> None:
     page = read(scanned([*HARBOUR, "", *UNKNOWN["Russian"][:2]], kind="PDF", font="sans"), "a.pdf")
     assert "41.5 metres deep" in page.html
     assert "2 lines of print on page 1 that OCR could not read" in page.unread
@@ -226,7 +226,7 @@ async def test_hostile_images_and_pdfs_end_typed_in_bounds() -> None:
     assert await ended((await cost())[1]) == []
 
 
-def test_without_the_extra_its_name_is_told(tmp_path: Path) -> None:
+def test_without_the_extra_its_name_is_reported(tmp_path: Path) -> None:
     (tmp_path / "scan.pdf").write_bytes(scanned(kind="PDF"))
     (tmp_path / "scan.png").write_bytes(scanned())
     for name in ("scan.pdf", "scan.png"):

@@ -139,15 +139,15 @@ def test_when_all_fail_each_is_named_with_reason_and_next_step() -> None:
     )
     with pytest.raises(SearchFailed) as failure:
         search(chain)
-    told = str(failure.value)
-    assert re.search(r"searxng: blocked \(«(\w+)» x: CAPTCHA «/\1»\)", told)
-    assert re.search(r"brave: unauthorized \(«(\w+)» key refused «/\1»\)", told)
-    assert "again in 30 s" in told
-    assert "check the key" in told
-    assert "does not mean that nothing exists" in told
+    reported = str(failure.value)
+    assert re.search(r"searxng: blocked \(«(\w+)» x: CAPTCHA «/\1»\)", reported)
+    assert re.search(r"brave: unauthorized \(«(\w+)» key refused «/\1»\)", reported)
+    assert "again in 30 s" in reported
+    assert "check the key" in reported
+    assert "does not mean that nothing exists" in reported
 
 
-def test_a_failure_over_several_queries_is_told_once() -> None:
+def test_a_failure_over_several_queries_is_shown_once() -> None:
     with pytest.raises(SearchFailed) as failure:
         search(
             Chain([fails("searxng", "bad_response", "HTTP 500")], None, Clock()),
@@ -304,7 +304,7 @@ def test_a_provider_that_raises_one_of_our_errors_counts_as_failed() -> None:
     assert second.status == "ok"
 
 
-def test_a_provider_beside_is_asked_whoever_answers() -> None:
+def test_a_provider_beside_is_asked_anyone_who_answers() -> None:
     web, own = (
         finds("web", "https://a.org/1", "https://a.org/2"),
         finds("folder", "file:///library/a.html"),

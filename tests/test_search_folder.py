@@ -389,7 +389,7 @@ def test_a_second_process_finds_by_the_counts_of_the_first(library: Path, index:
 
 
 @pytest.mark.parametrize("damage", [b"damaged beyond repair " * 500, b""])
-def test_a_damaged_index_is_begun_anew(library: Path, index: Path, damage: bytes) -> None:
+def test_a_damaged_index_is_recreated(library: Path, index: Path, damage: bytes) -> None:
     provider = FolderProvider([library], index, limits=PATIENT)
     ask(provider, "lighthouse")
     [place] = index.glob("*.sqlite")
@@ -508,7 +508,7 @@ def test_an_index_on_disk_is_for_its_owner_alone_and_goes_with_the_cache(
     stores.close()
 
 
-def test_what_was_not_read_without_recognition_is_read_anew_with_it_and_nothing_else(
+def test_what_was_not_read_without_recognition_is_read_again_with_it_and_nothing_else(
     tmp_path: Path,
 ) -> None:
     place = tmp_path / "index.sqlite"
@@ -534,7 +534,7 @@ def test_what_was_not_read_without_recognition_is_read_anew_with_it_and_nothing_
     later.close()
 
 
-def test_an_index_of_files_that_are_mostly_gone_is_begun_anew(tmp_path: Path, index: Path) -> None:
+def test_an_index_of_files_that_are_mostly_gone_is_recreated(tmp_path: Path, index: Path) -> None:
     folder = tmp_path / "many"
     folder.mkdir()
     for i in range(1_020):

@@ -92,9 +92,11 @@ def test_research_on_research_reads_the_free_pdf_and_cites_the_work(tmp_path: Pa
             "WINNOW_PROXY_RESOLVES": "true",
         }
         question = f"What do recent studies on Lake Orvane say? {QUESTION}"
-        told = json.loads(winnow(state, "research", question, "--json").stdout)
+        reported = json.loads(winnow(state, "research", question, "--json").stdout)
         shown = winnow(state, "research", question, "--set", f"cache={tmp_path}").stdout
-        entry = winnow(state, "sessions", "export", told["session"], "--format", "bibtex").stdout
+        entry = winnow(
+            state, "sessions", "export", reported["session"], "--format", "bibtex"
+        ).stdout
     assert "sounded at 213 metres" in shown
     assert "doi:10.1234/orvane.2024.7" in shown
     assert "Ada Lind; Bo Marr" in shown

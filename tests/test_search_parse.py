@@ -98,7 +98,7 @@ def test_names_and_unknown_words_are_kept_whole(question: str, names: tuple[str,
     assert parse(question).entities == names
 
 
-def test_every_entity_stands_verbatim_in_the_request() -> None:
+def test_every_entity_is_verbatim_in_the_request() -> None:
     question = (
         "Does the Zorbvex-9000 by Qwyntarion GmbH & Co. beat 'old faithful' in Saint-Étienne?"
     )

@@ -237,7 +237,7 @@ def test_every_failure_has_its_status_and_says_why(
         assert row.retry_after == (60.0 if "tavily" in provider else 17.0)
 
 
-def test_a_service_that_repeats_the_key_does_not_make_us_tell_it(
+def test_a_service_that_repeats_the_key_does_not_make_us_report_it(
     table: dict[tuple[str, str], Row],
 ) -> None:
     repeated = [row for row in table.values() if "[key]" in row.reason]
@@ -376,7 +376,7 @@ def test_wikipedia_is_asked_politely_and_says_what_it_cannot_do(api: Loopback) -
     assert outcome.results[0].language == "de"
 
 
-def test_wikipedia_says_that_it_cannot_search_another_site_and_asks_nobody(api: Loopback) -> None:
+def test_wikipedia_says_that_it_cannot_search_another_site_and_asks_no_one(api: Loopback) -> None:
     serve(api, WIKIPEDIA)
     outcome = ask("wikipedia", api, SearchQuery("lake", site="e.org"))
     assert (outcome.status, outcome.results, api.asked) == ("unsupported", (), [])

@@ -156,7 +156,7 @@ def test_words_that_command_searxng_are_searched_for_instead(
         ("slowly", "timeout", "fickle: timeout"),
     ],
 )
-def test_a_failed_engine_is_told_in_english_and_typed(
+def test_a_failed_engine_is_reported_in_english_and_typed(
     instance: str, failing: str, status: SearchStatus, said: str
 ) -> None:
     alone = ask(instance, SearchQuery(f"nothing {failing}"))

@@ -268,7 +268,7 @@ def test_a_work_that_is_not_free_leads_to_its_doi(
     assert work.url.lower() == f"https://doi.org/{PAPER}"
 
 
-def test_of_a_year_alone_the_year_is_told(api: Loopback) -> None:
+def test_of_a_year_alone_the_year_is_reported(api: Loopback) -> None:
     body = json.loads(json.dumps(CROSSREF))
     body["message"]["items"][0]["issued"] = {"date-parts": [[2019]]}
     serve(api, body)
@@ -287,7 +287,7 @@ def test_a_question_is_sent_as_what_it_is_about_within_its_period(api: Loopback,
 
 
 @pytest.mark.parametrize("name", BODIES)
-def test_the_last_year_is_told_in_days(api: Loopback, name: str) -> None:
+def test_the_last_year_is_reported_in_days(api: Loopback, name: str) -> None:
     serve(api, BODIES[name])
     outcome = ask(name, api, SearchQuery(QUESTION, freshness="year"))
     assert outcome.reason == ""
@@ -295,7 +295,7 @@ def test_the_last_year_is_told_in_days(api: Loopback, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", BODIES)
-def test_the_address_of_the_person_is_told_to_the_catalogue_and_stands_in_no_log(
+def test_the_address_of_the_person_is_shown_to_the_catalogue_and_is_in_no_log(
     api: Loopback, name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -346,7 +346,7 @@ def test_each_catalogue_is_tried_with_ten_failures_or_more(name: str) -> None:
         ("Who publishes the newspaper in Skellmouth?", False),
     ],
 )
-def test_questions_for_published_research_are_told_from_others(
+def test_questions_for_published_research_are_distinguished_from_others(
     question: str, scholarly: bool
 ) -> None:
     assert (

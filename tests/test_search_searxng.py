@@ -331,7 +331,7 @@ def test_an_address_that_is_none_is_a_bad_response() -> None:
     assert ask("not an address").status == "bad_response"
 
 
-def test_a_login_in_the_address_is_sent_and_never_told(instance: Instance) -> None:
+def test_a_login_in_the_address_is_sent_and_never_reported(instance: Instance) -> None:
     instance.answer(b"", status=502)
     place = instance.address.removeprefix("http://")
     outcome = ask(f"http://winnow:s3cret@{place}")

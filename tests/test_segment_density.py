@@ -99,7 +99,7 @@ CHATTER = (
 AROUND = [("Rain fell.",), ("The wind blew.",), ("Fog came.",)]
 
 
-async def test_a_condensed_form_stands_beside_the_text(embedder: OnnxEmbedder) -> None:
+async def test_a_condensed_form_is_beside_the_text(embedder: OnnxEmbedder) -> None:
     short = "The lighthouse of Quoxholm was built in 1868."
     levels = np.array([0.1, 0.5, 0.5, 0.5])
     found = await enrich(

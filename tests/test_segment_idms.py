@@ -138,7 +138,7 @@ async def test_chunks_of_low_density_are_condensed_for_the_index_and_shown_as_th
     assert len([body for _, body, _ in remote.asked if "Rewrite" in json.dumps(body)]) <= asked
 
 
-async def test_a_name_that_nobody_wrote_is_thrown_away_and_counted(
+async def test_a_name_that_no_one_wrote_is_thrown_away_and_counted(
     connect: Connect, remote: Remote, tmp_path: Path
 ) -> None:
     remote.will("/chat/completions", write)
@@ -165,7 +165,7 @@ async def test_a_writer_that_is_too_slow_leaves_the_plain_chunks_and_says_what_t
 
     remote.will("/chat/completions", late)
     # A server that tells who it is keeps its name, so that its margins are kept.
-    remote.told["/v1/models"] = {
+    remote.reported["/v1/models"] = {
         "data": [{"id": "writer", "owned_by": "vllm", "root": "w", "max_model_len": 8_192}]
     }
     given = {
@@ -219,7 +219,7 @@ class Praiser:
         )
 
 
-async def test_the_index_reads_the_written_form_and_the_leaf_stays_as_it_stands(
+async def test_the_index_reads_the_written_form_and_the_leaf_stays_as_it_is(
     tmp_path: Path,
 ) -> None:
     html = Path(village(tmp_path)).read_text(encoding="utf-8")

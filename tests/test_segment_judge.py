@@ -95,13 +95,13 @@ async def test_the_papers_rule_shows_the_model_the_open_chunk_alone() -> None:
 async def test_each_prompt_goes_on_from_the_one_before_until_the_window_is_full() -> None:
     reader = Reader()
     await Judge(reader, store=None, seconds=30).margins(TEXTS * 40)
-    begun_anew = [
+    recreated = [
         after
         for before, after in zip(reader.prefixes, reader.prefixes[1:], strict=False)
         if not after.startswith(before)
     ]
     # 240 sentences of seven tokens in windows of 500.
-    assert 2 <= len(begun_anew) <= 4
+    assert 2 <= len(recreated) <= 4
     assert max(len(prefix) for prefix in reader.prefixes) < 4_000
 
 

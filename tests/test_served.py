@@ -112,7 +112,7 @@ PAGES = [
 @pytest.mark.parametrize(
     ("front", "html"), FRONTS, ids=[f"{front} {number}" for number, (front, _) in enumerate(FRONTS)]
 )
-def test_a_page_in_front_of_another_is_told_by_its_shape(front: Front, html: str) -> None:
+def test_a_page_in_front_of_another_is_reported_by_its_shape(front: Front, html: str) -> None:
     title = html.partition("<title>")[2].partition("</title>")[0].replace("&#39;", "'")
     assert front_of(html, title) == front
 

@@ -75,7 +75,7 @@ INSIDE = (
 
 
 @pytest.mark.parametrize("host", INSIDE)
-async def test_a_name_that_stands_for_this_machine_is_no_affair_of_the_proxy(
+async def test_a_name_that_represents_this_machine_is_no_affair_of_the_proxy(
     monkeypatch: pytest.MonkeyPatch, host: str
 ) -> None:
     async with behind(monkeypatch, *NAMES) as proxy, service_client(0.2, resolve=places) as client:

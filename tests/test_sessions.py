@@ -89,7 +89,7 @@ async def test_the_same_question_goes_on_without_asking_anybody(
     assert "Shown before: all" in text_of(again)
 
 
-async def test_a_further_question_fetches_no_page_twice_and_tells_what_is_new(
+async def test_a_further_question_fetches_no_page_twice_and_reports_what_is_new(
     connect: Connect, site: Site, tmp_path: Path
 ) -> None:
     publish(site)
@@ -192,7 +192,7 @@ async def test_a_session_that_grows_over_its_cap_loses_its_oldest_questions(tmp_
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("kills", [3, pytest.param(10, marks=pytest.mark.nightly)])
-def test_a_session_killed_at_random_moments_goes_on_and_asks_nobody_twice_for_what_was_stored(
+def test_a_session_killed_at_random_moments_goes_on_and_asks_no_one_twice_for_what_was_stored(
     tmp_path: Path, kills: int
 ) -> None:
     seed = time.time_ns()

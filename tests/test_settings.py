@@ -91,7 +91,7 @@ def test_the_password_of_a_search_engine_is_a_secret_whether_its_address_is_righ
     assert "ssw0rd" not in str(caught.value)
 
 
-def test_a_file_stands_below_the_environment_and_above_the_default(tmp_path: Path) -> None:
+def test_a_file_is_below_the_environment_and_above_the_default(tmp_path: Path) -> None:
     file = tmp_path / "winnow.toml"
     file.write_text(
         'seconds = 20\nrobots = false\ncache_mb = 64\nhttp_tokens = "sesame"\n', encoding="utf-8"

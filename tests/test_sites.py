@@ -155,7 +155,7 @@ async def test_a_call_says_how_many_pages_are_left_and_the_next_reads_on(
     assert len({path for path in site.asked if path.startswith("/guide/")}) >= 61
 
 
-async def test_research_within_a_site_asks_nobody_else_and_goes_on_in_its_session(
+async def test_research_within_a_site_asks_no_one_else_and_goes_on_in_its_session(
     connect: Connect, site: Site, manual: list[str]
 ) -> None:
     site.put("/sitemap.xml", sitemap(*manual), kind=XML)
@@ -176,17 +176,17 @@ async def test_a_tree_of_a_site_grows_by_its_further_pages(
     connect: Connect, site: Site, manual: list[str]
 ) -> None:
     site.put("/sitemap.xml", sitemap(*manual), kind=XML)
-    told: list[str] = []
+    reported: list[str] = []
 
     async def progress(progress: float, total: float | None, message: str | None) -> None:
-        told.append(message or "")
+        reported.append(message or "")
 
     async with opened(connect) as client:
         asked = {"question": "How are queues kept?", "sources": [f"site:{site.url('/')}"]}
         result = await client.call_tool("raptor_query", asked, progress_callback=progress)
         more = data_of(result)["next"][1]["arguments"]["sources"]
         grown = await client.call_tool("raptor_query", {**asked, "sources": more})
-    assert told[0] == f"site:{site.url('/')} lists 62 pages"
+    assert reported[0] == f"site:{site.url('/')} lists 62 pages"
     assert more[1] == f"site:{site.url('/')}#pages=17-32"
     assert data_of(grown)["leaves"] > data_of(result)["leaves"]
 
@@ -251,7 +251,7 @@ async def test_only_the_named_part_of_the_site_and_no_other_host_is_read(
     assert not any(path.startswith("/guide/users") for path in site.asked)
 
 
-async def test_what_is_late_is_told_and_the_same_call_goes_on(
+async def test_what_is_late_is_reported_and_the_same_call_goes_on(
     connect: Connect, site: Site, manual: list[str]
 ) -> None:
     slow = site.put("/slow/records", page("Records of old", "Old records are kept for 99 years."))

@@ -43,7 +43,7 @@ def collector() -> Iterator[tuple[str, list[bytes]]]:
     thread.join()
 
 
-def test_every_step_of_a_research_call_is_a_span_and_none_tells_the_question(
+def test_every_step_of_a_research_call_is_a_span_and_none_reports_the_question(
     collector: tuple[str, list[bytes]], cache_folder: Path
 ) -> None:
     need("otel")

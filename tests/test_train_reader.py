@@ -155,7 +155,7 @@ def test_the_same_seed_draws_the_same_and_another_does_not() -> None:
     assert _drawn(1) != _drawn(2)
 
 
-def test_a_run_of_thirteen_equal_words_is_found_whatever_stands_around_it() -> None:
+def test_a_run_of_thirteen_equal_words_is_found_whatever_is_around_it() -> None:
     known = "One two three four five six seven eight nine ten eleven twelve thirteen fourteen."
     assert found_in(
         [known],

@@ -1,1 +1,1 @@
-"""The conversions behind `extras/formats/`: a file's bytes to HTML."""
+"""Converters of `extras/formats/`: a file's bytes to HTML."""

@@ -127,7 +127,7 @@ class Host:
     call: Callable[[str, dict[str, Any]], dict[str, Any]]
     """Calls a tool of the server behind it."""
 
-    def tell(self, method: str, params: object) -> None:
+    def report(self, method: str, params: object) -> None:
         """Send a notification to the app."""
         self.page.evaluate("([method, params]) => notify(method, params)", [method, params])
 

@@ -19,13 +19,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-_NOBODY: Final = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+_NO_ONE: Final = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 """Trusts no authority: reading the machine's takes 25 ms of the processor for each client."""
 
 
 def loopback_client() -> httpx2.AsyncClient:
     """Return a client for servers that speak plain HTTP."""
-    return httpx2.AsyncClient(verify=_NOBODY)
+    return httpx2.AsyncClient(verify=_NO_ONE)
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Remote:
     root: str = ""
     answers: dict[str, list[Callable[[dict[str, object]], Response]]] = field(default_factory=dict)
     asked: list[tuple[str, dict[str, object], str]] = field(default_factory=list)
-    told: dict[str, object] = field(default_factory=dict)
+    reported: dict[str, object] = field(default_factory=dict)
     """What each path answers to GET."""
     release: threading.Event = field(default_factory=threading.Event)
 
@@ -49,8 +49,8 @@ class Remote:
         path = request.url.path
         if request.method == "GET":
             return (
-                JSONResponse(self.told[path])
-                if path in self.told
+                JSONResponse(self.reported[path])
+                if path in self.reported
                 else PlainTextResponse("none", status_code=404)
             )
         body = json.loads(await request.body())
@@ -73,17 +73,17 @@ class Remote:
 @contextmanager
 def model_server() -> Iterator[Remote]:
     """Serve in a thread of its own on a free port of loopback."""
-    told = Remote()
-    app = Starlette(routes=[Route("/{rest:path}", told.handle, methods=["GET", "POST"])])
+    reported = Remote()
+    app = Starlette(routes=[Route("/{rest:path}", reported.handle, methods=["GET", "POST"])])
     listening = socket.create_server(("127.0.0.1", 0))
-    told.root = f"http://127.0.0.1:{listening.getsockname()[1]}"
+    reported.root = f"http://127.0.0.1:{listening.getsockname()[1]}"
     server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off", ws="none"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     try:
-        yield told
+        yield reported
     finally:
-        told.release.set()
+        reported.release.set()
         server.should_exit = True
         thread.join()
         listening.close()

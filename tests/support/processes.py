@@ -72,9 +72,9 @@ def line(process: subprocess.Popen[bytes], seconds: float = 40) -> dict[str, obj
             code = process.wait(EXIT_SECONDS)
             raise AssertionError(f"the server ended with {code}: {last_words(process)}")
         held += piece
-    told, _, rest = held.partition(b"\n")
+    reported, _, rest = held.partition(b"\n")
     held[:] = rest
-    answer: dict[str, object] = json.loads(told)
+    answer: dict[str, object] = json.loads(reported)
     return answer
 
 
