@@ -540,6 +540,9 @@ ABOVE_TOKENS: Final = QUESTION_TOKENS // 2
 specific."""
 SENTENCE_TOKENS: Final = 80
 WEIGHTS: Final = "reader.onnx"
+BERT_SIGNS: Final = ("[CLS]", "[SEP]", "[UNK]", ":")
+"""Pieces of a vocabulary: the first, the last of a part, the unknown one, and the one after
+headings."""
 TOKENIZER: Final = "tokenizer.json"
 
 
@@ -673,11 +676,15 @@ def tokenize(tokenizer: Tokenizer, texts: Sequence[str]) -> list[Ids]:
 
 
 def join(
-    tokenizer: Tokenizer, question: Ids, above: Ids, sentences: Sequence[Ids]
+    tokenizer: Tokenizer,
+    question: Ids,
+    above: Ids,
+    sentences: Sequence[Ids],
+    signs: Sequence[str] = BERT_SIGNS,
 ) -> Encoded:
     """Return one input of at most `MOST_TOKENS`; from the first sentence that does not
     fit, none is in it."""
-    first, last, unknown, colon = tokenizer.ids_of("[CLS]", "[SEP]", "[UNK]", ":")
+    first, last, unknown, colon = tokenizer.ids_of(*signs)
     ids = [first, *question[:QUESTION_TOKENS], last]
     asked = len(ids)
     if above:

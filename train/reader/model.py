@@ -72,19 +72,25 @@ def forward(weights: Tensors, batch: Batch) -> tuple[Tensor, Tensor]:
     """Return a logit for each sentence of the batch, and one for each window."""
     with torch.no_grad():
         hidden = _embed(weights, batch)
-    length = batch.ids.shape[1]
-    mask = None
-    if int(batch.lengths.min()) < length:
-        mask = torch.where(
-            torch.arange(length)[None] < batch.lengths[:, None], 0.0, -1e9
-        )[:, None, None]
-    for layer in range(LAYERS):
-        with torch.set_grad_enabled(torch.is_grad_enabled() and layer >= FROZEN_LAYERS):
-            hidden = _layer(weights, f"encoder.layer.{layer}.", hidden, mask)
-    pooled = torch.tanh(_linear(weights, "reader.pool", hidden[:, 0]))
-    return _sentence_logits(weights, batch, hidden), _linear(
+    mask = mask_of(batch)
+    for number in range(LAYERS):
+        with torch.set_grad_enabled(
+            torch.is_grad_enabled() and number >= FROZEN_LAYERS
+        ):
+            hidden = layer(weights, f"encoder.layer.{number}.", hidden, mask)
+    pooled = torch.tanh(linear(weights, "reader.pool", hidden[:, 0]))
+    return sentence_logits(weights, batch, hidden), linear(
         weights, "reader.answer", pooled
     ).float()[:, 0]
+
+
+def mask_of(batch: Batch) -> Tensor | None:
+    """Return what is added to attention scores so that filling is not seen; None without any."""
+    length = batch.ids.shape[1]
+    if int(batch.lengths.min()) == length:
+        return None
+    places = torch.arange(length)[None] < batch.lengths[:, None]
+    return torch.where(places, 0.0, -1e9)[:, None, None]
 
 
 def from_minilm(path: Path) -> Tensors:
@@ -96,6 +102,12 @@ def from_minilm(path: Path) -> Tensors:
         if name.startswith(("embeddings.", "encoder."))
     }
     weights.pop("embeddings.position_ids", None)
+    return weights | fresh_heads()
+
+
+def fresh_heads() -> Tensors:
+    """Return heads that know nothing but the cosine of question and sentence."""
+    heads: Tensors = {}
     shapes = {
         "token": (WIDTH, WIDTH),
         "keep": (1, 2 * WIDTH),
@@ -103,11 +115,11 @@ def from_minilm(path: Path) -> Tensors:
         "answer": (1, WIDTH),
     }
     for name, (rows, columns) in shapes.items():
-        weights[f"reader.{name}.weight"] = torch.randn(rows, columns) * 0.02
-        weights[f"reader.{name}.bias"] = torch.zeros(rows)
-    weights["reader.keep.bias"] -= 4.5
-    weights["reader.near"] = torch.full((WIDTH,), NEAR)
-    return weights
+        heads[f"reader.{name}.weight"] = torch.randn(rows, columns) * 0.02
+        heads[f"reader.{name}.bias"] = torch.zeros(rows)
+    heads["reader.keep.bias"] -= 4.5
+    heads["reader.near"] = torch.full((WIDTH,), NEAR)
+    return heads
 
 
 def trained(weights: Tensors) -> list[str]:
@@ -124,16 +136,15 @@ def _embed(weights: Tensors, batch: Batch) -> Tensor:
     words = F.embedding(batch.ids, weights[table.format("word")])
     kinds = F.embedding(batch.types, weights[table.format("token_type")])
     places = weights[table.format("position")][: batch.ids.shape[1]]
-    return _norm(weights, "embeddings.LayerNorm", words + kinds + places)
+    return norm(weights, "embeddings.LayerNorm", words + kinds + places)
 
 
-def _layer(
-    weights: Tensors, prefix: str, hidden: Tensor, mask: Tensor | None
-) -> Tensor:
+def layer(weights: Tensors, prefix: str, hidden: Tensor, mask: Tensor | None) -> Tensor:
+    """Return the hidden state [b, s, width] after a layer of BERT; `mask` as `mask_of` says."""
     rows, length, _ = hidden.shape
     own = [f"{prefix}attention.self.{name}" for name in ("query", "key", "value")]
     query, key, value = (
-        _linear(weights, name, hidden)
+        linear(weights, name, hidden)
         .view(rows, length, HEADS, WIDTH // HEADS)
         .transpose(1, 2)
         for name in own
@@ -148,25 +159,26 @@ def _layer(
             scores if mask is None else scores + mask.to(scores.dtype), dim=-1
         )
         found = shares @ value.to(shares.dtype)
-    context = _linear(
+    context = linear(
         weights,
         f"{prefix}attention.output.dense",
         found.transpose(1, 2).reshape(rows, length, WIDTH),
     )
-    hidden = _norm(weights, f"{prefix}attention.output.LayerNorm", hidden + context)
-    inner = F.gelu(_linear(weights, f"{prefix}intermediate.dense", hidden))
-    return _norm(
+    hidden = norm(weights, f"{prefix}attention.output.LayerNorm", hidden + context)
+    inner = F.gelu(linear(weights, f"{prefix}intermediate.dense", hidden))
+    return norm(
         weights,
         f"{prefix}output.LayerNorm",
-        hidden + _linear(weights, f"{prefix}output.dense", inner),
+        hidden + linear(weights, f"{prefix}output.dense", inner),
     )
 
 
-def _sentence_logits(weights: Tensors, batch: Batch, hidden: Tensor) -> Tensor:
+def sentence_logits(weights: Tensors, batch: Batch, hidden: Tensor) -> Tensor:
+    """Return a logit for each sentence of the batch by the last layer's vectors [b, s, width]."""
     count = len(batch.window)
     inside = batch.owner >= 0
     owner, vectors = batch.owner[inside], hidden[inside]
-    tokens = F.gelu(_linear(weights, "reader.token", vectors)).float()
+    tokens = F.gelu(linear(weights, "reader.token", vectors)).float()
     lengths = torch.bincount(owner, minlength=count)[:, None]
     mean = torch.zeros(count, WIDTH).index_add(0, owner, tokens) / lengths
     places = owner[:, None].expand_as(tokens)
@@ -187,11 +199,13 @@ def _sentence_logits(weights: Tensors, batch: Batch, hidden: Tensor) -> Tensor:
     return keep + near
 
 
-def _linear(weights: Tensors, name: str, tensor: Tensor) -> Tensor:
+def linear(weights: Tensors, name: str, tensor: Tensor) -> Tensor:
+    """Return what the layer of that name makes of `tensor`."""
     return F.linear(tensor, weights[f"{name}.weight"], weights[f"{name}.bias"])
 
 
-def _norm(weights: Tensors, name: str, tensor: Tensor) -> Tensor:
+def norm(weights: Tensors, name: str, tensor: Tensor) -> Tensor:
+    """Return `tensor` normalised by the layer of that name."""
     return F.layer_norm(
         tensor, (WIDTH,), weights[f"{name}.weight"], weights[f"{name}.bias"], eps=1e-12
     )

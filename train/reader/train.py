@@ -17,11 +17,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import torch
@@ -29,11 +29,12 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 
-from models.onnx import EMBEDDED, Encoded, join, read_tokenizer, tokenize
+from models.onnx import BERT_SIGNS, EMBEDDED, Encoded, join, read_tokenizer, tokenize
 from train.reader.data import ROOT, Corpus, Question, Split, load_own, load_public
 from train.reader.draw import Drawer, Example
-from train.reader.model import Tensors, forward, from_minilm, make_batch, trained
+from train.reader.model import Batch, Tensors, forward, from_minilm, make_batch, trained
 
+Forward: TypeAlias = Callable[[Tensors, Batch], tuple[torch.Tensor, torch.Tensor]]
 KEEP_WEIGHT: Final = 3.0
 """Of the sentences' loss beside the window's."""
 FASTER: Final = {"reader.near": 10.0, "reader.": 3.0}
@@ -169,18 +170,22 @@ class Trainer:
         folder: Path,
         rounds: Callable[[int], list[Trained]],
         dev: Callable[[], dict[str, list[Trained]]],
+        *,
+        forward: Forward = forward,
+        faster: Mapping[str, float] = FASTER,
     ) -> None:
         """Take the weights to begin with; what `folder` holds of an earlier run goes
         before them."""
         torch.set_num_threads(plan.threads)
         self._plan, self._folder, self._rounds, self._dev = plan, folder, rounds, dev
+        self._forward = forward
         self.weights = weights
         self._names = trained(weights)
-        faster = [
-            [more for begin, more in FASTER.items() if name.startswith(begin)]
+        scales = [
+            [more for begin, more in faster.items() if name.startswith(begin)]
             for name in self._names
         ]
-        self._scale = [found[0] if found else 1.0 for found in faster]
+        self._scale = [found[0] if found else 1.0 for found in scales]
         groups = [
             {"params": [weights[name].requires_grad_(True)], "lr": 0.0}
             for name in self._names
@@ -245,7 +250,7 @@ class Trainer:
     def evaluate(self) -> dict[str, float]:
         """Return the development figures."""
         sets = {
-            name: measure(self.weights, windows)
+            name: measure(self.weights, windows, self._forward)
             for name, windows in self._dev().items()
         }
         return {
@@ -312,7 +317,7 @@ class Trainer:
             group["lr"] = rate * scale
         gold, right, weight, each = _targets(batch)
         with torch.autocast("cpu", torch.bfloat16):
-            keep, answer = forward(
+            keep, answer = self._forward(
                 self.weights, make_batch([one.window for one in batch])
             )
         keep_loss = (
@@ -405,9 +410,14 @@ def dev_sets(own: Split = "dev") -> dict[str, list[Trained]]:
     return found
 
 
-def encoded(examples: Sequence[Example]) -> list[Trained]:
-    """Return examples as tokens; one whose gold was cut off is left out."""
-    tokenizer = read_tokenizer(EMBEDDED / "tokenizer.json")
+def encoded(
+    examples: Sequence[Example],
+    folder: Path = EMBEDDED,
+    signs: Sequence[str] = BERT_SIGNS,
+) -> list[Trained]:
+    """Return examples as tokens of the model in `folder`; one whose gold was cut off is left
+    out."""
+    tokenizer = read_tokenizer(folder / "tokenizer.json")
     texts = dict.fromkeys(
         text
         for one in examples
@@ -421,6 +431,7 @@ def encoded(examples: Sequence[Example]) -> list[Trained]:
             ids[one.question],
             ids[one.window.above],
             [ids[text] for text in one.window.sentences],
+            signs,
         )
         gold = np.zeros(len(window.starts) - 1, dtype=np.float32)
         gold[[place for place in one.gold if place < len(gold)]] = 1
@@ -429,7 +440,9 @@ def encoded(examples: Sequence[Example]) -> list[Trained]:
     return found
 
 
-def measure(weights: Tensors, windows: Sequence[Trained]) -> dict[str, float]:
+def measure(
+    weights: Tensors, windows: Sequence[Trained], forward: Forward = forward
+) -> dict[str, float]:
     """Return how well sentences and windows are separated.
 
     `keep_r`: share of an answering window's gold among its best as many sentences.
