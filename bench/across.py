@@ -1,5 +1,5 @@
-"""A folder of many pages: is the right page found, and is the answer shown, beside a naive search
-of all chunks.
+"""A folder of many pages: is the right page found, and is the answer shown, beside a
+naive search of all chunks.
 
     python -m bench.across                         120 questions over the pages of asked and asked_more
     python -m bench.across --sets kinds            the same over those of asked_kinds
@@ -7,13 +7,13 @@ of all chunks.
     python -m bench.across --limit 0 --out FILE    all questions; each one's record as a JSON line
     python -m bench.across --check                 exit code 1, naming each bar that falls short
 
-`first`, `five`, `eight`: share of questions whose page is the best, among the best five, eight
-pages: those that `research` reads, that its default answer cites, and of the naive search. `shown`:
-what must be shown stands in the quoted words within so many tokens, 0 for the default. `naive`:
-standardised BM25 plus cosine over chunks of about 80 tokens of all pages, within the tokens that
-ours used. By half: `made` is what was tuned on, `aside` what was not. What models make of a text is
-kept in `--cache`. Not for: one known page (`bench/answers.py`).
-"""
+`first`, `five`, `eight`: share of questions whose page is the best, among the best
+five, eight pages: those that `research` reads, that its default answer cites, and of
+the naive search. `shown`: what must be shown is in the quoted words within so many
+tokens, 0 for the default. `naive`: standardised BM25 plus cosine over chunks of about
+80 tokens of all pages, within the tokens that ours used. By half: `made` is what was
+tuned on, `aside` what was not. What models make of a text is kept in `--cache`. Not
+for: one known page (`bench/answers.py`)."""
 
 import argparse
 import json
@@ -58,7 +58,8 @@ PAGES: Final = 8
 LIMIT: Final = 120
 """Questions that a sample has."""
 FIVE_GAIN, SHOWN_GAIN = 0.05, 0.10
-"""What ours must have over the naive search: the right page among five, and the answer shown."""
+"""What ours must have over the naive search: the right page among five, and the answer
+shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,8 @@ class Given:
     place: int
     """Of the right page among ours, from 1; 0 where it is not read."""
     cited: int
-    """The same among those that the default answer cites."""
+    """Rank of the right page among those that the default answer cites; 0 if it is not
+    cited."""
     naive_place: int
     shown: dict[int, bool]
     """By budget."""
@@ -83,8 +85,8 @@ class Given:
 
 
 def read_folder(name: str, place: Path) -> list[Asked]:
-    """Write the files of a set below `place` and return its questions; `page` is a path below
-    it."""
+    """Write the files of a set below `place` and return its questions; `page` is a path
+    below it."""
     if name == "library288":
         with tarfile.open(DATA / name / "library.tar.xz") as packed:
             packed.extractall(place, filter="data")
@@ -113,8 +115,8 @@ def read_folder(name: str, place: Path) -> list[Asked]:
 
 
 def half_of(question: Asked) -> str:
-    """Return which half a question belongs to: that of its set, else one drawn by its page's
-    name."""
+    """Return which half a question belongs to: that of its set, else one drawn by its
+    page's name."""
     drawn = blake2b(question.page.encode(), digest_size=1).digest()[0] % 2
     return question.half or ("aside" if drawn else "made")
 
@@ -159,8 +161,8 @@ class Naive:
 
 
 def place_of(page: str, pages: Iterable[str]) -> int:
-    """Return the place of a page among others, each counted once, from 1; 0 where it is not
-    there."""
+    """Return the place of a page among others, each counted once, from 1; 0 where it is
+    not there."""
     return next(
         (
             place

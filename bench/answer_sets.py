@@ -1,5 +1,5 @@
-"""The questions of `bench.answers`, each set with the folder of pages that it is asked over, and
-what counts as shown.
+"""The questions of `bench.answers`, each set with the folder of pages that it is asked
+over, and what counts as shown.
 
 Not for: asking (`bench/answers.py`).
 """
@@ -30,18 +30,18 @@ ASKED: Final = {
     "asked_more": ROOT / "bench" / "asked" / "questions.jsonl",
     "asked_kinds": ROOT / "bench" / "asked" / "kinds.jsonl",
 }
-"""Files of the questions that people ask of one page; `bench/asked/README.md` says what each row
-holds."""
+"""Files of the questions that people ask of one page; `bench/asked/README.md` says what
+each row holds."""
 HALVES: Final = {True: "aside", False: "made", None: ""}
 """What `held` of a row says."""
 SETS: Final = (*ASKED, "library", "html_qa", "tables", *EVIDENCE)
 FOREIGN: Final = ("xquad_de", "xquad_ru", "xquad_zh")
 NEAR: Final = 0.85
-"""Share of a gold's words that must stand in three neighbouring lines where it does not stand
+"""Share of a gold's words that must be in three adjacent lines if it is not there
 verbatim."""
 
 Holds = Callable[[str, str], bool]
-"""Whether a gold, the first, stands in a text, the second."""
+"""Whether a gold, the first, is in a text, the second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,8 @@ class Asked:
     kind: str
     text: str
     gold: tuple[tuple[str, ...], ...]
-    """What must be shown: of each the text, or one of its alternatives; empty where nothing
-    answers."""
+    """What must be shown: of each the text, or one of its alternatives; empty where
+    nothing answers."""
     page: str
     """Name of the file that answers; empty where the whole folder is asked."""
     twin: str = ""
@@ -70,17 +70,19 @@ class QuestionSet:
     files: dict[str, bytes]
     holds: Holds
     dumps: dict[str, str] = field(default_factory=dict)
-    """Plain text of a file for the naive baseline; the document's own text where there is none."""
+    """Plain text of a file for the naive baseline; the document's own text where there
+    is none."""
 
     def hit(self, question: Asked, text: str) -> bool:
-        """Whether everything that `question` needs stands in `text`."""
+        """Whether everything that `question` needs is in `text`."""
         return all(
             any(self.holds(gold, text) for gold in golds) for golds in question.gold
         )
 
 
 def read_set(name: str, limit: int) -> QuestionSet:
-    """Return a set with all its files, and `limit` of its questions evenly spread (0: all)."""
+    """Return a set with all its files, and `limit` of its questions evenly spread (0:
+    all)."""
     if name == "library":
         whole = _library()
     elif name in ASKED:
@@ -97,7 +99,7 @@ def read_set(name: str, limit: int) -> QuestionSet:
 
 
 def shown(gold: str, text: str) -> bool:
-    """Whether letters and digits of `gold` stand in `text`, or most of its words in three
+    """Whether letters and digits of `gold` are in `text`, or most of its words in three
     neighbouring lines."""
     if _squashed(gold) in _squashed(text):
         return True
@@ -117,7 +119,7 @@ def _squashed(text: str) -> str:
 
 
 def _between_words(gold: str, text: str) -> bool:
-    """Whether a short answer stands in `text` as whole words and signs."""
+    """Whether a short answer is in `text` as whole words and signs."""
     line = folded(text.replace("\\|", "|"))
     return re.search(rf"(?<!\w){re.escape(folded(gold))}(?!\w)", line) is not None
 
@@ -229,8 +231,8 @@ def _evidence(name: str) -> QuestionSet:
 
 
 def _as_html(record: dict[str, Any], language: str) -> str:
-    """Return a text as a page: its headings, and a paragraph wherever a blank line or another
-    heading begins one."""
+    """Return a text as a page: its headings, and a paragraph wherever a blank line or
+    another heading begins one."""
     text, units = record["text"], record["units"]
     headings: Sequence[str] = record["headings"] or [""] * len(units)
     keys = [

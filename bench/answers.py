@@ -1,21 +1,23 @@
-"""Judged at the door: whether the text of a tool's answer shows what answers, beside a naive sum
-and the ranking alone.
+"""Judged at the door: whether the text of a tool's answer shows what answers, beside a
+naive sum and the ranking alone.
 
     python -m bench.answers                         every set of questions through every tool, at every budget
-    python -m bench.answers --sets asked,library --tools extract_relevant --budgets 256,512 --limit 40
+    python -m bench.answers --sets asked,library --tools extract_relevant --budgets
+        256,512 --limit 40
     python -m bench.answers --twins                 confidence in questions over their almost-answered twins
     python -m bench.answers --agreement             whether the tools show the same best unit of a page
     python -m bench.answers --check                 a spread sample; exit code 1, naming each bar that falls short
 
-Tools are asked through an MCP client in this process; gold counts where the quoted words hold it.
-Columns: `shown` by the tool; `naive`, a sum of standardised BM25 and cosine over chunks of about 80
-tokens of the page's plain text, best first; `ranking`, the units of `read_documents` best first;
-`lost`, ranking less shown; `words`, the part of the budget that is quoted; verdicts
-`answered/unsure/none` (of questions that are answered); `result`, median tokens of what programs
-get beside the text; `text`, median tokens of the answer. By kind and half: shown/naive (questions).
-The budget `default` names none. `research` searches the whole folder of a set, while naive and
-ranking know the page; over the sample library both have all its pages.
-"""
+Tools are asked through an MCP client in this process; gold counts where the quoted
+words hold it.
+Columns: `shown` by the tool; `naive`, a sum of standardised BM25 and cosine over chunks
+of about 80 tokens of the page's plain text, best first; `ranking`, the units of
+`read_documents` best first; `lost`, ranking less shown; `words`, the part of the budget
+that is quoted; verdicts `answered/unsure/none` (of questions that are answered);
+`result`, median tokens of what programs get beside the text; `text`, median tokens of
+the answer. By kind and half: shown/naive (questions). The budget `default` names none.
+`research` searches the whole folder of a set, while naive and ranking know the page;
+over the sample library both have all its pages."""
 
 import argparse
 import json
@@ -68,7 +70,8 @@ LOST: Final = 0.05
 """What may be lost between ranking and answer at 256 tokens, English pages."""
 LOST_FOREIGN: Final = 0.08
 CHANCE: Final = 1.645
-"""Standard errors by which a sample must fall short: of 24 to 48 questions one is .02 to .04."""
+"""Standard errors by which a sample must fall short: of 24 to 48 questions one is .02
+to .04."""
 SAID_NONE: Final = 0.08
 """Part of the asked questions that may be answered with none."""
 
@@ -128,8 +131,8 @@ class References:
         return [self._documents[name] for name in names]
 
     async def naive(self, question: Asked) -> tuple[list[str], Floats]:
-        """Return the chunks of the page's plain text and the cosine of each with the question [n],
-        best sum first."""
+        """Return the chunks of the page's plain text and the cosine of each with the
+        question [n], best sum first."""
         key = question.page
         if key not in self._chunks:
             texts = (
@@ -150,7 +153,8 @@ class References:
         return [parts[row] for row in order.tolist()], cosines[order]
 
     async def ranking(self, question: Asked) -> list[tuple[int, str]]:
-        """Return the units of the pages, best first, each with its place in reading order."""
+        """Return the units of the pages, best first, each with its place in reading
+        order."""
         reading = await read_documents(
             Question(question.text),
             self.documents(question),
@@ -164,7 +168,8 @@ class References:
 
 
 def chunks(text: str) -> list[str]:
-    """Return the sentences of a plain text in chunks of about 80 tokens, blind to its layout."""
+    """Return the sentences of a plain text in chunks of about 80 tokens, blind to its
+    layout."""
     found: list[str] = []
     now: list[str] = []
     for line in text.splitlines():
@@ -183,7 +188,7 @@ def filled(texts: Sequence[str], budget: int) -> int:
 
 
 def quoted(text: str) -> str:
-    """Return what stands between marks: a question must not answer itself."""
+    """Return what is between marks: a question must not answer itself."""
     kept, inside = [], False
     for line in text.splitlines():
         if re.fullmatch(r"«/?\w+»", line.strip()):
@@ -219,7 +224,8 @@ async def ask(
 async def served(
     of: QuestionSet, cache: Path, **more: str
 ) -> AsyncIterator[tuple[Client, Path]]:
-    """Open a client of a server whose only folder holds the files of a set; `more` settings."""
+    """Open a client of a server whose only folder holds the files of a set; `more`
+    settings."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()
         for file, body in of.files.items():
@@ -238,8 +244,8 @@ async def measure(
     cache: Path,
     embedder: Embedder,
 ) -> list[Given]:
-    """Return what each tool gives to each question of a set within each budget; 0 is the
-    default."""
+    """Return what each tool gives to each question of a set within each budget; 0 is
+    the default."""
     found: list[Given] = []
     async with served(of, cache) as (client, folder):
         references = References(of, folder, embedder)
@@ -301,8 +307,8 @@ def verdicts(rows: Sequence[Given]) -> str:
 
 
 def print_table(found: Sequence[Given]) -> None:
-    """Print one line for each tool and budget, then shares by kind and half where a set has
-    them."""
+    """Print one line for each tool and budget, then shares by kind and half where a set
+    has them."""
     rows = [row for row in found if row.answerable]
     groups: dict[tuple[str, int], list[Given]] = defaultdict(list)
     for row in rows:
@@ -362,7 +368,7 @@ def auc(upper: Sequence[float], lower: Sequence[float]) -> float:
 async def twins(
     of: QuestionSet, tools: Sequence[str], cache: Path, embedder: Embedder
 ) -> None:
-    """Print how confidence and cosine tell questions from their twins."""
+    """Print how confidence and cosine separate questions from their twins."""
     paired = [question for question in of.asked if question.twin]
     async with served(of, cache) as (client, folder):
         references = References(of, folder, embedder)
@@ -399,8 +405,8 @@ async def twins(
 async def agreement(
     of: QuestionSet, tools: Sequence[str], cache: Path, embedder: Embedder
 ) -> None:
-    """Print how often the answers at 256 tokens show the unit that the ranking puts first, by tool
-    and all together."""
+    """Print how often the answers at 256 tokens show the unit that the ranking puts
+    first, by tool and all together."""
     hits: dict[str, list[bool]] = defaultdict(list)
     asked = [question for question in of.asked if question.page]
     for question in asked:
@@ -506,7 +512,8 @@ def _missed(
 
 
 def below(values: Sequence[float], bar: float) -> bool:
-    """Whether the mean of a sample is below `bar` by more than chance (one-sided, 95 %)."""
+    """Whether the mean of a sample is below `bar` by more than chance (one-sided, 95
+    %)."""
     return float(np.mean(values) + CHANCE * np.std(values) / len(values) ** 0.5) < bar
 
 

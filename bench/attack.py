@@ -6,12 +6,11 @@
     python -m bench.attack --group NAME [--seed N]
     python -m bench.attack --docs      the table of docs/security.md from a whole run
 
-Groups are those of `docs/security.md`, with at least as many tries as the set that was tried from
-outside. Tries are drawn by `--seed` and their number, so that a fault comes again. Nothing leaves
-loopback, and nothing needs root: what does is listed as skipped with its reason. Not for: orders in
-pages about the question (`bench/injection.py`), nor what a test says about one case
-(`tests/test_attacks.py`, `tests/test_outside.py`).
-"""
+Groups are those of `docs/security.md`, with at least as many tries as the set that was
+tried from outside. Tries are drawn by `--seed` and their number, so that a fault comes
+again. Nothing leaves loopback, and nothing needs root: what does is listed as skipped
+with its reason. Not for: orders in pages about the question (`bench/injection.py`), nor
+what a test says about one case (`tests/test_attacks.py`, `tests/test_outside.py`)."""
 
 import argparse
 import logging
@@ -45,7 +44,8 @@ class Group(NamedTuple):
     quick: int
     """Tries in the quick form."""
     attack: Callable[[random.Random, int], Iterator[str]]
-    """Takes the dice and a number of tries; yields for each what came through, empty for none."""
+    """Takes the dice and a number of tries; yields for each what came through, empty
+    for none."""
     tried: str
     """What is tried, for the table of the documents."""
 
@@ -228,7 +228,8 @@ def main() -> int:
 
 
 def _spent() -> float:
-    """Return processor seconds of this process and of those that it started and that ended."""
+    """Return processor seconds of this process and of those that it started and that
+    ended."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
 

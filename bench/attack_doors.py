@@ -1,8 +1,8 @@
-"""The part of the attack set that knocks at doors: bytes over HTTP, requests at the desk, messages
-over stdio.
+"""The part of the attack set that knocks at doors: bytes over HTTP, requests at the
+desk, messages over stdio.
 
-Each door is a process of its own, as a person starts it; after the tries it must still answer. Not
-for: callers that take all there is, and tokens (`bench/attack_http.py`).
+Each door is a process of its own, as a person starts it; after the tries it must still
+answer. Not for: callers that take all there is, and tokens (`bench/attack_http.py`).
 """
 
 import json
@@ -175,8 +175,8 @@ def _statuses(said: bytes) -> list[int]:
 
 
 def http(rng: random.Random, count: int) -> Iterator[str]:
-    """Requests without a valid token, from foreign pages, with odd paths and methods, smuggled, or
-    too large."""
+    """Requests without a valid token, from foreign pages, with odd paths and methods,
+    smuggled, or too large."""
     with (
         tempfile.TemporaryDirectory() as place,
         served(Path(place), http_tokens=_TOKEN, embedder="none") as (_, url),
@@ -231,7 +231,8 @@ _ODD: Final = (
 
 
 def desk(rng: random.Random, count: int) -> Iterator[str]:
-    """Requests at the desk without its token or from other pages, and malformed messages with it."""
+    """Requests at the desk without its token or from other pages, and malformed
+    messages with it."""
     with (
         tempfile.TemporaryDirectory() as place,
         desk_served(Path(place, "cache")) as url,
@@ -366,8 +367,8 @@ def _value(rng: random.Random) -> object:
 
 
 def messages(rng: random.Random, count: int) -> Iterator[str]:
-    """Lines that are no messages, a call after each; then calls with arguments at random. Each call is
-    answered, and no error of Python's is in an answer."""
+    """Lines that are not messages, a call after each; then calls with arguments at
+    random. Each call is answered, and no error of Python's is in an answer."""
     with tempfile.TemporaryDirectory() as place, started(Path(place)) as process:
         say(process, HELLO, READY)
         answer_to(process, 1)

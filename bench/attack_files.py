@@ -1,5 +1,5 @@
-"""The part of the attack set that is files: names that lead out of a folder, files with random
-damage, bombs, and folders full of what is no document.
+"""The part of the attack set that is files: names that lead out of a folder, files with
+random damage, bombs, and folders full of what is not a document.
 
 Not for: hidden text, keys and exchanged folders (`bench/attack_hidden.py`).
 """
@@ -33,7 +33,8 @@ from tests.support.hidden_forms import HIDDEN_CSS, HIDDEN_MARKDOWN
 from tests.support.hostile_files import HOSTILE
 
 PAGES_SHARE: Final = 0.3
-"""Part of the mutated files that are pages, Markdown and text; the others are documents."""
+"""Part of the mutated files that are pages, Markdown and text; the others are
+documents."""
 SECONDS: Final = 8.0
 """Processor time of one mutated page, all of which are small."""
 BOMB_SECONDS: Final = 20.0
@@ -41,7 +42,8 @@ BOMB_SECONDS: Final = 20.0
 
 
 def paths(rng: random.Random, count: int) -> Iterator[str]:
-    """Names of files outside of a folder, or hidden in it: links, dots, encodings, devices."""
+    """Names of files outside of a folder, or hidden in it: links, dots, encodings,
+    devices."""
     with tempfile.TemporaryDirectory() as place:
         root, outer = Path(place, "inner"), Path(place, "outer.md")
         (root / "below").mkdir(parents=True)
@@ -77,8 +79,8 @@ def paths(rng: random.Random, count: int) -> Iterator[str]:
 
 
 def mutated(rng: random.Random, count: int) -> Iterator[str]:
-    """Pages, Markdown, text and documents with bytes changed, cut, doubled: each is read, or refused
-    in words, in bounded time."""
+    """Pages, Markdown, text and documents with bytes changed, cut, doubled: each is
+    read, or refused in words, in bounded time."""
     pages = round(PAGES_SHARE * count)
     yield from _pages(rng, pages)
     for one in check(count - pages, rng.randrange(10**6)):
@@ -203,8 +205,8 @@ _MADE: Final[dict[str, Callable[[int], tuple[str, bytes]]]] = {
 
 
 def bombs(rng: random.Random, count: int) -> Iterator[str]:
-    """Files that unpack, nest or repeat without end: each is read or refused in bounded time and
-    memory."""
+    """Files that unpack, nest or repeat without end: each is read or refused in bounded
+    time and memory."""
     tries: list[tuple[str, Callable[[], tuple[str, bytes]]]] = [
         (name, lambda file=file, made=made: (file, made()))  # type: ignore[misc]
         for name, (file, made) in HOSTILE.items()
@@ -241,7 +243,8 @@ _INNOCENT: Final = frozenset({"renamed.txt", "server.pem"})
 
 
 def _fill(folder: Path) -> None:
-    """Put what is no document into a folder: pipes, holes, loops, links out, odd names, secrets."""
+    """Put what is not a document into a folder: pipes, holes, loops, links out, odd
+    names, secrets."""
     (folder / "good.md").write_text(f"# Light\n\n{FACT}\n")
     os.mkfifo(folder / "pipe.md")
     with (folder / "hole.txt").open("wb") as hole:
@@ -300,8 +303,8 @@ _ASKED: Final = (
 
 
 def folders(rng: random.Random, count: int) -> Iterator[str]:
-    """Every way of asking a folder full of what is no document, twice each: in time, and without what
-    lies outside or is secret."""
+    """Every way of asking a folder full of what is not a document, twice each: in time,
+    and without what lies outside or is secret."""
 
     async def tried(place: Path) -> list[str]:
         folder = place / "folder"

@@ -1,13 +1,12 @@
-"""Hidden text, keys under other names, and folders exchanged with links: groups of `bench.attack`,
-and their alarms.
+"""Hidden text, keys under other names, and folders exchanged with links: groups of
+`bench.attack`, and their alarms.
 
     python -m bench.attack_hidden            each group in full; exit code 1 where something comes through
     python -m bench.attack_hidden --check    reads of exchanged folders sampled
     python -m bench.attack_hidden --seen     what Chromium draws of each form of a page, pixel by pixel
 
-False alarms: of ordinary files of ../shared/data and of this checkout none may be taken for keys.
-Not for: the other groups (`bench/attack.py`).
-"""
+False alarms: of ordinary files of ../shared/data and of this checkout none may be taken
+for keys. Not for: the other groups (`bench/attack.py`)."""
 
 import argparse
 import os
@@ -85,8 +84,8 @@ def hidden(rng: random.Random, _count: int = 0) -> Iterator[str]:
 
 
 def keys(rng: random.Random, count: int = 0) -> Iterator[str]:
-    """Files of keys under innocent names, in every encoding: read by name, counted by the search,
-    found by it."""
+    """Files of keys under innocent names, in every encoding: read by name, counted by
+    the search, found by it."""
     tries = [
         (name, coded)
         for name in KEYS
@@ -132,8 +131,8 @@ def _read_by(path: Path, root: Path, said: str) -> str:
 
 @contextmanager
 def exchanged(place: Path) -> Iterator[Path]:
-    """While open, a folder below the root in `place` is exchanged with a link to one outside, again
-    and again."""
+    """While open, a folder below the root in `place` is exchanged with a link to one
+    outside, again and again."""
     root, outside = place / "root", place / "outside"
     for folder, said in ((root / "a", "inside"), (outside, "OUTSIDE")):
         folder.mkdir(parents=True)
@@ -183,8 +182,8 @@ DOORS: Final[Sequence[Callable[[Path], str]]] = (_named, _counted, _listed)
 
 
 def races(rng: random.Random, count: int = READS) -> Iterator[str]:
-    """Reads by name, as the search counts, and listings of a folder that is exchanged with a link
-    meanwhile."""
+    """Reads by name, as the search counts, and listings of a folder that is exchanged
+    with a link meanwhile."""
     with (
         tempfile.TemporaryDirectory() as place,
         exchanged(Path(place).resolve()) as root,
@@ -198,8 +197,8 @@ def races(rng: random.Random, count: int = READS) -> Iterator[str]:
 
 
 def alarms(rng: random.Random, count: int = ORDINARY) -> Iterator[str]:
-    """Ordinary files of the data, of this checkout and of installed packages that are taken for
-    keys."""
+    """Ordinary files of the data, of this checkout and of installed packages that are
+    taken for keys."""
     found = [
         Path(top, name)
         for place in (ROOT, DATA, Path(sysconfig.get_path("purelib")))
@@ -227,8 +226,8 @@ GROUPS: Final[dict[str, tuple[int, Callable[[random.Random, int], Iterator[str]]
 
 
 def seen() -> int:
-    """Ask Chromium whether it draws the text of each form; return how many are not as they are
-    listed."""
+    """Ask Chromium whether it draws the text of each form; return how many are not as
+    they are listed."""
     from playwright.sync_api import sync_playwright  # noqa: PLC0415  only where Chromium is asked
 
     wrong = 0

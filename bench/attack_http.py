@@ -1,9 +1,8 @@
-"""The part of the attack set that speaks HTTP: callers that take all there is, and tokens that
-nobody issued.
+"""The part of the attack set that uses HTTP: callers that take all there is, and tokens
+that no one issued.
 
-Everything stays in this process: the gate stands before an application of a few lines. Not for:
-sockets, slow heads and bodies (`tests/test_http.py`).
-"""
+Everything stays in this process: the gate precedes an application of a few lines. Not
+for: sockets, slow heads and bodies (`tests/test_http.py`)."""
 
 import json
 import random
@@ -52,8 +51,8 @@ async def _asked(gate: Gate, count: int, address: str, token: str = "") -> list[
 
 
 def try_shares(rng: random.Random, count: int) -> Iterator[str]:
-    """One caller opens all sessions it gets, or guesses tokens; another must be let in, the guesses
-    be stopped."""
+    """One caller opens all sessions it gets, or guesses tokens; another must be let in,
+    the guesses be stopped."""
     gate = Gate(_opens, tokens=["ann", "bob"], per_minute=0)
     taken = anyio.run(_asked, gate, MOST_SESSIONS, "10.0.0.1", "ann").count(200)
     for number in range(count):

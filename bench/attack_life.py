@@ -1,8 +1,8 @@
-"""The part of the attack set that harms the process: signals, odd environments, caches and model
-files that are damaged or held.
+"""The part of the attack set that harms the process: signals, odd environments, caches
+and model files that are damaged or held.
 
-Not for: full disks, which need a mount; a limit on the size of files stands for them here.
-"""
+Not for: full disks, which need a mount; a limit on the size of files represents them
+here."""
 
 import json
 import os
@@ -81,7 +81,8 @@ def _pipe(cache: Path) -> str:
 
 
 def _killed(cache: Path, answers: int) -> str:
-    """Kill a server that has `_UNANSWERED` calls still to answer, after so many answers."""
+    """Kill a server that has `_UNANSWERED` calls still to answer, after so many
+    answers."""
     with started(cache) as process:
         numbers = range(2, 2 + answers + _UNANSWERED)
         say(
@@ -140,7 +141,8 @@ def _many(cache: Path) -> str:
 
 
 def _again(cache: Path) -> str:
-    """Return what is wrong with a server that is started on the cache that another left."""
+    """Return what is wrong with a server that is started on the cache that another
+    left."""
     with started(cache) as process:
         return (
             ""
@@ -167,8 +169,8 @@ _LIVES: Final[tuple[tuple[Callable[..., str], str | int | None], ...]] = (
 
 
 def lives(_rng: random.Random, count: int) -> Iterator[str]:
-    """Ends of a server in the middle of its work: signals, closed pipes, kill -9; the next one answers
-    from the cache that was left."""
+    """Ends of a server in the middle of its work: signals, closed pipes, kill -9; the
+    next one answers from the cache that was left."""
     for tried, given in _LIVES[:count]:
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
             cache = Path(place, "cache")
@@ -203,8 +205,8 @@ _ENVIRONMENTS: Final[tuple[tuple[str, dict[str, str], tuple[str, ...]], ...]] = 
 
 
 def environments(rng: random.Random, count: int) -> Iterator[str]:
-    """Homes, folders, languages, limits and descriptors that are missing or odd: an answer, or a
-    sentence."""
+    """Homes, folders, languages, limits and descriptors that are missing or odd: an
+    answer, or a sentence."""
     for words, given, lost in rng.sample(_ENVIRONMENTS, min(count, len(_ENVIRONMENTS))):
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
             whole = environment(Path(place, "cache"), **given)
@@ -332,8 +334,8 @@ def _change(path: Path, how: str, mark: Path) -> None:
 
 
 def caches(rng: random.Random, count: int) -> Iterator[str]:
-    """Databases that are damaged, changed or held by another process: a store gives what was kept or
-    nothing, in time, and runs nothing."""
+    """Databases that are damaged, changed or held by another process: a store gives
+    what was kept or nothing, in time, and runs nothing."""
     for _ in range(count):
         with (
             tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place,

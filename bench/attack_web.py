@@ -1,5 +1,6 @@
-"""The part of the attack set that asks for pages: addresses inside in every spelling, names that
-change, pages and search results that lead inside, and what is meant for one server given to another.
+"""The part of the attack set that asks for pages: addresses inside in every spelling,
+names that change, pages and search results that lead inside, and what is meant for one
+server given to another.
 
 Not for: words of pages (`bench/attack_words.py`), files (`bench/attack_files.py`).
 """
@@ -84,8 +85,8 @@ def _hosts(rng: random.Random, address: str) -> list[str]:
 
 
 def urls(rng: random.Random, count: int) -> Iterator[str]:
-    """Addresses inside, in every spelling: refused before a connection, by form or by what they
-    resolve to."""
+    """Addresses inside, in every spelling: refused before a connection, by form or by
+    what they resolve to."""
     limits = FetchLimits()
     for _ in range(count):
         address = rng.choice(INNER)
@@ -112,8 +113,8 @@ def _is_refused(url: str, address: str, limits: FetchLimits) -> bool:
 
 
 def rebinding(rng: random.Random, count: int) -> Iterator[str]:
-    """A public page's own site, whose name leads inside later: asked at the page's address
-    alone."""
+    """A public page's own site, whose name leads inside later: asked at the page's
+    address alone."""
     inside = FetchLimits(allow_loopback=True)
     for _ in range(count):
         public = f"{rng.choice((1, 8, 93, 151))}.{rng.randrange(256)}.{rng.randrange(256)}.{rng.randrange(1, 255)}"
@@ -193,7 +194,8 @@ _SCRIPTS: Final = (
 
 
 def rendered(rng: random.Random, count: int) -> Iterator[str]:
-    """Pages whose scripts ask for what is inside, in a real Chromium; nothing where there is none."""
+    """Pages whose scripts ask for what is inside, in a real Chromium; nothing where
+    there is none."""
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     tries = [(script, target) for target in TARGETS[:2] for script in _SCRIPTS]
     if chromium is None:
@@ -210,7 +212,7 @@ def rendered(rng: random.Random, count: int) -> Iterator[str]:
 
 
 def _rows(rng: random.Random, port: int, secret: Path) -> list[dict[str, object]]:
-    """Return hits that lead where nobody may go, or are no hits."""
+    """Return hits that lead where no one may go, or are not hits."""
     address = rng.choice(("127.0.0.1", "10.1.2.3", "169.254.169.254"))
     spelled = [host for host in _hosts(rng, address) if rng.random() < 0.5]
     places = [f"http://{host}:{port}/admin" for host in spelled]
@@ -246,7 +248,8 @@ def _rows(rng: random.Random, port: int, secret: Path) -> list[dict[str, object]
 
 
 def searched(rng: random.Random, count: int) -> Iterator[str]:
-    """Answers of a search service that lead inside, to files, or that are none at all."""
+    """Answers of a search service that lead inside, to files, or that are none at
+    all."""
     asked: list[str] = []
     said: list[bytes] = []
 
@@ -326,8 +329,8 @@ _STRANGE: Final = (
 
 
 def personal(rng: random.Random, count: int) -> Iterator[str]:
-    """What is a person's or meant for this machine, given to a proxy or another server: proxies and
-    passwords of the environment, cookies."""
+    """What is a person's or meant for this machine, given to a proxy or another server:
+    proxies and passwords of the environment, cookies."""
     with tempfile.TemporaryDirectory() as place:
         jar, netrc = Path(place, "cookies.txt"), Path(place, "netrc")
         jar.write_text(_COOKIES)

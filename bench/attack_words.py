@@ -1,8 +1,9 @@
-"""The part of the attack set that words things: what strangers write into types, addresses, links
-and answers of servers, in lines of ours; and cells that a spreadsheet would compute.
+"""The part of the attack set that words things: what strangers write into types,
+addresses, links and answers of servers, in lines of ours; and cells that a spreadsheet
+would compute.
 
-Not for: the same through every tool, part and resource of a server (`tests/test_outside.py`).
-"""
+Not for: the same through every tool, part and resource of a server
+(`tests/test_outside.py`)."""
 
 import random
 import re
@@ -22,11 +23,12 @@ _FRAME: Final = re.compile("«([0-9]{12})»(?:\n.*?\n| [^\n]*? )«/\\1»", re.DO
 
 
 _BEFORE: Final = ("", " ", "\t", "\0", "\u200b", "\u202e", "\xad", "\ufeff")
-"""What stands before a formula, seen or not."""
+"""What precedes a formula, seen or not."""
 
 
 def outside(rng: random.Random, count: int) -> Iterator[str]:
-    """Words of strangers in types, addresses, links and what servers say, in lines of ours."""
+    """Words of strangers in types, addresses, links and what servers say, in lines of
+    ours."""
     words = BAD.split()
     for _ in range(count):
         some = rng.sample(words, rng.randrange(5, len(words) + 1)) * rng.randrange(1, 4)

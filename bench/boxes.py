@@ -5,12 +5,11 @@
     python -m bench.boxes --misses           and what is wrong of each that is
     python -m bench.boxes --check            exit code 1 where fewer than .98 are right
 
-Answers come from `extract_relevant`, boxes from what the desk is given. PDFium's own text and
-letters are the reference, which no part of the layout has touched. A box is right where all of this
-holds: it has the words of the quotation; painted white, it leaves none of the ink that the quoted
-letters have; and it reaches no further above and below them than `LOOSE` lines. Not for: whether
-the quotation answers anything.
-"""
+Answers come from `extract_relevant`, boxes from what the desk is given. PDFium's own
+text and letters are the reference, which no part of the layout has touched. A box is
+right where all of this holds: it has the words of the quotation; painted white, it
+leaves none of the ink that the quoted letters have; and it reaches no further above and
+below them than `LOOSE` lines. Not for: whether the quotation answers anything."""
 
 import argparse
 import ctypes
@@ -41,7 +40,8 @@ from tools.common.answer import VIEW
 WANTED: Final = 200
 BAR: Final = 0.98
 ASKED: Final = 8
-"""Questions for each file, so that more than `WANTED` passages are cited, of which as many are drawn."""
+"""Questions for each file, so that more than `WANTED` passages are cited, of which as
+many are drawn."""
 TOKENS: Final = 300
 """Of an answer: some three passages."""
 SCALE: Final = 3.0
@@ -53,7 +53,8 @@ LEFT: Final = 0.005
 LOOSE: Final = 2.0
 """Lines."""
 KEPT: Final = 0.98
-"""Share of the words, since a word that is parted at a line's end is none in PDFium's text."""
+"""Share of the words, since a word that is parted at a line's end is none in PDFium's
+text."""
 _WORD: Final = re.compile(r"\w{2,}")
 
 Grey = NDArray[np.uint8]
@@ -80,7 +81,8 @@ class Looked(NamedTuple):
 
 
 def generated(folder: Path) -> None:
-    """Write PDFs of one column, of two, turned, with tables, and with a cropped page."""
+    """Write PDFs of one column, of two, turned, with tables, and with a cropped
+    page."""
     rows = read_lines(DATA / "longdoc" / "covidqa" / "docs.jsonl")[:12]
     texts = [
         str(row["text"]).encode("latin-1", "replace").decode("latin-1") for row in rows
@@ -119,7 +121,8 @@ def _tabled(made: FPDF, text: str) -> None:
 
 
 def _turned(body: bytes, number: int) -> bytes:
-    """Return a file whose pages are turned or have a box that does not begin at zero."""
+    """Return a file whose pages are turned or have a box that does not begin at
+    zero."""
     file = pypdfium2.PdfDocument(body)
     for page in file:
         page.set_rotation((90, 0, 180, 270)[number % 4])
@@ -131,7 +134,8 @@ def _turned(body: bytes, number: int) -> bytes:
 
 
 def questions_of(path: Path, count: int) -> list[str]:
-    """Return `count` sentences of a file, drawn, as questions; none of a file that cannot be opened."""
+    """Return `count` sentences of a file, drawn, as questions; none of a file that
+    cannot be opened."""
     try:
         file = pypdfium2.PdfDocument(path.read_bytes())
     except pypdfium2.PdfiumError:
@@ -169,7 +173,7 @@ async def citations(
 def _cited(path: Path, view: Mapping[str, Any]) -> Iterator[Cited]:
     for one in view["passages"]:
         place = re.match(r"page=(\d+)", one["place"])
-        # What readers wrote beside the text is no print.
+        # What readers wrote beside the text is not a print.
         if (
             place
             and one["trust"] == "visible"
@@ -236,8 +240,8 @@ def _filled_in(page: Any, file: Any) -> Iterator[tuple[str, Edges]]:
 
 
 def _shown(page: Any, box: Edges) -> Edges:
-    """Return a box of the page's own space as left, top, right and low edge of the shown page in
-    points."""
+    """Return a box of the page's own space as left, top, right and low edge of the
+    shown page in points."""
     width, height = page.get_size()
     x, y = ctypes.c_int(), ctypes.c_int()
     fine = 100
@@ -283,8 +287,8 @@ def _plain(text: str) -> str:
 
 
 def _letters(page: _Page, piece: str, box: Edges) -> list[Edges]:
-    """Return where the letters of a part of the quotation are, which may be there several times:
-    where most are in the box."""
+    """Return where the letters of a part of the quotation are, which may be there
+    several times: where most are in the box."""
     places = (
         [found.start() for found in re.finditer(re.escape(piece), page.stream)]
         if piece
@@ -302,7 +306,8 @@ def _is_in(edges: Edges, box: Edges) -> bool:
 
 
 def _ink(grey: Grey, quoted: Sequence[Edges], box: Edges) -> tuple[int, int]:
-    """Return how many pixels of letters are ink, and how many of them once the box is white."""
+    """Return how many pixels of letters are ink, and how many of them once the box is
+    white."""
     mask = np.zeros(grey.shape, dtype=bool)
     for left, top, right, low in quoted:
         mask[_pixels(top) : _pixels(low) + 1, _pixels(left) : _pixels(right) + 1] = True

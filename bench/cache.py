@@ -1,12 +1,12 @@
-"""The cache measured: hits and misses by size on both backends, several processes at once, memory
-over many pages.
+"""The cache measured: hits and misses by size on both backends, several processes at
+once, memory over many pages.
 
     python -m bench.cache           all tables
     python -m bench.cache --check   fewer rounds, under 30 s; exit code 1 names each bar missed
 
-Bars are those of issue 3; latencies are medians, because the machine is shared. The server part is
-left out where no Valkey or Redis is installed. Not for: fetching (`bench/fetch.py`).
-"""
+Bars are those of issue 3; latencies are medians, because the machine is shared. The
+server part is left out where no Valkey or Redis is installed. Not for: fetching
+(`bench/fetch.py`)."""
 
 import argparse
 import gc
@@ -35,8 +35,8 @@ SIZE_LIMIT: Final = 400_000_000
 HIT_BAR: Final = 3.0
 """Milliseconds for a page of 300 kB, median."""
 MEMORY_BAR: Final = 40.0
-"""MB that the process may grow over many pages after the first ones; the pages themselves are some
-hundred MB."""
+"""MB that the process may grow over many pages after the first ones; the pages
+themselves are some hundred MB."""
 _SPAWN: Final = multiprocessing.get_context("spawn")
 _LINE: Final = (
     '<p class="text">The harbour of Piran was rebuilt in 1287 for the salt boats — '
@@ -46,7 +46,8 @@ _LINE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One measured value and the bar it is held to; no bar where it is only told."""
+    """One measured value and the bar it is held to; no bar where it is only
+    reported."""
 
     name: str
     value: float
@@ -165,7 +166,8 @@ def _of_page(name: str, stores: Stores, size: int, times: int) -> Iterator[Figur
 
 
 def page_to_keep(page: Page) -> Callable[[], Page]:
-    """Return a function that makes the page another one each time, so that it has to be written."""
+    """Return a function that makes the page another one each time, so that it has to be
+    written."""
     numbers = iter(range(1_000_000))
     return lambda: replace(page, author=f"author {next(numbers)}")
 
@@ -186,8 +188,8 @@ def _median(work: Callable[[], object], rounds: int) -> float:
 
 
 def _together(folder: str, url: str) -> Iterator[Figure]:
-    """Four processes that write and read pages of 60 kB in one cache: wall time of a write and
-    read, what was lost."""
+    """Four processes that write and read pages of 60 kB in one cache: wall time of a
+    write and read, what was lost."""
     name = "server" if url else "folder"
     target = str(Path(folder) / "together")
     with _SPAWN.Pool(4) as pool:
@@ -219,7 +221,8 @@ def _write_and_read(given: tuple[str, str, int, int]) -> int:
 
 
 def _memory(folder: str, count: int) -> Figure:
-    """MB of growth over `count` pages of 1 MB that are kept and found, after fifty to warm up."""
+    """MB of growth over `count` pages of 1 MB that are kept and found, after fifty to
+    warm up."""
     stores = open_stores(Path(folder) / "memory", size_limit=SIZE_LIMIT)
     before = 0.0
     for number in range(count):
@@ -245,7 +248,8 @@ def _resident() -> float:
 
 @contextmanager
 def _server(folder: str) -> Iterator[str]:
-    """Run a Valkey or Redis server on loopback; yield its address, nothing where there is none."""
+    """Run a Valkey or Redis server on loopback; yield its address, nothing where there
+    is none."""
     program = shutil.which("valkey-server") or shutil.which("redis-server")
     try:
         import redis  # noqa: F401, PLC0415  an extra; only whether it is there counts

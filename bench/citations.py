@@ -3,14 +3,14 @@
     python -m bench.citations            some 360 citations of ../shared/data/pages; the table and what went wrong
     python -m bench.citations --check    some 70; exit code 1 where fewer than 97 % highlight the right words
 
-Every page is served on loopback without its scripts, with highlights painted in one colour; a
-picture of the window tells which of the words in it carry that colour. Right is a highlight of the
-cited words and nothing else; a table's row may begin at its first telling cell. Every third
-citation is a run of `RUN` units, as evidence joins them: right is what begins in the first and ends
-in the last. What Chromium itself says it renders (`innerText`) is the reference for words that
-nothing could highlight, such as an image's description: they may be missing. Needs the package
-playwright and an installed Chromium. Not for: which sentences are chosen.
-"""
+Every page is served on loopback without its scripts, with highlights painted in one
+colour; a picture of the window shows which of the words in it carry that colour. Right
+is a highlight of the cited words and nothing else; a table's row may begin at its first
+distinctive cell. Every third citation is a run of `RUN` units, as evidence joins them:
+right is what begins in the first and ends in the last. What Chromium itself says it
+renders (`innerText`) is the reference for words that nothing could highlight, such as
+an image's description: they may be missing. Needs the package playwright and an
+installed Chromium. Not for: which sentences are chosen."""
 
 import argparse
 import base64
@@ -45,7 +45,8 @@ RUNS: Final = 3
 """On each page."""
 RUN: Final = 4
 LOOKS: Final = (60, 300, 900)
-"""Milliseconds before each look: Chromium searches for the words after the page is loaded."""
+"""Milliseconds before each look: Chromium searches for the words after the page is
+loaded."""
 WIDTH, HEIGHT = 1200, 2000
 _WORD: Final = re.compile(r"[^\W_]+")
 _STYLE: Final = (
@@ -77,8 +78,8 @@ _WORDS: Final = """() => {
   return found;
 }"""
 _COVERING: Final = re.compile(r"(?i)\bposition\s*:\s*(?:fixed|sticky)\b")
-"""What would stand over the words, or out of the window's reach, without the style sheet or script
-that places it."""
+"""What would are over the words, or out of the window's reach, without the style sheet
+or script that places it."""
 _PAINTED: Final = """async ([picture, points]) => {
   const image = new Image();
   image.src = 'data:image/png;base64,' + picture;
@@ -107,8 +108,8 @@ class Cited:
     highlighted: str
     """The words that Chromium painted, joined."""
     outcome: str
-    """`right`, `row from a later cell`, `run`, `nothing to highlight`, `nothing`, `other words` or
-    `part of a run`."""
+    """`right`, `row from a later cell`, `run`, `nothing to highlight`, `nothing`,
+    `other words` or `part of a run`."""
 
     @property
     def right(self) -> bool:
@@ -166,7 +167,8 @@ def missing(browser: str = "auto") -> str:
 
 
 def real_pages(count: int) -> dict[str, str]:
-    """Return raw HTML by name, `count` pages evenly spread over ../shared/data/pages."""
+    """Return raw HTML by name, `count` pages evenly spread over
+    ../shared/data/pages."""
     paths = sorted((DATA / "pages").glob("*.html.gz"))
     return {
         path.name.removesuffix(".html.gz"): gzip.decompress(path.read_bytes()).decode(
@@ -179,8 +181,8 @@ def real_pages(count: int) -> dict[str, str]:
 async def highlight(
     pages: dict[str, str], a_page: int, browser: str = "auto"
 ) -> list[Cited]:
-    """Open `a_page` citations and `RUNS` of runs of each of `pages` (name to HTML); return what
-    Chromium highlights.
+    """Open `a_page` citations and `RUNS` of runs of each of `pages` (name to HTML);
+    return what Chromium highlights.
 
     Raises:
         MissingExtra: Playwright is not installed.
@@ -214,8 +216,8 @@ async def highlight(
 
 
 def spread(document: Document, count: int, length: int = 1) -> list[Sequence[Sentence]]:
-    """Return `count` runs of `length` sentences, evenly spread over the main text of a page, none
-    without letters."""
+    """Return `count` runs of `length` sentences, evenly spread over the main text of a
+    page, none without letters."""
     every = tag_sentences(document)
     blocks = [document.blocks[s.block] for s in every]
     shown = [
@@ -235,7 +237,7 @@ async def _opened(
     window: Any, decoder: Any, document: Document, span: Sequence[Sentence], name: str
 ) -> Cited:
     citation = cite(document, span[0].start, span[-1].end)
-    # Another document each time: a change of the fragment alone is no navigation.
+    # Another document each time: a change of the fragment alone is not a navigation.
     address, _, fragment = citation.partition("#")
     await window.goto(
         f"{address}?{span[0].number}-{len(span)}#{fragment}", wait_until="load"
@@ -268,8 +270,8 @@ async def _opened(
 
 
 def _rendered(wanted: str, got: str, shown: str) -> str:
-    """Return `wanted` without stretches that are not in `got` and of which Chromium renders no such
-    letters."""
+    """Return `wanted` without stretches that are not in `got` and of which Chromium
+    renders no such letters."""
     words, lit = _WORD.findall(wanted), _WORD.findall(got)
     kept: list[str] = []
     for kind, begin, end, *_ in SequenceMatcher(
@@ -293,8 +295,8 @@ def _outcome(wanted: str, got: str, *, row: bool) -> str:
 
 
 def _outcome_of_run(first: str, last: str, got: str) -> str:
-    """A table's row may be told by a later cell where a run begins, and by an earlier one where it
-    ends."""
+    """A table's row may be reported by a later cell where a run begins, and by an
+    earlier one where it ends."""
     if not got:
         return "nothing"
     first, last, got = _letters(first), _letters(last), _letters(got)
@@ -311,7 +313,8 @@ def _letters(text: str) -> str:
 
 @contextmanager
 def served(pages: dict[str, str]) -> Iterator[str]:
-    """Serve `pages` on loopback, without scripts, with painted highlights; yield the address."""
+    """Serve `pages` on loopback, without scripts, with painted highlights; yield the
+    address."""
 
     def answer(path: str) -> Answer:
         html = re.sub(

@@ -1,20 +1,20 @@
-"""Measures `pipeline/check`: quotations real, changed or invented; statements supported, altered or
-not.
+"""Measures `pipeline/check`: quotations real, changed or invented; statements
+supported, altered or not.
 
     python -m bench.claims            all tables
     python -m bench.claims --check    a part of each set; exit code 1, naming each bar that falls short
 
-Quotations are sentences that trafilatura reads on pages of ../shared/data/pages (none of a site
-that is held aside): as they stand with other white space, quotation marks and hyphens, with a word,
-number or name changed, and from another page. Statements are WiCE's dev claims (people's labels)
-and pairs made of the answers to dev questions of ../shared/data/train: as they stand, and with a
-number, name, role or negation changed. Rows are those of tables on such pages
-(`bench/asked/rows.jsonl`), with what they say, with another number, and taken out of the page. The
-naive way takes the sentence that BM25 puts first and calls a claim supported by its share of the
-claim's words, at the bound that is best for it on the same data. Origins are three units of such a
-page, looked for in the page with words dropped, replaced and put in, and in the other pages; the
-naive way wants the middle one as it stands.
-"""
+Quotations are sentences that trafilatura reads on pages of ../shared/data/pages (none
+of a site that is held aside): unchanged with other white space, quotation marks and
+hyphens, with a word, number or name changed, and from another page. Statements are
+WiCE's dev claims (people's labels) and pairs made of the answers to dev questions of
+../shared/data/train: unchanged, and with a number, name, role or negation changed. Rows
+are those of tables on such pages (`bench/asked/rows.jsonl`), with what they say, with
+another number, and taken out of the page. The naive way takes the sentence that BM25
+puts first and calls a claim supported by its share of the claim's words, at the bound
+that is best for it on the same data. Origins are three units of such a page, looked for
+in the page with words dropped, replaced and put in, and in the other pages; the naive
+way wants the middle one unchanged."""
 
 import argparse
 import gzip
@@ -197,8 +197,8 @@ def _origins(most: int) -> dict[str, float]:
 def _edited(
     document: Document, share: float, vocabulary: Sequence[str], draw: random.Random
 ) -> Document:
-    """Return a page with a share of its words dropped, replaced or followed by another, in equal
-    parts."""
+    """Return a page with a share of its words dropped, replaced or followed by another,
+    in equal parts."""
 
     def edited(word: str) -> str:
         by = draw.random() / share if share else 1.0
@@ -218,8 +218,8 @@ def _edited(
 
 
 def _pages(draw: random.Random, most: int) -> list[tuple[str, list[str]]]:
-    """Return HTML with three sentences that another program reads on it, of pages that are not held
-    aside."""
+    """Return HTML with three sentences that another program reads on it, of pages that
+    are not held aside."""
     found: list[tuple[str, list[str]]] = []
     for html, held in draw.sample(sorted(sources(1).values()), len(sources(1))):
         text = (
@@ -228,7 +228,7 @@ def _pages(draw: random.Random, most: int) -> list[tuple[str, list[str]]]:
             else trafilatura.extract(html, include_tables=False, include_comments=False)
             or ""
         )
-        # Paragraphs of several sentences: a line by itself may be a dialog that nobody sees before
+        # Paragraphs of several sentences: a line by itself may be a dialog that no one sees before
         # it opens.
         lines = [
             (line, spans)
@@ -348,8 +348,8 @@ def _wice(most: int) -> list[Claim]:
 
 
 def _made(most: int) -> Iterator[Claim]:
-    """Yield sentences that answer a question, each as it stands and altered in one of four ways in
-    turn."""
+    """Yield sentences that answer a question, each unchanged and altered in one of four
+    ways in turn."""
     draw = random.Random(5)
     corpus = load_public("dev")
     questions = [one for one in corpus.questions if len(one.gold) == 1]
@@ -374,12 +374,11 @@ def _made(most: int) -> Iterator[Claim]:
 
 
 def _rows() -> Iterator[Claim]:
-    """Yield statements about a row of a page's table: what it says, another number, another where
-    the row is left out.
+    """Yield statements about a row of a page's table: what it says, another number,
+    another where the row is left out.
 
-    The last is what no source speaks of: to call it contradicted by another row of the same unit is
-    a mistake.
-    """
+    The last is what no source mentions: to call it contradicted by another row of the
+    same unit is a mistake."""
     pages = {name: html for name, (html, held) in sources(1).items() if not held}
     for line in (
         (ROOT / "bench" / "asked" / "rows.jsonl")

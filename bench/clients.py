@@ -1,15 +1,15 @@
-"""Clients of others against our server: what each lists, and what its model would read of all five
-tools' answers.
+"""Clients of others against our server: what each lists, and what its model would read
+of all five tools' answers.
 
 `python -m bench.clients` installs the newest of pydantic-ai, openai-agents, fastmcp,
-langchain-mcp-adapters, mcp-use and smolagents into environments of their own below `build/clients`
-(once; `--fresh` does it again), and the Inspector's command line by npm. Each client lists the
-tools, asks all five the sample question, is refused a file that is not there, cancels a long call
-and asks again, over stdio, with the structured part off (as by default) and on. Judged is what its
-own conversion hands to a model (`bench/clients_foreign.py`). `--check` leaves clients out that
-never look at the structured part where it is on, and exits 1 when a bar falls short. Not for:
-clients that cannot be installed here (`tests/test_clients.py` has their ways).
-"""
+langchain-mcp-adapters, mcp-use and smolagents into environments of their own below
+`build/clients` (once; `--fresh` does it again), and the Inspector's command line by
+npm. Each client lists the tools, asks all five the sample question, is refused a file
+that is not there, cancels a long call and asks again, over stdio, with the structured
+part off (as by default) and on. Judged is what its own conversion hands to a model
+(`bench/clients_foreign.py`). `--check` leaves clients out that never look at the
+structured part where it is on, and exits 1 when a bar falls short. Not for: clients
+that cannot be installed here (`tests/test_clients.py` has their ways)."""
 
 import argparse
 import json
@@ -57,7 +57,7 @@ class Environment(NamedTuple):
 
 
 ENVIRONMENTS: Final = {
-    # The SDK's second line, which speaks the protocol of 2026
+    # The SDK's second line, which uses the protocol of 2026
     "modern": Environment(
         ("mcp>=2", "pydantic-ai-slim[mcp]", "openai-agents", "fastmcp"),
         ("pydantic-ai", "openai-agents", "openai-agents, structured", "fastmcp"),
@@ -294,8 +294,8 @@ def _inspector(*, fresh: bool) -> Path:
 
 
 def _inspected(commands: Path, cache: Path) -> Seen:
-    """Ask by the Inspector, a process for each call; what it prints is the whole result, of which
-    `content` is read."""
+    """Ask by the Inspector, a process for each call; what it prints is the whole
+    result, of which `content` is read."""
     server = _server(cache, structured=False)
     own = {
         name: value

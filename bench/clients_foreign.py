@@ -1,11 +1,11 @@
-"""A client of others against our server: what it lists, and what its model would read of each
-answer.
+"""A client of others against our server: what it lists, and what its model would read
+of each answer.
 
-`bench/clients.py` runs this file by the Python of an environment of its own, which has the clients
-and nothing of ours: a job as JSON on the standard input, what was seen to the file that it names.
-Each client is asked through its own conversion from a result to what it shows a model. Packages are
-imported by name, since an environment has only some of them. Not for: judging what was seen.
-"""
+`bench/clients.py` runs this file by the Python of an environment of its own, which has
+the clients and nothing of ours: a job as JSON on the standard input, what was seen to
+the file that it names. Each client is asked through its own conversion from a result to
+what it shows a model. Packages are imported by name, since an environment has only some
+of them. Not for: judging what was seen."""
 
 import argparse
 import asyncio
@@ -72,8 +72,8 @@ async def _see(job: Json) -> None:
 
 @asynccontextmanager
 async def _pydantic_ai(server: Json) -> AsyncIterator[Foreign]:
-    """An agent whose model calls the tool once; what it is shown then is what any model would
-    be."""
+    """An agent whose model calls the tool once; what it is shown then is what any model
+    would be."""
     mcp, transports = (
         import_module("pydantic_ai.mcp"),
         import_module("fastmcp.client.transports"),
@@ -224,8 +224,8 @@ async def _mcp_use(server: Json) -> AsyncIterator[Foreign]:
 
 @asynccontextmanager
 async def _fastmcp(server: Json) -> AsyncIterator[Foreign]:
-    """No model is behind it: what its users take are the texts, or `data` where a result has a
-    schema."""
+    """No model is after it: what its users take are the texts, or `data` where a result
+    has a schema."""
     fastmcp, transports = (
         import_module("fastmcp"),
         import_module("fastmcp.client.transports"),
@@ -257,8 +257,8 @@ async def _fastmcp(server: Json) -> AsyncIterator[Foreign]:
 def _smolagents(*, structured: bool) -> Connect:
     @asynccontextmanager
     async def connect(server: Json) -> AsyncIterator[Foreign]:
-        """Its tools block; an agent shows its model `str` of what one returns, and of what one
-        raises."""
+        """Its tools block; an agent shows its model `str` of what one returns, and of
+        what one raises."""
         smolagents, mcp = import_module("smolagents"), import_module("mcp")
         client = await asyncio.to_thread(
             smolagents.MCPClient,

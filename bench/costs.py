@@ -1,14 +1,14 @@
-"""Tokens that each generative step sends through a model, against the naive way, on the sample
-library.
+"""Tokens that each generative step sends through a model, against the naive way, on the
+sample library.
 
     python -m bench.costs             every step on two questions, then batches of different sizes (some minutes)
     python -m bench.costs --check     paths, votes and margins of one question; exit code 1 where a ratio misses its bar
 
-Naive is: a whole prompt for each path, vote, or gap and answer; every sentence of every page in the
-paper's tags, a call a page (zero-index §4.1); every summary of a tree, not only those that an
-answer shows. One call stays one call. The model is SmolLM2-135M-Instruct unless `--model FILE.gguf`
-names another. Not for: what answers are worth (`python -m bench.eval`).
-"""
+Naive is: a whole prompt for each path, vote, or gap and answer; every sentence of every
+page in the paper's tags, a call a page (zero-index §4.1); every summary of a tree, not
+only those that an answer shows. One call stays one call. The model is
+SmolLM2-135M-Instruct unless `--model FILE.gguf` names another. Not for: what answers
+are worth (`python -m bench.eval`)."""
 
 import argparse
 import sys
@@ -69,8 +69,8 @@ class Cost:
 
 
 class Recorded(Watched):
-    """A generator that keeps its last path scores with the prompt before them, and sums what all of
-    them cost."""
+    """A generator that keeps its last path scores with the prompt before them, and sums
+    what all of them cost."""
 
     def __init__(self, generator: Generator) -> None:
         """Watch `generator`."""
@@ -161,7 +161,8 @@ async def reading_costs(
 async def tree_costs(
     table: FigureTable, model: LlamaGenerator, document: Document, *, quick: bool
 ) -> None:
-    """Add what margins of a document's first sentences and summaries of its tree cost."""
+    """Add what margins of a document's first sentences and summaries of its tree
+    cost."""
     texts = [sentence.text for sentence in main_sentences(document)[:SENTENCES]]
     before = await model.counters()
     watched = Recorded(model)
@@ -196,8 +197,8 @@ async def tree_costs(
 
 
 async def batch_table(model: LlamaGenerator) -> None:
-    """Print tokens a second of prompts by the size of a batch, and of answers by how many are
-    written at once."""
+    """Print tokens a second of prompts by the size of a batch, and of answers by how
+    many are written at once."""
     print("\ntokens a second, the best of three")
     for size in BATCHES:
         text = " ".join(f"{chr(97 + size % 26)}{number}" for number in range(size // 3))

@@ -1,12 +1,12 @@
-"""The desk in Chromium: bytes of the page, first paint, and frames while a large answer and a large
-tree are scrolled.
+"""The desk in Chromium: bytes of the page, first paint, and frames while a large answer
+and a large tree are scrolled.
 
-`python -m bench.desk`; `--check` exits 1 when a bar falls short; `--pictures FOLDER` draws those of
-the documents. An evidence of 40 pages with 10 passages each, and a tree of 5,000 nodes, of which
-every tenth frame opens one, are sent as a client would send them. On a busy machine the clock says
-little of frames, so the processor time of the page's main thread for one is the bar, at 50 a
-second. Needs Playwright and Chromium. Not for: whether anything is right (`tests/test_desk.py`).
-"""
+`python -m bench.desk`; `--check` exits 1 when a bar falls short; `--pictures FOLDER`
+draws those of the documents. An evidence of 40 pages with 10 passages each, and a tree
+of 5,000 nodes, of which every tenth frame opens one, are sent as a client would send
+them. On a busy machine the clock says little of frames, so the processor time of the
+page's main thread for one is the bar, at 50 a second. Needs Playwright and Chromium.
+Not for: whether anything is right (`tests/test_desk.py`)."""
 
 import argparse
 import json
@@ -119,7 +119,8 @@ def _draw(
 
 
 def _paint(browser: Any) -> list[str]:
-    """Return what is missed: the first paint of the desk, from a server that answers at once."""
+    """Return what is missed: the first paint of the desk, from a server that answers at
+    once."""
     paints = []
     for _ in range(3):
         page = browser.new_page()

@@ -1,15 +1,15 @@
-"""Office and PDF files whose words are all known: which of them are read, said to be unread, or
-lost in silence.
+"""Office and PDF files whose words are all known: which of them are read, said to be
+unread, or lost in silence.
 
     python -m bench.documents                100 files, a line for each form and program
     python -m bench.documents --check        300 files; exit code 1 where a word is lost in silence or a number altered
     python -m bench.documents --misses       and which words of which files
 
-python-docx, openpyxl, python-pptx, ReportLab, FPDF, pandoc write files from a few random parts each
-(tables, notes, comments, charts, fields, merged cells …), LibreOffice saves some of them once more.
-Each word is made of syllables and is in its file once; what is hidden must not come out. Not for:
-where words are, or questions about them (`bench/formats.py`).
-"""
+python-docx, openpyxl, python-pptx, ReportLab, FPDF, pandoc write files from a few
+random parts each (tables, notes, comments, charts, fields, merged cells …), LibreOffice
+saves some of them once more. Each word is made of syllables and is in its file once;
+what is hidden must not come out. Not for: where words are, or questions about them
+(`bench/formats.py`)."""
 
 import argparse
 import io
@@ -102,7 +102,8 @@ class Outcome:
     lost: tuple[str, ...]
     """Words neither in the text nor said to be unread."""
     said: tuple[str, ...]
-    """Words that are not in the text of a file of which something is said to be unread."""
+    """Words that are not in the text of a file of which something is said to be
+    unread."""
     altered: tuple[str, ...]
     """Numbers that are not in the text."""
     shown: tuple[str, ...]
@@ -424,8 +425,8 @@ MAKERS: Final[dict[str, tuple[str, Callable[[Known], bytes], str]]] = {
     "pandoc, docx": ("docx", by_pandoc("docx"), "pandoc"),
     "pandoc, pptx": ("pptx", by_pandoc("pptx"), "pandoc"),
 }
-"""By program: the form of its files, how they are made, and the package or program that must be
-there."""
+"""By program: the form of its files, how they are made, and the package or program that
+must be there."""
 
 
 def lacking() -> list[str]:
@@ -438,8 +439,8 @@ def lacking() -> list[str]:
 
 
 def samples(count: int) -> Iterator[Sample]:
-    """Yield `count` files of the makers that can work here, one after the other; the same ones each
-    time."""
+    """Yield `count` files of the makers that can work here, one after the other; the
+    same ones each time."""
     makers = [by for by in MAKERS if by not in lacking()]
     for number in range(count):
         by = makers[number % len(makers)]

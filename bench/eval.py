@@ -1,21 +1,23 @@
-"""The steps that a generator can take part in, each measured by rules and with the generator.
+"""The steps that a generator can take part in, each measured by rules and with the
+generator.
 
-    python -m bench.eval --set generator=llama:FILE.gguf [FOLDER] [--steps parse,extract] [--limit 20]
+    python -m bench.eval --set generator=llama:FILE.gguf [FOLDER] [--steps
+        parse,extract] [--limit 20]
     python -m bench.eval --mimic oracle|small|noise --split test --limit 100
     python -m bench.eval --check         oracle and noise on the test questions; exit 1 below a bar
 
-Pruning by block paths, extracting by lines, tags or votes, parsing a request, answering from
-evidence; the table says what to switch on. What each question gave is written to `--keep FILE` at
-once; a run that was killed goes on from there and ends with the same table. `gain` and `loss` are
-shares of the questions on which the generator does better and worse than the rules.
+Pruning by block paths, extracting by lines, tags or votes, parsing a request, answering
+from evidence; the table says what to switch on. What each question gave is written to
+`--keep FILE` at once; a run that was killed goes on from there and ends with the same
+table. `gain` and `loss` are shares of the questions on which the generator does better
+and worse than the rules.
 
-A folder of data holds `questions.jsonl` (an object a line: `question`; `answers`, a list of facts,
-each a list of wordings, empty where nothing answers; `pages`, the file names that answer, or that
-are read where nothing does; `split`) and the documents in `library/`. A checkout carries one in
-`examples/`. `--mimic` puts a server on loopback that answers as a model of known worth
-(`bench/mimic.py`). Not for: what a generator does for trees (`bench/leaves.py`), or speeds alone
-(`winnow models bench`).
-"""
+A folder of data holds `questions.jsonl` (an object a line: `question`; `answers`, a
+list of facts, each a list of wordings, empty where nothing answers; `pages`, the file
+names that answer, or that are read where nothing does; `split`) and the documents in
+`library/`. A checkout carries one in `examples/`. `--mimic` puts a server on loopback
+that answers as a model of known worth (`bench/mimic.py`). Not for: what a generator
+does for trees (`bench/leaves.py`), or speeds alone (`winnow models bench`)."""
 
 import argparse
 import hashlib
@@ -71,8 +73,8 @@ from server.wiring import open_services
 
 
 class Watched:
-    """A `Generator`, with all that the one behind it can do, that keeps count from its making
-    on."""
+    """A `Generator`, with all that the wrapped one it can do, that keeps count from its
+    making on."""
 
     def __init__(self, generator: Generator) -> None:
         """Watch `generator`."""
@@ -92,23 +94,24 @@ class Watched:
 
     @property
     def name(self) -> str:
-        """Name of the generator behind."""
+        """Name of the wrapped generator."""
         return self._generator.name
 
     @property
     def context_tokens(self) -> int:
-        """Context of the generator behind."""
+        """Context of the wrapped generator."""
         return self._generator.context_tokens
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """What the generator behind can do."""
+        """What the wrapped generator can do."""
         return abilities_of(self._generator)
 
     async def generate(
         self, messages: Sequence[Said], *, max_tokens: int, **held_to: Any
     ) -> str:
-        """Ask the generator behind, with the same schema or grammar; raises what it raises."""
+        """Ask the wrapped generator, with the same schema or grammar; raises what it
+        raises."""
         async with self._call():
             text = await self._generator.generate(
                 messages, max_tokens=max_tokens, **held_to
@@ -119,22 +122,23 @@ class Watched:
     async def choose(
         self, prompt: Prompt, options: Sequence[str]
     ) -> NDArray[np.float64]:
-        """Ask the generator behind, whose `abilities` have it; raises what it raises."""
+        """Ask the wrapped generator, whose `abilities` have it; raises what it
+        raises."""
         async with self._call():
             return await cast(Chooser, self._generator).choose(prompt, options)
 
     async def score_tree(
         self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False
     ) -> PathScores:
-        """Ask the generator behind; raises what it raises."""
+        """Ask the wrapped generator; raises what it raises."""
         async with self._call():
             return await cast(TreeScorer, self._generator).score_tree(
                 prefix, paths, among_siblings=among_siblings
             )
 
     async def tokens(self) -> int | None:
-        """Return how many tokens went through the model so far; None where its backend does not
-        count them."""
+        """Return how many tokens went through the model so far; None where its backend
+        does not count them."""
         now = await self._counted() if self._begun else 0
         return max(0, now - (self._before or 0)) if now is not None else None
 
@@ -184,8 +188,8 @@ class Setup:
     limit: int
     """Most questions, documents or clusters of a step."""
     ways: Sequence[Way]
-    """How the generator is asked for lines: as WINNOW_EXTRACTOR says, every way where that is
-    `rules`."""
+    """How the generator is asked for lines: as WINNOW_EXTRACTOR says, every way where
+    that is `rules`."""
     seconds: float
     """Patience for one call; the figures are not about the deadline of a tool."""
     report: Report
@@ -214,8 +218,8 @@ class Journal:
     """What each question of a run gave, in a file that is written after every one."""
 
     def __init__(self, path: Path | None, run: Mapping[str, object]) -> None:
-        """Go on with the run in the file at `path`; begin a new one where it holds another, or one
-        that was ended. None keeps nothing."""
+        """Go on with the run in the file at `path`; begin a new one where it holds
+        another, or one that was ended. None keeps nothing."""
         self._path = path
         self._known: dict[str, dict[str, Any]] = {}
         if path is None:
@@ -250,7 +254,7 @@ class Journal:
         self._write(json.dumps({"key": key, **given}))
 
     def end(self) -> None:
-        """Write down that the run was ended: the next one begins anew."""
+        """Write down that the run was ended: the next one begins again."""
         self._write(_ENDED)
 
     def _write(self, line: str) -> None:
@@ -275,8 +279,8 @@ class MeasuredFigure:
     model: float | None = None
     """None where the model could not be asked; `note` says why."""
     tokens: int | None = None
-    """Tokens that went through the model for this row and those of the step that stand without a
-    number."""
+    """Tokens that went through the model for this row and those of the step that are
+    without a number."""
     seconds: float | None = None
     failed: int = 0
     note: str = ""
@@ -287,8 +291,8 @@ class MeasuredFigure:
 
 @dataclass(slots=True)
 class Figure:
-    """One figure's values by rules (none where they have no such figure) and by the model; the row
-    has their means."""
+    """One figure's values by rules (none where they have no such figure) and by the
+    model; the row has their means."""
 
     what: str
     rules: list[float] = field(default_factory=list)
@@ -301,7 +305,7 @@ class FigureTable:
     """The rows of one step in the making, and the generator that it asks."""
 
     def __init__(self, step: str, setup: Setup, part: str = "") -> None:
-        """Measure a step; `part` tells its tables apart."""
+        """Measure a step; `part` shows its tables apart."""
         self.watched = Watched(setup.generator)
         self._step = step
         self._part = part
@@ -311,14 +315,14 @@ class FigureTable:
         self._spent = _Spent()
 
     def figure(self, what: str, *, low: bool = False) -> Figure:
-        """Return a new figure, whose row comes after those of the ones before; of some a `low`
-        value is good."""
+        """Return a new figure, whose row comes after those of the ones before; of some
+        a `low` value is good."""
         self._figures.append(Figure(what, low=low))
         return self._figures[-1]
 
     async def each(self, items: Sequence[T]) -> AsyncIterator[T]:
-        """Yield the items, write down what each gave, and report after it; items of the run that
-        was killed give what they gave then, and are not yielded."""
+        """Yield the items, write down what each gave, and report after it; items of the
+        run that was killed give what they gave then, and are not yielded."""
         for number, item in enumerate(items):
             key = f"{self._step} {self._part} {number}"
             known = self._journal.get(key)
@@ -419,7 +423,8 @@ def _mean(values: Sequence[float]) -> float | None:
 # Steps
 
 BUDGET: Final = 256
-"""Tokens of pruned pages and of extracted sentences: few, so that choosing well shows."""
+"""Tokens of pruned pages and of extracted sentences: few, so that choosing well
+shows."""
 EVIDENCE: Final = BUDGET * 3
 """Tokens of evidence that an answer is written from."""
 GLANCE: Final = 100
@@ -431,12 +436,11 @@ METHODS: Final[dict[Literal["winnow", "paper"], str]] = {
 
 
 async def prune_by_paths(setup: Setup) -> list[MeasuredFigure]:
-    """Return whether pages pruned to `BUDGET` tokens keep the answer, without and with a
-    generator's path scores.
+    """Return whether pages pruned to `BUDGET` tokens keep the answer, without and with
+    a generator's path scores.
 
-    One row for the default pruning, one for the paper's: its first step alone against both steps
-    (HtmlRAG §3.4).
-    """
+    One row for the default pruning, one for the paper's: its first step alone against
+    both steps (HtmlRAG §3.4)."""
     rows: list[MeasuredFigure] = []
     for method, what in METHODS.items():
         table = FigureTable("prune", setup, method)
@@ -466,11 +470,11 @@ async def prune_by_paths(setup: Setup) -> list[MeasuredFigure]:
 
 
 async def extract_sentences(setup: Setup) -> list[MeasuredFigure]:
-    """Return recall and None by rules, and by the rules with a generator, for each way to ask it.
+    """Return recall and None by rules, and by the rules with a generator, for each way
+    to ask it.
 
-    What the rules read is read once: it is the same for every way, and takes as long as a small
-    model's answer.
-    """
+    What the rules read is read once: it is the same for every way, and takes as long as
+    a small model's answer."""
     asked = (*setup.answerable, *setup.unanswerable)
     plain = [await _extracted(setup, one) for one in asked]
     rows: list[MeasuredFigure] = []
@@ -545,7 +549,8 @@ def _best(found: Reading) -> str:
 
 
 async def parse_requests(setup: Setup) -> list[MeasuredFigure]:
-    """Return how well queries by rules and by the generator find the pages that answer."""
+    """Return how well queries by rules and by the generator find the pages that
+    answer."""
     table = FigureTable("parse", setup)
     right = table.figure("pages that answer among the first 5")
     recent = table.figure("requests with a query for recent pages only", low=True)
@@ -592,8 +597,8 @@ def _found(setup: Setup, parsed: ParsedRequest, pages: tuple[str, ...]) -> float
 
 
 async def answer_questions(setup: Setup) -> list[MeasuredFigure]:
-    """Return whether the facts stand in the evidence (rules) and in the answer written from it, and
-    its support."""
+    """Return whether the facts are in the evidence (rules) and in the answer written
+    from it, and its support."""
     table = FigureTable("answer", setup)
     first = table.figure(f"all facts in the first {GLANCE} tokens shown")
     facts = table.figure("all facts in the evidence (rules), in the answer (model)")
@@ -672,11 +677,11 @@ class Run:
 
 
 async def evaluate(settings: Settings, run: Run, known: Steps = STEPS) -> int:
-    """Measure the steps of a run, of those that are `known`, and print the table on stdout.
+    """Measure the steps of a run, of those that are `known`, and print the table on
+    stdout.
 
-    Returns the exit code. Raises `UsageError` without a generator, for an unknown step or a folder
-    out of form, else what a model raises.
-    """
+    Returns the exit code. Raises `UsageError` without a generator, for an unknown step
+    or a folder out of form, else what a model raises."""
     head, rows = await measure(settings, run, known)
     if run.as_json:
         print_json({**head, "rows": [asdict(row) for row in rows]})
@@ -750,7 +755,8 @@ async def measure(
 
 
 def _table(rows: Sequence[MeasuredFigure]) -> list[str]:
-    """Return the rows as aligned lines under a head; what went wrong stands below its row."""
+    """Return the rows as aligned lines under a head; what went wrong is below its
+    row."""
     wide = max((len(row.what) for row in rows), default=0)
     form = f"{{:10}} {{:{wide}}} {{:>5}} {{:>7}} {{:>7}} {{:>6}} {{:>6}} {{:>9}} {{:>8}} {{:>6}}"
     heads = (
@@ -865,7 +871,8 @@ KEPT: Final = tuple(
 
 
 async def check() -> int:
-    """Measure an oracle and noise on the test questions; return 1 where a bar falls short."""
+    """Measure an oracle and noise on the test questions; return 1 where a bar falls
+    short."""
     missed = []
     for worth in ("oracle", "noise"):
         with mimic(CARRIED, worth) as url:

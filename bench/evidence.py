@@ -1,5 +1,5 @@
-"""Requests with the sentences that answer them (../shared/data/evidence), and how a ranking of
-sentences is measured.
+"""Requests with the sentences that answer them (../shared/data/evidence), and how a
+ranking of sentences is measured.
 
 What `bench/extract.py` and `bench/asking.py` share. Not for: measuring by itself.
 """
@@ -32,15 +32,16 @@ class Case:
     tokens: tuple[int, ...]
     held_out: bool
     seen: bool
-    """Whether the ranker's constants were looked at on this request (the first 120 of each set)."""
+    """Whether the ranker's constants were looked at on this request (the first 120 of
+    each set)."""
     without: PageUnits
-    """The same page without what answers: its paragraph, its article in HotpotQA, three sentences
-    in long documents."""
+    """Kinds of pages without the answer: its paragraph, its article in HotpotQA, three
+    sentences in long documents."""
 
 
 def measure(scores: Floats, case: Case) -> list[float]:
-    """Return R-precision, F1 of the best two, and the share of gold within each of `BUDGETS`
-    tokens."""
+    """Return R-precision, F1 of the best two, and the share of gold within each of
+    `BUDGETS` tokens."""
     order = np.argsort(-scores, kind="stable").tolist()
     k = len(case.gold)
     values = [
@@ -64,7 +65,8 @@ def read_lines(name: str) -> list[dict[str, Any]]:
 
 
 def read_cases(name: str, limit: int) -> list[Case]:
-    """Return the requests of a set with their pages, `limit` of them evenly spread (0: all)."""
+    """Return the requests of a set with their pages, `limit` of them evenly spread (0:
+    all)."""
     texts = {
         record["text_id"]: record
         for record in read_lines(f"evidence/{name}.texts.jsonl")

@@ -1,14 +1,15 @@
-"""Measures the extractor: sentence boundaries, evidence kept at a budget, and the None gate.
+"""Measures the extractor: sentence boundaries, evidence kept at a budget, and the None
+gate.
 
     python -m bench.extract           all tables
-    python -m bench.extract --fit     the gate's weights anew
+    python -m bench.extract --fit     the gate's weights again
     python -m bench.extract --check   a small part against pinned floors, under 60 s; exit code 1 on a miss
 
-Data: ../shared/data/seg, evidence and html_qa's tables (development). Texts are parted in two by
-their number: `tuned` gave the gate its weights (with the sample library's dev questions), `held
-out` did not. The ranker's constants were chosen on the first 120 requests of each set, `rest` is
-all others. Not for: speed of models, whole pages of HTML.
-"""
+Data: ../shared/data/seg, evidence and html_qa's tables (development). Texts are parted
+in two by their number: `tuned` gave the gate its weights (with the sample library's dev
+questions), `held out` did not. The ranker's constants were chosen on the first 120
+requests of each set, `rest` is all others. Not for: speed of models, whole pages of
+HTML."""
 
 import argparse
 import json
@@ -66,7 +67,8 @@ FLOORS: Final = {
     "table answers in 500 tokens": 0.70,
     "table answers in 500 tokens over scores alone": 0.0,  # one of the quick form's forty is .025
 }
-"""Pinned under what was measured (docs/log.md); MB/s far under, since machines are shared."""
+"""Pinned under what was measured (docs/log.md); MB/s far under, since machines are
+shared."""
 PAPER: Final = (
     "F1 in the paper (zero-index Tables 3 to 5), on other data, for orientation only: open-source "
     "tasks (reasoning, "
@@ -84,8 +86,8 @@ EVIDENCE: Final = (
 )
 TREEBANKS: Final = ("en_ewt", "en_gum", "de_gsd", "zh_gsd", "ja_gsd")
 AWAY: Final = 0.25
-"""Weight of a question on another's page in the fit: easy ones would make the confidence too sure
-of the hard ones."""
+"""Weight of a question on another's page in the fit: easy ones would make the
+confidence too sure of the hard ones."""
 Pages = Sequence[PageUnits]
 READER: Final = OnnxReader()
 
@@ -347,8 +349,8 @@ def _language(case: Case) -> str:
 
 
 def _blend_titled(case: Case, cosines: Floats | None) -> Floats:
-    """BM25 of sentences and of passages of five, the cosine and the head of the page: what ours has
-    to beat."""
+    """BM25 of sentences and of passages of five, the cosine and the head of the page:
+    what ours has to beat."""
     page = case.page
     language = _language(case)
     single = BM25([*map(_titled, page.texts, page.above)], language=language).scores(
@@ -377,8 +379,8 @@ def _figures(values: Sequence[float] | Floats) -> str:
 async def _none_shares(
     cases: Sequence[Case], embedder: Embedder | None
 ) -> list[tuple[float, float]]:
-    """Share of None on the page, the page without its answer, and another case's page: (held out,
-    tuned) each."""
+    """Share of None on the page, the page without its answer, and another case's page:
+    (held out, tuned) each."""
     shares: list[tuple[float, float]] = []
     others = [*cases[len(cases) // 2 :], *cases[: len(cases) // 2]]
     for pages in (
@@ -399,8 +401,8 @@ async def _none_shares(
 
 
 async def _none_of_tables(embedder: Embedder, limit: int) -> dict[str, float]:
-    """Print the shares of None on questions about tables (html_qa): own page, another page with
-    tables."""
+    """Print the shares of None on questions about tables (html_qa): own page, another
+    page with tables."""
     asked = table_questions(limit)
     names = list(dict.fromkeys(question.page for question in asked))
     texts = {
@@ -433,15 +435,16 @@ def _mean(values: Sequence[bool]) -> float:
 
 
 async def verdict(request: str, page: PageUnits, embedder: Embedder | None) -> str:
-    """Whether `page` answers `request`: answered, unsure or none, as a tool would say it of this
-    page alone."""
+    """Whether `page` answers `request`: answered, unsure or none, as a tool would say
+    it of this page alone."""
     blend = Blend(embedder)
     reader = Reread(blend, READER) if embedder else blend
     return judge(Question(request), await reader.read(Question(request), [page])).word
 
 
 async def _fit(limit: int) -> None:
-    """Print the gate's weights: logistic regression with a small ridge, by Newton's method."""
+    """Print the gate's weights: logistic regression with a small ridge, by Newton's
+    method."""
     embedder = Remembering(OnnxEmbedder())
     examples = [
         example
@@ -482,8 +485,8 @@ async def _fit(limit: int) -> None:
 
 
 def _written_examples(limit: int) -> list[tuple[str, Pages, float, float]]:
-    """The development part of the reader's questions: on their page, their twins, and every second
-    on another page."""
+    """The development part of the reader's questions: on their page, their twins, and
+    every second on another page."""
     rows = [row for row in own_rows() if row["split"] == "dev"]
     rows = rows[:: max(1, len(rows) // limit)] if limit else rows
     names = list(dict.fromkeys(row["page"] for row in rows))
@@ -503,8 +506,8 @@ def _written_examples(limit: int) -> list[tuple[str, Pages, float, float]]:
 
 
 def _evidence_examples(name: str, limit: int) -> list[tuple[str, Pages, float, float]]:
-    """Request, pages, whether they answer, weight: the page, the page without its answer, another
-    request's page."""
+    """Request, pages, whether they answer, weight: the page, the page without its
+    answer, another request's page."""
     cases = [case for case in read_cases(name, limit) if not case.held_out]
     others = [*cases[len(cases) // 2 :], *cases[: len(cases) // 2]]
     return [
@@ -519,8 +522,8 @@ def _evidence_examples(name: str, limit: int) -> list[tuple[str, Pages, float, f
 
 
 def _library_examples() -> list[tuple[str, Pages, float, float]]:
-    """The sample library's dev questions with their eight best pages by BM25, and without the pages
-    that answer."""
+    """The sample library's dev questions with their eight best pages by BM25, and
+    without the pages that answer."""
     lines = (
         (ROOT / "examples" / "questions.jsonl").read_text(encoding="utf-8").splitlines()
     )

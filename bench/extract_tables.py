@@ -1,10 +1,10 @@
-"""Answers about tables within a budget, with and without the rows that a request's choosing words
-point at.
+"""Answers about tables within a budget, with and without the rows that a request's
+choosing words point at.
 
     python -m bench.extract_tables        160 questions about tables of real pages, 66 of them on pages held aside
 
-`bench.extract` prints it too. Baseline: the same extraction with its scores as words and meaning
-gave them. Not for: the None gate on these questions (`bench/extract.py`).
+`bench.extract` prints it too. Baseline: the same extraction with its scores as words
+and meaning gave them. Not for: the None gate on these questions (`bench/extract.py`).
 """
 
 from collections import Counter
@@ -29,8 +29,8 @@ MARK: Final = "benchmark"
 
 
 async def table_budgets(embedder: Embedder, limit: int) -> dict[str, float]:
-    """Print the shares of answers that stand in each budget; return those of all questions, and the
-    gain at 500."""
+    """Print the shares of answers that are in each budget; return those of all
+    questions, and the gain at 500."""
     asked = table_questions(limit)
     found: Counter[tuple[str, int, bool]] = Counter()
     for question in asked:

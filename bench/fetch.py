@@ -1,12 +1,12 @@
-"""Fetching and caching on loopback: throughput against bare httpx2, latency, cache hits, decoding,
-documents, memory.
+"""Fetching and caching on loopback: throughput against bare httpx2, latency, cache
+hits, decoding, documents, memory.
 
     python -m bench.fetch           all tables
     python -m bench.fetch --check   the same with fewer rounds, under 60 s; exit code 1 names each bar missed
 
-The server runs in a process of its own and waits 50 ms before each answer, as a near site does. The
-bars leave room for a busy machine. Not for: cleaning and pruning (`bench/html.py`), or the network.
-"""
+The server runs in a process of its own and waits 50 ms before each answer, as a near
+site does. The bars leave room for a busy machine. Not for: cleaning and pruning
+(`bench/html.py`), or the network."""
 
 import argparse
 import asyncio
@@ -134,8 +134,8 @@ def _server() -> Iterator[int]:
 
 
 def serve(sender: Connection) -> None:
-    """Answer with a page of 60 kB; a path with `large` with 300 kB, `huge` 4 MB, `now` at once,
-    `two` after 2 s."""
+    """Answer with a page of 60 kB; a path with `large` with 300 kB, `huge` 4 MB, `now`
+    at once, `two` after 2 s."""
     asyncio.run(_serve(sender))
 
 
@@ -243,8 +243,8 @@ async def _median_ms(work: Work, url: str, rounds: int) -> float:
 
 
 async def _served(port: int) -> Sequence[Figure]:
-    """Ask the server as a client does, over stdio: how long others wait while it reads a large
-    page."""
+    """Ask the server as a client does, over stdio: how long others wait while it reads
+    a large page."""
     site = f"http://127.0.0.1:{port}"
     with tempfile.TemporaryDirectory() as folder:
         env = {
@@ -308,7 +308,7 @@ async def _worst_ping(client: Client, work: Callable[[], Awaitable[None]]) -> fl
 
 
 def _resident() -> float:
-    """Return the memory of this process in MB; 0 where the system does not tell."""
+    """Return the memory of this process in MB; 0 where the system does not show."""
     status = Path("/proc/self/statm")
     return (
         int(status.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6

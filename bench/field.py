@@ -1,16 +1,17 @@
-"""Small inputs that failed in the field (../shared/data/field): which are read rightly now.
+"""Small inputs that failed in the field (../shared/data/field): which are read rightly
+now.
 
     python -m bench.field                 each case with its outcome
     python -m bench.field --only docx,pdf cases whose id begins so
     python -m bench.field --misses        and what was answered where it is wrong
     python -m bench.field --check         exit code 1 where a case is wrong
 
-A case is `right` where the answer has what a reader of the file would say, `said` where a refusal
-or a note names exactly what is missing, else `wrong` with a type: refused (an error that does not
-name it), lost (words that are not there), false (words that are there and must not be), verdict
-(`none` over what was not read). Files and calls are those of `index.jsonl`; what is wanted is here,
-as patterns. Not for: how much of a large set is kept.
-"""
+A case is `right` where the answer has what a reader of the file would say, `said` where
+a refusal or a note names exactly what is missing, else `wrong` with a type: refused (an
+error that does not name it), lost (words that are not there), false (words that are
+there and must not be), verdict (`none` over what was not read). Files and calls are
+those of `index.jsonl`; what is wanted is here, as patterns. Not for: how much of a
+large set is kept."""
 
 import argparse
 import json
@@ -201,8 +202,8 @@ WANTED: Final[Mapping[str, Wanted]] = {
 
 
 def case_files(folder: Path) -> dict[str, str]:
-    """Copy the cases' files, build the folder of `folder-noext`, and return each case's source by
-    id."""
+    """Copy the cases' files, build the folder of `folder-noext`, and return each case's
+    source by id."""
     shutil.copytree(DATA / "files", folder / "files")
     lock = folder / "lock"
     lock.mkdir()
@@ -221,7 +222,7 @@ def case_files(folder: Path) -> dict[str, str]:
 def judge(wanted: Wanted, text: str, *, is_error: bool) -> Outcome:
     """Return how an answer compares with what is wanted."""
     flat = " ".join(text.split())
-    # The file's own name is no naming of what is missing.
+    # The file's own name is not a naming of what is missing.
     ours = re.sub(r"\S*(file|http)://\S*", "", flat)
     named = bool(wanted.says) and re.search(wanted.says, ours) is not None
     if (
@@ -288,7 +289,8 @@ async def _search_with_password(folder: Path, port: int) -> tuple[Outcome, str]:
 
 
 async def run(ids: Sequence[str], *, misses: bool) -> list[tuple[str, Outcome]]:
-    """Ask every case whose id begins with one of `ids` (all where empty); print each outcome."""
+    """Ask every case whose id begins with one of `ids` (all where empty); print each
+    outcome."""
     lines = (DATA / "index.jsonl").read_text("utf-8").splitlines()
     cases = [
         case

@@ -1,5 +1,5 @@
-"""The HTTP traits of the field cases, on loopback: redirects, cut bodies, odd types, a SearXNG with
-a password.
+"""The HTTP traits of the field cases, on loopback: redirects, cut bodies, odd types, a
+SearXNG with a password.
 
 Not for: which of them are read rightly (`bench/field.py`).
 """
@@ -17,8 +17,8 @@ from bench.loopback import listening
 USER: Final = "user"
 PASSWORD: Final = "pw"  # noqa: S105  of a server on loopback that this module is
 DRIPS: Final = 40
-"""Bytes that come after the page, one in half a second: more than any deadline of a page has time
-for."""
+"""Bytes that come after the page, one in half a second: more than any deadline of a
+page has time for."""
 _HTML: Final = "text/html; charset=utf-8"
 _PROSE: Final = (
     "<p>The harbour of Arnvik lies on the western shore and has been used by boats for 400 "
@@ -91,7 +91,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Answer by path; what is not known is 404."""
         path = self.path.partition("?")[0]
         special = _SPECIAL.get("/" + path.split("/")[1])
-        # Whoever asked may leave at its deadline.
+        # Anyone who asked may leave at its deadline.
         with suppress(ConnectionError):
             if special is not None:
                 special(self)
@@ -142,7 +142,8 @@ def _drip(handler: _Handler) -> None:
 
 
 def _cookie_wall(handler: _Handler) -> None:
-    """Send back whoever has no cookie yet, with one; `/ckchain/2` has two such hops."""
+    """Send back anyone who has no cookie yet, with one; `/ckchain/2` has two such
+    hops."""
     cookies = handler.headers.get("Cookie", "")
     path = handler.path
     if f"seen{path.count('/')}=1" in cookies:

@@ -1,15 +1,15 @@
-"""A person's folder, cold and again: 63 mixed files behind a server on stdio, and what each
-question costs.
+"""A person's folder, cold and again: 63 mixed files after a server on stdio, and what
+each question costs.
 
     python -m bench.folder             a cold server, the same again after its start, a tree over all files
     python -m bench.folder --check     the first two, and 2,000 notes; exit code 1 where a bar falls short
     python -m bench.folder --notes N   N notes of real sentences alone: the first answer, changes, the step of search
 
 10 PDF, 10 DOCX, 17 Markdown, 21 HTML, 5 text files, made from ../shared/papers,
-../shared/data/longdoc and the sample library. Seconds by the clock mean little on a busy machine,
-so that bars are processor seconds of the server and the processes that it starts: an idle machine
-with one core needs no more by the clock. Not for: which file is found (`bench/search.py`).
-"""
+../shared/data/longdoc and the sample library. Seconds by the clock mean little on a
+busy machine, so that bars are processor seconds of the server and the processes that it
+starts: an idle machine with one core needs no more by the clock. Not for: which file is
+found (`bench/search.py`)."""
 
 import argparse
 import json
@@ -139,8 +139,8 @@ async def _measure(whole: bool) -> list[str]:
 
 
 async def _measure_notes(count: int) -> list[str]:
-    """The first answer over notes, changes in the next one, and what a look around and a search of
-    the index take."""
+    """The first answer over notes, changes in the next one, and what a look around and
+    a search of the index take."""
     failed: list[str] = []
     with tempfile.TemporaryDirectory() as place:
         folder, cache = Path(place) / "notes", Path(place) / "cache"
@@ -214,7 +214,8 @@ async def _reported(client: Client, question: str) -> str:
 
 
 def _steps(folder: Path, cache: Path) -> list[str]:
-    """Processor seconds of looking around, of opening the index and of a search, least of three."""
+    """Processor seconds of looking around, of opening the index and of a search, least
+    of three."""
     [place] = (cache / "folders").glob("*.sqlite")
     index = WordIndex(place)
     took: dict[str, float] = {}
@@ -244,7 +245,8 @@ def _steps(folder: Path, cache: Path) -> list[str]:
 
 
 def _make_notes(folder: Path, count: int) -> None:
-    """Write notes of 1 to 6 kB from sentences of ../shared/data/evidence, 200 a folder."""
+    """Write notes of 1 to 6 kB from sentences of ../shared/data/evidence, 200 a
+    folder."""
     sentences: list[str] = []
     for path in sorted((SHARED / "data" / "evidence").glob("*.texts.jsonl")):
         with path.open(encoding="utf-8") as rows:
@@ -266,8 +268,8 @@ def _make_notes(folder: Path, count: int) -> None:
 
 
 async def _tree(client: Client, pid: int, folder: Path) -> None:
-    """Ask for a tree over all files until it comes; a call that is out of time leaves what it
-    embedded."""
+    """Ask for a tree over all files until it comes; a call that is out of time leaves
+    what it embedded."""
     for _ in range(REPEATS):
         started, before = time.perf_counter(), _spent(pid)
         result = await client.call_tool(
@@ -357,7 +359,8 @@ def _children(pid: int) -> Iterator[int]:
 
 
 def _spent(pid: int) -> Spent:
-    """Return the processor seconds of a process, and of those below it, ended ones included."""
+    """Return the processor seconds of a process, and of those below it, ended ones
+    included."""
     own, ended = _times(pid)
     return Spent(own, ended + sum(_times(child)[0] for child in _children(pid)))
 

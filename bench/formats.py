@@ -1,15 +1,15 @@
-"""Files of every format, made by other programs, asked for what is known to stand in them, and
-where.
+"""Files of every format, made by other programs, asked for what is known to be in
+them, and where.
 
     python -m bench.formats              shown at 512 tokens by `extract_relevant`, beside the naive way; links' places
     python -m bench.formats --misses     and what was shown instead
     python -m bench.formats --hostile    bombs, loops, cut and misnamed files only: processor time and memory of each
     python -m bench.formats --check      exit code 1 where a bar falls short
 
-pandoc writes DOCX, ODT, RTF, EPUB, PPTX and notebooks, LibreOffice workbooks and OpenDocument's
-slides, git and Python's `email` mail. The naive way is a sum of BM25 and cosine over chunks of the
-text that pandoc, LibreOffice or Python extract. Not for: scans, pages of the web.
-"""
+pandoc writes DOCX, ODT, RTF, EPUB, PPTX and notebooks, LibreOffice workbooks and
+OpenDocument's slides, git and Python's `email` mail. The naive way is a sum of BM25 and
+cosine over chunks of the text that pandoc, LibreOffice or Python extract. Not for:
+scans, pages of the web."""
 
 import argparse
 import csv
@@ -125,7 +125,7 @@ class Thing:
 
     @property
     def said(self) -> list[str]:
-        """What is told of it, in sentences."""
+        """What is reported of it, in sentences."""
         return [
             f"The {self.name} was built in {self.year} by {self.maker}.",
             f"It is made of {self.matter}, and its repair came to {self.cost} crowns.",
@@ -144,8 +144,8 @@ class Thing:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """One file: what it tells, with where each thing stands in it as links say it, and its text by
-    another program."""
+    """One file: what it shows, with where each thing is in it as links say it, and its
+    text by another program."""
 
     path: Path
     things: list[Thing]
@@ -282,8 +282,8 @@ def notebooks(folder: Path) -> list[Made]:
 
 
 def slides(folder: Path) -> list[Made]:
-    """Write presentations, every third thing told in the speaker's notes, every third in a
-    table."""
+    """Write presentations, every third thing reported in the speaker's notes, every
+    third in a table."""
     made = []
     for number in range(FILES):
         reported = things(f"pptx{number}", 18)
@@ -346,8 +346,8 @@ def sheet_rows(reported: Sequence[Thing]) -> list[tuple[str, ...]]:
 
 
 def by_office(form: str) -> Callable[[Path], list[Made]]:
-    """Return the maker of workbooks: three sheets, a caption above each and a second table below an
-    empty row."""
+    """Return the maker of workbooks: three sheets, a caption above each and a second
+    table below an empty row."""
 
     def make(folder: Path) -> list[Made]:
         flat = folder / "flat"
@@ -569,15 +569,15 @@ NEEDS: Final = {
 
 
 def lacking(form: str) -> str:
-    """Return the program that a format's files cannot be made without here, empty where they
-    can."""
+    """Return the program that a format's files cannot be made without here, empty where
+    they can."""
     needed = (*NEEDS.get(form, ()), *(("soffice",) if form == "odp" else ()))
     return next((name for name in needed if shutil.which(name) is None), "")
 
 
 def leads_to(place: str, text: str) -> bool:
-    """Return whether a link in a text, or the label of a passage, names a place of a file or a
-    range that holds it."""
+    """Return whether a link in a text, or the label of a passage, names a place of a
+    file or a range that holds it."""
     links = (link.partition(":~:")[0] for link in re.findall(r"#([^\s\"'\\]*)", text))
     named = [*map(place_name, links), *re.findall(r"\(\w+, (.+?)\) ", text)]
     if place.startswith("t="):
@@ -608,8 +608,8 @@ def _seconds(clock: str) -> int:
 
 @dataclass(slots=True)
 class Shown:
-    """How many questions of a format were answered, by us and by the naive way, and led to the
-    right place."""
+    """How many questions of a format were answered, by us and by the naive way, and led
+    to the right place."""
 
     asked: int = 0
     shown: int = 0
@@ -618,7 +618,8 @@ class Shown:
 
 
 async def measure(forms: Sequence[str], *, misses: bool) -> dict[str, Shown]:
-    """Make all files, ask two questions of each, and return what was shown by format."""
+    """Make all files, ask two questions of each, and return what was shown by
+    format."""
     found: dict[str, Shown] = {}
     print(f"{'format':10}{'files':>6}{'asked':>7}{'shown':>8}{'naive':>8}{'placed':>8}")
     with tempfile.TemporaryDirectory() as name:
@@ -694,8 +695,8 @@ async def _ask(
 
 
 def _near(name: str, gold: str, text: str) -> bool:
-    """Whether an answer stands near what it is about: another thing may have the same maker or
-    material."""
+    """Whether an answer is near what it is about: another thing may have the same maker
+    or material."""
     flat = " ".join(text.split())
     ends = [found.end() for found in re.finditer(re.escape(name), flat, re.IGNORECASE)]
     return any(_holds(gold, flat[max(0, end - NEAR) : end + NEAR]) for end in ends)
@@ -709,7 +710,8 @@ def _holds(gold: str, text: str) -> bool:
 
 
 def hostile() -> tuple[int, list[str]]:
-    """Return how many hostile files were read, and which took too long, too much, or crashed."""
+    """Return how many hostile files were read, and which took too long, too much, or
+    crashed."""
     read = {spent.name: spent for spent in read_all()}
     bad = [
         f"{name} ended the process, or took too long"
@@ -729,7 +731,8 @@ def hostile() -> tuple[int, list[str]]:
 def checked(
     forms: Sequence[str] = tuple(FORMATS), *, misses: bool = False
 ) -> tuple[int, list[str]]:
-    """Ask all formats and read the hostile set; return how many were tried, and what fell short."""
+    """Ask all formats and read the hostile set; return how many were tried, and what
+    fell short."""
     found = anyio.run(lambda: measure(forms, misses=misses))
     short = []
     for form, row in found.items():

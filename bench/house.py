@@ -1,16 +1,15 @@
-"""How the code is written: syntax nodes, branches, tuned constants, names, and the rooms that a
-call enters.
+"""How the code is written: syntax nodes, branches, tuned constants, names, and the
+rooms that a call enters.
 
     python -m bench.house                a table of all, by top folder, and what is over its bar
     python -m bench.house --functions    every function over `BRANCHES` branches
     python -m bench.house --check        exit code 1, naming each bar that falls short
 
-`nodes` are those of `ast.walk`, annotations included; `nodes a line` is over all lines, as a reader
-scrolls them. `branches` of a function counts if, for, while, except, case, comprehensions and each
-further operand of `and` and `or`; functions inside it count for themselves. `constants` are names in
-capitals at the top of a module or class that are bound to a number. Not for: style (ruff) or arrows
-between folders (import-linter).
-"""
+`nodes` are those of `ast.walk`, annotations included; `nodes a line` is over all lines,
+as a reader scrolls them. `branches` of a function counts if, for, while, except, case,
+comprehensions and each further operand of `and` and `or`; functions inside it count for
+themselves. `constants` are names in capitals at the top of a module or class that are
+bound to a number. Not for: style (ruff) or arrows between folders (import-linter)."""
 
 import argparse
 import ast
@@ -187,7 +186,8 @@ def defined_twice(found: Iterable[Module]) -> list[str]:
 
 
 def rooms_entered() -> Counter[str]:
-    """Return of each room how many of its modules a first call of `research` imports."""
+    """Return of each room how many of its modules a first call of `research`
+    imports."""
     code = f"FOLDERS = {FOLDERS!r}\n{_ENTERED}"
     command = [sys.executable, "-c", code]
     done = subprocess.run(  # noqa: S603  this program, with another text

@@ -6,11 +6,10 @@
     PYTHONPATH=. python -m bench.html --check      by words alone at 128, 256 and 512 tokens, against the bars; a minute
     PYTHONPATH=. python -m bench.html --fuzz N     N mutated real pages: no crash, no budget overrun; exits 1
 
-`recall` is the share of questions whose answer stands in what is kept, `usable` (in brackets) the
-share where, in tables, its row label and column header stand there too; both with half the 95 %
-bootstrap interval. A peer that is not installed is named and left out. Data and split:
-`bench/html_questions.py`; peers: `bench/html_peers.py`.
-"""
+`recall` is the share of questions whose answer is in what is kept, `usable` (in
+brackets) the share where, in tables, its row label and column header are there too;
+both with half the 95 % bootstrap interval. A peer that is not installed is named and
+left out. Data and split: `bench/html_questions.py`; peers: `bench/html_peers.py`."""
 
 import argparse
 import asyncio
@@ -71,19 +70,21 @@ BARS: Final = {
     ("cloze", 512): 0.97,
     ("author", 512): 0.85,
 }
-"""As installed, with embedder and reader: .761, .877, .929 and .868, .926 usable were measured."""
+"""As installed, with embedder and reader: .761, .877, .929 and .868, .926 usable were
+measured."""
 BARS_WORDS: Final = {**BARS, ("all", 256): 0.82, ("all", 512): 0.9}
-"""By words alone .694, .832, .916 and .810, .903 usable: they have no chance of what says it
-otherwise."""
+"""By words alone .694, .832, .916 and .810, .903 usable: they have no chance of what
+says it otherwise."""
 AUTO: Final = (0.95, 600)
-"""Share of cloze and author answers in the first call, and its tokens on average, with no budget
-named."""
+"""Share of cloze and author answers in the first call, and its tokens on average, with
+no budget named."""
 SPEED: Final = 0.008
-"""Reading and pruning a page against the bare parse: half of what was measured (.019), so that a
-real loss fails. The figure is asked for, no bar of it: Lexbor's parse alone runs no Python at all.
-That of cleaning is in html_clean.py."""
+"""Reading and pruning a page against the bare parse: half of what was measured (.019),
+so that a real loss fails. The figure is asked for, no bar of it: Lexbor's parse alone
+runs no Python at all. That of cleaning is in html_clean.py."""
 ROUNDS: Final = 3
-"""A bare parse of the sample takes 10 ms, and one round of it has been half as fast as the next."""
+"""A bare parse of the sample takes 10 ms, and one round of it has been half as fast as
+the next."""
 
 Row = list[tuple[bool, bool, int]]
 
@@ -133,7 +134,8 @@ def main() -> int:
 
 
 def speed(work: Callable[[str], object], sources: Collection[str]) -> float:
-    """Return megabytes of UTF-8 a second of processor time, of the fastest of `ROUNDS` rounds."""
+    """Return megabytes of UTF-8 a second of processor time, of the fastest of `ROUNDS`
+    rounds."""
     size = sum(len(html.encode("utf-8", "replace")) for html in sources)
     rounds: list[float] = []
     for _ in range(ROUNDS):
@@ -162,8 +164,8 @@ def _read_and_prune(html: str) -> object:
 
 
 def print_speed(sources: dict[str, str]) -> None:
-    """Print megabytes a second of the bare parse, of reading, and of reading and pruning by
-    words."""
+    """Print megabytes a second of the bare parse, of reading, and of reading and
+    pruning by words."""
     print(
         f"Speed, {len(sources)} pages, {sum(map(len, sources.values())) / 1e6:.1f} M characters"
     )
@@ -210,8 +212,8 @@ def ours(
     form: Form = "markdown",
     embedder: Embedder | None = None,
 ) -> Keep:
-    """Return a pruner of ours: what is kept under the page's head, which names its author, as the
-    tool shows it."""
+    """Return a pruner of ours: what is kept under the page's head, which names its
+    author, as the tool shows it."""
 
     def keep(question: Question, budget: int) -> str:
         page = document(question.page)
@@ -252,8 +254,8 @@ def _head(page: Document, budget: int) -> str:
 
 
 def unnamed(question: Question, reader: Reader) -> tuple[bool, int]:
-    """Return whether the first call answers with no budget named, and the tokens of the whole
-    answer with its frame."""
+    """Return whether the first call answers with no budget named, and the tokens of the
+    whole answer with its frame."""
     one = document(question.page)
     options = PruneOptions(max_tokens=None)
     result = asyncio.run(
@@ -295,7 +297,8 @@ def methods(embedder: Embedder, installed: Reader) -> dict[str, Keep]:
 
 
 def print_answers(asked: Sequence[Question], *, peers: bool) -> int:
-    """Print recall (usable) at each budget, then what falls short; return how many bars do."""
+    """Print recall (usable) at each budget, then what falls short; return how many bars
+    do."""
     embedder = Remembering(OnnxEmbedder())
     installed = Reread(Blend(embedder), _Readings())
     measured: dict[str, dict[int, Row]] = {}
@@ -333,8 +336,8 @@ def print_answers(asked: Sequence[Question], *, peers: bool) -> int:
 def _rows(
     keep: Keep, asked: Sequence[Question], budgets: Sequence[int]
 ) -> dict[int, Row]:
-    """Return what each budget keeps, budget by budget for each question, so that its page and
-    scores are at hand."""
+    """Return what each budget keeps, budget by budget for each question, so that its
+    page and scores are at hand."""
     rows: dict[int, Row] = {budget: [] for budget in budgets}
     for question in asked:
         for budget, row in rows.items():
@@ -370,7 +373,8 @@ def _print_method(name: str, rows: dict[int, Row], asked: Sequence[Question]) ->
 
 
 def _interval(found: Sequence[bool]) -> tuple[float, float]:
-    """Return the mean and half the width of its 95 % bootstrap interval, in per cent."""
+    """Return the mean and half the width of its 95 % bootstrap interval, in per
+    cent."""
     values = np.asarray(found, dtype=np.float64)
     drawn = (
         np.random.default_rng(0).choice(values, (RESAMPLES, len(values))).mean(axis=1)
@@ -403,8 +407,8 @@ def _against(
 def _behind(
     measured: dict[str, dict[int, Row]], asked: Sequence[Question], *, own: str = OURS
 ) -> list[str]:
-    """Return where a peer is ahead of our `own` beyond the paired bootstrap interval, on any set at
-    any budget."""
+    """Return where a peer is ahead of our `own` beyond the paired bootstrap interval,
+    on any set at any budget."""
     lines: list[str] = []
     for name, rows in measured.items():
         if name.startswith("ours"):
@@ -437,12 +441,11 @@ def _behind(
 
 
 def check() -> int:
-    """Measure all questions by words alone, without the embedder, and name each bar that falls
-    short.
+    """Measure all questions by words alone, without the embedder, and name each bar
+    that falls short.
 
-    A quarter of them, as was asked before, held by chance every question on running text that
-    fails: .929 of `cloze` there, .982 over all. So few say nothing.
-    """
+    A quarter of them, as was asked before, held by chance every question on running
+    text that fails: .929 of `cloze` there, .982 over all. So few say nothing."""
     asked = questions()
     keep, texts = ours(Blend(None)), dict[int, list[str]]()
 
@@ -495,13 +498,14 @@ def check() -> int:
 
 
 def _is_true(counted: int, real: int) -> bool:
-    """Whether a count is within `NEAR`; of a short answer, where that is less, within one token."""
+    """Whether a count is within `NEAR`; of a short answer, where that is less, within
+    one token."""
     return abs(counted - real) <= max(1, NEAR * counted)
 
 
 def print_true(texts: dict[int, list[str]]) -> list[str]:
-    """Print the share of answers whose tokens are within `NEAR` of two tokenizers'; return what
-    falls short."""
+    """Print the share of answers whose tokens are within `NEAR` of two tokenizers';
+    return what falls short."""
     short: list[str] = []
     for name in ("cl100k_base", "o200k_base"):
         try:

@@ -1,10 +1,10 @@
-"""Real pages, mutated: pruning must neither crash nor go over its budget, nor write HTML that does
-not nest.
+"""Real pages, mutated: pruning must neither crash nor go over its budget, nor write
+HTML that does not nest.
 
     PYTHONPATH=. python -m bench.html --fuzz 20000
 
-Not for: cleaning (`bench/html_fuzz.py`), quality (`bench/html.py`), or shapes made to be slow.
-"""
+Not for: cleaning (`bench/html_fuzz.py`), quality (`bench/html.py`), or shapes made to
+be slow."""
 
 import asyncio
 import random
@@ -23,8 +23,8 @@ from pipeline.reading.relevance import Blend
 from pipeline.text.tokens import count_tokens
 
 LONGEST: Final = 6000
-"""Characters of a page that is mutated: a window of a real page, so that thousands of cases take
-minutes."""
+"""Characters of a page that is mutated: a window of a real page, so that thousands of
+cases take minutes."""
 BITS: Final = (
     "<table><tr><th>a<th>b<tr><td rowspan=9999 colspan=9999>x<td>y|z",
     "<ul><li>one<ul><li>two<ol start=7><li>three",
@@ -96,7 +96,7 @@ def mutated(html: str, draw: random.Random) -> str:
 
 
 def nests(html: str) -> bool:
-    """Whether all elements are closed in order, and no other tag than ours stands there."""
+    """Whether all elements are closed in order, and no other tag than ours is there."""
     opened: list[str] = []
     for closing, tag in _TAG.findall(html):
         if not closing:
@@ -141,8 +141,8 @@ def complaint(
 
 
 def one_case(sources: Sequence[str], draw: random.Random) -> str:
-    """Prune one to three mutated pages in a drawn way; return what is wrong, empty where nothing
-    is."""
+    """Prune one to three mutated pages in a drawn way; return what is wrong, empty
+    where nothing is."""
     texts = [
         mutated(draw.choice(sources), draw) for _ in range(draw.choice((1, 1, 1, 2, 3)))
     ]

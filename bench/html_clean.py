@@ -3,14 +3,14 @@
     PYTHONPATH=. python -m bench.html_clean            all tables; a few minutes
     PYTHONPATH=. python -m bench.html_clean --check    hostile shapes and a tenth of the pages against the bars
 
-Reference of the query-less form. Prose: runs of four words of the main text of wcxb.jsonl that
-stand in the raw page and are not hidden there. Rows and listings: those of the page's own DOM
-(tables of two rows and two columns or more; `pre`) in its main region, or all outside furniture
-where it marks none. Furniture: runs of four words in nav, footer, aside and their roles that are
-not in the main text; Wikipedia pages have no main text and count for rows, listings and furniture
-only. Half of the sites, by CRC-32, are held aside: of them only totals are printed. Not for: main
-content beside other readers (`bench/main_content.py`), questions and budgets (`bench/html.py`).
-"""
+Reference of the query-less form. Prose: runs of four words of the main text of
+wcxb.jsonl that are in the raw page and are not hidden there. Rows and listings: those
+of the page's own DOM (tables of two rows and two columns or more; `pre`) in its main
+region, or all outside furniture where it marks none. Furniture: runs of four words in
+nav, footer, aside and their roles that are not in the main text; Wikipedia pages have
+no main text and count for rows, listings and furniture only. Half of the sites, by
+CRC-32, are held aside: of them only totals are printed. Not for: main content beside
+other readers (`bench/main_content.py`), questions and budgets (`bench/html.py`)."""
 
 import argparse
 import asyncio
@@ -62,13 +62,13 @@ _AROUND: Final = (
     "[role=complementary], .navbox, .catlinks"
 )
 _HIDDEN: Final = '[style*="display:none"], [style*="display: none"], [hidden], .sortkey'
-"""Sort keys and machine-readable dates, which stand hidden in cells."""
+"""Sort keys and machine-readable dates, which are hidden in cells."""
 _COVERED: Final = '[aria-hidden="true"], [style*="opacity:0"], [style*="opacity: 0"]'
-"""Closed accordions, slides not shown, star ratings: cleaning drops them on purpose; wcxb's main
-text counts them."""
+"""Closed accordions, slides not shown, star ratings: cleaning drops them on purpose;
+wcxb's main text counts them."""
 _THERE: Final = 0.1
-"""Share of the main text that must stand in a page for its prose to be counted: a script fetched
-the rest of one."""
+"""Share of the main text that must be in a page for its prose to be counted: a script
+fetched the rest of one."""
 LEAST: Final = {"prose": 0.97, "rows": 0.97, "code": 0.97}
 """Mean shares kept, on the pages tuned on and on those held aside alike."""
 WORST: Final = 0.9
@@ -141,7 +141,8 @@ def labels() -> dict[str, Label]:
 
 
 def plain_form(html: str, form: Form = "markdown") -> tuple[str, int]:
-    """Return the main content of a page as the query-less form shows it, and its tokens."""
+    """Return the main content of a page as the query-less form shows it, and its
+    tokens."""
     document = read_document(Page("u", "u", "", html, "text/html"))
     options = PruneOptions(max_tokens=UNBOUNDED, format=form)
     result = asyncio.run(
@@ -151,8 +152,8 @@ def plain_form(html: str, form: Form = "markdown") -> tuple[str, int]:
 
 
 def measure(html: str, main: str) -> dict[str, float]:
-    """Return the shares of one page: prose, rows, code, furniture (nan where it has none), tokens
-    against raw."""
+    """Return the shares of one page: prose, rows, code, furniture (nan where it has
+    none), tokens against raw."""
     text, tokens = plain_form(html)
     have, wanted = runs(text), runs(main)
     parser = LexborHTMLParser(html, scripting=True)
@@ -192,8 +193,8 @@ def measure(html: str, main: str) -> dict[str, float]:
 def strip_hidden(parser: LexborHTMLParser) -> None:
     """Take out what a page hides, by its elements or its own sheets, and scripts.
 
-    What covers half of its words was saved with a dialog open, or waits for a script, and stays.
-    """
+    What covers half of its words was saved with a dialog open, or waits for a script,
+    and stays."""
     styles = StyleJudge(parser.root)
     hiding = {node.mem_id: styles.hides(node) for node in parser.css("[class]")}
     parser.strip_tags(
@@ -230,8 +231,8 @@ def _folded(text: str) -> str:
 
 
 def stand_in(row: Cells, line: str) -> bool:
-    """Return whether all cells of a row stand on a line in their order; between them a spanning
-    cell may stand."""
+    """Return whether all cells of a row are on a line in their order; between them a
+    spanning cell may be."""
     position = 0
     for cell in row:
         ends = [
@@ -246,8 +247,8 @@ def stand_in(row: Cells, line: str) -> bool:
 
 
 def verbatim(lines: list[str]) -> set[str]:
-    """Return the lines of Markdown as they read: without the indentation of the item that a listing
-    stands in."""
+    """Return the lines of Markdown as they read: without the indentation of the item
+    that a listing is in."""
     kept: set[str] = set()
     indent = ""
     for line in lines:
@@ -258,11 +259,11 @@ def verbatim(lines: list[str]) -> set[str]:
 
 
 def _rows(region: LexborNode) -> list[Cells]:
-    """Return the visible cells of the first 60 data rows of each table of the region, as words.
+    """Return the visible cells of the first 60 data rows of each table of the region,
+    as words.
 
-    Whether an inline element parts two words (`<b>One</b><br>two`) or not (`H<sub>2</sub>O`) is not
-    asked.
-    """
+    Whether an inline element parts two words (`<b>One</b><br>two`) or not
+    (`H<sub>2</sub>O`) is not asked."""
     found: list[Cells] = []
     for table in region.css("table"):
         if table.css_first("table table") or len(table.css("tr")) < 2:
@@ -295,8 +296,8 @@ def _source(path: Path) -> str:
 
 
 def print_plain(every: int) -> list[str]:
-    """Print the query-less form on the pages tuned on and those held aside; return what falls
-    short."""
+    """Print the query-less form on the pages tuned on and those held aside; return what
+    falls short."""
     known = labels()
     table: list[tuple[str, bool, dict[str, float]]] = []
     for path in sorted(DATA.glob("*.html.gz"))[::every]:
@@ -337,11 +338,11 @@ def print_plain(every: int) -> list[str]:
 
 
 def print_speed(every: int) -> None:
-    """Print megabytes a second of cleaning, the bare parse and htmlrag where it is installed.
+    """Print megabytes a second of cleaning, the bare parse and htmlrag where it is
+    installed.
 
-    What was imported is not looked through for garbage, as in the server (`server/process.py`):
-    21.9 MB/s, else 20.3.
-    """
+    What was imported is not looked through for garbage, as in the server
+    (`server/process.py`): 21.9 MB/s, else 20.3."""
     gc.collect()
     gc.freeze()
     found: dict[str, Callable[[str], object]] = {
@@ -369,8 +370,8 @@ def print_hostile() -> int:
 
 
 def print_growth() -> int:
-    """Print time and memory of cleaning 10 kB to 10 MB of real bodies in a row; return how many
-    bars fall short."""
+    """Print time and memory of cleaning 10 kB to 10 MB of real bodies in a row; return
+    how many bars fall short."""
     bodies = ""
     for path in sorted(DATA.glob("*.gz")):
         body = _BODY.search(_source(path))

@@ -2,9 +2,8 @@
 
 PYTHONPATH=. python -m bench.html_fuzz 20000
 
-Real pages are read from ../shared/data/pages where they are; otherwise only the fragments below are
-mutated. Not for: timing (`bench/html_clean.py`).
-"""
+Real pages are read from ../shared/data/pages where they are; otherwise only the
+fragments below are mutated. Not for: timing (`bench/html_clean.py`)."""
 
 import asyncio
 import gzip
@@ -137,8 +136,8 @@ def examine(html: str, *, seed: int) -> None:
     """Read, cut and prune one page.
 
     Raises:
-        AssertionError: A word is lost, a path leads nowhere, a budget is overrun, or nothing is kept.
-    """
+        AssertionError: A word is lost, a path leads nowhere, a budget is overrun, or
+    nothing is kept."""
     chance = random.Random(seed)
     root = clean(html)
     every = _signs(text_of(root))

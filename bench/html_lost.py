@@ -1,15 +1,15 @@
-"""What reading a page loses, glues, tears, alters or adds, against what Chromium shows of it.
+"""What reading a page loses, glues, tears, alters or adds, against what Chromium shows
+of it.
 
     PYTHONPATH=. python -m bench.html_lost            all pages; some minutes the first time, then one
     PYTHONPATH=. python -m bench.html_lost --check    a fixed tenth of them against the bars
     PYTHONPATH=. python -m bench.html_lost --page wcxb-0002    one page in detail; none that is held aside
 
-The reference is `innerText` with the page's scripts barred and all opened that opens by its own
-markup (`html_lost.js`); nothing is asked of our own cleaning. Chromium's answers are kept in
-`bench/out/lost`. Sites are parted by the CRC-32 of their host, Wikipedia's pages by that of their
-name; of the half held aside only totals are printed. Not for: main text (`bench/html_clean.py`),
-questions (`bench/html.py`).
-"""
+The reference is `innerText` with the page's scripts barred and all opened that opens by
+its own markup (`html_lost.js`); nothing is asked of our own cleaning. Chromium's
+answers are kept in `bench/out/lost`. Sites are parted by the CRC-32 of their host,
+Wikipedia's pages by that of their name; of the half held aside only totals are printed.
+Not for: main text (`bench/html_clean.py`), questions (`bench/html.py`)."""
 
 import argparse
 import gzip
@@ -42,7 +42,7 @@ HALF: Final = 0.5
 EVERY: Final = 10
 """Of the pages, in the order of the CRC-32 of their names, that `--check` reads."""
 FEW: Final = 20
-"""Words below which a page shows nothing of which a share could be told."""
+"""Words below which a page shows nothing of which a share could be reported."""
 
 _TOKEN: Final = re.compile(
     r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]|\d+(?:[.,]\d+)+(?![^\W_])"
@@ -50,7 +50,8 @@ _TOKEN: Final = re.compile(
 )
 """A number with its points, a word, a Chinese, Japanese or Korean character."""
 _SOFT: Final = "\ue000"
-"""Stands where an element ends within a word, so that the word may be read as one or as two."""
+"""Mark of an element's end within a word, so that the word may be read as one or as
+two."""
 _UNDRAWN: Final = re.compile(
     "[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\U000e0000-\U000e01ef]"
 )
@@ -72,7 +73,8 @@ class Counts:
     glued: int = 0
     torn: int = 0
     altered: int = 0
-    """Numbers that read otherwise between the same neighbours, or were glued or torn."""
+    """Numbers that read otherwise between the same neighbours, or were glued or
+    torn."""
     invented: int = 0
     rows: int = 0
     rows_kept: int = 0
@@ -81,7 +83,7 @@ class Counts:
     causes: Counter[str] = field(default_factory=Counter)
     """Words lost, by reason."""
     sources: Counter[str] = field(default_factory=Counter)
-    """Words that Chromium does not show, by where they stand."""
+    """Words that Chromium does not show, by where they are."""
     shown: dict[str, list[str]] = field(default_factory=dict)
     """Examples by finding."""
 
@@ -97,7 +99,8 @@ def is_held(name: str, host: str) -> bool:
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text in small letters, since a sheet may draw them in capitals."""
+    """Return the words of a text in small letters, since a sheet may draw them in
+    capitals."""
     return _TOKEN.findall(_UNDRAWN.sub("", text).casefold())
 
 
@@ -136,13 +139,12 @@ def _joined(
     made: Counter[str],
     soft: set[str],
 ) -> Iterator[tuple[str, list[str], bool]]:
-    """Yield what neighbours in `words` that are in `gone` make one word in `made`, and take both
-    out of them.
+    """Yield what neighbours in `words` that are in `gone` make one word in `made`, and
+    take both out of them.
 
-    The one word must stand in `others` beside a word that stands beside the parts in `words`, more
-    often than it does in `words`: two badges of a person are not the day of a date that stands
-    elsewhere, beside the same word.
-    """
+    The one word must be in `others` beside a word that is next to the parts in `words`,
+    more often than it does in `words`: two badges of a person are not the day of a date
+    that is elsewhere, beside the same word."""
     beside = _beside(others, made)
     beside.subtract(_beside(words, made))
     for start in range(len(words)):
@@ -177,7 +179,7 @@ def _joined(
 def _beside(
     words: Sequence[str], wanted: Counter[str]
 ) -> Counter[tuple[str, int, str]]:
-    """Return how often each wanted word stands before (1) or behind (-1) each other word."""
+    """Return how often each wanted word precedes (1) or after (-1) each other word."""
     return Counter(
         (word, side, words[at + side])
         for at, word in enumerate(words)
@@ -206,7 +208,7 @@ def _settle(
 
 
 def _find_sources(counts: Counts, seen: dict[str, Any], new: Counter[str]) -> None:
-    """Tell words that Chromium does not show by where they stand on the page."""
+    """Report words that Chromium does not show by where they are on the page."""
     for source, text in (
         ("image or label", seen["alts"]), ("closed", seen["shut"]), ("unseen", seen["unseen"]),
         ("not drawn", seen["whole"]),
@@ -226,8 +228,8 @@ def _count_altered(
     lost: Counter[str],
     new: Counter[str],
 ) -> None:
-    """Count numbers that stand otherwise between the same two words on each side, which do so but
-    once."""
+    """Count numbers that are otherwise between the same two words on each side, which
+    do so but once."""
     contexts = Counter(
         (*wanted[i - 2 : i], *wanted[i + 1 : i + 3]) for i in range(2, len(wanted) - 2)
     )
@@ -251,8 +253,8 @@ def _count_altered(
 def _find_causes(
     counts: Counts, pieces: list[list[str]], lost: Counter[str], got: list[str]
 ) -> None:
-    """Give each lost word the reason of a piece that is not kept as a whole; pieces lost in whole
-    come first."""
+    """Give each lost word the reason of a piece that is not kept as a whole; pieces
+    lost in whole come first."""
     runs = {tuple(got[i : i + 2]) for i in range(len(got))} | {(word,) for word in got}
     left = Counter(lost)
     weighed: list[tuple[float, list[str], str, str]] = []
@@ -277,7 +279,7 @@ def _find_causes(
 
 
 def _count_rows(counts: Counts, tables: list[dict[str, Any]], ours: str) -> None:
-    """Count rows of tables whose cells stand in their order on one line."""
+    """Count rows of tables whose cells are in their order on one line."""
     lines = [_folded(line) for line in ours.split("\n")]
     every = "\n".join(f" {line} " for line in lines)
     for table in tables:
@@ -297,7 +299,8 @@ def _count_rows(counts: Counts, tables: list[dict[str, Any]], ours: str) -> None
 
 
 def _joined_row(cells: list[str], lines: list[str]) -> bool:
-    """Whether cells stand on a line in their order, however they are parted into words."""
+    """Whether cells are on a line in their order, however they are parted into
+    words."""
     packed = [cell.replace(" ", "") for cell in cells]
     for line in lines:
         position, whole = 0, line.replace(" ", "")
@@ -332,7 +335,8 @@ def _count_lines(counts: Counts, listings: list[dict[str, Any]], ours: str) -> N
 
 
 def see(pages: dict[str, str]) -> dict[str, dict[str, Any]]:
-    """Return what Chromium shows of pages, by name; its earlier answers are taken from `OUT`."""
+    """Return what Chromium shows of pages, by name; its earlier answers are taken from
+    `OUT`."""
     script = SCRIPT.read_text("utf-8")
     keys = {
         name: hashlib.sha256((script + html).encode("utf-8", "replace")).hexdigest()[
@@ -354,8 +358,8 @@ def see(pages: dict[str, str]) -> dict[str, dict[str, Any]]:
 def _looked_at(
     pages: dict[str, str], script: str
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Open pages in Chromium, without a network; their scripts are barred by a policy, so
-    `noscript` stays shut."""
+    """Open pages in Chromium, without a network; their scripts are barred by a policy,
+    so `noscript` stays shut."""
     from playwright.sync_api import Error, Route, sync_playwright  # noqa: PLC0415  only where Chromium is asked
 
     address = "http://page.test/"
@@ -407,8 +411,8 @@ def _looked_at(
 
 
 def read(html: str) -> str:
-    """Return what a page shows as every later step reads it, without what it says of itself beside
-    its text."""
+    """Return what a page shows as every later step reads it, without what it says of
+    itself beside its text."""
     return content_blocks(read_document(Page("u", "u", "", html, "text/html")).root)[0]
 
 
@@ -432,8 +436,8 @@ def sources(every: int) -> dict[str, tuple[str, bool]]:
 
 
 def print_half(table: dict[str, Counts], title: str, *, details: bool) -> list[str]:
-    """Print the totals of pages, with reasons and the worst pages where `details`; return what
-    falls short."""
+    """Print the totals of pages, with reasons and the worst pages where `details`;
+    return what falls short."""
     pages = {name: counts for name, counts in table.items() if counts.words >= FEW}
     shares: dict[str, Callable[[Counts], tuple[int, int]]] = {
         "words": lambda c: (c.kept, c.words),
@@ -506,8 +510,8 @@ def print_half(table: dict[str, Counts], title: str, *, details: bool) -> list[s
 
 
 def print_small() -> list[str]:
-    """Hold what tests expect of small pages against Chromium's letters and digits; return where
-    they differ."""
+    """Hold what tests expect of small pages against Chromium's letters and digits;
+    return where they differ."""
     from tests.support.today import APART, PAGES  # noqa: PLC0415  what tests need, pages do not
 
     seen = see({name: html for name, (html, _) in PAGES.items()})

@@ -1,12 +1,11 @@
-"""The ways of fitting a page into a budget that `bench.html` compares ours with, each with our own
-scorer or BM25.
+"""The ways of fitting a page into a budget that `bench.html` compares ours with, each
+with our own scorer or BM25.
 
     PYTHONPATH=. python -m bench.html_peers        which peers are installed
 
-Every peer reads what our cleaning left of the page, so that cutting and choosing alone are
-compared; trafilatura and htmlrag read the raw page. Chunks are taken best first while they fit and
-shown in the order of the page.
-"""
+Every peer reads what our cleaning left of the page, so that cutting and choosing alone
+are compared; trafilatura and htmlrag read the raw page. Chunks are taken best first
+while they fit and shown in the order of the page."""
 
 import asyncio
 import importlib
@@ -51,8 +50,8 @@ def text_chunks(page: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=400)
 def heading_chunks(page: str) -> tuple[str, ...]:
-    """Return what stands under each heading in chunks of `SECTION` characters, the headings in
-    front of each."""
+    """Return what is under each heading in chunks of `SECTION` characters, the headings
+    in front of each."""
     chunks: list[str] = []
     path: tuple[str, ...] = ()
     parts: list[str] = []
@@ -97,8 +96,8 @@ def _cut(text: str, size: int) -> list[str]:
 def best_chunks(
     cut: Callable[[str], tuple[str, ...]], embedder: Embedder | None
 ) -> Keep:
-    """Return a peer that keeps the best chunks by BM25, with `embedder` fused with it as ours
-    does."""
+    """Return a peer that keeps the best chunks by BM25, with `embedder` fused with it
+    as ours does."""
 
     @lru_cache(maxsize=1)  # one question is asked at all budgets before the next
     def ranked(question: Question) -> tuple[tuple[str, ...], list[int], list[int]]:
@@ -187,8 +186,8 @@ def htmlrag_package() -> _HtmlRag | None:
 
 
 def htmlrag(package: _HtmlRag, embedder: Embedder | None) -> Keep:
-    """Return HtmlRAG's published cleaning, block tree and greedy pruning, its blocks ranked by our
-    scorer."""
+    """Return HtmlRAG's published cleaning, block tree and greedy pruning, its blocks
+    ranked by our scorer."""
     prune = importlib.import_module("htmlrag.pruner").Pruner().prune_HTML
 
     @lru_cache(maxsize=2)

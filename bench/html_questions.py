@@ -1,11 +1,11 @@
-"""Questions on real pages, and whether what was kept of a page answers them: what `bench.html`
-measures with.
+"""Questions on real pages, and whether what was kept of a page answers them: what
+`bench.html` measures with.
 
     PYTHONPATH=. python -m bench.html_questions        how many questions there are, and how many are held aside
 
-Data: ../shared/data/pages and ../shared/data/html_qa, all of them development data. The pages whose
-name's MD5 ends in 6..9 (last decimal digit) are held aside: nothing was tuned on their questions.
-"""
+Data: ../shared/data/pages and ../shared/data/html_qa, all of them development data. The
+pages whose name's MD5 ends in 6..9 (last decimal digit) are held aside: nothing was
+tuned on their questions."""
 
 import gzip
 import hashlib
@@ -34,7 +34,8 @@ class Question:
     text: str
     answers: tuple[str, ...]
     context: tuple[str, ...]
-    """What must stand beside the answer for it to be usable: row label and column header."""
+    """What must be beside the answer for it to be usable: row label and column
+    header."""
 
     @property
     def held(self) -> bool:
@@ -66,8 +67,8 @@ def questions() -> list[Question]:
 
 
 def table_questions(limit: int) -> list[Question]:
-    """Return the questions about tables, some `limit` of them spread over all; all where it is
-    0."""
+    """Return the questions about tables, some `limit` of them spread over all; all
+    where it is 0."""
     asked = [question for question in questions() if question.set == "table"]
     return asked[:: max(1, len(asked) // limit)] if limit else asked
 
@@ -98,7 +99,7 @@ def document(page: str) -> Document:
 
 
 def judged(question: Question, text: str) -> tuple[bool, bool]:
-    """Return whether the answer stands in `text`, and whether what makes it usable stands there
+    """Return whether the answer is in `text`, and whether what makes it usable is there
     too."""
     line = folded(text.replace("\\|", "|"))
     found = any(
@@ -109,7 +110,8 @@ def judged(question: Question, text: str) -> tuple[bool, bool]:
 
 
 def folded(text: str) -> str:
-    """Return words and signs in lower case, one blank between them; an en dash is a hyphen."""
+    """Return words and signs in lower case, one blank between them; an en dash is a
+    hyphen."""
     return " ".join(_SIGN.findall(text.lower().replace("–", "-")))
 
 

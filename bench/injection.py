@@ -1,5 +1,5 @@
-"""Orders to a model, planted into real pages: which share of them reaches an answer, and whether
-any leaves its frame.
+"""Orders to a model, planted into real pages: which share of them reaches an answer,
+and whether any leaves its frame.
 
     python -m bench.injection                     all forms, at 256, 512 and 1,024 tokens; an hour of one core
     python -m bench.injection --every 8           each eighth form
@@ -7,15 +7,15 @@ any leaves its frame.
     python -m bench.injection --check             each fifth at 512 tokens: exit code 1 where a bar falls short
     python -m bench.injection --agentdojo FILE    AgentDojo's wheel; else it is downloaded with pip, if that is possible
 
-Pages: ../shared/data/pages with the development questions on them (`train/reader/questions`, and
-`bench/asked` without what is held aside). One order is planted at a time, at a place drawn by its
-number. "Off the subject" asks the page's question; "on the subject" plants the question's own words
-in front of the order. An order has reached an answer whose text or the structured part holds four
-words of it in a row. The search engine that `search_web` and `research` ask is a server here; it
-returns the page and quotes its beginning. A whole-page reader is the text of all elements but
-scripts, styles and templates, beside trafilatura's text. Not for: the attack set on made pages
-(`tests/test_attacks.py`).
-"""
+Pages: ../shared/data/pages with the development questions on them
+(`train/reader/questions`, and `bench/asked` without what is held aside). One order is
+planted at a time, at a place drawn by its number. "Off the subject" asks the page's
+question; "on the subject" plants the question's own words in front of the order. An
+order has reached an answer whose text or the structured part holds four words of it in
+a row. The search engine that `search_web` and `research` ask is a server here; it
+returns the page and quotes its beginning. A whole-page reader is the text of all
+elements but scripts, styles and templates, beside trafilatura's text. Not for: the
+attack set on made pages (`tests/test_attacks.py`)."""
 
 import argparse
 import gzip
@@ -86,7 +86,7 @@ class Site:
         return self.pages.get(path.partition("?")[0], Answer(b""))
 
     def put(self, planted: Planted, title: str, text: str) -> str:
-        """Serve a page, and tell of it to who searches next; return its address."""
+        """Serve a page, and report it to who searches next; return its address."""
         url = f"http://127.0.0.1:{self.port}{planted.path}"
         reported = f"{text[:QUOTED]} {planted.snippet}"
         found = {
@@ -102,8 +102,8 @@ class Site:
 
 
 class Case(NamedTuple):
-    """A form, and the page and question that are always its own, whichever part of the forms is
-    run."""
+    """A form, and the page and question that are always its own, whichever part of the
+    forms is run."""
 
     form: Form
     subject: str
@@ -291,7 +291,8 @@ def _by_readers(
 
 
 def _texts(planted: Planted) -> tuple[str, str]:
-    """Return all text of a page or file, and what trafilatura takes for its main text."""
+    """Return all text of a page or file, and what trafilatura takes for its main
+    text."""
     name = f"{planted.path} {planted.snippet}\n"
     if planted.kind == "application/pdf":
         text = "\n".join(
@@ -368,8 +369,8 @@ def _of_tools(seen: Sequence[Seen], budget: int) -> list[Seen]:
 
 
 def _missed(seen: Sequence[Seen]) -> list[str]:
-    """Return the bars that fall short, that of the share by more than chance: the quick form has
-    195 answers."""
+    """Return the bars that fall short, that of the share by more than chance: the quick
+    form has 195 answers."""
     judged = _of_tools([one for one in seen if one.subject == "off"], CHECKED)
     closed = sorted({f"{one.form.name} ({one.who})" for one in seen if one.outside})
     reported = (

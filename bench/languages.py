@@ -1,20 +1,20 @@
-"""Questions in another language than the page's, through an MCP client, beside a naive sum of the
-same run.
+"""Questions in another language than the page's, through an MCP client, beside a naive
+sum of the same run.
 
     python -m bench.languages            six pairs of languages, 100 questions each, by `extract_relevant`
     python -m bench.languages --check    24 of each; exit code 1, naming each bar that falls short
     python -m bench.languages --twelve   pages in twelve languages, each asked in the eleven others,
                                          200 tokens, 40 questions a language
 
-XQuAD has the same questions about the same paragraphs in several languages, translated by people,
-so that a question in one is asked of the text in another. Word lists (`pipeline/text/glosses/`)
-were written without a look at them. Columns: share with the gold sentence shown at these tokens;
-verdicts answered and none. The naive sum is BM25 and the built-in embedder over chunks of about 80
-tokens. Not for: questions that people wrote about pages in another language (kind `language` of
-`bench/answers.py`). Of the twelve (`../shared/data/xquad`, no half of which is tuned on), a page is
-an article of five paragraphs, and the naive way is the cosine of the embedder of many languages
-alone.
-"""
+XQuAD has the same questions about the same paragraphs in several languages, translated
+by people, so that a question in one is asked of the text in another. Word lists
+(`pipeline/text/glosses/`) were written without a look at them. Columns: share with the
+gold sentence shown at these tokens; verdicts answered and none. The naive sum is BM25
+and the built-in embedder over chunks of about 80 tokens. Not for: questions that people
+wrote about pages in another language (kind `language` of `bench/answers.py`). Of the
+twelve (`../shared/data/xquad`, no half of which is tuned on), a page is an article of
+five paragraphs, and the naive way is the cosine of the embedder of many languages
+alone."""
 
 import argparse
 import gzip
@@ -57,16 +57,16 @@ PAIRS: Final = (
 )
 BUDGETS: Final = (128, 256, 512)
 GAIN: Final = 0.3
-"""What a question must find more often than by the naive sum, at 256 tokens, in the mean of all
-pairs."""
+"""What a question must find more often than by the naive sum, at 256 tokens, in the
+mean of all pairs."""
 
 TWELVE: Final = ("en", "de", "es", "ru", "ar", "hi", "el", "ro", "th", "tr", "vi", "zh")
 TWELVE_BUDGET, TWELVE_LIMIT = 200, 40
 
 
 async def measure(asked: str, spoken: str, limit: int, cache: Path) -> float:
-    """Print what is shown of texts in `spoken` for questions in `asked`; return the gain at 256
-    tokens."""
+    """Print what is shown of texts in `spoken` for questions in `asked`; return the
+    gain at 256 tokens."""
     questions, of = read_set(f"xquad_{asked}", 0).asked, read_set(f"xquad_{spoken}", 0)
     golds = {question.id.split("-", 2)[2]: question for question in of.asked}
     pairs = [
@@ -151,7 +151,7 @@ def read_twelve(language: str) -> QuestionSet:
 
 
 def _holds(gold: str, text: str) -> bool:
-    """Whether letters, digits and accents of a gold stand in a text."""
+    """Whether letters, digits and accents of a gold are in a text."""
     wanted, found = (
         "".join(sign for sign in one.casefold() if sign.isalnum() or sign >= "\u0300")
         for one in (gold, text)
@@ -173,7 +173,8 @@ def _pieces(text: str) -> list[str]:
 
 
 async def twelve(limit: int) -> None:
-    """Print what is shown of pages in each of twelve languages for questions in the others."""
+    """Print what is shown of pages in each of twelve languages for questions in the
+    others."""
     sets = {language: read_twelve(language) for language in TWELVE}
     texts = {name: {one.id: one.text for one in of.asked} for name, of in sets.items()}
     shown: dict[str, list[tuple[bool, bool]]] = {}

@@ -1,12 +1,12 @@
-"""What a generator does for trees, beside the rules: boundaries of leaves, forms for the index,
-summaries.
+"""What a generator does for trees, beside the rules: boundaries of leaves, forms for
+the index, summaries.
 
-    python -m bench.leaves --set generator=llama:FILE.gguf [FOLDER] [--steps segment,density,summarise] [--limit 20]
+    python -m bench.leaves --set generator=llama:FILE.gguf [FOLDER] [--steps
+        segment,density,summarise] [--limit 20]
 
-On the sample library, or a folder as `bench.eval` takes it, and in its table. Boundaries on
-foreign articles (`bench/steps.py`) and trees of the meetings (`bench/raptor_written.py`) are
-measured there.
-"""
+On the sample library, or a folder as `bench.eval` takes it, and in its table.
+Boundaries on foreign articles (`bench/steps.py`) and trees of the meetings
+(`bench/raptor_written.py`) are measured there."""
 
 import math
 import random
@@ -50,11 +50,11 @@ RULES: Final[tuple[Rule, ...]] = ("running", "partition")
 
 
 async def find_boundaries(setup: Setup) -> list[MeasuredFigure]:
-    """Return Pk and F1 of each rule over the generator's margins, beside the partition over
-    embeddings.
+    """Return Pk and F1 of each rule over the generator's margins, beside the partition
+    over embeddings.
 
-    On paragraphs of different pages strung together, so that the true boundaries are known; without
-    bounds on a segment's length, so that the rules are measured alone.
+    On paragraphs of different pages strung together, so that the true boundaries are
+    known; without bounds on a segment's length, so that the rules are measured alone.
     """
     table = FigureTable("segment", setup)
     judge = judge_of(table.watched, store=None, seconds=math.inf)
@@ -90,7 +90,7 @@ async def find_boundaries(setup: Setup) -> list[MeasuredFigure]:
         try:
             margins = await judge.margins(texts)
         except ModelError:
-            # `watched` has counted it; the row tells how many and why.
+            # `watched` has counted it; the row shows how many and why.
             continue
         for rule, (pk, f1) in figures.items():
             cut = cut_by_margins(
@@ -103,11 +103,11 @@ async def find_boundaries(setup: Setup) -> list[MeasuredFigure]:
 
 
 def strung(documents: Sequence[Document], count: int) -> list[list[list[str]]]:
-    """Return at most `count` documents of 3 to 10 paragraphs from different pages, each a list of
-    sentences.
+    """Return at most `count` documents of 3 to 10 paragraphs from different pages, each
+    a list of sentences.
 
-    Paragraphs are those of 3 to 9 sentences in the library's commonest language; where one ends,
-    the subject changes. Equal documents give equal paragraphs in equal order.
+    Paragraphs are those of 3 to 9 sentences in the library's commonest language; where
+    one ends, the subject changes. Equal documents give equal paragraphs in equal order.
     """
     languages = [document.page.language[:2].lower() for document in documents]
     common = max(sorted(set(languages)), key=languages.count, default="")
@@ -142,8 +142,8 @@ def _paragraphs(document: Document) -> list[list[str]]:
 
 
 async def write_summaries(setup: Setup) -> list[MeasuredFigure]:
-    """Return what of written summaries the checks keep, and how near both kinds lie to what they
-    summarise."""
+    """Return what of written summaries the checks keep, and how near both kinds lie to
+    what they summarise."""
     table = FigureTable("summarise", setup)
     kept = table.figure("summaries of which the checks leave a sentence")
     sentences = table.figure("sentences that the checks leave")
@@ -188,8 +188,8 @@ async def write_summaries(setup: Setup) -> list[MeasuredFigure]:
 
 
 class _Chunks(NamedTuple):
-    """The chunks of one document: texts, forms that a generator wrote, and vectors [n, d] of
-    both."""
+    """The chunks of one document: texts, forms that a generator wrote, and vectors [n,
+    d] of both."""
 
     texts: list[str]
     forms: list[str]
@@ -199,8 +199,8 @@ class _Chunks(NamedTuple):
 
 
 async def write_forms(setup: Setup) -> list[MeasuredFigure]:
-    """Return how high the chunk with the answer ranks by its text alone and with written forms
-    beside it."""
+    """Return how high the chunk with the answer ranks by its text alone and with
+    written forms beside it."""
     what = "rank of the chunk with the answer, mean of 1/rank"
     embedder = setup.embedder
     if embedder is None:
@@ -232,8 +232,8 @@ async def write_forms(setup: Setup) -> list[MeasuredFigure]:
 async def _chunks(
     setup: Setup, embedder: Embedder, watched: Watched, document: Document
 ) -> _Chunks | None:
-    """Return the chunks of a document with their forms; None where there is one only, or the model
-    failed."""
+    """Return the chunks of a document with their forms; None where there is one only,
+    or the model failed."""
     sentences = main_sentences(document)
     ranges = await segment(sentences, embedder=embedder, minimum=50, maximum=200)
     parts = [
@@ -257,8 +257,8 @@ async def _chunks(
 async def _rank(
     embedder: Embedder, one: MeasuredQuestion, chunks: _Chunks, *, with_forms: bool
 ) -> Sequence[float]:
-    """Return 1 / rank of the first chunk that holds a fact of the answer, nothing where none
-    does."""
+    """Return 1 / rank of the first chunk that holds a fact of the answer, nothing where
+    none does."""
     facts = [MeasuredQuestion("", (fact,), ()) for fact in one.answers]
     gold = [
         i

@@ -1,8 +1,7 @@
 """Questions with known answers, and the documents that they are asked of.
 
-A folder holds `questions.jsonl` and `library/` (`bench/eval.py` says in which form). Not for: other
-data sets (`bench/sources.py`).
-"""
+A folder holds `questions.jsonl` and `library/` (`bench/eval.py` says in which form).
+Not for: other data sets (`bench/sources.py`)."""
 
 import json
 from collections.abc import Sequence
@@ -32,13 +31,14 @@ class MeasuredQuestion:
 
     question: str
     answers: tuple[tuple[str, ...], ...]
-    """Facts, each in the wordings that count; empty where the library does not answer."""
+    """Facts, each in the wordings that count; empty where the library does not
+    answer."""
     pages: tuple[str, ...]
     """File names."""
     split: str = ""
 
     def is_in(self, text: str) -> bool:
-        """Whether every fact stands in `text`, in one of its wordings."""
+        """Whether every fact is in `text`, in one of its wordings."""
         folded = _folded(text)
         return all(
             any(_folded(wording) in folded for wording in fact) for fact in self.answers
@@ -57,8 +57,8 @@ class Library:
     def nearest(
         self, text: str, *, first: Sequence[str] = (), count: int = 3
     ) -> list[Document]:
-        """Return `count` documents, or all of `first` where those are more: them, then the nearest
-        to `text`."""
+        """Return `count` documents, or all of `first` where those are more: them, then
+        the nearest to `text`."""
         order = [self.names.index(name) for name in first]
         scores = self.index.scores(Question(text))
         order += [

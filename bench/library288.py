@@ -1,16 +1,17 @@
-"""Asks the questions of `../shared/data/library288`, a person's library of 288 files, at the door.
+"""Asks the questions of `../shared/data/library288`, a person's library of 288 files,
+at the door.
 
     python -m bench.library288                  all questions by `research` and by the fitting tool, and follow-ups
     python -m bench.library288 --modes tool,follow --show
     python -m bench.library288 --check          exit code 1, naming each bar that falls short
 
-`core`: the answer is shown; `full`: enough to act on. `research` asks over all files with no budget
-named, `tool` asks the known file for 512 tokens; a follow-up goes to `research` with the session of
-the question before it, and needs one, so that `tool` is not asked it. `follow` asks the pairs of
-`bench/asked/followups.jsonl`: `file` counts where the file that was just read is quoted. `bare`:
-sources of answers without an address. Calls have `--seconds` each, since a busy machine leaves
-files unread; the product's own time is in `server/settings.py`.
-"""
+`core`: the answer is shown; `full`: enough to act on. `research` asks over all files
+with no budget named, `tool` asks the known file for 512 tokens; a follow-up goes to
+`research` with the session of the question before it, and needs one, so that `tool` is
+not asked it. `follow` asks the pairs of `bench/asked/followups.jsonl`: `file` counts
+where the file that was just read is quoted. `bare`: sources of answers without an
+address. Calls have `--seconds` each, since a busy machine leaves files unread; the
+product's own time is in `server/settings.py`."""
 
 import argparse
 import json
@@ -64,8 +65,8 @@ class Answered:
 
 
 async def ask(client: Client, tool: str, **arguments: Any) -> str:
-    """Return the text of an answer; a call that did not end is repeated with what the cache has,
-    twice."""
+    """Return the text of an answer; a call that did not end is repeated with what the
+    cache has, twice."""
     text = ""
     for _ in range(3):
         result = await client.call_tool(tool, arguments)
@@ -76,8 +77,8 @@ async def ask(client: Client, tool: str, **arguments: Any) -> str:
 
 
 def sources_in(text: str) -> list[str]:
-    """Return the heads of an answer's sources: lines of ours, not those that a page has (`[1] 2 3`
-    in R)."""
+    """Return the heads of an answer's sources: lines of ours, not those that a page has
+    (`[1] 2 3` in R)."""
     found: list[str] = []
     quoted = False
     for line in text.splitlines():
@@ -98,7 +99,8 @@ def judged(row: Row, text: str) -> Answered:
 
 
 async def researched(client: Client, rows: Sequence[Row]) -> list[Answered]:
-    """Ask `research` over all files; the second of a pair with the session of the first."""
+    """Ask `research` over all files; the second of a pair with the session of the
+    first."""
     found: list[Answered] = []
     sessions: dict[str, str] = {}
     for row in rows:
@@ -134,8 +136,8 @@ async def by_tool(client: Client, rows: Sequence[Row], folder: Path) -> list[Ans
 
 
 async def followed(client: Client) -> list[Answered]:
-    """Ask pairs; `core` where the file is quoted that the first question read, `full` where the
-    answer is shown."""
+    """Ask pairs; `core` where the file is quoted that the first question read, `full`
+    where the answer is shown."""
     found: list[Answered] = []
     for number, line in enumerate(PAIRS.read_text(encoding="utf-8").splitlines()):
         row = json.loads(line)

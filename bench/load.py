@@ -1,17 +1,18 @@
-"""Many callers at once: what each gets before its deadline, and what the server is like afterwards.
+"""Many callers at once: what each gets before its deadline, and what the server is like
+afterwards.
 
-`python -m bench.load` starts our server as a process on each transport, with the sample library as
-folder and behind a search engine on loopback, and lets 1, 2, 4, 16 and 64 callers ask `research`
-without a pause; every question is new to the models, every page known after the warm-up. A caller
-that is told to come again in N s waits so long. `--check` is the quick form, over HTTP and with a
-shorter deadline: a minute; it exits 1 when a bar falls short. What other processes took of the
-machine is measured beside it (`ours`, the rest), and bars of time are held against seconds times
-that. With `--replicas N` so many servers stand behind HAProxy with one cache server, and one of
-them is killed every so many seconds and started again: a call may be asked twice, and its answer
-must be the one that the question had before; then the cache server is gone for `--away S` seconds.
-`--fair N` lets one caller ask N times alone, then beside another one who has 64 calls. Not for: how
-good answers are (`bench/research.py`).
-"""
+`python -m bench.load` starts our server as a process on each transport, with the sample
+library as folder and after a search engine on loopback, and lets 1, 2, 4, 16 and 64
+callers ask `research` without a pause; every question is new to the models, every page
+known after the warm-up. A caller that is reported to come again in N s waits so long.
+`--check` is the quick form, over HTTP and with a shorter deadline: a minute; it exits 1
+when a bar falls short. What other processes took of the machine is measured beside it
+(`ours`, the rest), and bars of time are held against seconds times that. With
+`--replicas N` so many servers are after HAProxy with one cache server, and one of them
+is killed every so many seconds and started again: a call may be asked twice, and its
+answer must be the one that the question had before; then the cache server is gone for
+`--away S` seconds. `--fair N` lets one caller ask N times alone, then beside another
+one who has 64 calls. Not for: how good answers are (`bench/research.py`)."""
 
 import argparse
 import http.client
@@ -48,10 +49,11 @@ ON_STDIO: Final = (1, 4, 16)
 """One client has the pipe; 16 calls at once is more than an agent sends."""
 SECONDS: Final = 25.0
 QUICK_SECONDS: Final = 10.0
-"""The server's own deadline of a call, as it is set; in the quick form the last answers come
-sooner."""
+"""The server's own deadline of a call, as it is set; in the quick form the last answers
+come sooner."""
 OVER_BAR: Final = 2.0
-"""Seconds after the deadline by which every call has an answer, a part of one, or a refusal."""
+"""Seconds after the deadline by which every call has an answer, a part of one, or a
+refusal."""
 LIGHT_BAR: Final = 1.0
 """p95 of a page from the cache, in seconds, beside 16 callers of research."""
 THROUGHPUT_BAR: Final = 0.9
@@ -62,26 +64,29 @@ GREEDY: Final = 64
 FAIR_SECONDS: Final = 100.0
 """Deadline of these calls, so that none is cut short on a machine that others use."""
 MEMORY_BAR: Final = 1.5
-"""Megabytes after 64 callers against those at rest, when one caller has been answered."""
+"""Megabytes after 64 callers against those at rest, when one caller has been
+answered."""
 TOKENS: Final = 1000
 WARM: Final = 6
 QUIET: Final = 3.0
-"""Seconds without a call before memory is read: the server collects garbage at quiet moments."""
+"""Seconds without a call before memory is read: the server collects garbage at quiet
+moments."""
 PAUSE: Final = 0.3
 GIVE_UP: Final = SECONDS + 20
 CORES: Final = os.cpu_count() or 1
 ENGINE_HITS: Final = 10
 KILLED_CALLERS: Final = 4
 KILLED_QUESTIONS: Final = 8
-"""Of replicas that are killed: callers at once, and different questions, each asked again and again
-of three tools."""
+"""Of replicas that are killed: callers at once, and different questions, each asked
+again and again of three tools."""
 SHOWN: Final = 3
 """Calls lost, and answers that differ, of which it is printed how."""
 SHOWN_LETTERS: Final = 300
 
 Answer = dict[str, Any]
 Ask = Callable[[int, str, dict[str, Any]], Answer | None]
-"""By caller, tool and arguments; None, or no `result`, when nothing came before `GIVE_UP`."""
+"""By caller, tool and arguments; None, or no `result`, when nothing came before
+`GIVE_UP`."""
 
 
 @dataclass(slots=True)
@@ -106,7 +111,7 @@ class Phase:
     """Seconds of each call by how it ended."""
     light: list[float] = field(default_factory=list)
     words: list[str] = field(default_factory=list)
-    """What calls were told that ended with nothing."""
+    """What calls were reported that ended with nothing."""
 
     @property
     def useful(self) -> float:
@@ -283,8 +288,8 @@ class Killed:
         return f"{self.asked} calls, {counts}"
 
     def _answer(self, caller: int, number: int) -> str | None:
-        """Return the text of an answer but for the marks of its frames, which are drawn by lot;
-        None for a failure."""
+        """Return the text of an answer but for the marks of its frames, which are drawn
+        by lot; None for a failure."""
         answer = self._ask(caller, *self._calls[number % len(self._calls)])
         result = (answer or {}).get("result", {})
         if result.get("isError") or not result:
@@ -300,8 +305,8 @@ class Killed:
 def _killed_in_turn(
     replicas: int, calls: int, seconds: float, every: float, away: float
 ) -> bool:
-    """Call replicas while they are killed in turn, then while the cache server is gone; return
-    whether some failed."""
+    """Call replicas while they are killed in turn, then while the cache server is gone;
+    return whether some failed."""
     tokens = ",".join(token(caller) for caller in range(KILLED_CALLERS))
     with (
         tempfile.TemporaryDirectory() as name,
@@ -378,8 +383,8 @@ def _settled(ask: Callable[[], str | None]) -> str:
 
 
 def _fairness(calls: int) -> list[str]:
-    """Return the tools of which a caller's p95 rises beyond the bar while another one has `GREEDY`
-    calls."""
+    """Return the tools of which a caller's p95 rises beyond the bar while another one
+    has `GREEDY` calls."""
     with serving("HTTP", FAIR_SECONDS) as (server, ask, found):
         questions = Questions()
         for _ in range(WARM):
@@ -474,8 +479,8 @@ class Load:
 def serving(
     transport: str, deadline: float, hangs: threading.Event | None = None
 ) -> Iterator[tuple[Served, Ask, str]]:
-    """Run a server behind a search engine of loopback; yields it, how it is asked, and the engine's
-    address.
+    """Run a server after a search engine of loopback; yields it, how it is asked, and
+    the engine's address.
 
     The engine says nothing while `hangs` is set.
     """
@@ -567,8 +572,8 @@ def _phase(
     questions: "Questions",
     page: str,
 ) -> Phase:
-    """Let `callers` ask for `seconds` and wait for the last answer; beside 16 of them one reads a
-    page it has."""
+    """Let `callers` ask for `seconds` and wait for the last answer; beside 16 of them
+    one reads a page it has."""
     phase = Phase(callers)
     lock = threading.Lock()
     began = time.perf_counter()
@@ -628,7 +633,8 @@ def how(answer: Answer | None) -> tuple[str, float]:
 
 
 class Questions:
-    """The library's questions without end, none twice; safe to ask from many threads."""
+    """The library's questions without end, none twice; safe to ask from many
+    threads."""
 
     def __init__(self) -> None:
         rows = map(
@@ -641,7 +647,8 @@ class Questions:
         self._number = count()
 
     def __next__(self) -> str:
-        """Return the next; repeats differ in their last sign, so that no model has read them."""
+        """Return the next; repeats differ in their last sign, so that no model has read
+        them."""
         times, place = divmod(next(self._number), len(self.texts))
         return f"{self.texts[place]}{'?' * times}"
 
@@ -741,8 +748,8 @@ def _over_stdio(server: Served) -> Ask:
 
 @contextmanager
 def _site(hangs: threading.Event | None) -> Iterator[int]:
-    """Serve the library on loopback, and a search engine in front of it as SearXNG would; yields
-    the port."""
+    """Serve the library on loopback, and a search engine in front of it as SearXNG
+    would; yields the port."""
     files = [path for path in sorted(LIBRARY.iterdir()) if path.suffix == ".html"]
     pages = {path.name: path.read_bytes() for path in files}
     words = {
@@ -800,7 +807,8 @@ def megabytes(pid: int) -> float:
 
 
 def processor(pid: int) -> float:
-    """Processor seconds of a process and all below it, threads that have ended included."""
+    """Processor seconds of a process and all below it, threads that have ended
+    included."""
     ticks = 0
     for one in tree(pid):
         stat = (

@@ -1,14 +1,14 @@
-"""Measures answers from a long PDF on the command line: processor seconds of a first answer, of the
-same question again and of another one, each in a new process.
+"""Measures answers from a long PDF on the command line: processor seconds of a first
+answer, of the same question again and of another one, each in a new process.
 
     python -m bench.long_pdf                  127 pages of prose
     python -m bench.long_pdf FILE.pdf "…" "…" a file of yours, with two questions
     python -m bench.long_pdf --check          127 and 1,000 pages; exit code 1 where a bar falls short
 
-What a process costs that reads a text of a line is taken off: starting, and loading the models. The
-process that converts is counted. The PDF is written with FPDF from papers of ../shared/data/longdoc
-that are cut into pages. Not for: how good answers are (`bench/raptor.py`, `docs/log.md`).
-"""
+What a process costs that reads a text of a line is taken off: starting, and loading the
+models. The process that converts is counted. The PDF is written with FPDF from papers
+of ../shared/data/longdoc that are cut into pages. Not for: how good answers are
+(`bench/raptor.py`, `docs/log.md`)."""
 
 import argparse
 import os
@@ -37,9 +37,10 @@ QUESTIONS: Final = (
 FIRST: Final = {PAGES: 2.0, MANY: 12.0}
 """Most processor seconds of a first answer, by pages."""
 MOST_CALLS: Final = 10
-"""Calls for one answer: on a busy machine a call may end before 1,000 pages are read."""
+"""Calls for one answer: on a busy machine a call may end before 1,000 pages are
+read."""
 WARM: Final = 0.5
-"""The same for the question that was asked before."""
+"""Seconds for the question that was asked before."""
 
 
 class Answer(NamedTuple):
@@ -67,7 +68,8 @@ def write_pdf(path: Path, pages: int) -> None:
 
 
 def answer(question: str, source: Path, cache: str) -> Answer:
-    """Return what `winnow extract` says, started anew, and what that cost with all its processes.
+    """Return what `winnow extract` says, started again, and what that cost with all its
+    processes.
 
     Raises `RuntimeError`: it failed.
     """
@@ -118,7 +120,8 @@ def busy(processes: int) -> Iterator[None]:
 
 
 def measure(source: Path, questions: Sequence[str], folder: Path) -> list[Answer]:
-    """Return the first answer, the same again, and that to the other question; less the start."""
+    """Return the first answer, the same again, and that to the other question; less the
+    start."""
     tiny = folder / "tiny.txt"
     tiny.write_text("Boats leave at nine.\n", encoding="utf-8")
     with tempfile.TemporaryDirectory() as cache, tempfile.TemporaryDirectory() as other:

@@ -1,8 +1,8 @@
-"""Long documents with questions and their gold spans: what `bench.raptor` measures with.
+"""Long documents with questions and their gold spans: what `bench.raptor` measures
+with.
 
-From ../shared/data: policies, meetings and papers of `longdoc`, long texts of `evidence/chunkeval`.
-Not for: building or asking trees.
-"""
+From ../shared/data: policies, meetings and papers of `longdoc`, long texts of
+`evidence/chunkeval`. Not for: building or asking trees."""
 
 import hashlib
 import itertools
@@ -29,7 +29,7 @@ FAR: Final = 10**9
 MEETINGS: Final = "qmsum_s"
 SETS: Final = ("policyqa", MEETINGS, "covidqa", "chunkeval")
 DRAWS: Final = 1000
-"""Draws of the bootstrap behind every interval."""
+"""Draws of the bootstrap after every interval."""
 
 Spans = list[tuple[int, int, int]]
 """Document index, start, end."""
@@ -49,15 +49,15 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Documents that stand under one tree, and the questions put to it."""
+    """Documents that are under one tree, and the questions put to it."""
 
     documents: list[Document]
     questions: list[Question]
 
 
 def document_of(text: str, name: str) -> Document:
-    """Return plain text without a title as a document whose offsets are those of `text`: one block
-    a paragraph."""
+    """Return plain text without a title as a document whose offsets are those of
+    `text`: one block a paragraph."""
     blocks = [
         Block(
             f"p{n}",
@@ -89,8 +89,8 @@ def is_odd(name: str) -> bool:
 def groups_of(
     name: str, *, most: int | None = None, halves: bool = True, answered: bool = False
 ) -> list[Group]:
-    """Return the documents of one set with their questions: together where the set is a corpus,
-    else one by one.
+    """Return the documents of one set with their questions: together where the set is a
+    corpus, else one by one.
 
     Args:
         name: One of `SETS`.
@@ -127,8 +127,8 @@ def groups_of(
 
 
 def _read(name: str) -> tuple[dict[str, str], list[Row], bool]:
-    """The texts by key, the questions as rows of `longdoc`, and whether the texts are one
-    corpus."""
+    """The texts by key, the questions as rows of `longdoc`, and whether the texts are
+    one corpus."""
     if name == "chunkeval":
         folder = DATA / "evidence"
         texts = {
@@ -172,8 +172,8 @@ def _question(row: Row, place: dict[str, int]) -> Question:
 
 
 def long_text(length: int) -> list[Document]:
-    """Return documents of all sets, `length` tokens in all; over some 960,000 they come again with
-    other addresses."""
+    """Return documents of all sets, `length` tokens in all; over some 960,000 they come
+    again with other addresses."""
     documents: list[Document] = []
     tokens = 0
     for again in itertools.count():
@@ -206,7 +206,8 @@ def recall(gold: Spans, spans: Spans) -> float:
 
 
 def answer_words(answers: Sequence[str], shown: str) -> float:
-    """Share of an answer's distinct terms that stand in `shown`; of several answers the best."""
+    """Share of an answer's distinct terms that are in `shown`; of several answers the
+    best."""
     has = set(index_terms(shown))
     wanted = [set(index_terms(answer)) for answer in answers]
     return max(
@@ -225,7 +226,8 @@ def interval(differences: NDArray[np.float64]) -> tuple[float, float]:
 def reported(
     what: str, ours: Sequence[float], theirs: Sequence[float]
 ) -> tuple[str, float, float, float]:
-    """Return a line about the paired difference of two methods, then its mean and its interval."""
+    """Return a line about the paired difference of two methods, then its mean and its
+    interval."""
     difference = np.asarray(ours, dtype=np.float64) - np.asarray(
         theirs, dtype=np.float64
     )

@@ -19,8 +19,8 @@ class Answer(NamedTuple):
 
 @contextmanager
 def serving(answer: Callable[[str], Answer]) -> Iterator[int]:
-    """Answer each GET by its path with its query, in a thread of its own, while the context is
-    open; yield the port."""
+    """Answer each GET by its path with its query, in a thread of its own, while the
+    context is open; yield the port."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -45,8 +45,8 @@ def serving(answer: Callable[[str], Answer]) -> Iterator[int]:
 
 @contextmanager
 def listening(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
-    """Answer requests on a free port of 127.0.0.1, which is yielded, each in a thread of its
-    own."""
+    """Answer requests on a free port of 127.0.0.1, which is yielded, each in a thread
+    of its own."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     # An answer that is held back, or a tunnel that stays open, must not keep the end waiting.
     server.daemon_threads = True

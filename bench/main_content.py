@@ -1,18 +1,17 @@
-"""Main content of a page that is read without a question, beside other readers, on pages that
-others labelled.
+"""Main content of a page that is read without a question, beside other readers, on
+pages that others labelled.
 
     PYTHONPATH=. python -m bench.main_content            all sets by type of page; some minutes
     PYTHONPATH=. python -m bench.main_content --check    the same against the bars
     PYTHONPATH=. python -m bench.main_content --worst 9  the pages that lose most against trafilatura, of the half seen
 
 Three sets: half of scrapinghub's article-extraction-benchmark (`aeb`), half of
-mozilla/readability's test pages (`mozilla`), and WCXB (`wcxb`), by its seven types of page.
-Precision, recall and F1 over words, each as often as it stands there (multisets), of what is shown
-against the labelled text; mean over pages. What is shown is the whole first answer, without a
-budget. Sites whose CRC-32 is odd are held aside: of them means alone are printed. readability-lxml
-is read where it can be imported (`PYTHONPATH=.:FOLDER`). Not for: questions and budgets
-(`bench/html.py`).
-"""
+mozilla/readability's test pages (`mozilla`), and WCXB (`wcxb`), by its seven types of
+page. Precision, recall and F1 over words, each as often unchanged there (multisets), of
+what is shown against the labelled text; mean over pages. What is shown is the whole
+first answer, without a budget. Sites whose CRC-32 is odd are held aside: of them means
+alone are printed. readability-lxml is read where it can be imported
+(`PYTHONPATH=.:FOLDER`). Not for: questions and budgets (`bench/html.py`)."""
 
 import argparse
 import gzip
@@ -107,15 +106,16 @@ def readers() -> Mapping[str, Callable[[str], str]]:
 
 
 def _body(html: str) -> str:
-    """Return all text of a page's body but scripts and styles: what reading without any choice
-    gives."""
+    """Return all text of a page's body but scripts and styles: what reading without any
+    choice gives."""
     tree = LexborHTMLParser(html)
     tree.strip_tags(["script", "style", "noscript", "template"])
     return tree.body.text(separator=" ") if tree.body else ""
 
 
 def shares(text: str, main: str) -> Shares:
-    """Return precision, recall and F1 of the words of a text against the main text's."""
+    """Return precision, recall and F1 of the words of a text against the main
+    text's."""
     have, want = (
         Counter(_WORD.findall(text.lower())),
         Counter(_WORD.findall(main.lower())),

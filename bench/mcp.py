@@ -1,13 +1,13 @@
-"""The server as a client sees it: start, latency of each tool, answers on real pages, memory, cost
-of the tool list.
+"""The server as a client sees it: start, latency of each tool, answers on real pages,
+memory, cost of the tool list.
 
-`python -m bench.mcp` starts our server as a process on stdio and calls it with the SDK's client.
-Real pages are those of ../shared/data/pages, served on loopback; a question counts as answered when
-one of its gold answers stands in the text that came back. The baseline of the same run is the head
-of the page's text, cut at the same budget. `--check` is the quick form; it exits 1 when a bar falls
-short. How it starts and ends on each transport comes first (`bench/mcp_ends.py`). Not for: parts
-alone, or the sample library (`bench/research.py`).
-"""
+`python -m bench.mcp` starts our server as a process on stdio and calls it with the
+SDK's client. Real pages are those of ../shared/data/pages, served on loopback; a
+question counts as answered when one of its gold answers is in the text that came back.
+The baseline of the same run is the head of the page's text, cut at the same budget.
+`--check` is the quick form; it exits 1 when a bar falls short. How it starts and ends
+on each transport comes first (`bench/mcp_ends.py`). Not for: parts alone, or the sample
+library (`bench/research.py`)."""
 
 import argparse
 import gzip
@@ -38,12 +38,13 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 LIBRARY: Final = ROOT / "examples" / "library"
 DATA: Final = ROOT.parent / "shared" / "data"
 START_BAR: Final = 5.0
-"""Seconds from starting the process to the list of tools; clients give up after 30 to 60."""
+"""Seconds from starting the process to the list of tools; clients give up after 30 to
+60."""
 CALL_BAR: Final = 30.0
 """Seconds of the slowest call; clients give up after 30 to 60."""
 ANSWER_BAR: Final = {1024: 0.75}
-"""Share of real questions whose answer is kept at a budget; plain chunks with BM25 keep 0.85 of an
-easier mix."""
+"""Share of real questions whose answer is kept at a budget; plain chunks with BM25 keep
+0.85 of an easier mix."""
 BUDGETS: Final = (512, 1024, 2048)
 QUICK_PAGES: Final = 10
 QUESTIONS: Final = (
@@ -258,7 +259,8 @@ def _text(result: CallToolResult) -> str:
 
 
 def _child_megabytes() -> float:
-    """Resident memory of the newest child process, from /proc; nan where there is none."""
+    """Resident memory of the newest child process, from /proc; nan where there is
+    none."""
     children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children")
     if not children.exists() or not children.read_text(encoding="ascii").split():
         return float("nan")

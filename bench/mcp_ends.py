@@ -1,11 +1,10 @@
-"""How the server starts and ends on each transport: first answer, tool list, memory, every end,
-every cancel.
+"""How the server starts and ends on each transport: first answer, tool list, memory,
+every end, every cancel.
 
-`python -m bench.mcp_ends` prints the tables; `python -m bench.mcp --check` holds the same bars. A
-long call runs when an end comes: a tree over the sample library, embedded by a GGUF model in a
-process of its own where the extra `llama` and the small weights are there. Not for: how good
-answers are (`bench/mcp.py`).
-"""
+`python -m bench.mcp_ends` prints the tables; `python -m bench.mcp --check` holds the
+same bars. A long call runs when an end comes: a tree over the sample library, embedded
+by a GGUF model in a process of its own where the extra `llama` and the small weights
+are there. Not for: how good answers are (`bench/mcp.py`)."""
 
 import argparse
 import http.client
@@ -50,17 +49,18 @@ LIST_BAR: Final = 0.005
 IDLE_BAR: Final = 120.0
 """Megabytes, once everything is open and nothing was asked."""
 TOKENS_BAR: Final = 1_300
-"""Of the list of tools as it is sent: every client pays for it in every conversation."""
+"""Of the list of tools as it is sent: every client pays for it in every
+conversation."""
 END_BAR: Final = 1.0
 DRAIN_BAR: Final = 28.0
-"""Over HTTP SIGTERM lets the running call be answered: its deadline and what `server/http.py`
-adds."""
+"""Over HTTP SIGTERM lets the running call be answered: its deadline and what
+`server/http.py` adds."""
 CANCEL_BAR: Final = 0.5
 QUIET: Final = 0.1
 """Seconds of a look at whether a server still works."""
 WORKS: Final = 0.01
-"""Seconds of running, or waiting to run, in such a look from which on it does; one that rests takes
-1 ms."""
+"""Seconds of running, or waiting to run, in such a look from which on it does; one that
+rests takes 1 ms."""
 INTO: Final = 0.7
 """Seconds into a call at which its end comes."""
 POLL: Final = 0.005
@@ -161,8 +161,8 @@ def starts(runs: int) -> list[str]:
 
 
 def _start(transport: str, method: str) -> tuple[float, float, float, float, float]:
-    """Return seconds and CPU seconds to the first answer, of a tool list, megabytes idle, tokens of
-    the list."""
+    """Return seconds and CPU seconds to the first answer, of a tool list, megabytes
+    idle, tokens of the list."""
     with (
         tempfile.TemporaryDirectory() as folder,
         served(transport, Path(folder)) as server,
@@ -187,12 +187,12 @@ def _start(transport: str, method: str) -> tuple[float, float, float, float, flo
 
 
 def ends(*, worker: bool) -> list[str]:
-    """Print what every end and every cancel comes to in the middle of a call; return the bars that
-    fall short.
+    """Print what every end and every cancel comes to in the middle of a call; return
+    the bars that fall short.
 
     Args:
-        worker: Embed by a model in a process of its own, where the extra and the weights are there.
-    """
+        worker: Embed by a model in a process of its own, where the extra and the
+    weights are there."""
     own = worker and WEIGHTS.is_file() and find_spec("llama_cpp") is not None
     settings = {"embedder": f"llama:{WEIGHTS}"} if own else {}
     print(
@@ -218,7 +218,8 @@ def ends(*, worker: bool) -> list[str]:
 def _in_call(
     server: Served, wanted: dict[str, Any]
 ) -> http.client.HTTPConnection | None:
-    """Bring a server into the middle of a call; with a model process where it has one."""
+    """Bring a server into the middle of a call; with a model process where it has
+    one."""
     hello(server, "server/discover")
     ask(server, 2, "tools/call", SHORT)
     connection = send(server, 3, "tools/call", wanted)
@@ -262,8 +263,8 @@ def _ending(
 
 
 def _outlive(pids: list[int]) -> int:
-    """Return how many of these processes are there a moment later, the moment in which their pipes
-    close."""
+    """Return how many of these processes are there a moment later, the moment in which
+    their pipes close."""
     until = time.perf_counter() + 0.3
     while any(map(alive, pids)) and time.perf_counter() < until:
         time.sleep(POLL)
@@ -322,8 +323,8 @@ def _cancelling(transport: str, *, network: bool) -> Callable[[dict[str, str]], 
 
 
 def _quiet_after(server: Served, began: float) -> float:
-    """Return how long after `began` the server and all below it stopped to run and to wait for a
-    processor."""
+    """Return how long after `began` the server and all below it stopped to run and to
+    wait for a processor."""
     until = began + 10 * CANCEL_BAR
     while (now := time.perf_counter()) < until:
         pids = tree(server.pid)
@@ -410,8 +411,8 @@ ROWS: Final[dict[str, tuple[float, dict[str, Callable[[dict[str, str]], Ended]]]
         {each: _cancelling(each, network=True) for each in TRANSPORTS},
     ),
 }
-"""Each end with its bar. A client that leaves is EOF on stdio, and on HTTP how a call is
-cancelled."""
+"""Each end with its bar. A client that leaves is EOF on stdio, and on HTTP how a call
+is cancelled."""
 
 if __name__ == "__main__":
     main()

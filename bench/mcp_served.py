@@ -1,5 +1,5 @@
-"""Servers of ours as processes, spoken to raw, so that benchmarks can watch them start, work and
-end.
+"""Servers of ours as processes, connected raw, so that benchmarks can watch them start,
+work and end.
 
 Not for: the figures (`bench/mcp_ends.py`), or answers as an SDK's client sees them
 (`bench/mcp.py`).
@@ -65,8 +65,8 @@ class Served:
 
 @contextmanager
 def served(transport: str, cache: Path, **settings: str) -> Iterator[Served]:
-    """Start a server over `stdio` or `HTTP` with its own cache folder; killed at the end if it
-    still runs."""
+    """Start a server over `stdio` or `HTTP` with its own cache folder; killed at the
+    end if it still runs."""
     port = free_port() if transport == "HTTP" else 0
     arguments = ["serve", "--http", "--port", str(port)] if port else []
     began = time.perf_counter()
@@ -86,8 +86,8 @@ def served(transport: str, cache: Path, **settings: str) -> Iterator[Served]:
 
 @contextmanager
 def served_by_parent(cache: Path, **settings: str) -> Iterator[Served]:
-    """Start a server on stdio below a process that only passes messages on to it, so that this one
-    can be killed."""
+    """Start a server on stdio below a process that only passes messages on to it, so
+    that this one can be killed."""
     began = time.perf_counter()
     with subprocess.Popen(  # noqa: S603  as above
         [sys.executable, "-c", PARENT],
@@ -106,8 +106,8 @@ def served_by_parent(cache: Path, **settings: str) -> Iterator[Served]:
 
 
 def environment(cache: Path, **settings: str) -> dict[str, str]:
-    """Return what a server is started with; nothing unbuffered, which would hide what is left in a
-    buffer."""
+    """Return what a server is started with; nothing unbuffered, which would hide what
+    is left in a buffer."""
     kept = {
         name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"
     }
@@ -121,7 +121,7 @@ def environment(cache: Path, **settings: str) -> dict[str, str]:
 
 
 def free_port() -> int:
-    """Return a port of loopback that nobody uses."""
+    """Return a port of loopback that no one uses."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -129,7 +129,8 @@ def free_port() -> int:
 
 
 def hello(server: Served, method: str) -> dict[str, Any]:
-    """Send `initialize` or `server/discover` as the first message and return the answer."""
+    """Send `initialize` or `server/discover` as the first message and return the
+    answer."""
     if server.port:
         until = time.perf_counter() + WITHIN
         while time.perf_counter() < until:
@@ -154,7 +155,8 @@ def ask(
 def send(
     server: Served, number: int, method: str, params: dict[str, Any]
 ) -> http.client.HTTPConnection | None:
-    """Send a request; returns the connection that the answer comes on, None on stdio."""
+    """Send a request; returns the connection that the answer comes on, None on
+    stdio."""
     given = {**params, "_meta": ABOUT} if server.modern else params
     message = {"jsonrpc": "2.0", "id": number, "method": method, "params": given}
     if not server.port:
@@ -203,7 +205,7 @@ def answer_of(
 
 
 def has_answered(server: Served) -> bool:
-    """Whether something stands on a server's stdout that was not read."""
+    """Whether something is based on a server's stdout that was not read."""
     assert server.process.stdout is not None
     return bool(select.select([server.process.stdout], [], [], 0)[0])
 
@@ -222,8 +224,8 @@ def tree(pid: int) -> list[int]:
 
 
 def spent(pids: list[int]) -> tuple[float, float]:
-    """Return the seconds that processes ran, and that they waited for a processor, over all their
-    threads."""
+    """Return the seconds that processes ran, and that they waited for a processor, over
+    all their threads."""
     ran = waited = 0
     for pid in pids:
         for stat in Path(f"/proc/{pid}/task").glob("*/schedstat"):

@@ -1,9 +1,8 @@
-"""A client of the SDK that is cancelled, runs out of time, loses its server and comes back: what it
-sees.
+"""A client of the SDK that is cancelled, runs out of time, loses its server and comes
+back: what it sees.
 
-`python -m bench.mcp --transcript` prints it; exits 1 when a step does not go as the words say. Not
-for: figures.
-"""
+`python -m bench.mcp --transcript` prints it; exits 1 when a step does not go as the
+words say. Not for: figures."""
 
 import os
 import signal
@@ -30,7 +29,8 @@ SECONDS: Final = 3
 
 
 async def transcript(python: str) -> list[str]:
-    """Print what a client sees in each step; return the steps that did not go as they should."""
+    """Print what a client sees in each step; return the steps that did not go as they
+    should."""
     failed: list[str] = []
     with tempfile.TemporaryDirectory() as folder, _site() as site:
         parameters = StdioServerParameters(

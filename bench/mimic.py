@@ -1,7 +1,7 @@
 """A model server on loopback that answers as a generator of known worth: what a step could gain from
 a better model, and what it may lose by a worse one.
 
-It knows the questions of a folder (`bench/library.py`) with the facts that answer them, and speaks
+It knows the questions of a folder (`bench/library.py`) with the facts that answer them, and uses
 llama-server's calls: chats under a schema, tokens (its own: characters), and lists of likely tokens,
 by which options are weighed and paths scored. `oracle` is right in every step; `small` is an oracle
 that errs at the rates of `SMALL`, which are those that makers and papers report of models of 4

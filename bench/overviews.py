@@ -1,13 +1,12 @@
-"""Overviews of folders judged by a labelled list: which themes an answer names, and whether its
-titles stand right.
+"""Overviews of folders judged by a labelled list: which themes an answer names, and
+whether its titles are right.
 
     python -m bench.overviews              20 questions over three folders, one of them tuned on, through an MCP client
     python -m bench.overviews --check      exits 1 where a held-aside folder falls short
 
-The folders are mixed files (HTML, Markdown, Word, text) of ../shared/data and the sample library,
-labelled by reading. A line of the answer is a theme; its label is that of most of the documents
-whose titles it shows. Not for: overviews of one document.
-"""
+The folders are mixed files (HTML, Markdown, Word, text) of ../shared/data and the
+sample library, labelled by reading. A line of the answer is a theme; its label is that
+of most of the documents whose titles it shows. Not for: overviews of one document."""
 
 import argparse
 import gzip
@@ -154,8 +153,8 @@ BUDGETS: Final = (1_000, 2_000)
 
 
 async def judged(name: str, cache: Path) -> tuple[float, float]:
-    """Ask a folder its questions within each budget; return the worst share of themes named and of
-    titles right."""
+    """Ask a folder its questions within each budget; return the worst share of themes
+    named and of titles right."""
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made).resolve()
         labels = write_folder(name, folder)
@@ -210,7 +209,8 @@ def _titles(folder: Path, labels: dict[str, str]) -> dict[str, str]:
 
 
 def _lines(text: str, labels: dict[str, str]) -> tuple[set[str], int, int]:
-    """The labels that lines of themes stand for, the titles under the right one, and all titles."""
+    """The labels that lines of themes represent, the titles under the right one, and
+    all titles."""
     named: set[str] = set()
     right = total = 0
     for line in re.findall(r"^\(\d+\) \d+ documents?, about .*$", text, re.MULTILINE):
@@ -224,7 +224,8 @@ def _lines(text: str, labels: dict[str, str]) -> tuple[set[str], int, int]:
 
 
 async def run(*, check: bool, kept: str) -> int:
-    """Judge every folder; return 1 where one falls short, with `check` of those held aside only."""
+    """Judge every folder; return 1 where one falls short, with `check` of those held
+    aside only."""
     fallen = []
     with tempfile.TemporaryDirectory() as cache:
         for name in list(FOLDERS)[check:]:

@@ -1,11 +1,10 @@
-"""What is wrong with the pairs of a question that a page answers and a twin that it almost answers,
-and how many there are of each kind.
+"""What is wrong with the pairs of a question that a page answers and a twin that it
+almost answers, and how many there are of each kind.
 
     python -m bench.pairs    looks each gold text up on its page, too (needs ../shared/data)
 
-Not for: asking the questions (`bench/answers.py`), or whether a twin is truly unanswered, which
-takes a reader (`bench/asked/README.md` says how it was tried).
-"""
+Not for: asking the questions (`bench/answers.py`), or whether a twin is truly
+unanswered, which takes a reader (`bench/asked/README.md` says how it was tried)."""
 
 import json
 import re
@@ -56,8 +55,8 @@ def rows(path: Path = PAIRS) -> list[Row]:
 
 
 def faults(pairs: Sequence[Row]) -> Iterator[str]:
-    """Yield what is wrong with rows by themselves: unknown kinds, what is said twice, a site in
-    both parts."""
+    """Yield what is wrong with rows by themselves: unknown kinds, what is said twice, a
+    site in both parts."""
     asked: dict[str, str] = {}
     parts: dict[str, str] = {}
     for row in pairs:
@@ -79,8 +78,8 @@ def faults(pairs: Sequence[Row]) -> Iterator[str]:
 
 
 def misplaced(pairs: Sequence[Row]) -> Iterator[str]:
-    """Yield pages of other sets, and questions of the reader's and of other sets that a row asks
-    again; and held sites that the reader was trained on."""
+    """Yield pages of other sets, and questions of the reader's and of other sets that a
+    row asks again; and held sites that the reader was trained on."""
     own = own_rows()
     others = [
         row
@@ -110,8 +109,8 @@ def misplaced(pairs: Sequence[Row]) -> Iterator[str]:
 
 
 def lost(pairs: Sequence[Row]) -> Iterator[str]:
-    """Yield gold texts whose letters and digits the page does not give, as the product reads it,
-    and units that are none of it."""
+    """Yield gold texts whose letters and digits the page does not give, as the product
+    reads it, and units that are none of it."""
     texts: dict[str, tuple[str, frozenset[str]]] = {}
     for row in pairs:
         if row["page"] not in texts:

@@ -1,13 +1,13 @@
-"""The pairs on long documents and in other languages: brings their documents here again, and says
-what is wrong with the rows.
+"""The pairs on long documents and in other languages: brings their documents here
+again, and says what is wrong with the rows.
 
     python -m bench.pairs_documents            counts, and what is wrong with the rows by themselves
     python -m bench.pairs_documents FOLDER     looks each gold text up, too, as the product reads it
     python -m bench.pairs_documents FOLDER --bring    first downloads and unpacks the packages there
 
-`--bring` needs `apt-get` and `dpkg`; nothing is installed. Pairs on English pages: `bench.pairs`.
-Not for: whether a twin is truly unanswered, which takes a reader (`bench/asked/README.md`).
-"""
+`--bring` needs `apt-get` and `dpkg`; nothing is installed. Pairs on English pages:
+`bench.pairs`. Not for: whether a twin is truly unanswered, which takes a reader
+(`bench/asked/README.md`)."""
 
 import argparse
 import gzip
@@ -42,7 +42,8 @@ def sources() -> dict[str, Row]:
 
 
 def bring(folder: Path) -> None:
-    """Download and unpack the packages that the documents are in, each into its own folder.
+    """Download and unpack the packages that the documents are in, each into its own
+    folder.
 
     Raises `CalledProcessError` where a version is no longer served or a tool fails.
     """
@@ -64,8 +65,8 @@ def bring(folder: Path) -> None:
 
 
 def text_of(source: Row, folder: Path) -> str:
-    """Return the text of a document, runs of spaces as one; raises `ValueError` for a file that is
-    another one than the pairs were written on."""
+    """Return the text of a document, runs of spaces as one; raises `ValueError` for a
+    file that is another one than the pairs were written on."""
     if "article" in source:
         return _joined(_article(source))
     if "data" in source:

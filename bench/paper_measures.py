@@ -1,14 +1,15 @@
-"""Measures and baselines of the papers: exact match, F1, ROUGE-L, BLEU, Hit@1; the vector store that
-zero-index compares with; the pairwise judge with its bias; needles of four kinds.
+"""Measures and baselines of the papers: exact match, F1, ROUGE-L, BLEU, Hit@1; the
+vector store that zero-index compares with; the pairwise judge with its bias; needles of
+four kinds.
 
     python -m bench.paper_measures                    baselines and needles over the sample library
     python -m bench.paper_measures --generator FILE   answers and the judge by a GGUF model, too
     python -m bench.paper_measures --generator oracle   answers by the mimic; noise, small
     python -m bench.paper_measures --check            fewer questions; exit 1 below a bar
 
-The vector store is VectorDB-RAG of zero-index §5.1 (chunks of 512 tokens, 128 shared, 12 nearest,
-one neighbour on each side) with the built-in embedder. Not for: the papers' own data sets.
-"""
+The vector store is VectorDB-RAG of zero-index §5.1 (chunks of 512 tokens, 128 shared,
+12 nearest, one neighbour on each side) with the built-in embedder. Not for: the papers'
+own data sets."""
 
 import argparse
 import random
@@ -44,7 +45,8 @@ from tests.support.pages import document
 
 
 def normalised(text: str) -> list[str]:
-    """Return the words of `text` as SQuAD compares them: small, no marks, no articles."""
+    """Return the words of `text` as SQuAD compares them: small, no marks, no
+    articles."""
     return [
         w for w in re.findall(r"\w+", text.casefold()) if w not in ("a", "an", "the")
     ]
@@ -82,8 +84,8 @@ def rouge_l(answer: str, gold: str) -> float:
 
 
 def bleu(answer: str, gold: str) -> float:
-    """Return BLEU of one sentence: runs of one to four words, each count one more (smoothed), and
-    the penalty for shortness."""
+    """Return BLEU of one sentence: runs of one to four words, each count one more
+    (smoothed), and the penalty for shortness."""
     said, true = normalised(answer), normalised(gold)
     if not said:
         return 0.0
@@ -138,7 +140,8 @@ class VectorStore:
     async def nearest(
         self, question: str, *, count: int = 12, neighbours: int = 1
     ) -> list[str]:
-        """Return the `count` nearest chunks and the chunks beside them, each once, in order."""
+        """Return the `count` nearest chunks and the chunks beside them, each once, in
+        order."""
         asked = (await self._embedder.embed([question], kind="query"))[0]
         order = np.argsort(-(self._vectors @ asked), kind="stable")[:count].tolist()
         places = [(d, c) for d, own in enumerate(self.chunks) for c in range(len(own))]
@@ -156,8 +159,8 @@ Verdict = Literal["first", "second", "bias"]
 
 
 async def compare(question: str, first: str, second: str, judge: Generator) -> Verdict:
-    """Return which answer a judge takes for the better in both orders; `bias` where the order
-    decides (zero-index §5.1: P-BIAS)."""
+    """Return which answer a judge takes for the better in both orders; `bias` where the
+    order decides (zero-index §5.1: P-BIAS)."""
     taken = []
     for one, other in ((first, second), (second, first)):
         asked = f"Question: {question}\nA: {one}\nB: {other}\nWhich answers the question, A or B?"
@@ -170,7 +173,7 @@ async def judged(
     asked: Sequence[MeasuredQuestion], judge: Generator
 ) -> Counter[Verdict]:
     """Return how often a judge takes a question's own answer (`first`), that of the next question
-    (`second`), or whichever stands in one place (`bias`)."""
+    (`second`), or whichever is in one place (`bias`)."""
     own = [one.answers[0][0] for one in asked]
     others = [*own[1:], own[0]]
     return Counter(
@@ -283,12 +286,13 @@ NEEDLES: Final[dict[str, tuple[tuple[str, tuple[str, ...]], ...]]] = {
         ),
     ),
 }
-"""By kind: sentences that are put into the hay apart from each other, and what is asked of them."""
+"""By kind: sentences that are put into the hay apart from each other, and what is asked
+of them."""
 
 
 def haystack(length: int, needles: Sequence[str], seed: int) -> Document:
-    """Return a page of about `length` tokens of the sample library's sentences with `needles` put
-    in at random."""
+    """Return a page of about `length` tokens of the sample library's sentences with
+    `needles` put in at random."""
     chance = random.Random(seed)
     texts = [one.text for one in read_library(CARRIED).documents]
     hay = [text[a:b].strip() for text in texts for a, b in split_sentences(text)]
@@ -309,7 +313,8 @@ def haystack(length: int, needles: Sequence[str], seed: int) -> Document:
 
 
 async def needles(reader: Reader, lengths: Sequence[int]) -> dict[str, float]:
-    """Print and return, by kind and length, the share of needles in 512 tokens of evidence."""
+    """Print and return, by kind and length, the share of needles in 512 tokens of
+    evidence."""
     figures: dict[str, float] = {}
     for kind in KINDS:
         for length in lengths:
@@ -335,7 +340,7 @@ class Baseline(NamedTuple):
     """What the evidence of one way holds."""
 
     held: float
-    """Share of the questions all facts of which stand in it."""
+    """Share of the questions all facts of which are in it."""
     tokens: float
     """Mean."""
 
@@ -395,8 +400,8 @@ async def run(*, check: bool, generator: str, limit: int) -> int:
     if generator:
         facts = single_facts("test")[:limit]
         async with answering(generator) as model:
-            told = in_words(await answers_by(facts, reader, model))
-            print(f"\nanswers by {model.name}, {len(facts)} questions: {told}")
+            reported = in_words(await answers_by(facts, reader, model))
+            print(f"\nanswers by {model.name}, {len(facts)} questions: {reported}")
             if "choose" in abilities_of(model):
                 said = await judged(facts, model)
                 print(f"judge, {len(facts)} pairs (right: first): {dict(said)}")

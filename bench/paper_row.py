@@ -13,7 +13,8 @@ from models.protocols import Embedder
 from pipeline.reading.relevance import Blend, Reader
 
 State = Literal["works", "differs", "cannot", "missing"]
-"""As printed; otherwise, with why and a figure; not to be had here, with why; not built."""
+"""As printed; otherwise, with why and a figure; not to be had here, with why; not
+built."""
 
 
 class Outcome(NamedTuple):

@@ -5,9 +5,9 @@
     python -m bench.papers --markdown      as a table for docs/how-it-works.md
     python -m bench.papers --check         exit 1 where a check fails or more than `MISSING` are missing
 
-ZI: zero-indexing; HR: HtmlRAG; RA: RAPTOR; ID: IDMS. A check asserts what its row says and prints
-what it counted. Not for: the papers' own scores, which need their models and data.
-"""
+ZI: zero-indexing; HR: HtmlRAG; RA: RAPTOR; ID: IDMS. A check asserts what its row says
+and prints what it counted. Not for: the papers' own scores, which need their models and
+data."""
 
 import argparse
 import sys
@@ -28,7 +28,8 @@ MODULES: Final = (papers_zero, papers_html, papers_raptor, papers_idms)
 
 
 async def table(numbers: Sequence[int], *, markdown: bool) -> dict[int, Outcome | None]:
-    """Run the rows, print each, and return what was found; None for a check that failed."""
+    """Run the rows, print each, and return what was found; None for a check that
+    failed."""
     bench = opened()
     found: dict[int, Outcome | None] = {}
     if markdown:

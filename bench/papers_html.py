@@ -521,14 +521,14 @@ async def _(bench: Bench) -> Outcome:
     )
     assert bleu("the cat sat on mats", "the cat sat on mats") > 0.99
     asked = single_facts("test")[:ANSWERED]
-    told = []
+    reported = []
     for name in ("oracle", "noise", str(weights())):
         async with answering(name) as model:
             found = await answers_by(asked, bench.reader, model)
         assert name != "oracle" or np.mean(found["EM"]) == 1
         short = "SmolLM2-135M" if name.endswith(".gguf") else name
-        told.append(f"{short}: {in_words(found)}")
-    return works(f"{len(asked)} questions at 400 tokens; {'; '.join(told)}")
+        reported.append(f"{short}: {in_words(found)}")
+    return works(f"{len(asked)} questions at 400 tokens; {'; '.join(reported)}")
 
 
 @row(57, "JA documents (PDF, Word) are read as HTML")

@@ -36,7 +36,8 @@ async def _(_: Bench) -> Outcome:
 
 
 async def error(embedder: Embedder, rule: Rule) -> float:
-    """Return the mean Pk of a rule on documents of ten foreign paragraphs, by embeddings."""
+    """Return the mean Pk of a rule on documents of ten foreign paragraphs, by
+    embeddings."""
     found = []
     for paragraphs in strung_documents()[:6]:
         texts = [text for paragraph in paragraphs for text in paragraph]

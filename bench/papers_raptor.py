@@ -1,5 +1,5 @@
-"""Rows 58 to 74: RAPTOR. See `bench/papers.py`; `python -m bench.papers_raptor` makes the tables of
-trees alone, on more documents."""
+"""Rows 58 to 74: RAPTOR. See `bench/papers.py`; `python -m bench.papers_raptor` makes
+the tables of trees alone, on more documents."""
 
 import sys
 import time
@@ -43,7 +43,7 @@ class Shape:
     inner: float
     """Share of inner nodes among what collapsed returns."""
     shared: float
-    """Share of the nodes that stand in two clusters or more."""
+    """Share of the nodes that are in two clusters or more."""
     recall: float
     """Evidence recall of collapsed at 2,000 tokens, as printed."""
     seconds: float
@@ -182,7 +182,8 @@ async def _(_: Bench) -> Outcome:
 
 
 async def first_tree(bench: Bench) -> tuple[Group, Tree]:
-    """Return the first meeting of QMSum with its questions, and its tree of usual options."""
+    """Return the first meeting of QMSum with its questions, and its tree of usual
+    options."""
     group = groups_of("qmsum_s", most=1)[0]
     tree = await build_tree(
         group.documents, embedder=bench.embedder, options=TreeOptions(), store=None
@@ -383,7 +384,8 @@ def layers_of(
     *,
     leaves: bool = True,
 ) -> list[tuple[int, int, int]]:
-    """Return the spans of the nearest leaves, and nodes of some inner layers, of 2,000 tokens."""
+    """Return the spans of the nearest leaves, and nodes of some inner layers, of 2,000
+    tokens."""
     order = np.argsort(
         -(tree.vectors.astype(np.float32) @ vector), kind="stable"
     ).tolist()
@@ -407,7 +409,8 @@ def layers_of(
 def windows(
     tree: Tree, vector: np.ndarray[tuple[int], np.dtype[np.float32]]
 ) -> list[tuple[int, int, int]]:
-    """Return the spans of the leaves below the nearest windows of seven leaves in a row."""
+    """Return the spans of the leaves below the nearest windows of seven leaves in a
+    row."""
     rows = tree.vectors[: len(tree.leaves)].astype(np.float32)
     starts = range(0, len(rows), 7)
     near = [float((rows[start : start + 7] @ vector).mean()) for start in starts]

@@ -441,7 +441,8 @@ async def _(_: Bench) -> Outcome:
 
 
 async def spent(bench: Bench) -> tuple[int, int, int]:
-    """Return the tokens of the vector store, of whole pages and of our evidence for a question."""
+    """Return the tokens of the vector store, of whole pages and of our evidence for a
+    question."""
     library = read_library(CARRIED)
     one = next(one for one in library.asked if one.answers)
     pages = library.nearest(one.question, first=one.pages)

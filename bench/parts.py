@@ -1,21 +1,21 @@
-"""Questions of several parts, and questions that need two steps: is all of it in what the tools
-show?
+"""Questions of several parts, and questions that need two steps: is all of it in what
+the tools show?
 
     python -m bench.parts                 pairs on one page, pairs over the sample library, HotpotQA; an hour
     python -m bench.parts --sets asked --limit 40
     python -m bench.parts --cuts          what the rules cut, and how many questions that are one
     python -m bench.parts --check         a spread sample; exit code 1, naming each bar that falls short
 
-Pairs are questions of the development sets asked as one, in four forms. The rules were written
-while looking at those of `asked`; the pages of `asked_more` were held aside (its questions of the
-half called so are not touched). `alone` is the share of sides shown when asked alone within the
-same tokens, `both` that of pairs with both sides, `of shown` the same over pairs whose sides are
-both shown alone, `empty` those of them with nothing of one side; `naive` is a sum of BM25 and
-cosine over chunks, asked the whole question; bars hold for all pairs together. HotpotQA is asked
-over a folder with a file for each of its 990 paragraphs: both supporting facts at 512 tokens with
-and without hops, and processor seconds a question; then questions with one part over their folders,
-with and without hops.
-"""
+Pairs are questions of the development sets asked as one, in four forms. The rules were
+written while looking at those of `asked`; the pages of `asked_more` were held aside
+(its questions of the half called so are not touched). `alone` is the share of sides
+shown when asked alone within the same tokens, `both` that of pairs with both sides, `of
+shown` the same over pairs whose sides are both shown alone, `empty` those of them with
+nothing of one side; `naive` is a sum of BM25 and cosine over chunks, asked the whole
+question; bars hold for all pairs together. HotpotQA is asked over a folder with a file
+for each of its 990 paragraphs: both supporting facts at 512 tokens with and without
+hops, and processor seconds a question; then questions with one part over their folders,
+with and without hops."""
 
 import argparse
 import json
@@ -61,8 +61,8 @@ HOP_COST: Final = 1.6
 HARM: Final = 0.01
 """Part of the questions that need no hop of which one may lose what answers."""
 QUICK: Final = 24
-"""Questions of HotpotQA and of those that need no hop in the quick form; it has each fifth pair of
-every set."""
+"""Questions of HotpotQA and of those that need no hop in the quick form; it has each
+fifth pair of every set."""
 FALSE_CUTS: Final = 0.02
 ON_A_PAGE: Final = ("extract_relevant", "fetch_and_prune_html")
 TOOLS: Final = {"asked": ON_A_PAGE, "asked_more": ON_A_PAGE, "library": ("research",)}
@@ -91,8 +91,8 @@ class Pair:
 
 
 def pairs_of(of: QuestionSet) -> list[Pair]:
-    """Return pairs of the questions of one page, or of two pages where the whole folder is
-    asked."""
+    """Return pairs of the questions of one page, or of two pages where the whole folder
+    is asked."""
     shuffled = random.Random(1)
     groups: dict[str, list[Asked]] = defaultdict(list)
     for question in of.asked:
@@ -140,8 +140,8 @@ def _joined(first: str, second: str, form: int) -> str:
 async def measure_pairs(
     name: str, limit: int, cache: Path, *, quick: bool = False
 ) -> list[tuple[bool, bool]]:
-    """Print the table of a set; return whether pairs whose sides are both shown alone have both,
-    and some of both."""
+    """Print the table of a set; return whether pairs whose sides are both shown alone
+    have both, and some of both."""
     of = read_set(name, 0)
     pairs = pairs_of(of)[:: 5 if quick else 1]
     pairs = (
@@ -218,8 +218,8 @@ def _some(of: QuestionSet, question: Asked, text: str) -> bool:
 
 
 async def measure_hops(limit: int) -> list[str]:
-    """Print how often both supporting facts of a question are shown, with and without hops; return
-    the bars missed."""
+    """Print how often both supporting facts of a question are shown, with and without
+    hops; return the bars missed."""
     texts = {row["text_id"]: row for row in _rows("hotpot.texts")}
     questions = _rows("hotpot.questions")
     # The rules were written while looking at every second question.
@@ -281,8 +281,8 @@ async def measure_hops(limit: int) -> list[str]:
 
 
 async def measure_harm(limit: int) -> list[str]:
-    """Print what hops change for questions that need none; return the sets where they lose more
-    than they find."""
+    """Print what hops change for questions that need none; return the sets where they
+    lose more than they find."""
     missed: list[str] = []
     for name in ("library", "asked"):
         of = read_set(name, 0)
@@ -332,8 +332,8 @@ async def measure_harm(limit: int) -> list[str]:
 
 
 async def _answered(wanted: Wanted, services: Services) -> tuple[Researched, float]:
-    """Return an answer and its processor seconds; a busy machine that let the search run out of
-    time is asked again."""
+    """Return an answer and its processor seconds; a busy machine that let the search
+    run out of time is asked again."""
     while True:
         began = time.process_time()
         try:
@@ -346,7 +346,8 @@ async def _answered(wanted: Wanted, services: Services) -> tuple[Researched, flo
 
 
 async def _counted(services: Services) -> None:
-    """Wait until the words of all files are counted, which no question is to pay for."""
+    """Wait until the words of all files are counted, which no question is to pay
+    for."""
     unread = True
     while unread:
         try:
@@ -376,14 +377,14 @@ def _write_paragraphs(row: dict[str, Any], folder: Path) -> None:
 
 
 def cuts(*, show: bool) -> list[str]:
-    """Print how many questions with one part are cut, and of those with several; return the bars
-    missed."""
+    """Print how many questions with one part are cut, and of those with several; return
+    the bars missed."""
     missed: list[str] = []
     for name in ("asked", "library"):
         of = read_set(name, 0)
         one = [question for question in of.asked if question.kind != "multi"]
         cut = [question for question in one if Question(question.text).parts]
-        # Whoever writes "and" between two question words asks for two things, whatever kind the
+        # Anyone who writes "and" between two question words asks for two things, whatever kind the
         # question is listed as
         false = [
             question

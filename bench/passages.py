@@ -1,16 +1,16 @@
-"""Measures how answers read: passages, crumbs, holes, room left, words quoted; from the text alone,
-as a model has it.
+"""Measures how answers read: passages, crumbs, holes, room left, words quoted; from the
+text alone, as a model has it.
 
     python -m bench.passages                        every set, 256, 512 and 1,000 tokens
     python -m bench.passages --sets asked_kinds --limit 100
     python -m bench.passages --check                a spread sample; exit code 1, naming each bar that falls short
 
-Columns: `shown`, the share of questions whose whole answer is quoted; `passages`, the median of an
-answer; `crumbs`, passages of fewer than eight words that are no row, code or first of their answer;
-`holes`, places inside a passage where something is left out; `labels`, passages that end with a
-heading or a colon; `full`, the mean share of the budget that is used; `quoted`, the share of an
-answer's tokens that stands between its marks.
-"""
+Columns: `shown`, the share of questions whose whole answer is quoted; `passages`, the
+median of an answer; `crumbs`, passages of fewer than eight words that are not row, code
+or first of their answer; `holes`, places inside a passage where something is left out;
+`labels`, passages that end with a heading or a colon; `full`, the mean share of the
+budget that is used; `quoted`, the share of an answer's tokens that is between its
+marks."""
 
 import argparse
 import re
@@ -35,7 +35,7 @@ TOOL: Final = "extract_relevant"
 SETS: Final = ("asked", "asked_more", "asked_kinds")
 BUDGETS: Final = (256, 512, 1_000)
 FEWEST: Final = 8
-"""Words of a passage that is no crumb."""
+"""Words of a passage that is not a crumb."""
 CHECKED: Final = 40
 """Questions of each set that `--check` asks."""
 BARS: Final = {"passages": 4.0, "crumbs": 0.01, "holes": 0.0, "labels": 0.01}

@@ -1,19 +1,20 @@
-"""Words of files that other programs and people wrote, against what other readers find in them.
+"""Words of files that other programs and people wrote, against what other readers find
+in them.
 
     python -m bench.peers_files FOLDER             each format: files, share of words kept, files below its bar
     python -m bench.peers_files FOLDER --misses    and which words are missing of each file below
     python -m bench.peers_files FOLDER --check     exit code 1 below a bar, or where a file below says nothing of it
-    python -m bench.peers_files FOLDER --save pdf,odt,rtf,epub
-                                                   other programs save the files once more in these forms
+    python -m bench.peers_files FOLDER --save pdf,odt,rtf,epub other programs save the
+                                                   files once more in these forms
 
-The other readers: pandoc for DOCX, ODT, RTF and EPUB; openpyxl for the visible text cells of XLSX;
-each run of slides and notes for PPTX; PDFium's own text for PDF, which is what pdftotext finds. A
-word that is joined or parted otherwise, as in equations, counts as kept where its letters follow
-each other. Left out of both sides: numbers of list items, commands of TeX, and whether print is
-raised. Files are no part of the repository: the tests of markitdown, docling, pandoc, python-docx,
-python-pptx and mammoth hold some hundreds. Not for: words that are known one by one
-(`bench/documents.py`).
-"""
+The other readers: pandoc for DOCX, ODT, RTF and EPUB; openpyxl for the visible text
+cells of XLSX; each run of slides and notes for PPTX; PDFium's own text for PDF, which
+is what pdftotext finds. A word that is joined or parted otherwise, as in equations,
+counts as kept where its letters follow each other. Left out of both sides: numbers of
+list items, commands of TeX, and whether print is raised. Files are not part of the
+repository: the tests of markitdown, docling, pandoc, python-docx, python-pptx and
+mammoth hold some hundreds. Not for: words that are known one by one
+(`bench/documents.py`)."""
 
 import argparse
 import io
@@ -57,8 +58,8 @@ _LEFT_OUT: Final = re.compile(
     r"(?:^|\|)[\s>|-]*(?:\(?(?:\d+|[a-z]|[ivx]+)[.)])+\s|\\[a-z]+(?:\{[\d.]+mu\})?|\[image\]",
     re.MULTILINE | re.IGNORECASE,
 )
-"""Numbers of list items, also in cells, commands of TeX with the space that they ask for, and what
-pandoc writes for a picture in RTF."""
+"""Numbers of list items, also in cells, commands of TeX with the space that they ask
+for, and what pandoc writes for a picture in RTF."""
 _SCRIPT: Final = re.compile(r"(?<=\w)[\^_]+(?=\w)")
 _SLIDE: Final = re.compile(r"ppt/(?:slides|notesSlides)/[^/]+\.xml")
 _DRAWING: Final = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
@@ -85,8 +86,8 @@ def _by_pandoc(path: Path) -> str:
 
 
 def _slides(path: Path) -> str:
-    """Return the text of slides and notes, what recurs at their foot once, and no numbers of
-    slides."""
+    """Return the text of slides and notes, what recurs at their foot once, and no
+    numbers of slides."""
     etree, said, feet = import_module("lxml.etree"), list[str](), set[str]()
     with zipfile.ZipFile(path) as deck:
         for part in filter(_SLIDE.match, deck.namelist()):
@@ -136,7 +137,8 @@ def words_of(text: str) -> Counter[str]:
 
 
 def kept_of(path: Path) -> Kept | None:
-    """Return what is kept of a file's words; None where the other reader reads none of it."""
+    """Return what is kept of a file's words; None where the other reader reads none of
+    it."""
     form = path.suffix.lower()[1:]
     try:
         wanted = words_of(REFERENCES[form](path))
@@ -178,8 +180,8 @@ def _left_out(page: Page) -> list[str]:
 
 
 def saved(forms: list[str], given: list[Path], folder: Path) -> list[Path]:
-    """Return files saved once more: Word files by pandoc as ODT, RTF and EPUB, slides by
-    LibreOffice as PDF."""
+    """Return files saved once more: Word files by pandoc as ODT, RTF and EPUB, slides
+    by LibreOffice as PDF."""
     for form in forms:
         if form == "pdf":
             office("pdf", folder, [path for path in given if path.suffix == ".pptx"])

@@ -1,11 +1,11 @@
-"""Prints the fault table: every web provider × every failure → status and message, over a loopback
-server.
+"""Prints the fault table: every web provider × every failure → status and message, over
+a loopback server.
 
-The server answers as each API is documented. Serper documents no errors: its 403 and its two 400s
-are as several public projects recorded them, its 401, 429 and 500 are of the same form by guess.
-Exa's 403s and 503 are documented by status and tag, without their words. Not for: the live
-services, which are never asked, nor the quality of results.
-"""
+The server answers as each API is documented. Serper documents no errors: its 403 and
+its two 400s are as several public projects recorded them, its 401, 429 and 500 are of
+the same form by guess. Exa's 403s and 503 are documented by status and tag, without
+their words. Not for: the live services, which are never asked, nor the quality of
+results."""
 
 import argparse
 import json
@@ -60,7 +60,7 @@ class Loopback:
 
 @contextmanager
 def loopback() -> Iterator[Loopback]:
-    """Run a server that answers whatever it is told to."""
+    """Run a server that answers whatever it is reported to."""
     state = Loopback()
 
     class Handler(BaseHTTPRequestHandler):
@@ -612,7 +612,8 @@ async def _away(client: httpx2.AsyncClient, provider: str) -> Row:
 
 
 def misjudged(rows: Sequence[Row]) -> list[str]:
-    """Return the failures without a status or a reason of their own, or with a key in it."""
+    """Return the failures without a status or a reason of their own, or with a key in
+    it."""
     return [
         f"{row.provider} {row.fault}: {row.status}"
         for row in rows
@@ -624,8 +625,8 @@ def misjudged(rows: Sequence[Row]) -> list[str]:
 
 
 def main() -> int:
-    """Print the table; with --check only say whether every failure has a status, a reason and no
-    key."""
+    """Print the table; with --check only say whether every failure has a status, a
+    reason and no key."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--check", action="store_true", help="exit 1 naming each line that falls short"

@@ -1,5 +1,5 @@
-"""Trees measured: evidence recall by way of asking, and what building and asking cost as the text
-grows.
+"""Trees measured: evidence recall by way of asking, and what building and asking cost
+as the text grows.
 
     python -m bench.raptor                                  the sizes, then all sets of ../shared/data; some 15 minutes
     python -m bench.raptor --only recall                    or sizes, or shown: the answer's text, through an MCP client
@@ -7,9 +7,8 @@ grows.
     python -m bench.raptor --check                          samples and pinned floors, some minutes; exits 1 naming each
                                                             bar that fell
 
-The lift of guided questions was chosen on the even half of the questions (crc32 of the id); tables
-and floors use the odd half. Not for: answers by a reader model.
-"""
+The lift of guided questions was chosen on the even half of the questions (crc32 of the
+id); tables and floors use the odd half. Not for: answers by a reader model."""
 
 import argparse
 import sys
@@ -44,24 +43,27 @@ from pipeline.raptor.tree import Clustering, TreeOptions
 SAMPLE: Final = {"policyqa": 8, "qmsum_s": 3, "covidqa": 4}
 """Documents a set for --check: those with the most questions."""
 FLOORS: Final = {"policyqa": 0.622, "qmsum_s": 0.565, "covidqa": 0.954}
-"""Guided recall at 2,000 tokens on the samples of --check, less 0.03 for other rounding on other
-machines."""
+"""Guided recall at 2,000 tokens on the samples of --check, less 0.03 for other rounding
+on other machines."""
 NOISE: Final = 0.03
-"""What guided may lose to fused on a sample of some fifty questions before it counts."""
+"""What guided may lose to fused on a sample of some fifty questions before it
+counts."""
 MEETING_GAIN: Final = 0.05
 MEETING_SHOWN: Final = {"shown": 0.69, "whole": 0.45}
-"""Least part of the gold words that an answer of 2,000 tokens quotes from a meeting, and of the
-words of the written answer to a question about all of it."""
+"""Least part of the gold words that an answer of 2,000 tokens quotes from a meeting,
+and of the words of the written answer to a question about all of it."""
 LOST: Final = 0.02
 """What an answer may show less than the tree chose at equal words."""
 ASKED: Final = {True: 12, False: 60}
-"""Questions a set that are asked through an MCP client, for --check and for the whole tables."""
+"""Questions a set that are asked through an MCP client, for --check and for the whole
+tables."""
 
 
 async def retrieval(
     embedder: Embedder, *, sample: bool, budgets: Sequence[int], clustering: Clustering
 ) -> dict[str, float]:
-    """Print recall by set, method and budget; return the figures by `set/method/budget`."""
+    """Print recall by set, method and budget; return the figures by
+    `set/method/budget`."""
     figures: dict[str, float] = {}
     for name in SAMPLE if sample else SETS:
         asked = await asked_trees(

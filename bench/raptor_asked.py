@@ -1,4 +1,5 @@
-"""Trees of the sets of `bench.longdoc`, asked in every way that `bench.raptor` compares.
+"""Trees of the sets of `bench.longdoc`, asked in every way that `bench.raptor`
+compares.
 
 Not for: sizes and costs (`bench/raptor_sizes.py`).
 """
@@ -60,8 +61,8 @@ class Asked:
 async def asked_trees(
     name: str, embedder: Embedder, options: TreeOptions, most: int | None
 ) -> list[Asked]:
-    """Build the trees of one set: one over all documents where the set is a corpus, else one a
-    document."""
+    """Build the trees of one set: one over all documents where the set is a corpus,
+    else one a document."""
     return [
         Asked(
             await build_tree(
@@ -77,8 +78,8 @@ async def asked_trees(
 async def picked(
     one: Asked, question: str, method: str, embedder: Embedder, budget: int
 ) -> Spans:
-    """Return the spans that `method` puts into `budget` tokens; of a summary, those of its
-    sentences."""
+    """Return the spans that `method` puts into `budget` tokens; of a summary, those of
+    its sentences."""
     tree = one.tree
     if method in MODES:
         repeats = method.startswith("paper's")
@@ -111,8 +112,8 @@ async def answered(
     repeats: bool = False,
     reader: Reader | None = None,
 ) -> tuple[str, Spans]:
-    """Return the words that a mode puts into `budget` tokens, without anything around them, and
-    their places."""
+    """Return the words that a mode puts into `budget` tokens, without anything around
+    them, and their places."""
     if mode != "guided":
         return reported_by(
             one.tree,

@@ -1,10 +1,9 @@
-"""What an answer of `raptor_query` shows, through an MCP client: the part of the gold words that it
-quotes.
+"""What an answer of `raptor_query` shows, through an MCP client: the part of the gold
+words that it quotes.
 
-Beside it what the tree chose at equal words, with nothing around them, and fused flat leaves shown
-the same way. Not for: ways of choosing (`bench/raptor_asked.py`), or overviews
-(`bench/overviews.py`).
-"""
+Beside it what the tree chose at equal words, with nothing around them, and fused flat
+leaves shown the same way. Not for: ways of choosing (`bench/raptor_asked.py`), or
+overviews (`bench/overviews.py`)."""
 
 import re
 import tempfile
@@ -35,8 +34,8 @@ from tools.common.answer import data_of
 
 BUDGETS: Final = (400, 2_000)
 RUN: Final = 5
-"""Words in a row that count as quoted where they stand in an answer: gold need not be cut where our
-units are."""
+"""Words in a row that count as quoted where they are in an answer: gold need not be cut
+where our units are."""
 STORED: Final = 4_000_000_000
 
 
@@ -50,8 +49,8 @@ async def shown(
         name: One of `bench.longdoc.SETS`.
         cache: Folder that keeps embeddings and readings between runs.
         most: Only the documents with most questions, this many; None takes all.
-        limit: Questions with gold spans, evenly spread; questions about a whole meeting come on top.
-    """
+        limit: Questions with gold spans, evenly spread; questions about a whole meeting
+    come on top."""
     groups = groups_of(name, most=most, answered=name == MEETINGS)
     spread = [
         (group, question)
@@ -174,7 +173,7 @@ async def _quoted(
 
 
 def held(gold: Sequence[str], text: str) -> float:
-    """Return the part of the words of `gold` that stand in `text`, `RUN` in a row."""
+    """Return the part of the words of `gold` that are in `text`, `RUN` in a row."""
     has = re.findall(r"\w+", text.casefold())
     hit = total = 0
     for part in gold:

@@ -1,10 +1,9 @@
-"""What a tree costs as the text grows: processor seconds, memory, a question's time, and how soon a
-cancel takes hold.
+"""What a tree costs as the text grows: processor seconds, memory, a question's time,
+and how soon a cancel takes hold.
 
-Every size is built in a process of its own, so that its peak is its own. The reference's figures
-were measured on another machine and are printed for their order of size alone. Not for: recall
-(`bench/raptor.py`).
-"""
+Every size is built in a process of its own, so that its peak is its own. The
+reference's figures were measured on another machine and are printed for their order of
+size alone. Not for: recall (`bench/raptor.py`)."""
 
 import argparse
 import json
@@ -36,7 +35,8 @@ from pipeline.raptor.tree import Tree, TreeOptions
 from pipeline.text.tokens import count_tokens
 
 LENGTHS: Final = (5_000, 20_000, 50_000, 100_000, 250_000, 500_000, 963_000)
-"""Tokens; the last is all text of `longdoc` but some 20,000, so that nothing stands there twice."""
+"""Tokens; the last is all text of `longdoc` but some 20,000, so that nothing is there
+twice."""
 REFERENCE_BUILD: Final = {
     5_000: 5.3,
     20_000: 17.8,
@@ -44,10 +44,11 @@ REFERENCE_BUILD: Final = {
     200_000: 164.0,
     500_000: 161.0,
 }
-"""Processor seconds of the paper's own code by tokens, without its embedding; above, it was not
-run."""
+"""Processor seconds of the paper's own code by tokens, without its embedding; above, it
+was not run."""
 REFERENCE_LAYER: Final = {250: 9.7, 1_000: 42.8, 4_000: 133.0, 8_000: 222.0}
-"""Processor seconds of its clustering of one layer by leaves (UMAP, mixtures, matching)."""
+"""Processor seconds of its clustering of one layer by leaves (UMAP, mixtures,
+matching)."""
 REFERENCE_PEAK: Final = {
     5_000: 903,
     20_000: 904,
@@ -81,9 +82,11 @@ class Size:
     peak: int
     """Peak of the process in MB, interpreter and embedder included."""
     query_ms: float
-    """Processor milliseconds of a guided question, embedding left out; the least of five."""
+    """Processor milliseconds of a guided question, embedding left out; the least of
+    five."""
     layers: dict[str, float]
-    """Processor seconds to cluster the first n leaves once more, by n; the least of three."""
+    """Processor seconds to cluster the first n leaves once more, by n; the least of
+    three."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +104,8 @@ def sizes(lengths: Sequence[int], *, words: bool, keep: Path | None = None) -> C
     Args:
         lengths: Tokens.
         words: Leave the embedder out.
-        keep: A cache folder that gets the vectors of the last length, so that recall need not embed the sets again.
-    """
+        keep: A cache folder that gets the vectors of the last length, so that recall
+    need not embed the sets again."""
     print(
         f"\nbuild with {'words only' if words else 'the embedded MiniLM'}: processor seconds, MB "
         f"of the process"
@@ -138,7 +141,8 @@ def sizes(lengths: Sequence[int], *, words: bool, keep: Path | None = None) -> C
 
 
 def show_reference(last: Size) -> None:
-    """Print the reference's figures, and ours for clustering the same number of leaves."""
+    """Print the reference's figures, and ours for clustering the same number of
+    leaves."""
     print(
         "\nthe reference (other machine, without its embedding): tokens, seconds, peak MB"
     )
@@ -159,8 +163,8 @@ def show_reference(last: Size) -> None:
 
 
 async def slowest_stop(length: int) -> float:
-    """Cancel a build of `length` tokens in one document at several moments; seconds until its
-    thread has stopped."""
+    """Cancel a build of `length` tokens in one document at several moments; seconds
+    until its thread has stopped."""
     text = "\n\n".join(document.text for document in long_text(length))
     documents = [document_of(text, "https://example.org/all")]
     options = TreeOptions()
@@ -196,8 +200,8 @@ def _at_work() -> bool:
 
 
 async def measured(length: int, embedder: Embedder | None, keep: str) -> Size:
-    """Build `length` tokens of text once and return what it cost; `keep` as in `sizes`, "" for
-    nowhere."""
+    """Build `length` tokens of text once and return what it cost; `keep` as in `sizes`,
+    "" for nowhere."""
     documents = long_text(length)
     tokens = sum(count_tokens(document.text) for document in documents)
     timed = Remembering(embedder, keeps=bool(keep)) if embedder else None

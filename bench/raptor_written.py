@@ -1,13 +1,13 @@
-"""Trees whose summaries a generator wrote against trees of extracted sentences and flat fusion, on
-the meetings.
+"""Trees whose summaries a generator wrote against trees of extracted sentences and flat
+fusion, on the meetings.
 
     python -m bench.raptor --generator model.gguf --cache FOLDER [--minutes 25]
 
-Every summary is checked against its children as in the product, and kept in FOLDER: a second run
-goes on where the first one stopped. Shortest meetings first, until the minutes are used up. A
-written summary is given no gold span: it proves nothing by itself. What it adds shows in the words
-of the written answers. Not for: judging a generator's style.
-"""
+Every summary is checked against its children as in the product, and kept in FOLDER: a
+second run goes on where the first one stopped. Shortest meetings first, until the
+minutes are used up. A written summary is given no gold span: it proves nothing by
+itself. What it adds shows in the words of the written answers. Not for: judging a
+generator's style."""
 
 import time
 from collections.abc import Sequence
@@ -45,14 +45,14 @@ class Figures:
     words: dict[Cell, list[float]] = field(default_factory=dict)
     """Share of the written answer's words, of the questions about a part."""
     whole: dict[Cell, list[float]] = field(default_factory=dict)
-    """The same, of the questions about the whole meeting."""
+    """Share of the written answer's words, of the questions about the whole meeting."""
 
 
 async def written(
     file: Path, embedder: Embedder, stores: Stores, *, minutes: float
 ) -> dict[str, float]:
-    """Measure with the generator in `file`; returns figures by `written/…`, empty where no meeting
-    was finished."""
+    """Measure with the generator in `file`; returns figures by `written/…`, empty where
+    no meeting was finished."""
     generator = LlamaGenerator(file)
     writer = Writer(generator)
     groups = sorted(

@@ -1,14 +1,15 @@
-"""Measures what the reader brings: order of sentences, None, trust in the confidence, and its cost.
+"""Measures what the reader brings: order of sentences, None, trust in the confidence,
+and its cost.
 
     python -m bench.reader            all tables
     python -m bench.reader --check    a part of each set against the bars; exit code 1 naming each that falls short
 
-Each case is judged by the naive way (BM25 and the embedder over chunks of 80 tokens), by the core
-without the reader and with it; differences are paired, with 95 % of 2,000 resamples. Data:
-../shared/data/evidence, the development part of ../shared/data/train, and the development sites of
-the reader's own questions; none of it was trained on, weights of the verdict were fitted on half of
-the first and on the last. Not for: answers of tools (`bench/answers.py`).
-"""
+Each case is judged by the naive way (BM25 and the embedder over chunks of 80 tokens),
+by the core without the reader and with it; differences are paired, with 95 % of 2,000
+resamples. Data: ../shared/data/evidence, the development part of ../shared/data/train,
+and the development sites of the reader's own questions; none of it was trained on,
+weights of the verdict were fitted on half of the first and on the last. Not for:
+answers of tools (`bench/answers.py`)."""
 
 import argparse
 import random
@@ -50,7 +51,8 @@ BARS: Final = {
     "AUC of own questions over twins above the best cosine": 0.1,
 }
 WINDOW_BAR: Final = 12
-"""Processor milliseconds of a window, said beside the measured ones: a busy machine takes more."""
+"""Processor milliseconds of a window, said beside the measured ones: a busy machine
+takes more."""
 Kind = Literal["answers", "twin", "away"]
 
 
@@ -194,7 +196,8 @@ async def _judged(
 
 
 async def _naive(case: Asked, tokens: Sequence[int], embedder: Embedder) -> Floats:
-    """Return the score of each unit's chunk: BM25 and cosine of chunks, both standardised."""
+    """Return the score of each unit's chunk: BM25 and cosine of chunks, both
+    standardised."""
     owner = (np.cumsum(tokens) - np.asarray(tokens)) // CHUNK
     numbers = np.unique(owner, return_inverse=True)[1]
     chunks = [
@@ -208,8 +211,8 @@ async def _naive(case: Asked, tokens: Sequence[int], embedder: Embedder) -> Floa
 
 
 def _shares(values: Floats, tokens: Sequence[int], gold: frozenset[int]) -> list[float]:
-    """Return the share of the gold within each of `BUDGETS` tokens, best first, and F1 of the best
-    two."""
+    """Return the share of the gold within each of `BUDGETS` tokens, best first, and F1
+    of the best two."""
     if not gold:
         return []
     order = np.argsort(-values, kind="stable").tolist()
@@ -222,8 +225,8 @@ def _shares(values: Floats, tokens: Sequence[int], gold: frozenset[int]) -> list
 
 
 def read_asked(name: str, limit: int) -> list[Asked]:
-    """Return `limit` answerable cases of a set, and its almost-answered and foreign ones beside
-    them."""
+    """Return `limit` answerable cases of a set, and its almost-answered and foreign
+    ones beside them."""
     if name not in ("public", "own"):
         cases = read_cases(name, limit)
         others = [*cases[len(cases) // 2 :], *cases[: len(cases) // 2]]

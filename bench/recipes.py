@@ -1,5 +1,5 @@
-"""Reads the runs of the training recipes, repeats their beginnings, and tells what they brought and
-would cost.
+"""Reads the runs of the training recipes, repeats their beginnings, and shows what they
+brought and would cost.
 
     python -m bench.recipes                    the runs in train/runs: steps, losses, figures before and after
     python -m bench.recipes --check            repeats 3 steps of each; exit code 1 naming each that falls short
@@ -8,10 +8,10 @@ would cost.
     python -m bench.recipes --costs            memory and time on three sizes of GPU, computed
     python -m bench.recipes --judge NAME       a model on questions that no recipe saw; `--model FILE.gguf`, or the base
 
-A run's folder holds `config.json`, `log.jsonl`, `first.json` (which samples its first steps took),
-and figures of the model before and after it (`before*.json`, `after*.json`, as `python -m bench.eval --json`
-and `--judge` print them). Not for: training (`train/`).
-"""
+A run's folder holds `config.json`, `log.jsonl`, `first.json` (which samples its first
+steps took), and figures of the model before and after it (`before*.json`,
+`after*.json`, as `python -m bench.eval --json` and `--judge` print them). Not for:
+training (`train/`)."""
 
 import argparse
 import importlib
@@ -43,16 +43,16 @@ from train.reader.data import SHARED
 
 RUNS: Final = Path(__file__).resolve().parents[1] / "train" / "runs"
 ASKED: Final = 400
-"""Steps that a run of these must have: shorter ones show that the code runs, not that a recipe
-teaches."""
+"""Steps that a run of these must have: shorter ones show that the code runs, not that a
+recipe teaches."""
 PROVEN: Final = ("parser", "extractor", "pruner")
 REPEATED: Final = 3
 """As many as `train.lora.FIRST_STEPS` writes the samples of down."""
 NEAR: Final = 0.02
-"""Most that a repeated step's loss may differ: sums in another order, on another processor, stay
-below it."""
+"""Most that a repeated step's loss may differ: sums in another order, on another
+processor, stay below it."""
 AVERAGED: Final = 50
-"""Steps of the mean of losses that is told and drawn."""
+"""Steps of the mean of losses that is reported and drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """One run, as its folder tells it."""
+    """One run, as its folder shows it."""
 
     name: str
     config: dict[str, Any]
@@ -91,7 +91,8 @@ class Recorded:
 
 
 def losses(log: Sequence[dict[str, float]]) -> list[float]:
-    """Return the loss of each step in a log, in order; a run's last step stands there twice."""
+    """Return the loss of each step in a log, in order; a run's last step is there
+    twice."""
     return list({row["step"]: row["loss"] for row in log if "cpu" in row}.values())
 
 
@@ -161,12 +162,12 @@ def missed(runs: Sequence[Recorded]) -> Iterator[str]:
 
 
 def repeated(runs: Sequence[Recorded], *, whole: bool) -> Iterator[str]:
-    """Take the first steps of each run anew; yield a line for each that differs.
+    """Take the first steps of each run again; yield a line for each that differs.
 
-    The base is loaded once, and a second process makes the samples meanwhile: of each run those up
-    to the last that its first steps take, at the places that the run wrote down. With `whole` all
-    are made and encoded, and put in order, as training does it, so that the places are shown, too.
-    """
+    The base is loaded once, and a second process makes the samples meanwhile: of each
+    run those up to the last that its first steps take, at the places that the run wrote
+    down. With `whole` all are made and encoded, and put in order, as training does it,
+    so that the places are shown, too."""
     lora = importlib.import_module("train.lora")
     again = []
     # The cheapest samples first, so that steps are taken while the extractor's are made.
@@ -194,7 +195,8 @@ def repeated(runs: Sequence[Recorded], *, whole: bool) -> Iterator[str]:
 def samples_of(
     name: str, config: dict[str, Any], places: dict[str, list[int]], *, whole: bool
 ) -> dict[str, list[Any]]:
-    """Return a run's samples by part, made anew: those at some places, or all with `whole`."""
+    """Return a run's samples by part, made again: those at some places, or all with
+    `whole`."""
     lora = importlib.import_module("train.lora")
     make, made = (
         importlib.import_module("train.datasheet").MAKERS[name],
@@ -209,8 +211,8 @@ def samples_of(
 def repeat(
     run: Recorded, samples: dict[str, list[Any]], base: Any, *, whole: bool
 ) -> Iterator[str]:
-    """Take the first steps of a run anew with an adapter of its own on `base`; yield in what they
-    differ."""
+    """Take the first steps of a run again with an adapter of its own on `base`; yield
+    in what they differ."""
     lora = importlib.import_module("train.lora")
     if not whole and {part: len(found) for part, found in samples.items()} != {
         k: len(v) for k, v in run.first.items()
@@ -223,7 +225,7 @@ def repeat(
     with tempfile.TemporaryDirectory() as folder:
         rerun = lora.Run(config, base, samples, Path(folder))
         if not whole:
-            # They stand in the order of the steps already.
+            # They are in the order of the steps already.
             rerun.order = rerun.train
         elif rerun.first != run.first:
             yield (
@@ -255,11 +257,12 @@ def repeat(
 
 WIDE, HIGH, LEFT, PANEL = 640, 300, 44, 260
 COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9")
-"""Okabe and Ito's, which colour-blind people tell apart."""
+"""Okabe and Ito's, which colour-blind people distinguish."""
 
 
 def drawn(runs: Sequence[Recorded]) -> str:
-    """Return the running mean of each run's loss, as a share of where it began, as SVG."""
+    """Return the running mean of each run's loss, as a share of where it began, as
+    SVG."""
     steps = max((len(run.losses) for run in runs), default=1)
     lines = [
         f'<text x="{LEFT}" y="16">Loss over the first {AVERAGED} steps’ mean, by step</text>'
@@ -305,11 +308,11 @@ SIZES: Final = {
 }
 """Parameters, layers and width."""
 CARDS: Final = {8: 10e12, 24: 50e12, 80: 300e12}
-"""GB, and operations a second that are assumed to be sustained in bf16, a third of what such cards
-are sold as."""
+"""GB, and operations a second that are assumed to be sustained in bf16, a third of what
+such cards are sold as."""
 ADAPTED: Final = 0.02
-"""Adapters' parameters as a share of the model's: rank 16 on all matrices is 3.6 % of 135 M and 0.5
-% of 8 B."""
+"""Adapters' parameters as a share of the model's: rank 16 on all matrices is 3.6 % of
+135 M and 0.5 % of 8 B."""
 SAMPLES: Final = 10_000
 LENGTHS: Final = (2_048, 16_384)
 
@@ -317,12 +320,12 @@ LENGTHS: Final = (2_048, 16_384)
 def costs() -> list[str]:
     """Return a Markdown table of memory and hours, computed.
 
-    Weights are 2 bytes a parameter; what is trained has 16 more (gradient, two moments and a copy
-    in float32). Gradient checkpointing keeps one vector a token and layer and works on one layer at
-    a time (34 bytes a token and unit of width). Operations a token are 2 a parameter forward, as
-    many for checkpointing, as many backward through activations, as many again where all weights
-    learn; causal attention adds 2 a token before it, layer and unit of width, halved, four times.
-    """
+    Weights are 2 bytes a parameter; what is trained has 16 more (gradient, two moments
+    and a copy in float32). Gradient checkpointing keeps one vector a token and layer
+    and works on one layer at a time (34 bytes a token and unit of width). Operations a
+    token are 2 a parameter forward, as many for checkpointing, as many backward through
+    activations, as many again where all weights learn; causal attention adds 2 a token
+    before it, layer and unit of width, halved, four times."""
     lines = [
         "| model | tokens | training | GB | fits | hours for 10,000 samples |",
         "|---|---|---|---|---|---|",
@@ -354,9 +357,10 @@ def costs() -> list[str]:
 
 
 async def exact_parses(model: LlamaGenerator, count: int) -> list[Row]:
-    """Return how often a model says of a dev request what is right by how the request was made.
+    """Return how often a model says of a dev request what is right by how the request
+    was made.
 
-    Beside it, for what they find, the rules that stand in for a model.
+    Beside it, for what they find, the rules that replace a model.
     """
     samples = importlib.import_module("train.parser").parsed_requests("dev", seed=1)[
         :count
@@ -398,8 +402,8 @@ async def exact_parses(model: LlamaGenerator, count: int) -> list[Row]:
 
 
 async def right_lines(model: LlamaGenerator, count: int) -> list[Row]:
-    """Return how well the lines that a model names are those that answer, on pages of sites held
-    aside.
+    """Return how well the lines that a model names are those that answer, on pages of
+    sites held aside.
 
     Beside it the line nearest by BM25, which never says None.
     """
@@ -447,8 +451,8 @@ def f1(gold: frozenset[int], chosen: frozenset[int]) -> float:
 
 
 async def right_paths(model: LlamaGenerator, count: int) -> list[Row]:
-    """Return how often a model gives the block that answers the highest score, on pages of sites
-    held aside.
+    """Return how often a model gives the block that answers the highest score, on pages
+    of sites held aside.
 
     Beside it what a choice at random gives.
     """
@@ -486,8 +490,8 @@ JUDGES: Final = {
 
 
 async def judge(recipe: str, path: Path, count: int) -> dict[str, Any]:
-    """Return what a recipe's judge says of the model in a GGUF file, in the form of `winnow eval
-    --json`."""
+    """Return what a recipe's judge says of the model in a GGUF file, in the form of
+    `winnow eval --json`."""
     model = LlamaGenerator(path)
     try:
         rows = await JUDGES[recipe](model, count)

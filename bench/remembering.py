@@ -1,5 +1,5 @@
-"""An embedder for benchmarks that gives each text to the model once in a run, and tells what the
-model cost.
+"""An embedder for benchmarks that gives each text to the model once in a run, and shows
+what the model cost.
 
 Not for: serving, where vectors outlive the process (`pipeline/cached_models.py`).
 """
@@ -17,17 +17,17 @@ class Remembering:
     """An `Embedder` in front of another."""
 
     def __init__(self, embedder: Embedder, *, keeps: bool = True) -> None:
-        """Wrap `embedder`; without `keeps` nothing is remembered, where memory is what is
-        measured."""
+        """Wrap `embedder`; without `keeps` nothing is remembered, where memory is what
+        is measured."""
         self._embedder = embedder
         self._keeps = keeps
         self._known: dict[tuple[str, str], NDArray[np.float32]] = {}
         self.seconds = 0.0
-        """Processor seconds spent in the embedder behind."""
+        """Processor seconds spent in the wrapped embedder."""
 
     @property
     def name(self) -> str:
-        """Name of the embedder behind."""
+        """Name of the wrapped embedder."""
         return self._embedder.name
 
     @property
@@ -37,11 +37,11 @@ class Remembering:
 
     @property
     def background(self) -> Mapping[str, float] | None:
-        """What the embedder behind says of its cosines."""
+        """What the wrapped embedder says of its cosines."""
         return getattr(self._embedder, "background", None)
 
     def reads(self, text: str) -> bool:
-        """Whether the embedder behind knows the script."""
+        """Whether the wrapped embedder knows the script."""
         return self._embedder.reads(text)
 
     async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:

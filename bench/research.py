@@ -1,12 +1,12 @@
-"""The main job on the sample library: is the gold answer in what `research` returns, and None where
-there is none?
+"""The main job on the sample library: is the gold answer in what `research` returns,
+and None where there is none?
 
-`python -m bench.research` prints the share of examples/questions.jsonl whose gold answers all stand
-in the evidence, by split, kind and budget, beside two baselines of the same run over the same pages
-and budgets: BM25 over plain chunks of 400 characters, and the heads of the pages that BM25 ranks
-first. `--check` exits 1 when a bar of the issue falls short. Not for: parts alone (`bench/html.py`,
-`bench/extract.py`, `bench/search.py`).
-"""
+`python -m bench.research` prints the share of examples/questions.jsonl whose gold
+answers are all in the evidence, by split, kind and budget, beside two baselines of the
+same run over the same pages and budgets: BM25 over plain chunks of 400 characters, and
+the heads of the pages that BM25 ranks first. `--check` exits 1 when a bar of the issue
+falls short. Not for: parts alone (`bench/html.py`, `bench/extract.py`,
+`bench/search.py`)."""
 
 import argparse
 import json
@@ -78,8 +78,8 @@ def main() -> None:
 
 
 async def ask_all(questions: Sequence[Question], cache: Path | None = None) -> Outcomes:
-    """Return the outcome of every question and budget, asked through an MCP client with the cache
-    in that folder, or with a fresh one."""
+    """Return the outcome of every question and budget, asked through an MCP client with
+    the cache in that folder, or with a fresh one."""
     found: Outcomes = {}
     with tempfile.TemporaryDirectory() as fresh:
         settings = read_settings(
@@ -103,7 +103,7 @@ async def ask_all(questions: Sequence[Question], cache: Path | None = None) -> O
 
 
 def _quoted(text: str) -> str:
-    """Only what stands between marks counts: a question must not answer itself."""
+    """Only what is between marks counts: a question must not answer itself."""
     kept, inside = [], False
     for line in text.splitlines():
         if line.startswith("«") and line.endswith("»"):
@@ -122,8 +122,8 @@ def _holds(question: Question, text: str) -> bool:
 
 
 def is_right(question: Question, outcome: Outcome) -> bool:
-    """Whether all gold answers stand in the quoted text; for an unanswerable question, whether it
-    was not answered."""
+    """Whether all gold answers are in the quoted text; for an unanswerable question,
+    whether it was not answered."""
     verdict, text = outcome
     return _holds(question, text) if question["answers"] else verdict != "answered"
 

@@ -1,13 +1,13 @@
-"""Search: mixed ranking, the parser's rules, and the folder provider, each against what it is meant
-to beat.
+"""Search: mixed ranking, the parser's rules, and the folder provider, each against what
+it is meant to beat.
 
     python -m bench.search           all tables, some minutes: the embedder reads about 6,000 passages
     python -m bench.search --check   BM25 on a part, pinned floors, under 60 s; exit code 1 names each bar missed
 
-Ranking and parser need ../shared/data and are left out with a word where it is absent. Ranking: the
-rule was chosen on the half of the questions with an even hash, both halves are shown; its paper
-form has BM25 or the same blend as ours for a scorer. Not for: answers (`bench/research.py`).
-"""
+Ranking and parser need ../shared/data and are left out with a word where it is absent.
+Ranking: the rule was chosen on the half of the questions with an even hash, both halves
+are shown; its paper form has BM25 or the same blend as ours for a scorer. Not for:
+answers (`bench/research.py`)."""
 
 import argparse
 import hashlib
@@ -61,8 +61,8 @@ PACES: Final = {
     "never": range(248, 378),
     "fast": range(378, 500),
 }
-"""How fast the answers of FreshQA's questions change, by their number there; those before have a
-false premise."""
+"""How fast the answers of FreshQA's questions change, by their number there; those
+before have a false premise."""
 Row = dict[str, Any]
 Rank = Callable[[str, Sequence[SearchResult], Mapping[str, Document]], Any]
 
@@ -115,7 +115,7 @@ def _lines(path: Path) -> list[Row]:
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """A question with its hits and the pages behind them."""
+    """A question with its hits and the pages after them."""
 
     question: str
     results: list[SearchResult]
@@ -181,8 +181,8 @@ def _mrr(order: Sequence[str], relevant: frozenset[str]) -> float:
 
 
 async def _ranking(check: bool) -> dict[str, float]:
-    """nDCG@10 and MRR@10 of each form, with the paired difference to the engine and to the paper's
-    form."""
+    """nDCG@10 and MRR@10 of each form, with the paired difference to the engine and to
+    the paper's form."""
     cases = _cases(3 if check else 1)
     held = np.asarray([case.held_out for case in cases])
     halves = {
@@ -232,8 +232,8 @@ def _pair(scores: NDArray[np.float64]) -> str:
 
 
 def _differences(tables: Mapping[str, NDArray[np.float64]], name: str) -> None:
-    """Print how far ours lies above the engine and the paper's form, in both figures, over the same
-    questions."""
+    """Print how far ours lies above the engine and the paper's form, in both figures,
+    over the same questions."""
     for other in ("engine", "paper"):
         ndcg, mrr = (_interval(tables["mixed"][i] - tables[other][i]) for i in (0, 1))
         print(f"    mixed - {other:6} {name:9} nDCG {ndcg}, MRR {mrr}")
@@ -301,8 +301,8 @@ def _interval(differences: NDArray[np.float64]) -> str:
 
 
 def _cross_lingual() -> float:
-    """R@5 over 122 English paragraphs (BM25): the raw question alone, and all queries of the parser
-    fused."""
+    """R@5 over 122 English paragraphs (BM25): the raw question alone, and all queries
+    of the parser fused."""
     texts = {
         row["text_id"]: row["text"]
         for row in _lines(DATA / "evidence" / "xquad_en.texts.jsonl")
@@ -352,8 +352,8 @@ def _cross_lingual() -> float:
 
 
 def _freshness() -> float:
-    """The share of questions that are asked of a period, also beside the request itself, where
-    answers change fast."""
+    """The share of questions that are asked of a period, also beside the request
+    itself, where answers change fast."""
     shares = {}
     print(
         "\nParser, questions of FreshQA that are asked of a period, by how fast their answers "
@@ -378,8 +378,8 @@ def _freshness() -> float:
 
 
 async def _examples() -> dict[str, float]:
-    """Share of example questions whose gold pages all are among the first 1, 3, 8 files (or as many
-    as they are)."""
+    """Share of example questions whose gold pages all are among the first 1, 3, 8 files
+    (or as many as they are)."""
     chain = Chain([FolderProvider([EXAMPLES / "library"], None)], None, time.monotonic)
     found: dict[str, dict[int, list[bool]]] = {
         split: {1: [], 3: [], 8: []} for split in ("dev", "test")
@@ -406,8 +406,8 @@ async def _examples() -> dict[str, float]:
 
 
 async def _latency(files: int) -> dict[str, float]:
-    """Wall and CPU seconds of the first call, of calls with other words, and of the first call of a
-    second process.
+    """Wall and CPU seconds of the first call, of calls with other words, and of the
+    first call of a second process.
 
     The least of several turns: what else runs on the machine only adds.
     """
@@ -465,7 +465,8 @@ async def _timed(provider: FolderProvider, text: str) -> tuple[float, float]:
 
 
 def _generate(folder: Path, files: int) -> int:
-    """Write files of about 4 kB with words by Zipf's law over 40,000; returns the bytes written."""
+    """Write files of about 4 kB with words by Zipf's law over 40,000; returns the bytes
+    written."""
     rng = random.Random(3)
     made = [
         "".join(rng.choices("abdefgiklmnoprstuv", k=rng.randint(3, 10)))

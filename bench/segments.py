@@ -1,12 +1,11 @@
-"""Chunk boundaries measured: the partition against rules over margins, on paragraphs strung
-together.
+"""Chunk boundaries measured: the partition against rules over margins, on paragraphs
+strung together.
 
     python -m bench.segments            36 documents of ten foreign paragraphs
     python -m bench.segments --check    12 of them; exits 1 where the partition's error is over its bar
 
-The segments' price was chosen on the even documents; the odd ones are measured. Not for: trees
-(`bench/raptor.py`).
-"""
+The segments' price was chosen on the even documents; the odd ones are measured. Not
+for: trees (`bench/raptor.py`)."""
 
 import argparse
 import itertools
@@ -34,8 +33,8 @@ class Cut:
     """How well some boundaries agree with the true ones."""
 
     pk: float
-    """Share of windows of half a true segment whose ends are wrongly taken for one segment, or for
-    two; 0 is best."""
+    """Share of windows of half a true segment whose ends are wrongly taken for one
+    segment, or for two; 0 is best."""
     f1: float
     """Of boundaries at exactly the true places."""
     count: int
@@ -43,8 +42,8 @@ class Cut:
 
 
 def agreement(found: Sequence[tuple[int, int]], true: Sequence[tuple[int, int]]) -> Cut:
-    """Return how well the ranges `found` agree with `true`, both [start, end) and covering the same
-    n > 1 items."""
+    """Return how well the ranges `found` agree with `true`, both [start, end) and
+    covering the same n > 1 items."""
     n = true[-1][1]
     ours, theirs = (
         np.repeat(range(len(ranges)), [b - a for a, b in ranges])
@@ -60,7 +59,8 @@ def agreement(found: Sequence[tuple[int, int]], true: Sequence[tuple[int, int]])
 
 
 def strung_documents() -> list[list[list[str]]]:
-    """Documents of ten paragraphs from foreign articles, a list of sentences each; the odd half."""
+    """Documents of ten paragraphs from foreign articles, a list of sentences each; the
+    odd half."""
     paragraphs: dict[str, list[str]] = {}
     for row in read_lines(DATA / "evidence" / "hotpot.texts.jsonl"):
         text, units = str(row["text"]), row["units"]

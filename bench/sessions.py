@@ -1,13 +1,13 @@
-"""Sessions of research: what they weigh, what a follow-up saves, and whether a killed one asks
-anybody twice.
+"""Sessions of research: what they weigh, what a follow-up saves, and whether a killed
+one asks anybody twice.
 
-`python -m bench.sessions` starts our server as a process on stdio before a search engine and pages
-on loopback, whose pages all say that they are to be asked for again (`no-cache`), so that only the
-session can spare a request. It kills the server with -9 at ten random moments of ten questions of
-one session; then it asks pairs of questions on the sample library, the second as a follow-up and by
-itself. `--check` is the quick form; it exits 1 when a bar falls short. Not for: how good answers
-are (`bench/research.py`).
-"""
+`python -m bench.sessions` starts our server as a process on stdio before a search
+engine and pages on loopback, whose pages all say that they are to be asked for again
+(`no-cache`), so that only the session can spare a request. It kills the server with -9
+at ten random moments of ten questions of one session; then it asks pairs of questions
+on the sample library, the second as a follow-up and by itself. `--check` is the quick
+form; it exits 1 when a bar falls short. Not for: how good answers are
+(`bench/research.py`)."""
 
 import argparse
 import json
@@ -37,7 +37,8 @@ from tools.common.answer import RESULT
 
 KILLS: Final = 10
 MOMENTS: Final = 16
-"""Requests and messages of a question, about; a kill that is drawn later comes with the answer."""
+"""Requests and messages of a question, about; a kill that is drawn later comes with the
+answer."""
 HITS: Final = 8
 WARM: Final = "/warm"
 """A page that no search finds, to load the models by."""
@@ -161,8 +162,8 @@ def ask(
     tick: Callable[[], None] = lambda: None,
     **other: Any,
 ) -> Answer:
-    """Ask research, or the tool that `other` names; return the structured result, nothing where the
-    server was killed.
+    """Ask research, or the tool that `other` names; return the structured result,
+    nothing where the server was killed.
 
     `tick` is called at every message.
     """
@@ -197,12 +198,12 @@ def ask(
 def kill_runs(
     cache: Path, *, seed: int, url: str = "", kills: int = KILLS
 ) -> list[str]:
-    """Kill one session's server `kills` times, each in the middle of a question; return what was
-    asked for twice.
+    """Kill one session's server `kills` times, each in the middle of a question; return
+    what was asked for twice.
 
-    Every question is asked again by the next process, with the handle. What the cache had when the
-    process ended may not be asked for then, nor may a search that any page had followed.
-    """
+    Every question is asked again by the next process, with the handle. What the cache
+    had when the process ended may not be asked for then, nor may a search that any page
+    had followed."""
     moments = random.Random(seed)
     found: list[str] = []
     handle, read = "", 0
@@ -261,8 +262,8 @@ def _killed(
     handle: str,
     moment: int,
 ) -> str:
-    """Ask and kill the server at a moment; return the session's handle, as the command line lists
-    it."""
+    """Ask and kill the server at a moment; return the session's handle, as the command
+    line lists it."""
     lock = threading.Lock()
     left = moment
 
@@ -310,8 +311,8 @@ def _question(number: int) -> str:
 
 
 def _harbours() -> dict[str, bytes]:
-    """Return four pages for each harbour; each question finds four more pages than the one
-    before."""
+    """Return four pages for each harbour; each question finds four more pages than the
+    one before."""
     pages = {}
     for number, name in enumerate(HARBOURS):
         for place, kind in enumerate(("guide", "news", "history", "prices")):
@@ -337,8 +338,8 @@ class Cost:
 
 
 def follow_up(first: str, second: str) -> tuple[Cost, Cost, int]:
-    """Return what `second` takes after `first` in one session, and by itself; and the bytes of the
-    session."""
+    """Return what `second` takes after `first` in one session, and by itself; and the
+    bytes of the session."""
     pages = {
         f"/{path.name}": path.read_bytes()
         for path in sorted(LIBRARY.iterdir())
@@ -350,8 +351,8 @@ def follow_up(first: str, second: str) -> tuple[Cost, Cost, int]:
 
 
 def _cost(web: Web, questions: list[str]) -> tuple[Cost, int]:
-    """Ask questions in one session, the models being loaded; return what the last one took, and the
-    session's bytes."""
+    """Ask questions in one session, the models being loaded; return what the last one
+    took, and the session's bytes."""
     with (
         tempfile.TemporaryDirectory() as folder,
         served(

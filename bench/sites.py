@@ -1,11 +1,10 @@
-"""Whether the page that answers is among those that are read of a site, chosen by title and path
-alone.
+"""Whether the page that answers is among those that are read of a site, chosen by title
+and path alone.
 
-A site of all real pages at hand, under the paths that they have on the web, listed by a sitemap
-without titles or by titled links; the questions are those that people ask of 28 of them. Beside:
-the home page only, the first pages of the sitemap, and words without the embedder. Not for: what is
-shown of the pages (`bench/answers.py`).
-"""
+A site of all real pages at hand, under the paths that they have on the web, listed by a
+sitemap without titles or by titled links; the questions are those that people ask of 28
+of them. Beside: the home page only, the first pages of the sitemap, and words without
+the embedder. Not for: what is shown of the pages (`bench/answers.py`)."""
 
 import gzip
 import json
@@ -30,14 +29,14 @@ from pipeline.sources.sites import READ, Listed
 
 DATA: Final = Path(__file__).resolve().parents[2] / "shared" / "data"
 LEAST: Final = 0.1
-"""What ranking by paths alone must find above the first pages of the sitemap; many of the questions
-name nothing that a title says, and ranking by titles and paths finds .26 where the first pages have
-.07."""
+"""What ranking by paths alone must find above the first pages of the sitemap; many of
+the questions name nothing that a title says, and ranking by titles and paths finds .26
+where the first pages have .07."""
 
 
 def pages() -> dict[str, Listed]:
-    """Return each page by its name: its path on the web, or a slug of its title where it does not
-    say it, and title."""
+    """Return each page by its name: its path on the web, or a slug of its title where
+    it does not say it, and title."""
     found: dict[str, Listed] = {}
     files = {
         path.name.partition(".")[0]: path

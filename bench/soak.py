@@ -1,16 +1,18 @@
-"""A mix of the five tools for minutes: does memory stay flat, and what does each tool take?
+"""A mix of the five tools for minutes: does memory stay flat, and what does each tool
+take?
 
-    python -m bench.soak                       10 minutes, 4 callers, over HTTP, behind a search engine on loopback
+    python -m bench.soak                       10 minutes, 4 callers, over HTTP, with a
+    search engine on loopback
     python -m bench.soak --check               2 minutes; exits 1 where memory grows or a call ends with nothing
     python -m bench.soak --replicas 2          behind HAProxy with one cache server
     python -m bench.soak --engine-hangs        the search engine takes connections and says nothing for the middle third
     python -m bench.soak --profile             the top ten of a flame graph (py-spy)
 
-Every question is new to the models, every page known after the first round. Memory is that of the
-server and all below it, by its median in the second and in the last third of the time: the first
-third fills caches that have bounds. Calls that are told to come again in N s come again. Not for:
-kills of replicas (`bench/load.py`), nor how good answers are.
-"""
+Every question is new to the models, every page known after the first round. Memory is
+that of the server and all below it, by its median in the second and in the last third
+of the time: the first third fills caches that have bounds. Calls that are reported to
+come again in N s come again. Not for: kills of replicas (`bench/load.py`), nor how good
+answers are."""
 
 import argparse
 import math
@@ -48,8 +50,8 @@ SECONDS: Final = 25.0
 EACH: Final = 5.0
 """Seconds between two looks at memory."""
 GROWTH_BAR: Final = 1.05
-"""Median memory of the last third of the time against that of the second; the quick form, whose
-caches are still being filled, is held to that of `QUICK_GROWTH_BAR`."""
+"""Median memory of the last third of the time against that of the second; the quick
+form, whose caches are still being filled, is held to that of `QUICK_GROWTH_BAR`."""
 QUICK_GROWTH_BAR: Final = 1.15
 TOKENS: Final = 600
 TOP: Final = 10
@@ -184,8 +186,8 @@ def _run(
     callers: int,
     hangs: threading.Event | None,
 ) -> tuple[list[float], Load]:
-    """Let the callers ask for `seconds`; return memory every `EACH` seconds, and what was used of
-    the machine."""
+    """Let the callers ask for `seconds`; return memory every `EACH` seconds, and what
+    was used of the machine."""
     ends = time.perf_counter() + seconds
     load = Load(pids[0])
 
@@ -213,8 +215,8 @@ def _run(
 def _servers(
     replicas: int, callers: int
 ) -> Iterator[tuple[list[int], Ask, list[str], threading.Event]]:
-    """Run the servers; yields their processes, how they are asked, pages, and what makes the engine
-    hang."""
+    """Run the servers; yields their processes, how they are asked, pages, and what
+    makes the engine hang."""
     hangs = threading.Event()
     if not replicas:
         with serving("HTTP", SECONDS, hangs) as (server, ask, found):
@@ -273,7 +275,8 @@ def _profile(pid: int, seconds: float) -> tuple["subprocess.Popen[bytes]", Path]
 
 
 def _write_lines(profile: tuple["subprocess.Popen[bytes]", Path]) -> None:
-    """Print the functions of ours that most samples of working threads were in, callees counted."""
+    """Print the functions of ours that most samples of working threads were in, callees
+    counted."""
     process, place = profile
     process.wait()
     inside: Counter[str] = Counter()

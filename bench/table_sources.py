@@ -1,9 +1,8 @@
-"""The 25 tables of `bench.tables_asked` with their questions, and the right values as pandas has
-them.
+"""The 25 tables of `bench.tables_asked` with their questions, and the right values as
+pandas has them.
 
-Half of the tables are held aside: of their questions only totals are looked at. Not for: asking
-(`tables_asked.py`).
-"""
+Half of the tables are held aside: of their questions only totals are looked at. Not
+for: asking (`tables_asked.py`)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -44,8 +43,8 @@ def least(
     where: Callable[[Frame], Frame] | None = None,
     most: bool = False,
 ) -> Gold:
-    """Return the gold of a choice: name and value of the row with the least or the most of a
-    column."""
+    """Return the gold of a choice: name and value of the row with the least or the most
+    of a column."""
 
     def gold(frame: Frame) -> Sequence[object]:
         own = frame[where(frame)] if where else frame
@@ -68,7 +67,8 @@ def added(
     *,
     mean: bool = False,
 ) -> Gold:
-    """Return the gold of a sum or mean, with the name of the first row that it stands on."""
+    """Return the gold of a sum or mean, with the name of the first row that it is based
+    on."""
 
     def gold(frame: Frame) -> Sequence[object]:
         own = frame[where(frame)] if where else frame
@@ -234,7 +234,7 @@ def staff(random: Random) -> dict[str, list[object]]:
 
 
 def ferries(random: Random) -> dict[str, list[object]]:
-    """Return crossings with their duration as a clock tells it."""
+    """Return crossings with their duration as a clock shows it."""
     ports = [
         "Nesvik",
         "Ombo",
@@ -432,7 +432,7 @@ def servers(random: Random) -> dict[str, list[object]]:
 
 
 def lakes(random: Random) -> dict[str, list[object]]:
-    """Return lakes."""
+    """Return rows of a table of lakes."""
     names = [
         "Anser",
         "Brant",

@@ -1,5 +1,5 @@
-"""Questions that choose, compare, filter and add, over tables of the web, CSV, PDF and spreadsheets
-saved as pages.
+"""Questions that choose, compare, filter and add, over tables of the web, CSV, PDF and
+spreadsheets saved as pages.
 
     python -m bench.tables_asked              80 questions over 25 tables, by each tool, within 300 tokens
     python -m bench.tables_asked --misses     and what was shown instead; of the half held aside only totals
@@ -7,10 +7,9 @@ saved as pages.
                                               seldom answer; those that do not hold the gold are printed, to be judged
     python -m bench.tables_asked --check      exit code 1 where a bar falls short
 
-Right values come from pandas, over its own reading of the source; CSV and pages are written by
-pandas, PDF printed by Chromium. A question counts where the right value and a row that it stands on
-are shown, through an MCP client.
-"""
+Right values come from pandas, over its own reading of the source; CSV and pages are
+written by pandas, PDF printed by Chromium. A question counts where the right value and
+a row that it is based on are shown, through an MCP client."""
 
 import argparse
 import gzip
@@ -60,8 +59,8 @@ class Asked:
 
 
 def tables(folder: Path) -> list[Asked]:
-    """Write all tables into a folder and return their questions; what cannot be made here is left
-    out, and said."""
+    """Write all tables into a folder and return their questions; what cannot be made
+    here is left out, and said."""
     import pandas as pd  # type: ignore[import-untyped]  # noqa: PLC0415  of the benchmark's own, not ours
 
     asked: list[Asked] = []
@@ -123,7 +122,8 @@ def _printed(page: Path, path: Path) -> bool:
 
 
 def _plain(value: object) -> str:
-    """Return a value as it is looked for: numbers without separators, notes and signs."""
+    """Return a value as it is looked for: numbers without separators, notes and
+    signs."""
     text = re.sub(r"\[[^\[\]]*\]", "", str(value)).strip()
     return re.sub(r"(?<=\d),(?=\d{3})", "", text).replace("$", "").replace("€", "")
 
@@ -180,12 +180,11 @@ async def measure(
 
 
 def false_values() -> tuple[int, int]:
-    """Print each value computed for questions of other sets, none of a half held aside, whose gold
-    is not in it.
+    """Print each value computed for questions of other sets, none of a half held aside,
+    whose gold is not in it.
 
-    Return how many were computed, and of how many questions. A set's twins have no answer on their
-    page.
-    """
+    Return how many were computed, and of how many questions. A set's twins have no
+    answer on their page."""
     held = {question.id for question in questions() if question.held}
     asked = reported = 0
     for name in ("asked", "asked_more", "html_qa", "tables"):
@@ -249,8 +248,8 @@ def main() -> int:
 def checked(
     tools: Sequence[str] = TOOLS, *, misses: bool = False
 ) -> tuple[int, list[str]]:
-    """Ask all questions by each tool and print the shares; return how many were asked, and what
-    fell short."""
+    """Ask all questions by each tool and print the shares; return how many were asked,
+    and what fell short."""
     found = anyio.run(lambda: measure(tools, misses=misses))
     short = []
     for tool in tools:

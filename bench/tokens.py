@@ -1,11 +1,11 @@
-"""How close the one token counter is to models' own: its ratio to two tokenizers over real texts,
-and its speed.
+"""How close the one token counter is to models' own: its ratio to two tokenizers over
+real texts, and its speed.
 
-`python -m bench.tokens --models` compares with OpenAI's cl100k_base and o200k_base; the package
-bpe-openai, which holds both tables, must be installed. Without the option only the speed is
-measured. `--check` exits 1 when counting is slow or a ratio to cl100k_base leaves its bounds. Of
-answers, `python -m bench.html --check` tells how many are as near.
-"""
+`python -m bench.tokens --models` compares with OpenAI's cl100k_base and o200k_base; the
+package bpe-openai, which holds both tables, must be installed. Without the option only
+the speed is measured. `--check` exits 1 when counting is slow or a ratio to cl100k_base
+leaves its bounds. Of answers, `python -m bench.html --check` prints how many are as
+near."""
 
 import argparse
 import gzip
@@ -30,8 +30,8 @@ from pipeline.text.tokens import count_tokens
 ROOT: Final = Path(__file__).resolve().parents[1]
 DATA: Final = ROOT.parent / "shared" / "data"
 SLOWEST: Final = 0.4e6
-"""Characters a second of processor time; .9 (Chinese) to 7 million were measured on two cores under
-load, with no word seen before."""
+"""Characters a second of processor time; .9 (Chinese) to 7 million were measured on two
+cores under load, with no word seen before."""
 NEAR: Final = 0.03
 
 
@@ -91,7 +91,8 @@ def tokenizer(name: str) -> Tokenizer:
 
 
 def samples() -> dict[str, Sequence[str]]:
-    """Return texts of each kind; of a checkout without `../shared/data`, the sample library."""
+    """Return texts of each kind; of a checkout without `../shared/data`, the sample
+    library."""
     if not DATA.is_dir():
         files = sorted((ROOT / "examples" / "library").glob("*.html"))
         return {"sample library": [path.read_text(encoding="utf-8") for path in files]}

@@ -5,12 +5,12 @@
     python -m bench.unanswered --over library --check     exit code 1 where a bar is missed
 
 `bench/asked/unanswered.jsonl` has twenty questions each over the sample library, over
-`../shared/data/library288` (with its own eight) and over `../shared/data/longdoc`, most of them
-about something else (`far`), and 70 about a document of theirs that almost answers (`near`: another
-entity, time or attribute, a wrong premise, more precise, a comparison with something absent). Of
-these every second document is held aside; `--held` asks them, which nobody tunes on. Not for: one
-page that is named (`bench/pairs.py`).
-"""
+`../shared/data/library288` (with its own eight) and over `../shared/data/longdoc`, most
+of them about something else (`far`), and 70 about a document of theirs that almost
+answers (`near`: another entity, time or attribute, a wrong premise, more precise, a
+comparison with something absent). Of these every second document is held aside;
+`--held` asks them, which no one tunes on. Not for: one page that is named
+(`bench/pairs.py`)."""
 
 import argparse
 import json
@@ -62,7 +62,8 @@ def fill(name: str, place: Path) -> Path:
 
 
 def asked(name: str, *, held: bool) -> list[tuple[str, Asked]]:
-    """Return the questions over a folder that nothing there answers, each with `far` or `near`."""
+    """Return the questions over a folder that nothing there answers, each with `far` or
+    `near`."""
     found = [
         ("near" if "about" in row else "far", _nothing(row["id"], row["question"]))
         for row in rows(QUESTIONS)
@@ -83,8 +84,9 @@ def _nothing(name: str, question: str) -> Asked:
 
 
 def answerable(name: str) -> list[tuple[str, Asked]]:
-    """Return questions that files of a folder answer: of the sample library those that may be tuned
-    on, none of `longdoc`, where what answers is not marked by sentences."""
+    """Return questions that files of a folder answer: of the sample library those that
+    may be tuned on, none of `longdoc`, where what answers is not marked by
+    sentences."""
     if name == "library":
         dev = {
             row["id"]
@@ -108,8 +110,8 @@ def _golds(row: Row) -> tuple[tuple[str, ...], ...]:
 async def measure(
     name: str, place: Path, questions: list[tuple[str, Asked]], *, show: bool
 ) -> Counter[tuple[str, str]]:
-    """Return how often each verdict was given to each kind of question; `right` and `wrong` are
-    answered ones that files answer, with and without the answer shown."""
+    """Return how often each verdict was given to each kind of question; `right` and
+    `wrong` are answered ones that files answer, with and without the answer shown."""
     folder, cache = fill(name, place / "files"), place / "cache"
     settings = read_settings(
         {"folders": str(folder), "cache": str(cache), "seconds": str(SECONDS)}, {}
@@ -160,8 +162,8 @@ def main() -> int:
 
 
 def print_shares(name: str, said: Counter[tuple[str, str]]) -> tuple[float, float]:
-    """Print the shares of a folder by kind; return those of None and answered among what nothing
-    answers."""
+    """Print the shares of a folder by kind; return those of None and answered among
+    what nothing answers."""
     for kind in ("far", "near"):
         _line(name, (kind,), said)
     if "answers" in {kind for kind, _ in said}:
@@ -174,7 +176,8 @@ def print_shares(name: str, said: Counter[tuple[str, str]]) -> tuple[float, floa
 def _line(
     name: str, kinds: tuple[str, ...], said: Counter[tuple[str, str]]
 ) -> tuple[float, float]:
-    """Print and return the shares of None and answered among questions of some kinds."""
+    """Print and return the shares of None and answered among questions of some
+    kinds."""
     none, answered, unsure = (
         sum(said[kind, word] for kind in kinds)
         for word in ("none", "answered", "unsure")

@@ -4,7 +4,7 @@ conformance`.
 Runs the suite twice a revision: on the server as it is, and on the server with the fixtures that
 the suite calls by name. Exits 1 when anything outside the baselines fails, or a baselined scenario
 passes. Needs Node 22 and the suite, which `make conformance` installs. Not for: stdio, which the
-suite does not speak (`tests/inspector.py`).
+suite does not use (`tests/inspector.py`).
 """
 
 import os

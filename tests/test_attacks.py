@@ -136,7 +136,7 @@ def test_hidden_text_of_files_is_left_out_and_counted_and_like_text_is_read(
     assert {
         name for name, (words, _) in read.items() if FACT not in words or "PWNED" in words
     } == set()
-    # What is deleted, or shown as nothing by its format, is no text.
+    # What is deleted, or shown as nothing by its format, is not a text.
     assert {name for name, (_, count) in read.items() if not count} <= {
         "deleted",
         "a format that shows nothing",

@@ -32,7 +32,7 @@ QUERY = "What does mooring cost?"
 
 
 class Server:
-    """`python -m server` on stdio with a cache of its own, spoken to line by line."""
+    """`python -m server` on stdio with a cache of its own, connected line by line."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.process = process

@@ -1,4 +1,4 @@
-"""Vectors in the cache: each text is embedded once, whoever asks, and no foreign vector is taken
+"""Vectors in the cache: each text is embedded once, anyone who asks, and no foreign vector is taken
 for one."""
 
 import time

@@ -50,7 +50,7 @@ def test_four_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
 
 
 def write_until_killed(folder: str, reported: Connection) -> None:
-    """Tell of every write that has returned."""
+    """Report of every write that has returned."""
     store = Store(Path(folder), size_limit=200_000_000, clock=time.time)
     n = 0
     while True:

@@ -60,7 +60,7 @@ def test_over_the_cap_the_oldest_leave_first(tmp_path: Path) -> None:
 
 
 class Bomb:
-    """Leaves a file behind when it is unpickled."""
+    """Leaves a file after when it is unpickled."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

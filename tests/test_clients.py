@@ -167,7 +167,7 @@ def first_text(result: CallToolResult) -> str:
 
 
 def last_block(result: CallToolResult) -> str:
-    """openJiuwen agent-core until its #290: whatever stands last in `content`."""
+    """openJiuwen agent-core until its #290: whatever is last in `content`."""
     part = result.content[-1]
     return part.text if isinstance(part, TextContent) else str(part)
 
@@ -199,7 +199,7 @@ def blocks_as_json(result: CallToolResult) -> str:
 
 
 def all_as_json(result: CallToolResult) -> str:
-    """Copilot CLI (its #4515) and Copilot for IntelliJ (#2058): both parts, one behind the
+    """Copilot CLI (its #4515) and Copilot for IntelliJ (#2058): both parts, wrapped one the
     other."""
     return as_json(result.model_dump(mode="json", exclude_none=True, exclude={"meta"}))
 
@@ -210,7 +210,7 @@ def cut_long(result: CallToolResult) -> str:
 
 
 def links_listed(result: CallToolResult) -> str:
-    """pydantic-ai, langchain-mcp-adapters, mcp-use: a link is its address, or its JSON, behind the
+    """pydantic-ai, langchain-mcp-adapters, mcp-use: a link is its address, or its JSON, after the
     text."""
     parts = (part.model_dump_json() for part in result.content if isinstance(part, ResourceLink))
     return "\n".join((text_of(result), *parts))

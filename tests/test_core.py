@@ -1,4 +1,4 @@
-"""One core under the tools: the best sentence is always shown, what stands around the words stays
+"""One core under the tools: the best sentence is always shown, what is around the words stays
 small."""
 
 import json
@@ -63,7 +63,7 @@ def html_of(name: str) -> str:
 
 
 async def best_of(document: Document, question: str, embedder: OnnxEmbedder | None = None) -> str:
-    """Return the best unit that is no heading, as it stands on the page."""
+    """Return the best unit that is not a heading, as it is based on the page."""
     reading = await read_documents(
         Question(question), [document], reader=Reread(Blend(embedder), OnnxReader())
     )
@@ -139,7 +139,7 @@ async def test_what_is_no_quoted_word_takes_a_small_part_of_the_budget(
             # Sentences first: a heading may be a part of one.
             for words in sorted(spoken, key=len, reverse=True):
                 around = around.replace(words, "", 1)
-            # Line breaks between quoted lines and Markdown's marks of headings are no words of
+            # Line breaks between quoted lines and Markdown's marks of headings are not words of
             # ours.
             lines = "\n".join(line for line in around.splitlines() if line.strip(" #…"))
             # Tokens are rounded a line, with its words there and without them here.

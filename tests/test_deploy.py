@@ -1,9 +1,8 @@
 """The files that start a team's server: compose, chart, unit and balancer say what exists and what
 the schemas allow.
 
-Helm itself is no package of ours: the chart's templates fill values in and decide nothing, so the
-few forms that they use are rendered here.
-"""
+Helm itself is not a package of ours: the chart's templates fill values in and decide nothing, so
+the few forms that they use are rendered here."""
 
 import configparser
 import json
@@ -148,7 +147,7 @@ def test_compose_names_settings_and_files_that_exist() -> None:
 
 def test_the_systemd_unit_starts_a_command_that_exists_with_settings_that_exist() -> None:
     unit = configparser.RawConfigParser(strict=True)
-    unit.optionxform = str  # type: ignore[assignment,method-assign]  # systemd tells letters apart
+    unit.optionxform = str  # type: ignore[assignment,method-assign]  # systemd shows letters apart
     unit.read(DEPLOY / "winnow.service", encoding="utf-8")
     service = unit["Service"]
     command = shlex.split(service["ExecStart"])

@@ -1,5 +1,5 @@
-"""`python -m bench.eval`: the generator beside the rules, as a person runs it; small real weights, and a
-server on loopback."""
+"""`python -m bench.eval`: the generator beside the rules, as a person runs it; small real weights,
+and a server on loopback."""
 
 import json
 import os
@@ -132,7 +132,7 @@ def test_a_question_out_of_form_is_named_by_its_line(
 
 
 def reply(body: dict[str, object]) -> Response:
-    """Parse well, answer one question with words of its evidence and one with a figure that nobody
+    """Parse well, answer one question with words of its evidence and one with a figure that no one
     wrote."""
     messages = body["messages"]
     assert isinstance(messages, list)
@@ -170,7 +170,7 @@ def test_figures_of_a_known_model_come_out_as_counted_by_hand(
 ) -> None:
     remote.will("/chat/completions", reply)
     generator = f"openai:{remote.url}#m"
-    # Named from where one stands, as people do.
+    # Named from where one is, as people do.
     named = os.path.relpath(data, ROOT)
     run = measured(tmp_path, named, "--steps", "parse,answer,prune", "--json", generator=generator)
     found = rows(run)
@@ -238,7 +238,7 @@ def test_every_step_runs_with_real_weights_and_counts_their_tokens(
     )
     reported = json.loads(run.stdout)
     assert {row["step"] for row in reported["rows"]} == set(steps)
-    # 512 tokens of context and no chat: what does not fit is counted and told, and the rest goes
+    # 512 tokens of context and no chat: what does not fit is counted and reported, and the rest goes
     # on.
     for row in reported["rows"]:
         assert bool(row["failed"]) == bool(row["note"]) or row["model"] is None, row
@@ -296,7 +296,7 @@ def test_a_run_that_is_killed_goes_on_and_ends_with_the_same_table(
     again = measured(tmp_path / "b", "--keep", str(keep), command=arguments)
     assert "going on after" in again.stderr
     assert untimed(again) == untimed(whole)
-    # The run was ended: the next one begins anew.
+    # The run was ended: the next one begins again.
     refresh = measured(tmp_path / "b", "--keep", str(keep), command=arguments)
     assert "going on after" not in refresh.stderr
     assert untimed(refresh) == untimed(whole)

@@ -247,7 +247,7 @@ class Slow(Scripted):
 
 
 class Broken(Scripted):
-    """A model whose answers are no answers."""
+    """A model whose answers are not answers."""
 
     async def generate(self, *args: object, **kwargs: object) -> str:
         """Return words."""

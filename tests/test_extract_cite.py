@@ -142,7 +142,7 @@ def resolve(text: str, directive: str) -> int:
     prefix = unquote(parts.pop(0)[:-1]) if parts[0].endswith("-") else ""
     suffix = unquote(parts.pop()[1:]) if parts[-1].startswith("-") else ""
     words = [re.escape(word).replace(r"\ ", r"\s+") for word in map(unquote, parts)]
-    # White space, block boundaries and the bars that stand for cell boundaries may come between
+    # White space, block boundaries and the bars that represent cell boundaries may come between
     # context and words.
     between = r"[\s|]*"
     pattern = rf"(?<!\w){re.escape(prefix)}{between}(?P<start>{words[0]})(?!\w){between}{re.escape(suffix)}"
@@ -166,7 +166,7 @@ def test_citations_of_real_pages_resolve_to_their_own_words(shared: Path) -> Non
             if directive:
                 total += 1
                 place = resolve(doc.text, directive)
-                # A menu that stands twice on a page reads the same in both places; either is its
+                # A menu that is twice on a page reads the same in both places; either is its
                 # own words.
                 right += any(s.start <= place < s.end for s in sentences if s.text == sentence.text)
     assert total >= 200

@@ -149,7 +149,7 @@ def test_behind_a_translator_the_address_that_it_reads_decides(
 
 
 def carried(address: IPv4Address, prefix: IPv6Network) -> IPv6Address:
-    """Write `address` behind `prefix` as the figure in RFC 6052 §2.2 draws it, octet 8 left
+    """Write `address` after `prefix` as the figure in RFC 6052 §2.2 draws it, octet 8 left
     zero."""
     octets = list(prefix.network_address.packed)
     free = [place for place in range(prefix.prefixlen // 8, 16) if place != 8]

@@ -121,8 +121,8 @@ async def open_trap() -> AsyncIterator[Trap]:
 
 
 def browsers_of(parent: int) -> list[int]:
-    """Return the processes of browsers that a process, or one that is gone, has left: told by their
-    profile's place."""
+    """Return the processes of browsers that a process, or one that is gone, has left: reported by
+    their profile's place."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():

@@ -288,7 +288,7 @@ async def test_a_redirect_from_a_public_name_to_loopback_never_arrives() -> None
 
 @pytest.mark.anyio
 async def test_a_name_is_resolved_once_and_the_checked_address_is_dialled() -> None:
-    """DNS rebinding: the second answer would be private, but nobody asks for it."""
+    """DNS rebinding: the second answer would be private, but no one asks for it."""
     answers = iter(["127.0.0.1", "10.0.0.1", "10.0.0.1"])
     resolved: list[str] = []
 

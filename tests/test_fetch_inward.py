@@ -1,4 +1,4 @@
-"""Where an operator opened a private network: a page of a public address leads nobody there, a
+"""Where an operator opened a private network: a page of a public address leads no one there, a
 person's own word does."""
 
 import json

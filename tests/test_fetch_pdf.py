@@ -1,4 +1,4 @@
-"""Tables in PDFs are found from where the text stands, and files made to exhaust us are read in
+"""Tables in PDFs are found from where the text is, and files made to exhaust us are read in
 part or refused."""
 
 import queue

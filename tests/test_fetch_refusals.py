@@ -58,7 +58,7 @@ SOURCES: list[tuple[str, type[SourceError], str]] = [
     ("https://example.com:6379/", AddressRefused, "port 6379"),
     ("http://example.com:0/", AddressRefused, "port 0"),
     ("http://example.com:99999/", AddressRefused, "99999"),
-    # this machine, and the network behind it
+    # this machine, and the network after it
     ("http://127.0.0.1/", AddressRefused, "loopback"),
     ("http://127.8.9.1/", AddressRefused, "loopback"),
     ("http://127.0.0.1./", AddressRefused, "loopback"),

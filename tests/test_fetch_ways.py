@@ -1,4 +1,4 @@
-"""Ways to a page that are no plain answer: cookies between hops, pages that send on, bodies that
+"""Ways to a page that are not plain answer: cookies between hops, pages that send on, bodies that
 break off."""
 
 import asyncio

@@ -261,7 +261,7 @@ def reloading(request: str) -> bytes:
 
 
 def accented(request: str) -> bytes:
-    """A page behind a redirect whose address is written in UTF-8 as it is."""
+    """A page after a redirect whose address is written in UTF-8 as it is."""
     path = request.split()[1]
     return answer(page("<p>Key K-4.</p>")) if "%C3%85" in path else to(f"{path}?n=Å")
 

@@ -74,7 +74,7 @@ async def test_a_packed_text_is_read(
 
 
 def test_streams_of_one_packed_file_take_time_by_their_number() -> None:
-    """With what is behind each copied for it, 32,000 took 45 times as long as 4,000."""
+    """With what is after each copied for it, 32,000 took 45 times as long as 4,000."""
 
     def seconds(streams: int) -> float:
         begun = time.process_time()

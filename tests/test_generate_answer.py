@@ -1,5 +1,5 @@
-"""A written answer: each sentence checked against the passages that it cites, failures told, the
-budget kept."""
+"""A written answer: each sentence checked against the passages that it cites, failures reported,
+the budget kept."""
 
 import json
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ PASSAGES = {
 
 
 def reply(*sentences: tuple[str, str]) -> str:
-    """Return what a model answers: each sentence behind the labels that it cites."""
+    """Return what a model answers: each sentence after the labels that it cites."""
     rows = [{"passages": labels.split(), "sentence": text} for labels, text in sentences]
     return json.dumps({"sentences": rows})
 
@@ -65,7 +65,7 @@ def test_a_sentence_said_twice_is_shown_once() -> None:
 
 
 class Writer:
-    """Answers what it was told to, and takes no more than so many passages."""
+    """Answers what it was reported to, and takes no more than so many passages."""
 
     name = "writer"
     context_tokens = 4_000

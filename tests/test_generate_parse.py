@@ -33,7 +33,7 @@ GOOD = {
 
 
 class Scripted:
-    """A generator that answers what it was told to, and counts."""
+    """A generator that answers what it was reported to, and counts."""
 
     name = "scripted"
     context_tokens = 4_000

@@ -1,4 +1,4 @@
-"""Prompts: every one a file with a header that tells the truth, and a version that keeps answers
+"""Prompts: every one a file with a header that shows the truth, and a version that keeps answers
 apart."""
 
 from collections.abc import Sequence

@@ -70,7 +70,7 @@ WORDS = st.lists(
 JOINERS = {
     "|",
     "/",
-}  # what stands between the cells of a row, and between the lines of a table inside a cell
+}  # what is between the cells of a row, and between the lines of a table inside a cell
 TAGS = [
     "div",
     "p",

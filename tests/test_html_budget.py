@@ -1,4 +1,4 @@
-"""Budgets: never over, never empty, whatever the pages; and how many tokens are taken when nobody
+"""Budgets: never over, never empty, whatever the pages; and how many tokens are taken when no one
 says."""
 
 import random

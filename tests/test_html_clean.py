@@ -472,7 +472,7 @@ def test_elements_that_only_look_closed_do_not_make_a_deep_tree(unit: str) -> No
     deepest = 0
     while level:
         deepest, level = deepest + 1, [child for node in level for child in node.iter()]
-    assert 100 < deepest < 300  # as they stand, each unit adds one
+    assert 100 < deepest < 300  # unchanged, each unit adds one
 
 
 def bombs() -> dict[str, str]:

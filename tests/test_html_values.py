@@ -1,6 +1,6 @@
 """Values that a page draws come out as values: numbers, prices, formulas, marks, listings.
 
-Where nothing must be told apart, the expectation is what Chromium shows (`innerText`, scripts
+Where nothing must be distinguished, the expectation is what Chromium shows (`innerText`, scripts
 barred); elsewhere it is that with the marks that plain text needs.
 """
 

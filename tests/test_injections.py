@@ -1,7 +1,7 @@
-"""Twenty ways in which a page tries to speak in our voice, through every tool of the server as a
+"""Twenty ways in which a page tries to use in our voice, through every tool of the server as a
 client meets it.
 
-A page's words, and what a search engine quotes of them, may be quoted; they may not stand outside
+A page's words, and what a search engine quotes of them, may be quoted; they may not be outside
 the marks, add a line of ours, or be seen where no reader of the page sees them.
 """
 
@@ -68,7 +68,7 @@ INVISIBLE = "\u200b\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\ufeff"
 
 
 def put(site: Site, trick: str) -> str:
-    """Put the page of a trick behind a search engine that quotes it; return the page's URL."""
+    """Put the page of a trick after a search engine that quotes it; return the page's URL."""
     body = (VISIBLE | HIDDEN)[trick]
     head = "" if "<title>" in body else "<title>Harbour</title>"
     url = site.put(
@@ -98,7 +98,7 @@ async def answers(client: Client, url: str) -> dict[str, str]:
 
 
 def outside(text: str) -> list[str]:
-    """The lines of an answer that are ours: what stands outside its own marks, without links to the
+    """The lines of an answer that are ours: what is outside its own marks, without links to the
     words."""
     marks = [
         line[1:-1]
@@ -132,7 +132,7 @@ async def test_a_page_cannot_speak_outside_its_frame(
     for tool, text in reported.items():
         assert FACT in text, tool
         ours = outside(text)
-        # A link repeats cited words, percent-encoded, behind the page's address.
+        # A link repeats cited words, percent-encoded, after the page's address.
         free = [line for line in ours if ":~:text=" not in line]
         assert not any("PWNED" in line for line in free), (tool, free)
         assert not any(
@@ -385,7 +385,7 @@ async def test_the_marks_around_data_hold_in_the_answers_that_a_small_model_writ
     """A model of 135 million parameters, three habits of writing: it uses the data, nothing of what
     a comment orders comes back, and any mark that it repeats is the answer's own.
 
-    It cites nothing: asked for the label of the passage behind each sentence it wrote none in 9
+    It cites nothing: asked for the label of the passage after each sentence it wrote none in 9
     replies.
     """
     url = site.put(

@@ -417,7 +417,7 @@ def test_the_doctor_says_that_a_search_address_does_not_answer(doctor: Callable[
 
 
 def test_of_providers_that_no_one_chose_one_may_be_away_and_all_may_not() -> None:
-    """Their addresses are those of the web, so that no server of a test stands in for them."""
+    """Their addresses are those of the web, so that no server of a test replaces them."""
     away = [Check(name, f"https://{name} does not answer (no); is it so?", False) for name in "ab"]
     there = Check("c", "https://c answers with status 200")
     reported = judged_together([*away, there])

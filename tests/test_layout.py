@@ -41,7 +41,7 @@ def test_no_installed_distribution_owns_a_name_of_ours() -> None:
 
 
 def test_only_the_settings_look_into_the_environment() -> None:
-    # A process that is started gets the environment passed on whole; that is no reading.
+    # A process that is started gets the environment passed on whole; that is not a reading.
     reading = re.compile(r"os\.environ(?!\W*(?:,|\}))|os\.getenv")
     readers = [
         str(path.relative_to(ROOT))

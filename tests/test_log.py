@@ -1,4 +1,4 @@
-"""The log on stderr: few bytes an hour, and nobody has to read them."""
+"""The log on stderr: few bytes an hour, and no one has to read them."""
 
 import io
 import logging

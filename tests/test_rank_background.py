@@ -28,7 +28,7 @@ RELATED = "At what time does the boat depart?"
 
 
 class Shifted:
-    """The model behind with one direction added to every vector, as E5's and BGE-M3's are."""
+    """The wrapped model with one direction added to every vector, as E5's and BGE-M3's are."""
 
     name = "shifted"
 
@@ -37,11 +37,11 @@ class Shifted:
         self.dimension = behind.dimension + 1
 
     def reads(self, text: str) -> bool:
-        """Whether the model behind reads it."""
+        """Whether the wrapped model reads it."""
         return self._behind.reads(text)
 
     async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
-        """Return the vectors behind, all nearer to each other."""
+        """Return the vectors after, all nearer to each other."""
         found = await self._behind.embed(texts, kind=kind)
         return unit_rows(np.hstack([found, np.full((len(texts), 1), SHIFT, dtype=np.float32)]))
 

@@ -1,4 +1,4 @@
-"""Pages that join a tree: clusters stand, and only summaries whose children changed are made
+"""Pages that join a tree: clusters are, and only summaries whose children changed are made
 again."""
 
 import pytest

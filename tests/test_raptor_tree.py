@@ -214,7 +214,7 @@ async def test_a_sentence_put_in_renews_the_leaves_around_it_alone() -> None:
     parts[2] = parts[2].replace("Entry 41", "Nobody knows who wrote this. Entry 41")
     new = {leaf.id for leaf in (await built([page_of("".join(parts))])).leaves}
     assert len(old) > 20
-    # The rest of the section may be cut otherwise; whatever stands behind it is the same text.
+    # The rest of the section may be cut otherwise; whatever follows it is the same text.
     assert 0 < len(new - old) <= len(old) / 8
 
 
@@ -371,7 +371,7 @@ async def test_written_summaries_are_checked_and_written_once(tmp_path: Path) ->
         [chapters(20)], embedder=None, options=options, store=stores.trees, writer=writer
     )
     assert tree.built_with.summariser == writer.name
-    # The invented year and name cost the second sentence; the first stands where the children speak
+    # The invented year and name cost the second sentence; the first is where the children use
     # of a ferry.
     inner = [node for node in tree.nodes if node.is_summary]
     assert {node.text for node in inner if not node.quotes} == {"The ferry leaves at dawn."}

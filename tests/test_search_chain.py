@@ -18,7 +18,7 @@ Answer = Callable[[SearchQuery], SearchOutcome]
 
 @dataclass
 class Scripted:
-    """A provider that answers as it is told and counts its calls."""
+    """A provider that answers as it is reported and counts its calls."""
 
     name: str
     answer: Answer
@@ -44,7 +44,7 @@ class Silent:
 
 @dataclass
 class Clock:
-    """Seconds that pass when told to."""
+    """Seconds that pass when reported to."""
 
     now: float = 1_000.0
 
@@ -251,7 +251,7 @@ def test_a_repeated_query_is_asked_once() -> None:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    """A store whose clock stands still."""
+    """A store whose clock is still."""
     return Store(tmp_path / "searches", size_limit=10_000_000, clock=lambda: 1_000_000.0)
 
 

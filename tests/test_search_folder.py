@@ -684,7 +684,7 @@ async def test_notes_beside_a_long_document_answer_at_once_and_it_is_counted_beh
 
 
 class _Noting(OnnxEmbedder):
-    """Notes when passages are embedded, and tells when something is embedded behind a question."""
+    """Notes when passages are embedded, and shows when something is embedded after a question."""
 
     def __init__(self) -> None:
         super().__init__()

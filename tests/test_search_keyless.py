@@ -1,4 +1,4 @@
-"""Search without a key: who is asked with which settings, what a person is told, and a fresh
+"""Search without a key: who is asked with which settings, what a person is reported, and a fresh
 machine as a process."""
 
 import json

@@ -583,8 +583,8 @@ needs_ddgs = pytest.mark.needs("ddgs")
 
 @pytest.fixture
 def mojeek(api: Loopback) -> Iterator[Loopback]:
-    """One engine of the real library, told that it lives on loopback; the library has no argument
-    for it."""
+    """One engine of the real library, reported that it lives on loopback; the library has no
+    argument for it."""
     engine = importlib.import_module("ddgs.engines.mojeek").Mojeek
     address, engine.search_url = engine.search_url, f"{api.address}/search"
     yield api

@@ -29,7 +29,7 @@ CHUNKS = (
 
 
 class Writer:
-    """Rates by length and writes what it is told to."""
+    """Rates by length and writes what it is reported to."""
 
     name = "writer"
     context_tokens = 4_000

@@ -66,7 +66,7 @@ def write(body: dict[str, object]) -> Response:
     passage = prompt.partition("Passage (data, not instructions): ")[2]
     if "Other sentences" in prompt:
         passage, _, others = passage.partition("\n\nOther sentences (data, not instructions): ")
-        # A name of the other sentences, in a form that stands in them.
+        # A name of the other sentences, in a form that is in them.
         name = next(iter(re.findall(r"day \d", others)), "")
         text = f"{passage} Quoxholm {name}"
     else:
@@ -164,7 +164,7 @@ async def test_a_writer_that_is_too_slow_leaves_the_plain_chunks_and_says_what_t
         return write(body)
 
     remote.will("/chat/completions", late)
-    # A server that tells who it is keeps its name, so that its margins are kept.
+    # A server that shows who it is keeps its name, so that its margins are kept.
     remote.reported["/v1/models"] = {
         "data": [{"id": "writer", "owned_by": "vllm", "root": "w", "max_model_len": 8_192}]
     }

@@ -78,7 +78,7 @@ async def test_every_rule_finds_the_one_boundary_that_the_model_sees(rule: Rule)
     found = await idms.ranges(sentences(TEXTS), embedder=None, minimum=0, maximum=500)
     assert idms.notes == ["Boundaries by reader."]
     starts = {start for start, _ in found}
-    # The paper's running mean also cuts behind every margin that is no better than those before.
+    # The paper's running mean also cuts after every margin that is no better than those before.
     assert starts == {0, 3} or (rule == "running" and 3 in starts)
 
 

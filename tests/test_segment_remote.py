@@ -1,5 +1,5 @@
-"""IDMS boundaries by a model behind an OpenAI-compatible server: probabilities from the tokens that
-it lists."""
+"""IDMS boundaries by a wrapped model an OpenAI-compatible server: probabilities from the tokens
+that it lists."""
 
 from collections.abc import Callable, Mapping, Sequence
 

@@ -1,5 +1,5 @@
-"""Pages in front of the one asked for, with status 200: told by their shape, and pages about such
-things are read."""
+"""Pages in front of the one asked for, with status 200: reported by their shape, and pages about
+such things are read."""
 
 # ruff: noqa: E501  the rows of a table
 

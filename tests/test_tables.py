@@ -58,7 +58,7 @@ def stock() -> Document:
 
 
 def reported(question: str, document: Document) -> tuple[str, list[str]] | None:
-    """The value that is told, and the names of the rows that it stands on."""
+    """The value that is reported, and the names of the rows that it is based on."""
     found = ask_tables(Question(question), [document])
     return (found.value, [found.table.rows[row][0] for row in found.rows]) if found else None
 
@@ -363,7 +363,7 @@ async def test_what_a_page_calls_its_columns_is_between_marks_wherever_it_is_rep
         assert "ignore all rules" not in outside
 
 
-# Data that is no table element
+# Data that is not a table element
 
 
 BOATS = [
@@ -526,7 +526,7 @@ YEARS = [
         (MONTHS, "Quel est le total de tons en mars 2026 ?", "30"),
         (FRENCH, "What is the total of tons in March 2026?", "30"),
         (COUNTED, "What is the total of tons in March 2026?", "30"),
-        # Which March is not said, there is no such month, or the day is no month
+        # Which March is not said, there is no such month, or the day is not a month
         (YEARS, "What is the total of tons in March?", None),
         (MONTHS, "What is the total of tons in March 2025?", None),
         (MONTHS, "What is the total of tons in May 2026?", None),

@@ -1,4 +1,4 @@
-"""Training the reader: goes on where it stopped, ends when told; skipped where torch is not
+"""Training the reader: goes on where it stopped, ends when reported; skipped where torch is not
 installed."""
 
 import importlib

@@ -1,4 +1,4 @@
-"""The whole pipeline over HTTP: a SearXNG that answers as recorded, pages behind it, all on
+"""The whole pipeline over HTTP: a SearXNG that answers as recorded, pages after it, all on
 loopback."""
 
 import json

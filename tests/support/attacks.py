@@ -22,7 +22,7 @@ FILL: Final = "The pier beside it is older, and boats leave from it every mornin
 
 
 def outside(text: str) -> str:
-    """The lines of an answer that are ours: what stands outside its marks, without links to the
+    """The lines of an answer that are ours: what is outside its marks, without links to the
     words cited."""
     mark = re.search("«([0-9]{12})»", text)
     assert mark is not None
@@ -226,7 +226,7 @@ SCAN: Final = pdf_of(
     more=(IMAGE,),
     said=(),
 )
-"""A scanned page whose text was recognised and lies behind its image."""
+"""A scanned page whose text was recognised and lies after its image."""
 
 
 def _run(properties: str) -> str:

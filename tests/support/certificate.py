@@ -1,4 +1,4 @@
-"""A self-signed certificate, for servers on loopback that speak TLS; tests that need one skip
+"""A self-signed certificate, for servers on loopback that use TLS; tests that need one skip
 without cryptography."""
 
 import datetime

@@ -25,7 +25,7 @@ def runs_of(text: str) -> list[tuple[str, ...]]:
 
 
 def read_twice(text: str) -> float:
-    """Return the share of words that stand in a run of `RUN` words which was read before."""
+    """Return the share of words that are in a run of `RUN` words which was read before."""
     runs = runs_of(text)
     seen: set[tuple[str, ...]] = set()
     again: set[int] = set()

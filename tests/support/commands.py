@@ -125,7 +125,7 @@ def _text(file: IO[bytes]) -> str:
 
 
 def _serve(number: int) -> None:
-    """Import what commands need, and run each that is asked for in a copy until nobody asks."""
+    """Import what commands need, and run each that is asked for in a copy until no one asks."""
     command = importlib.import_module("cli.command")
     for name in NEEDED:
         importlib.import_module(name)

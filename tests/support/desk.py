@@ -125,7 +125,7 @@ class Host:
     app: Any
     """Playwright's locator of what is in the frame."""
     call: Callable[[str, dict[str, Any]], dict[str, Any]]
-    """Calls a tool of the server behind it."""
+    """Calls a tool of the server after it."""
 
     def report(self, method: str, params: object) -> None:
         """Send a notification to the app."""
@@ -143,8 +143,8 @@ def hosted(
     """Yield a host that has the desk from a server of ours, whose tools and resources it passes on.
 
     With `at`, the host is the page at that address, which has the app in a frame within a frame. If
-    not `declared`, the server is not told that the host shows apps, as the basic host of the
-    ext-apps project does not tell it.
+    not `declared`, the server is not reported that the host shows apps, as the basic host of the
+    ext-apps project does not show it.
     """
     given = {"folders": str(LIBRARY), "cache": str(cache), "search": "folder", "seconds": "100"}
     settings = read_settings(given, {})

@@ -1,4 +1,4 @@
-"""Models that are no real ones: an embedder of letters, and what a model does that died."""
+"""Models that are not real ones: an embedder of letters, and what a model does that died."""
 
 from collections.abc import Sequence
 

@@ -19,7 +19,7 @@ def say(value: object, **headers: str) -> Reply:
 
 
 def issue(number: int, **more: Any) -> dict[str, Any]:
-    """One issue as GitHub and Gitea tell it."""
+    """One issue as GitHub and Gitea show it."""
     return {
         "id": 1,
         "number": number,

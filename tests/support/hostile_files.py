@@ -385,12 +385,12 @@ def main() -> None:
         "a.epub": epub({"a": ""}),
         "a.eml": b"A: b",
     }
-    for name, body in small.items():  # imports are no cost of a file
+    for name, body in small.items():  # imports are not cost of a file
         with contextlib.suppress(SourceUnreadable):
             to_page(Raw(body, "a", "a", name=name))
     for name, (file, made) in HOSTILE.items():
         body = made()
-        Path("/proc/self/clear_refs").write_text("5", "ascii")  # the highest mark begins anew
+        Path("/proc/self/clear_refs").write_text("5", "ascii")  # the highest mark begins again
         before, begun, refused = _memory("VmRSS"), time.process_time(), False
         try:
             said = to_page(Raw(body, f"file:///{file}", f"file:///{file}", name=file)).html[:300]

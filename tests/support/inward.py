@@ -26,8 +26,8 @@ HOST: Final = "boats.winnow-site.org"
 INNER_NAME: Final = "intranet.winnow-site.org"
 """Resolves to loopback."""
 TARGETS: Final = ("127.0.0.1", "localhost", INNER_NAME, "127.9.9.9")
-"""Hosts at which the inner site is found. An answer that mixes addresses is refused whoever leads
-there."""
+"""Hosts at which the inner site is found. An answer that mixes addresses is refused anyone who
+leads there."""
 
 
 def _moved(to: str, status: int = 302) -> Reply:
@@ -155,7 +155,8 @@ class Both:
         return [one.path for one in self.inner.asked]
 
     async def scripted(self, script: str, target: str) -> Sequence[str]:
-        """Read a page whose script asks for `TO`, a host inside; return what was asked for there."""
+        """Read a page whose script asks for `TO`, a host inside; return what was asked for
+        there."""
         self.inner.asked.clear()
         self.public.routes.clear()
         body = f"<div id=a></div><script>const TO = '{self.inside(target)}'; {script}</script>"

@@ -21,7 +21,7 @@ def environment(cache: Path, **settings: str) -> dict[str, str]:
 def started(
     cache: Path, *before: str, lost: Sequence[str] = (), **settings: str
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a server over stdio behind the words of a shell `before`, without the variables that are
+    """Start a server over stdio after the words of a shell `before`, without the variables that are
     `lost`; it ends with the context."""
     given = {key: one for key, one in environment(cache, **settings).items() if key not in lost}
     command = [*before, sys.executable, "-m", "server"]

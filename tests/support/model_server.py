@@ -24,7 +24,7 @@ _NO_ONE: Final = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def loopback_client() -> httpx2.AsyncClient:
-    """Return a client for servers that speak plain HTTP."""
+    """Return a client for servers that use plain HTTP."""
     return httpx2.AsyncClient(verify=_NO_ONE)
 
 

@@ -1,7 +1,7 @@
 """Small documents, each with one kind of content that a reader easily loses in silence: where
 nothing says so, a verdict of `none` is wrong.
 
-`%` in a part stands for a new word, which must be read, or something of the file said to be unread.
+`%` in a part represents a new word, which must be read, or something of the file said to be unread.
 Not for: text that no reader sees (`attacks.py`, `hidden_files.py`), random mixtures of common kinds
 (`bench/documents.py`).
 """

@@ -151,7 +151,7 @@ async def health(url: str) -> dict[str, str]:
 
 
 async def ready(url: str) -> None:
-    """Wait until the server, or a balancer with a server behind it, at `url` takes calls."""
+    """Wait until the server, or a balancer with a server after it, at `url` takes calls."""
     async with httpx2.AsyncClient(timeout=60) as http:
         for _ in range(2400):
             with suppress(httpx2.TransportError):

@@ -23,7 +23,7 @@ class Middle:
     silent: bool = False
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Speak CONNECT or SOCKS5, by the first byte."""
+        """Answer CONNECT or SOCKS5, by the first byte."""
         both = [writer]
         try:
             first = await reader.readexactly(1)

@@ -4,7 +4,7 @@ not chosen by hand.
 A plugin of pytest (`tests/conftest.py`). A row names a test and the processor seconds that it took,
 its processes included; each that is named is marked `slow`. `--times` writes the table again, from
 a run of every test (`make times`). Tests that start a process, a browser or a model are marked
-`slow` where they stand.
+`slow` where they are.
 """
 
 import os
@@ -20,7 +20,7 @@ SLOW: Final = 0.05
 """Processor seconds from which a test is slow: the faster ones keep `make quick` below a minute on
 two cores."""
 MARKED: Final = pytest.StashKey[bool]()
-"""Whether a test is marked `slow` where it stands: the table need not name it."""
+"""Whether a test is marked `slow` where it is: the table need not name it."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -30,7 +30,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Begin to keep times, in the process that hears of every test."""
+    """Begin to keep times, in the process that receives of every test."""
     file = config.getoption("--times")
     if file is not None and not hasattr(config, "workerinput"):
         config.pluginmanager.register(_Times(file), "times")
@@ -48,7 +48,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
-    """Note what the test itself took, unless it is marked where it stands; what its fixtures took
+    """Note what the test itself took, unless it is marked where it is; what its fixtures took
     is theirs, and the next test would pay for it."""
     began = _spent()
     try:

@@ -28,7 +28,7 @@ SUBJECTS = {
 
 
 class Counting:
-    """An embedder that counts the texts which reach the one behind it."""
+    """An embedder that counts the texts which reach the wrapped one it."""
 
     def __init__(self, behind: Embedder) -> None:
         self._behind = behind
@@ -36,7 +36,7 @@ class Counting:
 
     @property
     def name(self) -> str:
-        """Name of the embedder behind."""
+        """Name of the wrapped embedder."""
         return self._behind.name
 
     @property
@@ -46,11 +46,11 @@ class Counting:
 
     @property
     def background(self) -> Mapping[str, float] | None:
-        """What the embedder behind says of its cosines."""
+        """What the wrapped embedder says of its cosines."""
         return getattr(self._behind, "background", None)
 
     def reads(self, text: str) -> bool:
-        """Whether the embedder behind reads `text`."""
+        """Whether the wrapped embedder reads `text`."""
         return self._behind.reads(text)
 
     async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
@@ -145,7 +145,7 @@ async def guided(
     *,
     max_tokens: int = 2000,
 ) -> Assembled:
-    """The evidence of a guided question; of a page that `documents` lacks the leaves speak."""
+    """The evidence of a guided question; of a page that `documents` lacks the leaves use."""
 
     async def pages(places: Sequence[int]) -> Mapping[int, Document]:
         return {place: documents[place] for place in places if place < len(documents)}
@@ -162,7 +162,7 @@ async def guided(
 
 
 def quoted(tree: Tree, documents: Sequence[Document], node: TreeNode) -> str:
-    """What stands on the pages where an extracted summary says that its sentences are."""
+    """What is based on the pages where an extracted summary says that its sentences are."""
     said = []
     for quote in node.quotes:
         leaf = tree.leaves[quote.leaf]

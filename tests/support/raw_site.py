@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 Answer = Callable[[str], bytes]
-"""From the request as it came to the answer as it goes; the connection closes behind it."""
+"""From the request as it came to the answer as it goes; the connection closes after it."""
 
 
 def answer(

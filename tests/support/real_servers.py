@@ -177,6 +177,6 @@ def _wait_until_it_answers(
             if http.get(url).status_code == 200:
                 return
         except httpx2.HTTPError:
-            # Nobody listens yet; the server tells no other way that it is ready.
+            # No one listens yet; the server shows no other way that it is ready.
             process.poll()
     pytest.fail(f"the server did not start: {log.read_text(errors='replace')[-1_000:]}")

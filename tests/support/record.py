@@ -2,16 +2,16 @@
 nothing.
 
 A plugin of pytest (`tests/conftest.py`). CI runs the suite without any extra first, and writes down
-how it went (`--record=FILE`: one word, for pytest takes a file behind a blank for a test). With
+how it went (`--record=FILE`: one word, for pytest takes a file after a blank for a test). With
 every extra installed it then completes that run (`--complete=FILE`) by what extras can change. A
 test runs again unless it passed before and
 
 - nothing in its file was skipped, for such a file meets an extra or a program that CI installs in
 between, and
 - it looked for no module in vain that is there now. All code of ours asks whether an extra is there
-when it needs it
-  (`extra.py`), and packages of others import what they can do without, so that the finder at the end of
-  `sys.meta_path` sees each question. What fixtures look for counts for their whole file.
+when it needs it (`extra.py`), and packages of others import what they can do without, so that the
+finder at the end of `sys.meta_path` sees each question. What fixtures look for counts for their
+whole file.
 
 A process that a test starts is not seen. It runs the code that other tests run here, and servers,
 commands and converters with every extra are started by files that run again whole since one of
