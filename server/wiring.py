@@ -14,7 +14,6 @@ from datetime import date
 from importlib.util import find_spec
 from typing import Any, Final, Literal, NamedTuple, cast
 
-import anyio
 import httpx2
 
 from cache.store import Stores, open_stores
@@ -42,7 +41,7 @@ from pipeline.search.folder import FolderLimits, FolderProvider
 from pipeline.search.provider import Access, providers
 from pipeline.segment.idms import IdmsOptions
 from pipeline.segment.partition import Rule
-from pipeline.services import DocumentMemory, Later, Once, Services
+from pipeline.services import DocumentMemory, Once, Services
 from pipeline.work import STEP_SHARE, in_thread
 from server.clients import service_client
 from server.settings import CATALOGUES, KEYLESS, MEGABYTE, PROVIDERS, Settings
@@ -113,10 +112,6 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             _open_folder(settings, stores, files, embedder.model, documents)
         )
         chain = _chain(settings, stores, http, folder)
-        later = Later()
-        group = await stack.enter_async_context(anyio.create_task_group())
-        stack.callback(group.cancel_scope.cancel)
-        group.start_soon(later.run)
         yield Services(
             fetcher=fetcher,
             chain=chain,
@@ -142,7 +137,6 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             asking=_asking(settings, generator.model),
             idms=_idms(settings),
             clustering=settings.clustering,
-            later=later,
             notice=Once(KEYLESS_NOTICE if searched(settings).keyless else ""),
         )
 
