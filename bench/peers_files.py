@@ -176,7 +176,7 @@ def kept_of(path: Path) -> Kept | None:
 
 def _left_out(page: Page) -> list[str]:
     """Return what is said of text that is left out since no reader sees it."""
-    return [note for note in page.notes if page.hidden and "no reader sees" in note]
+    return [note for note in page.notes if page.hidden and "hidden" in note]
 
 
 def saved(forms: list[str], given: list[Path], folder: Path) -> list[Path]:

@@ -205,7 +205,7 @@ def fresh() -> list[str]:
             wrong = (
                 run.returncode
                 or "213 metres" not in run.stdout
-                or "without a key" not in run.stdout
+                or "keyless ones were used" not in run.stdout
             )
             if wrong or list(dict.fromkeys(state.asked)) != asked:
                 bad.append(

@@ -93,7 +93,7 @@ async def test_sigterm_lets_the_running_call_end_and_no_other_begin(
             site.hold.set()
         assert process.wait(EXIT_SECONDS) == 128 + signal.SIGTERM
     assert late.is_error
-    assert "stopped" in text_of(late)
+    assert "shutting down" in text_of(late)
     assert "noon" in text_of(results[0])
 
 

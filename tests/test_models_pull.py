@@ -58,7 +58,7 @@ def test_a_pulled_file_is_named_first_shown_coming_and_checked(
     reported, kept, _ = run.stdout.splitlines()
     assert reported.startswith(f"{NAME}: 25.0 MB")
     assert hashlib.sha256(hub.files[NAME]).hexdigest() in reported
-    assert Path(kept.split("kept at ")[1]).read_bytes() == hub.files[NAME]
+    assert Path(kept.split("stored at ")[1]).read_bytes() == hub.files[NAME]
     assert "100%" in run.stderr
     assert "here llama:" + NAME in winnow(hub, tmp_path, "list").stdout
 
@@ -84,7 +84,7 @@ def test_a_download_that_was_cut_goes_on_where_it_stopped(hub: HubServer, tmp_pa
     assert again.stderr == ""
     [asked] = [part for method, part in hub.asked if method == "GET"]
     assert 10_000_000 <= int(asked.removeprefix("bytes=").rstrip("-")) <= 15_000_000
-    assert Path(again.stdout.splitlines()[1].split("kept at ")[1]).read_bytes() == hub.files[NAME]
+    assert Path(again.stdout.splitlines()[1].split("stored at ")[1]).read_bytes() == hub.files[NAME]
 
 
 def test_a_damaged_file_is_thrown_away(hub: HubServer, tmp_path: Path) -> None:

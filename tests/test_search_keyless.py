@@ -69,7 +69,7 @@ def test_the_doctor_says_how_it_searches_and_what_is_better() -> None:
         folder = winnow(state, "doctor", "--folder", str(LIBRARY)).stdout
     assert "WINNOW_BRAVE_KEY" in bare
     assert "WINNOW_SEARCH=none" in bare
-    assert "https://en.wikipedia.org answers with status 200" in bare
+    assert "https://en.wikipedia.org responds with status 200" in bare
     assert "WINNOW_SEARCH=keyless,folder" in folder
     assert "wikipedia.org" not in folder
 

@@ -616,7 +616,7 @@ def _converted(
         "hidden rows": reader.hidden_rows,
         "hidden columns": reader.hidden_columns,
     }
-    left_out["words that no reader sees"] = reader.looks.words
+    left_out["hidden words"] = reader.looks.words
     notes = tuple(
         f"OpenDocument: {number} {what} were left out"
         for what, number in left_out.items()
