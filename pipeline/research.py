@@ -167,7 +167,8 @@ async def research(
     budget. A question for what the user's own documents contain is answered by a list
     of them.
 
-    Raises `SearchFailed`: no provider could answer."""
+    Raises `SearchFailed`: no provider could answer; `ModelError`: a model that reads
+    failed. A failing generator is only named."""
     began = anyio.current_time()
     # A question for what the user's own documents contain about a topic: list them
     subject = (

@@ -221,8 +221,8 @@ def _chosen(
     writer: "_Writer", near: Sequence[int], room: int, *, open_end: bool, alone: bool
 ) -> list[UnitRange]:
     """Return the passages around the best of `near` within about `room` tokens; with
-    `alone` each is one unit. A question for the nearest unit gets the first passage
-    only."""
+    `alone` each is one unit. Where nothing has a name that is asked about, it is the
+    first passage only."""
     reading = writer.reading
     beyond = most_unasked(reading) - _usual_unasked(reading) if open_end else 0
     if alone:

@@ -248,7 +248,8 @@ def page_head(number: int, one: Evidence | Page, room: int) -> Head:
     fits `room` tokens.
 
     The address is always there; without it nothing can be cited or read on. A title
-    that does not fit is cut, at most to nothing."""
+    that does not fit is cut, that of evidence to no less than `SHORT_HEADING` tokens.
+    """
     url, whole = source_line(one.url if isinstance(one, Evidence) else one.final_url)
     above = f"[{number}] {url}" if url else f"[{number}]"
     left = room - count_tokens(above) - 1 - (count_tokens(whole) + 1 if whole else 0)

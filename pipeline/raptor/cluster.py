@@ -203,7 +203,8 @@ def _coarse(x: Floats, group: list[int]) -> Groups:
 
 
 def _capped(layer: Layer, group: list[int], most: int) -> Groups:
-    """Cut `group` in two until every part is within `most` members and the window."""
+    """Cut `group` in two until every part is within `most` members and the window. A
+    single member over the window stays."""
     done: Groups = []
     waiting = [group]
     while waiting:
@@ -227,8 +228,8 @@ def _halves(x: Floats, group: list[int]) -> Groups:
 
 
 def kmeans(x: Floats, group: list[int], k: int) -> Groups:
-    """Spherical k-means over the rows `group` of `x`; returns the non-empty
-    clusters."""
+    """Spherical k-means over the rows `group` of `x`; returns the non-empty clusters,
+    each row alone where there are at most `k`."""
     if k < 2 or len(group) <= k:
         return [group] if k < 2 else [[i] for i in group]
     rows = x[np.asarray(group)]
@@ -275,7 +276,7 @@ def _nearest(
 
 def _without_singles(layer: Layer, clusters: Groups) -> Groups:
     """Give the only member of a cluster to the nearest cluster with room; a node with
-    one child adds nothing."""
+    one child adds nothing. Where none has room, it stays alone."""
     singles = [c for c, group in enumerate(clusters) if len(group) == 1]
     if not singles or len(clusters) < 2:
         return clusters

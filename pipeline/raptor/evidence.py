@@ -31,7 +31,7 @@ def fit_evidence(
     mark: str,
 ) -> Assembled:
     """Return the evidence of the best passages that fits `max_tokens` when shown, and
-    its text.
+    its text; empty where none fits.
 
     Args:
         max_tokens: Bound on the tokens of the text, kept exactly.

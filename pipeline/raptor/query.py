@@ -134,7 +134,8 @@ async def read_tree(
 async def _vector(
     tree: Tree, question: Question, embedder: Embedder | None
 ) -> Floats | None:
-    """Return the question's vector where the tree's vectors can be compared with it."""
+    """Return the question's vector where the tree's vectors can be compared with it,
+    else None; raises `UsageError` for an empty question."""
     if not question:
         raise UsageError(
             "The question is empty.", hint="Pass a question about the sources."
@@ -152,7 +153,8 @@ async def _vector(
 def _candidates(
     tree: Tree, question: Question, vector: Floats | None, most: int
 ) -> list[int]:
-    """The best leaves of at most `most` tokens together, in reading order."""
+    """The best leaves of at most `most` tokens together, in reading order; the very
+    best even where it is longer."""
     tokens = np.asarray([leaf.tokens for leaf in tree.leaves])
     if tokens.sum() <= most:
         return list(range(len(tokens)))

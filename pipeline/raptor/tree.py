@@ -287,7 +287,7 @@ _STORED: Final = TypeAdapter(_Stored)
 
 def keep_tree(store: Store, tree: Tree) -> None:
     """Write `tree` to `store` under its handle; the JSON part comes last, so an
-    incomplete write is not a tree."""
+    incomplete write is not a tree. An older one of that handle is replaced."""
     stored = _Stored(
         dimension=int(tree.vectors.shape[1]),
         sources=tree.sources,
@@ -355,7 +355,7 @@ def below(tree: Tree, node_id: str) -> Tree | None:
 
 def find_tree(store: Store, handle: str) -> Tree | None:
     """Return the tree kept under `handle`, or None where there is none, an old form, or
-    a part is missing."""
+    a part is missing. A tree that is read is kept for longer."""
     head = store.get_json(handle)
     if not isinstance(head, dict) or head.get("format") != FORMAT:
         return None

@@ -147,7 +147,8 @@ class Verdict:
 
 
 def judge(question: Question, relevance: Relevance) -> Verdict:
-    """Say whether the pages answer `question`."""
+    """Say whether the pages answer `question`. Without units it is `none`. For a
+    question in another language than a page without vectors it is never `none`."""
     pages = read_features(question, relevance)
     best = max(pages, key=confidence_of, default=None)
     if best is None:
@@ -277,7 +278,8 @@ def _meaning_row(features: Features) -> tuple[float, ...]:
 
 
 def read_features(question: Question, relevance: Relevance) -> list[Features]:
-    """Return what the verdict sees of each page that holds units."""
+    """Return what the verdict sees of each page that holds units; other pages are left
+    out."""
     index = relevance.index
     translated = [question.translated_to(language) for language in index.languages]
     looked_for = {one: _Asked(one, index) for one in dict.fromkeys(translated)}
@@ -351,7 +353,8 @@ def _best(values: Floats | None, low: int, high: int) -> float | None:
 
 def _names(question: Question, index: TermIndex) -> dict[str, NDArray[np.bool_]]:
     """Return the names and numbers of the question, each with the matches of its words
-    [words, units]."""
+    [words, units]. The first word counts for a digit only, a German one also for
+    capitals throughout."""
     nouns_too = question.spoken == "de"
     found: dict[str, NDArray[np.bool_]] = {}
     for place, word in enumerate(question.words):

@@ -105,7 +105,7 @@ def _dated(text: str) -> Value | None:
 
 def _read_number(spelled: str, *, decimal_comma: bool = False) -> float:
     """Read digits with separators: the last of two kinds is the decimal one, a comma
-    before three digits is none."""
+    before three digits is none. Raises `ValueError` for anything else."""
     digits = re.sub(r"\s", "", spelled).replace("−", "-").rstrip(".,")
     if "," in digits and "." in digits:
         grouping = "," if digits.rfind(".") > digits.rfind(",") else "."
