@@ -142,7 +142,8 @@ def _schema(labels: list[str]) -> dict[str, object]:
 def checked(reply: str, passages: Mapping[str, str]) -> list[CheckedSentence]:
     """Return the sentences of a reply in that schema, each checked against the passages
     that it cites. A repeated sentence counts once, with what its last copy cites; an
-    empty one is dropped. Any other form raises `ValueError` or `KeyError`."""
+    empty one is dropped. A reply of another form raises `ValueError`, `KeyError` or
+    `TypeError`."""
     # Small models repeat sentences.
     cited = {
         one_line(row["sentence"]): row["passages"]

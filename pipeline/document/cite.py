@@ -308,7 +308,7 @@ def _parts(text: str, block: Block) -> list[tuple[int, int]]:
 
 def _cells(text: str, block: Block) -> list[tuple[int, int]]:
     """Return the spans of a row's cells in the text; cells that are not found are left
-    out."""
+    out; the whole row where none is."""
     spans: list[tuple[int, int]] = []
     place = block.start
     for cell in block.cells:
@@ -321,7 +321,7 @@ def _cells(text: str, block: Block) -> list[tuple[int, int]]:
 
 def _from_distinct(text: str, cells: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Trim, and drop leading cells such as `1` or `yes` that occur earlier on the page,
-    if another cell does not."""
+    if another cell does not. All stay where each of them does."""
     cells = _trimmed(text, cells)
     for index, (start, end) in enumerate(cells):
         if _first_place(text, start, end) == start and any(
@@ -476,7 +476,8 @@ def _places(flat: _Flat, words: str, low: int) -> Iterator[tuple[int, int]]:
 
 
 def _with_context(document: Document, start: int, end: int, head: str) -> str:
-    """Add a prefix or suffix if the words occur earlier on the page.
+    """Add a prefix or suffix if the words occur earlier on the page; `head` as it is
+    where none can be found.
 
     Context must touch the words but for white space and block boundaries, so its inner
     edge keeps its punctuation."""

@@ -93,7 +93,8 @@ def labels_of(
     evidence: Sequence[Evidence], labels: Sequence[str]
 ) -> dict[tuple[str, int], str]:
     """Return the label of the passage that holds each quoted unit, by its page's
-    address and its number there."""
+    address and its number there. A unit in several passages has the label of the last.
+    """
     shown = zip(evidence, labels, strict=True)
     return {
         (one.url, number): label for one, label in shown for number in one.sentences

@@ -210,7 +210,8 @@ class PassageMaker:
 
     def _bridged(self, passage: UnitRange, room: int) -> UnitRange:
         """Return a passage that reaches to those before and after it on its page where
-        little is between them."""
+        little is between them. It is unchanged where none is within `BRIDGE` tokens and
+        `room`."""
         most = min(BRIDGE, room)
         low = passage.start
         while self._precedes(low) and self._cost(low - 1, passage.start) <= most:

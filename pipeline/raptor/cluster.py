@@ -299,7 +299,7 @@ def _spilled(
     layer: Layer, clusters: Groups, only: frozenset[int] | None = None
 ) -> Groups:
     """Let nodes (of `only`, if given) between two `clusters` join both, within cap and
-    window."""
+    window. At most `SPILL_SHARE` of them do; `clusters` itself is changed."""
     if len(clusters) < 2:
         return clusters
     members = np.concatenate([np.asarray(group) for group in clusters])

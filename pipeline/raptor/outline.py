@@ -144,7 +144,8 @@ def telling_words(
 
     Args:
         own: Terms and words of each text, as `word_forms` gives them.
-        spread: Number of texts that contain each term; none of `own` is missing.
+        spread: Number of texts that contain each term. One of `own` that it lacks
+            raises `KeyError`; a `Counter` counts it as 0.
         n: All texts.
     """
     inside = Counter(term for words in own for term in words)

@@ -324,7 +324,8 @@ def _likeness(
 
 def _groups(likeness: Floats) -> list[list[int]]:
     """Put together the two groups that are most alike on average until none are alike
-    enough (average linkage)."""
+    enough (average linkage). More than `MOST_GROUPS` are first cut into so many by
+    k-means."""
     groups = [[i] for i in range(len(likeness))]
     if len(groups) > MOST_GROUPS:
         groups = kmeans(

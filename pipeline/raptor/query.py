@@ -345,7 +345,7 @@ def _passages(tree: Tree, chosen: Sequence[int], scores: Floats) -> list[ChosenN
 
 def _walked(tree: Tree, scores: Floats, walk: Traversal) -> set[int]:
     """The likeliest nodes of each layer, from the roots down among the children of
-    those above."""
+    those above. A `walk.depth` of 0 is all layers."""
     walked: set[int] = set()
     level = set(tree.roots)
     for _ in range(walk.depth or len(tree.layers)):

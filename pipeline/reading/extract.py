@@ -567,7 +567,8 @@ def lift_rows(
 
 
 def _tables(document: Document, sentences: Sequence[Sentence]) -> Iterator[range]:
-    """Yield the places of rows that follow each other below one header."""
+    """Yield the places of rows that follow each other below one header. Stretches of
+    fewer than `FEWEST` rows are left out."""
     start = 0
     for place in range(1, len(sentences) + 1):
         if place < len(sentences) and _table(document, sentences[place]) == _table(
@@ -595,7 +596,8 @@ def _chosen(
     table: range,
 ) -> Iterator[tuple[int, float]]:
     """Yield a table's rows that are chosen, each with the part of its distance to the
-    best that it gains."""
+    best that it gains. An extreme that `FEWEST` rows or more have chooses none of them.
+    """
     if choice.ends:
         yield from ((table[0], UNNAMED), (table[-1], UNNAMED))
     if not (choice.least or choice.most):

@@ -609,7 +609,8 @@ def _best_windows(
     readable: NDArray[np.bool_],
 ) -> tuple[list[tuple[int, int]], list[Window]]:
     """Return the windows that hold the best `readable` units, each by the window in
-    which it is most central."""
+    which it is most central. Beyond the `share` of `WINDOWS` only units that score
+    `WORTH` bring further ones."""
     owners = [(page, place) for page in pages for place in range(len(page.texts))]
     windows = relevance.windows
     least, most = (

@@ -202,7 +202,8 @@ def _lacking(
     Left out is what a page may well say in another form: names in another language's
     letters, short numbers (in words), months (in digits), units after a number, names
     with an abbreviation in brackets that a page has, and names of peoples where a page
-    has the country."""
+    has the country. Nothing is known, and the result empty, where the question was
+    translated."""
     if any(page.translated or page.across for page in pages):
         return {}
     return {
@@ -353,8 +354,8 @@ def _best(values: Floats | None, low: int, high: int) -> float | None:
 
 def _names(question: Question, index: TermIndex) -> dict[str, NDArray[np.bool_]]:
     """Return the names and numbers of the question, each with the matches of its words
-    [words, units]. The first word counts for a digit only, a German one also for
-    capitals throughout."""
+    [words, units]. The first word counts only with a digit, any other German one only
+    with a digit or in capitals."""
     nouns_too = question.spoken == "de"
     found: dict[str, NDArray[np.bool_]] = {}
     for place, word in enumerate(question.words):
