@@ -197,8 +197,8 @@ class CachedEmbedder(_Cached[Embedder]):
         """Return unit vectors [n, dimension]; only texts not seen before reach the
         model, each once.
 
-        Raises `ModelError`: the model failed.
-        """
+        Raises `ModelError`: the model failed. It waits without limit for another task
+        or process that computes the same texts."""
         await _prepare(self._model)
         keys = [f"{self.name}:{kind}:{_digest(text)}" for text in texts]
         compute = partial(self._model.embed, kind=kind)
@@ -228,8 +228,8 @@ class CachedReranker(_Cached[Reranker]):
         """Return one float32 score a text [n]; only texts not scored before reach the
         model, each once.
 
-        Raises `ModelError`: the model failed.
-        """
+        Raises `ModelError`: the model failed. It waits without limit for another task
+        or process that computes the same texts."""
         await _prepare(self._model)
 
         async def compute(missing: list[str]) -> NDArray[np.float32]:

@@ -38,7 +38,8 @@ class DocumentMemory:
 
     async def read(self, page: Page) -> Document:
         """Return `page` cleaned and cut into content units; the work runs off the event
-        loop. The `KEPT_DOCUMENTS` read last are kept, by content and final address."""
+        loop. The `KEPT_DOCUMENTS` read last are kept, by content and final address.
+        Tasks that ask for one at once each read it."""
         key = f"{page.content_hash}:{page.final_url}"
         if key in self._kept:
             self._kept.move_to_end(key)

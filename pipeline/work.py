@@ -110,8 +110,8 @@ class Stopped(BaseException):
 def check_cancelled() -> None:
     """Leave the running worker function if its caller has gone.
 
-    Raises `Stopped`: the call that this thread works for was cancelled. Outside of
-    `in_thread` nothing is checked."""
+    Raises `Stopped`: the call that this thread works for was cancelled. Outside of such
+    a function nothing happens."""
     stop = _stop.get()
     if stop is not None and stop():
         raise Stopped

@@ -332,6 +332,8 @@ def soft_mixture(vectors: Rows, *, neighbours: int | None = None) -> list[list[i
     """Return the clusters of the best mixture by BIC, each a list of row numbers; a row
     may be in several.
 
+    Up to `DIMENSIONS` + 1 rows, or rows that are equal, are one cluster.
+
     Args:
         vectors: Rows to cluster, [n, d].
         neighbours: Neighbours of a row in UMAP's layout; None takes principal
@@ -383,8 +385,8 @@ def umap_points(rows: Doubles, dimensions: int, neighbours: int) -> Doubles:
 
 
 def principal_components(rows: Doubles, dimensions: int) -> Doubles:
-    """Return the rows on their first principal components, [n, dimensions]; signs fixed
-    so that runs agree."""
+    """Return the rows on their first principal components, [n, at most dimensions];
+    signs fixed so that runs agree."""
     centred = rows - rows.mean(axis=0)
     left, values, _ = np.linalg.svd(centred, full_matrices=False)
     scores = (left * values)[:, :dimensions]

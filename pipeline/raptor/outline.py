@@ -123,7 +123,8 @@ def shared_words(tree: Tree, node: TreeNode) -> str:
 
 
 def word_forms(texts: Sequence[str]) -> dict[str, Counter[str]]:
-    """Return the index terms of `texts`, each with its whole words and their counts."""
+    """Return the index terms of `texts`, each with its whole words and their counts.
+    All are taken for the language of the first three."""
     check_cancelled()
     language = guess_language(" ".join(texts[:3])) or "en"
     found: dict[str, Counter[str]] = {}

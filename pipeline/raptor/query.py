@@ -277,6 +277,8 @@ async def query_tree(
 
     Summaries come first, then documents by their best passage, each in reading order.
 
+    A tree without leaves gives none; a node that does not fit is passed over.
+
     Args:
         question: In any language; words alone count where no embedder reads it.
         mode: The paper's `collapsed` and `traversal`, by cosine; `flat`: leaves as they

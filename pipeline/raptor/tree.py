@@ -215,7 +215,8 @@ class Tree:
 
     @cached_property
     def spread(self) -> Counter[str]:
-        """Number of leaves that contain each index term."""
+        """Number of leaves that contain each index term. All are taken for the language
+        of the first three."""
         language = (
             guess_language(" ".join(leaf.shown for leaf in self.leaves[:3])) or "en"
         )

@@ -414,8 +414,8 @@ def letter_groups(text: str) -> list[str]:
 
 
 def letter_counts(question: str, texts: Sequence[str]) -> Floats:
-    """Return the count of each of the question's groups in each text: [groups,
-    texts]."""
+    """Return the count of each of the question's groups in each text: [groups, texts].
+    They count inside of longer words, too."""
     groups = letter_groups(question)
     counts = np.zeros((len(groups), len(texts)), dtype=np.float32)
     for place, text in enumerate(texts):
