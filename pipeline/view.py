@@ -221,8 +221,8 @@ class _Rows:
         return found
 
     def of_blocks(self, document: int) -> dict[int, float]:
-        """Return the best score among the units of each block; empty where no question
-        was asked."""
+        """Return the best score among the units of each block; empty without a reading
+        or a question."""
         if self._reading is None or self._reading.made_by == "content":
             return {}
         best: dict[int, float] = {}

@@ -243,7 +243,8 @@ def _chosen(
 def _left_out(
     writer: "_Writer", near: Sequence[int], evidence: Sequence[Evidence]
 ) -> int:
-    """Return how many units that no passage has are worth a further call."""
+    """Return how many units that no passage has are worth a further call; 0 where
+    nothing has a name that is asked about."""
     reading = writer.reading
     if nearest_alone(reading):
         return 0
@@ -282,8 +283,8 @@ def most_unasked(reading: Reading) -> int:
 
 
 def _usual_unasked(reading: Reading) -> int:
-    """Return the most tokens of such an answer, but for what the question wants
-    whole."""
+    """Return the most tokens of an answer without a budget, but for what the question
+    wants whole."""
     unlikely = (
         reading.verdict == "unsure" and reading.confidence < NONE and not reading.parts
     )

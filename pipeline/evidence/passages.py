@@ -640,7 +640,8 @@ class PassageMaker:
         return self._kind(row) == "heading" or self._leads(row)
 
     def _follows(self, row: int) -> bool:
-        """Whether a further unit is on the same page, and in no other passage."""
+        """Whether unit `row` is on the page of the one before it and in no passage yet.
+        """
         return (
             row < len(self._owners)
             and self._owners[row] == self._owners[row - 1]
@@ -648,8 +649,7 @@ class PassageMaker:
         )
 
     def _precedes(self, row: int) -> bool:
-        """Whether a unit is before another on the same page, and in no other
-        passage."""
+        """Whether the unit before `row` is on its page and in no passage yet."""
         return (
             row > 0
             and self._owners[row] == self._owners[row - 1]

@@ -96,7 +96,7 @@ def completed(asked: Question, before: str) -> str:
 
 
 def _completed(question: str, before: str, rules: _TurnRules) -> str:
-    """Return the same by the words of one language."""
+    """Return what `completed` does, by the words of one language."""
     opening = rules.opening.match(question)
     rest = question[opening.end() :].strip(_MARKS) if opening else question
     if opening and rest and not rules.asking.search(rest) and not _refers(rest, rules):

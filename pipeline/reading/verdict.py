@@ -183,8 +183,8 @@ def judge(question: Question, relevance: Relevance) -> Verdict:
 
 
 def _is_near(page: Features) -> bool:
-    """Whether a page is so near to the question in meaning that the answer is never
-    None."""
+    """Whether a page is so near to the question in meaning that the verdict is never
+    `none`; False without a cosine."""
     if page.cosine is None:
         return False
     if page.across:

@@ -384,7 +384,7 @@ class Idms:
         `maximum` tokens where possible; the running rule has no such bounds.
 
         Raises `ModelError` for the embedder's failure; a failing generator leaves the
-        boundaries to embeddings."""
+        boundaries to embeddings, and `notes` say so."""
         rule = self._options.rule
         if rule == "running":
             minimum, maximum = 0, FAR
