@@ -165,7 +165,7 @@ async def research(
 
     `note` is a line above the evidence. With 0 `max_tokens` the reading decides the
     budget. A question for what the user's own documents contain is answered by a list
-    of them.
+    of them, where nothing else is searched.
 
     Raises `SearchFailed`: no provider could answer; `ModelError`: a model that reads
     failed. A failing generator is only named."""

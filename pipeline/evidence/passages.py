@@ -640,8 +640,7 @@ class PassageMaker:
         return self._kind(row) == "heading" or self._leads(row)
 
     def _follows(self, row: int) -> bool:
-        """Whether unit `row` is on the page of the one before it and in no passage yet.
-        """
+        """Whether unit `row` is on the page of the one before and in no passage yet."""
         return (
             row < len(self._owners)
             and self._owners[row] == self._owners[row - 1]
