@@ -60,7 +60,8 @@ def canonical_url(url: str) -> str:
 
     Scheme, `www.`, mobile and AMP hosts and paths, default ports, fragments, tracking
     parameters, the order of parameters, `index.html` and a trailing slash make no
-    difference. Other addresses are returned without their fragment."""
+    difference. Other addresses are returned without their fragment. A malformed one
+    stays as it is. The key is for comparing only: it has no scheme."""
     try:
         parts = urlsplit(url.strip())
         port = parts.port
@@ -273,7 +274,7 @@ class Chain:
         The first provider that answers `ok` ends a query; after `empty` one more
         provider is asked; any other status moves on. An empty answer of a healthy
         provider is an answer. Raises `SearchFailed` where no provider is set up, or
-        none of them answered any query."""
+        none of them answered any query. A late provider counts as `timeout`."""
         if not self._providers and not self._beside:
             raise SearchFailed(
                 "No search provider is set up.",
@@ -374,7 +375,11 @@ class Chain:
         self, provider: Searcher, query: SearchQuery, limit: int, seconds: float
     ) -> SearchOutcome:
         """One provider's answer to one query: remembered, or asked for within
-        `seconds`."""
+        `seconds`.
+
+        Nothing is raised for a provider: its error gives `bad_response`, a late answer
+        `timeout`. Answers that are `ok` are kept for 15 minutes, those with local files
+        are not."""
         key = cache_key(provider.name, query, limit)
         if self._store is not None and (
             known := _known(await in_thread(self._store.get_json, key))

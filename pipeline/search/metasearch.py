@@ -46,7 +46,10 @@ class Metasearch:
         self._threads = anyio.CapacityLimiter(2)
 
     async def search(self, query: SearchQuery, *, limit: int) -> SearchOutcome:
-        """Return one page of results; never raises for what the engines do."""
+        """Return one page of results; never raises for what the engines do.
+
+        It is `timeout` where they take too long, or where earlier searches that hang
+        hold both threads."""
         outcome = SearchOutcome(
             (), self.name, "timeout", f"No answer within {self._timeout:g} s."
         )

@@ -89,7 +89,7 @@ async def mixed_rank(
     reranker: Reranker | None = None,
     form: RankForm = "mixed",
 ) -> tuple[RankedPage, ...]:
-    """Return all pages of `results`, best first.
+    """Return all pages of `results`, best first; by words where a model takes too long.
 
     Args:
         question: The standalone request.
@@ -103,8 +103,7 @@ async def mixed_rank(
             order), `paper` (bare snippet or whole content, the better one wins).
 
     Raises:
-        ModelError: A model failed.
-    """
+        ModelError: A model failed."""
     if not results:
         return ()
     # 1. Items: a snippet for every page, and its content where it came in time
@@ -192,7 +191,9 @@ async def _scored(
     reranker: Reranker | None,
 ) -> tuple[list[_Item], Floats, ScoreMaker]:
     """Return what was scored, and a score of each [n]: by a model in the time that is
-    left, else by words."""
+    left, else by words.
+
+    Raises `ModelError`."""
     few = [
         item
         for item in items
