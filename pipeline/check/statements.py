@@ -82,7 +82,9 @@ def judge_statement(
     statement: Question, texts: Sequence[str], relevance: Relevance
 ) -> Supported:
     """Return whether the units `texts` [units], in the order of `relevance` for this
-    statement, support it."""
+    statement, support it.
+
+    No more than `MOST` of them are used; without any it is `not found`."""
     if not texts:
         return Supported("not found", 0.0, ())
     language, text = statement.language, statement.text

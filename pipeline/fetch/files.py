@@ -119,7 +119,9 @@ class Files:
 
     async def convert(self, raw: Raw) -> Page:
         """Return `raw`, of a file or not, as a page; see
-        `pipeline.read.convert.to_page`."""
+        `pipeline.read.convert.to_page`.
+
+        Raises as that does."""
         return await (
             self._converter.page(raw)
             if self._converter is not None

@@ -88,7 +88,8 @@ def refresh_of(headers: Mapping[str, str], body: bytes, url: str) -> Refresh | N
     meant to be read there.
 
     A page with text of its own is read where it sends on only readers without scripts,
-    or to its own address, which is what it means where it names none."""
+    or to its own address, which is what it means where it names none. Only the
+    beginning of its markup is looked at (`_BEGINNING`)."""
     for content, base, unscripted in _said_by(headers, body):
         found = _parsed(content, urljoin(url, base), url)
         if found is not None:

@@ -107,8 +107,8 @@ def distinct(results: Sequence[SearchResult]) -> tuple[SearchResult, ...]:
     """Return `results` in order without repeats: one an address, and one a snippet
     where snippets are the same text.
 
-    What stays is the first, `merged` with the others.
-    """
+    What stays is the first, `merged` with the others. Snippets too short to compare
+    count as different."""
     by_url: dict[str, SearchResult] = {}
     for result in results:
         key = _key(result)
@@ -332,7 +332,7 @@ class Chain:
         that the ones before lack.
 
         Nothing is raised: the outcomes say who answered, and there are none where no
-        catalogue is set."""
+        catalogue is set. A DOI that none of them knows has no result."""
         found: dict[str, SearchResult] = {}
         outcomes: list[SearchOutcome] = []
         ends = anyio.current_time() + min(self._deadline, STEP_SHARE * time_left())
@@ -358,7 +358,9 @@ class Chain:
         into: list[SearchOutcome],
     ) -> None:
         """Walk a line of providers for one query; every answer goes to `into` as it
-        comes."""
+        comes.
+
+        It ends at the first `ok` or the second `empty`."""
         for provider in line:
             left = max(0.0, ends - anyio.current_time())
             # Others wait for it: it gets 4 s, and SearXNG's engines have 3 s.

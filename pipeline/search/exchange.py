@@ -75,7 +75,10 @@ class Exchange:
 
     async def ask(self, request: Request) -> dict[str, object] | SearchOutcome:
         """Send `request`; return the JSON object of a 200, or how it failed. Raises
-        nothing over the other side."""
+        nothing over the other side.
+
+        A redirect is not followed and counts as a failure, and so does a body over
+        `MAX_BYTES`."""
         address = _LOGIN.sub("", request.url)
         try:
             async with self.client.stream(

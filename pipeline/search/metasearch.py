@@ -49,7 +49,8 @@ class Metasearch:
         """Return one page of results; never raises for what the engines do.
 
         It is `timeout` where they take too long, or where earlier searches that hang
-        hold both threads."""
+        hold both threads. Nothing found is `blocked`, too: the library gives one error
+        for both."""
         outcome = SearchOutcome(
             (), self.name, "timeout", f"No answer within {self._timeout:g} s."
         )

@@ -331,8 +331,8 @@ class WordIndex:
         """Take in a file, while `writing`: what it says, in UTF-8, or why it could not
         be read, and what was not.
 
-        A file that was only touched keeps its words under the new stamp.
-        """
+        A file that was only touched keeps its words under the new stamp. One that could
+        not be read is not read again until it changes."""
         write, mark = (
             self._database.execute,
             hashlib.blake2b(data, digest_size=16).digest(),

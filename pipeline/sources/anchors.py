@@ -35,7 +35,7 @@ _NO_TEXT: Final = re.compile(
 
 def place_of_address(document: Document) -> int | None:
     """Return the unit that the fragment of a page's address points to; None without
-    one, or where there is none."""
+    one, where none matches, and for files."""
     fragment = document.page.url.partition("#")[2]
     if not fragment or not document.blocks or document.page.url.startswith("file:"):
         return None
@@ -49,7 +49,9 @@ def place_of_address(document: Document) -> int | None:
 
 
 def _of_words(directive: str, blocks: Sequence[Block]) -> int | None:
-    """Return the unit with the first words of a text directive, after its prefix."""
+    """Return the unit with the first words of a text directive, after its prefix.
+
+    Where no match has the prefix before it, that is the first match."""
     parts = directive.partition("&")[0].split(",")
     before = _letters(unquote(parts.pop(0))) if parts[0].endswith("-") else ""
     wanted = _letters(unquote(parts[0])) if parts else ""

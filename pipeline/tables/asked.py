@@ -62,8 +62,9 @@ _GLOSS: Final = re.compile(r"\b([A-Z]\w+(?:\s[A-Z]\w+)*)\s\(([A-Z][A-Z\d]{1,5})\
 def ask_tables(question: Question, documents: Sequence[Document]) -> TableAnswer | None:
     """Return the answer of the one table that a question is about; None if uncertain.
 
-    It is uncertain if another matching table has unread rows or cells that do not add
-    up."""
+    It is uncertain if two tables that fit best disagree, or if another matching table
+    has unread rows or cells that do not add up. Tables of fewer than `FEWEST` rows, or
+    without column names, are left out."""
     found: list[TableAnswer] = []
     silent = -1
     spoken: dict[str, Spoken] = {}
@@ -111,7 +112,7 @@ def ask_parts(
 
 def _asked(question: Question, documents: Sequence[Document]) -> TableAnswer | None:
     """Return a table's answer to a question in any of its wordings; if it names a file,
-    from a table of that file."""
+    from a table of that file and no other."""
     for place, document in enumerate(documents):
         name = unquote(document.page.final_url.partition("#")[0].rpartition("/")[2])
         if "." in name and name.casefold() in question.text.casefold():
@@ -177,7 +178,9 @@ class _Asking:
     compare."""
 
     def answer(self) -> TableAnswer | None:
-        """Return the table's answer; None if uncertain."""
+        """Return the table's answer; None if uncertain.
+
+        `doubtful` is set where the table fits, but has cells that do not add up."""
         if not self._filter() or not self._compare():
             return None
         try:
@@ -404,7 +407,9 @@ class _Asking:
         return True
 
     def _compared_with(self, one: Compared) -> int | None:
-        """Return the column of a number that words compare."""
+        """Return the column of a number that words compare.
+
+        None where several fit or none."""
         near = range(one.words[0] - REACH, one.number + REACH)
         words_near = (
             said_of("choosing.measures", self._within(one.words))
@@ -414,7 +419,9 @@ class _Asking:
         return self._numeric(near, words_near)
 
     def _named_before(self, sign: int) -> int | None:
-        """Return the column that is named right before a sign (`unit price <= 5`)."""
+        """Return the column that is named right before a sign (`unit price <= 5`).
+
+        None where that is none, several or a column without numbers."""
         for reach in range(1, REACH + 1):
             near = range(sign - reach, sign)
             named = [
@@ -456,7 +463,7 @@ class _Asking:
 
     def _numeric(self, near: range | None, hints: str) -> int | None:
         """Return the column of numbers that is named within `near`, else by `hints`,
-        else the only one."""
+        else the only one; None where several fit equally."""
         columns = [
             c
             for c in range(len(self.table.columns))
@@ -574,7 +581,7 @@ class _Asking:
 
     def _counted(self, rows: list[int], *, adding: bool) -> TableAnswer | None:
         """Count rows, or add the column whose things are counted (`how many units in
-        Porto`)."""
+        Porto`); None where it is uncertain which."""
         noun = max(self.spoken.count) + 1
         after = range(noun, noun + 2)
         columns = [
@@ -621,7 +628,10 @@ class _Asking:
     def _grouped(
         self, measure: Measure, column: int, rows: list[int], group: int
     ) -> TableAnswer:
-        """Return a measure of each value of a column, in place of rows alone."""
+        """Return a measure of each value of a column, in place of rows alone.
+
+        Values beyond `MOST_GROUPS` are only counted. Raises `UsageError` where the
+        column has no such measure."""
         values: dict[str, list[int]] = {}
         for row in rows:
             values.setdefault(self.table.rows[row][group], []).append(row)
@@ -659,7 +669,7 @@ class _Asking:
 
     def _chosen(self, rows: list[int]) -> TableAnswer | None:
         """Return the row with the least or the most of the column that is named, or
-        that the words mean."""
+        that the words mean; None where it is uncertain or too many rows are equal."""
         spoken = self.spoken
         chosen = sorted(spoken.least | spoken.most)
         behind = (place + 1 for place in chosen)  # `most expensive`

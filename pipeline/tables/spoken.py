@@ -220,7 +220,8 @@ def _rank(spoken: Spoken) -> None:
 
 
 def said_of(section: str, tokens: Iterable[Token]) -> str:
-    """Return what the entries of a section say of some words."""
+    """Return what the entries of a section say of some words, "" where they say
+    nothing."""
     known = meanings(section)
     spoken = [token.text.lower() for token in tokens]
     # German words end in n, too
