@@ -43,10 +43,10 @@ async def read_as_far(
     response: httpx2.Response, *, url: str, max_bytes: int, max_unpacked: int
 ) -> Body:
     """Return a body as `read_body` does, or what came of it before it broke, could not
-    be unpacked, or the call's time was nearly up.
+    be unpacked, or the call's time was nearly up (`Body.cut`).
 
     Raises what broke it where nothing came, and what `read_body` raises for one that is
-    too large. `Body.cut` says which."""
+    too large."""
     body = bytearray()
     left = anyio.current_effective_deadline() - anyio.current_time()
     cut: Cut | None = None

@@ -360,8 +360,8 @@ def _titled(page: Page, path: Path) -> Page:
 
 
 def allowed_path(path: Path, *, roots: Sequence[Path]) -> Path:
-    """Return `path`, absolute or below any root, with links resolved, if it lies below
-    one of `roots` and is not hidden there.
+    """Return `path`, absolute or relative to a root, with links resolved, if it lies
+    below one of `roots` and is not hidden there.
 
     Else raises `AddressRefused`, which never says whether it exists. The path returned
     need not exist."""

@@ -253,9 +253,8 @@ class WordIndex:
         """Hold the sole right to add files, and know those that other processes added;
         False while another has it.
 
-        What is added is kept when the context ends, also where another error ends it.
-        Nothing of it is kept on `sqlite3.Error`, which is raised, or where the process
-        is killed before."""
+        What is added is kept when the context ends, with an error too. Nothing of it is
+        kept on `sqlite3.Error`, or where the process is killed before."""
         with self._lock:
             try:
                 self._database.execute("BEGIN IMMEDIATE")
