@@ -70,7 +70,8 @@ def open_beneath(path: str, flags: int, *, by_steps: bool = False) -> int:
 
 @lru_cache(1)
 def _kernel() -> Callable[..., Any] | None:
-    """Return the C library's `syscall`, None where there is none with this number."""
+    """Return the C library's `syscall`, None where there is none with this number
+    (other systems than Linux)."""
     if not sys.platform.startswith("linux"):
         return None
     try:

@@ -182,8 +182,8 @@ class Fetcher:
         of its age; with `refresh` none is, and its server is asked at least whether it
         has changed. With `outside` a page or search result of a public address names
         it, and nothing inside is asked. Raises the `SourceError` that says why it
-        cannot be read, `NeedsBrowser` where only scripts would fill it.
-        """
+        cannot be read, `NeedsBrowser` where only scripts would fill it. Where the
+        server fails, an older copy that is kept is not returned."""
         source, span = split_span(url.strip())
         # 1. what is not on the web
         if is_handle(source):
@@ -378,8 +378,8 @@ class Fetcher:
     async def _get_part(self, url: str, *, outside: bool) -> bytes:
         """Return the body of a page's sub-resource or API request.
 
-        Raises `SourceError` where the server refuses it or it is cut. robots.txt does
-        not count."""
+        Raises `SourceError` where the server refuses it or it is cut. robots.txt is not
+        read."""
         answer = await self._exchange.ask(
             url, validators={}, robots=False, outside=outside
         )

@@ -177,7 +177,7 @@ def pinned_client(
     page's `address` alone.
 
     Whatever the site's name is now: a page of a public address reaches nothing inside
-    (DNS rebinding)."""
+    (DNS rebinding). Raises `ValueError` where that is not an IP address."""
 
     async def resolve(_host: str, _port: int) -> list[str]:
         return [address]

@@ -625,7 +625,7 @@ class WebExchange:
 
     async def _fetch_robots(self, target: Target, reach: _Reach) -> Rules:
         """Return a site's rules: none for 4xx (RFC 9309 §2.3.1.3), unreachable for 5xx,
-        429 and silence (§2.3.1.4).
+        429, a cut body, too many redirects and silence (§2.3.1.4).
 
         Where the site itself cannot be reached or may not be asked, that error is
         raised: the page would fail alike."""

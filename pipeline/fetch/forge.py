@@ -452,7 +452,8 @@ def _open_at(plan: ForgePlan, ref: str, path: str, *, is_folder: bool) -> str:
 
 
 def _files(said: Sequence[object]) -> list[dict[str, object]]:
-    """Return the rows of a tree, in the form of any of the three."""
+    """Return the rows of a tree, in the form of any of the three; [] where the API was
+    asked for no tree."""
     last = said[-1]
     return (
         _objects(last.get("tree") if isinstance(last, dict) else last)

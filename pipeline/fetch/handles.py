@@ -100,7 +100,7 @@ def _note_version(store: Store, page: Page, handle: str) -> None:
 
 def _versions(store: Store, url: str) -> list[tuple[str, str]]:
     """Return handle and ISO time of reading of each version of a page that is listed,
-    oldest first; [] where none is, or the list has another form."""
+    oldest first; [] where there is none, or the list has another form."""
     listed = store.get_json(f"versions:{url}")
     rows = (
         row

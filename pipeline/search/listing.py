@@ -120,7 +120,9 @@ class Folders:
         watched: bool = True,
     ) -> None:
         """List at most `most` files of at most `file_bytes` each below resolved
-        `roots`, which may be files."""
+        `roots`, which may be files.
+
+        Only Linux lets folders be `watched`; elsewhere each look reads all of them."""
         self._roots = [os.path.realpath(root) for root in roots]
         self._most = most
         self._file_bytes = file_bytes
@@ -408,7 +410,7 @@ class _Watch:
 
     def changed(self) -> set[str] | None:
         """Return the folders in which something changed since the last call; None where
-        the kernel lost count."""
+        the kernel lost count, empty where nothing can be watched."""
         changed: set[str] = set()
         whole = True
         while self._file >= 0:

@@ -235,8 +235,8 @@ def _places(values: Floats) -> Floats:
 def _winner(
     kinds: Mapping[WonBy, int], scores: Floats, *, ahead: bool, form: RankForm
 ) -> WonBy:
-    """The kind that brought the page here: its better item, or the engines where they
-    have it `ahead` of its items."""
+    """The kind that brought the page here: its better item (the content where they are
+    equal), or the engines where they have it `ahead` of its items."""
     if form == "engine" or (form == "mixed" and ahead):
         return "engine"
     return max(kinds, key=lambda kind: (float(scores[kinds[kind]]), kind == "content"))

@@ -299,7 +299,7 @@ class Ongoing:
     async def note(
         self, found: Findings, queries: Sequence[SearchQuery], limit: int
     ) -> None:
-        """Note for calls that go on what was found."""
+        """Note what was found, for a day, for calls that go on."""
         bare = replace(
             found, outcomes=tuple(replace(one, results=()) for one in found.outcomes)
         )

@@ -114,7 +114,7 @@ async def load_sources(
     needed: bool = True,
 ) -> Loaded:
     """Read every source at once and return the documents that were ready within
-    `seconds`; late ones are failures.
+    `seconds`; late ones are failures, and so are files beyond `MAX_FILES` of a folder.
 
     Sources are URLs, file or folder paths, handles, and sites (`site:https://…`), of
     which the pages nearest to `question` are read. Raises `UsageError` where no source
@@ -552,7 +552,8 @@ def catalogued(document: Document, result: SearchResult) -> Document:
 
 
 def narrowed(query: SearchQuery, wanted: Wanted) -> SearchQuery:
-    """Return a query with what the caller wants of all."""
+    """Return a query with what the caller wants of all; its own freshness and language
+    stay where the caller wants none."""
     return replace(
         wanted.filters,
         text=query.text,

@@ -198,8 +198,8 @@ class _Asking:
     # Which rows
 
     def _filter(self) -> bool:
-        """Find the cells that the question names; whether what it denies is among them,
-        and each is of one column."""
+        """Find the cells that the question names; False where what it denies is not
+        among them, or one may be of several columns."""
         spans: dict[tuple[int, int], dict[int, str]] = {}
         stems = [token.stem for token in self.spoken.tokens]
         known = {
@@ -240,8 +240,9 @@ class _Asking:
         """Filter by months that the question names, whatever form the one column of
         dates gives them.
 
-        A month without a year is one where the column has it in one year only.
-        """
+        A month without a year is one where the column has it in one year only. No month
+        is used where several columns hold dates, or where it fits several of the column
+        or none."""
         asked = self.spoken.months
         dates = [
             months
@@ -267,7 +268,7 @@ class _Asking:
                     self._take(column, cell, places[0])
 
     def _dated(self, column: int) -> dict[Month, list[tuple[int, str]]]:
-        """Return the cells of a column by their month, [] if some are not dates with a
+        """Return the cells of a column by their month, {} if some are not dates with a
         month and a year."""
         found: dict[Month, list[tuple[int, str]]] = {}
         for cell in dict.fromkeys(self.table.cells(column)):
@@ -383,7 +384,8 @@ class _Asking:
                 self.used |= places
 
     def _compare(self) -> bool:
-        """Find the column of each number that is compared; whether all are found."""
+        """Find the column of each number that is compared; False where one is not
+        found."""
         for one in self.spoken.compared:
             number = self.spoken.tokens[one.number]
             column = (
@@ -525,7 +527,9 @@ class _Asking:
 
     def _label(self) -> int:
         """Return the column that names the rows: the first of words whose cells differ
-        most."""
+        most.
+
+        That is the first column where all hold numbers."""
         columns = [
             c for c in range(len(self.table.columns)) if not self.table.is_numeric(c)
         ] or [0]

@@ -208,7 +208,9 @@ def _compared(lowered: str, tokens: Sequence[Token]) -> tuple[Compared, ...]:
 
 
 def _rank(spoken: Spoken) -> None:
-    """Read `second highest` and `three cheapest`, whose words are adjacent."""
+    """Read `second highest` and `three cheapest`, whose words are adjacent.
+
+    Of several the last one counts."""
     ordinals, numbers = meanings("tables.ordinals"), meanings("tables.numbers")
     for chosen in sorted(spoken.least | spoken.most):
         before = spoken.tokens[chosen - 1] if chosen else None
