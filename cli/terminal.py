@@ -63,8 +63,11 @@ class Pen:
         )
 
     def fill(self, text: str, indent: str = "", first: str = "") -> str:
-        """Return `text` wrapped, with `first` before its first line and `indent` before
-        the others."""
+        """Return `text` wrapped to the width less `indent`, at least 20 columns, with
+        `first` ("": `indent`) before its first line and `indent` before the others.
+
+        A longer word is not broken. An empty text gives one line with `first` alone.
+        """
         lines = wrap(
             text,
             max(20, self.width - len(indent)),
@@ -85,7 +88,7 @@ def pen_for(stream: TextIO) -> Pen | None:
 
 
 def drawn_check(check: Check, pen: Pen | None) -> str:
-    """Return a report line: status, name, details."""
+    """Return a report line: status, name, details; plain on one line without a pen."""
     mark = "✓" if check.healthy else "✗"
     if pen is None:
         return f"{mark} {check.name}: {check.line}"

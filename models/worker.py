@@ -109,8 +109,8 @@ class Child:
 
     @classmethod
     async def start(cls, entry: str, arguments: Fields, *, limits: Limits) -> "Child":
-        """Start a fresh interpreter that runs `main(arguments)` of the module
-        `entry`."""
+        """Start a fresh interpreter that runs `main(arguments)` of the module `entry`;
+        raises `ModelError` where it cannot be started."""
         code = (
             f"import sys; sys.path.insert(0, {str(ROOT)!r}); "
             f"import {entry} as entry; entry.main({json.dumps(arguments)!r})"
@@ -149,7 +149,11 @@ class Child:
 
     async def send(self, frame: Frame, call: int) -> None:
         """Write one whole request; a cancellation waits until it is written, for half
-        of one would end the process."""
+        of one would end the process.
+
+        Raises `anyio.BrokenResourceError` where that takes longer than
+        `limits.sending`.
+        """
         with (
             anyio.CancelScope(shield=True),
             anyio.move_on_after(self._limits.sending) as scope,
@@ -161,7 +165,10 @@ class Child:
 
     async def receive(self) -> tuple[int, Frame]:
         """Return the next answer and its call's number; cancelled half-way, it goes on
-        from there when called again."""
+        from there when called again.
+
+        Waits without limit; raises one of `BROKEN` where the pipe ends.
+        """
         if self._sizes is None:
             self._sizes = HEADER.unpack(await self._stdout.receive_exactly(HEADER.size))
         text, blob = self._sizes
@@ -267,9 +274,10 @@ class Worker:
     async def call(self, fields: Fields, blob: bytes = b"") -> Frame:
         """Return the child's answer; start the child if it does not run.
 
-        Raises `ModelError`: the child refused the request, crashed (the next call
-        restarts it), crashed so often that it is paused, or the call comes from another
-        event loop than the first.
+        Waits for the answer without limit. Raises `ModelError`: the child refused the
+        request, crashed (the next call restarts it), crashed so often that it is
+        paused, was ended too often for others, or the call comes from another event
+        loop than the first.
         """
         self._check_loop()
         for _ in range(self._limits.starts):
@@ -304,7 +312,10 @@ class Worker:
 
     async def _attempt(self, frame: Frame) -> Frame | None:
         """Return the answer, or None when the child ended for a reason that is not this
-        call's."""
+        call's.
+
+        Raises the `ModelError` of the call itself.
+        """
         child = await self._started()
         self._last += 1
         number, call = self._last, _Call(str(frame.fields["do"]))
@@ -459,7 +470,11 @@ class MemoryBudget:
 
     async def make_room(self, worker: "Worker", needs: int) -> None:
         """Let `worker` in with `needs` bytes: end idle processes, least recently used
-        first, wait for busy ones."""
+        first, wait for busy ones.
+
+        Waits without limit. Raises `ModelError` where `needs` is more than the whole
+        budget.
+        """
         if needs > self.limit:
             raise ModelError(
                 f"{worker.label} needs about {needs / 1e6:.0f} MB; models may take "

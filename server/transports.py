@@ -127,7 +127,7 @@ def serve_http(
 def listen(host: str, port: int) -> list[socket.socket]:
     """Return a listening socket for each address of `host`; early connections wait.
 
-    Raises `CannotListen`.
+    Raises `CannotListen` if one of them is not available; then none stays open.
     """
     sockets: list[socket.socket] = []
     try:

@@ -88,7 +88,8 @@ def installed_build() -> InstalledBuild:
 
 def read_found(text: str, named: str) -> InstalledBuild:
     """Return what the last line of `text`, printed by this module, says; raises
-    `ValueError`."""
+    `ValueError` where it is no JSON, `KeyError` or `TypeError` where it is other
+    JSON."""
     lines = text.strip().splitlines()
     report: dict[str, Any] = json.loads(lines[-1] if lines else "")
     devices = tuple(Device(**one) for one in report["devices"])

@@ -67,7 +67,8 @@ def owner_of(ctx: Context[Any, Any]) -> str:
 
 
 def reporter(ctx: ToolContext) -> Report:
-    """Return a progress function: monotonic and rate-limited."""
+    """Return a progress function: it drops reports that do not rise, or that follow the
+    last within `PROGRESS_GAP` (except the final one)."""
     last = 0.0
     highest = -1.0
 
