@@ -213,7 +213,10 @@ def _check_settings(database: Path) -> None:
 
 def _see_free(connection: sqlite3.Connection) -> None:
     """Raise `OperationalError` if another process locks a database (diskcache would
-    wait a minute)."""
+    wait a minute).
+
+    Other errors are ignored.
+    """
     try:
         connection.execute("BEGIN IMMEDIATE")
         connection.execute("ROLLBACK")

@@ -117,7 +117,8 @@ def drawn_answer(text: str, pen: Pen, commands: Mapping[str, str]) -> str:
 
 
 def _lines(lines: list[str], mark: str, pen: Pen) -> Iterator[str]:
-    """Yield the lines of an answer: page heads, quoted lines, our own lines."""
+    """Yield the lines of an answer: page heads, quoted lines, our own lines; lines of
+    links are left out."""
     quoting, head, ended = False, ("", ""), False
     for line in lines:
         if line in (f"«{mark}»", f"«/{mark}»"):
@@ -137,7 +138,8 @@ def _lines(lines: list[str], mark: str, pen: Pen) -> Iterator[str]:
 
 
 def _drawn_head(head: tuple[str, str], title: str, pen: Pen) -> Iterator[str]:
-    """Yield the head of a page: blank line, number and title, address."""
+    """Yield the head of a page: blank line, number and title, address; nothing without
+    a number."""
     number, place = head[0], _place(head[1])
     if number:
         yield ""
@@ -174,7 +176,8 @@ def _ours(line: str, pen: Pen) -> str:
 
 
 def _place(url: str) -> str:
-    """Return a page's address without fragment, or a file's path."""
+    """Return a page's address without fragment, or a file's path, which is relative
+    below the working folder."""
     url = _FRAGMENT.sub("", url)
     if not url.startswith("file://"):
         return url

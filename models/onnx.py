@@ -717,11 +717,12 @@ def join(
 def keep_logits(
     hidden: Vectors, tokens: Vectors, head: Vectors, window: Encoded
 ) -> Vectors:
-    """Return a logit for each sentence of `window` that fits.
+    """Return a logit for each sentence of `window` that fits; none if none does.
 
     `hidden` are the last layer's vectors [tokens, width], `tokens` the same through the
     head's own layer; `head` has the weights of a sentence's mean, its maximum and its
-    nearness to the question, and a bias [3 width + 1]."""
+    nearness to the question, and a bias [3 width + 1].
+    """
     width = hidden.shape[1]
     starts = np.asarray(window.starts[:-1])
     if not len(starts):

@@ -93,7 +93,10 @@ class Child:
     def __init__(
         self, process: anyio.abc.Process, log: IO[bytes], *, limits: Limits
     ) -> None:
-        """Take over a started process and the file that its stderr goes to."""
+        """Take over a started process and the file that its stderr goes to.
+
+        Raises `ModelError` for a process without pipes.
+        """
         if process.stdin is None or process.stdout is None:
             raise ModelError(
                 "A model's process was started without pipes.", hint="Try again."
@@ -180,7 +183,7 @@ class Child:
 
     async def ending(self) -> tuple[int | None, str]:
         """Wait a little for the end; return its status (None while it goes on) and the
-        end of its log."""
+        end of its log ("" if that is closed)."""
         code: int | None = None
         with anyio.move_on_after(self._limits.closing):
             code = await self._process.wait()
@@ -359,8 +362,8 @@ class Worker:
             return self._child
 
     async def _answered(self, child: Child, call: _Call) -> None:
-        """Wait until `call` is done; one of the waiting calls reads the pipe for
-        all."""
+        """Wait without limit until `call` is done; one of the waiting calls reads the
+        pipe for all."""
         while not call.done:
             if self._reader is not None:
                 call.event = anyio.Event()

@@ -130,7 +130,8 @@ class JsonLines(logging.Formatter):
     fields."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return a record as one line of JSON."""
+        """Return a record as one line of JSON; empty fields are left out, and other
+        values than JSON's are written as text."""
         line: dict[str, object] = {
             "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z"),
             "level": record.levelname,
@@ -447,7 +448,7 @@ class Lane:
 
     def _next(self) -> _Turn | None:
         """Return the call that may begin: the first, or, if the lane is full, that of a
-        caller without a slot.
+        caller without a slot; None if there is none.
 
         So one call more than there are slots may run: no caller waits for another's
         calls only.

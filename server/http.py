@@ -519,8 +519,9 @@ def build_app(
     RFC 9728 where OAuth is set.
 
     `allowed_origins`: sites such as `https://chat.example` whose pages may call from a
-    browser (CORS). Raises `UsageError` where the metrics' address cannot be used,
-    `MissingExtra` or `BrokenExtra` without the package of a feature that is set.
+    browser (CORS). Raises `UsageError` for OAuth settings that do not fit together, and
+    where the metrics' address cannot be used; `MissingExtra` or `BrokenExtra` without
+    the package of a feature that is set.
     """
     auth, verifier = _oauth(settings)
 

@@ -133,6 +133,7 @@ async def watch_signals(
 
     By default SIGTERM would skip all cleanup, and SIGINT would hang until stdin closes.
     The first SIGTERM awaits `drain`; a second one, or SIGINT, does not wait for that.
+    On Windows only SIGINT is waited for.
     """
     wanted = (
         [signal.SIGTERM, signal.SIGINT] if sys.platform != "win32" else [signal.SIGINT]

@@ -78,7 +78,7 @@ async def read_session(
     text.
 
     Raises `ResourceNotFoundError` for an unknown or expired session, another owner's,
-    or an unknown format.
+    one with a file outside the folders, and for an unknown format.
     """
     found = await in_thread(
         find_session, services.stores, handle, owner=owner, roots=services.roots

@@ -54,7 +54,8 @@ def _words(separator: str | None) -> Read:
 
 
 def _one_of(*allowed: str) -> Read:
-    """Return a reader for one of some words, case-insensitive."""
+    """Return a reader for one of some words, case-insensitive; it raises `ValueError`
+    for others."""
     known = {word.casefold(): word for word in allowed}
 
     def read(text: str) -> str:
@@ -75,7 +76,8 @@ def _switch(text: str) -> bool:
 
 
 def _number(low: float, high: float) -> Read:
-    """Return a reader for a number between two inclusive bounds."""
+    """Return a reader for a number between two inclusive bounds; it raises `ValueError`
+    for others."""
 
     def read(text: str) -> float:
         with suppress(ValueError):

@@ -65,9 +65,9 @@ async def run_tool(
 ) -> CallToolResult:
     """Call a tool, and call `observers` at its end.
 
-    Structured content is optional: some clients pass nothing else to their model.
-    Raises `ToolError` for errors that the caller can act on, `UnexpectedToolError` for
-    others.
+    Structured content is optional: some clients pass nothing else to their model. A
+    refusal as busy is returned as an error result. Raises `ToolError` for errors that
+    the caller can act on, `UnexpectedToolError` for others.
     """
     asked = context.request_context.request
     with observed(

@@ -67,9 +67,9 @@ def serve_http(
 ) -> None:
     """Serve many clients at `http://host:port/mcp` until a signal.
 
-    Raises `UsageError` for a non-loopback address without authentication, and if
-    cookies are set (they belong to one person); `CannotListen` if the port is not
-    available.
+    Ends the process with an error code if the server does not start. Raises
+    `UsageError` for a non-loopback address without authentication, and if cookies are
+    set (they belong to one person); `CannotListen` if the port is not available.
     """
     if settings.cookies:
         raise UsageError(

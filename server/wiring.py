@@ -294,7 +294,8 @@ def _idms(settings: Settings) -> IdmsOptions:
 
 def _asking(settings: Settings, model: Generator | None) -> Asking | None:
     """Return how the extractor asks the generator; None if it uses rules alone, or
-    there is no generator."""
+    there is no generator. Raises `UsageError` where the generator does not support the
+    way that was set."""
     if settings.extractor == "rules":
         return None
     way = way_for(settings.extractor, model)

@@ -175,8 +175,8 @@ def repeated(
     **change: object,
 ) -> list[Next]:
     """Return follow-up calls for late sources (repeat: continues from the cache, or the
-    session in `change`) and partly read ones (the rest, with the sources `beside`
-    it)."""
+    session in `change`) and partly read ones (the rest of at most `FIRST`, with the
+    sources `beside` it)."""
     failures = list(failures)
     again = (
         [Next(tool=tool, arguments=change)]

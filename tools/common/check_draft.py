@@ -139,7 +139,8 @@ def _named(
     """Return the sources to read: the given ones, the pages of a session handle, and
     the draft's citations.
 
-    Raises `UsageError` for a session that is unknown or another owner's.
+    Raises `UsageError` for a session that is unknown, another owner's, or has a file
+    outside the folders.
     """
     found: list[str] = []
     for source in (*sources, *(one.url for one in draft.references)):
