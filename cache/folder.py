@@ -66,7 +66,7 @@ class PlainDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache is published
     """
 
     def get(self, key: object, raw: object) -> str:
-        """Return the key of a row; refuse a pickled one."""
+        """Return the key of a row; raises `RefusedRow` for a pickled one."""
         if not raw or not isinstance(key, str):
             raise RefusedRow("the key of a row is not plain text")
         return key

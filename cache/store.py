@@ -526,7 +526,7 @@ class Store:
 
 @contextmanager
 def _raising() -> Iterator[None]:
-    """Convert a cache failure, which answers ignore, into an error."""
+    """Convert a cache failure, which answers ignore, into a `CacheError`."""
     try:
         yield
     except (CacheTrouble, RefusedRow) as error:

@@ -159,9 +159,9 @@ class ConfigChange:
 def install(args: argparse.Namespace, given: Mapping[str, str]) -> int:
     """Change one client's configuration; return the exit code.
 
-    Without `--yes` it asks first; a refusal, or no terminal to ask at, changes nothing
-    and gives exit code 2. Raises `UsageError` for an unusable file, and the server's
-    own error for invalid settings.
+    Without `--yes` it asks first; a refusal, or no terminal, changes nothing and gives
+    exit code 2. Raises `UsageError` for an unusable file, and the server's own error
+    for invalid settings.
     """
     # 1. What would change.
     if not args.undo:

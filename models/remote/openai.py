@@ -328,7 +328,10 @@ class OpenAIGenerator(RemoteModel):
         self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False
     ) -> PathScores:
         """Return log P(path | prefix) of each path, as near as the server's lists of
-        tokens allow; see `TreeScorer.score_tree` and `models/remote/paths.py`."""
+        tokens allow; see `TreeScorer.score_tree` and `models/remote/paths.py`.
+
+        Raises `ModelError` also for an answer in another form.
+        """
         await self.prepare()
         if not paths:
             return PathScores(np.zeros(0, dtype=np.float64), 0, 0, 0, 0)

@@ -366,7 +366,7 @@ def shortened(texts: Sequence[str], characters: int) -> list[str]:
 
 def by_index(items: object, value: str, count: int) -> list[object]:
     """Return `value` of each of `count` items, in the order of their own `index`;
-    raises where one is missing."""
+    raises `ValueError` for another count, `KeyError` where one is missing."""
     if not isinstance(items, list) or len(items) != count:
         raise ValueError(f"not a list of {count}")
     found = {int(item["index"]): item[value] for item in items}

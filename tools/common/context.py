@@ -35,7 +35,7 @@ ToolContext = Context[Services, object]
 
 
 def check_budget(max_tokens: int) -> None:
-    """Refuse a budget that is too small for any text."""
+    """Raise `UsageError` for a budget that is too small for any text."""
     if 0 < max_tokens < LEAST_TOKENS:
         raise UsageError(
             f"max_tokens={max_tokens} is too small for a source and its text.",
