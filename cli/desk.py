@@ -304,7 +304,8 @@ class _Desk:
         return JSONResponse({"done": False, "shown": change.shown if change else ""})
 
     async def doctor(self, request: Request) -> Response:
-        """Run the checks of `winnow doctor`."""
+        """Run the checks of `winnow doctor`; an error that ends them becomes an event
+        `error`."""
 
         async def work(emit: Emit) -> None:
             try:

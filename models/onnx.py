@@ -678,8 +678,8 @@ def encode(
 
 
 def tokenize(tokenizer: Tokenizer, texts: Sequence[str]) -> list[Ids]:
-    """Return the token ids of texts, without special tokens; no text is longer than
-    `MOST_TOKENS` could need."""
+    """Return the token ids of texts, without special tokens; each text is cut first to
+    the characters that `SENTENCE_TOKENS` could need."""
     # Headings are truncated at their start, and are short.
     cut = [printable(text[: SENTENCE_TOKENS * CHARACTERS_A_TOKEN]) for text in texts]
     return tokenizer.encode(cut)

@@ -393,7 +393,10 @@ class Worker:
         self, child: Child, number: int, call: _Call, *, sent: bool
     ) -> None:
         """Ask the child to leave its call; kill it when it does not answer in time, or
-        got only part of the request."""
+        got only part of the request.
+
+        Killing it makes its other calls start again in a new process.
+        """
         with anyio.CancelScope(shield=True):
             try:
                 if sent:
