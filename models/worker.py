@@ -278,9 +278,9 @@ class Worker:
         """Return the child's answer; start the child if it does not run.
 
         Waits for the answer without limit. Raises `ModelError`: the child refused the
-        request, crashed (the next call restarts it), crashed so often that it is
-        paused, was ended too often for others, or the call comes from another event
-        loop than the first.
+        request, crashed (the next call restarts it), is paused after crashes, or was
+        ended too often for others. So does a call from another event loop than the
+        first.
         """
         self._check_loop()
         for _ in range(self._limits.starts):

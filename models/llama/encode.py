@@ -150,7 +150,7 @@ class Encoder:
 
     def _pair(self, query: str, text: str) -> list[int]:
         """Return the tokens of a query and a text as the model was trained to see them
-        together, the query cut to half of the micro-batch, the text to the rest."""
+        together. The query is cut to half of the micro-batch, the text to the rest."""
         template = self._native.metadata("tokenizer.chat_template.rerank")
         if template:
             return self._templated(template, query, text)
