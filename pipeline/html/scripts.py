@@ -83,9 +83,10 @@ def look_at(html: str, *, rendered: bool = False) -> Converted:
     """Return an HTML page with its title and language, and a note where it may be a
     shell.
 
-    A page that a browser `rendered` is no shell. Raises `NeedsScripts` for one that is
-    empty until its scripts run and carries no data in their place. Raises `Unreadable`
-    where there is no visible text; a page of frames alone is returned with a note."""
+    A page that a browser `rendered` is never called a shell. Raises `NeedsScripts` for
+    one that is empty until its scripts run and carries no data in their place. Raises
+    `Unreadable` where there is no visible text; a page of frames alone is returned with
+    a note."""
     scan = _Scan(html)
     scan.run()
     if rendered and scan.letters == 0:

@@ -46,7 +46,9 @@ def looked_at(
     looks another way without its text.
 
     Pieces that lie over one another are looked at again, each without the others: print
-    that is seen would lend its ink to print that is not."""
+    that is seen would lend its ink to print that is not. Where too many lie over one
+    another to be separated, they count as not seen. Leaves the page without its
+    text."""
     width, height = page.get_size()
     area = max(
         width * height, width, height, 1.0
