@@ -107,7 +107,8 @@ def _all_behind(text: str) -> str:
     """Return RTF with each note replaced by a number, and the notes, comments, text
     boxes, page headers and footers (which the library drops) after the text.
 
-    Those without a letter, and page numbers, are dropped; equal ones come once."""
+    Of all but notes those without a letter are dropped, and page numbers; equal ones
+    come once."""
     behind: dict[str, None] = {}
 
     def noted(inner: str) -> str:

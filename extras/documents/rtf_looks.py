@@ -64,7 +64,7 @@ class _State:
 def without_unseen(text: str) -> tuple[str, int]:
     """Return RTF without the text that no reader sees, and the number of its words.
 
-    A hidden run of letters written as numbers counts as one word in all."""
+    Hidden letters that are written as numbers count as one word together."""
     colours, shaded = _colours(text), "\\clcbpat" in text
     if not (
         _LOOKS.search(text)
