@@ -649,7 +649,8 @@ def _converted(
 
 
 def _numbers(tree: etree._Element) -> dict[tuple[str, int], etree._Element]:
-    """Return how lists are numbered, by style and level."""
+    """Return how lists are numbered, by style and level; malformed levels are left
+    out."""
     return {
         (style.get(f"{_STYLE}name", ""), int(level.get(f"{_TEXT}level", "1"))): level
         for style in tree.iter(_LIST_STYLE)

@@ -254,7 +254,8 @@ class _GroupSpace(NamedTuple):
         )
 
     def inner(self, group: etree._Element) -> "_GroupSpace":
-        """Return the frame of the shapes in a group."""
+        """Return the frame of the shapes in a group, this one where the group names
+        none."""
         form = group.find(f"{_P}grpSpPr/{A}xfrm")
         outer = _box_of(group)
         if form is None or outer is None:
@@ -364,7 +365,7 @@ def _kind(shape: etree._Element) -> str:
 
 
 def _table(table: etree._Element) -> str:
-    """Return a table with its merged cells."""
+    """Return a table with its merged cells, its first row as the header."""
     rows = []
     for place, row in enumerate(table.iter(f"{A}tr")):
         tag = "th" if place == 0 else "td"

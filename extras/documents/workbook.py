@@ -293,7 +293,8 @@ def _notes(book: _Book, sheets: int) -> tuple[str, ...]:
 
 
 def _open(package: Package, main: str) -> tuple[_Book, dict[str, tuple[str, str]]]:
-    """Return what holds for all sheets, and what the workbook refers to."""
+    """Return what holds for all sheets, and what the workbook refers to; a missing part
+    of strings or styles holds nothing."""
     known = package.targets(main)
     parts = dict(reversed(known.values()))
 
@@ -522,7 +523,8 @@ def _thread(comment: etree._Element) -> str:
 
 
 def _drawings(book: _Book, links: dict[str, tuple[str, str]]) -> Iterator[str]:
-    """Yield the charts, texts and described pictures that are drawn over a sheet."""
+    """Yield the charts, texts and described pictures that are drawn over a sheet; what
+    cannot be read counts as unread."""
     for kind, part in links.values():
         root = book.package.tree(part) if kind == "drawing" else None
         if root is None:

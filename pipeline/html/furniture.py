@@ -277,8 +277,8 @@ def _believe(units: Sequence[Unit], words: Sequence[int]) -> None:
     """Decide on the marks from the outermost inwards: which are believed to be
     furniture, and which only closed.
 
-    A mark is not believed where it holds nearly all words, a story or the page's
-    `main`, unless the one around it is believed."""
+    A mark is not believed where it holds nearly all words (a menu may), a story or the
+    page's `main`, unless the one around it is believed."""
     inwards, running = _counted(units, words)
     most = WHOLE * sum(words)
     centre = [

@@ -290,7 +290,7 @@ def _put_together(values: list[Json]) -> Json:
 
 def _unwrapped(value: dict[str, Json]) -> dict[str, Json]:
     """Return the properties of an island without the numbers of their types, where all
-    have one (Astro)."""
+    have one (Astro); any other object is returned as it is."""
     if value and all(
         isinstance(one, list) and len(one) == 2 and one[0] in range(12)
         for one in value.values()

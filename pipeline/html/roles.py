@@ -111,7 +111,9 @@ def keep(
     node: Node, tag: Tag, attributes: dict[str, str | None], current: LexborNode
 ) -> bool:
     """Give a node those attributes that mean something; return whether its names are
-    asked for furniture."""
+    asked for furniture.
+
+    Changes `node`: a role may give it another tag."""
     node.place = attributes.get(PLACE) or ""
     named = tag.named
     role = attributes.get("role")

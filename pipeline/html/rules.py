@@ -159,7 +159,9 @@ def _is_always(value: str) -> bool:
 
 def declarations(style: str) -> dict[str, str]:
     """Return the declarations that count of a style attribute, names and values
-    lowercased, without `!important`."""
+    lowercased, without `!important`.
+
+    Of equal names the last counts, an important one before all others."""
     found: dict[str, str] = {}
     kept: set[str] = set()
     for name, value, important in declared(style):

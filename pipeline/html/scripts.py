@@ -287,7 +287,9 @@ _MARKUP: Final = re.compile(r"<style[^<]*</style>|<[^<>]*>")
 
 def linked_data(html: str) -> list[dict[str, Json]]:
     """Return the JSON-LD objects of a page, graphs opened, in order; without broken
-    ones and those about its site."""
+    ones and those about its site.
+
+    After `MAX_ITEMS` objects no more are read."""
     found: list[dict[str, Json]] = []
     for tag, script in elements(html, "script"):
         waiting = deque([value_of(script)] if "application/ld+json" in tag else [])

@@ -292,7 +292,7 @@ class Sight:
 
     def _is_shut(self, current: LexborNode, attributes: _Attributes) -> bool:
         """Whether an element's attributes say that it is not seen; what `aria-hidden`
-        covers is counted."""
+        covers is counted. A link to another page is seen in spite of `aria-hidden`."""
         if "hidden" in attributes or "popover" in attributes:
             return True
         if attributes.get("aria-hidden") != "true" or current.mem_id in self._uncovered:

@@ -298,7 +298,9 @@ def _has_long(rows: list[list[_Cell]]) -> bool:
 
 def _is_even(rows: list[list[_Cell]]) -> bool:
     """Whether rows are as long as each other and their cells short, small tables in
-    them included: values, no page."""
+    them included: values, no page.
+
+    False for `_FEW_ROWS` rows and fewer."""
     cells = [cell for row in rows for cell in row]
     even = (
         len(rows) > _FEW_ROWS

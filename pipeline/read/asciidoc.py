@@ -59,7 +59,7 @@ _DEEPEST: Final = 12
 
 def is_asciidoc(text: str) -> bool:
     """Whether a text is AsciiDoc source: it begins with a title, and has several signs
-    of it."""
+    of it in its first `_SHOWN` characters."""
     lines = [
         line
         for line in text[:_SHOWN].splitlines()

@@ -202,9 +202,7 @@ def read_styles(
     styles: etree._Element | None, numbering: etree._Element | None
 ) -> Styles:
     """Return what the parts of styles and numbering say, either of which may be
-    missing.
-
-    Of numbers that are malformed nothing is kept."""
+    missing; malformed start numbers are dropped."""
     found = Styles()
     for style in styles.iter(f"{W}style") if styles is not None else ():
         key = style.get(f"{W}styleId", "")

@@ -125,7 +125,7 @@ class _Segment:
 
 
 def lines_of(page: Print) -> list[PrintLine]:
-    """Return the lines of a page in reading order."""
+    """Return the lines of a page in reading order, turned print after all other."""
     segments = _with_initials(_without_doubles(_segments(page.pieces, page.upright)))
     for value in page.values:
         _fill_in(segments, value)

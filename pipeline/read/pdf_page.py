@@ -374,8 +374,8 @@ class _Text:
 
 
 def _is_drawn(font: Any) -> bool:
-    """Return whether a font has no program of its own, since each letter is a
-    drawing."""
+    """Return whether a font has no program of its own, since each letter is a drawing;
+    False without a font."""
     size = ctypes.c_size_t(1)
     return (
         bool(font)
@@ -648,7 +648,8 @@ def _has_print(note: Any) -> bool:
 
 
 def _chosen(note: Any, form: Any) -> str:
-    """Return the labels of what is chosen of a list."""
+    """Return the labels of what is chosen of the first `MOST_FIELDS` options of a list,
+    joined by commas; "" for none."""
     count = min(pdfium.FPDFAnnot_GetOptionCount(form, note), MOST_FIELDS)
     return ", ".join(
         _wide(pdfium.FPDFAnnot_GetOptionLabel, form, note, number)

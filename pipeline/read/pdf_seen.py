@@ -129,7 +129,9 @@ def _apart_from_others(origins: Sequence[int], boxes: Sequence[Box]) -> list[lis
 
 def _near_others(origins: Sequence[int], boxes: Sequence[Box]) -> Sequence[int]:
     """Return the numbers of pieces whose operator's print may lie over another's: few,
-    where an operator shows a line."""
+    where an operator shows a line.
+
+    All of them, where more than `MOST_OPERATORS` operators show text."""
     shown = list(dict.fromkeys(origins))
     if len(shown) > MOST_OPERATORS:
         return range(len(boxes))
@@ -153,7 +155,8 @@ def _covers(one: Box, other: Box) -> bool:
 
 
 def _seen(changed: NDArray[np.bool_], boxes: Sequence[Box], scale: float) -> list[bool]:
-    """Return for each box whether enough of it differs."""
+    """Return for each box whether enough of it differs; False for one outside of the
+    image."""
     height, width = changed.shape
     places = np.asarray(boxes) * scale
     columns = (

@@ -67,7 +67,7 @@ _FULL: Final = 0.8
 
 def plain_to_html(text: str) -> Converted:
     """Return plain text as HTML that says what its blocks are; manual pages and
-    AsciiDoc by their own rules."""
+    AsciiDoc by their own rules; an empty text gives an empty page."""
     if is_manual(text):
         return manual_to_html(text)
     if is_asciidoc(text):

@@ -120,7 +120,9 @@ def _parts(
     value: object, names: tuple[str, ...]
 ) -> list[tuple[tuple[str, ...], object]]:
     """Return an object's non-table values first, then its tables, each with its path of
-    names."""
+    names.
+
+    What is nested deeper than `_DEPTH` stays whole."""
     if not isinstance(value, dict) or len(names) >= _DEPTH or _table(value) is not None:
         return [(names, value)]
     below = {name: _parts(inner, (*names, str(name))) for name, inner in value.items()}

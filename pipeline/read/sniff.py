@@ -615,7 +615,8 @@ def unmarked_utf16(body: bytes) -> str:
 
 
 def _declared(body: bytes, content_type: str) -> list[str]:
-    """Return the codecs that header and body name, in that order, each once."""
+    """Return the codecs that header and body name, in that order, each once; unknown
+    ones are left out, and UTF-16 in the body means UTF-8."""
     header = _HEADER.search(content_type)
     start = body[:_LOOKED_AT]
     inside = [

@@ -63,8 +63,8 @@ def markdown_to_html(text: str, *, sheets: bool = True) -> Converted:
 
 
 def _field(names: str, front_matter: str) -> str:
-    """Return the first line of YAML with one of these names, without quotes; a list or a text of
-    many lines is left."""
+    """Return the first line of YAML with one of these names, without quotes; "" where
+    it is missing, a list or a text of many lines."""
     found = re.search(
         rf"^(?:{names}):[ \t]+([\"']?)([^\s\[{{|>].*?)\1[ \t]*\r?$",
         front_matter,
