@@ -80,8 +80,8 @@ class Converter:
         return len(self._all)
 
     async def page(self, raw: Raw) -> Page:
-        """Return `raw` as `to_page` does, in another process where it is large or of a
-        heavy format.
+        """Return `raw` as `to_page` does, in another process for a heavy format and for
+        a large file other than HTML.
 
         If that process dies of it, or `raw` cannot be read, raises `SourceUnreadable`.
         It waits without limit for a free process."""

@@ -71,8 +71,8 @@ def unpacked(body: bytes, *, most: int = MAX_UNPACKED) -> bytes:
     """Return what a packed file holds, all its streams; raises `Unreadable` for one
     that is damaged, cut, or unpacks to more than `most` or `MOST_RATIO` times its size.
 
-    Padding after the last stream is dropped. A file that is not packed raises
-    `StopIteration`."""
+    A small file may unpack to `_UNBOUNDED` bytes in any case. Padding after the last
+    stream is dropped. A file that is not packed raises `StopIteration`."""
     _, what, begin = next(one for one in _BY_MAGIC if body.startswith(one[0]))
     allowed = min(most, max(_UNBOUNDED, MOST_RATIO * len(body)))
     pieces, size, start = list[bytes](), 0, 0
