@@ -255,8 +255,8 @@ class BrokenExtra(ModelError):
     """A configured feature needs packages that are installed but fail to import."""
 
     def __init__(self, cause: Exception, *, extra: str, needed_for: str) -> None:
-        """Quote the import error on one line: some packages print their
-        documentation."""
+        """Quote the import error on one line, at most `QUOTED` characters: some
+        packages print their documentation."""
         said = " ".join(str(cause).split())[:QUOTED]
         super().__init__(
             f"{needed_for} needs the extra {extra!r}, which is installed but cannot "

@@ -47,7 +47,7 @@ dependencies."""
 
 def lacking(extra: str) -> str:
     """Return the first package of an extra that is not installed, or "". Imports
-    nothing."""
+    nothing. Raises `KeyError` for an unknown extra."""
     return next(
         (
             package

@@ -49,7 +49,8 @@ class Seam(Generic[_Kind]):
     def load(self, module: str) -> _Kind:
         """Return the object of one of our modules.
 
-        Raises `TypeError` if the module does not define it.
+        Raises `TypeError` if the module does not define it; errors of its import pass
+        through.
         """
         found = getattr(importlib.import_module(module), self.name, None)
         if not isinstance(found, self.kind):

@@ -66,7 +66,7 @@ class PlainDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache is published
     """
 
     def get(self, key: object, raw: object) -> str:
-        """Return the key of a row; refuse a pickled one."""
+        """Return the key of a row; raises `RefusedRow` for a pickled one."""
         if not raw or not isinstance(key, str):
             raise RefusedRow("the key of a row is not plain text")
         return key
@@ -74,8 +74,8 @@ class PlainDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache is published
     def _write(
         self, full_path: str, iterator: object, mode: str, encoding: str | None = None
     ) -> object:
-        """Write a value's file; delete it if the write fails, for instance on a full
-        disk."""
+        """Write a value's file; if the write fails, for instance on a full disk, delete
+        it and raise the `OSError`."""
         try:
             return super()._write(full_path, iterator, mode, encoding)
         except OSError:
@@ -86,8 +86,8 @@ class PlainDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache is published
     def fetch(
         self, mode: object, filename: object, value: object, read: object
     ) -> bytes:
-        """Return the bytes of a row; refuse an unknown format or a missing value
-        file."""
+        """Return the bytes of a row; raises `RefusedRow` for an unknown format or a
+        missing value file."""
         if mode == MODE_RAW and isinstance(value, bytes | sqlite3.Binary):
             return bytes(value)
         if mode == MODE_BINARY and is_value_name(filename):
@@ -106,8 +106,11 @@ class PlainDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache is published
 
 
 def make_folder(folder: Path) -> None:
-    """Create `folder` for its owner only, and check that it is writable; raises
-    CacheError."""
+    """Create `folder` and its missing parents for the owner only, and check that it is
+    writable; raises `CacheError`.
+
+    A folder that exists keeps its permissions.
+    """
     try:
         fresh = not folder.is_dir()
         for missing in [
@@ -182,7 +185,11 @@ def _open(folder: Path, size_limit: int) -> diskcache.Cache:
 
 def _check_settings(database: Path) -> None:
     """Raise ValueError for settings in the database that diskcache does not know (it
-    would set them as attributes)."""
+    would set them as attributes).
+
+    Does nothing without a database. Raises `sqlite3.OperationalError` if another
+    process locks it.
+    """
     if not database.exists():
         return
     with contextlib.closing(
@@ -206,7 +213,10 @@ def _check_settings(database: Path) -> None:
 
 def _see_free(connection: sqlite3.Connection) -> None:
     """Raise `OperationalError` if another process locks a database (diskcache would
-    wait a minute)."""
+    wait a minute).
+
+    Other errors are ignored.
+    """
     try:
         connection.execute("BEGIN IMMEDIATE")
         connection.execute("ROLLBACK")
@@ -237,7 +247,8 @@ def set_aside(folder: Path, broken: tuple[int, int] | None, *, reason: str) -> s
     previous one.
 
     Does nothing if the folder no longer contains the `broken` database (by `identity`).
-    `reason` is for the log. Returns what was done, on one line.
+    A folder that cannot be renamed, for instance because a file in it is open, stays as
+    it is. `reason` is for the log. Returns what was done, on one line.
     """
     with _one_process_at_a_time(folder.parent):
         if identity(folder) != broken:
@@ -273,6 +284,7 @@ def _one_process_at_a_time(parent: Path) -> Iterator[None]:
     """Hold a lock between processes: an exclusive transaction on an empty database.
 
     Two servers that find the same damage must not set aside each other's new database.
+    Waits at most `LOCK_WAIT` seconds; then the block runs without the lock.
     """
     with contextlib.closing(
         sqlite3.connect(parent / "repair.lock", timeout=LOCK_WAIT, isolation_level=None)
@@ -316,8 +328,8 @@ class FolderBackend:
         self._identity: tuple[int, int] | None = None
 
     def open(self) -> None:
-        """Open the database in the folder again: another process may have replaced
-        it."""
+        """Open the database unless it is open; again if another process replaced it.
+        Raises `CacheError` if the folder cannot be used."""
         if self._is_open():
             return
         with self._opening:
@@ -352,7 +364,8 @@ class FolderBackend:
             ]
 
     def put(self, blobs: Mapping[str, bytes], *, expire: float | None) -> None:
-        """Write all rows or none; after `expire` seconds they may be dropped."""
+        """Write all rows or none; after `expire` seconds (None: never) they may be
+        dropped."""
         with self._guarded() as cache, self._writing:
             if (
                 len(blobs) == 1
@@ -368,7 +381,7 @@ class FolderBackend:
         self, row: str, old: bytes | None, new: bytes | None, *, expire: float
     ) -> bool:
         """Replace `old` by `new` (None: no row) in one step; False when the row is not
-        `old`."""
+        `old` (None: missing or damaged)."""
         with self._guarded() as cache, self._writing, cache.transact():
             if (self._read(cache, row) or None) != old:
                 return False
@@ -391,7 +404,11 @@ class FolderBackend:
 
     def tidy(self) -> int:
         """Check the database and delete orphaned value files (left by killed writers);
-        return their number."""
+        return their number.
+
+        Value files of the last 10 s stay: their rows may not be written yet. Raises
+        `CacheTrouble` for a damaged database, which is set aside.
+        """
         with self._guarded() as cache:
             problem = str(cache._sql("PRAGMA quick_check(1)").fetchall()[0][0])
             if problem != "ok":
@@ -444,7 +461,11 @@ class FolderBackend:
 
     @contextlib.contextmanager
     def _guarded(self) -> Iterator[diskcache.Cache]:
-        """Yield the open database; convert its errors to ours, and repair damage."""
+        """Yield the open database; convert its errors to ours, and repair damage.
+
+        Raises `CacheBusy` if the database stays locked, else `CacheTrouble`, also after
+        a repair: the operation is not repeated.
+        """
         self.open()
         cache, before = self._cache, self._identity
         assert cache is not None  # noqa: S101  `open` raises or sets it

@@ -129,7 +129,7 @@ class RedisBackend:
         self, row: str, old: bytes | None, new: bytes | None, *, expire: float
     ) -> bool:
         """Replace `old` by `new` in one script on the server; False when the row is not
-        `old`."""
+        `old` (None: no row)."""
         with self._guarded():
             return bool(
                 self._swap(

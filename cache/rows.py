@@ -120,7 +120,7 @@ class Cipher:
 
     def open(self, row: str, kept: bytes) -> bytes:
         """Return the decrypted payload; raises `RefusedRow` for another key or row
-        name."""
+        name, and for damaged bytes."""
         from cryptography.exceptions import InvalidTag  # noqa: PLC0415  as said above
 
         try:
@@ -141,7 +141,11 @@ def judge(key: str, blob: bytes, *, now: float) -> Verdict:
 
 
 def opened(key: str, blob: bytes) -> tuple[Kind, float, bytes]:
-    """Return kind, expiry time and payload of a valid envelope; raises `RefusedRow`."""
+    """Return kind, expiry time and payload of a valid envelope; raises `RefusedRow` for
+    another row's, a damaged or an unknown one.
+
+    An expired envelope is valid here.
+    """
     if len(blob) < _HEAD.size:
         raise RefusedRow("it is not an envelope of this cache")
     checksum, kind, length, expires_at = _HEAD.unpack_from(blob)

@@ -97,8 +97,10 @@ class StoreStats:
 
 
 def store_text(stats: StoreStats) -> str:
-    """Return a line on a store: content, and hits, misses and problems of this
-    process."""
+    """Return a line on a store: content, and hits, misses and problems of this process.
+
+    Of an unusable store it says only that nothing is cached.
+    """
     if stats.away:
         return "not used, nothing is cached"
     count = f"{'over ' if stats.partial else ''}{stats.entries} entries, {stats.bytes / 1e6:.1f} MB"
@@ -114,7 +116,8 @@ def store_text(stats: StoreStats) -> str:
 
 
 def cache_trouble(stores: dict[str, StoreStats]) -> str:
-    """Return a line on the cache's problems, or ""."""
+    """Return a line on the cache's problems, or ""; it gives the reason of the first
+    store only. Unusable stores hide those with single failures."""
     away = {kind: stats.away for kind, stats in stores.items() if stats.away}
     failed = {
         kind: stats.last_problem
@@ -155,7 +158,7 @@ class Store:
         cipher: Cipher | None = None,
     ) -> None:
         """Open or create the store at `place`, a folder or a backend; if that fails it
-        keeps nothing.
+        keeps nothing, and tries again later.
 
         Beyond `size_limit` bytes the oldest entries are removed. `clock` returns
         seconds since the epoch, for expiry; `kind` is part of every row's name. A
@@ -186,7 +189,8 @@ class Store:
         return self._backend.shared
 
     def get_json(self, key: str) -> JsonValue:
-        """Return the JSON value of `key`; None if missing, expired, or bytes."""
+        """Return the JSON value of `key`; None if missing, expired, bytes, or invalid
+        JSON (counted as a problem)."""
         found = self._lookup([key], b"J").get(key)
         if found is None:
             return None
@@ -218,7 +222,8 @@ class Store:
         return kept
 
     def hold(self, key: str, value: bytes) -> None:
-        """Keep `value` in this process only; beyond 32 MB the oldest are dropped."""
+        """Keep `value` in this process only; beyond 32 MB the oldest are dropped, and a
+        larger value is not kept."""
         with self._lock:
             self._held.pop(key, None)
             if len(value) <= HELD_BYTES:
@@ -250,8 +255,8 @@ class Store:
         """Return a lease on `key` for `seconds`; None while another process or task has
         it.
 
-        If the cache is unusable every caller gets a lease: work may be done twice, but
-        is done.
+        An expired or damaged lease is taken over. If the cache is unusable every caller
+        gets a lease: work may be done twice, but is done.
         """
         mine = self._fresh_claim(self._row(f"claim:{key}"), seconds)
         done, found = self._swap(mine.row, None, mine.blob, seconds)
@@ -289,7 +294,11 @@ class Store:
 
     def verify(self) -> CacheCheck:
         """Read every entry; remove damaged and expired ones and those of another
-        schema."""
+        schema.
+
+        If the cache fails, the result has only the note `not checked`; a damaged
+        database, which is recreated, counts as one damaged entry.
+        """
 
         def check() -> CacheCheck:
             before = self._backend.note
@@ -354,7 +363,8 @@ class Store:
         return True
 
     def stats(self) -> StoreStats:
-        """Return the statistics of the store."""
+        """Return the statistics of the store; without entries and bytes if they cannot
+        be counted."""
         held = self._attempt("stats", self._backend.measure, Held(0, 0))
         with self._lock:
             return StoreStats(
@@ -452,7 +462,10 @@ class Store:
 
     def _attempt(self, action: str, work: Callable[[], T], otherwise: T) -> T:
         """Return the result of `work`, or `otherwise` if the backend fails (logged and
-        counted)."""
+        counted).
+
+        After a lock or an unusable cache `work` is not called for some time.
+        """
         if time.monotonic() < self._away_until:
             return otherwise
         result = otherwise
@@ -501,7 +514,8 @@ class Store:
             self._seen.update(seen)
 
     def _row(self, key: str) -> str:
-        """Return a key's row name: the key if short, else its hash."""
+        """Return a key's row name: the key if it is ASCII of at most 250 characters,
+        else its hash."""
         if len(key) <= 250 and key.isascii():
             return f"{self._prefix}:{key}"
         digest = hashlib.blake2b(
@@ -512,7 +526,7 @@ class Store:
 
 @contextmanager
 def _raising() -> Iterator[None]:
-    """Convert a cache failure, which answers ignore, into an error."""
+    """Convert a cache failure, which answers ignore, into a `CacheError`."""
     try:
         yield
     except (CacheTrouble, RefusedRow) as error:

@@ -33,7 +33,11 @@ _MOST_PORT: Final = 65_535
 
 
 def main(argv: list[str] | None = None) -> NoReturn:
-    """Run the command line and exit with its code."""
+    """Run the command line and exit with its code: 1 for a failure, 2 for wrong usage,
+    130 after Ctrl-C.
+
+    Output that is closed early, as by `| head`, counts as success.
+    """
     argv = sys.argv[1:] if argv is None else argv
     _open_streams(wire=argv[:1] == ["serve"])
     try:
@@ -74,7 +78,11 @@ def _open_streams(*, wire: bool) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    """Run one command; each imports only what it needs, so that startup is fast."""
+    """Run one command; each imports only what it needs, so that startup is fast.
+
+    Raises `UsageError` for `extract` without a question or draft, and for invalid
+    settings.
+    """
     if getattr(args, "draft", "") is None and args.question is None:
         raise UsageError(
             "extract needs a question and a source.",
@@ -161,7 +169,11 @@ async def _call_tool(
     settings: Settings, tool: str, arguments: dict[str, Any], as_json: bool, quiet: bool
 ) -> int:
     """Call `tool` through an MCP client connected in this process, and print its
-    answer."""
+    answer.
+
+    Returns the exit code: `FAILED` for an error, which goes to stderr; `NO_ANSWER`
+    without passages, hits or pages, or if not all of a draft is supported.
+    """
     from mcp import Client  # noqa: PLC0415  as said above
     from mcp_types import TextContent  # noqa: PLC0415  as said above
 
@@ -238,7 +250,8 @@ def _arguments(args: argparse.Namespace) -> dict[str, object]:
 
 
 def _draft(name: str) -> str:
-    """Return a report's text as Markdown; `-` reads standard input."""
+    """Return a report's text as Markdown; `-` reads standard input. Raises `UsageError`
+    for a file that cannot be read as UTF-8."""
     from pipeline.check.draft import markdown_of  # noqa: PLC0415  as said above
 
     try:

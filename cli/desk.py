@@ -76,7 +76,8 @@ def serve_desk(
     """Serve the desk until a signal; with `show`, open it in the default browser.
 
     `given`: settings of the command line, also used for clients that are configured in
-    the desk. Raises `CannotListen` if the port is not available.
+    the desk. Returns `FAILED` if the server did not start. Raises `CannotListen` if the
+    port is not available.
     """
     (listening,) = listen(HOST, port)
     with listening:
@@ -214,7 +215,11 @@ class _Desk:
 
     async def message(self, request: Request) -> Response:
         """Pass an MCP message to the server; stream its messages back as server-sent
-        events."""
+        events.
+
+        Any method but `tools/call` reads a resource. Raises HTTP 400 for missing
+        parameters; an `MCPError` becomes an event `error`.
+        """
         asked = await _asked(request)
         method, params = asked.get("method"), asked.get("params")
         wanted = (
@@ -281,7 +286,10 @@ class _Desk:
 
     async def change_client(self, request: Request) -> Response:
         """Return the change that `winnow install` would make; write it if exactly that
-        was shown."""
+        was shown.
+
+        Status 404: the client is unknown. 409: its file cannot be used.
+        """
         asked = await _asked(request)
         name, undo = str(asked.get("client")), asked.get("undo") is True
         if name not in CLIENTS:
@@ -296,7 +304,8 @@ class _Desk:
         return JSONResponse({"done": False, "shown": change.shown if change else ""})
 
     async def doctor(self, request: Request) -> Response:
-        """Run the checks of `winnow doctor`."""
+        """Run the checks of `winnow doctor`; an error that ends them becomes an event
+        `error`."""
 
         async def work(emit: Emit) -> None:
             try:
@@ -314,7 +323,7 @@ class _Desk:
         return JSONResponse([row_of(session) for session in reversed(found)])
 
     async def change_session(self, request: Request) -> Response:
-        """Rename or delete a session."""
+        """Rename or delete a session; status 404 if it is unknown or has expired."""
         asked = await _asked(request)
         session = await in_thread(self._find, str(asked.get("session", "")))
         if session is None:

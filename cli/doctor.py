@@ -92,7 +92,10 @@ async def examine(
     machine: Machine | None = None,
 ) -> list[Check]:
     """Check every part once; `faults`: invalid settings to error; `machine` replaces
-    this one in tests."""
+    this one in tests.
+
+    Turns the log of the cache off for the rest of the process.
+    """
     here = machine if machine is not None else await in_thread(look, None, None)
     # The report contains the cache's warnings, so the log need not.
     logging.getLogger("cache").setLevel(logging.CRITICAL)
@@ -124,7 +127,8 @@ async def examine(
 
 
 async def _services(settings: Settings) -> list[Check]:
-    """Return the checks of search providers, folders and cache."""
+    """Return the checks of search providers, folders and cache; if they cannot be
+    opened, one failed check `cache` with the reason."""
     try:
         async with open_services(settings) as services:
             lines = dict(
@@ -147,7 +151,7 @@ async def _services(settings: Settings) -> list[Check]:
 
 
 def _how_searched(settings: Settings, names: Sequence[str]) -> dict[str, str]:
-    """Return a hint on changing the search providers."""
+    """Return a hint on changing the search providers; {} if none is needed."""
     who = searched(settings)
     if not names:
         return {
@@ -245,7 +249,8 @@ async def _providers(settings: Settings) -> list[Check]:
 
 
 def judged_together(providers: list[Check]) -> list[Check]:
-    """Return one check for keyless providers: healthy if at least one responds."""
+    """Return the checks of keyless providers: all as healthy if at least one responds,
+    else one failed check for all of them."""
     away = [check for check in providers if not check.healthy]
     if len(away) < len(providers):
         return [
@@ -305,8 +310,11 @@ def _clients() -> list[Check]:
 
 
 def client_state(name: str) -> str:
-    """Return the state of Winnow in a client's configuration, or "" if it is not in
-    it."""
+    """Return the state of Winnow in a client's configuration, or "" if it is not in it.
+
+    Looks at the user's configuration, not at a project's; a command without an absolute
+    path is not checked.
+    """
     path = file_of(name, "user")
     try:
         entry = entry_in(read_config(path), CLIENTS[name].key)

@@ -159,8 +159,9 @@ class ConfigChange:
 def install(args: argparse.Namespace, given: Mapping[str, str]) -> int:
     """Change one client's configuration; return the exit code.
 
-    Raises `UsageError` for an unusable file, and the server's own error for invalid
-    settings.
+    Without `--yes` it asks first; a refusal, or no terminal, changes nothing and gives
+    exit code 2. Raises `UsageError` for an unusable file, and the server's own error
+    for invalid settings.
     """
     # 1. What would change.
     if not args.undo:
@@ -190,7 +191,10 @@ def install(args: argparse.Namespace, given: Mapping[str, str]) -> int:
 
 async def _refuse_faults(given: Mapping[str, str]) -> None:
     """Raise for settings with which the server would not start in a client (without
-    this shell's environment)."""
+    this shell's environment).
+
+    The first fault is raised; a missing folder is one.
+    """
     settings = read_settings(given, {})
     for missing in settings.missing:
         raise UsageError(
@@ -208,7 +212,11 @@ async def _refuse_faults(given: Mapping[str, str]) -> None:
 
 
 def absolute(given: Mapping[str, str]) -> dict[str, str]:
-    """Return settings with absolute paths: clients start servers in other folders."""
+    """Return settings with absolute paths: clients start servers in other folders.
+
+    A path in a model's spec is changed only if it exists; empty folder names are
+    dropped.
+    """
     made = dict(given)
     for name in _PATHS & given.keys():
         parts = given[name].split(os.pathsep) if name == "folders" else [given[name]]
@@ -240,7 +248,8 @@ def plan_change(
     """Return the change that adds (with `undo`: removes) Winnow, or None if nothing
     changes.
 
-    Raises `UsageError` for an unusable file, with the text to add by hand.
+    With `undo`, an entry that was there before the first change comes back; secrets are
+    not shown. Raises `UsageError` for an unusable file, with the text to add by hand.
     """
     client = CLIENTS[name]
     path = file_of(name, scope)
@@ -277,7 +286,8 @@ def plan_change(
 
 
 def make_change(change: ConfigChange, *, undo: bool) -> None:
-    """Write the change; after an undo, delete the backup. Raises `UsageError`."""
+    """Write the change; after an undo, delete the backup. Raises `UsageError` if the
+    file cannot be written, `OSError` if the backup cannot be deleted."""
     _write(change.path, change.text, change.kept)
     if not undo:
         return
@@ -295,7 +305,11 @@ def _without_secrets(text: str, given: Mapping[str, str]) -> str:
 
 def file_of(name: str, scope: str) -> Path:
     """Return the configuration file of a client, for the person (`user`) or the folder
-    (`project`) of this process."""
+    (`project`) of this process.
+
+    Raises `UsageError` for a client without project configuration. The file need not
+    exist.
+    """
     client = CLIENTS[name]
     if scope == "project":
         if not client.project:
@@ -311,7 +325,7 @@ def read_config(path: Path) -> Json:
     """Return the configuration; {} if the file does not exist.
 
     JSON may have comments and trailing commas. Raises `UsageError` for an unreadable
-    file.
+    file, and for one that holds no object.
     """
     form = _form(path)
     try:
@@ -377,7 +391,8 @@ def _launcher() -> tuple[str, list[str]]:
 
 
 def _agreed(path: Path) -> bool:
-    """Ask the user for confirmation; without a terminal, return False."""
+    """Ask the user for confirmation; return False without a terminal, and for any
+    answer but y or yes."""
     if not sys.stdin.isatty():
         print(
             "No terminal to ask for confirmation: add --yes to write, or --dry-run to "
@@ -390,7 +405,11 @@ def _agreed(path: Path) -> bool:
 
 def _without_entry(config: Json, key: str, earlier: Json) -> Json:
     """Return the configuration without Winnow; `earlier`: the file before its first
-    change."""
+    change.
+
+    An entry of Winnow in `earlier` is put back; `key` is removed if Winnow added it and
+    it is empty.
+    """
     servers = {
         name: server for name, server in _servers(config, key).items() if name != NAME
     }
@@ -427,7 +446,10 @@ def _form(path: Path) -> str:
 
 
 def _edited(path: Path, config: Json, key: str) -> str:
-    """Return the file's new text: only our own lines change, comments stay."""
+    """Return the file's new text: only our own lines change, comments stay.
+
+    Raises `UsageError` if the edited text does not read as `config`.
+    """
     form, entry, text = _form(path), entry_in(config, key), _text(path)
     if form == "JSON":
         new = _json(text, key, entry, left=key in config)
@@ -446,7 +468,7 @@ def _edited(path: Path, config: Json, key: str) -> str:
 
 def _undone(path: Path, kept: Path, before: Json, key: str) -> str | None:
     """Return the text before the first change if only our entry changed since, else
-    None."""
+    None; always None for TOML and YAML."""
     former, entry = _text(kept), entry_in(before, key)
     if (
         _form(path) != "JSON"
@@ -494,7 +516,11 @@ def _yaml(
     text: str, key: str, entry: Mapping[str, object] | None, *, left: bool
 ) -> str:
     """Return YAML with or without our entry, first below `key`; an empty `key` stays
-    only if `left`."""
+    only if `left`.
+
+    Every indented entry of our name is removed, below other keys too; the caller checks
+    the result.
+    """
     # Our entry: one line and all deeper-indented lines after it.
     rest = re.sub(rf"^([ ]+){NAME}:.*\n(?:\1[ ]+.*\n)*", "", text, flags=re.MULTILINE)
     if entry is None:
@@ -514,7 +540,12 @@ def _yaml(
 
 
 def _write(path: Path, text: str, kept: Path) -> None:
-    """Write the configuration atomically; back up the original file to `kept`."""
+    """Write the configuration atomically; back up the original file to `kept`, unless
+    there is a backup.
+
+    Keeps CRLF line ends, a byte order mark, permissions and a symbolic link. Raises
+    `UsageError` if the file cannot be written.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if not kept.exists():

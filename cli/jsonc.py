@@ -40,7 +40,8 @@ def with_member(text: str, path: tuple[str, ...], value: object) -> str:
     """Return `text` with the member at `path` set to `value`; missing objects are
     created.
 
-    Values on the path must be objects; `text` may be empty.
+    Values on the path must be objects; `text` may be empty. Of members with one name
+    the last is changed. Raises `ValueError` for a text without an object.
     """
     plain = _plain(text)
     if not plain.strip():
@@ -64,7 +65,8 @@ def with_member(text: str, path: tuple[str, ...], value: object) -> str:
 
 
 def without_member(text: str, path: tuple[str, ...]) -> str:
-    """Return `text` without the member at `path`, which must exist."""
+    """Return `text` without the member at `path`, the last of one name; raises
+    `ValueError` if there is none."""
     plain = _plain(text)
     at = plain.index("{")
     for name in path:

@@ -222,8 +222,9 @@ def _write(stores: Stores, archive: zipfile.ZipFile) -> dict[str, int]:
 def read_backup(stores: Stores, path: Path) -> dict[str, int]:
     """Restore a backup's entries that have not expired; return their number by store.
 
-    Private entries never go to a shared store. Raises `UsageError` for a file that is
-    not a backup, `CacheError` if the cache fails.
+    Private entries never go to a shared store. After an error the entries before it
+    stay restored. Raises `UsageError` for a file that is not a backup, `CacheError` if
+    the cache fails.
     """
     taken: Counter[str] = Counter()
     try:

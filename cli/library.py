@@ -70,7 +70,7 @@ def describe_library(settings: Settings) -> dict[str, object]:
 
 def _to_try(documents: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
     """Return example questions: headings that are questions, then one heading per
-    document."""
+    document, at most `TO_TRY` in all."""
     asking: list[tuple[int, str, str]] = []
     naming: list[tuple[int, str, str]] = []
     for document in documents:
@@ -131,7 +131,8 @@ def _document(path: Path, folder: Path) -> dict[str, Any]:
 
 
 def _headings(path: Path) -> Iterator[str]:
-    """Yield title and headings of an HTML or text file; nothing for other files."""
+    """Yield title and headings from the first `BEGINNING` bytes of an HTML or text
+    file; nothing for other and unreadable files."""
     kind = path.suffix.lower()
     if kind not in _PAGES | _TEXTS:
         return

@@ -108,7 +108,11 @@ def run_models(
     *,
     machine: Callable[[], Machine] = look,
 ) -> int:
-    """Run a `winnow models` command on `machine`; return the exit code."""
+    """Run a `winnow models` command on `machine`; return the exit code.
+
+    Raises `UsageError` for `pull` or `remove` without a name, for an unknown name, and
+    for removing a file that was not downloaded.
+    """
     hub = Hub(settings.hub or None, settings.models)
     if args.action in ("pull", "remove") and not args.names:
         raise UsageError(
@@ -171,7 +175,10 @@ def _lines(options: dict[str, str]) -> str:
 def options_of(
     model: GgufModel | OpenAIGenerator, build: InstalledBuild
 ) -> dict[str, str]:
-    """Return every option of a model with its value and origin."""
+    """Return every option of a model with its value and origin.
+
+    A model that cannot be placed has the one option `devices`, with the reason.
+    """
     if isinstance(model, OpenAIGenerator):
         return _served_options(model)
     tuning, plan = model.tuning, model.plan
@@ -434,7 +441,7 @@ async def _bench(settings: Settings, as_json: bool) -> int:
 
 
 def _standing(model: Model) -> tuple[str, str, str]:
-    """Return backend, device and memory of a model; "" if unknown."""
+    """Return backend, device and memory of a model; memory is "" if unknown."""
     if isinstance(model, RemoteModel):
         return (
             model.server or "OpenAI-compatible server",
@@ -481,7 +488,8 @@ def _reason(model: Model, reason: str) -> str:
 
 
 def _better(role: str, reason: str, profile: Profile) -> str:
-    """Return the profile's model for a role and how to get it; "" if it is in use."""
+    """Return the profile's model for a role and how to get it; "" if the role is not on
+    `auto`, a model was pulled for it, or the profile has none."""
     if not reason.startswith("auto: ") or "was pulled" in reason:
         return ""
     name = next((model for model in profile.models if MODELS[model].role == role), None)

@@ -41,7 +41,7 @@ def show(data: Mapping[str, object], *, as_json: bool) -> None:
 @contextmanager
 def drawn_progress(*, quiet: bool) -> Iterator[ProgressFnT | None]:
     """Yield a function that draws progress on stderr and clears it at the end; None
-    without a terminal."""
+    with `quiet` or without a terminal."""
     if quiet or not sys.stderr.isatty():
         yield None
         return

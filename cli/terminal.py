@@ -63,8 +63,11 @@ class Pen:
         )
 
     def fill(self, text: str, indent: str = "", first: str = "") -> str:
-        """Return `text` wrapped, with `first` before its first line and `indent` before
-        the others."""
+        """Return `text` wrapped to the width less `indent`, at least 20 columns, with
+        `first` ("": `indent`) before its first line and `indent` before the others.
+
+        A longer word is not broken. An empty text gives one line with `first` alone.
+        """
         lines = wrap(
             text,
             max(20, self.width - len(indent)),
@@ -85,7 +88,7 @@ def pen_for(stream: TextIO) -> Pen | None:
 
 
 def drawn_check(check: Check, pen: Pen | None) -> str:
-    """Return a report line: status, name, details."""
+    """Return a report line: status, name, details; plain on one line without a pen."""
     mark = "✓" if check.healthy else "✗"
     if pen is None:
         return f"{mark} {check.name}: {check.line}"
@@ -114,7 +117,8 @@ def drawn_answer(text: str, pen: Pen, commands: Mapping[str, str]) -> str:
 
 
 def _lines(lines: list[str], mark: str, pen: Pen) -> Iterator[str]:
-    """Yield the lines of an answer: page heads, quoted lines, our own lines."""
+    """Yield the lines of an answer: page heads, quoted lines, our own lines; lines of
+    links are left out."""
     quoting, head, ended = False, ("", ""), False
     for line in lines:
         if line in (f"«{mark}»", f"«/{mark}»"):
@@ -134,7 +138,8 @@ def _lines(lines: list[str], mark: str, pen: Pen) -> Iterator[str]:
 
 
 def _drawn_head(head: tuple[str, str], title: str, pen: Pen) -> Iterator[str]:
-    """Yield the head of a page: blank line, number and title, address."""
+    """Yield the head of a page: blank line, number and title, address; nothing without
+    a number."""
     number, place = head[0], _place(head[1])
     if number:
         yield ""
@@ -171,7 +176,8 @@ def _ours(line: str, pen: Pen) -> str:
 
 
 def _place(url: str) -> str:
-    """Return a page's address without fragment, or a file's path."""
+    """Return a page's address without fragment, or a file's path, which is relative
+    below the working folder."""
     url = _FRAGMENT.sub("", url)
     if not url.startswith("file://"):
         return url

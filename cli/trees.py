@@ -28,7 +28,11 @@ async def draw_tree(
     settings: Settings, sources: list[str], chunking: Chunking, html: str, as_json: bool
 ) -> int:
     """Build the tree of `sources` (or load a handle's), print its outline, write it to
-    `html` if given."""
+    `html` if given.
+
+    Overwrites `html`; raises `UsageError` if that cannot be written, which shows only
+    after the tree was built.
+    """
     async with open_services(settings) as services:
         options = TreeOptions(chunking, clustering=services.clustering)
         with drawn_progress(quiet=as_json) as drawn:

@@ -51,7 +51,9 @@ class FlagModel(HeldModel):
 
     @cached_property
     def name(self) -> str:
-        """Model, runtime, and a digest of its files and of how many tokens are read."""
+        """Model, runtime, and a digest of its files and of how many tokens are read.
+
+        Raises `ModelError` where the model is not on this machine."""
         folder = self._folder
         files = [path for path in (folder / name for name in FILES) if path.is_file()]
         digest = fingerprint(
@@ -61,7 +63,9 @@ class FlagModel(HeldModel):
 
     @cached_property
     def _folder(self) -> Path:
-        """The folder of the model's files; nothing is downloaded."""
+        """Return the folder of the model's files; nothing is downloaded. Raises
+        `ModelError` where the model is neither a folder nor in the Hugging Face
+        cache."""
         if Path(self._model_name).is_dir():
             return Path(self._model_name)
         with importing("flag", self._spec):
@@ -77,7 +81,10 @@ class FlagModel(HeldModel):
 
     def _load(self, class_name: str, **options: object) -> Any:
         """Return the loaded model of FlagEmbedding's class, made once; called in a
-        thread with the lock held."""
+        thread with the lock held.
+
+        A later call returns the first model, whatever it asks for. Raises `ModelError`
+        where the model cannot be loaded."""
         if self._loaded is not None:
             return self._loaded
         with importing("flag", self._spec):
@@ -106,7 +113,10 @@ class FlagModel(HeldModel):
         self, texts: Sequence[str], compute: Callable[[list[str]], Any]
     ) -> NDArray[np.float32]:
         """Return what `compute` makes of `texts` [n, …], in a thread; a cancelled call
-        ends between parts."""
+        ends between parts.
+
+        Waits without limit for other calls. Raises `ModelError` where the model fails;
+        no texts raise `ValueError`."""
 
         def run(part: list[str]) -> NDArray[np.float32]:
             with self._lock:
@@ -133,7 +143,8 @@ class FlagEmbedder(FlagModel):
 
     @cached_property
     def dimension(self) -> int:
-        """Length of a vector."""
+        """Length of a vector; raises `ModelError` where `config.json` is missing or
+        does not say it."""
         try:
             return int(
                 json.loads((self._folder / "config.json").read_bytes())["hidden_size"]
@@ -149,7 +160,9 @@ class FlagEmbedder(FlagModel):
         return True
 
     async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
-        """Return unit vectors [n, dimension]; see `Embedder.embed`."""
+        """Return unit vectors [n, dimension]; see `Embedder.embed`.
+
+        No texts give no rows; longer ones than `PASSAGE_TOKENS` are cut."""
 
         def compute(part: list[str]) -> Any:
             # The class reads `passage_max_length` for passages and `max_length` here: both, or it
@@ -172,7 +185,9 @@ class FlagReranker(FlagModel):
     """A `Reranker`: a cross-encoder of the bge-reranker family."""
 
     async def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one score a text [n], between 0 and 1; see `Reranker.score`."""
+        """Return one score a text [n], between 0 and 1; see `Reranker.score`.
+
+        No texts give no scores; longer pairs than `PASSAGE_TOKENS` are cut."""
 
         def compute(part: list[str]) -> Any:
             pairs = [(printable(query), text) for text in part]

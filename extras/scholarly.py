@@ -51,7 +51,7 @@ def get(api: Api, path: str, **params: str | int) -> Request:
 
 def between(api: Api, query: "SearchQuery", form: str, *, open_end: str = "") -> str:
     """Return the first and last day that are wanted in a service's own form, empty for
-    any."""
+    any. A missing first day is the year 1000, a missing last one `open_end`."""
     since = since_of(api, query)
     return (
         form.format(since or "1000-01-01", query.until or open_end)

@@ -74,7 +74,11 @@ PROFILES: Final = {
 
 def wanted(names: tuple[str, ...]) -> list[Offered]:
     """Return the models for names of models, profiles, or OWNER/REPO/FILE.gguf, without
-    duplicates."""
+    duplicates.
+
+    Raises `UsageError` for an unknown name. A file that the catalog lacks counts as a
+    generator; whether the hub has it is not checked.
+    """
     found: dict[str, Offered] = {}
     for name in names:
         for model in PROFILES[name].models if name in PROFILES else (name,):

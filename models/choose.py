@@ -78,7 +78,7 @@ def forms_of(role: Role) -> str:
 
 
 def _pulled(role: Role, resources: Resources) -> Offered | None:
-    """Return the largest model pulled by name for a role.
+    """Return the largest model pulled by name for a role, or None.
 
     Only if llama-cpp-python is installed, and never a scoring-only model.
     """

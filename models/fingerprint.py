@@ -23,7 +23,10 @@ DIGITS: Final = 12
 
 def fingerprint(files: Iterable[Path], *settings: object) -> str:
     """Return 12 hex digits over files, in order, and settings that change a model's
-    output."""
+    output.
+
+    Raises `ModelError` for a file that cannot be read.
+    """
     digest = hashlib.sha256(repr(settings).encode())
     for path in files:
         try:

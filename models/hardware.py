@@ -193,7 +193,11 @@ def _nvidia(host: Host) -> list[Card]:
 
 
 def _drm(host: Host) -> list[Card]:
-    """Return the cards that Linux lists on the bus."""
+    """Return the cards that Linux lists on the bus.
+
+    Cards of other vendors than AMD, Intel and NVIDIA are left out; a size that the
+    driver does not give is 0.
+    """
     cards = []
     for path in host.paths("/sys/class/drm/card[0-9]*/device/vendor"):
         device = path.rpartition("/")[0]
@@ -252,7 +256,8 @@ def _fault(vendor: Vendor, driver: str, host: Host) -> str:
 
 
 def _windows(host: Host) -> list[Card]:
-    """Return the cards that Windows lists; it gives no size above 4 GB."""
+    """Return the AMD and Intel cards that Windows lists, with 0 as memory: it gives no
+    size above 4 GB. Without an answer there are none."""
     asked = (
         "Get-CimInstance Win32_VideoController | Select-Object Name | ConvertTo-Json"
     )
@@ -280,7 +285,10 @@ def _windows(host: Host) -> list[Card]:
 
 
 def _apple(host: Host) -> tuple[tuple[Card, ...], bool]:
-    """Return a Mac's graphics, and whether Python is not of its processor."""
+    """Return a Mac's graphics, and whether Python is not of its processor.
+
+    On a Mac with an Intel processor only AMD cards count.
+    """
     silicon = host.run("sysctl", "-n", "hw.optional.arm64").strip() == "1"
     translated = silicon and host.processor != "arm64"
     try:
@@ -370,7 +378,8 @@ def right_build(hardware: Hardware) -> Build:
 
 
 def command_for(backend: str, system: str) -> str:
-    """Return the command that builds llama.cpp for a backend in this environment."""
+    """Return the pip command that builds llama.cpp for a backend, in PowerShell's form
+    on Windows; for an unknown backend a build without flags."""
     install = f"pip install --force-reinstall --no-cache-dir --no-binary {PACKAGE} '{PACKAGE}{RANGE}'"
     flag = _FLAGS.get(backend)
     if flag is None:

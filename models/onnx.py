@@ -82,7 +82,7 @@ class LoadedModel:
 
     def run(self, feed: Mapping[str, NDArray[np.int64]]) -> list[NDArray[np.float32]]:
         """Return all outputs for the inputs of `feed` that the model has; raises
-        `ModelError`."""
+        `ModelError` where onnxruntime fails."""
         try:
             found: list[NDArray[np.float32]] = self.session.run(
                 None, {name: feed[name] for name in feed if name in self.inputs}
@@ -115,7 +115,8 @@ class OnnxBackend(HeldModel, ABC):
         """Return the model of the folder; called in a thread."""
 
     async def _ready(self) -> LoadedModel:
-        """Return the model, loaded in a thread; see `load_model`."""
+        """Return the model, loaded in a thread; see `load_model`. A load that failed is
+        tried again at the next call."""
 
         def once() -> LoadedModel:
             with self._lock:
@@ -155,7 +156,8 @@ async def run_batches(lengths: Sequence[int], run: Callable[[list[int]], None]) 
 def padded(
     batch: Sequence[Sequence[int]],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return zero-padded token ids [n, longest], and the attention mask."""
+    """Return zero-padded token ids [n, longest], and the attention mask; `batch` must
+    not be empty."""
     ids = np.zeros((len(batch), max(map(len, batch))), dtype=np.int64)
     mask = np.zeros_like(ids)
     for row, tokens in enumerate(batch):
@@ -183,7 +185,7 @@ def read_file(path: Path, *, sha256: str | None = None) -> bytes:
 
 def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
     """Yield indices of texts, longest first, so that rows x longest row stays within
-    BATCH_TOKENS."""
+    BATCH_TOKENS; a longer text is a batch by itself."""
     order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
     start = 0
     while start < len(order):
@@ -458,7 +460,10 @@ class OnnxEmbedder(OnnxBackend):
 def _pool(
     output: NDArray[np.float32], mask: NDArray[np.int64], pooling: str
 ) -> Vectors:
-    """Return unit rows from a sentence output [n, d] or a token output [n, s, d]."""
+    """Return unit rows from a sentence output [n, d] or a token output [n, s, d].
+
+    Any `pooling` but `cls` gives the direction of the mean.
+    """
     if output.ndim == 3:
         weights = mask[:, :, None].astype(np.float32)
         output = output[:, 0] if pooling == "cls" else (output * weights).sum(axis=1)
@@ -576,7 +581,8 @@ class OnnxReader(OnnxBackend):
         """Return one reading a window; see `CrossEncoder.read`.
 
         Windows of like length are read together, in threads; a cancelled call stops
-        after the running batch."""
+        after the running batch. A sentence that does not fit in its window has 0.
+        """
         if not windows:
             return []
         model = await self._ready()
@@ -597,7 +603,11 @@ class OnnxReader(OnnxBackend):
 
     @cached_property
     def _card(self) -> tuple[str, dict[str, str]]:
-        """The model's name, and the hashes of its files by their names."""
+        """The model's name with its quantisation and digest, and the hashes of its
+        files by their names, as `manifest.json` gives them.
+
+        Raises `ModelError` where that cannot be read or does not describe a reader.
+        """
         try:
             manifest = json.loads(read_file(self._folder / "manifest.json"))
             own = manifest["reader"]
@@ -668,8 +678,8 @@ def encode(
 
 
 def tokenize(tokenizer: Tokenizer, texts: Sequence[str]) -> list[Ids]:
-    """Return the token ids of texts, without special tokens; no text is longer than
-    `MOST_TOKENS` could need."""
+    """Return the token ids of texts, without special tokens; each text is cut first to
+    the characters that `SENTENCE_TOKENS` could need."""
     # Headings are truncated at their start, and are short.
     cut = [printable(text[: SENTENCE_TOKENS * CHARACTERS_A_TOKEN]) for text in texts]
     return tokenizer.encode(cut)
@@ -683,7 +693,11 @@ def join(
     signs: Sequence[str] = BERT_SIGNS,
 ) -> Encoded:
     """Return one input of at most `MOST_TOKENS`; from the first sentence that does not
-    fit, none is in it."""
+    fit, none is in it.
+
+    Question and sentences are cut at their ends, what is `above` at its beginning. A
+    sentence without tokens gets the unknown token.
+    """
     first, last, unknown, colon = tokenizer.ids_of(*signs)
     ids = [first, *question[:QUESTION_TOKENS], last]
     asked = len(ids)
@@ -703,11 +717,12 @@ def join(
 def keep_logits(
     hidden: Vectors, tokens: Vectors, head: Vectors, window: Encoded
 ) -> Vectors:
-    """Return a logit for each sentence of `window` that fits.
+    """Return a logit for each sentence of `window` that fits; none if none does.
 
     `hidden` are the last layer's vectors [tokens, width], `tokens` the same through the
     head's own layer; `head` has the weights of a sentence's mean, its maximum and its
-    nearness to the question, and a bias [3 width + 1]."""
+    nearness to the question, and a bias [3 width + 1].
+    """
     width = hidden.shape[1]
     starts = np.asarray(window.starts[:-1])
     if not len(starts):

@@ -169,7 +169,11 @@ class GrammarWriter(Protocol):
         grammar: str | None = None,
     ) -> str:
         """Return the answer's text; with `grammar` (GBNF, start symbol `root`), a text
-        of it."""
+        of it.
+
+        Raises `ModelError` for a schema together with a grammar, and what
+        `Generator.generate` raises.
+        """
         ...
 
 

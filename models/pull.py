@@ -41,7 +41,11 @@ class Remote:
 
 
 def describe(hub: Hub, repository: str, file: str) -> Remote:
-    """Return size, hash and revision of a file, as the hub says now."""
+    """Return size, hash and revision of a file, as the hub says now.
+
+    Raises `ModelError` where the hub is not reached, lacks the file, or does not report
+    all of them; `UsageError` for an invalid name; `MissingExtra` without the package.
+    """
     package = _package()
     with _our_errors(repository, file):
         address = package.hf_hub_url(repository, file, endpoint=hub.address)
@@ -60,9 +64,10 @@ def pull(hub: Hub, remote: Remote, *, quiet: bool = False) -> Path:
     """Fetch a file, go on where an earlier try stopped, and return its path once every
     byte is checked.
 
-    Raises `ModelError`: no room on the disk, the transfer failed (what came is kept and
-    the next call goes on), or the bytes are not those that the hub named (they are
-    thrown away)."""
+    Waits without limit while another process fetches the file. Raises `ModelError`: no
+    room on the disk, the transfer failed (what came is kept and the next call goes on),
+    or the bytes are not those that the hub named (they are thrown away).
+    """
     package = _package()
     folder = _folder(hub)
     kept = folder / f"models--{remote.repository.replace('/', '--')}"
@@ -93,7 +98,11 @@ def pull(hub: Hub, remote: Remote, *, quiet: bool = False) -> Path:
 
 def _transfer(hub: Hub, remote: Remote, part: Path, *, quiet: bool) -> None:
     """Fetch what `part` does not have yet. `hf_hub_download` would restart after each
-    interruption (huggingface_hub 2.4)."""
+    interruption (huggingface_hub 2.4).
+
+    A `part` that is too long is fetched again. Raises `ModelError` where less than half
+    a gigabyte of the disk would stay free.
+    """
     files = importlib.import_module("huggingface_hub.file_download")
     if quiet:
         _package().utils.disable_progress_bars()
@@ -137,7 +146,10 @@ def kept_files(hub: Hub) -> dict[str, Path]:
 
 def remove(hub: Hub, repository: str, file: str) -> int:
     """Delete every copy of a file from the folder of downloads; return how many bytes
-    that freed."""
+    that freed.
+
+    Raises `UsageError` where there is none.
+    """
     freed = 0
     copies = [path for name, path in _walk(hub) if name == f"{repository}/{file}"]
     if not copies:

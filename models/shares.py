@@ -78,7 +78,10 @@ def sharing(caller: str) -> Iterator[None]:
 @asynccontextmanager
 async def piece() -> AsyncIterator[None]:
     """Work on the share of the running call's caller, which may have to be waited for;
-    none outside of a call."""
+    none outside of a call.
+
+    While others have fewer calls, it sleeps after the work for as long as that took.
+    """
     limit = _piece.get()
     if limit is None:
         yield

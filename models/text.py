@@ -296,8 +296,9 @@ class WordPiece:
         return [number for part in _parted(bare) for number in self._pieces(part)]
 
     def _pieces(self, part: str) -> Ids:
-        """Return the longest pieces that `part` begins with, one after the other;
-        unknown where one is missing."""
+        """Return the longest pieces that `part` begins with, one after the other; one
+        unknown for all of it where a piece is missing or it is longer than
+        `LONGEST`."""
         if len(part) > LONGEST:
             return [self._unknown]
         found: Ids = []
@@ -389,7 +390,10 @@ def open_tokenizer(
 
 
 def _is_uncased(card: Mapping[str, Any]) -> bool:
-    """Whether a `tokenizer.json` says what `WordPiece` does."""
+    """Whether a `tokenizer.json` says what `WordPiece` does.
+
+    Raises `KeyError`, `TypeError` or `AttributeError` for one of another structure.
+    """
     model = {name: value for name, value in card["model"].items() if name != "vocab"}
     around = (card["post_processor"] or {}).get("single")
     return (

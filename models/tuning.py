@@ -171,7 +171,10 @@ Role = Literal["embedder", "reranker", "generator"]
 
 def read_tuning(text: str, role: Role) -> Tuning:
     """Return the tuning that `text` says for a role; raises `ValueError` with what
-    would be right."""
+    would be right.
+
+    An empty text leaves all to Winnow; of an option given twice the last counts.
+    """
     known = [name for name in OPTIONS if role == "generator" or name not in WRITERS]
     found: dict[str, Any] = {}
     for part in text.replace(";", " ").split():

@@ -93,7 +93,10 @@ class Child:
     def __init__(
         self, process: anyio.abc.Process, log: IO[bytes], *, limits: Limits
     ) -> None:
-        """Take over a started process and the file that its stderr goes to."""
+        """Take over a started process and the file that its stderr goes to.
+
+        Raises `ModelError` for a process without pipes.
+        """
         if process.stdin is None or process.stdout is None:
             raise ModelError(
                 "A model's process was started without pipes.", hint="Try again."
@@ -109,8 +112,8 @@ class Child:
 
     @classmethod
     async def start(cls, entry: str, arguments: Fields, *, limits: Limits) -> "Child":
-        """Start a fresh interpreter that runs `main(arguments)` of the module
-        `entry`."""
+        """Start a fresh interpreter that runs `main(arguments)` of the module `entry`;
+        raises `ModelError` where it cannot be started."""
         code = (
             f"import sys; sys.path.insert(0, {str(ROOT)!r}); "
             f"import {entry} as entry; entry.main({json.dumps(arguments)!r})"
@@ -149,7 +152,11 @@ class Child:
 
     async def send(self, frame: Frame, call: int) -> None:
         """Write one whole request; a cancellation waits until it is written, for half
-        of one would end the process."""
+        of one would end the process.
+
+        Raises `anyio.BrokenResourceError` where that takes longer than
+        `limits.sending`.
+        """
         with (
             anyio.CancelScope(shield=True),
             anyio.move_on_after(self._limits.sending) as scope,
@@ -161,7 +168,10 @@ class Child:
 
     async def receive(self) -> tuple[int, Frame]:
         """Return the next answer and its call's number; cancelled half-way, it goes on
-        from there when called again."""
+        from there when called again.
+
+        Waits without limit; raises one of `BROKEN` where the pipe ends.
+        """
         if self._sizes is None:
             self._sizes = HEADER.unpack(await self._stdout.receive_exactly(HEADER.size))
         text, blob = self._sizes
@@ -173,7 +183,7 @@ class Child:
 
     async def ending(self) -> tuple[int | None, str]:
         """Wait a little for the end; return its status (None while it goes on) and the
-        end of its log."""
+        end of its log ("" if that is closed)."""
         code: int | None = None
         with anyio.move_on_after(self._limits.closing):
             code = await self._process.wait()
@@ -267,9 +277,10 @@ class Worker:
     async def call(self, fields: Fields, blob: bytes = b"") -> Frame:
         """Return the child's answer; start the child if it does not run.
 
-        Raises `ModelError`: the child refused the request, crashed (the next call
-        restarts it), crashed so often that it is paused, or the call comes from another
-        event loop than the first.
+        Waits for the answer without limit. Raises `ModelError`: the child refused the
+        request, crashed (the next call restarts it), is paused after crashes, or was
+        ended too often for others. So does a call from another event loop than the
+        first.
         """
         self._check_loop()
         for _ in range(self._limits.starts):
@@ -304,7 +315,10 @@ class Worker:
 
     async def _attempt(self, frame: Frame) -> Frame | None:
         """Return the answer, or None when the child ended for a reason that is not this
-        call's."""
+        call's.
+
+        Raises the `ModelError` of the call itself.
+        """
         child = await self._started()
         self._last += 1
         number, call = self._last, _Call(str(frame.fields["do"]))
@@ -348,8 +362,8 @@ class Worker:
             return self._child
 
     async def _answered(self, child: Child, call: _Call) -> None:
-        """Wait until `call` is done; one of the waiting calls reads the pipe for
-        all."""
+        """Wait without limit until `call` is done; one of the waiting calls reads the
+        pipe for all."""
         while not call.done:
             if self._reader is not None:
                 call.event = anyio.Event()
@@ -379,7 +393,10 @@ class Worker:
         self, child: Child, number: int, call: _Call, *, sent: bool
     ) -> None:
         """Ask the child to leave its call; kill it when it does not answer in time, or
-        got only part of the request."""
+        got only part of the request.
+
+        Killing it makes its other calls start again in a new process.
+        """
         with anyio.CancelScope(shield=True):
             try:
                 if sent:
@@ -459,7 +476,11 @@ class MemoryBudget:
 
     async def make_room(self, worker: "Worker", needs: int) -> None:
         """Let `worker` in with `needs` bytes: end idle processes, least recently used
-        first, wait for busy ones."""
+        first, wait for busy ones.
+
+        Waits without limit. Raises `ModelError` where `needs` is more than the whole
+        budget.
+        """
         if needs > self.limit:
             raise ModelError(
                 f"{worker.label} needs about {needs / 1e6:.0f} MB; models may take "

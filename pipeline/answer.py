@@ -81,8 +81,8 @@ async def write_answer(
     """Return the generator's answer from `evidence`, each sentence checked; a failure
     becomes the reason.
 
-    Passages come best first, each with its label.
-    """
+    Passages come best first, each with its label. Where the context is exceeded, fewer
+    of the best are shown; without any the answer is empty."""
     model = writing.generator.name
     passages = {
         label: one_line(one.text) for label, one in zip(labels, evidence, strict=True)
@@ -141,7 +141,9 @@ def _schema(labels: list[str]) -> dict[str, object]:
 
 def checked(reply: str, passages: Mapping[str, str]) -> list[CheckedSentence]:
     """Return the sentences of a reply in that schema, each checked against the passages
-    that it cites."""
+    that it cites. A repeated sentence counts once, with what its last copy cites; an
+    empty one is dropped. A reply of another form raises `ValueError`, `KeyError` or
+    `TypeError`."""
     # Small models repeat sentences.
     cited = {
         one_line(row["sentence"]): row["passages"]
@@ -163,7 +165,10 @@ def _checked(
 
 
 def _lack(text: str, cited: str) -> str:
-    """Return what the cited passages lack of `text`, or ""."""
+    """Return which figures, else which names, of `text` the cited passages lack, else
+    that they lack most of its words, or "".
+
+    Words are compared, not what they mean."""
     figures = sorted(set(FIGURE.findall(text)) - set(FIGURE.findall(cited)))
     if figures:
         return f"its passages lack {', '.join(figures)}"

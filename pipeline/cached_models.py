@@ -75,7 +75,9 @@ class _RowMemory:
         computed from their texts.
 
         `width` returns the length of a row: 0 before a remote model's first answer.
-        """
+
+        It waits without limit for rows that another task computes. A stored row of
+        another length is computed again; a failure of `compute` is raised."""
         wanted = dict(zip(keys, texts, strict=True))
         # 1. What is in the store
         known = self._whole(
@@ -195,8 +197,8 @@ class CachedEmbedder(_Cached[Embedder]):
         """Return unit vectors [n, dimension]; only texts not seen before reach the
         model, each once.
 
-        Raises `ModelError`: the model failed.
-        """
+        Raises `ModelError`: the model failed. It waits without limit for another task
+        or process that computes the same texts."""
         await _prepare(self._model)
         keys = [f"{self.name}:{kind}:{_digest(text)}" for text in texts]
         compute = partial(self._model.embed, kind=kind)
@@ -226,8 +228,8 @@ class CachedReranker(_Cached[Reranker]):
         """Return one float32 score a text [n]; only texts not scored before reach the
         model, each once.
 
-        Raises `ModelError`: the model failed.
-        """
+        Raises `ModelError`: the model failed. It waits without limit for another task
+        or process that computes the same texts."""
         await _prepare(self._model)
 
         async def compute(missing: list[str]) -> NDArray[np.float32]:
@@ -252,7 +254,9 @@ class CachedCrossEncoder(_Cached[CrossEncoder]):
         self, question: str, windows: Sequence[Window]
     ) -> list[WindowReading]:
         """Return one reading a window; only windows not read before reach the model,
-        each once; raises `ModelError`."""
+        each once; raises `ModelError`.
+
+        Sentences of a window beyond `MOST_SENTENCES` get 0."""
         keys = [
             f"read:{self.name}:{_digest(question, one.above, *one.sentences)}"
             for one in windows

@@ -49,7 +49,7 @@ async def ask(
     *,
     store: Store | None,
 ) -> str:
-    """Return the answer to `messages`, from `store` if cached.
+    """Return the answer to `messages`, from `store` if cached; None keeps nothing.
 
     Raises:
         ContextExceeded: The messages are longer than the model's context.
@@ -72,8 +72,8 @@ async def ask(
 async def within(seconds: float, call: Awaitable[T], *, model: str) -> T:
     """Return what `call`, which asks `model`, returns.
 
-    Raises `ModelError`: it failed, or was not done within `seconds`.
-    """
+    Raises `ModelError`: it failed, or was not done within `seconds`. Any other error of
+    `call` is raised as it is."""
     with anyio.move_on_after(seconds):
         return await call
     raise ModelError(
@@ -94,8 +94,8 @@ async def side_by_side(calls: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
     """Return the results of `calls` in their order, at most `ANSWERS_AT_ONCE` of them
     under way at a time.
 
-    Raises `ModelError`: one of them failed; the others are cancelled.
-    """
+    Raises `ModelError`: one of them failed; the others are cancelled. Any other error
+    is raised in an exception group."""
     found: dict[int, T] = {}
     failures: list[ModelError] = []
     limiter = anyio.CapacityLimiter(ANSWERS_AT_ONCE)

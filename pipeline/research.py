@@ -163,10 +163,12 @@ async def research(
     """Answer `wanted.question` with evidence, within `max_tokens`; with `write`, also
     with a written answer.
 
-    `note` is a line above the evidence.
+    `note` is a line above the evidence. With 0 `max_tokens` the reading decides the
+    budget. A question for what the user's own documents contain is answered by a list
+    of them, where nothing else is searched.
 
-    Raises `SearchFailed`: no provider could answer.
-    """
+    Raises `SearchFailed`: no provider could answer; `ModelError`: a model that reads
+    failed. A failing generator is only named."""
     began = anyio.current_time()
     # A question for what the user's own documents contain about a topic: list them
     subject = (
@@ -268,8 +270,9 @@ async def _written(
 
 
 def _above(written: CheckedAnswer, text: str, mark: str, max_tokens: int) -> str:
-    """Return `text` with the written answer above it; what a model wrote from
-    strangers' pages is framed as theirs."""
+    """Return `text` with the written answer above it; what a model wrote from outside
+    pages is framed as outside text. Both are cut to `max_tokens`; a failure is written
+    in place of the answer."""
     sheet = Sheet(max_tokens)
     room = max_tokens - count_tokens(text) - 1
     if written.failure:
@@ -330,8 +333,9 @@ def enriched(
     its mark.
 
     `note` is a line above the evidence. With `open_end` weak passages are left out even
-    if they fit; where pages are `listed`, each is shown by one line.
-    """
+    if they fit; where pages are `listed`, each is shown by one line. A small budget or
+    a `none` leaves the instructions out. Without passages the text says why no answer
+    was found."""
     gathered, documents, reading = known.gathered, known.documents, known.reading
     mark = new_mark()
     prompt = load("enriched")
@@ -396,8 +400,8 @@ def _foot(
     """Return what was not read, and what was searched: failures always, all of it where
     nothing answers.
 
-    What a page lacks that an answer does not quote is no matter of that answer.
-    """
+    What a page lacks that an answer does not quote is no matter of that answer. At most
+    five failures are listed."""
     aside = reading.verdict == "answered"
     failures = [
         one
@@ -437,8 +441,8 @@ async def follow(
     reading: Reading,
     services: Services,
 ) -> Followed:
-    """Run up to `wanted.hops` follow-up searches; stop if all parts are answered or one
-    finds nothing."""
+    """Run up to `wanted.hops` follow-up searches; stop if all parts are answered, one
+    brings nothing, or too little time is left."""
     known = Followed(gathered, tuple(documents), reading)
     asked: set[str] = set()
     for _ in range(wanted.hops):
@@ -492,7 +496,9 @@ def _named(
     at_hand: AbstractSet[str],
 ) -> list[Hop]:
     """Return the names in the best unit of a part that the question lacks, with what of
-    it the unit does not say."""
+    it the unit does not say.
+
+    At most `HOP_NAMES`; none where the unit has all words of the question."""
     rows = np.argsort(-part.values, kind="stable").tolist()
     row = next((row for row in rows if _is_text(part.places[row], documents)), rows[0])
     owner, unit = part.places[row]
@@ -558,7 +564,10 @@ def _is_text(place: tuple[int, Sentence], documents: Sequence[Document]) -> bool
 async def _hop(
     hop: Hop, wanted: Wanted, known: Followed, services: Services
 ) -> Followed | None:
-    """Search, read and judge for one hop; None where that brings nothing."""
+    """Search, read and judge for one hop; None where that brings nothing or the search
+    fails.
+
+    A name from a user's own page is searched for only among the user's documents."""
     gathered = known.gathered
     language = gathered.parsed.queries[0].language
     query = narrowed(SearchQuery(hop.query, language), wanted)

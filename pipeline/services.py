@@ -38,7 +38,8 @@ class DocumentMemory:
 
     async def read(self, page: Page) -> Document:
         """Return `page` cleaned and cut into content units; the work runs off the event
-        loop."""
+        loop. The `KEPT_DOCUMENTS` read last are kept, by content and final address.
+        Tasks that ask for one at once each read it."""
         key = f"{page.content_hash}:{page.final_url}"
         if key in self._kept:
             self._kept.move_to_end(key)
@@ -96,7 +97,8 @@ class Later:
         return self._reached.get(key, "")
 
     async def run(self) -> None:
-        """Do what is wanted, until cancelled."""
+        """Do what is wanted, until cancelled. A `WinnowError` becomes what was reached,
+        and that work may be asked for again; any other error ends the loop."""
         while True:
             await self._wanted.wait()
             key, work = next(iter(self._waiting.items()))
@@ -180,7 +182,8 @@ class Services:
 
     @property
     def reader(self) -> Reader:
-        """The models that score units for a question."""
+        """The models that score units for a question: the cross-encoder only where no
+        reranker is set."""
         blend = Blend(self.embedder, self.reranker)
         return (
             Reread(blend, self.cross_encoder)

@@ -59,7 +59,8 @@ def view_evidence(
 
 def view_pages(question: str, documents: Sequence[Document], pruned: Pruned) -> View:
     """Return the pages as blocks in reading order, each with whether it was kept and
-    its score where it has one."""
+    its score where it has one. After `MOST_CHARACTERS` of all pages further blocks are
+    only counted, as `more`."""
     rows = _Rows(documents, pruned.reading)
     kept = {page.document: set(page.kept) for page in pruned.pages}
     room = MOST_CHARACTERS
@@ -132,7 +133,8 @@ class _Rows:
         )
 
     def passage(self, label: str, one: Evidence, page: int) -> View:
-        """Return a passage with its context."""
+        """Return a passage with its context. One of a page that is not among the
+        documents has no units, box or surroundings."""
         place, document = self._documents.get(one.url, (-1, None))
         rows = [
             row
@@ -164,7 +166,8 @@ class _Rows:
         }
 
     def page(self, url: str, evidence: Sequence[Evidence]) -> View:
-        """Return a page, with the best score in each cell of its strip."""
+        """Return a page, with the best score in each cell of its strip. Of `evidence`
+        at least one is of this page."""
         own = [one for one in evidence if one.url == url]
         place, document = self._documents.get(url, (-1, None))
         length = len(document.text) if document is not None else 0
@@ -192,7 +195,8 @@ class _Rows:
         }
 
     def left_out(self, evidence: Sequence[Evidence]) -> list[View]:
-        """Return the best units that no passage holds."""
+        """Return the beginnings of the best units that no passage holds, at most
+        `NEXT_BEST`; none without a reading."""
         if self._reading is None:
             return []
         held = {
@@ -217,8 +221,8 @@ class _Rows:
         return found
 
     def of_blocks(self, document: int) -> dict[int, float]:
-        """Return the best score among the units of each block; empty where no question
-        was asked."""
+        """Return the best score among the units of each block; empty without a reading
+        or a question."""
         if self._reading is None or self._reading.made_by == "content":
             return {}
         best: dict[int, float] = {}

@@ -110,8 +110,8 @@ class Stopped(BaseException):
 def check_cancelled() -> None:
     """Leave the running worker function if its caller has gone.
 
-    Raises `Stopped`: the call that this thread works for was cancelled.
-    """
+    Raises `Stopped`: the call that this thread works for was cancelled. Outside of such
+    a function nothing happens."""
     stop = _stop.get()
     if stop is not None and stop():
         raise Stopped
@@ -153,7 +153,8 @@ def _of_loop() -> _Calls:
 
 async def between_calls(work: Callable[[], Awaitable[T]]) -> T:
     """Return what `work` returns, done while no call runs: one that begins in between
-    cancels it, and it is begun again when that has ended."""
+    cancels it, and it is begun again when that has ended. It waits without limit; an
+    error of `work` is raised."""
     calls = _of_loop()
     while True:
         while calls.under_way:
@@ -188,8 +189,7 @@ async def in_thread(
     """Run `function` in a worker thread and return what it returns.
 
     On cancellation the coroutine ends at once and the thread stops at its next
-    `check_cancelled()`.
-    """
+    `check_cancelled()`. It waits without limit for one of `WORKERS` threads."""
     call = _call.get()
     if call is not None:
         await call.go_on(call)
@@ -248,7 +248,7 @@ async def alone(
 
     Where that is not `enough`, this is the only process that works on `key`, by a claim
     in `store`, for as long as it takes; the claim of a process that was killed passes
-    on `patience` seconds after."""
+    on `patience` seconds after. Others wait without limit for that."""
 
     def look_or_claim() -> "tuple[T, Claim | None]":
         found = look()

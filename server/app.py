@@ -130,7 +130,8 @@ def build_server(
     With `own_signals` (for a process that only serves) the services open in the
     background after the first responses. SIGTERM (after awaiting `drain`) and SIGINT
     end the process cleanly; if the services cannot be opened, it exits with a message.
-    `auth` is the OAuth of the HTTP transport, whose tokens `token_verifier` checks.
+    Without `own_signals` the lifespan raises that error at its start. `auth` is the
+    OAuth of the HTTP transport, whose tokens `token_verifier` checks.
     """
 
     start_log(settings)

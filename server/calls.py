@@ -72,7 +72,10 @@ class Ended:
     """Sources that could not be read."""
 
     def read(self, data: dict[str, Any] | None) -> None:
-        """Set the fields that the result of the call reports."""
+        """Set the fields that the result of the call reports.
+
+        Without `data` the call counts as answered, with 0 tokens.
+        """
         fields = data or {}
         self.outcome = "refused" if fields.get("error") == "busy" else "answered"
         self.tokens = int(fields.get("tokens", 0))
@@ -127,7 +130,8 @@ class JsonLines(logging.Formatter):
     fields."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return a record as one line of JSON."""
+        """Return a record as one line of JSON; empty fields are left out, and other
+        values than JSON's are written as text."""
         line: dict[str, object] = {
             "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z"),
             "level": record.levelname,
@@ -187,8 +191,11 @@ class CheckArguments:
     async def __call__(
         self, ctx: ServerRequestContext[object], call_next: CallNext
     ) -> HandlerResult:
-        """Repair or refuse a call's arguments; raise `MCPError` (-32602) for an unknown
-        tool."""
+        """Repair a call's arguments, or return an error result for one that the tool
+        does not have; raise `MCPError` (-32602) for an unknown tool.
+
+        Wrong values and missing arguments pass; the tool refuses them.
+        """
         if ctx.method != "tools/call" or ctx.params is None:
             return await call_next(ctx)
         name = ctx.params.get("name")
@@ -265,8 +272,10 @@ def _argument(
 def _mended(
     given: Mapping[str, object], known: Mapping[str, object], required: object
 ) -> Json:
-    """Drop nulls where a default exists; wrap a single value where a list is
-    expected."""
+    """Drop nulls where a default exists; wrap a single value where a list is expected.
+
+    A text that begins with `[` is left alone: it may be a list in JSON.
+    """
     needed = required if isinstance(required, list) else []
     mended: Json = {}
     for name, value in given.items():
@@ -372,7 +381,10 @@ class Lane:
         return len(self._running), len(self._queue)
 
     async def quiet(self) -> None:
-        """Wait until every running call of the lane is at least `WAY` seconds old."""
+        """Wait until every running call of the lane is at least `WAY` seconds old.
+
+        Waits without limit, as long as new calls begin.
+        """
         while (
             last := max((turn.since for turn in self._running), default=-WAY) + WAY
         ) > anyio.current_time():
@@ -406,7 +418,10 @@ class Lane:
 
     def _busy(self, turn: _Turn, over: float) -> Busy:
         """Return the refusal; callers refused at the same time get staggered retry
-        times."""
+        times.
+
+        They are at most `MOST_AGAIN` seconds away.
+        """
         now = anyio.current_time()
         self._promised = min(
             max(self._promised, now + over) + turn.cost / self._places, now + MOST_AGAIN
@@ -433,7 +448,7 @@ class Lane:
 
     def _next(self) -> _Turn | None:
         """Return the call that may begin: the first, or, if the lane is full, that of a
-        caller without a slot.
+        caller without a slot; None if there is none.
 
         So one call more than there are slots may run: no caller waits for another's
         calls only.
@@ -469,8 +484,10 @@ class Admission:
     ) -> AsyncIterator[None]:
         """Run a call of `tool` in a slot; raise `Busy` if it cannot begin in time.
 
-        The queue is fair by `caller`; `light` calls are short. The call has `seconds`
-        including the wait; `report` is called with the number of calls ahead.
+        `Busy` comes at once after `close`, and at the end if a light call became heavy
+        and gets no slot. The queue is fair by `caller`; `light` calls are short. The
+        call has `seconds` including the wait; `report` is called with the number of
+        calls ahead.
         """
         if self._closed:
             raise Busy(

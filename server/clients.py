@@ -43,7 +43,8 @@ class _ByPlace(httpx2.AsyncBaseTransport):
         self._inside: dict[str, bool] = {}
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send one request."""
+        """Send one request, without proxy to a host that is inside or that the
+        environment excepts."""
         host = request.url.host
         known = urllib.request.getproxies()
         proxy = known.get(request.url.scheme) or known.get("all") or ""

@@ -147,7 +147,11 @@ class Gate:
     async def _pass(
         self, caller: bytes, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        """Pass a request to the application, after its whole body has arrived."""
+        """Pass a request to the application, after its whole body has arrived.
+
+        Status 408 for a body that does not arrive in time; refused as full if the
+        caller may open no more sessions.
+        """
         app = self._app
         if scope["method"] != "POST":
             await app(scope, receive, send)
@@ -230,7 +234,8 @@ class Gate:
         return _digest(token) if token is not None and valid else _address(scope)
 
     def _wait(self, caller: bytes) -> float:
-        """Token bucket: take one request; return the seconds to wait if it is empty."""
+        """Token bucket: take one request; return the seconds to wait if it is empty,
+        else 0; always 0 without a limit."""
         if not self._rate:
             return 0.0
         now = self._clock()
@@ -324,7 +329,8 @@ def _named(scope: Scope, send: Send) -> tuple[Scope, Send]:
 
 
 async def _body(receive: Receive) -> bytes | None:
-    """Return a request's body, up to just over the SDK's limit; None on timeout."""
+    """Return a request's body, cut just over the SDK's limit; None on timeout or if the
+    client leaves."""
     parts = bytearray()
     with anyio.move_on_after(REQUEST_SECONDS):
         while len(parts) <= MEGABYTE:
@@ -420,7 +426,10 @@ class JwtVerifier:
         return token in self._valid
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """Return the access token's claims; None if it is not valid here and now."""
+        """Return the access token's claims; None if it is not valid here and now.
+
+        None also if the issuer's keys cannot be read, which is logged.
+        """
         try:
             self._keys = self._keys or jwt.PyJWKClient(
                 await _address_of_keys(self._issuer)
@@ -510,7 +519,10 @@ def build_app(
     RFC 9728 where OAuth is set.
 
     `allowed_origins`: sites such as `https://chat.example` whose pages may call from a
-    browser (CORS)."""
+    browser (CORS). Raises `UsageError` for OAuth settings that do not fit together, and
+    where the metrics' address cannot be used; `MissingExtra` or `BrokenExtra` without
+    the package of a feature that is set.
+    """
     auth, verifier = _oauth(settings)
 
     async def drain() -> None:
@@ -571,7 +583,10 @@ def build_app(
 
 def _metrics(server: Winnow, at: str) -> Observer:
     """Serve metrics of `server` at an address; return the observer that counts its
-    calls."""
+    calls.
+
+    Raises `MissingExtra`, `BrokenExtra`, or `UsageError` for the address.
+    """
     with importing("metrics", "WINNOW_METRICS"):
         from server.metrics import Metrics  # noqa: PLC0415  an extra
     metrics = Metrics(server.admission, server.stores)

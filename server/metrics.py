@@ -76,7 +76,8 @@ class Metrics:
             self._providers.labels(provider, status).inc()
 
     def serve(self, at: str) -> None:
-        """Serve at `at` (HOST:PORT) in a daemon thread; raises `UsageError`."""
+        """Serve at `at` (HOST:PORT) in a daemon thread; raises `UsageError` if it
+        cannot listen there."""
         host, _, port = at.rpartition(":")
         try:
             start_http_server(int(port), addr=host.strip("[]"), registry=self.registry)
@@ -97,7 +98,8 @@ class _Standing:
         self._stores = stores
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the queue lengths of each lane and the counts of each store."""
+        """Yield the queue lengths of each lane and the counts of each store, if the
+        stores are open."""
         places = GaugeMetricFamily(
             "winnow_calls_now", "Running and waiting calls.", labels=("lane", "state")
         )

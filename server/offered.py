@@ -30,7 +30,10 @@ _LAST: Final = (
 
 @functools.cache
 def offered() -> tuple[dict[str, Any], ...]:
-    """Return every tool: first those in the file, then others."""
+    """Return every tool: first those in the file, then others.
+
+    Imports the pipeline if the file lacks a tool or another package adds one.
+    """
     kept = json.loads(
         resources.files("server").joinpath(LIST).read_text(encoding="utf-8")
     )

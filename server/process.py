@@ -64,7 +64,10 @@ glibc raises its own threshold up to 32 MB and keeps the memory in one heap per 
 
 def start_log(settings: Settings) -> None:
     """Configure logging by the settings, one line a record (the SDK's default draws
-    boxes)."""
+    boxes).
+
+    If the root logger has a handler, that one stays and `log_level` is not set.
+    """
     handler: logging.Handler
     if settings.log_file:
         handler = logging.FileHandler(
@@ -130,6 +133,7 @@ async def watch_signals(
 
     By default SIGTERM would skip all cleanup, and SIGINT would hang until stdin closes.
     The first SIGTERM awaits `drain`; a second one, or SIGINT, does not wait for that.
+    On Windows only SIGINT is waited for.
     """
     wanted = (
         [signal.SIGTERM, signal.SIGINT] if sys.platform != "win32" else [signal.SIGINT]
@@ -198,7 +202,11 @@ def _middle_collections() -> int:
 
 def start_telemetry(collector: str) -> Callable[[], None]:
     """Export spans to `collector` (OTLP over HTTP); return the shutdown function. ""
-    disables it."""
+    disables it.
+
+    Raises `MissingExtra` or `BrokenExtra` without the package; a collector that is not
+    reached raises nothing.
+    """
     if not collector:
         return lambda: None
     with importing("otel", "WINNOW_OTLP"):
@@ -247,7 +255,10 @@ class Opening:
 
     async def services(self) -> Services:
         """Return the services, opening them if needed; raises the same error each time
-        if that failed."""
+        if that failed.
+
+        Waits for the opening without limit.
+        """
         self._wanted.set()
         await self.settled.wait()
         if self._services is None:
@@ -311,7 +322,8 @@ class OpenFirst:
     async def __call__(
         self, ctx: ServerRequestContext[Any], call_next: CallNext
     ) -> HandlerResult:
-        """Wait for the services if the request is a tool call."""
+        """Wait for the services if the request is a tool call; after `opening.seconds`
+        return an error result that asks to repeat the call."""
         opening: Opening = ctx.lifespan_context
         if ctx.method != "tools/call":
             return await call_next(ctx)

@@ -30,8 +30,11 @@ OUTLINE_TOKENS: Final = MOST_TOKENS // 5
 
 
 async def read_page(handle: str, services: Services) -> str:
-    """Return the cleaned page of `handle`, whole or its beginning and how to
-    continue."""
+    """Return the cleaned page of `handle`, whole or its beginning and how to continue.
+
+    Raises `ResourceNotFoundError` for one that is unknown, expired, or a file outside
+    the folders.
+    """
     found = await in_thread(find_page, services.stores.pages, handle)
     if found is None or not may_open(found.final_url, services.roots):
         raise ResourceNotFoundError(
@@ -72,7 +75,11 @@ async def read_session(
     handle: str, form: str, services: Services, *, owner: str
 ) -> str:
     """Return a session of `owner` in an export format; Markdown is framed as outside
-    text."""
+    text.
+
+    Raises `ResourceNotFoundError` for an unknown or expired session, another owner's,
+    one with a file outside the folders, and for an unknown format.
+    """
     found = await in_thread(
         find_session, services.stores, handle, owner=owner, roots=services.roots
     )

@@ -152,7 +152,10 @@ def offer_completions(server: MCPServer[Opening], folders: Sequence[Path]) -> No
 
 
 def _documents(typed: str, folders: Sequence[Path]) -> Completion:
-    """Complete the last typed line with files whose path or name starts with it."""
+    """Complete the last typed line with files whose path or name starts with it.
+
+    Returns at most 100; earlier lines stay in front of each.
+    """
     from pipeline.search.listing import list_files  # noqa: PLC0415  half of all imports: after the first answer
 
     earlier, newline, last = typed.rpartition("\n")

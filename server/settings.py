@@ -54,7 +54,8 @@ def _words(separator: str | None) -> Read:
 
 
 def _one_of(*allowed: str) -> Read:
-    """Return a reader for one of some words, case-insensitive."""
+    """Return a reader for one of some words, case-insensitive; it raises `ValueError`
+    for others."""
     known = {word.casefold(): word for word in allowed}
 
     def read(text: str) -> str:
@@ -75,7 +76,8 @@ def _switch(text: str) -> bool:
 
 
 def _number(low: float, high: float) -> Read:
-    """Return a reader for a number between two inclusive bounds."""
+    """Return a reader for a number between two inclusive bounds; it raises `ValueError`
+    for others."""
 
     def read(text: str) -> float:
         with suppress(ValueError):
@@ -91,7 +93,7 @@ def _whole(low: int, high: int) -> Read:
 
 
 def _folders(text: str) -> tuple[Path, ...]:
-    """Return the folders that exist.
+    """Return the folders that exist; if only some do, the others are skipped.
 
     Raises `UsageError` if none of several exists: otherwise questions about private
     documents would go to the web.
@@ -179,7 +181,10 @@ def _address(text: str) -> str:
 
 
 def _instance(text: str) -> str:
-    """Read the address of a search engine, with user:password@ if it requires login."""
+    """Read the address of a search engine, with user:password@ if it requires login.
+
+    Raises `ValueError` for another form.
+    """
     hint = (
         "Use an address such as http://127.0.0.1:8888, or http://user:password@host "
         "if it requires login."
@@ -572,7 +577,9 @@ def colours_wanted(environment: Raw | None = None) -> bool:
 
 
 def _written(file: str) -> Raw:
-    """Return the settings of a TOML file as name to text; raises `UsageError`."""
+    """Return the settings of a TOML file as name to text; raises `UsageError` for a
+    file that cannot be read, an unknown name, or a list or table. Without `file` there
+    are none."""
     if not file:
         return {}
     try:
@@ -601,10 +608,10 @@ def _written(file: str) -> Raw:
 
 
 def read_settings(given: Raw, environment: Raw | None = None) -> Settings:
-    """Return the settings; raises `UsageError`.
+    """Return the settings; raises `UsageError` for the first invalid one.
 
     Precedence: `given` (the command line), environment, the file named by the setting
-        `config`, defaults.
+    `config`, defaults.
     """
     settings, faults = survey_settings(given, environment)
     for error in faults.values():
@@ -613,8 +620,8 @@ def read_settings(given: Raw, environment: Raw | None = None) -> Settings:
 
 
 def _value(setting: Setting, text: str) -> tuple[Any, UsageError | None]:
-    """Return the value of a setting's text and ""; for an invalid text its default and
-    the reason."""
+    """Return the value of a setting's text and None; for an invalid text its default
+    and the error."""
     try:
         return setting.read(text), None
     except UsageError as error:
@@ -629,7 +636,7 @@ def _value(setting: Setting, text: str) -> tuple[Any, UsageError | None]:
 
 def _unmet_providers(values: Mapping[str, Any]) -> dict[str, UsageError]:
     """Return the error for the first configured search provider that lacks its key, or
-    ""."""
+    {}."""
     for provider in values["search"]:
         known = providers().get(provider)
         needed = known.needed if known is not None else ""
@@ -650,7 +657,11 @@ def survey_settings(
     given: Raw, environment: Raw | None = None
 ) -> tuple[Settings, dict[str, UsageError]]:
     """Return settings like `read_settings`, with defaults for invalid ones, and name to
-    error."""
+    error.
+
+    With invalid `folders` or `search` nothing is searched, so that no question goes to
+    the web by mistake.
+    """
     env = os.environ if environment is None else environment
     faults: dict[str, UsageError] = {}
     file: Raw = {}

@@ -65,9 +65,9 @@ async def run_tool(
 ) -> CallToolResult:
     """Call a tool, and call `observers` at its end.
 
-    Structured content is optional: some clients pass nothing else to their model.
-    Raises `ToolError` for errors that the caller can act on, `UnexpectedToolError` for
-    others.
+    Structured content is optional: some clients pass nothing else to their model. A
+    refusal as busy is returned as an error result. Raises `ToolError` for errors that
+    the caller can act on, `UnexpectedToolError` for others.
     """
     asked = context.request_context.request
     with observed(
@@ -142,8 +142,11 @@ def _tool(offered: Offered) -> Tool:
 
 
 def _for_models(function: ToolFunction, *, heavy: bool) -> ToolFunction:
-    """Run a call with admission and time limit; pass on the text of a WinnowError
-    only."""
+    """Run a call with admission and time limit; pass on the text of a WinnowError only.
+
+    `Busy` becomes an error result with the seconds to wait; another `WinnowError`, and
+    the time limit, raise `ToolError`.
+    """
 
     @functools.wraps(function)
     async def call(*args: Any, **kwargs: Any) -> CallToolResult:
@@ -188,7 +191,7 @@ def _caller(ctx: Context[Any, Any]) -> str:
 
 
 def _input_schema(schema: Schema) -> Schema:
-    """Return a tool's input schema without titles and text bounds."""
+    """Return a tool's input schema without titles, text bounds and empty defaults."""
     kept: Schema = {}
     for key, value in schema.items():
         if (

@@ -67,9 +67,9 @@ def serve_http(
 ) -> None:
     """Serve many clients at `http://host:port/mcp` until a signal.
 
-    Raises `UsageError` for a non-loopback address without authentication, and if
-    cookies are set (they belong to one person); `CannotListen` if the port is not
-    available.
+    Ends the process with an error code if the server does not start. Raises
+    `UsageError` for a non-loopback address without authentication, and if cookies are
+    set (they belong to one person); `CannotListen` if the port is not available.
     """
     if settings.cookies:
         raise UsageError(
@@ -127,7 +127,7 @@ def serve_http(
 def listen(host: str, port: int) -> list[socket.socket]:
     """Return a listening socket for each address of `host`; early connections wait.
 
-    Raises `CannotListen`.
+    Raises `CannotListen` if one of them is not available; then none stays open.
     """
     sockets: list[socket.socket] = []
     try:

@@ -256,7 +256,10 @@ class Models(NamedTuple):
 async def open_models(
     settings: Settings, http: httpx2.AsyncClient
 ) -> AsyncIterator[Models]:
-    """Choose the model of each role, and close them at the end."""
+    """Choose the model of each role, and close them at the end.
+
+    Raises what `models.choose.choose` raises.
+    """
     resources = _resources(settings, http)
     models = Models(
         choose("embedder", settings.embedder, resources),
@@ -290,7 +293,9 @@ def _idms(settings: Settings) -> IdmsOptions:
 
 
 def _asking(settings: Settings, model: Generator | None) -> Asking | None:
-    """Return how the extractor asks the generator; None if it uses rules alone."""
+    """Return how the extractor asks the generator; None if it uses rules alone, or
+    there is no generator. Raises `UsageError` where the generator does not support the
+    way that was set."""
     if settings.extractor == "rules":
         return None
     way = way_for(settings.extractor, model)
@@ -378,7 +383,11 @@ def _chain(
     folder: FolderProvider | None,
 ) -> Chain:
     """Return the chain of web providers in the order of the settings, and the folder
-    search."""
+    search.
+
+    A provider whose package is missing or broken is left out, unless the setting
+    `search` names it: then its error is raised.
+    """
 
     def made(name: str) -> Searcher:
         one = providers()[name]

@@ -27,7 +27,8 @@ Fields = dict[str, list[str]]
 
 
 def calendar_to_html(text: str) -> Converted | None:
-    """Return the entries of a calendar as HTML, None where there is none."""
+    """Return the entries of a calendar as HTML, None where there is none; entries after
+    `MAX_ITEMS` are named as unread."""
     entries = list(_entries(_FOLD.sub("", text)))
     if not entries:
         return None
@@ -66,7 +67,9 @@ def _entries(text: str) -> Iterator[Fields]:
 
 
 def _value(name: str, about: str, value: str) -> str:
-    """Return a value as a person writes it: a time with its zone, a person by name."""
+    """Return a value as a person writes it: a time with its zone, a person by name.
+
+    A malformed time is returned as it is written."""
     if time := _TIME.fullmatch(value):
         zone = re.search(r"TZID=\"?([^;:\"]+)", about, re.IGNORECASE)
         clock = f" {time[4]}:{time[5]}" if time[4] else ""

@@ -42,8 +42,11 @@ _CONTAINER: Final = "META-INF/container.xml"
 
 
 def epub_to_html(body: bytes) -> Converted:
-    """Return a book as HTML; raises `Unreadable` for one that is damaged, encrypted, too large
-    unpacked, or without text."""
+    """Return a book as HTML; raises `Unreadable` for one that is damaged, encrypted,
+    too large unpacked, or without text.
+
+    Of a book that is encrypted in part the other chapters are read, and the result says
+    how many are missing."""
     with open_package(body, "a book") as package:
         container = package.tree(_CONTAINER)
         files = (
@@ -126,7 +129,7 @@ def _undescribed(text: str) -> int:
 
 
 def _sealed(package: Package) -> set[str]:
-    """Return the names of encrypted parts."""
+    """Return the names of encrypted parts; none where the book has no list of them."""
     known = package.tree("META-INF/encryption.xml")
     return (
         {resolved("", one.get("URI", "")) for one in known.iter("{*}CipherReference")}

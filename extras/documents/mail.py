@@ -68,7 +68,10 @@ _LISTED: Final = 20
 
 
 def eml_to_html(body: bytes) -> Converted:
-    """Return a message as HTML; raises `Unreadable` for one without a head or text."""
+    """Return a message with its attachments as HTML; raises `Unreadable` for one that
+    is damaged or of too many parts.
+
+    Attachments that cannot be read are named only."""
     attached = _Attached()
     message, inner = _read(body, "h1", attached)
     title = _header(message, "Subject")
@@ -85,7 +88,10 @@ def eml_to_html(body: bytes) -> Converted:
 
 def mbox_to_html(body: bytes) -> Converted:
     """Return the messages of an mbox file as HTML, a section each; raises `Unreadable`
-    where none can be read."""
+    where none can be read.
+
+    Damaged messages are passed over and named as unread, as are those after
+    `MAX_ITEMS`. What is before the first is dropped."""
     pieces = _BETWEEN.split(body)[1:]
     sections, damaged, attached = list[str](), list[str](), _Attached()
     for number, piece in enumerate(pieces[:MAX_ITEMS], start=1):
@@ -122,8 +128,8 @@ class _Attached:
     size: int = 0
 
     def read(self, name: str, kind: str, body: bytes) -> str:
-        """Return an attachment as HTML, empty where it holds no text, is mail itself,
-        or over a bound."""
+        """Return an attachment as HTML; empty where it holds no text, is mail itself,
+        has keys or passwords, is damaged, or is over a bound."""
         self.ledger.hold("attachment")
         raw = Raw(body, name, name, name=name, content_type=kind)
         if (
@@ -155,7 +161,8 @@ def _inside(page: str) -> str:
 
 
 def _read(body: bytes, level: str, attached: _Attached) -> tuple[EmailMessage, str]:
-    """Return a message, and it as HTML under a heading."""
+    """Return a message, and it as HTML under a heading; raises `Unreadable` for one
+    that is damaged or of too many parts."""
     if (
         body.count(b"\n--") > _MAX_PARTS * 10
         or len(re.findall(rb"(?i)\bboundary\s*=", body)) > _MAX_PARTS
@@ -185,7 +192,10 @@ def _head(message: MIMEPart) -> str:
 
 def _parts(message: EmailMessage, attached: _Attached) -> tuple[list[str], list[str]]:
     """Return the texts of a message as HTML, then its attachments, and the names of all
-    of these."""
+    of these.
+
+    Encrypted parts are not read. Raises `Unreadable` for more than `_MAX_PARTS`
+    parts."""
     texts, inside, names, skipped = list[str](), list[str](), list[str](), set[int]()
     for number, part in enumerate(message.walk()):
         check_cancelled()
@@ -232,7 +242,9 @@ def _attachment(part: MIMEPart, attached: _Attached) -> list[str]:
 
 def _unseen_alternatives(part: MIMEPart) -> set[int]:
     """Return the ids of those alternatives that a reader does not see: all texts but
-    the HTML, or but the plain one where none is HTML, and but invitations."""
+    the HTML, or but the plain one where none is HTML, and but invitations.
+
+    None where there is neither HTML nor plain text."""
     kinds = {one.get_content_type() for one in part.walk()}
     best = next((kind for kind in ("text/html", "text/plain") if kind in kinds), None)
     return {

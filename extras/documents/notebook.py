@@ -18,7 +18,8 @@ _COLOURS: Final = re.compile(r"\x1b\[[\d;]*m")
 
 
 def ipynb_to_html(text: str) -> Converted | None:
-    """Return a notebook as HTML; other JSON as its values; None if it is not JSON."""
+    """Return a notebook as HTML; other JSON as its values; None if it is not JSON.
+    Malformed cells are passed over, and those after `MAX_ITEMS` named as unread."""
     try:
         book = json.loads(text)
     except (ValueError, RecursionError):
@@ -70,7 +71,7 @@ def _cell(cell: dict[str, Any], language: str) -> str:
 
 
 def _output(output: dict[str, Any]) -> str:
-    """Return what a program printed, a table as a table."""
+    """Return what a program printed, a table as a table; "" for an image alone."""
     data = output.get("data") if isinstance(output.get("data"), dict) else output
     assert isinstance(data, dict)  # noqa: S101  both are, as has been looked at
     html = _joined(data.get("text/html", ""))
@@ -86,7 +87,7 @@ def _output(output: dict[str, Any]) -> str:
 
 
 def _joined(value: object) -> str:
-    """Return a text that may be a list of lines."""
+    """Return a text that may be a list of lines, "" for anything else."""
     return (
         "".join(map(str, value))
         if isinstance(value, list)

@@ -62,8 +62,10 @@ class _Section(NamedTuple):
 
 
 def shown(value: float, form: str, epoch: datetime) -> str:
-    """Return a number as a format shows it, empty where that shows nothing; `epoch` is day 0 of the
-    file's dates."""
+    """Return a number as a format shows it, empty where that shows nothing; `epoch` is
+    day 0 of the file's dates.
+
+    An empty format is General: fifteen digits."""
     sections = _sections(form)
     section, negated = _chosen(sections, value)
     if not section.tokens and len(sections) > 1:
@@ -79,7 +81,8 @@ def shown(value: float, form: str, epoch: datetime) -> str:
 
 
 def shown_text(text: str, form: str) -> str:
-    """Return a text as a format shows it, which may put words around it."""
+    """Return a text as a format shows it, which may put words around it; one without a
+    section for texts leaves it as it is."""
     sections = _sections(form)
     if len(sections) == 4:
         return _literal("".join(sections[3].tokens)).replace("@", text)
@@ -116,7 +119,8 @@ def _read(number: str) -> float:
 
 
 def _chosen(sections: tuple[_Section, ...], value: float) -> tuple[_Section, bool]:
-    """Return the section for a number, and whether it writes the sign itself."""
+    """Return the section for a number, and whether it writes the sign itself; where no
+    condition holds it is the last."""
     if any(section.condition for section in sections):
         for section in sections:
             if section.condition is None or _holds(value, *section.condition):
@@ -192,7 +196,11 @@ def _number(value: float, section: _Section) -> str:
 
 
 def _in_groups(value: int, section: _Section, groups: list[str]) -> str:
-    """Return digits in several groups, such as those of a telephone number."""
+    """Return a whole number in the several groups of digits of a format, such as a
+    telephone number's.
+
+    Digits that are missing are zeros, those too many go to the first group, and a minus
+    comes in front."""
     sizes = [len(_DIGITS.findall(group)) for group in groups]
     digits = str(abs(value)).zfill(max(sum(sizes[1:]) + 1, "".join(groups).count("0")))
     first = len(digits) - sum(sizes[1:])
@@ -231,7 +239,8 @@ def _digits(value: float, pattern: str) -> str:
 
 
 def _with_literals(section: _Section, digits: str) -> str:
-    """Return digits in the place of the pattern, between the literals of a section."""
+    """Return digits in place of the pattern, between the literals of a section; of one
+    without a pattern the literals alone, unless it is General."""
     if not any(_DIGITS.match(one) for one in section.tokens):
         words = _literal(
             "".join(one for one in section.tokens if one[0] in '"\\[_* ()-')
@@ -253,7 +262,8 @@ def _with_literals(section: _Section, digits: str) -> str:
 
 
 def _literal(text: str) -> str:
-    """Return what the tokens of a text show."""
+    """Return what the tokens of a text show; colours, conditions and fillers show
+    nothing."""
     shown_parts = []
     for one in _TOKEN.findall(text):
         if one[0] == '"':

@@ -187,7 +187,8 @@ class _OpenDocumentReader:
 
     def _object(self, element: etree._Element) -> Iterator[str]:
         """Yield an embedded formula as it was typed, a chart as its title and figures;
-        what else is embedded is not read."""
+        what else is embedded is not read; what is not there or not read gives
+        nothing."""
         name = element.get(_HREF, "").removeprefix("./")
         tree = self.parts(f"{name}/content.xml")
         if tree is None:  # a file of one part has it inside
@@ -229,7 +230,8 @@ class _OpenDocumentReader:
         yield from (one for one in said if _TELLING.search(re.sub("<[^>]*>", "", one)))
 
     def _field(self, control: etree._Element) -> Iterator[str]:
-        """Yield what a part of a form shows."""
+        """Yield what a part of a form shows: nothing for a box that is not ticked, or a
+        field without a value."""
         said = ""
         if control.tag in _FILLED:
             said = control.get(f"{_FORM}current-value") or control.get(
@@ -281,7 +283,8 @@ class _OpenDocumentReader:
         self.last[style, len(self.lists)] = level.count
 
     def _next_item(self, item: etree._Element) -> None:
-        """Count an item, and keep its number for its first paragraph."""
+        """Count an item, and keep its number for its first paragraph; outside of lists
+        nothing. A malformed start value is passed over."""
         if not self.lists:
             return
         own, depth = self.lists[-1], len(self.lists)
@@ -382,7 +385,9 @@ class _OpenDocumentReader:
         self, rows: Iterator[etree._Element], gone: frozenset[int]
     ) -> Iterator[Row]:
         """Yield the filled rows of a sheet that are shown, as often as each is
-        repeated, while cells are left."""
+        repeated, while cells are left.
+
+        Hidden rows are counted and left out, hidden columns emptied."""
         number = 0
         for row in rows:
             check_cancelled()
@@ -425,7 +430,8 @@ class _OpenDocumentReader:
         ]
 
     def _text(self, element: etree._Element) -> str:
-        """Return the visible text of a paragraph, without its frames."""
+        """Return the visible text of a paragraph, without its frames; "" for one that
+        is hidden. Hidden words are counted."""
         if _is_gone(element) or element.get(f"{_TEXT}style-name") in self.hiding:
             self._miss(element)
             return ""
@@ -570,8 +576,11 @@ def opendocument_to_html(body: bytes) -> Converted:
 
 
 def flat_opendocument_to_html(body: bytes) -> Converted | None:
-    """Return an OpenDocument file that is one XML file as HTML, None for other XML;
-    raises `Unreadable` for one that is too large or without text."""
+    """Return an OpenDocument file that is one XML file as HTML; None for other XML, and
+    for XML with entities of its own.
+
+    Raises `Unreadable` for any XML of more than `MAX_TAGS` tags, and for a file without
+    text."""
     if body.count(b"<") > MAX_TAGS:
         raise Unreadable(
             f"it is an OpenDocument file of more than {MAX_TAGS:,} tags: split it"
@@ -588,8 +597,11 @@ def _converted(
     styles: etree._Element | None,
     parts: Callable[[str], etree._Element | None],
 ) -> Converted:
-    """Return a file by what it says of itself, its content and its styles; `parts`
-    returns a file inside it by its name."""
+    """Return a file as HTML by what it says of itself, its content and its styles;
+    `parts` returns a file inside it by its name, None for a missing one.
+
+    Hidden parts are left out, and notes say how many. Raises `Unreadable` for a file
+    without text."""
     title = child_text(about, "title") if about is not None else ""
     author = (
         child_text(about, "creator", "initial-creator") if about is not None else ""
@@ -637,7 +649,8 @@ def _converted(
 
 
 def _numbers(tree: etree._Element) -> dict[tuple[str, int], etree._Element]:
-    """Return how lists are numbered, by style and level."""
+    """Return how lists are numbered, by style and level; malformed levels are left
+    out."""
     return {
         (style.get(f"{_STYLE}name", ""), int(level.get(f"{_TEXT}level", "1"))): level
         for style in tree.iter(_LIST_STYLE)
@@ -658,7 +671,8 @@ def _raised(content: etree._Element) -> frozenset[str]:
 
 
 def spelled(number: int, form: str) -> str:
-    """Return a number as `1`, `a`, `A`, `i` or `I` writes it."""
+    """Return a number as `1`, `a`, `A`, `i` or `I` writes it; in digits for any other
+    form, and where letters or Roman numbers cannot write it."""
     if form in {"a", "A"} and number > 0:
         letter = chr(ord(form) + (number - 1) % 26)
         return letter * min(9, (number - 1) // 26 + 1)

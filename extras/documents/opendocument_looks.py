@@ -50,7 +50,9 @@ class Looks:
 
     def is_unseen(self, element: etree._Element, *, above: bool) -> bool:
         """Return whether an element's direct text is hidden; `above`: whether its
-        parent is."""
+        parent is.
+
+        An element without a style is as its parent."""
         name = next(filter(None, map(element.get, _NAMES)), "")
         if not name:
             return above
@@ -82,7 +84,8 @@ class Looks:
         return True if tiny or squeezed or clear else None
 
     def _said(self, name: str, holder: str, attribute: str) -> str:
-        """Return what a style, or the nearest of its parents, says."""
+        """Return what a style, or the nearest of its parents, says; "" where none does
+        within `_CHAIN` styles."""
         for _ in range(_CHAIN):
             style = self.styles.get(name)
             if style is None:
@@ -98,7 +101,8 @@ class Looks:
         return None if said in {"", "transparent"} else rgb_of(said)
 
     def _ground(self, element: etree._Element) -> Rgb | None:
-        """Return the background color of an element's text; None if unknown."""
+        """Return the background colour of an element's text: white where none is named,
+        None over a drawing."""
         for one in (element, *element.iterancestors()):
             if one.tag in _DRAWN:
                 return None

@@ -86,7 +86,7 @@ _SUPER: Final = re.compile(r"\{\\super\s+([+−-]?\w{1,4})\}")
 
 def _without(text: str, opening: re.Pattern[str], instead: Callable[[str], str]) -> str:
     """Return RTF with what `instead` makes of the inside of each group that `opening`
-    begins."""
+    begins; from a group that is never closed on, the text stays as it is."""
     kept, at = list[str](), 0
     while found := opening.search(text, at):
         depth, end = 1, len(text)
@@ -105,7 +105,10 @@ def _without(text: str, opening: re.Pattern[str], instead: Callable[[str], str])
 
 def _all_behind(text: str) -> str:
     """Return RTF with each note replaced by a number, and the notes, comments, text
-    boxes, page headers and footers (which the library drops) after the text."""
+    boxes, page headers and footers (which the library drops) after the text.
+
+    Of all but notes those without a letter are dropped, and page numbers; equal ones
+    come once."""
     behind: dict[str, None] = {}
 
     def noted(inner: str) -> str:
@@ -164,7 +167,9 @@ def _unicode(inner: str) -> str:
 
 def rtf_to_html(text: str) -> Converted:
     """Return RTF as HTML; raises `Unreadable` for one that is damaged, too long, or
-    without text."""
+    without text.
+
+    Pictures and hidden words are left out; a note says how many words."""
     ledger = Ledger()
     ledger.hold("image", sum(map(_is_large, _PICT.finditer(text))))
     text = _PICTURE.sub("", text)  # pictures are letters in RTF
@@ -208,8 +213,8 @@ def rtf_to_html(text: str) -> Converted:
 
 
 def _is_large(picture: re.Match[str]) -> bool:
-    """Whether a picture is as large as one that shows something, by the size at which
-    it is printed."""
+    """Return whether a picture is as large as one that shows something, by the size at
+    which it is printed; True where that is missing."""
     sizes = [
         int(found[1])
         for side in "wh"

@@ -40,7 +40,8 @@ class _State:
     in_table: bool = False
 
     def under(self, word: str, number: int | None) -> "_State":  # noqa: PLR0911  one return a word
-        """Return the style of text after a control word."""
+        """Return the style of text after a control word; of an unknown word the same.
+        Without a number a switch is on."""
         if word == "v":
             return replace(self, gone=number != 0)
         if word == "deleted":
@@ -61,7 +62,9 @@ class _State:
 
 
 def without_unseen(text: str) -> tuple[str, int]:
-    """Return RTF without the text that no reader sees, and the number of its words."""
+    """Return RTF without the text that no reader sees, and the number of its words.
+
+    Hidden letters that are written as numbers count as one word together."""
     colours, shaded = _colours(text), "\\clcbpat" in text
     if not (
         _LOOKS.search(text)
@@ -106,7 +109,8 @@ def _is_unseen(state: _State, colours: list[Rgb | None], *, shaded: bool) -> boo
 
 
 def _colours(text: str) -> list[Rgb | None]:
-    """Return the colours of a file by their numbers, None for the usual one."""
+    """Return the colours of a file by their numbers, None for the usual one; empty
+    where it has no table of colours."""
     table = _COLOURS.search(text)
     found: list[Rgb | None] = []
     for entry in table[1].split(";") if table else ():

@@ -61,8 +61,11 @@ class _Covered(str):
 def sheet_to_html(
     name: str, rows: Iterable[Row], left: int, merged: Sequence[Merged] = ()
 ) -> Written:
-    """Return a sheet's rows, those that hold something, as tables under its name; `left` cells may
-    be read."""
+    """Return a sheet's rows, those that hold something, as tables under its name; ""
+    without any.
+
+    `left` cells may be read: the first row beyond them ends the sheet, and the `left`
+    that is returned is then negative."""
     kept: list[Row] = []
     for number, cells in rows:
         if not any(cells):
@@ -84,7 +87,9 @@ def sheet_to_html(
 
 
 def _with_covered(rows: list[Row], merged: Sequence[Merged]) -> list[Row]:
-    """Return rows with the text of each merged cell in all cells that it covers."""
+    """Return rows with the text of each merged cell in all cells that it covers.
+
+    Beyond `MOST_COVERED` cells the rest stay empty."""
     numbers = [number for number, _ in rows]
     filled = [list(cells) for _, cells in rows]
     covered = 0
@@ -252,8 +257,8 @@ def _reach(cells: Sequence[str], right: int) -> int:
 
 
 def _heads(rows: Sequence[Row], columns: range) -> int:
-    """Return how many rows at the top name the columns: names that cover several go on in the next
-    row."""
+    """Return how many rows at the top name the columns, at most `MOST_HEADS` and never
+    all: names that cover several go on in the next row."""
     count = 0
     while count < min(len(rows) - 1, MOST_HEADS) and _is_names(*rows[count], columns):
         covers = [cell.merged for cell in rows[count][1] if isinstance(cell, _Covered)]
@@ -292,8 +297,10 @@ def _line(rows: Sequence[Row], place: int, columns: range, *, is_head: bool) -> 
 
 
 def address(name: str, row: int, columns: Sequence[int]) -> str:
-    """Return the address of some cells of a row as a link's fragment, such as `Costs!A4:C4`;
-    columns count from 0."""
+    """Return the address of some cells of a row as a link's fragment, such as
+    `Costs!A4:C4`; columns count from 0.
+
+    No columns raise `IndexError`."""
     first, last = (f"{letters(column)}{row}" for column in (columns[0], columns[-1]))
     return (
         f"{quote(name, safe='')}!{first}:{last}"
@@ -304,7 +311,8 @@ def address(name: str, row: int, columns: Sequence[int]) -> str:
 
 @lru_cache(16_384)
 def letters(column: int) -> str:
-    """Return the letters of a column that is counted from 0, such as `AB`."""
+    """Return the letters of a column that is counted from 0, such as `AB`; "" for a
+    negative one."""
     text = ""
     number = column + 1
     while number > 0:

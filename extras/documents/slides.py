@@ -126,7 +126,8 @@ class _Slide:
     def _shapes(
         self, tree: etree._Element, depth: int = 0, within: "_GroupSpace | None" = None
     ) -> Iterator[_SlideShape]:
-        """Yield what a slide shows, groups by their shapes."""
+        """Yield what a slide shows, groups by their shapes; hidden shapes, and groups
+        deeper than `_DEEPEST`, are left out."""
         frame = within or _GroupSpace()
         for element in chosen(tree):
             if _is_hidden(element):
@@ -166,7 +167,8 @@ class _Slide:
         return [f"<p>{escape(text)}</p>" for text in texts]
 
     def _picture(self, shape: _SlideShape) -> list[str]:
-        """Return a shape without text by its description; what it shows is in the ledger."""
+        """Return a shape without text by its description; without one nothing, and a
+        picture that may show something counts as unread."""
         about = next(shape.element.iter("{*}cNvPr"), None)
         if next(shape.element.iter("{*}videoFile", "{*}audioFile"), None) is not None:
             self.deck.ledger.hold("embedded object")
@@ -206,7 +208,7 @@ class _Slide:
         return (root for root in parts if root is not None)
 
     def _notes(self) -> list[str]:
-        """Return what the speaker says."""
+        """Return what the speaker's notes say below a heading, empty without any."""
         said = list[str]()
         for root in self._of_kind("notesSlide"):
             for shape in root.iter(*_SHAPES):
@@ -252,7 +254,8 @@ class _GroupSpace(NamedTuple):
         )
 
     def inner(self, group: etree._Element) -> "_GroupSpace":
-        """Return the frame of the shapes in a group."""
+        """Return the frame of the shapes in a group, this one where the group names
+        none."""
         form = group.find(f"{_P}grpSpPr/{A}xfrm")
         outer = _box_of(group)
         if form is None or outer is None:
@@ -293,8 +296,8 @@ def _number(said: str) -> float:
 
 
 def _in_order(shapes: list[_SlideShape]) -> Iterator[_SlideShape]:
-    """Yield shapes as they are read: titles, then from the top down; those without a place where
-    the file has them."""
+    """Yield shapes as they are read: titles, then from the top down; if one has no
+    position, all in the order of the file."""
     titles = [shape for shape in shapes if _kind(shape.element) in _TITLES]
     rest = [shape for shape in shapes if _kind(shape.element) not in _TITLES]
     yield from titles
@@ -305,7 +308,8 @@ def _in_order(shapes: list[_SlideShape]) -> Iterator[_SlideShape]:
 
 
 def _cut(shapes: Sequence[_SlideShape], depth: int = 0) -> Iterator[_SlideShape]:
-    """Yield shapes column by column where the file has them so, else row by row (XY-cut)."""
+    """Yield shapes column by column where the file has them so, else row by row
+    (XY-cut); those that cannot be cut, or too deeply nested ones, from the top."""
     if len(shapes) < 2:
         yield from shapes
         return
@@ -361,7 +365,7 @@ def _kind(shape: etree._Element) -> str:
 
 
 def _table(table: etree._Element) -> str:
-    """Return a table with its merged cells."""
+    """Return a table with its merged cells, its first row as the header."""
     rows = []
     for place, row in enumerate(table.iter(f"{A}tr")):
         tag = "th" if place == 0 else "td"
@@ -413,8 +417,10 @@ def _text_nodes(element: etree._Element) -> Iterator[etree._Element]:
 def _layout(
     package: Package, links: dict[str, tuple[str, str]]
 ) -> tuple[dict[tuple[str, str], _Box], list[str]]:
-    """Return the boxes of the placeholders on a slide's layout, then on its master, by number and
-    by kind, and the texts that both print on each slide."""
+    """Return the boxes of the placeholders on a slide's layout, then on its master, by
+    number and by kind, and the texts that both print on each slide.
+
+    A missing layout or master has none."""
     found: dict[tuple[str, str], _Box] = {}
     printed = list[str]()
     name = next((part for kind, part in links.values() if kind == "slideLayout"), "")
@@ -434,8 +440,10 @@ def _layout(
 
 
 def pptx_to_html(body: bytes) -> Converted:
-    """Return a presentation as HTML; raises `Unreadable` for one that is damaged, too large
-    unpacked, or without text."""
+    """Return a presentation as HTML; raises `Unreadable` for one that is damaged, too
+    large unpacked, or without text.
+
+    Hidden slides are left out, and a note says how many."""
     with open_package(body, "a presentation") as package:
         title, author = package.about()
         main = package.main("ppt/presentation.xml")

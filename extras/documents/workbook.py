@@ -90,7 +90,8 @@ class _Book:
     hidden_words: int = 0
 
     def text(self, cell: etree._Element) -> str:
-        """Return a cell as it is shown, empty for one without content."""
+        """Return a cell as it is shown; empty for one without content, and for a
+        picture or record in a cell, which counts as unread."""
         kind = cell.get("t", "n")
         value, formula = cell.find(f"{X}v"), cell.find(f"{X}f")
         said = (value.text or "") if value is not None else ""
@@ -163,8 +164,10 @@ class _SheetPart:
     formula."""
 
     def rows(self) -> Iterator[Row]:
-        """Yield the rows that are shown, while cells are left, hidden columns
-        emptied."""
+        """Yield the rows that are shown, while cells are left, hidden columns emptied.
+
+        What follows the row that exceeds `left` is not read; a sheet whose XML breaks
+        off is noted as damaged."""
         parser = etree.XMLPullParser(
             ("end",), tag=f"{X}row", remove_comments=True, **XML_OPTIONS
         )
@@ -190,7 +193,7 @@ class _SheetPart:
 
     def _cells(self, row: etree._Element) -> list[str]:
         """Return the cells of a row up to the last that holds something, none of a
-        hidden row."""
+        hidden row. Hidden words are counted, columns from `LAST_COLUMN` on dropped."""
         cells: dict[int, str] = {}
         column = -1
         for cell in row.iterchildren(f"{X}c"):
@@ -229,8 +232,8 @@ def _has_value(cell: etree._Element) -> bool:
 
 @lru_cache(65_536)
 def _column(reference: str) -> int:
-    """Return the column that the address of a cell begins with, counted from 0; -1 for
-    none."""
+    """Return the column that the address of a cell begins with (at most three
+    capitals), counted from 0; -1 for none."""
     number = 0
     for letter in reference[:3]:
         if not "A" <= letter <= "Z":
@@ -241,7 +244,10 @@ def _column(reference: str) -> int:
 
 def xlsx_to_html(body: bytes) -> Converted:
     """Return a workbook as HTML, a section for each sheet that is shown; raises
-    `Unreadable` for one that is damaged, too large unpacked, or without text."""
+    `Unreadable` for one that is damaged, too large unpacked, or without text.
+
+    Hidden sheets are left out, and a note says how many. Cells beyond the cap are named
+    as unread."""
     with open_package(body, "a workbook") as package:
         title, author = package.about()
         main = package.main("xl/workbook.xml")
@@ -287,7 +293,8 @@ def _notes(book: _Book, sheets: int) -> tuple[str, ...]:
 
 
 def _open(package: Package, main: str) -> tuple[_Book, dict[str, tuple[str, str]]]:
-    """Return what holds for all sheets, and what the workbook refers to."""
+    """Return what holds for all sheets, and what the workbook refers to; a missing part
+    of strings or styles holds nothing."""
     known = package.targets(main)
     parts = dict(reversed(known.values()))
 
@@ -307,7 +314,8 @@ def _open(package: Package, main: str) -> tuple[_Book, dict[str, tuple[str, str]
 
 
 def _formats(styles: etree._Element) -> list[str]:
-    """Return the format of numbers of each style of cells."""
+    """Return the format of numbers of each style of cells, `General` for an unknown
+    one."""
     known: dict[int, str] = dict(BUILT_IN)
     for one in styles.iter(f"{X}numFmt"):
         known[_number(one.get("numFmtId", ""))] = one.get("formatCode", "")
@@ -341,7 +349,9 @@ def _string(element: etree._Element) -> str:
 
 
 def _sheet(book: _Book, name: str, part: str) -> str:
-    """Return a sheet with what belongs to it as HTML, empty where it has nothing."""
+    """Return a sheet with what belongs to it as HTML, empty where it has nothing.
+
+    Raises `Unreadable` for a row of over `MAX_ROW_BYTES` bytes."""
     body = book.package.read(part)
     if max(map(len, _ROW_END.split(body)), default=0) > MAX_ROW_BYTES:
         raise Unreadable(
@@ -412,7 +422,9 @@ def _merged(body: bytes) -> list[Merged]:
 
 
 def _margin(body: bytes) -> list[str]:
-    """Return what header and footer of the printed sheet say, once."""
+    """Return what header and footer of the printed sheet say, once.
+
+    Texts of over 2,000 bytes, and single short words, are dropped."""
     found = re.findall(
         rb"<(?:\w+:)?(?:odd|even|first)(?:Header|Footer)>([^<]{1,2000})<", body
     )
@@ -511,7 +523,8 @@ def _thread(comment: etree._Element) -> str:
 
 
 def _drawings(book: _Book, links: dict[str, tuple[str, str]]) -> Iterator[str]:
-    """Yield the charts, texts and described pictures that are drawn over a sheet."""
+    """Yield the charts, texts and described pictures that are drawn over a sheet; what
+    cannot be read counts as unread."""
     for kind, part in links.values():
         root = book.package.tree(part) if kind == "drawing" else None
         if root is None:

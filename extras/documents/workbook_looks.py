@@ -32,7 +32,8 @@ class Unseen:
     fills it (`faint`)."""
 
     def __init__(self, styles: etree._Element | None = None) -> None:
-        """Read the part of styles, if a workbook has one."""
+        """Read the part of styles, if a workbook has one; without it nothing is taken
+        for hidden."""
         self.tiny: frozenset[str] = frozenset()
         self.faint: frozenset[str] = frozenset()
         if styles is None:
@@ -81,7 +82,8 @@ def _points(size: etree._Element) -> float:
 
 
 def _ground(pattern: etree._Element | None) -> Rgb | None:
-    """Return what fills a cell, None for what is not known."""
+    """Return what fills a cell: white for none, None for a gradient or pattern that is
+    not known."""
     if pattern is None:
         return None  # a gradient
     kind = pattern.get("patternType", "none")

@@ -31,8 +31,8 @@ def _arxiv(api: Api, query: "SearchQuery", text: str, count: int) -> Request:
 
 
 def _atom(body: bytes) -> dict[str, object]:
-    """Return the entries of arXiv's Atom as rows; raises ValueError for an incomplete
-    feed."""
+    """Return the entries of arXiv's Atom as rows; an error of its own, or that it is
+    busy, as `error`. Raises `ValueError` for an incomplete feed."""
     if body.strip().startswith(_BUSY.encode()):
         return {"error": _BUSY}
     from pipeline.read.text import child_text, parse_xml  # noqa: PLC0415  brings markdown-it and lxml, 0.1 s

@@ -28,7 +28,8 @@ def _europe_pmc(api: Api, query: "SearchQuery", text: str, count: int) -> Reques
 
 
 def _free_pdf(row: Mapping[str, object]) -> object:
-    """Return the open PDF that Europe PMC knows of, else the DOI, else the record."""
+    """Return the open PDF that Europe PMC knows of, else the bare DOI, else the
+    record's address."""
     texts = at(row, "fullTextUrlList.fullTextUrl")
     for one in texts if isinstance(texts, list) else []:
         if at(one, "documentStyle") == "pdf" and at(one, "availabilityCode") in (

@@ -27,7 +27,8 @@ def _openalex(api: Api, query: "SearchQuery", text: str, count: int) -> Request:
 
 
 def _abstract(row: Mapping[str, object]) -> str:
-    """Return an abstract that OpenAlex gives as the places of each word."""
+    """Return an abstract that OpenAlex gives as the positions of each word; "" for
+    none, and without malformed entries."""
     index = row.get("abstract_inverted_index")
     places = index.items() if isinstance(index, dict) else ()
     placed_words = (

@@ -128,7 +128,10 @@ class Prefix(_Kept):
 
     def begin(self, prompt: Sequence[int]) -> int:
         """Return how many tokens of `prompt` are there now, all of them only where
-        `logits` are theirs too."""
+        `logits` are theirs too.
+
+        If the rest of the last prompt cannot be removed alone, all of it is dropped: 0.
+        """
         same = shared_tokens(self._tokens, prompt)
         known = self.logits is not None and same == self._read_at == len(prompt)
         keep = same if known else min(same, len(prompt) - 1)
@@ -284,7 +287,11 @@ class Decoder:
         return bool(self._queue or self._writing or self._scoring or self._ready)
 
     def accept(self, call: int, frame: Frame) -> None:
-        """Take in `generate`, `choose` or `score_tree`."""
+        """Take in `generate`, `choose` or `score_tree`.
+
+        Raises `ContextExceeded` for a prompt or path that is too long, `ModelError` for
+        another request that it refuses: equal options, an empty path, a bad grammar.
+        """
         doing = frame.fields["do"]
         request = json.loads(frame.blob)
         tokens = self._prompt(request["prompt"])
@@ -388,7 +395,11 @@ class Decoder:
 
     def _disjoint(self, options: list[list[int]]) -> list[list[int]]:
         """Return the options so that none is the beginning of another: such a one gets
-        the end of the answer."""
+        the end of the answer.
+
+        Raises `ModelError` for two equal options. Without an end token they stay as
+        they are.
+        """
         known = [tuple(option) for option in options]
         if len(set(known)) < len(known):
             raise ModelError(
@@ -405,8 +416,10 @@ class Decoder:
         ]
 
     def _admit(self) -> None:
-        """Start waiting calls in their order, as long as sequences and cells are
-        left."""
+        """Start waiting calls in their order, as long as sequences and cells are left.
+
+        The first call that does not fit holds up those after it.
+        """
         while self._queue:
             job = self._queue[0]
             taken = sum(writing.cells for writing in self._writing)
@@ -438,7 +451,10 @@ class Decoder:
 
     def _write(self) -> None:
         """Evaluate one batch: the last token of each answer, and as much of new prompts
-        as fits; then take tokens."""
+        as fits; then take tokens.
+
+        After a `ModelError` every call of the batch ends with that error.
+        """
         rows: list[TokenRow] = []
         ends: list[tuple[_Writing, int]] = []
         most = self._chunk()
@@ -614,7 +630,10 @@ class Decoder:
 
     def _compute(self, rows: list[TokenRow], calls: set[int]) -> bool:
         """Run a batch; False when it was aborted because all of its calls are
-        cancelled."""
+        cancelled.
+
+        Raises `ModelError` when the context is full.
+        """
         began = time.perf_counter()
         code = self._native.compute(rows, calls)
         if len(rows) >= FEWEST:
@@ -633,10 +652,11 @@ def drawn(
     logits: NDArray[np.float32], tuning: Tuning, chance: np.random.Generator
 ) -> NDArray[np.float32]:
     """Return numbers whose greatest is a draw from the softmax of `logits` at the
-    temperature.
+    temperature, which must not be 0.
 
     Gumbel noise on logits makes the argmax a draw (Gumbel 1954), also among those that
-    a grammar allows. What `top_k`, `min_p` and `top_p` leave out comes last."""
+    a grammar allows. What `top_k`, `min_p` and `top_p` leave out comes last.
+    """
     scaled = logits.astype(np.float64) / tuning.temperature
     order = np.argsort(scaled)[::-1]
     shares = np.exp(scaled[order] - scaled[order[0]])

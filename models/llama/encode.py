@@ -54,7 +54,11 @@ class Encoder:
         return bool(self._waiting or self._ready)
 
     def accept(self, call: int, frame: Frame) -> None:
-        """Take in `embed` (texts) or `score` (query and texts)."""
+        """Take in `embed` (texts) or `score` (query and texts).
+
+        Raises `ModelError` for a model without pooling. Without texts the answer is
+        empty.
+        """
         if self._native.pooling == 0:
             raise ModelError(
                 f"{self._native.path} returns a vector per token, not per text.",
@@ -111,7 +115,7 @@ class Encoder:
 
     def _keep(self, batch: list[_EncodedText]) -> None:
         """Put the rows of a batch where they belong, and finish the calls that have all
-        of theirs."""
+        of theirs; rows of dropped calls are ignored."""
         for sequence, text in enumerate(batch):
             if text.call in self._asked:
                 self._asked[text.call].rows[text.index] = self._native.vector(
@@ -128,8 +132,12 @@ class Encoder:
             self._ready.append((call, Frame({}, asked.rows.tobytes())))
 
     def _cut(self, text: str) -> list[int]:
-        """Return the tokens of a text, at most the micro-batch. Text is data: one that
-        spells [SEP] does not get it."""
+        """Return the tokens of a text to embed, at most the micro-batch, with its
+        closing token kept (pairs to rerank: `_pair`).
+
+        Text is data: one that spells [SEP] does not get it. An empty text gives one
+        token.
+        """
         tokens = self._native.tokenize(text)
         if not tokens:
             return [max(self._native.edges[0], 0)]
@@ -142,7 +150,7 @@ class Encoder:
 
     def _pair(self, query: str, text: str) -> list[int]:
         """Return the tokens of a query and a text as the model was trained to see them
-        together, the text cut to fit."""
+        together. The query is cut to half of the micro-batch, the text to the rest."""
         template = self._native.metadata("tokenizer.chat_template.rerank")
         if template:
             return self._templated(template, query, text)
@@ -165,7 +173,10 @@ class Encoder:
 
     def _templated(self, template: str, query: str, text: str) -> list[int]:
         """Return the tokens of the file's own rerank template, with the text cut by its
-        tokens."""
+        tokens.
+
+        The query is not cut: raises `ModelError` where it leaves no token for the text.
+        """
         before, _, after = template.partition("{document}")
         defused = self._native.template.defused
         asked = defused(query)

@@ -60,7 +60,7 @@ class Header:
 
 def read_header(path: Path) -> Header:
     """Return the header's facts and the file's fingerprint; raises `ModelError` if it
-    is not a GGUF file."""
+    cannot be read, is incomplete or is not a GGUF model."""
     try:
         with (
             path.open("rb") as file,
@@ -128,7 +128,11 @@ class _Reader:
 
     def values(self) -> dict[str, object]:
         """Return numbers and texts by key; of a list of numbers its largest, of another
-        or a longer one its length."""
+        or a longer one its length.
+
+        Raises `ValueError` for another format or version than GGUF 2 and 3, or too many
+        entries.
+        """
         if self._data[:4] != b"GGUF":
             raise ValueError("it does not begin with GGUF")
         self._at = 4

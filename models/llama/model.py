@@ -74,7 +74,10 @@ class GgufModel(HeldModel):
     @property
     def _header(self) -> Header:
         """Header of the file as it is now; the last one read where the file was removed
-        under a running process."""
+        under a running process.
+
+        Raises `ModelError` where neither can be had.
+        """
         try:
             status = self._path.stat()
         except OSError:
@@ -161,7 +164,11 @@ class GgufModel(HeldModel):
         self, doing: str, texts: Sequence[str], **request: object
     ) -> NDArray[np.float32]:
         """Return a row for each text [n, width], the texts cut to what the process
-        reads."""
+        reads; no row for no texts.
+
+        Raises `ModelError` where the model gives the wrong count of numbers, or some
+        that are not finite.
+        """
         plan = self.plan
         found = [np.zeros((0, plan.width), dtype=np.float32)]
         for start in range(0, len(texts), TEXTS_AT_ONCE):
@@ -225,7 +232,10 @@ class LlamaReranker(GgufModel):
 
     async def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one score a text [n]; query and text are cut to 1 024 tokens together;
-        see `Reranker.score`."""
+        see `Reranker.score`.
+
+        Raises `ModelError` for a file without a classification head.
+        """
         if not self._header.classifies:
             # Rank pooling without these tensors ends the process.
             raise ModelError(
@@ -263,11 +273,13 @@ class LlamaGenerator(GgufModel):
         schema: dict[str, object] | None = None,
         grammar: str | None = None,
     ) -> str:
-        """Return the answer's text, the most likely token each time; see
-        `GrammarWriter.generate`.
+        """Return the answer's text, the most likely token each time unless a
+        temperature is set; see `GrammarWriter.generate`.
 
         Control tokens that are spelled in the messages are broken. A schema is kept by
-        a grammar and checked."""
+        a grammar and checked. Raises `ModelError` for a schema together with a grammar,
+        for thoughts without an answer, and for JSON that is cut or invalid.
+        """
         if schema is not None and grammar is not None:
             raise ModelError(
                 "Both a schema and a grammar were given; pass only one.",
@@ -306,7 +318,7 @@ class LlamaGenerator(GgufModel):
         self, prompt: Prompt, options: Sequence[str]
     ) -> NDArray[np.float64]:
         """Return the probability of each option [n], exact, from one pass over the
-        prompt; see `Chooser.choose`."""
+        prompt; see `Chooser.choose`. Empty without options."""
         if not options:
             return np.zeros(0, dtype=np.float64)
         frame = await self._ask(

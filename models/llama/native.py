@@ -66,7 +66,9 @@ class ChatTemplate:
         """Compile `template`, Jinja source.
 
         `begins`, `ends` and `control` are the spellings of the tokens at a text's
-        edges, and of all control tokens; `thinks` lets a model think aloud."""
+        edges, and of all control tokens; `thinks` lets a model think aloud. Raises
+        `ModelError` for a template that does not compile.
+        """
         self._thinks = thinks
         self.begins = begins
         texts = sorted(
@@ -86,7 +88,11 @@ class ChatTemplate:
 
     def render(self, messages: Sequence[dict[str, str]]) -> str:
         """Return the text up to where the answer begins; a model that can think aloud
-        is asked not to, unless that was set."""
+        is asked not to, unless that was set.
+
+        Without a template the texts of the messages are joined. Raises `ModelError`
+        where the template refuses them.
+        """
         said = [
             {"role": message["role"], "content": self.defused(message["content"])}
             for message in messages
@@ -183,8 +189,10 @@ class Native:
         """Load the file; a batch ends early (on the CPU) once all of its calls are in
         `cancelled`.
 
-        Raises `ModelError`: the file cannot be loaded, or the memory does not hold the
-        context."""
+        If loading with layers on a GPU fails, it is loaded once more on the processor
+        alone. Raises `ModelError`: the file cannot be loaded, or the memory does not
+        hold the context.
+        """
         self.path = path
         self.plan = (
             plan
@@ -250,7 +258,8 @@ class Native:
         input's beginning and end too.
 
         `special`, which is off for data, reads the spelling of a control token as that
-        token."""
+        token. Raises `ModelError` where llama.cpp refuses the text.
+        """
         data = text.encode("utf-8", "replace")
         size = len(data) + 8  # no token is shorter than a byte, but those at the edges
         room = (llama_cpp.llama_token * size)()
@@ -331,7 +340,7 @@ class Native:
         )
 
     def metadata(self, key: str) -> str | None:
-        """Return one text of the file's header."""
+        """Return one text of the file's header, or None if it has no such key."""
         size = int(
             llama_cpp.llama_model_meta_val_str(
                 self._model, key.encode(), ctypes.create_string_buffer(1), 1
@@ -403,7 +412,10 @@ class Native:
 
     def vector(self, sequence: int, width: int) -> NDArray[np.float32]:
         """Return the first `width` numbers of a sequence's pooled vector; a score has
-        one, and no more may be read."""
+        one, and no more may be read.
+
+        Raises `ModelError` for a model without pooled vectors.
+        """
         found = llama_cpp.llama_get_embeddings_seq(self._context, sequence)
         if not found:
             raise ModelError(
@@ -612,7 +624,8 @@ def flat_lengths(grammar: str) -> str:
 
 
 def schema_grammar(schema_json: str) -> str:
-    """Return the grammar of a JSON schema."""
+    """Return the grammar of a JSON schema; raises `ModelError` for one that the
+    converter does not know."""
     try:
         return flat_lengths(str(json_schema_to_gbnf(schema_json)))
     except WRONG as error:
@@ -656,7 +669,9 @@ def _placed(weights: Weights, tuning: Tuning) -> tuple[Placement, Handles]:
 
     With it, the devices to name to llama.cpp, or none: by itself it spreads over all
     cards, whose free memory the choice did not count, and computes long prompts on a
-    card that was found too full."""
+    card that was found too full. Raises `ModelError` where `tuning` names a device that
+    is not there.
+    """
     cores = usable_cores()
     found = found_devices()
     devices = [device for device, _ in found]

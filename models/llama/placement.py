@@ -103,7 +103,7 @@ def chosen_device(devices: Sequence[Device]) -> Device:
 
 def chosen_devices(devices: Sequence[Device], tuning: Tuning) -> list[Device]:
     """Return the devices that layers go to, in the order set; raises `ModelError` for
-    one that is not there."""
+    one that is not there. Without a setting it is one device, or none."""
     if not tuning.devices:
         return [chosen_device(devices)] if devices else []
     known = {device.number.lower(): device for device in devices}
@@ -183,7 +183,8 @@ def place(
 
 
 def _fitting(weights: Weights, free: int) -> int:
-    """Return how many layers fit in `free` bytes."""
+    """Return how many layers fit in `free` bytes: 0 if the output layer does not, and
+    perhaps more than the model has."""
     room = free * (1 - KEPT_FREE) - BUFFERS
     block = (weights.file_bytes - weights.output_bytes + weights.context_bytes) / max(
         1, weights.layers - 1

@@ -57,8 +57,8 @@ class InstalledBuild:
 
 
 def installed_build() -> InstalledBuild:
-    """Return which build is installed; loads it in a process of its own, and raises
-    nothing."""
+    """Return which build is installed; loads it in a process of its own for at most
+    `PATIENCE` seconds, and raises nothing: a failure is its `fault`."""
     if lacking("llama"):
         return InstalledBuild()
     try:
@@ -88,7 +88,8 @@ def installed_build() -> InstalledBuild:
 
 def read_found(text: str, named: str) -> InstalledBuild:
     """Return what the last line of `text`, printed by this module, says; raises
-    `ValueError`."""
+    `ValueError` for a text that is not JSON, `KeyError` or `TypeError` for other
+    JSON."""
     lines = text.strip().splitlines()
     report: dict[str, Any] = json.loads(lines[-1] if lines else "")
     devices = tuple(Device(**one) for one in report["devices"])

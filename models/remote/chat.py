@@ -89,7 +89,11 @@ def is_native(form: Form) -> bool:
 def request_of(
     server: str, form: Form, asked: ChatRequest, tuning: Tuning
 ) -> dict[str, object]:
-    """Return the body of a request in `form`, without the model's name."""
+    """Return the body of a request in `form`, without the model's name.
+
+    In a form that has no field for a schema, the schema is put in words in a last
+    message.
+    """
     if is_native(form):
         return _native(asked, tuning)
     said = list(asked.said)
@@ -172,7 +176,8 @@ def listed_tokens(answer: Any) -> dict[str, float]:
     """Return token to log-probability for the first position of an answer, in the form
     of chats, of completions, or of Ollama.
 
-    Raises `ModelError` where the server lists none.
+    Empty tokens and values that are not numbers are left out. Raises `ModelError` where
+    none is left.
     """
     logprobs = (
         answer["choices"][0].get("logprobs")

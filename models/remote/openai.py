@@ -77,7 +77,9 @@ class OpenAIEmbedder(RemoteModel):
         """Return unit vectors [n, dimension]; see `Embedder.embed`.
 
         The words that the model was trained to see before a query or a passage are put
-        in front (`models/text.py`)."""
+        in front (`models/text.py`). Raises `ModelError` where vectors have different
+        lengths, or not the length of earlier ones.
+        """
         await self.prepare()
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
@@ -261,7 +263,10 @@ class OpenAIGenerator(RemoteModel):
         checked under it here.
 
         Servers differ in whether they hold a model to a schema or only mention it; an
-        answer that is not valid is shown to the model once, with what is wrong."""
+        answer that is not valid is shown to the model once, with what is wrong. Raises
+        `ModelError` where it is still not valid, or was cut at `max_tokens` (then it is
+        not asked again).
+        """
         await self.prepare()
         said = _sendable(messages)
         reply = await self._answer(ChatRequest(said, max_tokens, schema))
@@ -295,7 +300,8 @@ class OpenAIGenerator(RemoteModel):
         and LM Studio list none. The exact form is the one in this process
         (`models/llama/model.py`). Raises `ModelError` where the server lists no
         log-probabilities (it then loses the ability `choose`), none of the options, or
-        two options with the same first token.
+        two options with the same first token; also without options, and for one that is
+        empty or given twice.
         """
         await self.prepare()
         if not options or not all(options) or len(set(options)) < len(options):
@@ -322,7 +328,10 @@ class OpenAIGenerator(RemoteModel):
         self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False
     ) -> PathScores:
         """Return log P(path | prefix) of each path, as near as the server's lists of
-        tokens allow; see `TreeScorer.score_tree` and `models/remote/paths.py`."""
+        tokens allow; see `TreeScorer.score_tree` and `models/remote/paths.py`.
+
+        Raises `ModelError` also for an answer in another form.
+        """
         await self.prepare()
         if not paths:
             return PathScores(np.zeros(0, dtype=np.float64), 0, 0, 0, 0)
@@ -390,8 +399,11 @@ class OpenAIGenerator(RemoteModel):
         return reply
 
     async def _sent(self, asked: ChatRequest) -> Any:
-        """Return what the server answers to the first form of the request that it takes, which is
-        kept."""
+        """Return what the server answers to the first form of the request that it
+        takes, which is kept.
+
+        Raises the first refusal where the server takes none.
+        """
         schema = asked.schema is not None
         known = self._forms.get(schema)
         forms = (known,) if known is not None else forms_of(self.server, schema=schema)
@@ -428,7 +440,11 @@ def _sendable(messages: Sequence[Said]) -> list[dict[str, str]]:
 
 def _weigh(options: Sequence[str], listed: Mapping[str, float]) -> NDArray[np.float64]:
     """Return the options' probabilities [n] by their first token, summing to 1, from
-    the `listed` log-probabilities."""
+    the `listed` log-probabilities.
+
+    An option that is not listed gets the most that it can have. Raises `ModelError`
+    where none is listed, or two begin with the same token.
+    """
     # The longest listed token that each option begins with, "" where none is.
     tokens = [
         max((t for t in listed if option.startswith(t)), key=len, default="")

@@ -154,7 +154,11 @@ class _Vllm:
         self, prompts: Sequence[Sequence[int]], wanted: Sequence[frozenset[int]]
     ) -> list[Shares]:
         """Return what is listed after each prompt: 20 tokens, the most that vLLM
-        allows."""
+        allows.
+
+        A token of `wanted` may be missing there. Raises `ValueError` for a wrong count
+        of answers.
+        """
         body = {
             "prompt": [list(prompt) for prompt in prompts],
             "max_tokens": 1,
@@ -183,7 +187,10 @@ class _Vllm:
 async def _continuations(
     asking: "_Llama | _Vllm", paths: Sequence[str]
 ) -> list[list[int]]:
-    """Return the tokens of each path as it goes on after other text."""
+    """Return the tokens of each path as it goes on after other text.
+
+    Raises `ModelError` for a path without a token, and where the server fails.
+    """
     anchor = await asking.tokens("\n")
     found: dict[int, list[int]] = {}
     limiter = anyio.CapacityLimiter(_AT_ONCE)
@@ -215,7 +222,11 @@ async def _continuations(
 
 
 def _weigh(node: TokenNode, shares: Shares, *, among_siblings: bool) -> None:
-    """Set the scores of a node's children from what was listed after it."""
+    """Set the scores of a node's children from what was listed after it.
+
+    A token that is not listed gets the most that it can have. Raises `ModelError` where
+    nothing is listed.
+    """
     if not shares:
         raise ModelError(
             "The server lists no log-probabilities, so it cannot score paths.",

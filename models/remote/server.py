@@ -97,7 +97,8 @@ class Endpoint:
     waits: Waits = WAITS
 
     def __post_init__(self) -> None:
-        """Refuse a key that is not a valid header value, without showing it."""
+        """Raise `UsageError` for a key that is not a valid header value, without
+        showing it."""
         if self.key and not (
             self.key.isascii() and self.key.isprintable() and " " not in self.key
         ):
@@ -127,9 +128,11 @@ class Endpoint:
         """Return the JSON value that `address` answers; asks `again`, after a pause, on
         `RETRIED` and cut connections.
 
-        Raises `ContextExceeded` where the server says that the input is over the
-        model's window, `RefusedCall` for another error status, else `ModelError`: no
-        answer in time, no connection, or no JSON."""
+        A `Retry-After` that is too long is not waited for. Raises `ContextExceeded`
+        where the server says that the input is over the model's window, `RefusedCall`
+        for another error status, else `ModelError`: no answer in time, no connection,
+        or no JSON.
+        """
         for usual in self.waits.pauses if again else ():
             pause = usual
             response = await self._send(method, address, body, again=True)
@@ -170,7 +173,11 @@ class Endpoint:
         again: bool,
     ) -> httpx2.Response | None:
         """Return the response; None where the connection broke and the call may be made
-        once more."""
+        once more.
+
+        Raises `ModelError` without an answer in time or a connection, and for a broken
+        one without `again`.
+        """
         headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
         timeout = httpx2.Timeout(
             self.waits.answer, connect=min(self.waits.answer, self.waits.short)
@@ -291,7 +298,8 @@ class RemoteModel(HeldModel):
         return self._facts.server
 
     async def prepare(self) -> None:
-        """Request the model's facts, valid for a minute. Raises nothing."""
+        """Request the model's facts, valid for a minute. Raises nothing; without an
+        answer the earlier facts stay."""
         waits = self._endpoint.waits
         if self._clock() - self._asked_at < (
             waits.fresh if self._facts.asked else waits.short
@@ -311,7 +319,10 @@ class RemoteModel(HeldModel):
         self, ask: Callable[[bool], Awaitable[T]], *, other_first: bool = False
     ) -> T:
         """Return the answer of `ask(other)`, in the form of a call that the server
-        takes; found out once and kept."""
+        takes; found out once and kept.
+
+        If the server refuses both forms, raises the refusal of the first.
+        """
         if self._other_form is not None:
             return await ask(self._other_form)
         form = other_first
@@ -334,7 +345,10 @@ class RemoteModel(HeldModel):
         server calls them too long.
 
         Servers say neither their window for a text nor how many tokens a text has; TEI
-        and Ollama cut by themselves, llama-server and vLLM refuse."""
+        and Ollama cut by themselves, llama-server and vLLM refuse. The cut stays for
+        later calls. Raises `ContextExceeded` where `FEWEST` characters are still too
+        long.
+        """
         while True:
             try:
                 return await ask(self._cut)
@@ -352,7 +366,7 @@ def shortened(texts: Sequence[str], characters: int) -> list[str]:
 
 def by_index(items: object, value: str, count: int) -> list[object]:
     """Return `value` of each of `count` items, in the order of their own `index`;
-    raises where one is missing."""
+    raises `ValueError` for another count, `KeyError` where one is missing."""
     if not isinstance(items, list) or len(items) != count:
         raise ValueError(f"not a list of {count}")
     found = {int(item["index"]): item[value] for item in items}

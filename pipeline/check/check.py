@@ -73,7 +73,7 @@ async def check(
     `sources` are documents by the name that they were asked for with, `unread` says why
     there is none of a name, `works` what catalogues of research know of the DOIs that
     it cites; `reader` names the sentences that may support a statement. Raises
-    `ModelError`."""
+    `ModelError`. Statements for which no time is left are `not read`."""
     # 1. Words and units of every source, once
     read = await in_thread(_read, sources)
     # 2. Quotations, word for word
@@ -116,7 +116,8 @@ def _source(document: Document) -> _Source:
 def _behind(
     cited: Sequence[str], read: Mapping[str, _Source], unread: Mapping[str, Failure]
 ) -> list[_Source]:
-    """Return the cited sources; all if none of the cited ones was given."""
+    """Return the cited sources; all if none is cited or known, none if those cited
+    could not be read."""
     known = [read[name] for name in cited if name in read]
     return (
         known if known or _gone(cited, unread) else list(dict.fromkeys(read.values()))
@@ -211,8 +212,10 @@ def _reference(
     unread: Mapping[str, Failure],
     works: Works,
 ) -> Checked:
-    """Judge a reference by what a catalogue says of its DOI, else by its page: there,
-    standing, with title and year."""
+    """Judge a reference by what a catalogue says of its DOI, else by its page: whether
+    it is there, not retracted, and has that title and year.
+
+    It is `not read` where neither is known."""
     name = f"{one.title}: {one.url}" if one.title else one.url
     work = next(
         (found for found in works.results if one.doi and found.doi == one.doi), None
@@ -263,7 +266,8 @@ def _differences(
     """Return how title and year of a reference differ from its page or catalog entry.
 
     The year must be `exact` for a page. Of a work, catalogues and citations name the
-    year in which it came out, or that of its issue."""
+    year in which it came out, or that of its issue. What either of them lacks is not
+    compared."""
     found: list[str] = []
     said, titled = set(index_terms(one.title)), set(index_terms(known.title))
     if (

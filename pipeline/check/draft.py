@@ -96,7 +96,10 @@ class Draft:
 
 
 def read_draft(text: str) -> Draft:
-    """Take a draft apart: Markdown or plain text, whose code is left alone."""
+    """Take a draft apart: Markdown or plain text, whose code blocks are left out.
+
+    Quotations and statements of fewer than `LEAST_WORDS` words are dropped. Where some
+    statements cite a source, those that cite none are dropped, too."""
     text = _DOI_NAMED.sub(
         "https://doi.org/", _FENCE.sub("\n", text.replace("\r\n", "\n"))
     )
@@ -150,7 +153,9 @@ def read_draft(text: str) -> Draft:
 
 def markdown_of(html: str) -> str:
     """Return a draft in HTML as Markdown: its paragraphs, items and quotations, links
-    with their addresses."""
+    with their addresses.
+
+    Scripts, styles, navigation, and text outside such elements are dropped."""
     tree = LexborHTMLParser(html)
     for node in tree.css("script, style, nav, template"):
         node.decompose()
@@ -186,8 +191,8 @@ def _reference(line: str) -> Reference:
 
 
 def _passages(body: str) -> Iterator[str]:
-    """Yield paragraphs and items; headings, tables and block quotations state nothing
-    by themselves."""
+    """Yield paragraphs and items; headings, tables and block quotations are left out,
+    since they state nothing by themselves."""
     gathered: list[str] = []
     for line in [*_BLOCK_QUOTE.sub("\n", body).splitlines(), ""]:
         starts = bool(_LINE_MARK.match(line)) or line.lstrip().startswith("|")
@@ -225,7 +230,9 @@ def _sentences(
 
 def _cited(text: str, listed: dict[str, Reference]) -> tuple[str, ...]:
     """Return the addresses that marks, links and bare addresses in `text` lead to, each
-    once."""
+    once.
+
+    Marks that the list of references lacks are dropped."""
     marks = [
         part.strip()
         for found in _MARK.finditer(text)

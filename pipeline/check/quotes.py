@@ -69,7 +69,10 @@ class Text:
 
 
 def find_quote(quote: str, texts: Sequence[Text]) -> QuoteMatch:
-    """Return the best match of `quote` among `texts`, the first of equals."""
+    """Return the best match of `quote` among `texts`, the first of equals.
+
+    It is `nowhere` for a quotation without words, and where less than `ALIKE` of it is
+    found."""
     pieces = [words for piece in _GAP.split(quote) if (words := _words(piece)[0])]
     for text in texts:
         check_cancelled()
@@ -151,7 +154,7 @@ def _verbatim(pieces: Sequence[Sequence[str]], text: Text) -> tuple[int, int] | 
 
 def _near(asked: Sequence[str], text: Text) -> tuple[float, tuple[int, int]]:
     """Return the share of `asked` found in order in the most similar stretch of a text,
-    and its word range [start, end)."""
+    and its word range [start, end); 0 and an empty range without a common word."""
     votes: Counter[int] = Counter()
     for offset, word in enumerate(asked):
         standing = text.places.get(word, ())

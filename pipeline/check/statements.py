@@ -82,7 +82,9 @@ def judge_statement(
     statement: Question, texts: Sequence[str], relevance: Relevance
 ) -> Supported:
     """Return whether the units `texts` [units], in the order of `relevance` for this
-    statement, support it."""
+    statement, support it.
+
+    No more than `MOST` of them are used; without any it is `not found`."""
     if not texts:
         return Supported("not found", 0.0, ())
     language, text = statement.language, statement.text
@@ -147,7 +149,7 @@ def _chosen(
 
 def _difference(statement: str, sentence: str, language: str) -> tuple[str, str]:
     """Return what is stated and what a sentence of nearly the same words says instead;
-    nothing where it says it."""
+    both empty where it says it, or shares too few words."""
     stated, said = (
         set(index_terms(one, language=language, keep_stop_words=True))
         for one in (statement, sentence)
@@ -185,7 +187,7 @@ def _difference(statement: str, sentence: str, language: str) -> tuple[str, str]
 
 def _measured_else(statement: str, row: str) -> tuple[str, str]:
     """Return a measure that is stated and the one of the same unit in a table's row;
-    nothing where it says it too."""
+    both empty where it says it too, or is not such a row."""
     label, _, value = row.partition(": ")
     if len(raw_words(row)) > CELLS or _NUMBER.search(label):
         return ("", "")
@@ -207,7 +209,9 @@ def _measures(text: str) -> dict[str, tuple[str, str]]:
 
 
 def _exchanged(statement: str, sentence: str, language: str) -> tuple[str, str]:
-    """Return two names that are exchanged, in the order of statement and source."""
+    """Return two names that are exchanged, in the order of statement and source.
+
+    Both are empty where none are, or where one of the two is in the passive."""
     if bool(_PASSIVE.search(statement.lower())) != bool(
         _PASSIVE.search(sentence.lower())
     ):

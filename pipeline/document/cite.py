@@ -88,9 +88,8 @@ def cite(document: Document, start: int, end: int) -> str:
     `document.text[start:end]`.
 
     The URL's own fragment is dropped; a position in a file (`#page=3`) comes before the
-    directive, where viewers read it. Offsets are code points; a span without any
-    visible text gives the bare URL.
-    """
+    directive, where viewers read it. Offsets are code points, clipped to the text; a
+    span without any visible text gives the bare URL."""
     url = urldefrag(document.page.final_url or document.page.url).url
     directive = _directive(
         _rendered(document), max(start, 0), min(end, len(document.text))
@@ -309,7 +308,7 @@ def _parts(text: str, block: Block) -> list[tuple[int, int]]:
 
 def _cells(text: str, block: Block) -> list[tuple[int, int]]:
     """Return the spans of a row's cells in the text; cells that are not found are left
-    out."""
+    out; the whole row where none is."""
     spans: list[tuple[int, int]] = []
     place = block.start
     for cell in block.cells:
@@ -322,7 +321,7 @@ def _cells(text: str, block: Block) -> list[tuple[int, int]]:
 
 def _from_distinct(text: str, cells: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Trim, and drop leading cells such as `1` or `yes` that occur earlier on the page,
-    if another cell does not."""
+    if another cell does not. All stay where each of them does."""
     cells = _trimmed(text, cells)
     for index, (start, end) in enumerate(cells):
         if _first_place(text, start, end) == start and any(
@@ -402,7 +401,7 @@ def _first_place(
     text: str, start: int, end: int, *, low: int = 0, after: str = ""
 ) -> int:
     """Where a browser that searches from `low` finds text[start:end] first, of those
-    that `after` follows."""
+    that `after` follows; `start` where it finds none."""
     phrase = text[start:end]
     followed = re.compile(_GAP + _pattern(after), re.IGNORECASE) if after else None
     for first, behind in _places(_flat(text), _lowered(" ".join(phrase.split())), low):
@@ -477,7 +476,8 @@ def _places(flat: _Flat, words: str, low: int) -> Iterator[tuple[int, int]]:
 
 
 def _with_context(document: Document, start: int, end: int, head: str) -> str:
-    """Add a prefix or suffix if the words occur earlier on the page.
+    """Add a prefix or suffix if the words occur earlier on the page; `head` as it is
+    where none can be found.
 
     Context must touch the words but for white space and block boundaries, so its inner
     edge keeps its punctuation."""
@@ -562,7 +562,8 @@ def place_of(document: Document, start: int, end: int) -> str:
     "" for web pages.
 
     From one row, cell or cue to another it is a range: `Costs!A4:C9`, `row=2-7` (RFC
-    7111), `t=00:12:31,00:12:52`."""
+    7111), `t=00:12:31,00:12:52`. What a link cannot express is the position of the
+    first; a start between units has none."""
     first, _ = _block_at(document, start)
     last, _ = _block_at(document, max(start, end - 1))
     if first is None or last is None:
@@ -615,7 +616,8 @@ def _printed(
 
 @kept_with_document
 def _pages_printed(document: Document) -> dict[str, tuple[int, list[list[float]]]]:
-    """Return `Page.printed` by place, with where the text of each page begins."""
+    """Return `Page.printed` by place, with where the text of each page begins; pages
+    without text are left out."""
     begins: dict[str, int] = {}
     for block in document.blocks:
         begins.setdefault(block.place, block.start)
@@ -671,7 +673,8 @@ class Copies:
         self._runs: dict[int, frozenset[tuple[str, ...]]] = {}
 
     def hold(self, place: int, texts: Iterable[str]) -> bool:
-        """Return whether the page at `place` holds one of `texts`."""
+        """Return whether the page at `place` holds one of `texts`. A text of fewer than
+        `TELLING_RUNS` runs of words is never held."""
         for text in texts:
             runs = word_runs(text)
             if len(runs) < TELLING_RUNS or place not in self._texts:
@@ -687,7 +690,7 @@ def cite_copy(
     document: Document, units: Sequence[Sentence], text: str, *, at: Sentence | None
 ) -> str:
     """Return the citation of `text` among the units of a page: of `at`, else the
-    nearest one, and those beside it."""
+    nearest one, and those beside it. There is at least one unit."""
     wanted = word_runs(text)
     runs = [word_runs(document.text[unit.start : unit.end]) for unit in units]
     low = high = (

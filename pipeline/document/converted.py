@@ -177,7 +177,10 @@ def raising_the_cap(size: int) -> str:
 
 @contextmanager
 def ended_after(seconds: float) -> Iterator[None]:
-    """Kill this (converter) process if the block takes longer."""
+    """Kill this converter process if the block takes more than `seconds` of processor
+    time.
+
+    In a process without a memory limit, and on Windows, nothing is limited."""
     if (
         resource is None
         or resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY
@@ -217,7 +220,8 @@ def html_table(
     caption: str = "",
 ) -> str:
     """Return rows of cells as a table, the first one as its header where it is one,
-    each at its place in the file."""
+    each at its place in the file. `caption` is HTML and not escaped; `places`, where
+    given, has one for each row."""
     lines = []
     for number, row in enumerate(rows):
         tag = "th" if header and number == 0 else "td"

@@ -341,7 +341,8 @@ def kept_with_document(
     document.
 
     Not for: results that reference the document (it would never be freed) and
-    unhashable arguments."""
+    unhashable arguments. An error is not kept, and threads that ask at once may each do
+    the work."""
     made: WeakKeyDictionary[Document, dict[tuple[*Given], Made]] = WeakKeyDictionary()
 
     @wraps(work)

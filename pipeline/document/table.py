@@ -52,7 +52,7 @@ class Table:
         return list(_values(tuple(self.cells(column))))
 
     def is_numeric(self, column: int) -> bool:
-        """Whether nearly all that a column holds are numbers."""
+        """Whether nearly all that a column holds are numbers, False if it is empty."""
         filled = [
             place
             for place, cell in enumerate(self.cells(column))

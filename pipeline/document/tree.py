@@ -382,7 +382,9 @@ def _raised(_: Node, before: str, text: str, node: Node) -> str:
 
 def join_texts(root: Node) -> Node:
     """Make one text of texts that follow one another; they may be a million, where
-    elements were not kept as such."""
+    elements were not kept as such.
+
+    `root` itself is changed and returned."""
     for node in walk(root):
         if len(node.children) < 2:
             continue

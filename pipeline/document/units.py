@@ -278,7 +278,7 @@ def tag_sentences(
     Each `Sentence.start:end` is a non-empty span of `document.text`; spans are disjoint
     and ascending. `Sentence.text` is the span on one line; for rows it is the block's
     `header: value` text. Only `blocks` are cut where they are given: ascending indices
-    into `Document.blocks`."""
+    into `Document.blocks`. Blocks without text of their own there are left out."""
     sentences: list[Sentence] = []
     for index in range(len(document.blocks)) if blocks is None else blocks:
         check_cancelled()

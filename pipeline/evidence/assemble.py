@@ -93,7 +93,8 @@ def labels_of(
     evidence: Sequence[Evidence], labels: Sequence[str]
 ) -> dict[tuple[str, int], str]:
     """Return the label of the passage that holds each quoted unit, by its page's
-    address and its number there."""
+    address and its number there. A unit in several passages has the label of the last.
+    """
     shown = zip(evidence, labels, strict=True)
     return {
         (one.url, number): label for one, label in shown for number in one.sentences
@@ -110,8 +111,8 @@ def fill(
     exactly.
 
     `costs` are estimates for each unit; `measure` counts the text that shows some, with
-    everything around them.
-    """
+    everything around them. One that does not fit is passed over, and weaker ones that
+    do fit are taken."""
     chosen: list[int] = []
     left = list(order)
     budget = Budget(max_tokens)
@@ -142,8 +143,7 @@ def quotable(
     from the question.
 
     Planted instructions would fill the rest of the budget; if the question is about
-    them, they are quoted.
-    """
+    them, they are quoted. The first of `order` is always kept."""
     return [
         row
         for row in order
@@ -167,7 +167,8 @@ def assemble(
     Pages are numbered by their best unit; nothing is chosen from a `none`. `mark` is
     the answer's own for untrusted text (`pipeline/text/frame.py`). With `open_end`
     units much weaker than the best are left out, whatever the room. Where pages are
-    `listed`, each is shown by its best unit alone."""
+    `listed`, each is shown by its best unit alone. Where no passage fits, the beginning
+    of the best unit is shown; where not even a word of it does, nothing is."""
     if reading.verdict == "none" or not len(reading.values):
         return Assembled((), show_evidence((), mark, max_tokens=max_tokens), 0)
     writer = _Writer(documents, reading, mark, max_tokens)
@@ -221,7 +222,8 @@ def _chosen(
     writer: "_Writer", near: Sequence[int], room: int, *, open_end: bool, alone: bool
 ) -> list[UnitRange]:
     """Return the passages around the best of `near` within about `room` tokens; with
-    `alone` each is one unit."""
+    `alone` each is one unit. Where nothing has a name that is asked about, it is the
+    first passage only."""
     reading = writer.reading
     beyond = most_unasked(reading) - _usual_unasked(reading) if open_end else 0
     if alone:
@@ -241,7 +243,8 @@ def _chosen(
 def _left_out(
     writer: "_Writer", near: Sequence[int], evidence: Sequence[Evidence]
 ) -> int:
-    """Return how many units that no passage has are worth a further call."""
+    """Return how many units that no passage has are worth a further call; 0 where
+    nothing has a name that is asked about."""
     reading = writer.reading
     if nearest_alone(reading):
         return 0
@@ -280,8 +283,8 @@ def most_unasked(reading: Reading) -> int:
 
 
 def _usual_unasked(reading: Reading) -> int:
-    """Return the most tokens of such an answer, but for what the question wants
-    whole."""
+    """Return the most tokens of an answer without a budget, but for what the question
+    wants whole."""
     unlikely = (
         reading.verdict == "unsure" and reading.confidence < NONE and not reading.parts
     )
@@ -359,7 +362,7 @@ class _Writer:
 
     def candidates(self) -> list[int]:
         """Return the rows that may be shown, best first; what answers nothing by itself
-        gives way to what follows."""
+        gives way to what follows. It fills `said`, so it is called once."""
         best_first = np.argsort(-self.reading.values, kind="stable").tolist()
         least = WORTH * self.reading.values.max(initial=0.0)
         order: dict[int, None] = {}
@@ -384,7 +387,7 @@ class _Writer:
 
     def alone(self, rows: Sequence[int], room: int) -> list[UnitRange]:
         """Return as many of `rows` as fit, best first, each as a passage of that unit
-        alone."""
+        alone; the first that does not fit ends it."""
         chosen: list[UnitRange] = []
         budget = Budget(room)
         for row in rows:
@@ -422,7 +425,8 @@ class _Writer:
 
     def _answering(self, row: int) -> int:
         """Return the first row from `row` on that is not a short heading or a repeat of
-        the question."""
+        the question. It is `row` itself where more than `REPEATED` of these follow each
+        other."""
         place, last = self.places[row][0], len(self.places) - 1
         last = min(last, row + REPEATED + 1)
         first = row
@@ -459,7 +463,7 @@ class _Writer:
     def on_best_pages(self, order: list[int]) -> list[int]:
         """Return the rows of `order` on the pages that answer best, where these surely
         answer: the best page of each part, or of a question that is one all that answer
-        as well."""
+        as well. For any other verdict they are all of `order`."""
         reading = self.reading
         if reading.verdict != "answered" or not order:
             return order
@@ -643,7 +647,7 @@ class _Writer:
         self, evidence: Sequence[Evidence], labels: Sequence[str]
     ) -> tuple[str, ...]:
         """Return for each part of the question the label of the passage with its best
-        unit."""
+        unit, "" where none shown is near the part."""
         known = labels_of(evidence, labels)
         held = [
             (self.documents[place].page.final_url, unit.number)
@@ -663,7 +667,8 @@ class _Writer:
         return tuple(found)
 
     def beginning(self, row: int, left_out: int) -> Assembled:
-        """Return the best unit alone, cut to what fits."""
+        """Return the best unit alone, without headings and copies, cut to what fits; no
+        passage where not even a word does."""
         passage = self._passage([row], cited=True)
         bare = replace(passage, heading_path=(), also=())
         around = show_evidence(

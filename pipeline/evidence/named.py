@@ -38,7 +38,8 @@ def named_sections(
     question: Question,
 ) -> Iterator[Section]:
     """Yield the sections of all documents whose heading `question` names, numbered
-    through all documents."""
+    through all documents. One of more than `MOST_UNITS` is left out; an inner section
+    comes before the one around it."""
     language, asked = question.language, question.whole
     known = {*question.terms(), *_alike(question.text, language)}
     first = 0
@@ -67,7 +68,8 @@ def named_sections(
 def _sections(
     document: Document, units: Sequence[Sentence]
 ) -> Iterator[tuple[int, int]]:
-    """Yield the units under each heading, with the sections inside."""
+    """Yield the range of each heading and the units under it, sections inside included;
+    inner ones come first."""
     opened: list[tuple[int, int]] = []
     for number, unit in enumerate(units):
         if document.blocks[unit.block].kind != "heading":

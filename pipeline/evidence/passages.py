@@ -87,8 +87,8 @@ def joined(passages: Iterable[UnitRange], parts: Callable[[int], bool]) -> list[
     """Return the units of passages of one document in reading order, those of
     neighbours together.
 
-    A unit that `parts` from the one before it begins a stretch of its own.
-    """
+    A unit that `parts` from the one before it begins a stretch of its own. Passages
+    must not overlap."""
     runs: list[range] = []
     for row in (
         row
@@ -210,7 +210,8 @@ class PassageMaker:
 
     def _bridged(self, passage: UnitRange, room: int) -> UnitRange:
         """Return a passage that reaches to those before and after it on its page where
-        little is between them."""
+        little is between them. It is unchanged where none is within `BRIDGE` tokens and
+        `room`."""
         most = min(BRIDGE, room)
         low = passage.start
         while self._precedes(low) and self._cost(low - 1, passage.start) <= most:
@@ -265,7 +266,8 @@ class PassageMaker:
         room: int,
     ) -> int:
         """Let a chosen passage go on to a unit, if that fits, and return the tokens
-        that it takes."""
+        that it takes. These are 0 where it stays as it is: the unit does not fit,
+        another passage is between, or `begun` is not among `chosen`."""
         longer = UnitRange(min(begun.start, row), max(begun.stop, row + 1), begun.best)
         between = (*range(longer.start, begun.start), *range(begun.stop, longer.stop))
         more = cost(longer) - cost(begun)
@@ -300,7 +302,8 @@ class PassageMaker:
 
     def _named(self, cost: Callable[[UnitRange], int], room: int) -> list[UnitRange]:
         """Return the section whose heading the question names and that bears on it
-        best, where it fits whole."""
+        best, or the wanted part of one that does not fit whole; empty where none fits.
+        """
         found: list[tuple[float, UnitRange]] = []
         for start, stop in self._sections:
             # A section that lacks the example that is asked for only shares a word with the
@@ -324,7 +327,8 @@ class PassageMaker:
 
     def _part(self, start: int, stop: int, room: int) -> UnitRange | None:
         """Return what of a section that does not fit is wanted most: its first example,
-        or its list."""
+        or its list. None where it has neither, or its beginning bears too little on the
+        question."""
         if self._asked.sample:
             code = next(
                 (row for row in range(start, stop) if self._kind(row) == "code"), None
@@ -405,8 +409,8 @@ class PassageMaker:
     ) -> tuple[UnitRange | None, int]:
         """Return the largest of the passages around a unit that fits, and its cost.
 
-        `share` of the room may go to a list, table or record that it completes.
-        """
+        `share` of the room may go to a list, table or record that it completes. These
+        are None and 0 where not even the unit alone fits."""
         most = min(MOST, room // 2 if share else room)
         listing = int(max(share, WHOLE_SHARE) * room)
         paragraph = min(ROUND, room // 20)
@@ -425,7 +429,8 @@ class PassageMaker:
         return (passage, used) if used <= room else (None, 0)
 
     def grow(self, row: int, limits: PassageLimits) -> UnitRange:
-        """Return the passage around a unit, as far as `limits` let it grow."""
+        """Return the passage around a unit, as far as `limits` let it grow. The unit
+        alone may exceed them."""
         most = limits.most
         # 1. The unit with its record
         start, stop = self._atom(row, most)
@@ -499,8 +504,9 @@ class PassageMaker:
         )
 
     def enough(self, chosen: Sequence[UnitRange]) -> UnitRange | None:
-        """Return the first of `chosen`, with what was chosen beside it, where that says how
-        something is done: all under a heading, or an option's explanation."""
+        """Return the first of `chosen`, with what was chosen beside it, where that says
+        how something is done: all under a heading, or an option's explanation. None
+        where it does not; `chosen` is not empty."""
         best = chosen[0].best
         runs = joined(chosen, lambda row: self._owners[row] != self._owners[row - 1])
         run = next(run for run in runs if best in run)
@@ -634,7 +640,7 @@ class PassageMaker:
         return self._kind(row) == "heading" or self._leads(row)
 
     def _follows(self, row: int) -> bool:
-        """Whether a further unit is on the same page, and in no other passage."""
+        """Whether unit `row` is on the page of the one before and in no passage yet."""
         return (
             row < len(self._owners)
             and self._owners[row] == self._owners[row - 1]
@@ -642,8 +648,7 @@ class PassageMaker:
         )
 
     def _precedes(self, row: int) -> bool:
-        """Whether a unit is before another on the same page, and in no other
-        passage."""
+        """Whether the unit before `row` is on its page and in no passage yet."""
         return (
             row > 0
             and self._owners[row] == self._owners[row - 1]
@@ -683,7 +688,8 @@ class PassageMaker:
 
     def _atom(self, row: int, most: int) -> tuple[int, int]:
         """Return what is shown together at least: a unit or its record, with its
-        lead-in, or what it leads in."""
+        lead-in, or what it leads in. The unit alone where another passage has what
+        belongs to it."""
         record = next(
             (whole for whole in self._around(row) if whole.kind == "record"), None
         )
@@ -825,7 +831,8 @@ class PassageMaker:
         self, whole: Whole, start: int, stop: int, room: int
     ) -> tuple[int, int]:
         """Return a stretch with a list from its beginning, cut at the end, where steps
-        or all items are wanted."""
+        or all items are wanted. It is unchanged where that is not wanted or does not
+        fit."""
         wanted = (
             self._is_wanted(start) and not self._asked.sample and whole.kind == "list"
         )

@@ -126,7 +126,7 @@ def _above(document: Document) -> list[tuple[int, ...]]:
 
 def is_header_row(blocks: Sequence[Block], number: int) -> bool:
     """Whether a row is the header row that a row below it names in its lead, or one of
-    several that it joins."""
+    several that it joins. Only the next `_HEADER_ROWS` rows are looked at."""
     block = blocks[number]
     if block.kind != "row" or block.header or len(block.cells) < 2:
         return False
@@ -228,7 +228,7 @@ class _LineWriter:
 
     def _heading(self, chain: tuple[int, ...]) -> bool:
         """Write the headings of `chain` that are not shown yet on one line; return
-        whether there are any."""
+        whether a line was written."""
         blocks = self.document.blocks
         chain = tuple(number for number in chain if number not in (self.around or ()))
         same = 0
@@ -454,7 +454,7 @@ class References:
 
     def marked_cells(self, block: int, cells: Sequence[str]) -> tuple[str, ...]:
         """Return the cells of a row with a mark after each link; links are looked for
-        in their order."""
+        in their order, and one whose words no cell has is left out."""
         marked = list(cells)
         cell, position = 0, 0
         for words, address in links_in(self._document, block):
@@ -488,7 +488,8 @@ class References:
 
 def links_in(document: Document, block: int) -> Iterator[tuple[str, str]]:
     """Yield the words and the address of each link to another page in a block of a
-    document."""
+    document. Repeats are kept; a link without words, to this page or over `LONGEST` is
+    left out."""
     path = document.blocks[block].path
     node = resolve(document.root, path)
     if node is None:
@@ -510,7 +511,7 @@ def links_in(document: Document, block: int) -> Iterator[tuple[str, str]]:
 
 def all_links(document: Document) -> dict[str, str]:
     """Return the words of each link to another page, by its address, in the order of
-    the page."""
+    the page; of an address linked twice, those of the first."""
     here = urldefrag(document.page.final_url).url
     found: dict[str, str] = {}
     for node in walk(document.root):
@@ -527,8 +528,8 @@ def all_links(document: Document) -> dict[str, str]:
 
 
 def _beside(href: str, base: str) -> str:
-    """Return the address of a file that a file shows in a frame, empty for any
-    other."""
+    """Return the address of a file that a file shows in a frame, empty for any other, a
+    malformed one and one over `LONGEST`."""
     try:
         address = urljoin(base, href.strip())
         is_file = urlsplit(base).scheme == urlsplit(address).scheme == "file"
@@ -538,10 +539,11 @@ def _beside(href: str, base: str) -> str:
 
 
 def absolute(href: str, base: str) -> str:
-    """Return the address of a link to another page, empty for any other.
+    """Return the address of a link to another page of the web, empty for any other: a
+    part of this page, a file, a malformed address.
 
-    It is one of the web, or of a file where the page is one. Longer ones than `LONGEST`
-    carry tracking data and are not worth their tokens."""
+    Longer ones than `LONGEST` carry tracking data and are not worth their tokens; they
+    are empty, too."""
     try:
         address = urljoin(base, "".join(href.split()))
         parts = urlsplit(address)

@@ -113,8 +113,8 @@ def parts_line(reading: Reading, labels: Sequence[str] | None = None) -> str:
     """Return the line with the verdict and passage of each part of a question; ""
     without parts.
 
-    `labels`: best passage of each part, "" for none; left out, they are as long as any.
-    """
+    `labels`: best passage of each part, "" for none. None counts on labels as long as
+    any, for an estimate; parts beyond the labels are left out."""
     labels = ["10a"] * len(reading.parts) if labels is None else labels
     listed = [
         f'"{shortened(one_line(part.question.text), HEADING_TOKENS)}" '
@@ -247,7 +247,8 @@ def page_head(number: int, one: Evidence | Page, room: int) -> Head:
     """Return the head of a page: number, address, and of title, author and date what
     fits `room` tokens.
 
-    The address is always there; without it nothing can be cited or read on.
+    The address is always there; without it nothing can be cited or read on. A title
+    that does not fit is cut, that of evidence to no less than `SHORT_HEADING` tokens.
     """
     url, whole = source_line(one.url if isinstance(one, Evidence) else one.final_url)
     above = f"[{number}] {url}" if url else f"[{number}]"
@@ -320,7 +321,10 @@ def _origins(
     room: int,
 ) -> str:
     """Return of how many origins passages are where pages share words, and which those
-    are, within `room` tokens."""
+    are.
+
+    What exceeds `room` tokens is left out, at most all of it; empty where no pages
+    share words."""
     if not any(one.also for one in evidence):
         return ""
     written = f"Independent origins: {count_origins(evidence)}."
@@ -343,7 +347,7 @@ def _link(label: str, passage: Evidence) -> str:
 
 def _also(passage: Evidence, numbers: Mapping[str, int]) -> str:
     """Return which other pages hold the same words, by their number here or their
-    address; empty for none."""
+    address; empty for none; those after the first `ALSO` are only counted."""
     if not passage.also:
         return ""
     urls = [citation.partition("#")[0] for citation in passage.also[:ALSO]]
@@ -359,7 +363,10 @@ def _also(passage: Evidence, numbers: Mapping[str, int]) -> str:
 
 def passage_text(document: Document, run: Sequence[Sentence]) -> str:
     """Return the words of sentences in order: a block's on one line, each further block
-    on a new one; code as it is."""
+    on a new one; code as it is.
+
+    `GAP` marks where sentences between were left out. Table rows are below their
+    header, which is written once."""
     lines: list[str] = []
     above = ""
     for place, sentence in enumerate(run):
@@ -407,7 +414,8 @@ def item_mark(block: Block) -> str:
 
 def listing(code: str, spans: Sequence[tuple[int, int]]) -> str:
     """Return the parts `spans` of a listing, each from the begin of its line, with an
-    ellipsis on a line of its own where lines are left out between two."""
+    ellipsis on a line of its own where lines are left out between two. `spans` are in
+    order and not empty."""
     parts: list[str] = []
     last = spans[0][0]
     for start, end in spans:

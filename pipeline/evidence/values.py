@@ -47,7 +47,8 @@ counted."""
 def rows_as(
     form: RowForm, columns: Sequence[str], rows: Sequence[Sequence[str]]
 ) -> str:
-    """Return rows below the names of their columns, in a form."""
+    """Return rows below the names of their columns, in a form. JSON raises `ValueError`
+    for a row of another length."""
     if form == "json":
         return json.dumps(
             [dict(zip(columns, row, strict=True)) for row in rows], ensure_ascii=False
@@ -79,12 +80,13 @@ def values_text(
     shown: Container[tuple[int, int]] = (),
 ) -> str:
     """Return the text of values computed from tables of `documents`, for an answer of
-    `max_tokens`; "" if none fit.
+    `max_tokens`; "" if none fit. Each value gets an equal share of the budget.
 
     Args:
         mark: The answer's own for untrusted text.
         shown: Blocks shown in the answer, each with its document's index: their rows
-            are not repeated."""
+            are not repeated.
+    """
     lines = (
         _value_text(one, documents, mark, max_tokens // len(computed), shown)
         for one in computed
@@ -97,8 +99,10 @@ def rows_shown(
     documents: Sequence[Document],
     evidence: Iterable[Evidence],
 ) -> set[tuple[int, int]]:
-    """Return the rows of computed values that passages show: document index and
-    block."""
+    """Return the rows of computed values that passages show: document index and block.
+
+    A row counts as shown only where one passage covers it and has all of its cells;
+    summaries do not count."""
     passages = [one for one in evidence if not one.is_summary]
     found: set[tuple[int, int]] = set()
     for answer in computed:

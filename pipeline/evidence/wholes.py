@@ -191,7 +191,8 @@ def _kind(
 def _nested(
     wholes: Sequence[Whole], size: int
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the innermost whole of each unit, and of each whole the one around it."""
+    """Return the innermost whole of each unit, and of each whole the one around it.
+    Both are -1 where there is none."""
     inner = [-1] * size
     outer: list[int] = []
     opened: list[int] = []

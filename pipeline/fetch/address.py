@@ -230,8 +230,9 @@ class Target:
 def check_url(url: str, limits: FetchLimits) -> Target:
     """Return the parts of a web address; names are not resolved yet.
 
-    Raises `AddressRefused`: another scheme, a user name, a blocked port, or a host that
-    is not a public name or address."""
+    Raises `AddressRefused`: a malformed address, one of more than 8192 characters,
+    another scheme, a user name, a blocked port, or a host that is not a public name or
+    address and that `limits` do not allow."""
     parsed = _parse(url)
     scheme = parsed.scheme.lower()
     if scheme not in {"http", "https"}:
@@ -283,7 +284,10 @@ def _parse(url: str) -> httpx2.URL:
 
 
 def _check_host(url: str, host: str, limits: FetchLimits) -> None:
-    """Refuse hosts that are numbers in disguise, and what names this machine."""
+    """Raise `AddressRefused` for hosts that are numbers in disguise, and for what names
+    this machine unless `limits` allow it.
+
+    A name that must be resolved passes."""
     name = host.rstrip(".")
     address = literal(name)
     if address is not None:
@@ -311,7 +315,7 @@ def check_name(host: str) -> None:
     resolves names.
 
     Raises `AddressRefused`: it has no dot, or an ending that the public name system
-    does not have."""
+    does not have. An IP address passes."""
     name = host.rstrip(".").lower()
     if literal(name) is None and (
         "." not in name or name.endswith(tuple(f".{ending}" for ending in _INNER_NAMES))
@@ -330,8 +334,9 @@ def literal(name: str) -> Address | None:
 
 
 def refusal(address: Address, limits: FetchLimits) -> str:
-    """Return what kind of forbidden address this is, empty for one that may be
-    asked."""
+    """Return what kind of forbidden address this is, empty for one that may be asked.
+
+    Cloud metadata is refused whatever `limits` allow."""
     plain = ip_address(address.packed)  # without a zone (`fe80::1%eth0`)
     if plain in _METADATA:
         return "cloud metadata"
@@ -364,7 +369,9 @@ def is_inner(address: Address, limits: FetchLimits) -> bool:
 
 def names_inside(url: str) -> bool:
     """Return whether an address names a host on this machine or in its network by its
-    form: a private number, a name without a dot, or one that only a network has."""
+    form: a private number, a name without a dot, or one that only a network has.
+
+    A malformed address, or one without a host, counts as inside."""
     try:
         host = (urlsplit(url).hostname or "").rstrip(".")
         check_name(host)
@@ -383,7 +390,7 @@ async def system_resolver(host: str, port: int) -> Sequence[str]:
     """Return the system's addresses for `host`; a canceled call abandons its thread.
 
     Raises `OSError`: the name does not exist, or as many lookups as are allowed hang
-    already."""
+    already. It waits as long as the system's resolver does."""
     return await anyio.to_thread.run_sync(
         _look_up, host, port, abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1)
     )
@@ -409,7 +416,7 @@ async def checked_addresses(
 
     One forbidden address refuses the name (`AddressRefused`): an answer that mixes
     public and private ones is how rebinding looks. Raises `SourceUnavailable` where the
-    name does not resolve."""
+    name does not resolve or has no address."""
     written = literal(host.rstrip("."))
     try:
         texts = (

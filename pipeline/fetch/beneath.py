@@ -70,7 +70,8 @@ def open_beneath(path: str, flags: int, *, by_steps: bool = False) -> int:
 
 @lru_cache(1)
 def _kernel() -> Callable[..., Any] | None:
-    """Return the C library's `syscall`, None where there is none with this number."""
+    """Return the C library's `syscall`, None where there is none with this number
+    (other systems than Linux)."""
     if not sys.platform.startswith("linux"):
         return None
     try:
@@ -82,7 +83,9 @@ def _kernel() -> Callable[..., Any] | None:
 
 
 def _open_by_steps(path: str, flags: int) -> int:
-    """Open each folder of a path beneath the one above."""
+    """Open each folder of a path beneath the one above.
+
+    Raises `OSError` where one of them is missing or a link."""
     first, *folders, last = path.split(os.sep)
     above = os.open(first or os.sep, _FOLDER | _CLOSED)
     try:
@@ -97,7 +100,9 @@ def _open_by_steps(path: str, flags: int) -> int:
 
 def _open_and_compare(path: str, flags: int) -> int:
     """Open a path, and look whether it leads where it did, on systems that know no
-    descriptors of folders."""
+    descriptors of folders.
+
+    Raises `OSError` with `ELOOP` where it leads elsewhere."""
     descriptor = os.open(path, flags)
     opened, there = os.fstat(descriptor), os.stat(path, follow_symlinks=False)
     is_same = (opened.st_dev, opened.st_ino) == (there.st_dev, there.st_ino)

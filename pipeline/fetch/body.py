@@ -42,11 +42,11 @@ class Body(NamedTuple):
 async def read_as_far(
     response: httpx2.Response, *, url: str, max_bytes: int, max_unpacked: int
 ) -> Body:
-    """Return a body as `read_body` does, or what came of it before it broke, or before the call's
-    time was up.
+    """Return a body as `read_body` does, or what came of it before it broke, could not
+    be unpacked, or the call's time was nearly up (`Body.cut`).
 
-    Raises what broke it where nothing came, and what `read_body` raises for one that is too large.
-    """
+    Raises what broke it where nothing came, and what `read_body` raises for one that is
+    too large."""
     body = bytearray()
     left = anyio.current_effective_deadline() - anyio.current_time()
     cut: Cut | None = None
@@ -73,22 +73,23 @@ async def read_as_far(
 async def read_body(
     response: httpx2.Response, *, url: str, max_bytes: int, max_unpacked: int
 ) -> bytes:
-    """Return the unpacked body of a response that was opened as a stream; `url` is for messages.
+    """Return the unpacked body of a response that was opened as a stream; `url` is for
+    messages.
 
     At most `max_bytes` come over the wire (a `Content-Length` above is refused unread),
-    `max_unpacked` after unpacking.
-    """
+    `max_unpacked` after unpacking. Raises `SourceTooLarge` beyond either,
+    `SourceUnreadable` where it cannot be unpacked, and httpx2's error where the
+    connection breaks."""
     body = bytearray()
     await _read(response, body, url=url, max_bytes=max_bytes, max_unpacked=max_unpacked)
     return bytes(body)
 
 
 def _lacks_its_end(response: httpx2.Response) -> bool:
-    """Whether a body packed as gzip or deflate ended before its stream did, where the connection's
-    end is its end.
+    """Whether a body packed as gzip or deflate ended before its stream did, where the
+    connection's end is its end.
 
-    httpx2 unpacks what there is of it and says nothing.
-    """
+    httpx2 unpacks what there is of it and says nothing. False for any other packing."""
     packing = getattr(response._get_content_decoder(), "decompressor", None)
     stream = getattr(packing, "decompressor", None)
     return getattr(stream, "eof", True) is False
@@ -102,7 +103,8 @@ async def _read(
     max_bytes: int,
     max_unpacked: int,
 ) -> None:
-    """Read into `body`, which has what came also where this raises, but for what is too large."""
+    """Read into `body`, which keeps what came where this raises, but is emptied for a
+    body that is too large."""
 
     def too_large(what: str, size: int) -> SourceTooLarge:
         body.clear()  # the error keeps this frame alive for as long as someone holds it

@@ -259,8 +259,10 @@ class _RequestQueue:
             self.under_way -= 1
 
     async def _given(self, request: Request) -> ServerAnswer | None:
-        """Return the answer to one request, None where it is refused or cannot be
-        had."""
+        """Return the answer to one request, None where it is refused, over a cap, or
+        cannot be had.
+
+        A page that loads itself again gets its own HTML three times at most."""
         if request.is_navigation_request():
             if request.frame.parent_frame is not None:
                 return None  # the content of a frame is not part of the page's own HTML
@@ -296,7 +298,8 @@ class _RequestQueue:
             return None
 
     async def _follow(self, request: Request, content: bytes) -> ServerAnswer:
-        """Ask hop by hop; raises `SourceError` for what is refused or over a cap."""
+        """Ask hop by hop; raises `SourceError` for what is refused, over a cap or
+        redirected too often, and httpx2's errors as they are."""
         url, method = request.url, request.method
         headers = {
             name: value
@@ -355,8 +358,8 @@ class _RequestQueue:
 async def _settle(
     session: CDPSession, desk: _RequestQueue, ends: float, seconds: float
 ) -> bool:
-    """Wait for `seconds` without new text and without a request under way; False when
-    time is up before."""
+    """Wait for `seconds` (three times as long for a page without text) without new text
+    and without a request under way; False when time is up before."""
     before: object = None
     since = anyio.current_time()
     with anyio.move_on_at(ends):
@@ -396,7 +399,9 @@ async def _evaluate(session: CDPSession, expression: str) -> object:
 @asynccontextmanager
 async def _started(wanted: Browser) -> AsyncIterator[BrowserContext]:
     """Start a browser without a network and yield an empty profile in it; both are gone
-    afterwards."""
+    afterwards.
+
+    Raises Playwright's `Error` where the browser does not start."""
     await in_thread(_sweep)
     async with AsyncExitStack() as stack:
         home = stack.enter_context(
@@ -457,7 +462,9 @@ def _runs(process: int) -> bool:
 
 async def _ended(close: Callable[[], Awaitable[None]], seconds: float) -> None:
     """Close within a bound, on cancellation too; what then still runs dies with
-    Playwright's driver."""
+    Playwright's driver.
+
+    Playwright's errors are dropped."""
     with (
         anyio.move_on_after(seconds, shield=True),
         suppress(Error),

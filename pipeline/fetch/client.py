@@ -81,10 +81,11 @@ class Flights:
 
     async def share(self, key: str, work: Callable[[], Awaitable[Page]]) -> Page:
         """Return what `work` returns, or what an equal flight under way returns; a
-        failure is shared alike.
+        `SourceError` is shared alike.
 
         If the fetching call is canceled, one of the waiting calls starts again.
-        """
+        Likewise if it fails with any other error. A waiting call has no time limit of
+        its own."""
         while (other := self._flights.get(key)) is not None:
             await other.done.wait()
             if other.error is not None:
@@ -120,8 +121,8 @@ def _refuse_front(raw: Raw, page: Page | None) -> None:
     """Raise `SourceBlocked` or `SourceUnavailable` where what came is a page in front
     of the one asked for.
 
-    `page` is what was made of it; None where nothing could be.
-    """
+    `page` is what was made of it; None where nothing could be. Anything but HTML
+    passes."""
     if kind_of(raw) != HTML:
         return
     html, title = (
@@ -181,8 +182,8 @@ class Fetcher:
         of its age; with `refresh` none is, and its server is asked at least whether it
         has changed. With `outside` a page or search result of a public address names
         it, and nothing inside is asked. Raises the `SourceError` that says why it
-        cannot be read, `NeedsBrowser` where only scripts would fill it.
-        """
+        cannot be read, `NeedsBrowser` where only scripts would fill it. Where the
+        server fails, an older copy that is kept is not returned."""
         source, span = split_span(url.strip())
         # 1. what is not on the web
         if is_handle(source):
@@ -302,7 +303,10 @@ class Fetcher:
         return page if answer.cut else await self._keep(key, page, answer, None)
 
     async def _page(self, raw: Raw, answer: ServerAnswer) -> Page:
-        """Return an answer as a page; of one that is cut, what came of it."""
+        """Return an answer as a page; of one that is cut, what came of it.
+
+        Raises `SourceError` where nothing of it can be read, or where a log-in or error
+        page came instead."""
         try:
             # The scripts of a page that is one person's are not run.
             page = await page_of(
@@ -344,7 +348,10 @@ class Fetcher:
         self, plan: ForgePlan, source: str, waited: float, *, outside: bool
     ) -> tuple[Page, ServerAnswer]:
         """Return a page from its forge's API, and a response without validators (they
-        would be the API's)."""
+        would be the API's).
+
+        Raises `SourceTimeout` after half of the time that is left, and the
+        `SourceError` of the API. The caller reads the page itself then."""
         address = check_url(source, self._limits)
 
         # The page itself is the fallback, and needs its share of the time.
@@ -369,7 +376,10 @@ class Fetcher:
         )
 
     async def _get_part(self, url: str, *, outside: bool) -> bytes:
-        """Return the body of a page's sub-resource or API request."""
+        """Return the body of a page's sub-resource or API request.
+
+        Raises `SourceError` where the server refuses it or it is cut. robots.txt is not
+        read."""
         answer = await self._exchange.ask(
             url, validators={}, robots=False, outside=outside
         )
@@ -380,8 +390,10 @@ class Fetcher:
         return answer.body
 
     async def _get_frame(self, url: str, *, own: bool, outside: bool) -> Raw:
-        """Return what a frame of a page holds; none that cookies open in a page that is
-        read without them (`own`)."""
+        """Return what a frame of a page holds.
+
+        Raises `SourceError` where it is refused or cut, and where a person's cookies
+        open it but not the page (`own`)."""
         answer = await self._exchange.ask(url, validators={}, outside=outside)
         refusal = error_for(answer, url=url, now=self._clock())
         if refusal is not None or answer.cut or (answer.own and not own):

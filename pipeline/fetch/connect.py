@@ -54,8 +54,8 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
-        """Return a stream to the first address of `host` that answers; our pool uses no
-        other argument.
+        """Return a stream to the first address of `host` that answers; the other
+        arguments, `timeout` too, have no effect.
 
         Raises `AddressRefused` for a name that resolves to a forbidden address, or is
         none that a proxy may be given, `SourceUnavailable` where it does not resolve or
@@ -78,7 +78,9 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         self, proxy: Proxy, hosts: Sequence[str], port: int
     ) -> httpcore2.AsyncNetworkStream:
         """Return a tunnel to the first of `hosts` that the proxy reaches: it may know
-        one address family only."""
+        one address family only.
+
+        Raises what the last attempt raises."""
         for host in hosts[:-1]:
             try:
                 return await self._tunnel(proxy, host, port)
@@ -90,7 +92,10 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         self, proxy: Proxy, host: str, port: int
     ) -> httpcore2.AsyncNetworkStream:
         """Return a stream to `host` by way of `proxy`, whose own address is configured
-        and not checked."""
+        and not checked.
+
+        Raises `httpcore2.ConnectError` where the proxy does not answer, and what
+        `open_tunnel` raises."""
         seconds = self._limits.step_seconds
         try:
             places = (
@@ -119,7 +124,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         one before (RFC 8305 §5).
 
         Raises `httpcore2.ConnectError` or `ConnectTimeout`: none answers, or none in
-        time."""
+        time. No more than `per_host` addresses are tried."""
         won: list[httpcore2.AsyncNetworkStream] = []
         failures: list[Exception] = []
 
@@ -172,7 +177,7 @@ def pinned_client(
     page's `address` alone.
 
     Whatever the site's name is now: a page of a public address reaches nothing inside
-    (DNS rebinding)."""
+    (DNS rebinding). Raises `ValueError` where that is not an IP address."""
 
     async def resolve(_host: str, _port: int) -> list[str]:
         return [address]

@@ -39,7 +39,8 @@ class Cookies:
     """The cookies of one file."""
 
     def __init__(self, path: Path) -> None:
-        """Read the cookies; raises `UsageError`, which never quotes the file."""
+        """Read the cookies; raises `UsageError`, which never quotes the file, where it
+        cannot be read or has another form than Netscape's cookies.txt."""
         # A cookie of a host alone is not for its subdomains, which Python's jar allows
         # by default.
         policy = DefaultCookiePolicy(
@@ -117,7 +118,10 @@ class Jar:
 
     def keep(self, url: str, lines: Sequence[str]) -> None:
         """Take the `Set-Cookie` lines of the answer from `url`, as far as they are for
-        its own site."""
+        its own site.
+
+        Lines beyond `MOST_COOKIES`, and those longer than `LONGEST_COOKIE`, are
+        dropped."""
         answer = _Headers()
         for line in lines[:MOST_COOKIES]:
             if len(line) <= LONGEST_COOKIE:
@@ -126,8 +130,8 @@ class Jar:
         self._jar.extract_cookies(cast("HTTPResponse", answer), Request(url))  # noqa: S310  nothing is asked
 
     def headers(self, url: str) -> dict[str, str]:
-        """Return the header with which `url` is asked; what a hop has set counts before
-        the person's of that name."""
+        """Return the `Cookie` header with which `url` is asked, {} for no cookie; what
+        a hop has set counts before the person's of that name."""
         request = Request(url)  # noqa: S310  nothing is asked
         self._jar.add_cookie_header(request)
         own = (

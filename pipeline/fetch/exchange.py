@@ -121,8 +121,10 @@ def error_for(answer: ServerAnswer, *, url: str, now: float) -> SourceError | No
 
 
 def retry_after(headers: Mapping[str, str], *, now: float) -> float | None:
-    """Return the seconds that a server asks to be left alone, None when it does not
-    say."""
+    """Return the seconds that a server asks to be left alone, None where `Retry-After`
+    is missing or malformed.
+
+    A past date gives 0; a number of seconds is a year at most."""
     value = headers.get("retry-after", "").strip()
     if value.isdecimal():
         return float(min(int(value[:9]), 365 * DAY))
@@ -141,7 +143,8 @@ def lifetime(
     None never to keep it.
 
     `default` holds where it says nothing of its age; `shared` is a cache for more than
-    one user (§5.2.2.7, §5.2.2.10)."""
+    one user (§5.2.2.7, §5.2.2.10). The server's own value is cut to a day, and 0 where
+    it is malformed."""
     pairs = (
         part.partition("=")
         for part in headers.get("cache-control", "").lower().split(",")
@@ -163,7 +166,10 @@ def lifetime(
 
 def validators(headers: Mapping[str, str]) -> dict[str, str]:
     """Return the headers with which to ask whether an answer that came with `headers`
-    has changed."""
+    has changed.
+
+    Headers that are longer than 500 characters or not printable are dropped; {} means
+    that it has none."""
     asked = {
         "If-None-Match": headers.get("etag", ""),
         "If-Modified-Since": headers.get("last-modified", ""),
@@ -211,7 +217,10 @@ class Rules:
     """False when the file could not be had: nothing may be read until it can."""
 
     def allows(self, path: str) -> bool:
-        """Return whether a path (with its query) may be read."""
+        """Return whether a path (with its query) may be read.
+
+        The longest rule that matches decides; without one it may. Nothing may where the
+        rules could not be had."""
         if not self.reachable:
             return False
         asked = _normal(path or "/")
@@ -246,7 +255,10 @@ class Sites:
         self._sites: dict[str, Site] = {}
 
     def of(self, origin: str) -> Site:
-        """Return what is known of a site such as `https://example.org:443`."""
+        """Return what is known of a site such as `https://example.org:443`.
+
+        Of more than 512 sites the one asked for longest ago is forgotten, with its
+        rules."""
         site = self._sites.pop(origin, None) or Site()
         self._sites[origin] = site
         if len(self._sites) > 512:
@@ -258,7 +270,8 @@ class Sites:
 
     @asynccontextmanager
     async def place(self, host: str) -> AsyncIterator[None]:
-        """Hold a place for one request."""
+        """Wait, without a limit, for one of the places of `host` and one of those for
+        all hosts, and hold both for one request."""
         places = self._places.setdefault(
             host, anyio.Semaphore(self._per_host, max_value=self._per_host)
         )
@@ -274,7 +287,10 @@ class Sites:
 
 def parse_robots(text: str, *, agent: str = USER_AGENT) -> Rules:
     """Return the rules of a robots.txt for the program that a `User-Agent` header names
-    before its `/`."""
+    before its `/`, else those for all (`*`).
+
+    Malformed lines, and rules beyond `MAX_RULES`, are dropped; without a rule all is
+    allowed."""
     groups: dict[str, list[tuple[bool, str]]] = {}
     named: list[str] = []
     in_rules = False
@@ -386,8 +402,9 @@ class WebExchange:
         sets are sent on by theirs, and go with the request. A page that sends its
         reader on by itself is a redirect, too.
 
-        Raises `SourceError`: refused, unreachable, too slow, too large or damaged.
-        """
+        Raises `SourceError`: refused, redirected too often, unreachable, too slow, too
+        large or damaged. An answer with an error status (`error_for`) is returned, and
+        so is a body that is cut."""
         reach = self._outer if outside else self._inner
         first = target = check_url(url, reach.limits)
         headers, refreshes = validators, 0
@@ -451,8 +468,10 @@ class WebExchange:
     async def _hop(
         self, url: str, target: Target, headers: Mapping[str, str], reach: _Reach
     ) -> ServerAnswer:
-        """Return the answer of one address, unless its site is rate-limiting us for
-        longer than is waited here."""
+        """Return the answer of one address, after the pause that its site asked for.
+
+        Raises `SourceBlocked` where that is longer than `step_seconds`, and
+        `SourceError` without an answer."""
         site = self._sites.of(target.origin)
         silence = max(site.quiet_until - self._clock(), 0.0)
         if silence > self._limits.step_seconds:
@@ -507,7 +526,7 @@ class WebExchange:
         reach: _Reach,
     ) -> ServerAnswer:
         """Ask again where a body broke off; return the answer with more of it, the
-        first where the second fails."""
+        first where the second fails or brings no more."""
         await anyio.sleep(random.uniform(*self._limits.retry_pause))
         try:
             again = await self._once(url, target, headers, reach)
@@ -525,7 +544,10 @@ class WebExchange:
         reach: _Reach,
         max_bytes: int = 0,
     ) -> ServerAnswer:
-        """Ask once; `max_bytes` above 0 replaces both caps."""
+        """Ask once; `max_bytes` above 0 replaces both caps.
+
+        The body of an answer with an error status is dropped. Raises the errors after
+        which it may be asked again as they are, `SourceError` for all others."""
         limits = self._limits
         try:
             async with (
@@ -578,8 +600,8 @@ class WebExchange:
             raise _failure(url, target, e) from e
 
     async def _check_robots(self, url: str, target: Target, reach: _Reach) -> None:
-        """Refuse a page whose site asks programs to leave it alone, or whose robots.txt
-        could not be had."""
+        """Raise `AddressRefused` for a page whose site asks programs to leave it alone,
+        or whose robots.txt could not be had."""
         site = self._sites.of(target.origin)
         async with site.asking:
             if self._clock() >= site.rules_until:
@@ -603,7 +625,7 @@ class WebExchange:
 
     async def _fetch_robots(self, target: Target, reach: _Reach) -> Rules:
         """Return a site's rules: none for 4xx (RFC 9309 §2.3.1.3), unreachable for 5xx,
-        429 and silence (§2.3.1.4).
+        429, a cut body, too many redirects and silence (§2.3.1.4).
 
         Where the site itself cannot be reached or may not be asked, that error is
         raised: the page would fail alike."""

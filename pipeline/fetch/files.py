@@ -119,7 +119,9 @@ class Files:
 
     async def convert(self, raw: Raw) -> Page:
         """Return `raw`, of a file or not, as a page; see
-        `pipeline.read.convert.to_page`."""
+        `pipeline.read.convert.to_page`.
+
+        Raises as that does."""
         return await (
             self._converter.page(raw)
             if self._converter is not None
@@ -138,7 +140,7 @@ class Files:
         as in `Raw`.
 
         In `passing`, as a search looks at what it found, text is not kept: that would
-        take longer than reading it."""
+        take longer than reading it. Raises as `read_file` does."""
         if passing and ending_of(path.name) not in CONVERTED:
             raw = await in_thread(self._raw, path, span)
             return _titled(await self.convert(raw), Path(raw.name))
@@ -168,8 +170,8 @@ class Files:
         made of them under.
 
         The first key is path, size and time, the second is the content hash: a file
-        that was copied, renamed or touched is not converted again.
-        """
+        that was copied, renamed or touched is not converted again. Raises as
+        `read_file` does."""
         resolved = allowed_path(path, roots=self.roots)
         stamped = file_key(resolved, named=str(path))
         page = self._kept(stamped, span, sighted)
@@ -235,8 +237,11 @@ def _form(span: Span, *, sighted: bool) -> str:
 
 
 def split_span(source: str) -> tuple[str, Span]:
-    """Return a source without `#pages=66-120` at its end, and the pages that this asks
-    for."""
+    """Return a source without `#pages=66-120` at its end, and those pages (0 as the
+    last for all that follow).
+
+    Without one, or with one that starts at 0 or runs backwards, that is the source
+    unchanged and `WHOLE`."""
     found = _SPAN.search(source)
     if found is None:
         return source, WHOLE
@@ -261,8 +266,8 @@ def read_file(
     URL of the resolved path.
 
     Raises `AddressRefused` for one that is not below a root once links are resolved,
-    hidden, or no regular file, `SourceNotFound`, `SourceTooLarge`, and
-    `SourceUnreadable` for one without text."""
+    hidden, or no regular file, `SourceNotFound`, `SourceUnavailable`, `SourceTooLarge`,
+    and `SourceUnreadable` for one without text."""
     resolved = allowed_path(path, roots=roots)
     return _titled(to_page(read_raw(resolved, str(path), max_bytes)), resolved)
 
@@ -279,7 +284,7 @@ def read_raw(
     is its name in messages.
 
     `opened` says that a person has named the file itself as a root, so that it may hold
-    keys. Raises as `read_file` does."""
+    keys, which otherwise is refused. Raises as `read_file` does."""
     try:
         descriptor = open_beneath(os.fspath(resolved), _OPEN_FLAGS)
     except OSError as e:
@@ -332,8 +337,8 @@ def is_document(path: str, ending: str) -> bool:
     """Return whether a folder's file with this ending, from `ending_of`, is read: by
     its ending, else its first bytes.
 
-    Raises `OSError` where it cannot be opened.
-    """
+    Raises `OSError` where it cannot be opened. A file that is empty and has no known
+    ending is none."""
     packed = os.path.splitext(path)[1].lower() in PACKED
     if ending in DOCUMENTS and not packed:
         return True
@@ -355,11 +360,11 @@ def _titled(page: Page, path: Path) -> Page:
 
 
 def allowed_path(path: Path, *, roots: Sequence[Path]) -> Path:
-    """Return `path` with links resolved, if it lies below one of `roots` and is not
-    hidden there.
+    """Return `path`, absolute or relative to a root, with links resolved, if it lies
+    below one of `roots` and is not hidden there.
 
-    Else raises `AddressRefused`, which never says whether it exists.
-    """
+    Else raises `AddressRefused`, which never says whether it exists. The path returned
+    need not exist."""
 
     def refused(why: str, hint: str) -> AddressRefused:
         return AddressRefused(
@@ -402,7 +407,7 @@ def is_hidden(path: Path, root: Path) -> bool:
 
 def may_open(url: str, roots: Sequence[Path]) -> bool:
     """Return whether what was read from an address earlier may be shown now: a file
-    only where it may be read."""
+    only where it may be read, any other address always."""
     if not url.startswith("file:"):
         return True
     try:
@@ -434,7 +439,9 @@ def _why(error: Exception) -> str:
 
 
 def path_of_url(url: str) -> Path:
-    """Return the path of a `file:` URL."""
+    """Return the path of a `file:` URL.
+
+    Raises `AddressRefused` for a file on another machine."""
     parts = urlsplit(url)
     if parts.netloc not in {"", "localhost"}:
         raise AddressRefused(
@@ -447,7 +454,10 @@ def path_of_url(url: str) -> Path:
 
 def file_key(path: Path, *, named: str = "") -> str:
     """Return a key that changes when the file is written again; `named` is how messages
-    call it, or its path."""
+    call it, or its path.
+
+    Raises `SourceNotFound`, `AddressRefused` or `SourceUnavailable` where it cannot be
+    looked at."""
     try:
         found = path.stat()
     except OSError as e:

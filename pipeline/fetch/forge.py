@@ -42,7 +42,9 @@ class Forge:
 
 def forge_at(kind: str, site: str) -> Forge:
     """Return the forge of a `kind` that somebody runs at `site`, with its API where
-    such a forge has it."""
+    such a forge has it.
+
+    Raises `ValueError` for any other kind."""
     site = site.rstrip("/")
     if kind not in _RULES:
         raise ValueError(
@@ -98,7 +100,9 @@ class ForgePlan:
 
     async def read(self, get: Get) -> Made:
         """Request the forge's API and combine the responses; raises `SourceError` if it
-        refuses."""
+        refuses one that the page needs.
+
+        Where it refuses a further one, `unread` says that something is missing."""
         if self.rule.shape is None:
             return Made(
                 await get(self._url(self.rule.calls[0], {})), self.fields["path"]
@@ -140,8 +144,8 @@ class ForgePlan:
         )
 
     async def _rows(self, get: Get, url: str) -> tuple[object, bool]:
-        """Return an answer, of a list all pages up to the bound, and whether there are
-        more."""
+        """Return an answer, of a list the rows of all pages until there are
+        `MOST_ROWS`, and whether there are more."""
         value = self._json(await get(url))
         rows = list(value) if isinstance(value, list) else []
         page = 1
@@ -223,7 +227,7 @@ def plan_for(url: str, forges: Sequence[Forge]) -> ForgePlan | None:
 
 
 def _text(row: object, *names: str) -> str:
-    """Return the first text below dotted names."""
+    """Return the first text or whole number below dotted names, "" where there is none."""
     for name in names:
         value = row
         for step in name.split("."):
@@ -448,7 +452,8 @@ def _open_at(plan: ForgePlan, ref: str, path: str, *, is_folder: bool) -> str:
 
 
 def _files(said: Sequence[object]) -> list[dict[str, object]]:
-    """Return the rows of a tree, in the form of any of the three."""
+    """Return the rows of a tree, in the form of any of the three; [] where the API was
+    asked for no tree."""
     last = said[-1]
     return (
         _objects(last.get("tree") if isinstance(last, dict) else last)
@@ -458,7 +463,8 @@ def _files(said: Sequence[object]) -> list[dict[str, object]]:
 
 
 def _readme_in(said: Sequence[object], folder: str) -> str:
-    """Return the path of the README of a folder among the files that were listed."""
+    """Return the path of the README of a folder among the files that were listed, ""
+    without one."""
     below = unquote(folder).strip("/")
     files = (
         _text(row, "path").rpartition("/")
@@ -476,7 +482,9 @@ def _readme_in(said: Sequence[object], folder: str) -> str:
 
 
 def _source(plan: ForgePlan, said: Sequence[object]) -> Made:
-    """Return a folder or a file of Gitea's, whose addresses look the same."""
+    """Return a folder or a file of Gitea's, whose addresses look the same.
+
+    Raises `SourceUnreadable` where its content is missing or malformed."""
     found = said[-1]
     if isinstance(found, list):
         return _repository(plan, said)

@@ -68,8 +68,9 @@ async def with_frames(
     """Return a web page with what the frames of its own host hold; a note says so, and
     where one could not be read.
 
-    `get` fetches one of them and raises `SourceError`; all of them may take `seconds`.
-    """
+    `get` fetches one of them and raises `SourceError`; all of them may take `seconds`,
+    and those that take longer are left out without a note. At most `MOST` frames are
+    fetched."""
     if not _SIGNS.search(raw.body) or kind_of(raw) != HTML:
         return raw
     text, frames = await in_thread(_frames, raw)
@@ -136,7 +137,8 @@ def _frames(raw: Raw) -> tuple[str, list[_Frame]]:
 
 
 def _joined(base: str, address: str) -> str:
-    """Return an address of a page without its fragment, empty for what is none."""
+    """Return an address of a page without its fragment, empty for what is malformed,
+    not http(s) or no page by its ending."""
     try:
         url = urldefrag(urljoin(base, "".join(address.split()))).url
         parts = urlsplit(url)

@@ -65,7 +65,8 @@ def keep_page(store: Store, page: Page, *, seconds: float = KEEP_SECONDS) -> str
 
     A page that is there and was written in the last tenth of its time is not written
     again: two calls on one page within hours cost one write. What differs then is how
-    and when it was asked for, which `keep_answer` keeps beside the URL."""
+    and when it was asked for, which `keep_answer` keeps beside the URL. What may not be
+    written, or cannot be, is held in this process only."""
     handle = page_handle(page)
     key, facts = f"page:{handle.removeprefix(PREFIX)}", _facts(page)
     # What is a person's own is not for a cache that others read.
@@ -99,7 +100,7 @@ def _note_version(store: Store, page: Page, handle: str) -> None:
 
 def _versions(store: Store, url: str) -> list[tuple[str, str]]:
     """Return handle and ISO time of reading of each version of a page that is listed,
-    oldest first."""
+    oldest first; [] where there is none, or the list has another form."""
     listed = store.get_json(f"versions:{url}")
     rows = (
         row
@@ -152,7 +153,8 @@ def keep_answer(store: Store, url: str, known: Known) -> None:
 
 
 def find_answer(store: Store, url: str) -> Known | None:
-    """Return what is known of a URL, None when there is nothing."""
+    """Return what is known of a URL, None when there is nothing, its page has expired
+    or the entry has another form."""
     match store.get_json(f"url:{url}"):
         case {
             "handle": str(handle),

@@ -130,7 +130,7 @@ async def open_tunnel(
 
     Raises `SourceUnavailable` where it refuses the tunnel or us, so that asking again
     would not help, `httpcore2.ConnectError` where the target is away by its word, or it
-    broke off."""
+    broke off. Each step of it may take `seconds`."""
     try:
         speak = _socks if proxy.scheme == "socks5" else _connect
         await speak(stream, proxy, host, port, seconds)
@@ -147,7 +147,9 @@ async def _connect(
     port: int,
     seconds: float,
 ) -> None:
-    """HTTP's CONNECT (RFC 9110 §9.3.6)."""
+    """HTTP's CONNECT (RFC 9110 §9.3.6).
+
+    Raises as `open_tunnel` does, also for an answer of more than 16 kB."""
     place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     lines = [f"CONNECT {place} HTTP/1.1", f"Host: {place}"]
     if proxy.user or proxy.password:
@@ -188,7 +190,9 @@ async def _socks(
     seconds: float,
 ) -> None:
     """SOCKS5's CONNECT (RFC 1928), with a user name and password where there are some
-    (RFC 1929)."""
+    (RFC 1929).
+
+    Raises as `open_tunnel` does."""
     with_password = bool(proxy.user or proxy.password)
     await stream.write(
         b"\x05\x02\x00\x02" if with_password else b"\x05\x01\x00", seconds

@@ -88,7 +88,8 @@ def refresh_of(headers: Mapping[str, str], body: bytes, url: str) -> Refresh | N
     meant to be read there.
 
     A page with text of its own is read where it sends on only readers without scripts,
-    or to its own address, which is what it means where it names none."""
+    or to its own address, which is what it means where it names none. Only the
+    beginning of its markup is looked at (`_BEGINNING`)."""
     for content, base, unscripted in _said_by(headers, body):
         found = _parsed(content, urljoin(url, base), url)
         if found is not None:
@@ -99,7 +100,7 @@ def refresh_of(headers: Mapping[str, str], body: bytes, url: str) -> Refresh | N
 
 def _scripted(headers: Mapping[str, str], body: bytes, url: str) -> Refresh | None:
     """Return where the script of a page without text sends its reader; None where it
-    shows text, or its scripts do anything else."""
+    shows text or is long, or its scripts do anything else."""
     if len(body) > _BEGINNING or b"location" not in body:
         return None
     html = _text(body, headers)
@@ -136,8 +137,8 @@ def _shows(body: bytes, headers: Mapping[str, str]) -> bool:
 
 
 def _parsed(content: str, base: str, own: str = "") -> Refresh | None:
-    """Return what a refresh says, `own` where it names no address; None for an address
-    that is none."""
+    """Return what a refresh says, `own` where it names no address; None for a malformed
+    refresh, and for an address that is too long or not http(s)."""
     found = _SAID.fullmatch(content[: 2 * _LONGEST])
     if found is None:
         return None
@@ -156,7 +157,9 @@ def _parsed(content: str, base: str, own: str = "") -> Refresh | None:
 
 def _declared(html: str) -> Iterator[tuple[str, str, bool]]:
     """Yield each refresh of a page's markup, with its base, and whether it is for
-    readers without scripts."""
+    readers without scripts.
+
+    A comment, script or style without its end hides all that follows."""
     at, base, unscripted = 0, "", False
     lowered = html.lower()
     while (start := html.find("<", at)) >= 0:

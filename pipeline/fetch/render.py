@@ -76,8 +76,11 @@ class Browser:
 
 
 def find_browser(setting: str) -> Path | None:
-    """Return the Chromium that `setting` means: a path, `auto` to look for one, or
-    `none`."""
+    """Return the Chromium that `setting` means: a path, `auto` to look for one, `none`
+    or "" (None).
+
+    Raises `UsageError` where there is none at the path or none is found, `MissingExtra`
+    without the extra `browser`."""
     wanted = setting.strip()
     if wanted.lower() in {"", "none"}:
         return None
@@ -114,7 +117,10 @@ class Renderer:
     """As many as browsers may run."""
 
     async def page(self, raw: Raw) -> Page:
-        """Return `raw` as it shows itself once its scripts have run."""
+        """Return `raw` as it shows itself once its scripts have run.
+
+        It waits for its turn without a limit of its own. Raises `SourceUnreadable` for
+        a page that stays empty, and what `show` raises."""
         browser = await in_thread(_driver, raw.url)
         async with self.places:
             shown, left_for = await browser.show(raw, self)
@@ -132,7 +138,9 @@ class Renderer:
 
 def _driver(url: str) -> Any:
     """Return the module that drives browsers, imported at its first use: an extra, and
-    0.25 s."""
+    0.25 s.
+
+    Raises `SourceUnreadable` where it cannot be imported."""
     try:
         with importing("browser", "WINNOW_BROWSER"):
             return importlib.import_module("pipeline.fetch.browser")
@@ -147,7 +155,8 @@ async def page_of(
     is set.
 
     Raises `NeedsBrowser` where none is set or it failed, `SourceUnreadable` if it has
-    no text at all."""
+    no text at all. A page that has some text without its scripts is returned where
+    rendering fails, with a note."""
     if renderer is None:
         return await convert(raw)
     plain: Page | None = None

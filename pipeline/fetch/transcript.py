@@ -57,11 +57,10 @@ async def with_transcript(
     raw: Raw, get: Callable[[str], Awaitable[bytes]], seconds: float
 ) -> Raw:
     """Return a web page with its transcript as `raw.spoken`; a note says where it has a
-    film or sound and gives none.
+    film or sound and gives none, or where it could not be read.
 
     `get` fetches a sub-resource of the page and raises `SourceError`; it may take
-    `seconds`.
-    """
+    `seconds`."""
     is_film = _PLAYED.match(raw.final_url) is not None
     if not is_film and not _has_signs(raw.body):
         return raw
@@ -128,7 +127,8 @@ def _tracks(raw: Raw) -> tuple[list[_Track], bool]:
 
 
 def _players(html: str) -> list[_Track]:
-    """Return the tracks in YouTube's player data, as WebVTT."""
+    """Return the tracks in YouTube's player data, as WebVTT; [] where there is none or
+    it has another form."""
     place = html.find(_CAPTIONS)
     if place < 0:
         return []

@@ -33,8 +33,8 @@ def attributes_of(tag: str) -> dict[str, str]:
 
 
 def base_of(html: str, url: str) -> str:
-    """Return the address that those in a page at `url` are relative to; another than http(s) is
-    none."""
+    """Return the address that those in a page at `url` are relative to: its first
+    `base`, or `url` where that is missing, malformed or not http(s)."""
     if "<base" not in html and "<BASE" not in html:
         return url
     tags = (found[2] for found in _BASE.finditer(html) if found[2])
@@ -51,8 +51,8 @@ def base_of(html: str, url: str) -> str:
 
 
 def rebase(root: Node, base: str) -> None:
-    """Make the links of a cleaned tree relative to nothing; those to a place in the page stay as
-    they are."""
+    """Make the links of a cleaned tree absolute; those to a place in the page, and
+    malformed ones, stay as they are."""
     for node in walk(root):
         href = node.attrs.get("href", "") if node.tag in LINKING else ""
         if href and not href.startswith("#"):

@@ -125,8 +125,8 @@ def _name_records(units: list[Unit]) -> None:
 
 
 def _boxes(units: Sequence[Unit]) -> dict[int, str]:
-    """Return adjacent boxes that begin with a label at the same position: first unit to
-    path."""
+    """Return, by first unit, the paths of boxes that begin with a label at the same
+    position; fewer than `NEIGHBOURS` alike are none. They need not be adjacent."""
     alike: dict[tuple[str, str], dict[int, str]] = {}
     before = ""
     for number, unit in enumerate(units):
@@ -382,7 +382,8 @@ class _UnitCollector:
         self._titles = tuple(text for _, text in headings)
 
     def _enter(self, frame: _Container, child: Node, path: str) -> None:
-        """Read a block-level child: emit it where it is one unit, else open it."""
+        """Read a block-level child: emit it where it is one unit, else open it; a
+        `title` is left out."""
         tag = child.tag
         mark = _mark_of(child, frame.mark)
         if (
@@ -465,8 +466,10 @@ class _UnitCollector:
         frame.lead, frame.runs = term, frame.runs + 1
 
     def _lead_in(self, frame: _Container) -> str:
-        """Return the sentence that a list completes, or the item that it is nested
-        in."""
+        """Return the sentence that a list completes, or the item that it is nested in.
+
+        Of a text over `LEAD_WORDS` words it is the last sentence; "" where the text
+        ends in no colon, or is too long and has one sentence."""
         if not self._units:
             return ""
         last = self._units[-1]
@@ -485,7 +488,8 @@ class _UnitCollector:
         )
 
     def _flush(self, frame: _Container) -> None:
-        """Emit the inline content since the last block, cut at empty lines."""
+        """Emit the inline content since the last block, cut at empty lines; a part
+        without text is dropped, with its alt texts unless a later part has text."""
         run = frame.run
         if not run:
             return
@@ -630,7 +634,9 @@ class _UnitCollector:
 
     def _next_row(self, frame: _Container, grid: Grid) -> None:
         """Emit the next row of a data table under its headers; open its cells that hold
-        a table of their own."""
+        a table of their own.
+
+        A row without words is left out; after the last row the table is closed."""
         if frame.position == len(grid.rows):
             self._finish(frame)
             return
@@ -705,7 +711,8 @@ def _descriptions(node: Node) -> list[str]:
 
 
 def _cut_at_empty_lines(run: list[Node | str]) -> list[list[Node | str]]:
-    """Cut inline content where two line breaks follow each other."""
+    """Cut inline content where two line breaks follow each other; parts of line breaks
+    alone are dropped."""
     if not any(isinstance(item, Node) and item.tag == "br" for item in run):
         return [run]
     parts: list[list[Node | str]] = [[]]
@@ -726,7 +733,10 @@ def _cut_at_empty_lines(run: list[Node | str]) -> list[list[Node | str]]:
 
 
 def _cut_listing(listing: str) -> list[str]:
-    """Cut a long listing at its empty lines into parts of about `CODE_LINES` lines."""
+    """Cut a long listing at its empty lines into parts of about `CODE_LINES` lines.
+
+    Empty lines are the only cuts: a listing without one stays whole. Empty lines at the
+    ends of a part are dropped."""
     lines = listing.split("\n")
     if len(lines) <= CODE_LINES:
         return [listing]

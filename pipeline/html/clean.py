@@ -97,7 +97,8 @@ def clean(html: str) -> Node:
 
     A page that keeps nearly all of its words invisible until its scripts run is read as
     if they had run. One that was saved with a dialog open, so that `aria-hidden` covers
-    most of its words, is read without the attribute there."""
+    most of its words, is read without the attribute there. One that is hidden as a
+    whole is read as if nothing were."""
     top = parse(html)
     return Node("html") if top is None else clean_parsed(top)[0]
 
@@ -105,7 +106,10 @@ def clean(html: str) -> Node:
 def clean_parsed(top: LexborNode) -> tuple[Node, int, bool]:
     """Return the cleaned tree below the root element that `guard.parse` returned, the
     number of hidden words, and whether it was read as if scripts had shown what the
-    styles hide."""
+    styles hide.
+
+    A page that is hidden as a whole is read as if nothing were: no hidden words,
+    True."""
     styles = StyleJudge(top)  # once for all readings
     sight = Sight(top, styles)
     root, unseen = _Builder(sight).build()
@@ -239,6 +243,9 @@ class _Builder:
         """Return where the inside of an element is added; None where nothing is left to
         be added.
 
+        Beyond `MAX_DEPTH` or `MAX_NODES` an element has no node of its own, and its
+        text goes to `parent`.
+
         Args:
             seen: The element.
             parent: Its parent.
@@ -313,7 +320,8 @@ class _Builder:
     # Replacements for words
 
     def _add_replacement(self, seen: Seen, kind: int, parent: Node, pre: bool) -> None:
-        """Add the text of an image, frame, drawing or the like."""
+        """Add the text of an image, frame, drawing or the like; beyond `MAX_NODES`
+        images, frames and drawings no more are added."""
         current, tag, attributes, _, _, shade, place = seen
         if kind == SAYS and tag.name != "svg":
             is_metadata = tag.name == "script" and parent.tag in ROOTS
@@ -339,7 +347,11 @@ class _Builder:
     def _add_frame(
         self, parent: Node, name: str, attributes: Mapping[str, str | None]
     ) -> None:
-        """Read what a frame holds in place of it; of another keep the address."""
+        """Read what a frame holds (`srcdoc`) in place of it; of another keep the
+        address.
+
+        A frame within a frame is not read, nor one after the first `MAX_FRAMES`;
+        without an address it is dropped."""
         self._frames += 1
         held = attributes.get("srcdoc") or ""
         top = (
@@ -395,7 +407,11 @@ class _Builder:
             add_space(parent)
 
     def _make(self, seen: Seen, tag: Tag, parent: Node, pre: bool) -> Node:
-        """Return the node of an element, with the attributes that mean something."""
+        """Return the node of an element, with its meaningful attributes, marked as
+        furniture by its tag, class or id.
+
+        An id made from the element's own title does not mark it. Links before it are
+        parted, in a listing (`pre`) not."""
         current, attributes = seen[0], seen[2]
         if tag.linking and not pre and parent.children:
             part_links(parent)
@@ -418,7 +434,8 @@ class _Builder:
 
 
 def _body_of(root: Node) -> list[Node | str]:
-    """Return the body of a cleaned page."""
+    """Return the body of a cleaned page; text and elements beside it, the title aside,
+    count as its content."""
     found: list[Node | str] = []
     for child in root.children:
         if isinstance(child, Node) and child.tag == "body":
@@ -444,7 +461,8 @@ def _parted(parent: Node, tag: Tag, kind: int, text: str, current: LexborNode) -
 def _add_drawing(
     parent: Node, svg: LexborNode, attributes: dict[str, str | None], words: list[str]
 ) -> None:
-    """Add the words of a drawing, and what it is said to show."""
+    """Add the text of a drawing: what it is said to show as its label, else its title
+    and the words that it draws."""
     if said := text_of_media(svg, "svg", attributes, parent.tag):
         add_boxed(parent, said, pre=False)
         return
@@ -459,8 +477,10 @@ def _add_drawing(
 
 
 def _add_image(node: Node, attributes: dict[str, str | None]) -> None:
-    """Keep an image with an alt text; formulas and emoji drawn as images become
-    text."""
+    """Keep an image with an alt text of at most `LONGEST` characters; formulas and
+    emoji drawn as images become text.
+
+    One without an alt text, or hidden from screen readers, is dropped."""
     alt = " ".join((attributes.get("alt") or "").split())
     if not alt:
         return

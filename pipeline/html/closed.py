@@ -82,7 +82,8 @@ def can_be_opened(
 
     It is a tab's panel, named like what opens, what follows the button or question that
     opens it, or what a button says that it controls (`controlled` looks for the ids of
-    such in the whole page, and is asked last)."""
+    such in the whole page, and is asked last). Names of menus, dialogs and the like say
+    no, whatever else says yes."""
     name = attributes.get("id") or ""
     label = f"{attributes.get('class') or ''} {name}".lower()
     if _SHUT.search(label) or attributes.get("role") in _NO_CONTENT:
@@ -160,7 +161,8 @@ def _asks(node: LexborNode) -> bool:
 
 
 def _is_menu(current: LexborNode) -> bool:
-    """Return whether most of an element's beginning is links."""
+    """Return whether most of an element's beginning is links; False for one without
+    text."""
     words = [
         node
         for node in islice(current.traverse(include_text=True), _LOOKED_AT)
@@ -239,7 +241,7 @@ def moves_into_sight(
 
 def something_moves(top: LexborNode) -> bool:
     """Return whether an element of a page is clear by its own style until an animation
-    begins."""
+    begins; only the first `_SAID` styles with an opacity are looked at."""
     found = islice(top.css('[style*="opacity"]'), _SAID)
     return any(
         how_hidden(declarations(node.attributes.get("style") or "")) == "begun"

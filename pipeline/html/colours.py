@@ -97,7 +97,7 @@ _FROM_CONES: Final[_Matrix] = (
 @lru_cache(1024)
 def rgb_of(value: str) -> Rgb | None:
     """Return the colour that a CSS value names, on white where it is half transparent;
-    None where that is not known."""
+    None where that is not known or `transparent`."""
     parsed = _parsed(value.strip().lower())
     if parsed is None or parsed is _CLEAR:
         return None
@@ -108,8 +108,8 @@ def rgb_of(value: str) -> Rgb | None:
 
 @lru_cache(1024)
 def is_clear_colour(value: str) -> bool:
-    """Return whether a color is transparent; of a longer value the first color
-    counts."""
+    """Return whether a colour (lower case) is nearly transparent; of a longer value the
+    first colour counts. False where there is none."""
     parsed = _parsed(value)
     if parsed is None:
         parsed = next(
@@ -183,7 +183,8 @@ def _parsed(value: str, depth: int = 0) -> _Parsed | None:
 
 
 def _of_function(name: str, inner: str, depth: int) -> _Parsed | None:
-    """Return the colour of a function with numbers, `from` another or not."""
+    """Return the colour of a function with numbers, `from` another or not; None for an
+    unknown function. With fewer than three numbers it is that other colour."""
     space = name.removesuffix("a") if name in {"rgba", "hsla"} else name
     base: _Parsed | None = None
     if inner.startswith("from "):
@@ -301,7 +302,8 @@ _SPACES: Final[dict[str, Callable[[Sequence[_Number]], Rgb]]] = {
 
 
 def _mixed(inner: str, depth: int) -> _Parsed | None:
-    """Return the mixture of two colours, whatever space it is mixed in."""
+    """Return the mixture of two colours in RGB, whatever space it is mixed in; None
+    unless there are two known ones."""
     _, *mixed = parted(inner, ",")
     if len(mixed) != 2:
         return None
@@ -327,7 +329,8 @@ def _mixed(inner: str, depth: int) -> _Parsed | None:
 
 
 def parted(value: str, sign: str) -> Iterator[str]:
-    """Split a value at a character outside of brackets; parts are stripped."""
+    """Split a value at a character outside of brackets; parts are stripped; empty ones
+    are dropped."""
     depth, begin = 0, 0
     for at, letter in enumerate(value):
         depth += (letter == "(") - (letter == ")")

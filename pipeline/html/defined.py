@@ -56,8 +56,9 @@ class Defined(NamedTuple):
         return result
 
     def ended(self, found: Mapping[str, str]) -> Mapping[str, str] | None:
-        """Return the declarations of an element once its animation is over; None where that changes
-        nothing."""
+        """Return the declarations of an element once its animation is over; None where
+        that changes nothing, or the animation is not kept, never ends or takes too
+        long."""
         said = [value for name, value in found.items() if "animation" in name]
         words = set(" ".join(said).replace(",", " ").split())
         names = words & self.ends.keys()
@@ -87,7 +88,9 @@ def _seconds(said: Iterable[str]) -> float:
 
 
 def defined_in(sheets: Iterable[str]) -> Defined:
-    """Return what the sheets of a page define."""
+    """Return the animations, initial values and functions that the sheets of a page
+    define; of equal names the last, of animations only those that end hidden or change
+    colours."""
     ends: dict[str, Mapping[str, str]] = {}
     initial: dict[str, str] = {}
     functions: dict[str, tuple[tuple[str, ...], str]] = {}

@@ -46,7 +46,8 @@ def read_document(page: Page) -> Document:
 
     A client-side page whose markup shows next to nothing is read from its JSON-LD or
     framework data, too, and says so in `page.notes`. Never fails on markup: a page
-    without visible text gives a document without blocks."""
+    without visible text gives a document without blocks. Text after `MAX_TAGS` tags is
+    not read; `page.unread` says so."""
     # 1. Parse once: what the page says of itself, what it shows. Its tree is freed before ours
     # grows into units.
     top = parse(page.html)
@@ -108,7 +109,9 @@ def _filled(page: Page, known: "Metadata", top: LexborNode) -> tuple[Page, Page]
 
 def _about(page: Page) -> list[str]:
     """Return who wrote a page and when it came out, named in its language: what is
-    asked of pages, and seldom so named in their text."""
+    asked of pages, and seldom so named in their text.
+
+    Authors are cut to `LONGEST_AUTHOR`; what is not known is left out."""
     names = meanings("about", page.language or "en") or meanings("about", "en")
     said = {
         "author": one_line(page.author)[:LONGEST_AUTHOR],
@@ -257,7 +260,8 @@ def read_metadata(html: str, top: LexborNode) -> Metadata:
 
 
 def _meta(top: LexborNode) -> dict[str, str]:
-    """Return name or property, lowercased, to content; the first of equal names."""
+    """Return name or property, lowercased, to content; the first of equal names. Empty
+    contents are left out, as are elements after the first 500."""
     said: dict[str, str] = {}
     for node in top.css("meta[content]")[:500]:
         attributes = node.attributes
@@ -405,7 +409,10 @@ def _found_metadata(page: Page, top: LexborNode) -> Metadata:
 def _asked_of(html: str, url: str, *, is_signed: bool) -> Metadata:
     """Return title, author (unless the page `is_signed`) and date as trafilatura's
     `extract_metadata` finds them; the name of the site, categories and licence would
-    take a quarter of its time."""
+    take a quarter of its time.
+
+    Malformed JSON-LD is passed over; other errors of trafilatura pass to the caller.
+    Too long authors, and single words that its `meta` elements give, are dropped."""
     # Half a second of imports that pages which say their own date never need.
     from htmldate import find_date  # noqa: PLC0415
     from trafilatura import metadata as parts  # noqa: PLC0415

@@ -43,7 +43,10 @@ def words_of(
     svg: LexborNode, look: Look, shade: Shade, place: ElementContext | None
 ) -> list[str]:
     """Return the texts that a drawing shows, in its order; `shade` and `place` are
-    those of the drawing itself."""
+    those of the drawing itself.
+
+    Texts that are hidden or outside of its edges are left out, as are those beyond
+    `LONGEST` characters or `_MOST` elements."""
     said = next(
         (value for name, value in svg.attributes.items() if name.lower() == "viewbox"),
         "",
@@ -101,7 +104,8 @@ def presented(own: dict[str, str | None]) -> dict[str, str | None]:
 def _is_inside(
     own: Mapping[str, str | None], edges: tuple[float, float, float, float]
 ) -> bool:
-    """Whether the place of an element is within its drawing, as far as it names one."""
+    """Return whether the position of an element is within its drawing or half its size
+    beside it; True where none is named in numbers."""
     left, right, top, bottom = edges
     for name, least, most in (("x", left, right), ("y", top, bottom)):
         found = _NUMBER.match(own.get(name) or "")
@@ -118,7 +122,8 @@ def _is_inside(
 def _text_of(
     text: LexborNode, look: Look, shade: Shade, place: ElementContext | None
 ) -> str:
-    """Return the words of a text, its lines and nested texts separated."""
+    """Return the words of a text, its lines and nested texts separated; hidden ones are
+    left out, as are those beyond `_MOST` nodes."""
     parts: list[str] = []
     waiting: list[tuple[LexborNode, Shade, ElementContext | None]] = [
         (text, shade, place)

@@ -137,8 +137,8 @@ def _names_it(label: str) -> bool:
 
 
 def is_title_of(label: str, element: LexborNode) -> bool:
-    """Whether an id is the element's first heading turned into an anchor
-    (`related-packages`, `session-cookie-age`)."""
+    """Whether an id is made of words of the element's first heading
+    (`related-packages`, `session-cookie-age`); False for an id of one word."""
     names = _parts(label.lower())
     heading = element.css_first("h1, h2, h3, h4, h5, h6") if len(names) > 1 else None
     return heading is not None and set(names) <= set(
@@ -153,8 +153,8 @@ def _parts(label: str) -> list[str]:
 
 
 def content_words(body: Node) -> int:
-    """Return the number of words below a node outside of elements marked as
-    furniture."""
+    """Return the number of words below a node outside of elements marked as furniture,
+    0 for such a node itself."""
     words = 0
     stack = [body]
     while stack:
@@ -208,8 +208,8 @@ def _judge(units: Sequence[Unit]) -> list[bool]:
 def _leave_out_runs(
     units: Sequence[Unit], words: Sequence[int], main: list[bool], links: Sequence[bool]
 ) -> None:
-    """Take links out of the main content where as many as a menu has follow each
-    other."""
+    """Take links out of the main content where as many as a menu has follow each other,
+    unless they are the page's list; changes `main`."""
     begin = 0
     while begin < len(links):
         end = begin
@@ -226,8 +226,8 @@ def _menus(
     """Return which links may be a menu: none if they are the content, as on an index or
     a list of chapters.
 
-    They are where nearly all that is left of a page is links, and in its main part
-    where more than half of it is."""
+    They are where nearly all that is left of a page is links. Where more than half of
+    its main part is, those in it are."""
     inside = [_IN_MAIN.search(unit.path) is not None for unit in units]
     of_all = of_links = of_main = of_main_links = 0
     for count, kept, link, within in zip(words, main, links, inside, strict=True):
@@ -274,7 +274,11 @@ def _is_link(unit: Unit, words: int) -> bool:
 
 
 def _believe(units: Sequence[Unit], words: Sequence[int]) -> None:
-    """Decide on the marks from the outermost inwards."""
+    """Decide on the marks from the outermost inwards: which are believed to be
+    furniture, and which only closed.
+
+    A mark is not believed where it holds nearly all words (a menu may), a story or the
+    page's `main`, unless the one around it is believed."""
     inwards, running = _counted(units, words)
     most = WHOLE * sum(words)
     centre = [
@@ -370,7 +374,8 @@ def _is_story(mark: Mark, units: Sequence[Unit], running: int) -> bool:
     """Whether an element in the main part is content in spite of its name.
 
     So is one that holds much of the page's `running` words and little else, an aside of
-    running text, and the end of a list's item, such as the byline under a headline."""
+    running text, and the end of a list's item, such as the byline under a headline.
+    Outside of the main part nothing is."""
     path = _path_of(mark, units)
     if not _IN_MAIN.search(path):
         return False

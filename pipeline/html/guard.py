@@ -149,7 +149,10 @@ through once each."""
 
 def _assign(root: LexborNode) -> None:
     """Remove the host's children that are in no slot of its shadow root, and register
-    the host for the root's style sheets."""
+    the host for the root's style sheets.
+
+    After `SHADOW_SECONDS` the rest stays as it is. A second root of a host, or one at
+    an element that cannot have one, is removed."""
     ends = time.thread_time() + SHADOW_SECONDS
     for number, shadow in enumerate(root.css(_SHADOW)):
         if time.thread_time() > ends:
@@ -246,7 +249,8 @@ def rebuild(html: str) -> str:
 
     One pass with our own tokenizer. Text is escaped, so that the parser sees exactly
     the tags that were counted here. Formatting elements end before a block begins, so
-    that none is opened again.
+    that none is opened again. Elements beyond `MAX_DEPTH` lose their tags and keep
+    their text.
     """
     writer = _NestedWriter()
     position, steps = 0, 0
@@ -273,7 +277,9 @@ def rebuild(html: str) -> str:
 
 def _after_other(html: str, start: int, out: list[str]) -> int:
     """Return where a comment, a declaration or a `<` that begins no tag ends; the
-    latter goes to `out` as text."""
+    latter goes to `out` as text.
+
+    A comment or tag that never ends swallows the rest of the page."""
     if html.startswith("<!--", start):
         end = html.find("-->", start + 2)
         return (
@@ -290,8 +296,8 @@ def _after_other(html: str, start: int, out: list[str]) -> int:
 
 
 def _after_raw_text(html: str, name: str, position: int, out: list[str]) -> int:
-    """Return where the element's end tag ends; what is of use of its text goes to
-    `out`."""
+    """Return where the element's end tag ends, or the page where it has none. The text
+    of styles, text areas and titles goes to `out`, any other is dropped."""
     end = re.compile(rf"</{name}(?:[\s/][^>]*)?>", re.IGNORECASE).search(html, position)
     stop = end.start() if end else len(html)
     if name in {"style", "textarea", "title"}:
@@ -313,7 +319,9 @@ class _NestedWriter:
         """Start tags that were too deep, by name; as many end tags are left out."""
 
     def open(self, name: str, source: str) -> None:
-        """Write a start tag with those of its attributes that mean something."""
+        """Write a start tag with those of its attributes that mean something; beyond
+        `MAX_DEPTH` none, and of attributes only what begins in the first
+        `MAX_ATTRIBUTES` characters."""
         if name not in _PHRASES and name not in _VOID:
             self._end_formatting()
         if name not in _VOID and name not in _IMPLIED:
@@ -332,7 +340,10 @@ class _NestedWriter:
         self.out.append(f"<{name}{attributes}>")
 
     def close(self, name: str) -> None:
-        """Write the end tags of an element and of all in it, if it is open."""
+        """Write the end tags of an element and of all in it, if it is open.
+
+        An end tag in a table does not end what is open outside of it. One for which
+        nothing is open is dropped."""
         if name == "br":
             self.out.append("<br>")
         elif name in _IMPLIED:
@@ -388,10 +399,11 @@ class Segments:
         self._found: dict[str, LexborNode] | None = None
 
     def at(self, place: LexborNode) -> tuple[LexborNode | None, LexborNode | None]:
-        """Return the first node of the segment that belongs at `place`, once, and the
-        node after it.
+        """Return the first node of the segment that belongs at `place`, and the node
+        after it; None and the next node where there is none, or it was returned before.
 
-        The placeholder between the marks `$?` and `/$` is skipped.
+        The placeholder between the marks `$?` and `/$` is skipped, unless it is longer
+        than `MAX_FALLBACK` nodes.
         """
         named = _PLACE.fullmatch(place.attributes.get("id") or "")
         if named is None:

@@ -77,8 +77,11 @@ class Literals:
         names: Mapping[str, Json] = _CONSTANTS,
         depth: int = 0,
     ) -> tuple[Json, int]:
-        """Return the value at a place and where it ends; raises `NoLiteral` where there
-        is none."""
+        """Return the value at an offset and where it ends; raises `NoLiteral` where
+        there is none, or it is nested deeper than `MAX_DEPTH`.
+
+        A name that is not in `names` gives None. Of a whole number the first 300 digits
+        count."""
         kind, text, end = self._token(source, at)
         if depth > MAX_DEPTH:
             raise NoLiteral
@@ -104,8 +107,8 @@ class Literals:
         raise NoLiteral
 
     def called(self, source: str) -> list[Json]:
-        """Return what functions return that a script calls where it makes them, their
-        arguments filled in."""
+        """Return what the first function returns that a script calls where it makes it,
+        the arguments filled in; at most one value, nothing where it cannot be read."""
         found: list[Json] = []
         for _, made in zip(range(_LOOKED_AT), _FUNCTION.finditer(source), strict=False):
             parameters = [
@@ -129,7 +132,8 @@ class Literals:
 
     def _assign(self, source: str, names: dict[str, Json]) -> None:
         """Put the values into objects that a function does before it returns: `a.title
-        = b; …`."""
+        = b; …`; what cannot be read, or is assigned to anything but an object, is
+        passed over."""
         for assigned in _ASSIGNED.finditer(source):
             holder = names.get(assigned[1])
             if isinstance(holder, dict):
@@ -149,7 +153,7 @@ class Literals:
         self, source: str, name: str, end: int, names: Mapping[str, Json], depth: int
     ) -> tuple[Json, int]:
         """Return what a name is: of an argument its value, of a call its first
-        argument, of any other nothing."""
+        argument, of any other None; raises `NoLiteral` for a function or class."""
         if name in {"void", "new"}:
             return self.value(source, end, names, depth + 1)
         if name in {"function", "async", "class", "return"} or source.startswith(
@@ -202,7 +206,8 @@ class Literals:
 
 
 def string_of(quoted: str) -> str:
-    """Return what a string of JavaScript with its quotes says."""
+    """Return what a string of JavaScript with its quotes says; half of a surrogate pair
+    becomes U+FFFD."""
     inner = quoted[1:-1]
     if "\\" not in inner:
         return inner

@@ -56,7 +56,8 @@ _BOXES: Final = frozenset({"checkbox", "radio"})
 
 def mark_cells(cells: Iterable[tuple[Node, LexborNode]]) -> None:
     """Write a mark into each cell of a page that holds no words and says by its markup
-    which it is."""
+    which it is; a cell whose signs differ stays as it is. Boxes of which none is ticked
+    count for nothing."""
     found = [
         (cell, list(_said(cell, current)))
         for cell, current in cells
@@ -95,7 +96,10 @@ _LIGATURES: Final = frozenset(
 
 
 def _said(cell: Node, current: LexborNode) -> Iterator[str]:
-    """Yield `yes`, `no`, `ticked` or `open` for each sign of a cell."""
+    """Yield `yes`, `no`, `ticked` or `open` for each sign of a cell.
+
+    What can be pressed ends the search; hidden parts, and all after `_NODES` nodes, are
+    not asked."""
     yield from _of_names(_names("td", current.attributes))
     for node in islice(current.traverse(), 1, _NODES):
         attributes = node.attributes
@@ -136,7 +140,8 @@ def _names(tag: str, attributes: Mapping[str, str | None]) -> Iterator[str]:
 
 
 def _of_names(names: Iterable[str]) -> Iterator[str]:
-    """Yield `yes` or `no` for each name that says one of them and nothing else."""
+    """Yield `yes` or `no` for each name that says one of them and nothing else; a name
+    longer than `_LONGEST` says none."""
     for name in names:
         words = (
             {word.lower() for word in _WORD.findall(name)}

@@ -87,7 +87,10 @@ _log: Final = logging.getLogger("winnow.html")
 
 
 def main_content(document: Document) -> list[bool]:
-    """Return for each block whether it is main content."""
+    """Return for each block whether it is main content.
+
+    Where trafilatura agrees on too little, its opinion counts for nothing, and the
+    content ends with the page."""
     blocks = document.blocks
     # 1. What may be content: no furniture, nothing around the story, no way to other pages.
     words = [
@@ -310,7 +313,8 @@ def _around(
     blocks: Sequence[Block], words: Sequence[Sequence[str]], story: Sequence[int]
 ) -> list[int]:
     """Return the blocks outside of the `main` or `article` element with most of the
-    content."""
+    content; none where no such element has `MOST` of the words, or the story is outside
+    of it."""
     outside = set[int]()
     for region in _REGIONS:
         inside = Counter[str]()
@@ -334,7 +338,8 @@ def _asides(blocks: Sequence[Block], words: Sequence[Sequence[str]]) -> list[int
 
     Such a section ends where the text above goes on below in its own box, as around an
     inset. Comments are none of it where they come after what they comment on: one
-    heading, more words above it than below."""
+    heading, more words above it than below. A section with more than `1 - MOST` of the
+    words is kept as content, unless it is comments shorter than what is above."""
     before = list(accumulate(map(len, words), initial=0))
     leads = {
         number: lead
@@ -380,7 +385,7 @@ def _leads_away(
     block: Block, words: Sequence[str]
 ) -> Literal["", "comments", "heading", "label"]:
     """Return how a block says that what is below it is about other pages, asks for
-    something, or shares this one."""
+    something, or shares this one; "" for one that does none of these."""
     is_label = block.kind in {"block", "paragraph"} and _length(block, words) <= LABEL
     if not is_label and block.kind != "heading":
         return ""
@@ -444,7 +449,8 @@ def _buttons(html: str) -> dict[str, set[tuple[str, ...]]]:
 def _is_buttons(
     words: Sequence[str], buttons: Mapping[str, Set[tuple[str, ...]]]
 ) -> bool:
-    """Return whether a text is a sequence of button labels."""
+    """Return whether a text is a sequence of button labels of at most `BUTTON` words
+    each; False for an empty text."""
     ends = {0}
     for begin, word in enumerate(words):
         if begin in ends and word in buttons:
@@ -458,8 +464,8 @@ def _is_buttons(
 
 
 def _titles(document: Document, words: Sequence[Sequence[str]]) -> list[int]:
-    """Return the number of the first heading that the page's title names, else of its
-    one `h1`, if it has either."""
+    """Return the number of the first heading of two words or more that the page's title
+    names, else of its one `h1`; empty if it has neither."""
     blocks = document.blocks
     heads = [
         number
@@ -585,7 +591,9 @@ def _misnamed(
 ) -> set[int]:
     """Return the blocks in boxes that only their names mark as furniture, but that
     contain much of trafilatura's text: the story of a page, the dishes of an inn in its
-    `menu`."""
+    `menu`.
+
+    None where they hold too little of it (`MISNAMED`)."""
     found = {
         number
         for number, block in enumerate(blocks)

@@ -26,7 +26,8 @@ _OWN: Final = re.compile(
 
 
 def ordinals_of(items: Node) -> Iterator[Ordinal]:
-    """Yield the number of each item of an ordered list of a cleaned page."""
+    """Yield the number of each item of an ordered list of a cleaned page; none where
+    the list shows no numbers, or all items write their own."""
     form = items.attrs.get("type", "1")
     down = "reversed" in items.attrs
     below = items_of(items)
@@ -58,8 +59,8 @@ def _begin(item: Node) -> str:
 
 
 def type_of(attributes: Mapping[str, str | None]) -> str:
-    """Return the `type` of a list, or of an item with one of its own, by its style or attribute;
-    empty for none."""
+    """Return the `type` of a list, or of an item with one of its own, by its style or
+    attribute; empty for none, `none` where its style shows no numbers."""
     styled = _STYLED.search((attributes.get("style") or "").lower())
     if styled is None:
         said = (attributes.get("type") or "").strip()

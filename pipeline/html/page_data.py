@@ -64,7 +64,9 @@ _BY_NUMBER: Final = re.compile(r"_\d{1,9}")
 
 
 def elements(html: str, name: str) -> Iterator[tuple[str, str]]:
-    """Yield opening tag and content of a page's elements that hold raw text."""
+    """Yield opening tag and content of a page's elements that hold raw text; nothing
+    after one that is not closed. `name` is looked for in lower case, also as the
+    beginning of longer names."""
     position = 0
     while (start := html.find(f"<{name}", position)) >= 0:
         begin = html.find(">", start) + 1
@@ -77,7 +79,10 @@ def elements(html: str, name: str) -> Iterator[tuple[str, str]]:
 
 def page_values(html: str) -> Iterator[Json]:
     """Yield the values that the scripts and attributes of a page hold, JSON-LD left
-    out, in reading order by kind."""
+    out, in reading order by kind.
+
+    Malformed JSON is None where the script's type says JSON, else left out. JSON in
+    code is read within a bound that grows with the page."""
     literals, decoder = Literals(), _Decoder(SHARE * len(html))
     for tag, script in elements(html, "script"):
         if "ld+json" in tag:
@@ -129,8 +134,8 @@ def value_of(text: str) -> Json:
 
 
 def _decoded(text: str) -> str:
-    """Return JSON that is percent-encoded or in base64 as itself, any other text as it
-    is."""
+    """Return JSON that is percent-encoded or in base64 as itself; any other text, and
+    malformed base64, as it is."""
     if text[:3].upper() in _QUOTED:
         return unquote(text)
     if text[:3] in _IN_BASE64 and _BASE64.fullmatch(text):
@@ -190,7 +195,10 @@ def _script_values(
 
 def opened(value: Json) -> Json:
     """Return a value with the JSON that its strings hold read, and what names its parts
-    by number put together."""
+    by number put together.
+
+    Only the first `MAX_ITEMS` values are looked into. Lists and objects in `value` are
+    changed in place."""
     waiting: list[tuple[list[Json] | dict[str, Json], str | int, Json]] = []
     top: list[Json] = [value]
     waiting.append((top, 0, value))
@@ -213,7 +221,8 @@ def opened(value: Json) -> Json:
 
 
 def _inside(text: str) -> Json:
-    """Return the JSON that a string is, line by line in a stream, else the string."""
+    """Return the JSON that a string is, else the string; of a line of a stream what its
+    JSON begins with, None where that is malformed."""
     text = _decoded(text)
     begun = _CHUNK.match(text)
     if begun is None:
@@ -241,7 +250,8 @@ def _joined(values: list[Json]) -> Json:
 
 def _put_together(values: list[Json]) -> Json:
     """Return the objects of a list that name their parts by number, and the texts that
-    none of them names."""
+    none of them names; a part that is an object itself, or that is not there, is
+    None."""
     # One level is enough: each object is in the list itself, with everything it
     # references.
     leaves = {
@@ -280,7 +290,7 @@ def _put_together(values: list[Json]) -> Json:
 
 def _unwrapped(value: dict[str, Json]) -> dict[str, Json]:
     """Return the properties of an island without the numbers of their types, where all
-    have one (Astro)."""
+    have one (Astro); any other object is returned as it is."""
     if value and all(
         isinstance(one, list) and len(one) == 2 and one[0] in range(12)
         for one in value.values()

@@ -74,8 +74,10 @@ _TEXTS: Final = 300
 
 
 def line_keepers(sheets: Iterable[str]) -> frozenset[str]:
-    """Return the classes by which a page's style sheets keep the source's line
-    breaks."""
+    """Return the classes by which a page's style sheets keep the source's line breaks.
+
+    Of each sheet the first `_RULES` such rules count, of a long rule the last
+    `_LONG_RULE` characters."""
     found: set[str] = set()
     for text in sheets:
         for kept in islice(_KEEPS_LINES.finditer(text), _RULES):
@@ -109,7 +111,9 @@ def keep(
     node: Node, tag: Tag, attributes: dict[str, str | None], current: LexborNode
 ) -> bool:
     """Give a node those attributes that mean something; return whether its names are
-    asked for furniture."""
+    asked for furniture.
+
+    Changes `node`: a role may give it another tag."""
     node.place = attributes.get(PLACE) or ""
     named = tag.named
     role = attributes.get("role")

@@ -70,6 +70,9 @@ def declared(style: str) -> tuple[tuple[str, str, bool], ...]:
     """Return the declarations of a style attribute or rule body as a browser takes
     them.
 
+    A declaration with a value that a browser refuses is left out, as far as that is
+    known.
+
     Returns:
         Property and value in lower case, and whether the declaration is important.
     """
@@ -136,8 +139,8 @@ def unescaped(found: re.Match[str]) -> str:
 
 @lru_cache(4096)
 def _is_valid(name: str, value: str) -> bool:
-    """Whether a browser takes a value for one of a property, as far as that is
-    known."""
+    """Whether a browser takes a value for one of a property, as far as that is known;
+    True for properties without a known form and for functions."""
     form = _VALUES.get(name)
     if "(" in value:
         return True
@@ -156,7 +159,9 @@ def _is_always(value: str) -> bool:
 
 def declarations(style: str) -> dict[str, str]:
     """Return the declarations that count of a style attribute, names and values
-    lowercased, without `!important`."""
+    lowercased, without `!important`.
+
+    Of equal names the last counts, an important one before all others."""
     found: dict[str, str] = {}
     kept: set[str] = set()
     for name, value, important in declared(style):
@@ -199,7 +204,10 @@ def worked_out(value: str) -> str:
 
 def _decided(value: str) -> str:
     """Return a value with the branch of its first condition that holds on a desktop's
-    screen; one that asks for styles is taken to hold."""
+    screen; one that asks for styles is taken to hold.
+
+    Where none holds the condition is left out; one that is not closed stays as it
+    is."""
     begin = value.find("if(")
     depth, pieces, at = 0, list[str](), begin + 3
     for end in range(at, len(value)):
@@ -214,7 +222,8 @@ def _decided(value: str) -> str:
 
 
 def _branch(branch: str) -> str | None:
-    """Return the value of a branch of a condition, None where that does not hold."""
+    """Return the value of a branch of a condition; None where that does not hold or
+    cannot be read."""
     asked = _ASKED.match(branch)
     if asked is None:
         return None
@@ -232,7 +241,8 @@ _ASKED: Final = re.compile(
 
 
 def _sum(found: re.Match[str]) -> str:
-    """Return a sum or product of two numbers as one; of two units in pixels."""
+    """Return a sum or product of two numbers as one; of two units in pixels. A division
+    by zero gives 0; what is no number stays as it is written."""
     unit = found[2] or found[5] or ""
     try:
         one, other = float(found[1]), float(found[4] or 0)
@@ -254,7 +264,9 @@ def _sum(found: re.Match[str]) -> str:
 
 
 def _chosen(found: re.Match[str]) -> str:
-    """Return the one of some lengths that a function takes, as it is written."""
+    """Return the one of some lengths that a function takes, as it is written.
+
+    Where one of them is not known the function stays."""
     written = [one.strip() for one in found[2].split(",")]
     sizes = [size for one in written if (size := length(one)) is not None]
     if len(sizes) != len(written) or (found[1] == "clamp" and len(sizes) != 3):
@@ -314,7 +326,10 @@ _TOKEN: Final = re.compile(
 
 def rules_of(sheet: str) -> Iterator[tuple[Collection[str], str, str]]:
     """Yield the rules of a style sheet that hold on a desktop's screen: those around
-    each, its selectors, its body."""
+    each, its selectors, its body.
+
+    Nested selectors are bounded by `MAX_ITEMS` for a sheet. What the end of the sheet
+    leaves open is closed."""
     sheet = COMMENT.sub("", sheet) if "/*" in sheet else sheet
     sheet = _OF_HTML.sub("", sheet) if "<!--" in sheet or "-->" in sheet else sheet
     stack: list[tuple[Collection[str], bool, list[str]]] = [((), True, [])]
@@ -358,7 +373,7 @@ def _plain(body: str) -> str:
 
 def nested(above: Collection[str], selectors: str) -> Iterator[str]:
     """Yield the selectors of a rule, nested ones with their parent's prepended (CSS
-    Nesting)."""
+    Nesting); those of `LONGEST` characters and more are dropped."""
     if not above:
         yield from listed(selectors)
         return
@@ -369,7 +384,8 @@ def nested(above: Collection[str], selectors: str) -> Iterator[str]:
 
 
 def listed(selectors: str) -> Iterator[str]:
-    """Yield the selectors of a list."""
+    """Yield the selectors of a list, stripped; an empty one as "". After a bracket that
+    is not closed the rest is dropped."""
     if "(" not in selectors:
         yield from map(str.strip, selectors.split(","))
         return
@@ -401,7 +417,7 @@ _WEIGHED: Final = re.compile(
 @lru_cache(1024)
 def _holds_on_desktop(condition: str) -> bool:
     """Whether an at-rule's condition is true on a desktop's screen; one of the queries
-    of a list is enough."""
+    of a list is enough; an at-rule that is not known does not hold."""
     name, _, query = condition.partition(" ")
     if name == "@supports" and (asked := _SUPPORTED.fullmatch(query)):
         return _is_valid(asked[2], asked[3].strip()) != bool(asked[1])
@@ -492,8 +508,12 @@ _IMPORTS: Final = 3
 
 
 def sheets_of(top: LexborNode) -> tuple[list[str], bool, list[str]]:
-    """Return the sheets that a page holds, also as `data:` addresses, in order; whether
-    it links others; and what all of its `style` elements hold, also those for paper."""
+    """Return the sheets that a page holds for a desktop's screen, also as `data:`
+    addresses, in order; whether it links others; and what all of its `style` elements
+    hold.
+
+    The last includes sheets for paper. Empty sheets are left out; linked ones are not
+    fetched."""
     sheets, linked, texts = list[str](), False, list[str]()
     for node in top.css("style, link"):
         about, is_link = node.attributes, node.tag == "link"
@@ -526,7 +546,8 @@ def sheets_of(top: LexborNode) -> tuple[list[str], bool, list[str]]:
 
 
 def _with_imports(sheet: str, depth: int = 0) -> str:
-    """Return a sheet with those in front that it imports as `data:` addresses."""
+    """Return a sheet with those in front that it imports as `data:` addresses; those
+    nested deeper than `_IMPORTS` are dropped."""
     found = [
         _with_imports(_of_data(one[1]), depth + 1)
         for one in _IMPORTED.finditer(sheet)
@@ -536,7 +557,8 @@ def _with_imports(sheet: str, depth: int = 0) -> str:
 
 
 def _of_data(address: str) -> str:
-    """Return the sheet in a `data:` address, empty for any other."""
+    """Return the sheet in a `data:` address, empty for any other and for a malformed
+    one."""
     about, comma, held = address.strip().partition(",")
     if not comma or not about.lower().startswith("data:text/css"):
         return ""

@@ -83,9 +83,10 @@ def look_at(html: str, *, rendered: bool = False) -> Converted:
     """Return an HTML page with its title and language, and a note where it may be a
     shell.
 
-    Of one that was `rendered` by a browser no more is to be had than it shows. Raises
-    `NeedsScripts` for one that is empty until its scripts run and carries no data in
-    their place, `Unreadable` where there is no visible text."""
+    A page that a browser `rendered` is never called a shell. Raises `NeedsScripts` for
+    one that is empty until its scripts run and carries no data in their place. Raises
+    `Unreadable` where there is no visible text; a page of frames alone is returned with
+    a note."""
     scan = _Scan(html)
     scan.run()
     if rendered and scan.letters == 0:
@@ -192,7 +193,10 @@ class _Scan:
                 return
 
     def _enter(self, start: int, end: int) -> int:
-        """Note what the tag at `start` says; return where to go on."""
+        """Note what the tag at `start` says; return where to go on.
+
+        A script or style without an end tag ends the page; text in other silent
+        elements without one is read."""
         name_match = _NAME.match(self.html, start + 1)
         if name_match is None:
             return end + 1
@@ -283,7 +287,9 @@ _MARKUP: Final = re.compile(r"<style[^<]*</style>|<[^<>]*>")
 
 def linked_data(html: str) -> list[dict[str, Json]]:
     """Return the JSON-LD objects of a page, graphs opened, in order; without broken
-    ones and those about its site."""
+    ones and those about its site.
+
+    After `MAX_ITEMS` objects no more are read."""
     found: list[dict[str, Json]] = []
     for tag, script in elements(html, "script"):
         waiting = deque([value_of(script)] if "application/ld+json" in tag else [])
@@ -344,7 +350,7 @@ def _texts(data: Iterable[Json], keys: Sequence[str] = ()) -> Iterator[tuple[str
     """Yield tag and text of names and of what they name, without recursion.
 
     With `keys`, of the values below them; without, of all strings that read like
-    sentences."""
+    sentences. At most `MAX_ITEMS` values are looked at."""
     waiting: list[Json] = [*data][::-1]
     for _ in range(MAX_ITEMS):
         if not waiting:
@@ -380,7 +386,9 @@ def _texts(data: Iterable[Json], keys: Sequence[str] = ()) -> Iterator[tuple[str
 
 def _pair(item: dict[str, Json]) -> str:
     """Return `name: value` of an object that is a label with its value, as of a
-    specification; empty for any other."""
+    specification; empty for any other.
+
+    So is a label whose value is longer than `LONGEST` or empty."""
     label = next(
         (value for key in _LABELS if isinstance(value := item.get(key), str)), ""
     ).strip()
@@ -402,7 +410,7 @@ def _pair(item: dict[str, Json]) -> str:
 
 def _price(item: dict[str, Json]) -> str:
     """Return the price that an object states with its currency, in it or one below;
-    empty for none."""
+    empty for none; so is a price without a currency."""
     inner = item.get("price")
     if isinstance(inner, dict):
         item = inner
@@ -420,7 +428,9 @@ def _price(item: dict[str, Json]) -> str:
 
 def _flight_texts(html: str) -> Iterator[tuple[str, str]]:
     """Yield tag and text of the elements in React's flight, in the order in which they
-    came."""
+    came.
+
+    Malformed chunks and rows are passed over; what begins like no row ends it."""
     parts: list[str] = []
     for _, script in elements(html, "script"):
         if (call := _FLIGHT.search(script)) is None:
@@ -501,7 +511,8 @@ def _element(item: list[Json]) -> tuple[Json, Json]:
 
 
 def _strings(value: Json) -> list[str]:
-    """Return the strings that an element's children are and hold."""
+    """Return the strings that an element's children are and hold; references to other
+    rows are empty."""
     found: list[str] = []
     waiting: list[Json] = [value]
     while waiting:
@@ -530,7 +541,9 @@ def _strings(value: Json) -> list[str]:
 
 def _reads_like_text(text: str) -> bool:
     """Whether the beginning of a string is words; letters are counted where a script
-    does not divide words."""
+    does not divide words.
+
+    False for addresses, and where fewer than half of the characters are letters."""
     start = text[:400].strip()
     letters = sum(map(str.isalpha, start))
     if 2 * letters < len(start) or "://" in start[:12]:

@@ -264,7 +264,10 @@ class Sight:
         verdict: Verdict,
         place: ElementContext | None,
     ) -> tuple[Hiding, Shade]:
-        """Return how an element is hidden, and what its text inherits."""
+        """Return how an element is hidden, and what its text inherits.
+
+        Words that are hidden softly are counted, unless the page is read with them
+        shown."""
         if verdict == "dropped" or self._show == "all":
             return "hard" if verdict == "dropped" else "", behind
         may_be_shut = not _SHUTTING.isdisjoint(attributes)
@@ -289,7 +292,7 @@ class Sight:
 
     def _is_shut(self, current: LexborNode, attributes: _Attributes) -> bool:
         """Whether an element's attributes say that it is not seen; what `aria-hidden`
-        covers is counted."""
+        covers is counted. A link to another page is seen in spite of `aria-hidden`."""
         if "hidden" in attributes or "popover" in attributes:
             return True
         if attributes.get("aria-hidden") != "true" or current.mem_id in self._uncovered:
@@ -320,7 +323,10 @@ class Sight:
     def _opens(
         self, current: LexborNode, tag: Tag, attributes: _Attributes, hiding: Hiding
     ) -> bool:
-        """Whether a hidden element is a block that a reader opens."""
+        """Return whether a hidden element still counts, since a reader opens it or
+        scrolls to it; never one that is inline or hidden for good ("hard").
+
+        Sets `hid` in any case."""
         self.hid = True
         if not tag.block or hiding == "hard":
             return False
@@ -379,7 +385,7 @@ class Sight:
     def words_in(
         self, svg: LexborNode, shade: Shade, place: ElementContext | None
     ) -> list[str]:
-        """Return the words that a drawing shows; "" if a style sheet may make its
+        """Return the words that a drawing shows; none if a style sheet may make its
         letters invisible."""
         if svg.css_first("text, foreignobject") is None:
             return []

@@ -383,7 +383,10 @@ class StyleJudge:
 
     def _cut(self, node: LexborNode, found: Mapping[str, str]) -> Hiding:
         """Return how an element is hidden that is shown unless it cuts off what does
-        not fit, as rules may say that say nothing else."""
+        not fit, as rules may say that say nothing else.
+
+        Only the first `_MOST_CUTTING` rules are asked; a selector that Lexbor refuses
+        matches nothing."""
         if not (hiding := _hides_if_cut(found)):
             return SHOWN
         for rule in self._cutting[:_MOST_CUTTING]:
@@ -480,8 +483,11 @@ class StyleJudge:
     def enter(
         self, above: ElementContext | None, tag: str, attributes: _Attributes
     ) -> ElementContext:
-        """Return the place of an element from its name, attributes and parent's
-        place."""
+        """Return the place of an element from its name, attributes and parent's place;
+        `above` is None for the root alone.
+
+        Beyond `MAX_ITEMS` places are made again each time; after `MOST_STEPS` no
+        further rule matches."""
         known = (
             (tag, attributes.get("class"), attributes.get("id"))
             if attributes
@@ -534,7 +540,8 @@ class StyleJudge:
         return names
 
     def _met(self, place: ElementContext) -> ElementContext:
-        """Match a new place with the rules."""
+        """Match a new place with the rules; after `MOST_STEPS` steps in all it is
+        returned without a style."""
         names, around = (
             place.names,
             place.above.inner if place.above is not None else frozenset(),
@@ -596,8 +603,9 @@ class StyleJudge:
                 given[name] = rank, value
 
     def _matched(self, rule: _Rule) -> Collection[int]:
-        """Return the addresses of the elements that Lexbor finds for a selector, as far
-        as time allows."""
+        """Return the addresses of the elements that Lexbor finds for a selector; none
+        where the page's time for it is used up, or the selector is refused or too
+        costly."""
         if rule.nodes is None:
             rule.nodes = set()
             if self._top is not None and self._lexbor > 0:
@@ -627,7 +635,8 @@ class StyleJudge:
         return steps <= LEXBOR_STEPS
 
     def _bound(self, joint: str) -> int:
-        """Return a bound on nesting, siblings or number of elements."""
+        """Return a bound on nesting, siblings or number of elements; 0 without a page,
+        `MAX_ITEMS` beyond the largest that is tried."""
         if joint not in self._bounds and self._top is not None:
             css, sizes = self._top.css, (32, 128, 512)
             if joint == "*":
@@ -664,7 +673,8 @@ class StyleJudge:
         return self._seen(found)
 
     def _set(self, found: Iterable[tuple[str, str]]) -> None:
-        """Remember what custom properties are."""
+        """Remember what custom properties are, the last of equal names for the whole
+        page; if that is new, forget the styles that were worked out."""
         new = {
             name.strip(): value.replace("!important", "").strip()
             for name, value in found
@@ -679,7 +689,10 @@ class StyleJudge:
                 style.owned.clear()
 
     def _filled(self, value: str) -> str:
-        """Return a value with custom properties and small sums worked out."""
+        """Return a value with custom properties and small sums worked out.
+
+        One that is not known is its fallback or empty. Beyond `_NESTED_VARIABLES`
+        levels they stay, and long values are cut at `LONGEST`."""
         for _ in range(_NESTED_VARIABLES):
             value = self._defined.called(value)
             if "var(" not in value and "env(" not in value:
@@ -691,8 +704,8 @@ class StyleJudge:
         return worked_out(value)
 
     def _read(self, top: LexborNode) -> None:
-        """Take the rules of all `<style>` elements; the ground is known where no linked
-        sheet may set it."""
+        """Take the rules of all sheets that the page holds; the ground is known where
+        no linked sheet may set it."""
         sheets, linked, self.texts = sheets_of(top)
         if sheets:
             self._folds = _folds_case(top)
@@ -728,7 +741,10 @@ class StyleJudge:
 
     def _add(self, selector: str, body: str) -> None:
         """Take a selector of a rule that may hide, or show again, if all that it names
-        is on the page."""
+        is on the page.
+
+        Longer ones than `LONGEST`, those for what is pointed at, and any after
+        `MAX_ITEMS` are dropped."""
         if ":" in selector:
             selector = _ODDLY_SAID.sub(lambda said: _PLAINLY[said[0].lower()], selector)
             selector = _LANG.sub(r':is([lang|="\1"], [lang|="\1"] *)', selector)
@@ -860,7 +876,8 @@ def _chains(selector: str, *, folds: bool) -> tuple[_Chain, ...] | None:
 
 
 def _chains_of_names(selector: str, *, folds: bool) -> tuple[_Chain, ...] | None:
-    """Return the compounds of a selector that holds names, blanks and `>` only."""
+    """Return the compounds of a selector that holds names, blanks and `>` only; None
+    where one of them cannot be compared or is missing."""
     chains: list[list[_Compound]] = []
     is_below = False
     for word in selector.replace(">", " > ").split():
@@ -883,7 +900,8 @@ def _chains_of_names(selector: str, *, folds: bool) -> tuple[_Chain, ...] | None
 
 @lru_cache(4096)
 def _of_names(word: str, folds: bool) -> _Compound | None:
-    """Return the requirements of a compound of names on one element, or None."""
+    """Return the requirements of a compound of names on one element; None where it
+    holds anything else."""
     parts, at = list[_Compound](), 0
     while at < len(word):
         piece = _PIECE.match(word, at)

@@ -252,6 +252,9 @@ def how_hidden(found: Mapping[str, str], *, in_sheet: bool = False) -> Hiding:
     """Return whether declarations hide an element with all that is in it, and how
     surely.
 
+    "" is shown, "hard" hidden for good, "shut" not displayed; "soft" and "begun"
+    (before an animation) may be shown by scripts.
+
     Args:
         found: Of each property its value, in lower case.
         in_sheet: They are a style sheet's: what is set before an animation starts
@@ -293,7 +296,7 @@ def _is_shut(found: Mapping[str, str], *, cuts: bool) -> bool:
 
 def _font_size(found: Mapping[str, str]) -> str:
     """Return the size of type that declarations set, empty for none; in the shorthand
-    it precedes a slash."""
+    it precedes a slash; a size in words there is not found."""
     if size := found.get("font-size", ""):
         return size
     if not (short := found.get("font", "")):
@@ -376,7 +379,7 @@ def _is_indented_away(found: Mapping[str, str]) -> bool:
 
 def _sides(value: str, *names: str) -> dict[str, float]:
     """Return the pixels of the sides that a short form of one to four values sets, the
-    top first."""
+    top first; no sides for an empty value, and 0 for a length that is not known."""
     sizes = [length(part) or 0.0 for part in parted(value, " ")][:4]
     if not sizes:
         return {}
@@ -386,7 +389,8 @@ def _sides(value: str, *names: str) -> dict[str, float]:
 
 def _scales_away(factors: str) -> bool:
     """Whether the factors that sizes are multiplied with, one or two or a matrix of
-    six, leave nothing to be read."""
+    six, leave nothing to be read; of a matrix in space (sixteen) those of the plane
+    count."""
     found = [
         float(number) * (0.01 if unit else 1)
         for number, unit in re.findall(r"(-?\d*\.?\d+)(%?)", factors)
@@ -417,7 +421,7 @@ def _is_clipped(found: Mapping[str, str]) -> bool:
 
 def _is_empty(corners: str) -> bool:
     """Whether nothing lies within the corners of a polygon: pairs of lengths, parted by
-    commas."""
+    commas. False where one of them is not known."""
     points = [
         [length(size) for size in corner.split()] for corner in corners.split(",")
     ]

@@ -88,8 +88,8 @@ class _Cell:
 
 
 def read_grid(table: Node) -> Grid | None:
-    """Return the grid of a data table, or None for a table that lays out a page (its
-    cells are ordinary containers)."""
+    """Return the grid of a data table; None for one without rows, and for a table that
+    lays out a page (its cells are ordinary containers)."""
     sources = list(_row_nodes(table))
     boxes = sum(node.boxed for _, node, _ in sources)
     if not sources or (
@@ -113,7 +113,10 @@ def _rows(
     headers: tuple[str, ...],
 ) -> list[TableRow]:
     """Return each row of a grid by what it is: boxes opened, a header, a line across,
-    or values."""
+    or values.
+
+    A line across names the group of the rows below it, unless it is longer than
+    `LABEL_WORDS`."""
     width = max((len(row) for row in placed), default=0)
     rows: list[TableRow] = []
     group = ""
@@ -210,7 +213,9 @@ def _cells(row: Node) -> list[_Cell]:
 
 def _inner_text(cell: Node) -> str:
     """Return a small table in a cell on one line, its rows parted by strokes; empty for
-    anything else."""
+    more than `LONG_CELL` words or a listing.
+
+    Of anything with text outside of such rows the whole text is returned."""
     words = 0
     for node in walk(cell):
         words += sum(
@@ -293,7 +298,9 @@ def _has_long(rows: list[list[_Cell]]) -> bool:
 
 def _is_even(rows: list[list[_Cell]]) -> bool:
     """Whether rows are as long as each other and their cells short, small tables in
-    them included: values, no page."""
+    them included: values, no page.
+
+    False for `_FEW_ROWS` rows and fewer."""
     cells = [cell for row in rows for cell in row]
     even = (
         len(rows) > _FEW_ROWS
@@ -306,7 +313,10 @@ def _is_even(rows: list[list[_Cell]]) -> bool:
 
 def _place(rows: list[list[_Cell]]) -> list[list[_Cell | None]]:
     """Return the rows with spans resolved: each covered place holds the cell that
-    covers it."""
+    covers it.
+
+    Where spans would make the grid larger than `MAX_CARRIED` allows, cells no longer go
+    on below."""
     allowed = MAX_CARRIED * sum(len(row) for row in rows) + 1000
     carried: dict[int, tuple[_Cell, int]] = {}
     placed: list[list[_Cell | None]] = []
@@ -346,7 +356,9 @@ def _carried(line: list[_Cell | None], above: list[_Cell | None]) -> Iterator[in
 
 def _by_column(line: list[_Cell | None], *, is_header: bool) -> tuple[str, ...]:
     """Return the text of each column; a value over several columns is one of each of
-    them, as in a rota, but not a label in front (`Total`), a number or a sentence."""
+    them, as in a rota, but not a label in front (`Total`), a number or a sentence.
+
+    Empty columns at the end are dropped."""
     texts: list[str] = []
     last: _Cell | None = None
     for cell in line:
@@ -370,7 +382,10 @@ def _header_rows(
     raw: list[tuple[str, Node, bool, list[_Cell]]], placed: list[list[_Cell | None]]
 ) -> range:
     """Return which rows at the top hold column headers; a title over all columns may be
-    above them."""
+    above them.
+
+    If every row looks like one, only the first counts, and none in a table of one
+    row."""
     width = max((len(row) for row in placed), default=0)
     first = 0
     while first < len(raw) - 2 and _is_title(raw[first][3], width):
@@ -471,7 +486,8 @@ def _has_figures(text: str) -> bool:
 
 
 def _headers(placed: list[list[_Cell | None]], heads: range) -> tuple[str, ...]:
-    """Return one header a column, the texts of several header rows joined."""
+    """Return one header a column, the texts of several header rows joined ("" for an
+    empty one); none without header rows."""
     if not heads:
         return ()
     width = max(len(row) for row in placed)
@@ -487,8 +503,10 @@ def _headers(placed: list[list[_Cell | None]], heads: range) -> tuple[str, ...]:
 
 
 def _readable(line: list[_Cell | None], headers: tuple[str, ...]) -> str:
-    """Return `header: value; header: value` of a body row; the row's own label
-    first."""
+    """Return `header: value; header: value` of a body row; the row's own label first.
+
+    Empty where it has neither headers nor a label; a cell over several columns counts
+    once."""
     parts: list[str] = []
     seen: set[int] = set()
     label = ""

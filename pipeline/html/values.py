@@ -51,7 +51,10 @@ _LISTING_TABLES: Final = tags("diff-table highlight js-file-line-container")
 def text_of_media(
     current: LexborNode, name: str, attributes: dict[str, str | None], parent: str
 ) -> str:
-    """Return the replacement text of an element whose own text is not read, or ""."""
+    """Return the replacement text of an element whose own text is not read, or "".
+
+    Long text in a TeX script, a box that is not ticked and can be, and one without text
+    after it give ""."""
     if name == "math":
         return formula(current, attributes)
     if name == "script":
@@ -98,7 +101,9 @@ def _measured(attributes: dict[str, str | None]) -> str:
 def said_by(
     current: LexborNode, name: str, attributes: dict[str, str | None], parent: str
 ) -> str:
-    """Return what an element without text says by its attributes, empty for none."""
+    """Return what an element without text says by its attributes, empty for none.
+
+    A date counts only in the form of `_DATE`."""
     if "aria-label" in attributes and (
         said := _label(current, attributes, parent if parent in _CELLS else "")
     ):
@@ -122,7 +127,8 @@ def title_of(svg: LexborNode, attributes: dict[str, str | None]) -> str:
 
 def _label(current: LexborNode, attributes: dict[str, str | None], parent: str) -> str:
     """Return an element's label where it is a rating or measure, or the mark in a
-    table's cell."""
+    table's cell; "" for any other, and for a label longer than `LONGEST` or
+    `LABEL_WORDS`."""
     role = attributes.get("role") or ""
     label = attributes.get("aria-label") or ""
     if not label and current.tag == "svg" and (parent in _CELLS or parent == "figure"):
@@ -177,7 +183,9 @@ def bare_tex(tex: str) -> str:
 
 def formula(math: LexborNode, attributes: dict[str, str | None]) -> str:
     """Return a MathML formula as the TeX that it carries, or on one line: `(a+b)/2`,
-    `x_1^2`."""
+    `x_1^2`.
+
+    TeX with far more letters than the formula shows is not believed."""
     shown = _on_a_line(math, 0)
     found = [
         note.text(deep=True)

@@ -116,9 +116,10 @@ def keep_within(
         order: Indices of the blocks that may be kept, best first.
         max_tokens: Budget for the HTML of all pages joined by line breaks.
 
-    Returns: The blocks that are kept, best first, and the HTML by document. The number
-        of deletions is found by bisection (the length falls with each one), then
-        settled one by one."""
+    Returns: The blocks that are kept, best first, and the HTML by document; none where
+        not even the best fits. The number of deletions is found by bisection (the
+        length falls with each one), then settled one by one.
+    """
 
     def is_over(count: int) -> bool:
         check_cancelled()
@@ -158,7 +159,7 @@ def _remaining(
     node: Node, path: str, paths: set[str], split: set[str], inner: set[str]
 ) -> Node | None:
     """Return a tree of the kept blocks only: emptied parents are gone, single-nested
-    ones merged.
+    ones merged; None where nothing is left.
 
     A block that is a whole node keeps all below it; one that is a split node's own text
     keeps the text alone. Recursive, since a cleaned tree is at most
@@ -338,12 +339,13 @@ def spread_scores(
     units: Sequence[tuple[int, int]],
 ) -> Floats:
     """Return the standardised score of the finer block that each content unit lies in
-    [n].
+    [n]; all 0 where nothing was scored.
 
     Args:
         units: Index of the document and of the unit in `Document.blocks`; a unit
             outside every scored block gets the lowest score, and one below 0 (the
-            imprint) the mean."""
+            imprint) the mean.
+    """
     if not len(ranking.scores):
         return np.zeros(len(units), dtype=np.float32)
     values = standardise(ranking.scores)

@@ -123,7 +123,8 @@ async def prune(
     `options.max_tokens`.
 
     Without a question the pages are read from the top. The same arguments give the same
-    result.
+    result. A page without text blocks is read by the default method whatever is asked
+    for. A finer step that fails counts for nothing, and `Pruned.scored_by` says why.
 
     Args:
         options: Budget, form, method, part.
@@ -197,7 +198,7 @@ def _fill_parts(
     open_end: bool,
 ) -> Pruned:
     """Return the part that is asked for: passages about the question, or what follows
-    in reading order without one."""
+    in reading order without one. A part after the last is empty."""
     # The title is in the answer's head; the budget is for what it says besides.
     asked = reading.made_by != "content"
     pages = _Pages(
@@ -390,7 +391,7 @@ async def _with_paths(
     finer: PathScorer,
 ) -> tuple[str, Reading]:
     """Return who scored the paths, and the reading with the score of the finer block
-    around each unit."""
+    around each unit; where the scorer fails, their order stays."""
     found, order = await _first_step(documents, question, options, embedder)
     budget = options.max_tokens or UNASKED
     ranking = await rank_finer(
@@ -495,8 +496,8 @@ def _cut_to_form(text: str, form: Form, most: int) -> str:
     """Return the beginning of a text on one line, written in a form, in at most `most`
     tokens.
 
-    Words are whole, unless the first alone is over them.
-    """
+    Words are whole, unless the first alone is over them. "" where not even a letter
+    fits."""
     line = " ".join(text.split())
 
     def written(end: int) -> str:

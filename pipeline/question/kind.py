@@ -39,7 +39,8 @@ def asked_whole(question: str, language: str, *, asks: bool) -> WantedWhole:
     """Return what a question wants whole, by the words of its language.
 
     One that `asks`, by a question word, about an example or about all of something
-    ("Which line of the sample …") does not want it."""
+    ("Which line of the sample …") does not want it. All of something is looked for at
+    its beginning only (`HEAD`)."""
     listing, sample, steps = _patterns(language)
     head = question if is_cjk(question) else question[:HEAD]
     how = steps.search(question) is not None

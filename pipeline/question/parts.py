@@ -72,7 +72,10 @@ class _Rules:
 
 def cut_parts(request: str, language: str) -> tuple[str, ...]:
     """Return the questions of `request`, whose language is an ISO 639-1 code, that must
-    each be answered, to be understood alone; none where it is one."""
+    each be answered, to be understood alone; none where it is one or has more than
+    `LONGEST` characters.
+
+    Those after the last of `MOST_PARTS` are joined to it."""
     request = request.strip()
     if len(request) > LONGEST:
         return ()

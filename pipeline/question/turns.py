@@ -75,7 +75,8 @@ class _TurnRules:
 
 def completed(asked: Question, before: str) -> str:
     """Return a question with what it refers to in the question `before` it; empty where
-    it is complete by itself."""
+    it is complete by itself. Empty as well without `before`, over `LONGEST` characters,
+    or where it brings a text of its own."""
     question = asked.text.strip().lstrip(_OPENED)
     if (
         not before.strip()
@@ -95,7 +96,7 @@ def completed(asked: Question, before: str) -> str:
 
 
 def _completed(question: str, before: str, rules: _TurnRules) -> str:
-    """Return the same by the words of one language."""
+    """Return what `completed` does, by the words of one language."""
     opening = rules.opening.match(question)
     rest = question[opening.end() :].strip(_MARKS) if opening else question
     if opening and rest and not rules.asking.search(rest) and not _refers(rest, rules):
@@ -111,7 +112,7 @@ def _completed(question: str, before: str, rules: _TurnRules) -> str:
 
 def subject(question: str) -> str:
     """Return what a question is about: its words from the first to the last that says
-    something, few of them."""
+    something, few of them. All of them where none says something."""
     rules = _rules(guess_language(question) or "en")
     inner = _BRACKETED.search(question)
     about = [inner[1]] if inner else []
@@ -133,7 +134,8 @@ def subject(question: str) -> str:
 
 
 def _shortened(text: str) -> str:
-    """Return a text of at most `MOST_WORDS` words: its names, else its beginning."""
+    """Return a text of at most `MOST_WORDS` words as it is, of a longer one its first
+    words and the names that they lack."""
     if len(text.split()) <= MOST_WORDS:
         return text
     names = [

@@ -26,7 +26,7 @@ def is_site(source: str) -> bool:
 
 def split_sites(question: str) -> tuple[str, tuple[str, ...]]:
     """Return a question without the sites that it names as `site:https://…`, and these
-    as sources."""
+    as sources. One that is nothing else stays whole."""
     sites = tuple(SITE + url for url in dict.fromkeys(_NAMED.findall(question)))
     return (
         (_NAMED.sub("", question).strip() or question, sites)

@@ -204,7 +204,8 @@ class _Growth:
         await self._report(self._done, self.total, message)
 
     async def cut(self, documents: Sequence[Document], idms: Idms | None) -> None:
-        """Cut the documents into leaves and count their terms."""
+        """Cut the documents into leaves and count their terms. A second document with
+        the same address and text is left out."""
         forms: list[str] = []
         seen: set[tuple[str, str]] = set()
         before: Counter[str] = Counter()
@@ -456,7 +457,10 @@ class _Growth:
 
     async def _parent(self, members: tuple[int, ...]) -> TreeNode:
         """Return the node over `members`, taken over from an earlier tree, or
-        summarised."""
+        summarised.
+
+        Where the generator fails or writes nothing that is supported, sentences are
+        extracted."""
         children = [self.nodes[i] for i in members]
         node_id = hashed(("node", *(child.id for child in children)))
         layer = 1 + max(child.layer for child in children)

@@ -203,7 +203,8 @@ def _coarse(x: Floats, group: list[int]) -> Groups:
 
 
 def _capped(layer: Layer, group: list[int], most: int) -> Groups:
-    """Cut `group` in two until every part is within `most` members and the window."""
+    """Cut `group` in two until every part is within `most` members and the window. A
+    single member over the window stays."""
     done: Groups = []
     waiting = [group]
     while waiting:
@@ -227,8 +228,8 @@ def _halves(x: Floats, group: list[int]) -> Groups:
 
 
 def kmeans(x: Floats, group: list[int], k: int) -> Groups:
-    """Spherical k-means over the rows `group` of `x`; returns the non-empty
-    clusters."""
+    """Spherical k-means over the rows `group` of `x`; returns the non-empty clusters,
+    each row alone where there are at most `k`."""
     if k < 2 or len(group) <= k:
         return [group] if k < 2 else [[i] for i in group]
     rows = x[np.asarray(group)]
@@ -275,7 +276,7 @@ def _nearest(
 
 def _without_singles(layer: Layer, clusters: Groups) -> Groups:
     """Give the only member of a cluster to the nearest cluster with room; a node with
-    one child adds nothing."""
+    one child adds nothing. Where none has room, it stays alone."""
     singles = [c for c, group in enumerate(clusters) if len(group) == 1]
     if not singles or len(clusters) < 2:
         return clusters
@@ -298,7 +299,7 @@ def _spilled(
     layer: Layer, clusters: Groups, only: frozenset[int] | None = None
 ) -> Groups:
     """Let nodes (of `only`, if given) between two `clusters` join both, within cap and
-    window."""
+    window. At most `SPILL_SHARE` of them do; `clusters` itself is changed."""
     if len(clusters) < 2:
         return clusters
     members = np.concatenate([np.asarray(group) for group in clusters])
@@ -330,6 +331,8 @@ class _Fit(NamedTuple):
 def soft_mixture(vectors: Rows, *, neighbours: int | None = None) -> list[list[int]]:
     """Return the clusters of the best mixture by BIC, each a list of row numbers; a row
     may be in several.
+
+    Up to `DIMENSIONS` + 1 rows, or rows that are equal, are one cluster.
 
     Args:
         vectors: Rows to cluster, [n, d].
@@ -382,8 +385,8 @@ def umap_points(rows: Doubles, dimensions: int, neighbours: int) -> Doubles:
 
 
 def principal_components(rows: Doubles, dimensions: int) -> Doubles:
-    """Return the rows on their first principal components, [n, dimensions]; signs fixed
-    so that runs agree."""
+    """Return the rows on their first principal components, [n, at most dimensions];
+    signs fixed so that runs agree."""
     centred = rows - rows.mean(axis=0)
     left, values, _ = np.linalg.svd(centred, full_matrices=False)
     scores = (left * values)[:, :dimensions]

@@ -31,7 +31,7 @@ def fit_evidence(
     mark: str,
 ) -> Assembled:
     """Return the evidence of the best passages that fits `max_tokens` when shown, and
-    its text.
+    its text; empty where none fits.
 
     Args:
         max_tokens: Bound on the tokens of the text, kept exactly.
@@ -183,7 +183,7 @@ def _sources(
     tree: Tree, passage: ChosenNode, documents: Mapping[int, Document]
 ) -> tuple[str, ...]:
     """Return the citations of a summary: of its quoted sentences or, where it was
-    written, of the leaves below."""
+    written, of the leaves below. At most `SOURCES` are cited."""
     spans = [
         (quote.leaf, *tree.leaves[quote.leaf].sentences[quote.sentence])
         for quote in passage.node.quotes

@@ -183,7 +183,8 @@ def common_path(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
 
 def leaves_as_document(source: Source, leaves: Sequence[Leaf]) -> Document:
     """Return what a tree kept of a page that is gone: its leaves at their places, each
-    sentence a block."""
+    sentence a block. Text between them is blank; the page is without tables and links.
+    """
     pieces: list[str] = []
     blocks: list[Block] = []
     place = 0

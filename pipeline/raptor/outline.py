@@ -26,8 +26,8 @@ def outline(tree: Tree, *, max_tokens: int) -> str:
     """Return the tree's outline in at most `max_tokens` tokens, upper layers before
     lower ones.
 
-    One line per node: name and number of leaves below it.
-    """
+    One line per node: name and number of leaves below it. The first line is about the
+    tree; where it does not fit, only its beginning is returned."""
     head = (
         f"{len(tree.sources)} documents, {len(tree.leaves)} leaves, {len(tree.layers)} layers, "
         f"vectors: {tree.built_with.embedder}, summaries: {tree.built_with.summariser}"
@@ -108,8 +108,8 @@ def label(tree: Tree, node: TreeNode) -> str:
 
 
 def shared_words(tree: Tree, node: TreeNode) -> str:
-    """Return the words that distinguish a summary's leaves from others; [] for a
-    leaf."""
+    """Return the words that distinguish a summary's leaves from others, by a sample of
+    many; "" for a leaf."""
     if not node.is_summary:
         return ""
     leaves = node.leaves[:: 1 + len(node.leaves) // LOOKED_AT]
@@ -123,7 +123,8 @@ def shared_words(tree: Tree, node: TreeNode) -> str:
 
 
 def word_forms(texts: Sequence[str]) -> dict[str, Counter[str]]:
-    """Return the index terms of `texts`, each with its whole words and their counts."""
+    """Return the index terms of `texts`, each with its whole words and their counts.
+    All are taken for the language of the first three."""
     check_cancelled()
     language = guess_language(" ".join(texts[:3])) or "en"
     found: dict[str, Counter[str]] = {}
@@ -144,7 +145,8 @@ def telling_words(
 
     Args:
         own: Terms and words of each text, as `word_forms` gives them.
-        spread: Number of texts that contain each term.
+        spread: Number of texts that contain each term. One of `own` that it lacks
+            raises `KeyError`; a `Counter` counts it as 0.
         n: All texts.
     """
     inside = Counter(term for words in own for term in words)

@@ -76,6 +76,8 @@ def overview(
     """Return what `tree` is about, within `max_tokens` exactly: a line a theme, or the
     outline of a single document.
 
+    The tree has at least one leaf.
+
     Args:
         documents: Pages by index into `tree.sources`, as far as they are at hand;
             leaves replace the others.
@@ -262,7 +264,7 @@ def _short(text: str) -> str:
 
 def themes_of(tree: Tree) -> list[Theme]:
     """Return the themes of the documents of `tree`, the largest first; a document like
-    no other is one alone."""
+    no other is one alone. Of at most `CHILDREN` documents each is one alone."""
     with_leaves = [place for place, own in enumerate(tree.leaves_of) if own]
     terms = [
         word_forms([leaf.shown for leaf in tree.leaves_of[place]])
@@ -322,7 +324,8 @@ def _likeness(
 
 def _groups(likeness: Floats) -> list[list[int]]:
     """Put together the two groups that are most alike on average until none are alike
-    enough (average linkage)."""
+    enough (average linkage). More than `MOST_GROUPS` are first cut into so many by
+    k-means."""
     groups = [[i] for i in range(len(likeness))]
     if len(groups) > MOST_GROUPS:
         groups = kmeans(
@@ -376,7 +379,7 @@ def _theme_parts(tree: Tree, themes: Sequence[Theme]) -> Iterator[OverviewPart]:
 
 def _lead(tree: Tree, theme: Theme) -> tuple[SummaryQuote, ...]:
     """Of the first sentences of a theme's nearest document the one that has most words
-    of its title and the theme."""
+    of its title and the theme; none where no sentence says something."""
     place = theme.documents[0]
     first = [i for i, leaf in enumerate(tree.leaves) if leaf.document == place][
         :LEAD_LEAVES

@@ -134,7 +134,8 @@ async def read_tree(
 async def _vector(
     tree: Tree, question: Question, embedder: Embedder | None
 ) -> Floats | None:
-    """Return the question's vector where the tree's vectors can be compared with it."""
+    """Return the question's vector where the tree's vectors can be compared with it,
+    else None; raises `UsageError` for an empty question."""
     if not question:
         raise UsageError(
             "The question is empty.", hint="Pass a question about the sources."
@@ -152,7 +153,8 @@ async def _vector(
 def _candidates(
     tree: Tree, question: Question, vector: Floats | None, most: int
 ) -> list[int]:
-    """The best leaves of at most `most` tokens together, in reading order."""
+    """The best leaves of at most `most` tokens together, in reading order; the very
+    best even where it is longer."""
     tokens = np.asarray([leaf.tokens for leaf in tree.leaves])
     if tokens.sum() <= most:
         return list(range(len(tokens)))
@@ -275,6 +277,8 @@ async def query_tree(
 
     Summaries come first, then documents by their best passage, each in reading order.
 
+    A tree without leaves gives none; a node that does not fit is passed over.
+
     Args:
         question: In any language; words alone count where no embedder reads it.
         mode: The paper's `collapsed` and `traversal`, by cosine; `flat`: leaves as they
@@ -343,7 +347,7 @@ def _passages(tree: Tree, chosen: Sequence[int], scores: Floats) -> list[ChosenN
 
 def _walked(tree: Tree, scores: Floats, walk: Traversal) -> set[int]:
     """The likeliest nodes of each layer, from the roots down among the children of
-    those above."""
+    those above. A `walk.depth` of 0 is all layers."""
     walked: set[int] = set()
     level = set(tree.roots)
     for _ in range(walk.depth or len(tree.layers)):

@@ -105,10 +105,13 @@ def extract_summary(
     """Return the most central sentences that do not repeat each other, in reading
     order.
 
+    There is at least one candidate, and `idf` has every term.
+
     Args:
         idf: Inverse document frequency by term.
         max_tokens: Most tokens of the summary; at least one sentence is taken, cut if
-    it must be."""
+    it must be.
+    """
     once: dict[str, Quotable] = {}
     for candidate in candidates:
         if candidate.terms and count_tokens(candidate.text) in SENTENCE_TOKENS:
@@ -165,7 +168,8 @@ async def kept_summary(
     writer: Writer, texts: Sequence[str], *, max_tokens: int, store: Store | None
 ) -> Summary:
     """Return the generator's summary of `texts`, kept in `store` by their content: the
-    same texts are written once.
+    same texts are written once. It waits without limit for another process that writes
+    it.
 
     Raises:
         ModelError: The generator failed.
@@ -195,7 +199,8 @@ async def write_summary(
     writer: Writer, texts: Sequence[str], *, max_tokens: int
 ) -> Summary:
     """Let the generator summarise `texts`; return what of it the texts support, nothing
-    if that is less than half of its sentences.
+    if that is less than half of its sentences. Texts over the generator's room are all
+    cut by the same share.
 
     SmolLM2 of 135M parameters, on 11 clusters of a meeting, wrote 92 sentences, mostly
     one of them repeated; 15 have no other name or number, 13 are supported, and no

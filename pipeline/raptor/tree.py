@@ -215,7 +215,8 @@ class Tree:
 
     @cached_property
     def spread(self) -> Counter[str]:
-        """Number of leaves that contain each index term."""
+        """Number of leaves that contain each index term. All are taken for the language
+        of the first three."""
         language = (
             guess_language(" ".join(leaf.shown for leaf in self.leaves[:3])) or "en"
         )
@@ -287,7 +288,7 @@ _STORED: Final = TypeAdapter(_Stored)
 
 def keep_tree(store: Store, tree: Tree) -> None:
     """Write `tree` to `store` under its handle; the JSON part comes last, so an
-    incomplete write is not a tree."""
+    incomplete write is not a tree. An older one of that handle is replaced."""
     stored = _Stored(
         dimension=int(tree.vectors.shape[1]),
         sources=tree.sources,
@@ -355,7 +356,7 @@ def below(tree: Tree, node_id: str) -> Tree | None:
 
 def find_tree(store: Store, handle: str) -> Tree | None:
     """Return the tree kept under `handle`, or None where there is none, an old form, or
-    a part is missing."""
+    a part is missing. A tree that is read is kept for longer."""
     head = store.get_json(handle)
     if not isinstance(head, dict) or head.get("format") != FORMAT:
         return None

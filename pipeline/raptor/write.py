@@ -35,8 +35,9 @@ async def write_tree(
 ) -> Tree:
     """Return `tree` with written summaries, kept in `store` after each layer.
 
-    Each summary is written while no call is under way. All are kept by their children's texts, so
-    that what was stopped goes on where it was.
+    Each summary is written while no call is under way, which is waited for without
+    limit. One of which the texts support too little is left extracted. All are kept by
+    their children's texts, so that what was stopped goes on where it was.
 
     Args:
         tree: One of `store` with extracted summaries.

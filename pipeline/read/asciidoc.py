@@ -59,7 +59,7 @@ _DEEPEST: Final = 12
 
 def is_asciidoc(text: str) -> bool:
     """Whether a text is AsciiDoc source: it begins with a title, and has several signs
-    of it."""
+    of it in its first `_SHOWN` characters."""
     lines = [
         line
         for line in text[:_SHOWN].splitlines()
@@ -80,7 +80,8 @@ def asciidoc_to_html(text: str) -> Converted:
 
 
 def _level(lines: Sequence[str], number: int) -> int:
-    """Return the level of the title of two lines that begins at a line, 0 for none."""
+    """Return the level of the title of two lines that begins at a line, 0 for none: a
+    title and its underline differ by at most `_SLACK` in length."""
     if number + 1 >= len(lines):
         return 0
     title, below = lines[number].rstrip(), lines[number + 1].rstrip()
@@ -120,7 +121,10 @@ class _BlockWriter:
 
     def _block(self) -> str:  # noqa: PLR0911  one return a kind of block
         """Return the block that begins at the present line, and go to the line after
-        it."""
+        it.
+
+        "" for an empty line, and for lines that show nothing. Each call goes on by a
+        line at least."""
         line = self._lines[self._at].rstrip()
         # 1. Non-text
         if not line or line == "+" or _ATTRIBUTES.fullmatch(line):
@@ -154,7 +158,8 @@ class _BlockWriter:
         return escape(said[1]) if said else ""
 
     def _fenced(self, fence: str) -> str:
-        """Return the block up to the next line like the present one."""
+        """Return the block up to the next line like the present one; to the end of the
+        text if there is none. Comments are dropped."""
         closing = "```" if fence.startswith("```") else fence
         start = stop = self._at + 1
         while stop < len(self._lines) and self._lines[stop].rstrip() != closing:
@@ -177,7 +182,10 @@ class _BlockWriter:
 
     def _table(self, lines: Sequence[str]) -> str:
         """Return a table whose rows are single lines, or groups of lines with a cell
-        each."""
+        each.
+
+        Text before the first stroke of a line is dropped; one row alone has no
+        header."""
         rows: list[list[str]] = [[]]
         for line in map(str.strip, lines):
             if not line:
@@ -243,7 +251,9 @@ class _BlockWriter:
         return False
 
     def _items(self) -> str:
-        """Return a list; items with another mark begin a list inside the item above."""
+        """Return a list; items with another mark begin a list inside the item above.
+
+        Beyond `_DEEPEST` levels the line is a paragraph."""
         found = _ITEM.fullmatch(self._lines[self._at].rstrip())
         mark = _mark(found[1]) if found else ""
         parts: list[str] = []
@@ -262,7 +272,7 @@ class _BlockWriter:
 
     def _nested(self, mark: str) -> str:
         """Return the list inside an item: deeper marks of the same kind, or another
-        kind right below it."""
+        kind right below it; "" for neither, or beyond `_DEEPEST`."""
         if self._at >= len(self._lines) or not (
             found := _ITEM.fullmatch(self._lines[self._at].rstrip())
         ):

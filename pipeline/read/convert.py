@@ -168,7 +168,9 @@ def _to_page(raw: Raw, pdf: "PdfReading | None") -> Page:
 
 
 def _unpacked(raw: Raw) -> Raw:
-    """Return `raw` with what its packed file holds."""
+    """Return `raw` with what its packed file holds; raises `SourceUnreadable` for one
+    that is damaged, cut or too large. Only a file named as packed loses its content
+    type."""
     try:
         body = unpacked(raw.body, most=raw.most)
     except Unreadable as e:
@@ -188,8 +190,10 @@ def content_hash(html: str) -> str:
 
 
 def converted(raw: Raw) -> Converted:
-    """Return a file inside another, such as an attachment, as HTML; raises `Unreadable`
-    for what holds no text."""
+    """Return a file inside another, such as an attachment, as HTML.
+
+    Raises `Unreadable` for what holds no text, is damaged, or needs its scripts to
+    run."""
     kind = kind_of(raw)
     if not sniff.holds_text(kind):
         raise Unreadable(
@@ -203,7 +207,10 @@ def converted(raw: Raw) -> Converted:
 
 def _convert(raw: Raw, kind: str) -> Converted:
     """Return a body of one of our types as HTML; what is not what it claims to be is
-    read as plain text."""
+    read as plain text.
+
+    Raises `Unreadable` or `NeedsScripts` as the format does. Zero bytes of a text are
+    dropped; a doubtful encoding is a note."""
     found = format_of(kind)
     if found is not None and found.paged:
         return _all_pages(raw, found)

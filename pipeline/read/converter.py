@@ -80,8 +80,11 @@ class Converter:
         return len(self._all)
 
     async def page(self, raw: Raw) -> Page:
-        """Return `raw` as `to_page` does, wherever that is done; one that dies of it
-        raises `SourceUnreadable`."""
+        """Return `raw` as `to_page` does, in another process for a heavy format and for
+        a large file other than HTML.
+
+        If that process dies of it, or `raw` cannot be read, raises `SourceUnreadable`.
+        It waits without limit for a free process."""
         self.converted += 1
         kind = await in_thread(kind_of, raw)
         if is_heavy(kind) or (kind != HTML and len(raw.body) > LIGHT_BYTES):
@@ -181,7 +184,10 @@ class _Careful:
 
     def goes_on(self, kept: bytes, error: SourceUnreadable) -> bool:
         """Take note of a death after the pages in `kept`; return whether the file is
-        tried again."""
+        tried again.
+
+        It is not where a page that is left out already would be the cause, or after
+        more than `MOST_ENDING` such pages."""
         self.died = error
         number = self._first + kept.count(b"\n")
         if number in self._ending:  # it is not the page that ends a process

@@ -55,7 +55,8 @@ class DocxRow:
 
 
 def table_html(rows: list[DocxRow]) -> str:
-    """Return rows as a table, empty where no row has a cell; cells that go on below become one."""
+    """Return rows as a table, empty where no row has a cell; cells that go on below
+    become one, if they are as wide as the one above. Changes the cells."""
     open_cells: dict[int, DocxCell] = {}
     for row in rows:
         column = row.before
@@ -73,8 +74,9 @@ def table_html(rows: list[DocxRow]) -> str:
 
 
 def lists_html(items: list[tuple[Number, str]], *, in_cell: bool) -> Iterator[str]:
-    """Yield items as lists: bullets, several numbers that HTML counts; others as paragraphs with
-    their number.
+    """Yield items as lists: bullets, several numbers that HTML counts; others as
+    paragraphs with their number. A number alone, or one out of sequence, is such a
+    paragraph.
 
     A table's cell is read as one text, in which each number is written out.
     """

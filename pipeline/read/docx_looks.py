@@ -66,7 +66,8 @@ class Seen:
     """By the properties that a run has of its own, and the style of its paragraph."""
 
     def drop_unseen(self, part: etree._Element) -> None:
-        """Empty the runs of a part of the file that no reader sees."""
+        """Empty the runs of a part of the file that no reader sees, in place; their
+        words are counted in `words`."""
         for run in list(part.iter(RUN)):
             texts = [
                 text
@@ -195,7 +196,8 @@ class Seen:
 def read_looks(
     styles: etree._Element | None, theme: etree._Element | None = None
 ) -> Seen:
-    """Return what a file's styles and theme say of how text looks."""
+    """Return what a file's styles and theme say of how text looks; for a missing part
+    the usual ones."""
     colours = _theme(theme) if theme is not None else _USUAL_THEME
     if styles is None:
         return Seen(theme=colours)
@@ -209,7 +211,8 @@ def read_looks(
 
 
 def _theme(theme: etree._Element) -> Mapping[str, str]:
-    """Return a theme's colours by name."""
+    """Return a theme's colours by name, the usual one for each that is missing or
+    malformed."""
     found = dict(_USUAL_THEME)
     for scheme in theme.iter("{*}clrScheme"):
         for named in scheme.iterchildren(tag=etree.Element):
@@ -226,7 +229,7 @@ def _theme(theme: etree._Element) -> Mapping[str, str]:
 
 def _value(said: list[etree._Element], name: str) -> str | None:
     """Return the first value of a property, `1` for one that is switched on without a
-    value."""
+    value; None where none names it."""
     for properties in said:
         found = properties.find(f"{W}{name}")
         if found is not None:

@@ -60,7 +60,9 @@ class Numbering:
 
     def next(self, key: str, said: str, style: str) -> Number | None:
         """Count one paragraph of a list: its level as it says it, else the one that is
-        its style's."""
+        its style's.
+
+        An unknown list or level gives a number without text, an empty `key` None."""
         one = self.lists.get(key)
         if one is None:
             return Number("", 0) if key else None
@@ -180,8 +182,8 @@ def _written(
 
 
 def in_form(number: int, form: str) -> str:
-    """Return a number as a format of lists writes it; with digits in those of other
-    scripts."""
+    """Return a number as a format of lists writes it; with digits for any other format,
+    and where letters or Roman numbers cannot write it."""
     if form in {"lowerLetter", "upperLetter"} and 0 < number < _MOST:
         letter = chr(ord("a") + (number - 1) % 26) * min((number - 1) // 26 + 1, 9)
         return letter.upper() if form == "upperLetter" else letter
@@ -200,7 +202,7 @@ def read_styles(
     styles: etree._Element | None, numbering: etree._Element | None
 ) -> Styles:
     """Return what the parts of styles and numbering say, either of which may be
-    missing."""
+    missing; malformed start numbers are dropped."""
     found = Styles()
     for style in styles.iter(f"{W}style") if styles is not None else ():
         key = style.get(f"{W}styleId", "")

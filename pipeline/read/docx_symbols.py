@@ -77,7 +77,8 @@ _PRIVATE: Final = {
 
 
 def symbol(font: str, code: str) -> str:
-    """Return the sign with a hexadecimal code in a font, a box for one that is not known."""
+    """Return the sign with a hexadecimal code in a font, a box for one that is not
+    known or malformed; fonts that are not Wingdings are read as Symbol."""
     try:
         number = int(code, 16)
     except ValueError:

@@ -165,7 +165,10 @@ class Walk:
         return self.blocks(self._elements())
 
     def _elements(self) -> Iterator[etree._Element]:
-        """Yield what the body holds, each freed when the next is asked for."""
+        """Yield what the body holds, each freed when the next is asked for.
+
+        Nothing where it declares entities of its own; raises `Unreadable` for one part
+        of more than `MAX_TAGS` tags."""
         source = self.package.read(self.main)
         if has_own_entities(source):
             return
@@ -347,7 +350,7 @@ class Walk:
 
     def _chunk(self, element: etree._Element) -> str:
         """Return a file that is part of the text: HTML, plain text, RTF or another Word
-        file."""
+        file; empty for one that is missing or of any other kind."""
         self.ledger.hold("embedded object")
         name = self.kinds.get(element.get(f"{RELATION}id", ""), ("", ""))[1]
         body = self.package.raw(name)
@@ -387,7 +390,8 @@ class Walk:
         return "".join([self.inline(child) for child in element])
 
     def inline(self, element: etree._Element) -> str:
-        """Return an element inside of a paragraph as HTML."""
+        """Return an element inside of a paragraph as HTML; what is deleted or not shown
+        is dropped, and of an unknown element its children are read."""
         tag = element.tag
         if tag == f"{W}t":
             text = element.text or ""
@@ -466,8 +470,8 @@ class Walk:
         return ""
 
     def _controlled(self, element: etree._Element) -> str:
-        """Return the content of a form's control, a box to be ticked as it is
-        ticked."""
+        """Return the content of a form's control, a box to be ticked as it is ticked;
+        empty for one without content."""
         about, content = element.find(f"{W}sdtPr"), element.find(f"{W}sdtContent")
         box = (
             next(about.iterchildren("{*}checkbox"), None) if about is not None else None
@@ -483,7 +487,9 @@ class Walk:
 
     def _field(self, element: etree._Element) -> str:
         """Follow the beginning, the result and the end of a field, whose result is
-        written as any text."""
+        written as any text.
+
+        A mark outside of a field is dropped."""
         kind = element.get(f"{W}fldCharType")
         if kind == "begin":
             self.fields.append(_Field())
@@ -570,8 +576,9 @@ class Walk:
         return after
 
     def _drawing(self, element: etree._Element) -> str:
-        """Return a drawing by its description; a chart and a diagram follow the
-        block."""
+        """Return a drawing by its description; a chart and a diagram follow the block.
+
+        A large image without a description is counted as unread."""
         before = len(self.after)
         for chart in element.iter("{*}chart"):
             self._append_part(chart.get(f"{RELATION}id", ""), "chart")
@@ -597,7 +604,8 @@ class Walk:
         return inner
 
     def _append_part(self, key: str, kind: str) -> None:
-        """Write a chart or diagram part after the block."""
+        """Write a chart or diagram part after the block; one that is missing or empty
+        is counted as unread."""
         name, is_chart = self.kinds.get(key, ("", ""))[1], kind == "chart"
         root = None if is_chart else self.package.tree(name)
         made = chart_of(self.package, name) if is_chart else ""

@@ -32,7 +32,8 @@ MOST_POINTS: Final = 20_000
 
 
 def chart_of(package: Package, part: str) -> str:
-    """Return the chart of a part as `chart_to_html` does, with the texts that are drawn over it."""
+    """Return the chart of a part as `chart_to_html` does, with the texts that are drawn
+    over it; empty for a part that is missing."""
     chart = package.tree(part)
     if chart is None:
         return ""
@@ -51,8 +52,10 @@ def chart_of(package: Package, part: str) -> str:
 
 
 def chart_to_html(chart: etree._Element) -> str:
-    """Return a chart as a table: a row for each category, a column for each series; empty for one
-    without figures."""
+    """Return a chart as a table: a row for each category, a column for each series;
+    without figures its titles alone, empty without either.
+
+    Categories beyond `MOST_POINTS` values are dropped."""
     if chart.find("{*}chartData") is not None:
         return _later_chart(chart)
     series = [_Series(one) for one in chart.iter("{*}ser")]
@@ -86,8 +89,10 @@ def chart_to_html(chart: etree._Element) -> str:
 
 
 def _later_chart(chart: etree._Element) -> str:
-    """Return a chart of the kinds that Office 2016 brought (waterfall, funnel, map …), whose
-    figures are apart from what is drawn of them."""
+    """Return a chart of the kinds that Office 2016 brought (waterfall, funnel, map …),
+    whose figures are apart from what is drawn of them.
+
+    Points beyond `MOST_POINTS` are dropped."""
     titles = [words_of(one) for one in chart.iter("{*}title")]
     names = ["".join(one.itertext()) for one in chart.iter("{*}txData")]
     said = escape(" · ".join(filter(None, [*titles, *names])))
@@ -105,7 +110,10 @@ def _later_chart(chart: etree._Element) -> str:
 
 
 def _figures(dimension: etree._Element) -> dict[int, str]:
-    """Return what a dimension of such a chart has at each place, levels of categories joined."""
+    """Return what a dimension of such a chart has at each place, levels of categories
+    joined.
+
+    A point without a valid place comes after those before it."""
     found: dict[int, str] = {}
     for point in dimension.iter("{*}pt"):
         place, text = point.get("idx", ""), "".join(point.itertext())
@@ -192,8 +200,10 @@ def _inline(element: etree._Element) -> str:
 
 
 def chosen(element: etree._Element) -> list[etree._Element]:
-    """Return the elements inside of one; of alternatives the first choice that holds something,
-    else the fallback."""
+    """Return the elements inside of one; of alternatives the first choice that holds
+    something, else the fallback.
+
+    Without a fallback nothing is taken."""
     found = []
     for child in element.iterchildren(tag=etree.Element):
         if child.tag != ALTERNATIVES:

@@ -53,8 +53,11 @@ class PdfScans:
             raise Unreadable(f"it is a damaged PDF ({error})") from error
 
     def page(self, number: int) -> Scan:
-        """Return a page, 1-based. Raises `Unreadable` for one that shows an image of too many
-        pixels, or is damaged."""
+        """Return a page, 1-based. Raises `Unreadable` for one that shows an image of
+        too many pixels, or is damaged.
+
+        Drawing that takes longer than `DRAW_SECONDS` of processor time ends a process
+        of the converter; elsewhere it waits without limit."""
         try:
             page = self._file[number - 1]
             sizes = [

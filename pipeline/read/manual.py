@@ -65,7 +65,8 @@ def is_manual(text: str) -> bool:
 
 
 def manual_to_html(text: str) -> Converted:
-    """Return a manual page, see `is_manual`, as HTML."""
+    """Return a manual page as HTML; any other text than one for which `is_manual` is
+    true may raise `IndexError`."""
     lines = [
         line.rstrip().expandtabs()
         for line in _OVERSTRUCK.sub("", text).strip().splitlines()
@@ -260,7 +261,7 @@ def _starts(lines: Sequence[str], place: int) -> bool:
 
 def _tag(lines: Sequence[str]) -> re.Match[str] | None:
     """Return the term in front of its description on the first of two lines; the second
-    says whether it goes on."""
+    says whether it goes on; None where there is none."""
     found = _TAGGED.match(lines[0].strip())
     if found is None:
         return None
@@ -279,7 +280,9 @@ def _tag(lines: Sequence[str]) -> re.Match[str] | None:
 def _piece(
     lines: Sequence[str], left: int, depth: int, *, after: str
 ) -> tuple[str, str]:
-    """Return what the lines up to the next piece are, and their HTML."""
+    """Return what the lines up to the next piece are, and their HTML.
+
+    Beyond `_DEEP` levels it is one paragraph."""
     first = lines[0]
     inside = [line for line in lines if line]
     if depth > _DEEP:

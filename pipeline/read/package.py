@@ -53,8 +53,11 @@ class Package:
     """The parts of an open file."""
 
     def __init__(self, archive: zipfile.ZipFile, what: str) -> None:
-        """Take an archive whose parts are of a sound number and size; `what` is how
-        messages call the file."""
+        """Take an archive whose parts of text are of a sound number and size; `what` is
+        how messages call the file.
+
+        Raises `Unreadable` for more or larger ones, and where one declares XML entities
+        of its own."""
         self._archive = archive
         self.names = [
             part.filename
@@ -102,7 +105,11 @@ class Package:
         )
 
     def tree(self, name: str) -> etree._Element | None:
-        """Return the root of an XML part, None for one that is not there."""
+        """Return the root of an XML part; None for one that is missing, is not XML, or
+        declares entities of its own. One that breaks off is read up to there, and noted
+        as damaged.
+
+        Raises `Unreadable` for more than `MAX_TAGS` tags."""
         body = self.bounded(name)
         if not body or has_own_entities(body):
             return None
@@ -141,7 +148,8 @@ class Package:
         return next(named, usual)
 
     def bounded(self, name: str) -> bytes:
-        """Return a part as `read` does, if it has no more than `MAX_TAGS` tags."""
+        """Return a part as `read` does; raises `Unreadable` for one of more than
+        `MAX_TAGS` tags."""
         body = self.read(name)
         if body.count(b"<") > MAX_TAGS:
             raise Unreadable(
@@ -151,8 +159,9 @@ class Package:
         return body
 
     def about(self) -> tuple[str, str]:
-        """Return title and author of an Office file; its dates are those of a
-        template."""
+        """Return title and author of an Office file; its dates are those of a template.
+
+        "" for what it does not say."""
         core = self.tree("docProps/core.xml")
         if core is None:
             return "", ""
@@ -169,7 +178,8 @@ class Package:
         type, and the other's name.
 
         `outside` asks for addresses outside of the file, as they are written; the part
-        "" is the file itself."""
+        "" is the file itself. Nothing for a part that refers to nothing or is
+        missing."""
         folder, name = posixpath.split(part)
         root = self.tree(posixpath.join(folder, "_rels", f"{name}.rels"))
         found: dict[str, tuple[str, str]] = {}

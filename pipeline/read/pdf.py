@@ -222,7 +222,8 @@ class PdfReading:
         """Read on for about `seconds` of processor time, a page at least, and never
         longer than `left`.
 
-        Of `most` pages at once: one, where a page may end the process.
+        Of `most` pages at once: one, where a page may end the process. Damaged pages,
+        and pages with too much on them, are kept without lines.
         """
         began = time.thread_time()
         until = min(len(self.pages) + most, self._last - self.first + 1)
@@ -252,7 +253,10 @@ class PdfReading:
 
     def _recognised(self, found: _PageLines, number: int) -> _PageLines:
         """Return a page that shows an image with what is read off that; one with a few
-        letters as it is, if no more."""
+        letters as it is, if no more.
+
+        If nothing can be recognised now, `trouble` says why, and a page with a few
+        letters keeps those."""
         given = {
             "few": replace(found, trouble=""),
             "unmapped": replace(found, lines=[]),
@@ -310,7 +314,8 @@ class PdfReading:
     def converted(self) -> Converted:
         """Return the pages that were read as HTML, with a section for each.
 
-        Raises `Unreadable`: there is no text (scanned, damaged).
+        Raises `Unreadable`: there is no text (scanned, damaged). Pages that were not
+        read, or have no text, are named as unread.
         """
         lines = [list(page.lines) for page in self.pages]
         if not any(lines):
@@ -373,7 +378,9 @@ class PdfReading:
 
     def _unread(self) -> tuple[str, str]:
         """Return which pages were wanted and are missing, in words, and those that can
-        be asked for next."""
+        be asked for next.
+
+        Both are empty where nothing is missing."""
         parts = list(filter(None, [self._illegible()]))
         for trouble, why in _TROUBLE.items():
             numbers = [
@@ -545,7 +552,8 @@ def pdf_to_html(body: bytes, *, seconds: float = SECONDS) -> Converted:
     """Return the pages of a PDF as HTML, as far as they are read in `seconds` of
     processor time.
 
-    Raises `Unreadable`: encrypted, damaged, or without text.
+    Raises `Unreadable`: encrypted, damaged, or without text. Of more than `MAX_PAGES`
+    pages the first are read; the result says which are not.
     """
     reading = PdfReading(body)
     reading.read(seconds, left=seconds)

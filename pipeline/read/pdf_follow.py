@@ -33,8 +33,8 @@ class FollowedFile:
     """Says of each page of a file whether it may be loaded."""
 
     def __init__(self, body: bytes) -> None:
-        """Open a file. Raises `Unreadable` where its structure alone unpacks to too
-        much."""
+        """Open a file. Raises `Unreadable` where it is damaged, or its structure alone
+        unpacks to too much."""
         self._known: dict[int, tuple[int, int, int]] = {}
         try:
             with apply_configuration(_CAPS):
@@ -48,7 +48,8 @@ class FollowedFile:
             raise Unreadable(f"it is a damaged PDF ({type(error).__name__})") from error
 
     def lets_pass(self, number: int) -> bool:
-        """Return whether a page, 1-based, draws no more than PDFium can be given."""
+        """Return whether a page, 1-based, draws no more than PDFium can be given; False
+        for a damaged or missing one."""
         try:
             with apply_configuration(_CAPS):
                 page = self._reader.pages[number - 1]
@@ -63,7 +64,9 @@ class FollowedFile:
         self, data: bytes, resources: Any, above: tuple[int, ...]
     ) -> tuple[int, int, int]:
         """Return bytes, operators that show text, and forms, of contents with all that
-        they draw."""
+        they draw.
+
+        A form within itself counts once. Raises pypdf's errors for damaged contents."""
         check_cancelled()
         size, shown, forms = len(data), sum(1 for _ in SHOWS.finditer(data)), 0
         listed = (

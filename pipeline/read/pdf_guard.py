@@ -34,8 +34,8 @@ class Guard:
     """Says of each page whether it may be loaded."""
 
     def __init__(self, body: bytes) -> None:
-        """Look at a file. Raises `Unreadable` where its structure alone unpacks to too
-        much."""
+        """Look at a file. Raises `Unreadable` for an uncommon one that is damaged, or
+        whose structure alone unpacks to too much."""
         self._followed: FollowedFile | None = None
         if _is_uncommon(body):
             from pipeline.read import pdf_follow  # noqa: PLC0415  pypdf takes .1 s to import
@@ -48,8 +48,8 @@ class Guard:
 
 
 def _is_uncommon(body: bytes) -> bool:
-    """Return whether a file holds what common files do not: large streams, forms in
-    forms, filters that hide sizes."""
+    """Return whether a file is encrypted or holds what common files do not: large
+    streams, forms in forms, filters that hide sizes."""
     if re.search(rb"/Encrypt\b", body):
         return True
     total, chain, draws, longest = 0, 1, 0, 0

@@ -125,7 +125,7 @@ class _Segment:
 
 
 def lines_of(page: Print) -> list[PrintLine]:
-    """Return the lines of a page in reading order."""
+    """Return the lines of a page in reading order, turned print after all other."""
     segments = _with_initials(_without_doubles(_segments(page.pieces, page.upright)))
     for value in page.values:
         _fill_in(segments, value)
@@ -370,7 +370,8 @@ def _set_before(segment: _Segment, piece: Piece) -> None:
 
 
 def _without_doubles(segments: Iterable[_Segment]) -> list[_Segment]:
-    """Return segments without those that are printed a second time at nearly the same place."""
+    """Return segments without those whose text is printed a second time at nearly the
+    same position; the first is kept."""
     kept: list[_Segment] = []
     places: dict[str, list[_Segment]] = {}
     for one in segments:
@@ -435,7 +436,8 @@ def _with_initials(segments: list[_Segment]) -> list[_Segment]:
 
 
 def _fill_in(segments: list[_Segment], value: FieldValue) -> None:
-    """Put what a form's field holds after the print before it in its row."""
+    """Put what a form's field holds after the print before it in its row; nothing where
+    the row shows it already."""
     left, low, right, top = value.box
     size = min(12.0, max(6.0, top - low))
     beside = [
@@ -483,7 +485,8 @@ def _grids(
     upright: Sequence[tuple[float, float, float]],
     level: Sequence[tuple[float, float, float]],
 ) -> list[_Grid]:
-    """Return groups of rulings that meet, of three and more each way."""
+    """Return groups of rulings that meet, of three and more each way; none where the
+    page has more than `MOST_RULINGS`, or a group more than `MOST_COLUMNS`."""
     if (
         min(len(upright), len(level)) < 2
         or max(len(upright), len(level)) > MOST_RULINGS
@@ -535,7 +538,11 @@ def _apart(places: Iterable[float]) -> list[float]:
 
 
 def _tabled(segments: list[_Segment], grid: _Grid) -> list[_Segment]:
-    """Return segments with those within a grid as one table, at the place of the first."""
+    """Return segments with those within a grid as one table, at the position of the
+    first.
+
+    They are returned as they are where fewer than two rows have two cells, or too many
+    cells repeat their neighbours."""
     xs, ys = grid.xs, grid.ys
     inside = [
         one
@@ -579,8 +586,10 @@ def _tabled(segments: list[_Segment], grid: _Grid) -> list[_Segment]:
 
 
 def _parted(grid: _Grid, inside: Sequence[_Segment]) -> _Grid:
-    """Return a grid without rulings between its rows with those parted: each has a name in the
-    first column."""
+    """Return a grid without rulings between its rows with those parted: each has a name
+    in the first column.
+
+    One of more than `MOST_BANDS` rows stays as it is."""
     if len(grid.ys) - 1 > MOST_BANDS:
         return grid
     cuts: list[float] = []
@@ -723,8 +732,8 @@ def _sided(band: Sequence[_Segment], gutter: float, depth: int) -> list[_Segment
 
 
 def _gutter(segments: Sequence[_Segment]) -> float | None:
-    """Return the middle of the widest upright strip that few segments cross, with text on both
-    sides."""
+    """Return the middle of the widest upright strip that few segments cross, with text
+    on both sides; None where there is none."""
     lefts, rights = (
         np.asarray([one.left for one in segments]),
         np.asarray([one.right for one in segments]),

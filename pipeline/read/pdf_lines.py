@@ -174,7 +174,8 @@ class _PrintTable(NamedTuple):
 
 
 def find_tables(lines: Sequence[PrintLine]) -> Iterator[_PrintTable]:
-    """Yield the tables of a page that have no rulings; linear in the lines."""
+    """Yield the tables of a page that have no rulings, of `_TABLE.rows` rows and more;
+    linear in the lines."""
     at = 0
     while at < len(lines):
         end = _run(lines, at)
@@ -189,7 +190,7 @@ def find_tables(lines: Sequence[PrintLine]) -> Iterator[_PrintTable]:
 
 def table_to_html(rows: Sequence[Sequence[str]]) -> str:
     """Return a table; its first row is the header where it holds no figures and the
-    rows below do."""
+    rows below do; without rows it raises `IndexError`."""
     first, rest = rows[0], rows[1:]
     header = not any(map(_is_figure, first)) and any(
         _is_figure(cell) for row in rest for cell in row
@@ -254,8 +255,8 @@ def _overlap(one: Cell, other: Cell) -> bool:
 
 
 def _table(lines: Sequence[PrintLine]) -> tuple[list[list[str]], list[Box]] | None:
-    """Return the rows of a table and their boxes, None where the lines share no
-    columns."""
+    """Return the rows of a table and their boxes; None where the lines share no
+    columns, their cells are long like prose, or too few rows have two cells."""
     rows = [line for line in lines if len(line.cells) >= 2]
     columns = _columns(rows)
     if len(rows) < _TABLE.rows or not 2 <= len(columns) <= _TABLE.columns:
@@ -356,8 +357,8 @@ _LEADERS: Final = re.compile(r"(?:\. ?){5}")
 
 
 def sizes_of(pages: Sequence[list[PrintLine]]) -> tuple[dict[float, int], float]:
-    """Return the sizes of type that are headings, with their levels, and the usual
-    leading, in heights of the type."""
+    """Return the sizes of type that are headings, with their levels (from 2), and the
+    usual leading, in heights of the type (1.2 where no lines follow each other)."""
     sizes: Counter[float] = Counter()
     gaps: Counter[float] = Counter()
     for page in pages:
@@ -425,7 +426,9 @@ def _joins(
 
 def _indented(lines: Sequence[PrintLine]) -> Iterator[str]:
     """Yield lines of code, each as far from the margin as it is set; all letters are of
-    one width."""
+    one width.
+
+    At most `MOST_BLANKS` blanks are set before a line."""
     left = min(line.cells[0].left for line in lines)
     widths = sorted(
         (line.cells[-1].right - line.cells[0].left) / max(len(line.text), 1)
@@ -439,7 +442,7 @@ def _indented(lines: Sequence[PrintLine]) -> Iterator[str]:
 
 def is_ideograph(letter: str) -> bool:
     """Return whether a letter is of a writing that sets no blanks: Chinese or Japanese,
-    with their stops."""
+    with their stops and full-width forms; not those beyond the first plane."""
     return (
         "\u2e80" <= letter <= "\u9fff"
         or "\uf900" <= letter <= "\ufaff"
@@ -486,7 +489,8 @@ def drop_running(pages: Sequence[list[PrintLine]], heights: Sequence[float]) -> 
     pages, or of every second one.
 
     The first of each kind stays at the head of its page, where it is often the title;
-    page numbers go."""
+    page numbers go. Files of fewer than four pages, and pages that would be left empty,
+    stay as they are. Changes `pages`."""
     if len(pages) < 4:
         return
     edges = [_edges(page, height) for page, height in zip(pages, heights, strict=True)]

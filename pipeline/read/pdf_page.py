@@ -162,7 +162,8 @@ class PageFrame:
 
 
 def printed(file: Any, number: int) -> Print:
-    """Return what a page of a file of pypdfium2 shows, counted from 1.
+    """Return what a page of a file of pypdfium2 shows, counted from 1. Stamps are made
+    part of the page, other annotations are hidden.
 
     Raises `Unreadable`: more letters or objects than a page can have.
     """
@@ -373,8 +374,8 @@ class _Text:
 
 
 def _is_drawn(font: Any) -> bool:
-    """Return whether a font has no program of its own, since each letter is a
-    drawing."""
+    """Return whether a font has no program of its own, since each letter is a drawing;
+    False without a font."""
     size = ctypes.c_size_t(1)
     return (
         bool(font)
@@ -397,7 +398,8 @@ def _along(turn: int, box: Box, at: tuple[float, float]) -> tuple[float, float, 
 
 
 def _letters_of(text: Any) -> str:
-    """Return a page's letters as PDFium has them, one for each of its numbers."""
+    """Return a page's letters as PDFium has them, one for each of its numbers; what is
+    no letter becomes U+FFFD. Raises `Unreadable` for more than `MOST_LETTERS`."""
     count = pdfium.FPDFText_CountChars(text)
     if count > MOST_LETTERS:
         raise Unreadable(f"it has {count:,} letters on one page")
@@ -419,7 +421,8 @@ def _paired(text: str) -> str:
 
 
 def _goes_on(before: Piece, piece: Piece) -> bool:
-    """Return whether a part of a word is set like the one before."""
+    """Return whether a piece of print has the line, size and direction of the one
+    before, and begins or ends close to it. Fonts are not compared."""
     level = (
         abs(before.y - piece.y) < 0.05 * before.size
         and abs(before.size - piece.size) < 0.05 * before.size
@@ -438,7 +441,10 @@ def _around(one: Box, other: Box) -> Box:
 
 
 def _drawn(page: Any, frame: PageFrame, found: Print) -> list[Any]:
-    """Note images, paths and rulings of a page; return the objects that show text."""
+    """Note images, paths and rulings of a page; return the objects that show text.
+
+    Rulings of more than `MOST_RULINGS` paths are not noted. Raises `Unreadable` for too
+    many objects."""
     showing = []
     strips: dict[tuple[int, int], float] = {}
     """Area of images by their left edge and width, which the strips of one picture
@@ -464,7 +470,10 @@ def _drawn(page: Any, frame: PageFrame, found: Print) -> list[Any]:
 
 def _objects(page: Any) -> Iterator[tuple[Any, Matrix | None]]:
     """Yield the objects of a page and of the forms that it draws, each with the form's
-    matrix."""
+    matrix.
+
+    A form nested deeper than `FORM_DEPTH` is yielded itself. Raises `Unreadable` for
+    more than `MOST_OBJECTS`."""
     seen = 0
     todo: list[tuple[Iterator[Any], Matrix | None]] = [
         (_listed(pdfium.FPDFPage_CountObjects, pdfium.FPDFPage_GetObject, page), None)
@@ -519,7 +528,9 @@ def _times(one: Matrix, other: Matrix | None) -> Matrix:
 
 
 def _ruled(path: Any, above: Matrix | None, frame: PageFrame, found: Print) -> None:
-    """Note the upright and the level lines of a path, thin areas among them."""
+    """Note the upright and the level lines of a path, thin areas among them.
+
+    Paths that are not drawn, or of more than `_SEGMENTS` segments, are passed over."""
     fill, stroke = ctypes.c_int(), ctypes.c_int()
     pdfium.FPDFPath_GetDrawMode(path, fill, stroke)
     count = pdfium.FPDFPath_CountSegments(path)
@@ -575,7 +586,9 @@ def _edges(points: Sequence[tuple[int, float, float, bool]], found: Print) -> No
 def _annotated(page: Any, form: Any, frame: PageFrame, found: Print) -> int:
     """Note the values of a form's fields, the comments of a page and what is attached
     to it; return how many stamps, signatures and buttons have print of their own. Only
-    these can be made part of the page then: all others are hidden."""
+    these can be made part of the page then: all others are hidden.
+
+    Annotations after the first `MOST_FIELDS` are not looked at."""
     stamps = 0
     for number in range(min(pdfium.FPDFPage_GetAnnotCount(page.raw), MOST_FIELDS)):
         note = pdfium.FPDFPage_GetAnnot(page.raw, number)
@@ -592,8 +605,8 @@ def _annotated(page: Any, form: Any, frame: PageFrame, found: Print) -> int:
 
 
 def _noted(note: Any, form: Any, frame: PageFrame, found: Print) -> bool:
-    """Note what an annotation says or holds; return whether it does, or is none of a
-    page's own print."""
+    """Note what an annotation says or holds; return whether it does, or is a link or
+    pop-up. An empty field is not noted."""
     kind = pdfium.FPDFAnnot_GetSubtype(note)
     if kind == pdfium.FPDF_ANNOT_WIDGET:
         said = _value(note, form.raw) if form is not None else ""
@@ -614,7 +627,8 @@ def _noted(note: Any, form: Any, frame: PageFrame, found: Print) -> bool:
 
 
 def _has_print(note: Any) -> bool:
-    """Whether an annotation shows text by an appearance of its own."""
+    """Whether an annotation shows text by an appearance of its own; forms nested deeper
+    than `FORM_DEPTH` are not searched."""
     todo = list(
         _listed(pdfium.FPDFAnnot_GetObjectCount, pdfium.FPDFAnnot_GetObject, note)
     )
@@ -634,7 +648,8 @@ def _has_print(note: Any) -> bool:
 
 
 def _chosen(note: Any, form: Any) -> str:
-    """Return the labels of what is chosen of a list."""
+    """Return the labels of what is chosen of the first `MOST_FIELDS` options of a list,
+    joined by commas; "" for none."""
     count = min(pdfium.FPDFAnnot_GetOptionCount(form, note), MOST_FIELDS)
     return ", ".join(
         _wide(pdfium.FPDFAnnot_GetOptionLabel, form, note, number)

@@ -46,7 +46,9 @@ def looked_at(
     looks another way without its text.
 
     Pieces that lie over one another are looked at again, each without the others: print
-    that is seen would lend its ink to print that is not."""
+    that is seen would lend its ink to print that is not. Where too many lie over one
+    another to be separated, they count as not seen. Leaves the page without its
+    text."""
     width, height = page.get_size()
     area = max(
         width * height, width, height, 1.0
@@ -127,7 +129,9 @@ def _apart_from_others(origins: Sequence[int], boxes: Sequence[Box]) -> list[lis
 
 def _near_others(origins: Sequence[int], boxes: Sequence[Box]) -> Sequence[int]:
     """Return the numbers of pieces whose operator's print may lie over another's: few,
-    where an operator shows a line."""
+    where an operator shows a line.
+
+    All of them, where more than `MOST_OPERATORS` operators show text."""
     shown = list(dict.fromkeys(origins))
     if len(shown) > MOST_OPERATORS:
         return range(len(boxes))
@@ -151,7 +155,8 @@ def _covers(one: Box, other: Box) -> bool:
 
 
 def _seen(changed: NDArray[np.bool_], boxes: Sequence[Box], scale: float) -> list[bool]:
-    """Return for each box whether enough of it differs."""
+    """Return for each box whether enough of it differs; False for one outside of the
+    image."""
     height, width = changed.shape
     places = np.asarray(boxes) * scale
     columns = (

@@ -67,7 +67,7 @@ _FULL: Final = 0.8
 
 def plain_to_html(text: str) -> Converted:
     """Return plain text as HTML that says what its blocks are; manual pages and
-    AsciiDoc by their own rules."""
+    AsciiDoc by their own rules; an empty text gives an empty page."""
     if is_manual(text):
         return manual_to_html(text)
     if is_asciidoc(text):
@@ -95,8 +95,8 @@ def plain_to_html(text: str) -> Converted:
 
 
 def source_to_html(text: str, language: str) -> Converted:
-    """Return a program as listings under the numbers of their lines, and the enclosing
-    definition, if above."""
+    """Return a program as listings of at most `CODE_LINES` lines under their numbers,
+    and the enclosing definition, if above."""
     lines = text.replace("\r\n", "\n").rstrip().split("\n")
     parts: list[str] = []
     first, around = 0, ""
@@ -134,7 +134,9 @@ def _is_joint(lines: Sequence[str], number: int) -> tuple[bool, int, int]:
 
 
 def _block(lines: list[str], *, is_last: bool) -> str:
-    """Return the lines between two empty ones as what they are."""
+    """Return the lines between two empty ones as what they are.
+
+    What is nothing else becomes paragraphs."""
     heading = _heading(lines, is_last=is_last)
     if heading:
         return heading
@@ -187,7 +189,8 @@ def _pairs(lines: Sequence[str]) -> str:
 
 
 def _records(lines: Sequence[str]) -> str:
-    """Lines of an outline, or of a log."""
+    """Return the lines of an outline, or of a log, as paragraphs; empty for other
+    lines."""
     outlined = all(map(_OUTLINED.match, lines)) and any(
         "." in line.split()[0][:-1] for line in lines
     )
@@ -198,7 +201,8 @@ def _records(lines: Sequence[str]) -> str:
 
 
 def _drawn(lines: Sequence[str]) -> str:
-    """Lines of which most are code, or have their words in columns."""
+    """Return lines of which most are code, or have their words in columns, as a table
+    or a listing; empty for other lines."""
     apart = sum(
         "   " in line.strip() or "\t" in line.strip() or bool(_RULE.fullmatch(line))
         for line in lines
@@ -294,7 +298,8 @@ def _columns(lines: Sequence[str]) -> str:
 
 
 def _items(lines: Sequence[str]) -> str:
-    """Return a list; a line without a mark goes on with the item before it."""
+    """Return a list; a line without a mark goes on with the item before it. Empty where
+    the first line has none; of the numbers the first counts."""
     if not _BULLET.match(lines[0]):
         return ""
     items: list[str] = []

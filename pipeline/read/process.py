@@ -105,7 +105,9 @@ class _ConversionEngine:
         self, key: str, known: int, begun: Callable[[], PdfReading]
     ) -> PdfReading:
         """Return the reading as another slice left it, with at least the pages that the
-        caller holds."""
+        caller holds; else a new one by `begun`, whose errors it passes on.
+
+        Beyond `OPEN_READINGS` the oldest are dropped."""
         reading = self._open.pop(key, None)
         if reading is None or len(reading.pages) < known:
             reading = begun()

@@ -48,7 +48,8 @@ _ALIAS: Final = re.compile(r"(?m)(?:^|[\s\[,{])[*&]\w")
 def json_to_html(text: str) -> Converted | None:
     """Return a JSON document, or one JSON value a line, as HTML; None for no JSON.
 
-    A podcast's transcript, which shows a time at its beginning, becomes paragraphs.
+    A podcast's transcript, which shows a time at its beginning, becomes paragraphs. Of
+    values on lines the first `MAX_ITEMS` are read, and the result says so.
     """
     if '"startTime"' in text[:2_000] and (spoken := timed_to_html(text)):
         return Converted(whole_page(spoken))
@@ -70,8 +71,10 @@ def json_to_html(text: str) -> Converted | None:
 
 
 def settings_to_html(text: str, language: str) -> Converted | None:
-    """Return YAML or TOML that is mostly lists of records as HTML; None for other
-    files, and for aliases."""
+    """Return YAML or TOML that is mostly lists of records as HTML.
+
+    None for other files, malformed ones, YAML with aliases, and more than `_SLOW`
+    characters."""
     if len(text) > _SLOW or (language == "yaml" and _ALIAS.search(text)):
         return None
     try:
@@ -117,7 +120,9 @@ def _parts(
     value: object, names: tuple[str, ...]
 ) -> list[tuple[tuple[str, ...], object]]:
     """Return an object's non-table values first, then its tables, each with its path of
-    names."""
+    names.
+
+    What is nested deeper than `_DEPTH` stays whole."""
     if not isinstance(value, dict) or len(names) >= _DEPTH or _table(value) is not None:
         return [(names, value)]
     below = {name: _parts(inner, (*names, str(name))) for name, inner in value.items()}
@@ -137,7 +142,9 @@ def _parts(
 
 def _table(value: object) -> list[list[str]] | None:
     """Return records as rows below the names of their fields; None if it is not an
-    array of similar records."""
+    array of similar records.
+
+    At most `MAX_ITEMS` records and `_MOST_CELLS` cells are returned."""
     keyed = isinstance(value, dict)
     records = list(value.values()) if isinstance(value, dict) else value
     if not isinstance(records, list) or len(records) < (3 if keyed else 2):
@@ -176,7 +183,7 @@ def _flat(
     record: Mapping[object, object], above: str = "", depth: int = 1
 ) -> dict[str, str] | None:
     """Return a record's fields as texts, inner objects by dotted names; None for lists
-    of such."""
+    of objects or lists, and for objects deeper than `_DEPTH`."""
     fields: dict[str, str] = {}
     for key, value in record.items():
         name = f"{above}{key}"
@@ -211,7 +218,8 @@ class _ValueWriter:
         self._count = 0
 
     def section(self, names: Sequence[str], value: object) -> None:
-        """Write a value below the names that lead to it."""
+        """Write a value below the names that lead to it; if a table is cut, `cut` says
+        after which record."""
         table = _table(value)
         if table is None:
             for name in names:

@@ -55,7 +55,8 @@ def read_lines(scan: Scan, ends: float) -> tuple[list[PrintLine], int, bool]:
     whether all were tried.
 
     Coordinates are in the page's units, from left and bottom. At `ends`, by this
-    thread's processor time, it stops.
+    thread's processor time, it stops. Lines that the recogniser fails on, or finds
+    empty, are not counted. If most are unsure, only sure ones are returned.
     """
     reader = _reader()
     height, width = scan.pixels.shape[:2]

@@ -119,7 +119,10 @@ _MOST_VALUES: Final = 20_000
 
 
 def is_secret(body: bytes) -> bool:
-    """Return whether `body`, of any length, is a file of keys, passwords or cookies."""
+    """Return whether `body`, of any length, is a file of keys, passwords or cookies.
+
+    Private keys are found anywhere; other forms in its first `_LOOKED_AT` or `_WHOLE`
+    bytes."""
     plain = _in_ascii(body)
     start = plain[:_LOOKED_AT].removeprefix(b"\xef\xbb\xbf")
     if _TYPED.match(start):
@@ -163,7 +166,9 @@ def _in_ascii(body: bytes) -> bytes:
 
 
 def _is_list(start: bytes, *, cut: bool) -> bool:
-    """Whether every line is a record of the same form; the last one may be cut."""
+    """Whether every line is a record of the same form; the last one may be cut.
+
+    False for an empty file."""
     lines = [line.strip() for line in start.splitlines()]
     lines = [
         line

@@ -222,7 +222,9 @@ class _Shape:
 
 def front_of(html: str, title: str) -> Front | None:
     """Return what a page that came with status 200 is in place of the one asked for;
-    None for a page."""
+    None for a page.
+
+    A page of more than `_MOST` characters is always taken for a page."""
     if len(html) > _MOST or _mentions_check(html):
         return None
     shape = _Shape()
@@ -240,10 +242,11 @@ def front_of(html: str, title: str) -> Front | None:
 
 
 def _mentions_check(html: str) -> bool:
-    """Whether a page's sentences about anything but cookies are alone more than one in
-    front of another has.
+    """Return True where a page has more text beside sentences about cookies than a
+    check or log-in in front of another has.
 
-    Nearly all pages end here, after their first paragraphs, without a look at each tag.
+    False means only that it must be looked at further. Nearly all pages end here, after
+    their first paragraphs.
     """
     at, left = 0, _FEW
     while left >= 0 and (found := _SENTENCE.search(html, at)):
@@ -256,7 +259,8 @@ def _mentions_check(html: str) -> bool:
 
 
 def _instead(html: str, said: Front | None, shape: _Shape) -> Front | None:
-    """Return what a page of few words is by its scripts, fields and title."""
+    """Return what a page of few words is by its scripts, fields and title; None where
+    it is a page of its own."""
     password = bool(_PASSWORD.search(html))
     if _CHECKS.search(html) or (
         said == "check"
@@ -277,7 +281,8 @@ def _instead(html: str, said: Front | None, shape: _Shape) -> Front | None:
 
 
 def _said(html: str, title: str) -> Front | None:
-    """Return what title or headings say that the page is."""
+    """Return what title or headings say that the page is, "missing" for one that is
+    only a status; None for any other."""
     headings = (
         entities.unescape(_MARKUP.sub(" ", found[1]))
         for found in _first(_HEADING.finditer(html[:_LOOKED_AT]))

@@ -208,7 +208,10 @@ _SHEETS: Final = frozenset(
 
 def media_type(body: bytes, *, content_type: str = "", name: str = "") -> str:
     """Return the media type of `body`, that of no text as it is called; of `name` only
-    the ending is read."""
+    the ending is read.
+
+    What the bytes show counts before headers and names. Binary of no known kind is
+    `application/octet-stream`, text of none plain."""
     start = body[:1024]
     said = content_type.partition(";")[0].strip().lower()
     binary = _binary_type(body, start, said)
@@ -289,7 +292,8 @@ def language_of(name: str) -> str:
 
 
 def _binary_type(body: bytes, start: bytes, said: str) -> str:
-    """Return the type of a binary body, or "" for text."""
+    """Return the type of a binary body, or "" for text; `_BYTES` for one that is not
+    known."""
     if (
         b"%PDF-" in start[:1024]
     ):  # readers forgive what is before it: a mark of bytes' order, an HTTP head
@@ -367,8 +371,8 @@ def _zip_type(body: bytes) -> str:
 
 
 def _office_type(archive: zipfile.ZipFile) -> str:
-    """Return the type of an Office file by the type of its main part, empty for other
-    archives."""
+    """Return the type of an Office file by the type of its main part; empty for other
+    archives, and for a list of types over `_MOST_TYPES` bytes."""
     listed = archive.NameToInfo.get(_TYPES)
     types = (
         archive.read(listed)
@@ -539,8 +543,8 @@ class Decoded(NamedTuple):
 
 
 def codec_of(label: str) -> str | None:
-    """Return the codec for a label as pages and headers give it, None for one that the
-    web does not know."""
+    """Return the codec for a label as pages and headers give it; None for an unknown
+    one, or one that the web does not use."""
     name = label.strip().strip("\"'").lower()
     name = _WEB_LABELS.get(name) or name.replace("windows-", "cp").replace("x-", "")
     try:
@@ -552,8 +556,10 @@ def codec_of(label: str) -> str | None:
 
 
 def decode(body: bytes, *, content_type: str = "") -> Decoded:
-    """Return the text of `body`; of the header `content_type` only the charset is
-    read."""
+    """Return the text of `body`; of the header `content_type` only the charset is read.
+
+    Never fails: a label that the bytes contradict is passed over, and bytes that fit no
+    codec become U+FFFD. `note` says what is doubtful, "" if nothing is."""
     for mark, codec in _MARKS:
         if body.startswith(mark):
             return Decoded(body[len(mark) :].decode(codec, "replace"))
@@ -609,7 +615,8 @@ def unmarked_utf16(body: bytes) -> str:
 
 
 def _declared(body: bytes, content_type: str) -> list[str]:
-    """Return the codecs that header and body name, in that order, each once."""
+    """Return the codecs that header and body name, in that order, each once; unknown
+    ones are left out, and UTF-16 in the body means UTF-8."""
     header = _HEADER.search(content_type)
     start = body[:_LOOKED_AT]
     inside = [

@@ -49,7 +49,9 @@ class _Cue(NamedTuple):
 
 
 def subtitles_to_html(text: str) -> Converted | None:
-    """Return WebVTT, SRT or ASS as HTML, None where there is no cue."""
+    """Return WebVTT, SRT or ASS as HTML, None where there is no cue.
+
+    At most `MAX_ITEMS` paragraphs are read, and the result says so."""
     inner = _body(_script_cues(text) if "[Events]" in text else _cues(text))
     if not inner:
         return None
@@ -62,8 +64,10 @@ def subtitles_to_html(text: str) -> Converted | None:
 
 
 def timed_to_html(text: str) -> str:
-    """Return a transcript in any of the forms that pages refer to as the inside of an HTML page;
-    empty for none."""
+    """Return a transcript in any of the forms that pages refer to as the inside of an
+    HTML page; empty for none.
+
+    JSON that is malformed is searched for the times of WebVTT and SRT."""
     try:
         value = json.loads(text) if text.lstrip()[:1] == "{" else None
     except (ValueError, RecursionError):
@@ -92,7 +96,11 @@ def _cue(start: float, end: float, said: str, speaker: str = "") -> _Cue:
 
 
 def _script_cues(text: str) -> Iterator[_Cue]:
-    """Yield the cues of Advanced SubStation Alpha (ASS, SSA) in the order of their times."""
+    """Yield the cues of Advanced SubStation Alpha (ASS, SSA) in the order of their
+    times.
+
+    Nothing where the form names no times or does not end in the text. Malformed times,
+    drawings and lines after `MAX_ITEMS` are dropped."""
     events = text.partition("[Events]")[2]
     form = re.search(r"(?m)^Format:(.*)$", events)
     fields = [name.strip().lower() for name in form[1].split(",")] if form else []
@@ -121,7 +129,8 @@ def _script_cues(text: str) -> Iterator[_Cue]:
 
 
 def _json_cues(value: dict[str, object]) -> Iterator[_Cue]:
-    """Yield the cues of a podcast's JSON transcript (Podcasting 2.0)."""
+    """Yield the cues of a podcast's JSON transcript (Podcasting 2.0); none where it has
+    no segments, and "" for what a segment lacks."""
     segments = value.get("segments")
     for one in segments if isinstance(segments, list) else ():
         if isinstance(one, dict):

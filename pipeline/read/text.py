@@ -34,7 +34,11 @@ _FRONT_MATTER: Final = re.compile(r"\A---\r?\n(.{0,4000}?)\r?\n---\r?\n", re.DOT
 
 
 def markdown_to_html(text: str, *, sheets: bool = True) -> Converted:
-    """Return Markdown as HTML, HTML inside it as such; without `sheets` its style sheets go."""
+    """Return Markdown as HTML, HTML inside it as such; without `sheets` its style
+    sheets go.
+
+    Text over `SLOW_LETTERS` characters is read as plain text, with a note. Its title is
+    the front matter's, else the first `h1`."""
     front = _FRONT_MATTER.match(text)
     above = front[1] if front else ""
     text = text[front.end() :] if front else text
@@ -59,8 +63,8 @@ def markdown_to_html(text: str, *, sheets: bool = True) -> Converted:
 
 
 def _field(names: str, front_matter: str) -> str:
-    """Return the first line of YAML with one of these names, without quotes; a list or a text of
-    many lines is left."""
+    """Return the first line of YAML with one of these names, without quotes; "" where
+    it is missing, a list or a text of many lines."""
     found = re.search(
         rf"^(?:{names}):[ \t]+([\"']?)([^\s\[{{|>].*?)\1[ \t]*\r?$",
         front_matter,
@@ -70,8 +74,10 @@ def _field(names: str, front_matter: str) -> str:
 
 
 def csv_to_html(text: str) -> Converted:
-    """Return a table, its first row as the header; the separator is the likeliest of comma, tab and
-    semicolon."""
+    """Return a table, its first row as the header; the separator is the likeliest of
+    comma, tab and semicolon in the first line.
+
+    Malformed CSV is read as plain text; rows after `MAX_ITEMS` are named as unread."""
     separator = max(",\t;", key=text.partition("\n")[0].count)
     try:
         rows = list(
@@ -100,8 +106,8 @@ XML_OPTIONS: Final[dict[str, Any]] = dict.fromkeys(
 
 
 def parse_xml(body: bytes) -> etree._Element | None:
-    """Return the root of an XML document, or None when there is none or it declares entities of its
-    own."""
+    """Return the root of an XML document, or None when there is none or it declares
+    entities of its own; broken markup is mended where that can be done."""
     if has_own_entities(body):
         return None
     parser = etree.XMLParser(**XML_OPTIONS, remove_pis=True)
@@ -130,8 +136,10 @@ def child_text(element: etree._Element, *names: str) -> str:
 
 
 def xml_to_html(body: bytes) -> Converted | None:
-    """Return a feed, or one paragraph for each element that has text of its own; None for what is
-    no XML."""
+    """Return a feed or site map by their own rules, else one paragraph for each element
+    that has text of its own.
+
+    None for what is not XML, or declares entities of its own."""
     root = parse_xml(body)
     if root is None:
         return None
@@ -178,7 +186,9 @@ def _feed(root: etree._Element) -> Converted:
 
 
 def _sitemap(root: etree._Element) -> Converted:
-    """Return a list of links, those of an index to further sitemaps with `rel="sitemap"`."""
+    """Return a list of links, those of an index to further sitemaps with
+    `rel="sitemap"`; entries without an address are dropped, as are those after
+    `MAX_ITEMS`."""
     rel = ' rel="sitemap"' if local_name(root) == "sitemapindex" else ""
     parts: list[str] = []
     for entry in islice(root, MAX_ITEMS):
@@ -227,8 +237,10 @@ def local_name(element: etree._Element) -> str:
 
 
 def fragment_to_html(text: str) -> str:
-    """Return a text that may be HTML as HTML whose tags are all closed: such texts are often cut
-    anywhere."""
+    """Return a text that may be HTML as HTML whose tags are all closed: such texts are
+    often cut anywhere.
+
+    Text without a tag is one paragraph."""
     root = parse(unplaced(text)) if "<" in text else None
     body = root.css_first("body") if root is not None else None
     return (

@@ -57,7 +57,7 @@ def is_packed(body: bytes) -> bool:
 
 def beginning(body: bytes, most: int) -> bytes:
     """Return the first `most` bytes of what the beginning of a packed file holds; none
-    where it is damaged."""
+    where it is damaged or not packed."""
     for magic, _, begin in _BY_MAGIC:
         if body.startswith(magic):
             try:
@@ -69,7 +69,10 @@ def beginning(body: bytes, most: int) -> bytes:
 
 def unpacked(body: bytes, *, most: int = MAX_UNPACKED) -> bytes:
     """Return what a packed file holds, all its streams; raises `Unreadable` for one
-    damaged, cut, or over a bound."""
+    that is damaged, cut, or unpacks to more than `most` or `MOST_RATIO` times its size.
+
+    A small file may unpack to `_UNBOUNDED` bytes in any case. Padding after the last
+    stream is dropped. A file that is not packed raises `StopIteration`."""
     _, what, begin = next(one for one in _BY_MAGIC if body.startswith(one[0]))
     allowed = min(most, max(_UNBOUNDED, MOST_RATIO * len(body)))
     pieces, size, start = list[bytes](), 0, 0

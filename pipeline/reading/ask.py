@@ -148,7 +148,7 @@ async def ask(
 
     As many of them are shown, in reading order, as `fitting` lets through. Raises
     `ModelError`: the model failed, cannot be asked so, or returned an invalid choice.
-    """
+    Where no candidate fits, nothing is asked and the choice is empty."""
     if not can_ask(model, way):
         raise ModelError(
             f"{model.name} cannot be asked by {way}.",
@@ -201,8 +201,9 @@ def fitting(
 ) -> list[Candidate]:
     """Return the first candidates that fit, in reading order.
 
-    A vote repeats each line, so that only half as many tokens are left for them.
-    """
+    A vote repeats each line, so that only half as many tokens are left for them. One
+    that does not fit is passed over. But for `pages` only the first `ROOM.candidates`
+    are looked at."""
     room = (context - ROOM.spare) / ROOM.own_tokens - count_tokens(request)
     whole = way == "pages"
     if not whole:
@@ -250,7 +251,8 @@ def _head(candidate: Candidate) -> str:
 
 def grammar_of(count: int, *, tags: bool) -> str:
     """Return the GBNF grammar of an answer over `count` candidates: `None`, or ranges
-    of numbers that exist."""
+    of numbers that exist. Over `ROOM.candidates` it lets through numbers that do not
+    exist; `read_answer` refuses them."""
     left, right = ("<TAG-", ">") if tags else ("", "")
     root = f'root ::= "None" | range ("," range){{0,{ROOM.ranges - 1}}}'
     if count > ROOM.candidates:
@@ -327,7 +329,8 @@ async def _listed(
 async def _votes(
     request: str, shown: Sequence[Candidate], model: Generator
 ) -> list[float]:
-    """Return the probability of Yes for each candidate, of Yes and No alone."""
+    """Return the probability of Yes for each candidate, of Yes and No alone; raises
+    `ModelError`."""
     prompt = _prompt("extract_votes", request, show_candidates(shown))
     lines = [
         numbered([replace(candidate.sentence, number=n)])

@@ -101,7 +101,8 @@ class BM25:
         self._lengths = lengths.astype(np.float64)
 
     def scores(self, query: Question) -> Floats:
-        """Return one score a text [n], 0 where no term of `query` occurs."""
+        """Return one score a text [n], 0 where no term of `query` occurs. Of a query of
+        stop words alone these count."""
         cut = query.terms(self._language)
         terms = dict.fromkeys(cut or query.terms(self._language, keep_stop_words=True))
         numbers = [self._numbers[term] for term in terms if term in self._numbers]
@@ -288,7 +289,7 @@ class TermIndex:
 
     def terms(self, question: Question) -> list[dict[str, str]]:
         """Return the distinct terms of a question, each as {page language: index term},
-        without stop words."""
+        without stop words; a question of these alone keeps them."""
         own = question.language
         languages = list(dict.fromkeys(self.languages)) or [own]
         forms = {
@@ -398,7 +399,7 @@ def cut_windows(
 
 def letter_groups(text: str) -> list[str]:
     """Return the distinct groups of `GROUP` letters in the words of `text`, and its
-    numbers."""
+    numbers; shorter words are whole."""
     groups: dict[str, None] = {}
     for word in _WORD.findall(_latin(text)):
         whole = word.isdigit() or len(word) <= GROUP
@@ -413,8 +414,8 @@ def letter_groups(text: str) -> list[str]:
 
 
 def letter_counts(question: str, texts: Sequence[str]) -> Floats:
-    """Return the count of each of the question's groups in each text: [groups,
-    texts]."""
+    """Return the count of each of the question's groups in each text: [groups, texts].
+    They count inside of longer words, too."""
     groups = letter_groups(question)
     counts = np.zeros((len(groups), len(texts)), dtype=np.float32)
     for place, text in enumerate(texts):

@@ -85,7 +85,7 @@ async def read_documents(
     `parts` must each be answered, none for a question that is one; None: they are cut
     by rules. `share` is the part of a call's work that this reading may take. Documents
     that are not cut into units within `seconds` are named in `Reading.unread`. Raises
-    `ModelError`."""
+    `ModelError`. The first is cut in any case."""
     # 1. Tag: sentences, items, rows, code
     pages, tagged, unread = await in_thread(_units, documents, seconds)
     # 2. Judge every unit, for each part of the question by itself
@@ -123,7 +123,7 @@ def _units(
     documents: Sequence[Document], seconds: float
 ) -> tuple[list[PageUnits], tuple[tuple[Sentence, ...], ...], tuple[str, ...]]:
     """Return each document's units, and the addresses of those that no time was left
-    for, which are without any."""
+    for, which are without any; the first document always has its own."""
     ends = time.monotonic() + seconds
     pages: list[PageUnits] = []
     tagged: list[tuple[Sentence, ...]] = []
@@ -252,7 +252,8 @@ async def with_model(
     question: Question, documents: Sequence[Document], reading: Reading, asking: Asking
 ) -> Reading:
     """Return a reading of `documents` as `extract` makes it by rules, with what a model
-    that writes says added."""
+    that writes says added. It is unchanged below a confidence of `ASK_FROM`. A model
+    that fails, or is not done in time, is only named in the reason."""
     # A model takes seconds: not where the pages are about something else.
     if reading.confidence < ASK_FROM:
         return reading
@@ -367,7 +368,8 @@ def together(readings: Sequence[Reading], questions: Sequence[Question]) -> Read
 
     Turns are of equal length in text, so that each part gets as much of a budget as the
     others until it has no unit left that is worth it; what is left then goes to the
-    parts that have. A part that nothing answers waits for them."""
+    parts that have. A part that nothing answers waits for them. There is at least one
+    part."""
     parts = tuple(
         replace(one, question=asked)
         for one, asked in zip(readings, questions, strict=True)
@@ -434,7 +436,7 @@ def widened(
     units: Mapping[str, tuple[Sentence, ...]],
 ) -> Reading:
     """Return a reading of the documents `read` as one of more `documents`, whose
-    `units`, by address, score nothing."""
+    `units`, by address, score nothing. A document without units there has none."""
     ends = np.cumsum([len(tagged) for tagged in reading.tagged])
     scores = dict(
         zip(
@@ -492,8 +494,8 @@ def lift_terms(
     `request`, as definitions do.
 
     Stems and vectors hardly distinguish `--merge` from `--keep`, or `^1.2.3` from
-    `~1.2.3`. A literal in a page's title names the page, not a unit of it.
-    """
+    `~1.2.3`. A literal in a page's title names the page, not a unit of it. One that
+    `DEFINING` or more units begin with lifts none."""
     named = request.literals
     if not named:
         return values
@@ -565,7 +567,8 @@ def lift_rows(
 
 
 def _tables(document: Document, sentences: Sequence[Sentence]) -> Iterator[range]:
-    """Yield the places of rows that follow each other below one header."""
+    """Yield the places of rows that follow each other below one header. Stretches of
+    fewer than `FEWEST` rows are left out."""
     start = 0
     for place in range(1, len(sentences) + 1):
         if place < len(sentences) and _table(document, sentences[place]) == _table(
@@ -593,7 +596,8 @@ def _chosen(
     table: range,
 ) -> Iterator[tuple[int, float]]:
     """Yield a table's rows that are chosen, each with the part of its distance to the
-    best that it gains."""
+    best that it gains. An extreme that `FEWEST` rows or more have chooses none of them.
+    """
     if choice.ends:
         yield from ((table[0], UNNAMED), (table[-1], UNNAMED))
     if not (choice.least or choice.most):

@@ -88,8 +88,8 @@ def _names(document: Document) -> list[str]:
 
 
 def _outline(document: Document, units: Sequence[Sentence]) -> list[float]:
-    """Return scores of a document's units: the first that says something under each heading, all of
-    a summary."""
+    """Return scores of a document's units: the first that says something under each
+    heading, all of a summary; others are 0."""
     seen: set[tuple[str, ...]] = set()
     headings = {unit.heading_path[-1] for unit in units if unit.heading_path}
     summaries = set(filter(names_summary, headings))

@@ -167,7 +167,8 @@ class Blend:
     ) -> Relevance:
         """Return one score a unit; see the module. Units are embedded once for all
         questions, whatever the `share`; of one text with more than `EMBED_TOKENS`, only
-        so many tokens as `of_long` says.
+        so many tokens as `of_long` says. A model that takes too long is left out;
+        `late` says so of the embedder.
 
         Raises:
             ModelError: Embedder or reranker failed.
@@ -207,7 +208,8 @@ class Blend:
     ) -> "_Meaning":
         """Return the vectors of units, zeros where not embedded since they are over
         `most` tokens together, and of questions, by the embedder that reads all of
-        them."""
+        them. None where no embedder reads them. Where time ends first, the rest are
+        zeros too, and `late` is set."""
         embedder = _fitting(self.embedder, question, pages, counted.index)
         if embedder is None or not counted.index.size:
             return _Meaning()
@@ -350,7 +352,8 @@ def _to_embed(
     and their texts.
 
     A unit is prefixed with its innermost heading; for several pages also with the
-    title, which distinguishes them."""
+    title, which distinguishes them. Pages that `embedder` does not read are left out; a
+    unit over `EMBED_LONGEST` is cut."""
     readable = [embedder.reads(" ".join(page.texts[:20])) for page in pages]
     owners = [
         (number, place)
@@ -606,7 +609,8 @@ def _best_windows(
     readable: NDArray[np.bool_],
 ) -> tuple[list[tuple[int, int]], list[Window]]:
     """Return the windows that hold the best `readable` units, each by the window in
-    which it is most central."""
+    which it is most central. Beyond the `share` of `WINDOWS` only units that score
+    `WORTH` bring further ones."""
     owners = [(page, place) for page in pages for place in range(len(page.texts))]
     windows = relevance.windows
     least, most = (
@@ -643,7 +647,8 @@ async def score_texts(
     embedder: for texts without structure.
 
     A question in another language is asked in English too, since the language of the
-    texts is unknown.
+    texts is unknown. Only the best `MOST_TEXTS` by words are embedded; the others count
+    as the least alike of these.
 
     Raises:
         ModelError: The embedder failed.

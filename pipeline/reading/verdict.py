@@ -147,7 +147,8 @@ class Verdict:
 
 
 def judge(question: Question, relevance: Relevance) -> Verdict:
-    """Say whether the pages answer `question`."""
+    """Say whether the pages answer `question`. Without units it is `none`. For a
+    question in another language than a page without vectors it is never `none`."""
     pages = read_features(question, relevance)
     best = max(pages, key=confidence_of, default=None)
     if best is None:
@@ -182,8 +183,8 @@ def judge(question: Question, relevance: Relevance) -> Verdict:
 
 
 def _is_near(page: Features) -> bool:
-    """Whether a page is so near to the question in meaning that the answer is never
-    None."""
+    """Whether a page is so near to the question in meaning that the verdict is never
+    `none`; False without a cosine."""
     if page.cosine is None:
         return False
     if page.across:
@@ -201,7 +202,8 @@ def _lacking(
     Left out is what a page may well say in another form: names in another language's
     letters, short numbers (in words), months (in digits), units after a number, names
     with an abbreviation in brackets that a page has, and names of peoples where a page
-    has the country."""
+    has the country. Nothing is known, and the result empty, where the question was
+    translated."""
     if any(page.translated or page.across for page in pages):
         return {}
     return {
@@ -277,7 +279,8 @@ def _meaning_row(features: Features) -> tuple[float, ...]:
 
 
 def read_features(question: Question, relevance: Relevance) -> list[Features]:
-    """Return what the verdict sees of each page that holds units."""
+    """Return what the verdict sees of each page that holds units; other pages are left
+    out."""
     index = relevance.index
     translated = [question.translated_to(language) for language in index.languages]
     looked_for = {one: _Asked(one, index) for one in dict.fromkeys(translated)}
@@ -351,7 +354,8 @@ def _best(values: Floats | None, low: int, high: int) -> float | None:
 
 def _names(question: Question, index: TermIndex) -> dict[str, NDArray[np.bool_]]:
     """Return the names and numbers of the question, each with the matches of its words
-    [words, units]."""
+    [words, units]. The first word counts only with a digit, any other German one only
+    with a digit or in capitals."""
     nouns_too = question.spoken == "de"
     found: dict[str, NDArray[np.bool_]] = {}
     for place, word in enumerate(question.words):

@@ -60,7 +60,8 @@ def canonical_url(url: str) -> str:
 
     Scheme, `www.`, mobile and AMP hosts and paths, default ports, fragments, tracking
     parameters, the order of parameters, `index.html` and a trailing slash make no
-    difference. Other addresses are returned without their fragment."""
+    difference. Other addresses are returned without their fragment. A malformed one
+    stays as it is. The key is for comparing only: it has no scheme."""
     try:
         parts = urlsplit(url.strip())
         port = parts.port
@@ -106,8 +107,8 @@ def distinct(results: Sequence[SearchResult]) -> tuple[SearchResult, ...]:
     """Return `results` in order without repeats: one an address, and one a snippet
     where snippets are the same text.
 
-    What stays is the first, `merged` with the others.
-    """
+    What stays is the first, `merged` with the others. Snippets too short to compare
+    count as different."""
     by_url: dict[str, SearchResult] = {}
     for result in results:
         key = _key(result)
@@ -273,7 +274,7 @@ class Chain:
         The first provider that answers `ok` ends a query; after `empty` one more
         provider is asked; any other status moves on. An empty answer of a healthy
         provider is an answer. Raises `SearchFailed` where no provider is set up, or
-        none of them answered any query."""
+        none of them answered any query. A late provider counts as `timeout`."""
         if not self._providers and not self._beside:
             raise SearchFailed(
                 "No search provider is set up.",
@@ -331,7 +332,7 @@ class Chain:
         that the ones before lack.
 
         Nothing is raised: the outcomes say who answered, and there are none where no
-        catalogue is set."""
+        catalogue is set. A DOI that none of them knows has no result."""
         found: dict[str, SearchResult] = {}
         outcomes: list[SearchOutcome] = []
         ends = anyio.current_time() + min(self._deadline, STEP_SHARE * time_left())
@@ -357,7 +358,9 @@ class Chain:
         into: list[SearchOutcome],
     ) -> None:
         """Walk a line of providers for one query; every answer goes to `into` as it
-        comes."""
+        comes.
+
+        It ends at the first `ok` or the second `empty`."""
         for provider in line:
             left = max(0.0, ends - anyio.current_time())
             # Others wait for it: it gets 4 s, and SearXNG's engines have 3 s.
@@ -374,7 +377,11 @@ class Chain:
         self, provider: Searcher, query: SearchQuery, limit: int, seconds: float
     ) -> SearchOutcome:
         """One provider's answer to one query: remembered, or asked for within
-        `seconds`."""
+        `seconds`.
+
+        Nothing is raised for a provider: its error gives `bad_response`, a late answer
+        `timeout`. Answers that are `ok` are kept for 15 minutes, those with local files
+        are not."""
         key = cache_key(provider.name, query, limit)
         if self._store is not None and (
             known := _known(await in_thread(self._store.get_json, key))

@@ -75,7 +75,10 @@ class Exchange:
 
     async def ask(self, request: Request) -> dict[str, object] | SearchOutcome:
         """Send `request`; return the JSON object of a 200, or how it failed. Raises
-        nothing over the other side."""
+        nothing over the other side.
+
+        A redirect is not followed and counts as a failure, and so does a body over
+        `MAX_BYTES`."""
         address = _LOGIN.sub("", request.url)
         try:
             async with self.client.stream(
@@ -163,7 +166,9 @@ class Exchange:
         notes: str = "",
     ) -> SearchOutcome:
         """Return the answer: hits with an address, on the requested site, numbered, at
-        most `limit`."""
+        most `limit`.
+
+        Without any the status is `empty`."""
         kept = [
             hit for hit in results if hit is not None and on_site(hit.url, query.site)
         ][:limit]
@@ -212,8 +217,7 @@ def day_of(value: object) -> str:
     """Return the ISO day of a date as APIs write it: ISO, mail format, `May 3, 2024` or
     a list of numbers.
 
-    A year alone stays one; empty for anything else.
-    """
+    A year, or a year and its month, stays as it is; empty for anything else."""
     if isinstance(value, list):
         value = "-".join(f"{part:02}" for part in value if isinstance(part, int))
     if isinstance(value, str) and re.fullmatch(r"[12]\d{3}(-\d\d)?", value):
@@ -237,7 +241,9 @@ def hit(
     provider: str, row: Mapping[str, object], *, url: str, snippet: object
 ) -> SearchResult | None:
     """Return a result from the fields `title` and `url` of `row` and a text; None
-    without a web address."""
+    without a web address.
+
+    Without a title that is the address."""
     address = web_address(row.get(url))
     if not address:
         return None
@@ -299,7 +305,7 @@ def sentences(*parts: str) -> str:
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the seconds of `Retry-After`, else of the used-up window of
-    `X-RateLimit-Reset`."""
+    `X-RateLimit-Reset`, None where neither says it."""
     if (wait := seconds_asked(headers, now=time.time())) is not None:
         return wait
     # Several windows in one header ("0, 14523" left; "1, 1419704" seconds): the longest that is
@@ -315,7 +321,10 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 async def _read_body(response: httpx2.Response) -> bytes:
-    """Return the body; one over the cap is dropped; an empty one is not JSON."""
+    """Return the body; b"" for one over `MAX_BYTES`, which then is read as not
+    complete.
+
+    Raises httpx2's errors."""
     body = bytearray()
     async for chunk in response.aiter_bytes():
         body += chunk

@@ -155,7 +155,9 @@ class FolderProvider:
     @asynccontextmanager
     async def behind(self) -> AsyncIterator[None]:
         """While the context is open, count in the background what a question had no
-        time for."""
+        time for.
+
+        The index is closed when the context ends."""
         group = anyio.create_task_group()
         # No `async with`: an error of the block is none of the group's, to be wrapped as such.
         await group.__aenter__()
@@ -174,7 +176,12 @@ class FolderProvider:
 
     async def search(self, query: SearchQuery, *, limit: int) -> SearchOutcome:
         """Return at most `limit` files with a term of `query`, or near it, best first,
-        each with its best passage."""
+        each with its best passage.
+
+        A file that cannot be read in time comes by its title alone. Without a result
+        the status is `timeout` while documents are still uncounted. An index on disk
+        that fails is replaced by one in memory; raises `sqlite3.Error` where that fails
+        too."""
         language = query.language or query.question.language
         self._asked = anyio.current_time()
         ends = self._asked + 2 * self._patience
@@ -257,7 +264,9 @@ class FolderProvider:
         return min(self._limits.seconds, WAIT_SHARE * time_left())
 
     def _look_around(self, came: float) -> None:
-        """List the folders, forget what is gone, and note what is to be counted."""
+        """List the folders, forget what is gone, and note what is to be counted.
+
+        Nothing is done where a look began after `came`."""
         with self._lock:
             # A look around that began after this call came is fresh enough for it: parallel queries
             # share one
@@ -309,7 +318,9 @@ class FolderProvider:
 
     def _do_without(self, error: Exception) -> bool:
         """Fall back to an in-memory index; delete a corrupt database, so that the next
-        process recreates it."""
+        process recreates it.
+
+        Return False where it was in memory already."""
         place, self._place = self._place, None
         if place is not None:
             self._index = None
@@ -341,7 +352,9 @@ class FolderProvider:
 
     async def _count_on(self) -> None:
         """Count whenever a question wants it; a task of the server's, which no call's
-        deadline or place holds."""
+        deadline or place holds.
+
+        It runs until it is cancelled."""
         while True:
             await self._wanted.wait()
             self._wanted = anyio.Event()
@@ -388,7 +401,10 @@ class FolderProvider:
         self, stamps: list[FileStamp], add: Callable[[WordIndex, FileStamp], None]
     ) -> None:
         """`add` files for a slice of processor time, the last first, unless another
-        process has its turn."""
+        process has its turn.
+
+        Where the database fails, `stamps` is emptied, and the next question begins with
+        an index in memory."""
         index, ends = self._opened(), time.thread_time() + SLICE
         try:
             with index.writing() as mine:
@@ -451,7 +467,10 @@ class FolderProvider:
         self, question: Question, language: str, limit: int
     ) -> tuple[IndexedFiles, list[IndexedFile], bool]:
         """Return all files, the `limit` best by words and meaning of outlines, and
-        whether these have a word of it."""
+        whether these have a word of it.
+
+        Words alone decide where the embedder fails, is late or does not read the
+        question."""
         indexed, words = await in_thread(
             self._opened().scores, question, language=language
         )
@@ -491,7 +510,9 @@ class FolderProvider:
 
     async def _embed(self, embedder: Embedder, abouts: NDArray[np.int64]) -> None:
         """Embed the first `OUTLINES` of the outlines with these hashes that have no
-        vector yet."""
+        vector yet.
+
+        Raises `ModelError`."""
         index = self._opened()
         new = await in_thread(index.without_vector, embedder.name, abouts, OUTLINES)
         for at in range(0, len(new), EMBEDDED_AT_ONCE):
@@ -501,7 +522,9 @@ class FolderProvider:
 
     async def _embed_behind(self, embedder: Embedder) -> bool:
         """Do the same in small batches until a question comes; return whether there
-        were any."""
+        were any.
+
+        Raises `ModelError`."""
         index = self._opened()
         async with self._slice():
             if self._wanted.is_set():

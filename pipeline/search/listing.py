@@ -120,7 +120,9 @@ class Folders:
         watched: bool = True,
     ) -> None:
         """List at most `most` files of at most `file_bytes` each below resolved
-        `roots`, which may be files."""
+        `roots`, which may be files.
+
+        Only Linux lets folders be `watched`; elsewhere each look reads all of them."""
         self._roots = [os.path.realpath(root) for root in roots]
         self._most = most
         self._file_bytes = file_bytes
@@ -135,7 +137,9 @@ class Folders:
         Of files with an ending that is not known the first bytes are read, once for as
         long as they stay as they are. The same object as before says that nothing
         changed. Hidden names, keys, links and folders of dependencies are passed over;
-        files without text are counted."""
+        files without text are counted. Files beyond `most` are left out (`cut`). A root
+        that cannot be read is in `missing`, a folder below it is left out without a
+        note."""
         changed = self._watch.changed() if self._watch is not None else set()
         singles, tops = self._split_folders()
         found: dict[str, _Folder] = {}
@@ -187,7 +191,8 @@ class Folders:
         return self._listing
 
     def _split_folders(self) -> tuple[list[FileStamp], list[str]]:
-        """Return the roots that are files, as they are, and the others."""
+        """Return the roots that are files, as they are, and the others, also those that
+        cannot be found."""
         singles, tops = [], []
         for root in self._roots:
             try:
@@ -203,7 +208,9 @@ class Folders:
 
     def _looked(self, folder: str, *, refresh: bool, local: dict[int, bool]) -> _Folder:
         """Return a folder, the same object as before where nothing in it changed;
-        `local` by device, to be filled."""
+        `local` by device, to be filled.
+
+        Raises `OSError` where it cannot be read."""
         old, found = self._known.get(folder), os.stat(folder, follow_symlinks=False)
         there = found.st_dev, found.st_ino
         if old is not None and old.watched and not refresh and there == old[:2]:
@@ -279,7 +286,9 @@ class Folders:
 
 def _entries(folder: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
     """Yield what is in a folder that no link leads to, by name, without hidden names:
-    its path and its entry."""
+    its path and its entry.
+
+    Raises `OSError` where it cannot be read or a link leads to it."""
     above = folder if folder.endswith(os.sep) else folder + os.sep
     descriptor = (
         open_beneath(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -355,7 +364,8 @@ def _is_skipped(folder: str) -> bool:
 
 
 def _is_local(folder: str) -> bool:
-    """Whether the file system of a folder is one that this kernel alone writes to."""
+    """Whether the file system of a folder is one that this kernel alone writes to;
+    False where that is not known."""
     try:
         lines = _MOUNTS.read_text(
             encoding="utf-8", errors="surrogateescape"
@@ -387,7 +397,8 @@ class _Watch:
             weakref.finalize(self, os.close, self._file)
 
     def add(self, folder: str) -> bool:
-        """Watch a folder; return whether that is possible."""
+        """Watch a folder; return whether that is possible: not beyond `_MOST_WATCHED`
+        folders."""
         if self._file < 0 or len(self._folders) >= _MOST_WATCHED:
             return False
         number = self._library.inotify_add_watch(
@@ -399,7 +410,7 @@ class _Watch:
 
     def changed(self) -> set[str] | None:
         """Return the folders in which something changed since the last call; None where
-        the kernel lost count."""
+        the kernel lost count, empty where nothing can be watched."""
         changed: set[str] = set()
         whole = True
         while self._file >= 0:

@@ -46,7 +46,11 @@ class Metasearch:
         self._threads = anyio.CapacityLimiter(2)
 
     async def search(self, query: SearchQuery, *, limit: int) -> SearchOutcome:
-        """Return one page of results; never raises for what the engines do."""
+        """Return one page of results; never raises for what the engines do.
+
+        It is `timeout` where they take too long, or where earlier searches that hang
+        hold both threads. Nothing found is `blocked`, too: the library gives one error
+        for both."""
         outcome = SearchOutcome(
             (), self.name, "timeout", f"No answer within {self._timeout:g} s."
         )

@@ -89,7 +89,7 @@ async def mixed_rank(
     reranker: Reranker | None = None,
     form: RankForm = "mixed",
 ) -> tuple[RankedPage, ...]:
-    """Return all pages of `results`, best first.
+    """Return all pages of `results`, best first; by words where a model takes too long.
 
     Args:
         question: The standalone request.
@@ -103,8 +103,7 @@ async def mixed_rank(
             order), `paper` (bare snippet or whole content, the better one wins).
 
     Raises:
-        ModelError: A model failed.
-    """
+        ModelError: A model failed."""
     if not results:
         return ()
     # 1. Items: a snippet for every page, and its content where it came in time
@@ -192,7 +191,9 @@ async def _scored(
     reranker: Reranker | None,
 ) -> tuple[list[_Item], Floats, ScoreMaker]:
     """Return what was scored, and a score of each [n]: by a model in the time that is
-    left, else by words."""
+    left, else by words.
+
+    Raises `ModelError`."""
     few = [
         item
         for item in items
@@ -234,8 +235,8 @@ def _places(values: Floats) -> Floats:
 def _winner(
     kinds: Mapping[WonBy, int], scores: Floats, *, ahead: bool, form: RankForm
 ) -> WonBy:
-    """The kind that brought the page here: its better item, or the engines where they
-    have it `ahead` of its items."""
+    """The kind that brought the page here: its better item (the content where they are
+    equal), or the engines where they have it `ahead` of its items."""
     if form == "engine" or (form == "mixed" and ahead):
         return "engine"
     return max(kinds, key=lambda kind: (float(scores[kinds[kind]]), kind == "content"))

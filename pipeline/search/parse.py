@@ -124,8 +124,8 @@ def first_distinct(queries: Iterable[SearchQuery]) -> tuple[SearchQuery, ...]:
 
 
 def _short_form(question: Question) -> str:
-    """The last question of a long request with the names that it leaves out, within a
-    provider's limit."""
+    """The last question of a long request, else its first sentence, with the names that
+    it leaves out, cut to a provider's limit."""
     sentences = [
         part.strip()
         for part in re.split(r"(?<=[.!?。？！])\s+|\n+", question.text)
@@ -143,7 +143,7 @@ def _short_form(question: Question) -> str:
 
 def _in_english(short: Question, question: Question) -> str:
     """Return the `short` form of a question in another language word for word in
-    English, or what of it is Latin where no list helps.
+    English, or its Latin names and numbers where no list helps; "" without those.
 
     Questions of XQuAD put to BM25 over its English paragraphs, gold among the first
     five of 300, by the request alone and with its English fused: German .587, .910;
@@ -319,7 +319,8 @@ class _Held:
         return found if self._terms([found], language) or _words(found) else ""
 
     def names(self, text: str, entities: Iterable[str]) -> bool:
-        """Whether a query names what the request is about, where that has a name.
+        """Whether a query names what the request is about, where that has a name; True
+        where it has none.
 
         Of 58 test questions queries of four words drawn at random cost .05 of the pages
         that answer, by the places that they take (`python -m bench.eval --mimic

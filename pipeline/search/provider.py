@@ -93,7 +93,8 @@ def over(
     kind: Literal["web", "research"] = "web",
     place: int = 100,
 ) -> Provider:
-    """Return the provider over one JSON API."""
+    """Return the provider over one JSON API; `key` says what its key is, never the key
+    itself."""
     return Provider(
         name=service.name,
         make=functools.partial(later("pipeline.search.web_api", "made"), service),

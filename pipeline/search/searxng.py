@@ -123,7 +123,9 @@ class Searxng:
 
     async def search(self, query: SearchQuery, *, limit: int) -> SearchOutcome:
         """Return one page of results, at most `limit`; never raises for what the
-        instance does."""
+        instance does.
+
+        Without results, engines that failed make it a failure, not `empty`."""
         plain = " ".join(word.lstrip(_COMMANDS) for word in query.text.split())
         words, cut = words_of(replace(query, text=plain), operator=True)
         # Reasons come in the instance's own language without `locale`, and could not be

@@ -114,7 +114,8 @@ def at(value: object, path: str) -> object:
     nothing there.
 
     A `*` goes through a list and gives what lies below each entry; `|` parts paths of
-    which the first that leads to something counts."""
+    which the first that leads to something counts. Where there is no list, `*` gives an
+    empty one."""
     if "|" in path:
         return next(filter(None, (at(value, one) for one in path.split("|"))), None)
     step, _, rest = path.partition(".")
@@ -150,7 +151,7 @@ def joined(parts: Iterable[object]) -> str:
 
 def error_text(answer: object) -> str:
     """Return the words of an error body in the forms the APIs document: error, errors,
-    detail, message, nested."""
+    detail, message, nested; "" for any other form."""
     while isinstance(answer, dict | list):
         names = ("detail", "error", "errors", "message", "msg", "info", "errMsg")
         parts = answer if isinstance(answer, list) else map(answer.get, names)
@@ -160,7 +161,7 @@ def error_text(answer: object) -> str:
 
 def error_code(answer: object) -> str:
     """Return the machine-readable code of an error body (`code` or `tag`, at the top or
-    below `error`/`errors`)."""
+    below `error`/`errors`), "" without one."""
     while isinstance(answer, dict | list):
         if isinstance(answer, dict) and isinstance(
             found := answer.get("code") or answer.get("tag"), str

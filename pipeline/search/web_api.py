@@ -53,11 +53,11 @@ class WebApi:
         timeout: float = DEADLINE,
         today: Callable[[], date] = date.today,
     ) -> None:
-        """Ask `service` with the `key` of the person who asks; a keyless service takes their mail
-        address in its place.
+        """Ask `service` with the `key` of the person who asks; a keyless service takes
+        their mail address in its place.
 
-        `today` turns a freshness into a date where that is all a service knows.
-        """
+        `today` turns a freshness into a date where that is all a service knows. Without
+        a key where it needs one, its name ends in `-keyless`."""
         self.name = (
             service.name if key or service.keyless else f"{service.name}-keyless"
         )
@@ -78,7 +78,11 @@ class WebApi:
         self._free_at = 0.0
 
     async def search(self, query: SearchQuery, *, limit: int) -> SearchOutcome:
-        """Return one page of results, at most `limit`; never raises for what the service does."""
+        """Return one page of results, at most `limit`; never raises for what the
+        service does.
+
+        It is `empty` beyond the pages or results that the service has, and
+        `unsupported` for DOIs where it is not asked by them."""
         service = self._service
         first = 0 if service.pages else (query.page - 1) * limit
         if first >= service.most or 0 < service.pages < query.page:

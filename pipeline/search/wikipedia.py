@@ -76,10 +76,11 @@ class Wikipedia:
         self._base_url = base_url
 
     async def search(self, query: SearchQuery, *, limit: int) -> SearchOutcome:
-        """Return articles of the Wikipedia that the query's site or language names, English where
-        it names none.
+        """Return articles of the Wikipedia that the query's site or language names,
+        English where it names none.
 
-        Any other site is `unsupported`: an empty answer would say that there is nothing.
+        Any other site is `unsupported`: an empty answer would say that there is
+        nothing. Nothing is raised for what it does; searches are cut to 300 characters.
         """
         # Its site names a Wikipedia, and more exactly than the language does
         named = _SITE.fullmatch(query.site.lower().removeprefix("www."))

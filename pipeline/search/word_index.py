@@ -111,7 +111,8 @@ def title_text_outline(data: bytes, suffix: str) -> tuple[str, bytes, str]:
     """Return what a file in UTF-8 with this ending is called, says and is about.
 
     The title is empty where none is given; in the text markup is blanked; the outline
-    is title and headings, or the first words where there are none."""
+    is title and headings, or the first words where there are none. Of more than
+    `MOST_BYTES` the rest is dropped."""
     title, text = _title_and_text(data[:MOST_BYTES], suffix)
     headings = (_HEADINGS if suffix in _MARKED_UP else _MARKDOWN_HEADINGS).findall(
         data[:MOST_BYTES]
@@ -201,7 +202,7 @@ class WordIndex:
 
         What was not read, in whole or in part, by who recognised no words in images is
         forgotten for who does: `sighted`, by default where the extra `ocr` is
-        installed."""
+        installed. Raises `OSError` or `sqlite3.Error` where it cannot be opened."""
         if place is not None:
             os.close(os.open(place, os.O_RDWR | os.O_CREAT, 0o600))
         self._database = sqlite3.connect(
@@ -252,8 +253,8 @@ class WordIndex:
         """Hold the sole right to add files, and know those that other processes added;
         False while another has it.
 
-        What is added is kept when the context ends, and nothing of it where the process
-        is killed before."""
+        What is added is kept when the context ends, with an error too. Nothing of it is
+        kept on `sqlite3.Error`, or where the process is killed before."""
         with self._lock:
             try:
                 self._database.execute("BEGIN IMMEDIATE")
@@ -303,7 +304,9 @@ class WordIndex:
 
     def keep_only(self, paths: Iterable[str], *, forget: bool) -> None:
         """Leave out the files that are not in `paths`, and with `forget` drop them from
-        the database."""
+        the database.
+
+        While another process is writing they stay in it."""
         with self._lock:
             gone = [
                 (self._files.pop(path).id,) for path in self._files.keys() - set(paths)
@@ -327,8 +330,8 @@ class WordIndex:
         """Take in a file, while `writing`: what it says, in UTF-8, or why it could not
         be read, and what was not.
 
-        A file that was only touched keeps its words under the new stamp.
-        """
+        A file that was only touched keeps its words under the new stamp. One that could
+        not be read is not read again until it changes."""
         write, mark = (
             self._database.execute,
             hashlib.blake2b(data, digest_size=16).digest(),
@@ -463,7 +466,9 @@ class WordIndex:
             )
 
     def keep_vectors(self, model: str, abouts: list[int], vectors: Floats) -> None:
-        """Keep the unit vectors [n, width] of outlines with these hashes."""
+        """Keep the unit vectors [n, width] of outlines with these hashes.
+
+        While another process is writing they are kept in this one only."""
         with self._lock, self.writing() as mine:
             self._vectors.setdefault(model, []).append(
                 (np.asarray(abouts, dtype=np.int64), vectors)
@@ -477,7 +482,7 @@ class WordIndex:
 
     def likeness(self, model: str, indexed: IndexedFiles, asked: Floats) -> Floats:
         """Return the best cosine of the unit vectors [k, d] with each file's outline
-        [n]; unknown ones the lowest."""
+        [n]; unknown ones the lowest, all 0 where there are no vectors."""
         with self._lock:
             lots = list(self._vectors.get(model, ()))
             if not lots:

@@ -68,7 +68,7 @@ async def densities(
     chunks: Sequence[Sequence[str]], reading: DensityModels, *, language: str
 ) -> NDArray[np.float64]:
     """Return the density of each chunk of one document [n], none of them without
-    sentences."""
+    sentences. Raises `ModelError`: a model failed."""
     texts = [" ".join(chunk) for chunk in chunks]
     whole = await reading.embedder.embed(texts, kind="passage")
     listed = await side_by_side(
@@ -138,7 +138,7 @@ async def _entities(
 
 async def _rating(text: str, reading: DensityModels) -> float | None:
     """The probability that a chunk reads well (IDMS Eq. 6); None where the generator
-    lists no probabilities."""
+    lists no probabilities; raises `ModelError`."""
     model = chooser(reading.generator)
     if model is None:
         return None
@@ -187,8 +187,11 @@ async def enrich(
     *,
     language: str,
 ) -> list[Form]:
-    """Return the written form of each chunk of a document; those between the quartiles
-    of `densities` [n] have none."""
+    """Return the form of each chunk of a document: condensed below the lower quartile
+    of `densities` [n], supplemented above the upper one, else none.
+
+    A form that is not faithful to its chunk is refused, and empty. Raises `ModelError`.
+    """
     # The paper gives no threshold, so a chunk is of low or high density by its document's
     # quartiles.
     low, high = np.quantile(densities, [0.25, 0.75])
@@ -236,7 +239,8 @@ async def _supplemented(
     comes of it.
 
     At most a third of the words are added, so that chunks stay about as long as they
-    are."""
+    are. An unfaithful answer ends it: the form before it stays, the first is refused.
+    """
     form, written = Form("", "kept"), text
     most = len(text.split()) * 4 // 3 + 8
     for low in range(0, min(len(others), ITERATIONS**2), ITERATIONS):
@@ -268,7 +272,9 @@ def _is_faithful(
     written: str, text: str, allowed: str, *, most: int, language: str
 ) -> bool:
     """Whether a written form of `text` keeps its figures and most of its names, and has
-    no other than `allowed` has."""
+    no other than `allowed` has.
+
+    An empty one, or one of more than `most` words, is not."""
     figures = set(FIGURE.findall(written))
     names = find_entities(text, language=language)
     return (

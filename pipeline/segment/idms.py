@@ -84,7 +84,8 @@ class Judge:
 
     async def margins(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return how much the sentences `texts` i and i+1 belong together, from -1 to 1
-        less the lean, [n - 1]."""
+        less the lean, [n - 1]. Raises `ModelError`: the model failed, or not all were
+        judged in time."""
         if len(texts) < 2:
             return np.zeros(0)
         return await self._in_time(self._ask_all, texts)
@@ -92,7 +93,7 @@ class Judge:
     async def chunks(self, texts: Sequence[str]) -> Ranges:
         """Return the chunks of `texts`, one or more, as printed: a sentence begins a
         chunk where its margin with the open chunk is not over the mean of all margins
-        before, 0 for the first."""
+        before, 0 for the first. Raises `ModelError` as `margins` does."""
         return await self._in_time(self._ask_in_order, texts)
 
     async def _in_time(
@@ -198,8 +199,11 @@ class Judge:
     async def _weighed(
         self, prefix: str, questions: Sequence[str]
     ) -> NDArray[np.float64]:
-        """Probabilities are those of the two answers alone, where they part: a
-        vocabulary may spell them in pieces."""
+        """Return P(yes) - P(no) of each question [n]; raises `ModelError` for a model
+        without probabilities.
+
+        Probabilities are those of the two answers alone, where they part: a vocabulary
+        may spell them in pieces."""
         if self._scorer is not None:
             paths = [
                 f"{question} {option}" for question in questions for option in OPTIONS
@@ -380,7 +384,7 @@ class Idms:
         `maximum` tokens where possible; the running rule has no such bounds.
 
         Raises `ModelError` for the embedder's failure; a failing generator leaves the
-        boundaries to embeddings."""
+        boundaries to embeddings, and `notes` say so."""
         rule = self._options.rule
         if rule == "running":
             minimum, maximum = 0, FAR
@@ -412,8 +416,8 @@ class Idms:
         """Return the additional index text of each chunk of one document, or "".
 
         After a failure, or when the time is over, `notes` say so and nothing more is
-        written. What was written is kept by content, so that a repeat goes on from it.
-        """
+        written: all are empty, also those that were written in time. What was written
+        is kept by content, so that a repeat goes on from it."""
         nothing = [""] * len(chunks)
         if (
             self._reading is None

@@ -47,7 +47,7 @@ async def segment(
 
     By the vectors of `embedder`, or of words where it is None or cannot read the text;
     `rule` is `partition`, or the running mean over the cosines of neighbours. Raises
-    `ModelError`."""
+    `ModelError`: the embedder failed."""
     texts = [sentence.text for sentence in sentences]
     if not texts:
         return []

@@ -145,7 +145,9 @@ def find_session(
 
 def list_sessions(stores: Stores) -> list[Session]:
     """Return the sessions that were begun on this machine without a token, the latest
-    last."""
+    last.
+
+    Those that have expired are left out."""
     handles = [
         f"{SCHEME}{key.removeprefix('begun:')}" for key in _local(stores).keys("begun:")
     ]
@@ -165,7 +167,10 @@ def remove_session(stores: Stores, session: Session) -> None:
 
 def rename_session(stores: Stores, session: Session, name: str) -> None:
     """Call a session by another name, on one line; by its first question again where
-    that is empty."""
+    that is empty.
+
+    The name is cut to `LONGEST` characters. Raises `StopIteration` for a session that
+    is no longer kept."""
     key = f"session:{session.handle.removeprefix(SCHEME)}"
     named = replace(session, name=" ".join(name.split())[:LONGEST])
     store = next(
@@ -214,8 +219,8 @@ class Ongoing:
         """Go on with the session of `handle`, or begin one where that is empty; `roots`
         are the folders of files.
 
-        Raises `UsageError`: there is no such session for this caller.
-        """
+        Raises `UsageError`: there is no such session for this caller. The question is
+        written at once, without an answer."""
         session: Session | None = Session(
             f"{SCHEME}{secrets.token_hex(12)}", owner, _now()
         )
@@ -236,7 +241,7 @@ class Ongoing:
     @property
     def held(self) -> str:
         """Return the sentence that the session holds an answer to the question, where
-        it does."""
+        it does, else ""."""
         asked = self._question.casefold().rstrip("?. ")
         for turn in self.session.turns:
             same = turn.question.casefold().rstrip("?. ") == asked
@@ -280,7 +285,8 @@ class Ongoing:
         return [_said(passage, self.session.passages) for passage in passages]
 
     async def find(self, queries: Sequence[SearchQuery], limit: int) -> Findings | None:
-        """Return what an earlier call found with the same queries."""
+        """Return what an earlier call found with the same queries; None without one, or
+        after a day."""
         value = (
             await in_thread(self._store.get_json, self._key(queries, limit))
             if self.session.turns
@@ -293,7 +299,7 @@ class Ongoing:
     async def note(
         self, found: Findings, queries: Sequence[SearchQuery], limit: int
     ) -> None:
-        """Note for calls that go on what was found."""
+        """Note what was found, for a day, for calls that go on."""
         bare = replace(
             found, outcomes=tuple(replace(one, results=()) for one in found.outcomes)
         )
@@ -312,8 +318,11 @@ class Ongoing:
         )
 
     def _write(self, turn: Turn, pages: Sequence[SeenPage]) -> None:
-        """Append a turn, replacing an earlier one of the same question, whose passages
-        stay."""
+        """Append a turn to the session as it is stored now, replacing an earlier one of
+        the same question, whose passages stay.
+
+        The oldest pages beyond `MOST_PAGES`, and the oldest turns beyond `MOST_BYTES`,
+        are dropped."""
         # Read again: another call may have gone on with the session meanwhile.
         now = _read(self._store, self.session.handle) or self.session
         same = next((one for one in now.turns if _asking(one) == _asking(turn)), None)
@@ -422,7 +431,7 @@ def _result(page: SeenPage, place: int) -> SearchResult:
 
 def _understood(question: Question, turns: Sequence[Turn]) -> str:
     """Return a question with what it refers to in the last turn; one that is asked once
-    more as it was."""
+    more as it was, and "" for one that is complete by itself."""
     if not turns:
         return ""
     last = turns[-1]

@@ -35,7 +35,7 @@ _NO_TEXT: Final = re.compile(
 
 def place_of_address(document: Document) -> int | None:
     """Return the unit that the fragment of a page's address points to; None without
-    one, or where there is none."""
+    one, where none matches, and for files."""
     fragment = document.page.url.partition("#")[2]
     if not fragment or not document.blocks or document.page.url.startswith("file:"):
         return None
@@ -49,7 +49,10 @@ def place_of_address(document: Document) -> int | None:
 
 
 def _of_words(directive: str, blocks: Sequence[Block]) -> int | None:
-    """Return the unit with the first words of a text directive, after its prefix."""
+    """Return the unit with the first words of a text directive, after its prefix; its
+    end and further directives are not read.
+
+    Where no match has the prefix before it, that is the first match."""
     parts = directive.partition("&")[0].split(",")
     before = _letters(unquote(parts.pop(0))) if parts[0].endswith("-") else ""
     wanted = _letters(unquote(parts[0])) if parts else ""
@@ -78,7 +81,9 @@ def _of_file(name: str, blocks: Sequence[Block]) -> int | None:
 
 
 def _of_id(name: str, document: Document) -> int | None:
-    """Return the unit that begins after the element with an id, or a link's name."""
+    """Return the unit that begins after the element with an id, or a link's name.
+
+    None where no text follows it, and for an id of more than `_LONGEST` characters."""
     html = document.page.html
     for said in dict.fromkeys((unquote(name), name, f"user-content-{unquote(name)}")):
         if len(said) > _LONGEST:

@@ -35,7 +35,9 @@ class Change:
 
     @property
     def line(self) -> str:
-        """The block as a unified diff has it."""
+        """The block as a unified diff has it.
+
+        Of a prompt injection that was removed the words are left out."""
         lost_order = (
             self.sign == "-" and self.block.speaks
         )  # removed prompt injections are not shown
@@ -83,7 +85,9 @@ async def earlier(
 
 def changes(before: Document, after: Document) -> list[Change]:
     """Return what the main text of `after` has gained and lost, in its order; removed
-    text comes first."""
+    text comes first.
+
+    Text that only moved is left out."""
     old, new = _main(before), _main(after)
     gained = Counter(one.text for _, one in new) - Counter(one.text for _, one in old)
     lost = Counter(one.text for _, one in old) - Counter(one.text for _, one in new)

@@ -84,7 +84,10 @@ class Noticing:
     async def fetch(
         self, url: str, *, since: str = "", refresh: bool = False, outside: bool = False
     ) -> Page:
-        """Return a source as a page."""
+        """Return a source as a page, never from the cache alone where all are to be
+        refreshed.
+
+        Raises `SourceError`."""
         page = await self._web.fetch(
             url, since=since, refresh=refresh or self._refresh, outside=outside
         )
@@ -111,7 +114,7 @@ async def load_sources(
     needed: bool = True,
 ) -> Loaded:
     """Read every source at once and return the documents that were ready within
-    `seconds`; late ones are failures.
+    `seconds`; late ones are failures, and so are files beyond `MAX_FILES` of a folder.
 
     Sources are URLs, file or folder paths, handles, and sites (`site:https://…`), of
     which the pages nearest to `question` are read. Raises `UsageError` where no source
@@ -160,8 +163,8 @@ async def open_all(
     """Read distinct sources side by side; return documents by name, in order, and why
     there is none of the others.
 
-    Those `outside` are named by pages or services of public addresses.
-    """
+    Those `outside` are named by pages or services of public addresses. Nothing is
+    raised for a source; a late one is a `SourceTimeout` among the errors."""
     hint = "Repeat the call; it continues from the cache."
     found: dict[str, Document | SourceError] = {
         name: SourceTimeout(
@@ -318,7 +321,9 @@ def _folder(name: str, roots: Sequence[Path]) -> Path | None:
 
 def _documents_in(folder: Path) -> tuple[list[Path], Passed]:
     """Return the documents below a folder, images last, and what else is there, by
-    ending."""
+    ending.
+
+    Of a folder that cannot be read there are none."""
     listing = list_files([folder], file_bytes=sys.maxsize)
     found = (Path(stamp.path) for stamp in listing.files)
     return sorted(
@@ -353,7 +358,9 @@ async def _expand_sites(
     report: Report,
 ) -> tuple[list[str], set[str], list[Failure]]:
     """Return sources with the pages of each site that are nearest to a question in its
-    place, those of them that are named from outside, and what is left."""
+    place, those of them that are named from outside, and what is left.
+
+    Raises the `SourceError` of a site that is the only source; else it is a failure."""
     expanded: list[str] = []
     outside: set[str] = set()
     left: list[Failure] = []
@@ -460,7 +467,9 @@ async def gather_pages(
     wanted: Wanted, services: Services, *, report: Report
 ) -> Gathered:
     """Search, fetch and rank; returns at most `wanted.max_pages` pages; raises
-    `SearchFailed`."""
+    `SearchFailed`, and `ModelError` where a model fails while ranking.
+
+    Pages that cannot be read in time are ranked by their snippets."""
     # 1. PARSER: what to ask, in which language, how fresh
     parser = Parser(
         services.generator, services.stores.scores, services.seconds * STEP_SHARE
@@ -528,7 +537,7 @@ async def gather_pages(
 
 def catalogued(document: Document, result: SearchResult) -> Document:
     """Return a document with what a catalogue of research says of it, which is surer
-    than what a PDF says of itself."""
+    than what a PDF says of itself; unchanged without a DOI or author."""
     if not result.doi and not result.author:
         return document
     page = document.page
@@ -543,7 +552,8 @@ def catalogued(document: Document, result: SearchResult) -> Document:
 
 
 def narrowed(query: SearchQuery, wanted: Wanted) -> SearchQuery:
-    """Return a query with what the caller wants of all."""
+    """Return a query with what the caller wants of all; its own freshness and language
+    stay where the caller wants none."""
     return replace(
         wanted.filters,
         text=query.text,

@@ -97,7 +97,10 @@ def split_place(part: str) -> tuple[str, str]:
 
 def named_pages(sources: Sequence[str], said: str) -> list[str]:
     """Return sources as those of some of their pages (`66-120`); raises `UsageError`
-    where `said` names none."""
+    where `said` names none.
+
+    `66` is that page alone, `66-` all from it on. A fragment that a source has is
+    replaced."""
     pages = _PAGES.fullmatch(said)
     if pages is None:
         raise UsageError(
@@ -119,7 +122,7 @@ def read_place(
     mark: str,
 ) -> Pruned:
     """Return what documents have at the place that `part` names, as much as fits;
-    `number` 2 is what follows.
+    `number` 2 is what follows, `max_tokens` None means `UNASKED_PAGE`.
 
     `before` has each document as it was earlier, for its changes. Raises `UsageError`,
     which says which places there are, where there is no such place."""
@@ -192,7 +195,10 @@ def read_from_address(
 
 def _filled(listings: Sequence[_Listing], budget: int, number: int) -> Pruned:
     """Return the part of the listings' items that comes `number`-th, each part filled
-    to the budget in order."""
+    to the budget in order.
+
+    A part has one item at least, also one over the budget; beyond the last part it is
+    empty."""
     ends = [
         sum(one.count for one in listings[: place + 1])
         for place in range(len(listings))
@@ -440,8 +446,8 @@ def _named(
     """Return the table that a number, a title or words before the first clause name,
     and its clauses.
 
-    The one table of a page needs no name, and its first condition no `where`.
-    """
+    The one table of a page needs no name, and its first condition no `where`. No table
+    is returned where none or several have the name."""
     only = tables[0] if len(tables) == 1 else None
     named = next((one for one in tables if number and one.number == int(number)), None)
     if number and (named or not only or not CONDITION.match(f"{number} {rest}")):
@@ -491,8 +497,10 @@ def _kept(
 def _rows(
     at: int, document: Document, table: Table, said: str, form: RowForm, mark: str
 ) -> _Listing:
-    """Return the rows of a table that its query keeps, or its computed values by
-    group."""
+    """Return the rows of a table that its query keeps, or its computed values by group.
+
+    Raises `UsageError` where the query or what it computes makes no sense for the
+    table."""
     query = parse_query(said, table, document.page.language or "en")
     computed = compute(table, query)
     further = [
@@ -572,7 +580,8 @@ async def load_folders(
     and size.
 
     Title and date are the document's own where it could be read in `seconds`, else its
-    name and its last change. Raises `UsageError` where a source is no folder."""
+    name and its last change. Raises `UsageError` where a source is no folder. No more
+    than `MAX_FILES` are opened; the others are listed by name."""
     documents: list[Document] = []
     for source in sources:
         folder, files, passed = await in_thread(files_in, source, services.roots)

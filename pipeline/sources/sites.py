@@ -114,7 +114,10 @@ async def nearest(
     survey: "Survey", questions: Sequence[Question], services: Services, *, most: int
 ) -> ChosenPages:
     """Return the pages of a site, at most `most`, that are nearest to any of
-    `questions` by title and path."""
+    `questions` by title and path.
+
+    Failures, and how to go on, are in `left`; a span beyond the last page gives no
+    pages. Raises `ModelError`."""
     first, last = survey.span
     best = await _ranked(survey.pages, questions, services)
     end = first - 1 + min(most, last - first + 1 if last else READ)
@@ -150,7 +153,9 @@ async def nearest(
 async def _ranked(
     listed: Sequence[Listed], questions: Sequence[Question], services: Services
 ) -> list[Listed]:
-    """Return pages, those first that are near to any of the questions."""
+    """Return pages, those first that are near to any of the questions.
+
+    Without a question their order stays. Raises `ModelError`."""
     texts = [page.text for page in listed]
     scores = [
         await score_texts(texts, one, embedder=services.embedder)
@@ -174,7 +179,11 @@ class Twins:
     async def fetch(
         self, url: str, *, since: str = "", refresh: bool = False, outside: bool = False
     ) -> Page:
-        """Return a page or its twin, which then is what is cited."""
+        """Return a page, or the Markdown twin that it names, which then is what is
+        cited.
+
+        The page itself is returned where it names none, the twin is on another host or
+        cannot be read. Raises `SourceError` for the page alone."""
         page = await self._web.fetch(url, since=since, refresh=refresh, outside=outside)
         root = await in_thread(parse, page.html) if page.media_type == HTML else None
         link = root.css_first(_MARKDOWN_LINK) if root is not None else None
@@ -211,7 +220,9 @@ class SiteSearch:
 
     async def search(self, queries: Sequence[SearchQuery], *, limit: int) -> Findings:
         """Return the pages nearest to any of the queries; raises the first site's
-        `SourceError` if none names any."""
+        `SourceError` if none names any.
+
+        A site that fails is `unreachable` among the outcomes."""
         questions, errors = [query.question for query in queries], list[SourceError]()
         outcomes: list[SearchOutcome] = []
         for site in self._sites:
@@ -315,7 +326,10 @@ class Survey:
         return f"{place_of(self.name)} lists {len(self.pages)} pages"
 
     async def run(self) -> None:
-        """Ask for what lists pages, in three rounds."""
+        """Ask for what lists pages, in three rounds.
+
+        No `SourceError` is raised: failures are in `errors`, and `cut` says that there
+        are more lists than were read."""
         lists: list[str] = []
         first = await self._fetched((*self._guesses, self.start), outside=False)
         self.inside = all(page.inside for page in first.values())
@@ -348,7 +362,10 @@ class Survey:
 
     async def _fetched(self, urls: Sequence[str], *, outside: bool) -> dict[str, Page]:
         """Return those of `urls` on the site's host that were not asked for before and
-        can be read."""
+        can be read.
+
+        Failures of the others are in `errors`, but for addresses that were only
+        guessed."""
         hosts = {host for host, _ in self._scope}
         wanted = [
             url for url in urls if url not in self._asked and _place(url)[0] in hosts
@@ -420,7 +437,7 @@ def _links(root: LexborNode, base: str) -> Iterator[Listed]:
 
 def _place(url: str) -> tuple[str, str]:
     """Return the host and port of an address, with and without `www.` alike, and its
-    path."""
+    path; both empty for a malformed one."""
     try:
         parts = urlsplit(url)
         return parts.netloc.lower().removeprefix("www."), unquote(parts.path)

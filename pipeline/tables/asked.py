@@ -62,8 +62,9 @@ _GLOSS: Final = re.compile(r"\b([A-Z]\w+(?:\s[A-Z]\w+)*)\s\(([A-Z][A-Z\d]{1,5})\
 def ask_tables(question: Question, documents: Sequence[Document]) -> TableAnswer | None:
     """Return the answer of the one table that a question is about; None if uncertain.
 
-    It is uncertain if another matching table has unread rows or cells that do not add
-    up."""
+    It is uncertain if two tables that fit best disagree, or if another matching table
+    has unread rows or cells that do not add up. Tables of fewer than `FEWEST` rows, or
+    without column names, are left out."""
     found: list[TableAnswer] = []
     silent = -1
     spoken: dict[str, Spoken] = {}
@@ -111,7 +112,7 @@ def ask_parts(
 
 def _asked(question: Question, documents: Sequence[Document]) -> TableAnswer | None:
     """Return a table's answer to a question in any of its wordings; if it names a file,
-    from a table of that file."""
+    from a table of that file and no other."""
     for place, document in enumerate(documents):
         name = unquote(document.page.final_url.partition("#")[0].rpartition("/")[2])
         if "." in name and name.casefold() in question.text.casefold():
@@ -177,7 +178,9 @@ class _Asking:
     compare."""
 
     def answer(self) -> TableAnswer | None:
-        """Return the table's answer; None if uncertain."""
+        """Return the table's answer; None if uncertain.
+
+        `doubtful` is set where the table fits, but has cells that do not add up."""
         if not self._filter() or not self._compare():
             return None
         try:
@@ -195,8 +198,8 @@ class _Asking:
     # Which rows
 
     def _filter(self) -> bool:
-        """Find the cells that the question names; whether what it denies is among them,
-        and each is of one column."""
+        """Find the cells that the question names; False where what it denies is not
+        among them, or one may be of several columns."""
         spans: dict[tuple[int, int], dict[int, str]] = {}
         stems = [token.stem for token in self.spoken.tokens]
         known = {
@@ -237,8 +240,9 @@ class _Asking:
         """Filter by months that the question names, whatever form the one column of
         dates gives them.
 
-        A month without a year is one where the column has it in one year only.
-        """
+        A month without a year is one where the column has it in one year only. No month
+        is used where several columns hold dates, or where it fits several of the column
+        or none."""
         asked = self.spoken.months
         dates = [
             months
@@ -264,7 +268,7 @@ class _Asking:
                     self._take(column, cell, places[0])
 
     def _dated(self, column: int) -> dict[Month, list[tuple[int, str]]]:
-        """Return the cells of a column by their month, [] if some are not dates with a
+        """Return the cells of a column by their month, {} if some are not dates with a
         month and a year."""
         found: dict[Month, list[tuple[int, str]]] = {}
         for cell in dict.fromkeys(self.table.cells(column)):
@@ -380,7 +384,8 @@ class _Asking:
                 self.used |= places
 
     def _compare(self) -> bool:
-        """Find the column of each number that is compared; whether all are found."""
+        """Find the column of each number that is compared; False where one is not
+        found."""
         for one in self.spoken.compared:
             number = self.spoken.tokens[one.number]
             column = (
@@ -404,7 +409,9 @@ class _Asking:
         return True
 
     def _compared_with(self, one: Compared) -> int | None:
-        """Return the column of a number that words compare."""
+        """Return the column of a number that words compare.
+
+        None where several fit or none."""
         near = range(one.words[0] - REACH, one.number + REACH)
         words_near = (
             said_of("choosing.measures", self._within(one.words))
@@ -414,7 +421,9 @@ class _Asking:
         return self._numeric(near, words_near)
 
     def _named_before(self, sign: int) -> int | None:
-        """Return the column that is named right before a sign (`unit price <= 5`)."""
+        """Return the column that is named right before a sign (`unit price <= 5`).
+
+        None where that is none, several or a column without numbers."""
         for reach in range(1, REACH + 1):
             near = range(sign - reach, sign)
             named = [
@@ -456,7 +465,7 @@ class _Asking:
 
     def _numeric(self, near: range | None, hints: str) -> int | None:
         """Return the column of numbers that is named within `near`, else by `hints`,
-        else the only one."""
+        else the only one; None where several fit equally."""
         columns = [
             c
             for c in range(len(self.table.columns))
@@ -518,7 +527,9 @@ class _Asking:
 
     def _label(self) -> int:
         """Return the column that names the rows: the first of words whose cells differ
-        most."""
+        most.
+
+        That is the first column where all hold numbers."""
         columns = [
             c for c in range(len(self.table.columns)) if not self.table.is_numeric(c)
         ] or [0]
@@ -574,7 +585,7 @@ class _Asking:
 
     def _counted(self, rows: list[int], *, adding: bool) -> TableAnswer | None:
         """Count rows, or add the column whose things are counted (`how many units in
-        Porto`)."""
+        Porto`); None where it is uncertain which."""
         noun = max(self.spoken.count) + 1
         after = range(noun, noun + 2)
         columns = [
@@ -621,7 +632,10 @@ class _Asking:
     def _grouped(
         self, measure: Measure, column: int, rows: list[int], group: int
     ) -> TableAnswer:
-        """Return a measure of each value of a column, in place of rows alone."""
+        """Return a measure of each value of a column, in place of rows alone.
+
+        Values beyond `MOST_GROUPS` are only counted. Raises `UsageError` where the
+        column has no such measure."""
         values: dict[str, list[int]] = {}
         for row in rows:
             values.setdefault(self.table.rows[row][group], []).append(row)
@@ -659,7 +673,7 @@ class _Asking:
 
     def _chosen(self, rows: list[int]) -> TableAnswer | None:
         """Return the row with the least or the most of the column that is named, or
-        that the words mean."""
+        that the words mean; None where it is uncertain or too many rows are equal."""
         spoken = self.spoken
         chosen = sorted(spoken.least | spoken.most)
         behind = (place + 1 for place in chosen)  # `most expensive`

@@ -273,7 +273,9 @@ def _wrong(what: str) -> UsageError:
 
 
 def rows_of(table: Table, query: Query) -> list[int]:
-    """Return the rows that a query keeps, in its order."""
+    """Return the rows that a query keeps, in its order.
+
+    `top` does not cut the rows of a measure."""
     values = {
         condition.column: table.values(condition.column)
         for condition in query.conditions
@@ -331,7 +333,9 @@ def compute(table: Table, query: Query) -> list[Computed]:
     first.
 
     Rows that are totals of the others are left out of it. Raises `UsageError` for a
-    column without numbers, or with some that do not add up."""
+    column without numbers, or with some that do not add up. A group without a number in
+    the column comes last, with "" as its measure. Without a measure in the query there
+    are none."""
     if query.measure is None:
         return []
     rows = rows_of(table, query)
@@ -367,8 +371,12 @@ def compute(table: Table, query: Query) -> list[Computed]:
 def measured(
     table: Table, measure: Measure, column: int, rows: Sequence[int]
 ) -> tuple[float, Computed]:
-    """Return a measure of some rows as a number, and as text with those rows;
-    raises `UsageError` as above."""
+    """Return a measure of some rows as a number, and as text with those rows; raises
+    `UsageError` where there is none.
+
+    That is a column without numbers in these rows, with several units, with formulas
+    that were never computed, or with dates that are to be added. Rows that are totals
+    are left out."""
     own = without_totals(table, rows)
     if measure == "count":
         return len(own), Computed(
@@ -439,7 +447,9 @@ def _once(
 
 def without_totals(table: Table, rows: Sequence[int]) -> list[int]:
     """Return rows without those whose first words say that they are totals or means of
-    the others."""
+    the others.
+
+    Where that would be half of them or more, all are returned."""
     totals = words("tables.totals")
     labels = {
         row: next(filter(None, table.rows[row]), "").casefold().strip(" :.()")
@@ -462,7 +472,9 @@ def _described(
     mean: bool,
 ) -> str:
     """Return a number in the form of the cells that it is made of, with as many
-    decimals as they have."""
+    decimals as they have.
+
+    Decimals are six at most, and two more for a mean."""
     if value.kind == "clock":
         parts = 1 + max(cell.count(":") for cell in cells)
         whole = round(number)

@@ -208,7 +208,9 @@ def _compared(lowered: str, tokens: Sequence[Token]) -> tuple[Compared, ...]:
 
 
 def _rank(spoken: Spoken) -> None:
-    """Read `second highest` and `three cheapest`, whose words are adjacent."""
+    """Read `second highest` and `three cheapest`, whose words are adjacent.
+
+    Of several the last one counts."""
     ordinals, numbers = meanings("tables.ordinals"), meanings("tables.numbers")
     for chosen in sorted(spoken.least | spoken.most):
         before = spoken.tokens[chosen - 1] if chosen else None
@@ -220,7 +222,8 @@ def _rank(spoken: Spoken) -> None:
 
 
 def said_of(section: str, tokens: Iterable[Token]) -> str:
-    """Return what the entries of a section say of some words."""
+    """Return what the entries of a section say of some words, "" where they say
+    nothing."""
     known = meanings(section)
     spoken = [token.text.lower() for token in tokens]
     # German words end in n, too

@@ -89,7 +89,7 @@ def value_of(cell: str, *, decimal_comma: bool = False) -> Value | None:
 
 
 def _dated(text: str) -> Value | None:
-    """Return a date with its month, in years."""
+    """Return a date with its month, in years; None where the text has no month."""
     counted = COUNTED.match(text)
     if digits := _ISO.match(text) or (counted if counted and counted["year"] else None):
         year, month, day = (int(part or 0) for part in digits.group(1, 2, 3))
@@ -105,7 +105,7 @@ def _dated(text: str) -> Value | None:
 
 def _read_number(spelled: str, *, decimal_comma: bool = False) -> float:
     """Read digits with separators: the last of two kinds is the decimal one, a comma
-    before three digits is none."""
+    before three digits is none. Raises `ValueError` for anything else."""
     digits = re.sub(r"\s", "", spelled).replace("−", "-").rstrip(".,")
     if "," in digits and "." in digits:
         grouping = "," if digits.rfind(".") > digits.rfind(",") else "."

@@ -128,7 +128,9 @@ def source_line(url: str) -> tuple[str, str]:
 
 def headline(title: str, published: str, *, author: str = "") -> str:
     """Return the line that names a page, inside its frame: title, author where the
-    title does not name them, date."""
+    title does not name them, date.
+
+    A title over `TITLE_TOKENS` and an author over `LONGEST_AUTHOR` are cut."""
     title, author = one_line(inert(title)), one_line(inert(author))[:LONGEST_AUTHOR]
     if count_tokens(title) > TITLE_TOKENS:
         title = f"{cut_to_tokens(title, TITLE_TOKENS - 1)} …"
@@ -184,8 +186,7 @@ def is_injection(text: str) -> bool:
 
     True if a sentence asks a model to ignore or conceal something, discards
     instructions, or imitates control tokens of chat templates, tool results or our
-    frames.
-    """
+    frames. Other wordings are not found."""
     if _SIGN.search(text) and _SIGNS.search(text):
         return True
     folded = text.casefold().replace(",", " ")

@@ -26,7 +26,7 @@ def literals(text: str) -> tuple[str, ...]:
 
 def is_literal(token: str) -> bool:
     """Whether a word's form says that it is code: a sign in front of it, or inside it
-    beside digits or letters."""
+    beside digits or letters. An address or a plain number is none."""
     if len(token) < 2 or "://" in token or not any(map(str.isalnum, token)):
         return False
     if _DECIMAL.fullmatch(token) and not token.startswith("--"):

@@ -47,7 +47,8 @@ def months_in(text: str, spoken: frozenset[str]) -> list[AskedMonth]:
     dates aside.
 
     Words that are also other words (`may`, `march`, Spanish `mar`) count in the form
-    that the language gives a name, or beside a year."""
+    that the language gives a name, or beside a year. A month without a year has year 0.
+    """
     found = [
         AskedMonth(
             Month(int(one["year"] or 0), _numbers(spoken)[one["name"].lower()]),

@@ -39,8 +39,9 @@ def lettered(number: int) -> str:
 
 
 def numeral(number: int, form: str) -> str:
-    """Return a number as a list of HTML writes it whose `type` is `form`: `1`, `a`, `A`, `i` or
-    `I`."""
+    """Return a number as a list of HTML writes it whose `type` is `form`: `1`, `a`,
+    `A`, `i` or `I`; in digits for another form, or a number that the form cannot write.
+    """
     if form in {"a", "A"} and number > 0:
         text = lettered(number)
     elif form in {"i", "I"} and 0 < number <= _MOST_ROMAN:

@@ -140,10 +140,9 @@ def count_each(texts: Sequence[str]) -> list[int]:
 
 def cut_to_tokens(text: str, max_tokens: int) -> str:
     """Return the longest prefix of whole words and numbers with at most `max_tokens`
-    tokens, its end trimmed.
+    tokens, its end trimmed; "" where not even one word fits.
 
-    Chinese and Japanese are cut between any two characters.
-    """
+    Chinese and Japanese are cut between any two characters."""
     room, end = max_tokens, 0
     for run in _RUN.finditer(text):
         cost = 1 if run[0][0] in "\r\n" else _line(run[0])

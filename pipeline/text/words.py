@@ -349,7 +349,8 @@ def count_letters(text: str) -> int:
 
 
 def guess_language(text: str) -> str:
-    """Return an ISO 639-1 code for the language of `text`, or "" if unknown."""
+    """Return an ISO 639-1 code for the language of `text`, or "" if unknown, by its
+    first `LOOKED_AT` characters."""
     text = text[:LOOKED_AT]
     letters = len(_LETTER.findall(text))
     if not letters:
@@ -451,7 +452,10 @@ sign of a name."""
 
 def find_entities(text: str, *, language: str) -> tuple[str, ...]:
     """Return names and unknown words of a request (its language ISO 639-1 or empty),
-    verbatim, in order, few."""
+    verbatim, in order.
+
+    At most `MAX_ENTITIES` of its first `LOOKED_AT` characters; a name inside a longer
+    one is left out, and so is a single letter."""
     text = text[:LOOKED_AT]
     found: list[tuple[int, str]] = []
     covered: list[tuple[int, int]] = []
@@ -673,7 +677,7 @@ class _WordList:
 
     def from_english(self, question: str) -> str:
         """Return the words that mean those of an English question, several of some; its
-        stop words have none."""
+        stop words have none. A word that the list lacks stays as it is."""
         words = raw_words(question)
         found: list[str] = []
         place = 0
@@ -721,7 +725,7 @@ class _WordList:
 
     def _cut(self, run: str) -> Iterator[str]:
         """Yield the English of the longest words that a run without blanks begins with,
-        one after the other."""
+        one after the other. Characters that no word begins with are left out."""
         place = 0
         while place < len(run):
             for end in range(min(len(run), place + self._run), place, -1):

@@ -70,7 +70,7 @@ class Ending:
         self, own: Callable[[Sheet], object] | None = None, *, hinted: bool = True
     ) -> None:
         """Write as many lines as fit: the follow-up calls if `hinted`, then `own`, the
-        tool's own lines."""
+        tool's own lines; lines that do not fit are dropped."""
         _write_lines(self.sheet, [failure for failure in self.failures if failure.rest])
         if hinted:
             write_next(self.sheet, self.following, self.tool)
@@ -175,8 +175,8 @@ def repeated(
     **change: object,
 ) -> list[Next]:
     """Return follow-up calls for late sources (repeat: continues from the cache, or the
-    session in `change`) and partly read ones (the rest, with the sources `beside`
-    it)."""
+    session in `change`) and partly read ones (the rest of at most `FIRST`, with the
+    sources `beside` it)."""
     failures = list(failures)
     again = (
         [Next(tool=tool, arguments=change)]

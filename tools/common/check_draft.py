@@ -137,7 +137,11 @@ def _named(
     sources: Sequence[str], draft: Draft, services: Services, owner: str
 ) -> list[str]:
     """Return the sources to read: the given ones, the pages of a session handle, and
-    the draft's citations."""
+    the draft's citations.
+
+    Raises `UsageError` for a session that is unknown, another owner's, or has a file
+    outside the folders.
+    """
     found: list[str] = []
     for source in (*sources, *(one.url for one in draft.references)):
         if not source.startswith(SCHEME):
@@ -169,7 +173,11 @@ def _sheet(
     checked: Sequence[Checked], loaded: Loaded, max_tokens: int
 ) -> tuple[Sheet, int]:
     """Write as many items as fit, each with the source's words below; return their
-    number."""
+    number.
+
+    Stops at the first item that does not fit; a line then gives the number of those
+    left out.
+    """
     mark = new_mark()
     sheet = Sheet(max_tokens)
     sheet.add(_counted(checked))

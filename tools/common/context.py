@@ -35,7 +35,7 @@ ToolContext = Context[Services, object]
 
 
 def check_budget(max_tokens: int) -> None:
-    """Refuse a budget that is too small for any text."""
+    """Raise `UsageError` for a budget that is too small for any text."""
     if 0 < max_tokens < LEAST_TOKENS:
         raise UsageError(
             f"max_tokens={max_tokens} is too small for a source and its text.",
@@ -67,7 +67,8 @@ def owner_of(ctx: Context[Any, Any]) -> str:
 
 
 def reporter(ctx: ToolContext) -> Report:
-    """Return a progress function: monotonic and rate-limited."""
+    """Return a progress function: it drops reports that do not rise, or that follow the
+    last within `PROGRESS_GAP` (except the final one)."""
     last = 0.0
     highest = -1.0
 

@@ -201,7 +201,10 @@ def found_in(
 
 
 def shown_in(assembled: Assembled, documents: Iterable[Document]) -> dict[str, object]:
-    """Return the result fields about passages, their pages and the number left out."""
+    """Return the result fields about passages, their pages and the number left out.
+
+    A page that is not among `documents` has the handle "".
+    """
     handles = {
         document.page.final_url: page_handle(document.page) for document in documents
     }

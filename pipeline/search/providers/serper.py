@@ -27,7 +27,10 @@ def _serper(api: Api, query: "SearchQuery", words: str, count: int) -> Request:
 
 
 def _google_period(query: "SearchQuery") -> str:
-    """Return Google's `tbs` for a freshness or for two dates, which it writes month first."""
+    """Return Google's `tbs`: for the dates of a query, of which one may be missing,
+    else for its freshness; "" for any time.
+
+    Raises `ValueError` for a date that is not ISO."""
     if query.since or query.until:
         named = (("cd_min", query.since), ("cd_max", query.until))
         days = [(name, date.fromisoformat(day)) for name, day in named if day]
