@@ -371,7 +371,7 @@ def test_research_is_paused_found_among_a_thousand_sessions_and_gone_on_with(
         page.locator("#sessions input").fill("Skell")
         assert rows.count() == 1
         rows.locator(".title").click()
-        page.get_by_role("button", name="Go on").click()
+        page.get_by_role("button", name="Continue", exact=True).click()
         page.locator("#sessions .card", has_text="14 metres").wait_for()
         assert page.evaluate("window.taken") is None
         # Without the server every view says so, and tries again.

@@ -522,7 +522,7 @@ async def test_without_a_browser_a_shell_says_what_it_shows_and_how_to_have_it_r
 def test_a_browser_that_is_not_there_is_refused_by_name(tmp_path: Path) -> None:
     assert find_browser("none") is None
     need("browser")
-    with pytest.raises(UsageError, match="no file"):
+    with pytest.raises(UsageError, match="does not exist"):
         find_browser(str(tmp_path / "chromium"))
 
 

@@ -125,12 +125,12 @@ def test_each_recipe_takes_two_steps_on_samples_of_its_own_and_is_resumed_among_
 ) -> None:
     made = list(islice(datasheet.MAKERS[name]("dev", 0), 20))
     config = lora.Config(**CONFIG | {"steps": 2, "most_tokens": 400})
-    base.begin_anew(config)
+    base.restart(config)
     run = lora.Run(config, base, {"train": made, "dev": made}, tmp_path / "whole")
     assert run.go()["loss"] > 0
     wanted = _adapter(run)
     for steps in (1, 1):
-        base.begin_anew(config)
+        base.restart(config)
         run = lora.Run(config, base, {"train": made, "dev": made}, tmp_path / "parts")
         run.go(steps)
     found = _adapter(run)
