@@ -487,3 +487,6 @@ class FolderBackend:
                 self.note = set_aside(self._folder, before, reason=str(e))
                 self.open()
             raise (CacheBusy if "locked" in str(e) else CacheTrouble)(str(e)) from e
+        except (sqlite3.Error, KeyError, TypeError, ValueError) as e:
+            # diskcache meets rows it did not write, in a file that is cut or replaced.
+            raise CacheTrouble(f"{type(e).__name__}: {e}") from e
