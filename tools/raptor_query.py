@@ -39,6 +39,7 @@ from pipeline.sources.gather import (
     store_for,
 )
 from pipeline.text.frame import new_mark, one_line
+from pipeline.text.tokens import count_tokens
 from pipeline.view import view_evidence
 from pipeline.work import LONG_SHARE, STEP_SHARE, Report, in_thread, time_left
 from tools.common.answer import (
@@ -62,6 +63,8 @@ NAME: Final = "raptor_query"
 WRITE_SHARE: Final = STEP_SHARE / 2
 """Share of the time limit for a generator's work: boundaries of idms leaves (the rest
 is cut by embeddings), and index texts."""
+NOTED: Final = 8
+"""Part of a budget that lines on how the tree was made may take: one in eight."""
 UNBUILT: Final = (
     "The tree is not built yet; these passages are from the documents. "
     "The same call continues building it."
@@ -129,9 +132,9 @@ async def raptor_query(
     ]
     failures = list(dict.fromkeys([*partly, *loaded.failures]))
     mark = new_mark()
-    sheet = Sheet(
-        max_tokens, reserve=hint_room(max_tokens) + room_for(failures, max_tokens)
-    )
+    noted = min(max_tokens // NOTED, sum(count_tokens(line) + 1 for line in made))
+    room = hint_room(max_tokens) + room_for(failures, max_tokens) + noted
+    sheet = Sheet(max_tokens, reserve=room)
     sheet.add(notice_within(mark, max_tokens))
     # 2. Passages within the budget: units as the core reads them, or nodes of the tree
     asked = _asked(tree, loaded, mode, Traversal(*map(int, walk.split("x"))))
