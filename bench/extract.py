@@ -23,6 +23,7 @@ from typing import Final
 import anyio
 import numpy as np
 
+from bench.answer_sets import EVIDENCE
 from bench.evidence import DATA, ROOT, Case, Spans, measure, read_cases, read_lines
 from bench.extract_tables import table_budgets
 from bench.html_questions import document, table_questions
@@ -75,14 +76,6 @@ PAPER: Final = (
     "multi-answer, multi-question)\nYi-9B .361 .328 .439, Qwen2-72B .568 .441 .570, GPT-4o .591 "
     ".536 .755, its trained "
     "extractor .724 .581 .687;\nneedles (base) .328 .732 .969 .925; real pages .604 .680 .743 .770"
-)
-EVIDENCE: Final = (
-    "hotpot",
-    "chunkeval",
-    "xquad_en",
-    "xquad_de",
-    "xquad_ru",
-    "xquad_zh",
 )
 TREEBANKS: Final = ("en_ewt", "en_gum", "de_gsd", "zh_gsd", "ja_gsd")
 AWAY: Final = 0.25

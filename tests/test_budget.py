@@ -13,7 +13,7 @@ def test_what_is_over_the_rest_is_not_spent() -> None:
 def test_what_is_set_aside_is_there_again_once_it_is_released() -> None:
     budget = Budget(10)
     budget.set_aside(4)
-    assert (budget.left, budget.share(0.5), budget.spend(7)) == (6, 3, False)
+    assert (budget.left, budget.spend(7)) == (6, False)
     budget.release()
     assert budget.spend(7)
 

@@ -9,11 +9,11 @@ import sys
 import tomllib
 from pathlib import Path
 
+from bench.house import FOLDERS
 from server.app import TOOLS
 from server.settings import TABLE
 
 ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = ("cli", "server", "tools", "pipeline", "extras", "models", "prompts", "cache", "desk")
 ROOTS = ("errors.py", "extra.py", "seams.py")
 
 

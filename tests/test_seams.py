@@ -15,6 +15,7 @@ from typing import Final
 import pytest
 from mcp import Client, StdioServerParameters
 
+from bench.house import FOLDERS as OURS
 from tests.support import ROOT, Site, text_of
 
 pytestmark = pytest.mark.slow
@@ -74,17 +75,7 @@ class Extended:
 
 def checkout(folder: Path) -> Path:
     """Return a copy of the product; the models that it carries are linked."""
-    for name in (
-        "cli",
-        "server",
-        "tools",
-        "pipeline",
-        "extras",
-        "models",
-        "prompts",
-        "cache",
-        "desk",
-    ):
+    for name in OURS:
         ignore = shutil.ignore_patterns("__pycache__", "embedded")
         shutil.copytree(ROOT / name, folder / name, ignore=ignore)
     (folder / "models" / "embedded").symlink_to(ROOT / "models" / "embedded")

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from bench.house import FOLDERS
 from tests.support import LIBRARY, ROOT
 
 pytestmark = pytest.mark.slow
-FOLDERS = ("cli", "server", "tools", "pipeline", "extras", "models", "prompts", "cache", "desk")
 
 
 @pytest.fixture(scope="module")

@@ -128,10 +128,6 @@ class Budget:
         """Let be spent what was set aside."""
         self._aside = 0
 
-    def share(self, part: float) -> int:
-        """Return a part (0..1) of what is left."""
-        return int(part * self.left)
-
 
 def count_each(texts: Sequence[str]) -> list[int]:
     """Return `count_tokens` of each text."""

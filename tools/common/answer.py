@@ -15,9 +15,7 @@ from typing import Any, Final, ParamSpec
 from mcp.server.apps import client_supports_apps
 from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult, TextContent
-from pydantic import (
-    BaseModel,
-)
+from pydantic import BaseModel
 
 from errors import narrowed
 from pipeline.document.page import (
