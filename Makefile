@@ -51,7 +51,8 @@ extras: $(VENV)/dev
 	  fi; \
 	fi
 
-# What `make extras` will install, downloaded and compiled: CI does that beside `make test`, which must meet no extra yet.
+# What `make extras` will install, downloaded and compiled. CI does that beside `make test`, which must meet no extra, and
+# then installs it into an environment of its own.
 .PHONY: ahead
 ahead: $(VENV)/base  ## brings wheels of EXTRAS to build/wheels, and installs nothing
 	@mkdir -p build $(WHEELS)
@@ -103,7 +104,11 @@ pytest: $(VENV)/dev
 
 # After `make test` without extras: nothing may be skipped but what tests/skips.toml names, and what it proved is left out
 # (tests/support/record.py says when that is sound).
-complete: extras lint check-types  ## what `make test` could not prove without extras; EXTRAS=all
+complete: extras  ## what `make test` could not prove without extras; EXTRAS=all
+	@$(BESIDE_EACH_OTHER) check-types pytest-complete
+
+.PHONY: pytest-complete
+pytest-complete: $(VENV)/dev
 	$(BIN)/python -m pytest $(PROCESSES) --no-skips --complete=$(RECORD) || $(BIN)/python -m pytest --no-skips $(AGAIN)
 
 # Each extra by itself, in an environment of its own under build/fresh: another extra's cap must not hide what is newest.

@@ -87,8 +87,6 @@ from prompts import load
 
 _SNIPPET: Final = "only the search snippet; the page itself was not read"
 _IN_PART: Final = "only its best passage was read, for want of time"
-LOOKED_AT: Final = 3
-"""Pages listed by name if none answers; the others are counted."""
 LISTED_PAGES: Final = 16
 """Pages that are read at least where documents are listed; as many hits as a question
 of 8 pages has."""
@@ -416,15 +414,14 @@ def _foot(
     )
     lines += filter(None, (*map(one_line, gathered.parsed.notes), gathered.notice))
     if reading.verdict == "none" and gathered.ranked:
-        seen = ", ".join(
-            place_of(ranked.result.url) for ranked in gathered.ranked[:LOOKED_AT]
-        )
-        lines.append(f"Looked at {len(gathered.ranked)} pages: {seen}")
+        nearest = place_of(gathered.ranked[0].result.url)
+        lines.append(f"Pages read: {len(gathered.ranked)}; nearest: {nearest}")
     texts = [query.text for query in gathered.parsed.queries]
     queries = "; ".join(
         f'"{one_line(text)}"' for text in texts if text != reading.question.text
     )
-    if reading.verdict == "none" or any(o.status != "ok" for o in gathered.outcomes):
+    asked = reading.verdict == "none" and (queries or len(gathered.outcomes) > 1)
+    if asked or any(o.status != "ok" for o in gathered.outcomes):
         lines.append(
             f"Searched: {queries} ({answers})." if queries else f"Searched: {answers}."
         )

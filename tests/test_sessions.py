@@ -89,13 +89,25 @@ async def test_the_same_question_goes_on_without_asking_anybody(
     assert "Shown before: all" in text_of(again)
 
 
+async def test_a_question_that_refers_to_an_earlier_one_asks_for_its_session(
+    connect: Connect, site: Site, tmp_path: Path
+) -> None:
+    publish(site)
+    async with connect(**settings(site, tmp_path)) as client:
+        alone = await client.call_tool("research", {"question": "What is its default?"})
+        assert "pass that answer's session" in text_of(alone)
+        complete = await client.call_tool("research", {"question": LIT})
+        assert "that answer's session" not in text_of(complete)
+
+
 async def test_a_further_question_fetches_no_page_twice_and_reports_what_is_new(
     connect: Connect, site: Site, tmp_path: Path
 ) -> None:
     publish(site)
     async with connect(**settings(site, tmp_path)) as client:
         first = await client.call_tool("research", {"question": LIT, "max_pages": 1})
-        assert f"Session: {data(first)['session']}" in text_of(first)
+        short = data(first)["session"].rpartition("/")[2]
+        assert f"Session: {short}" in text_of(first)
         second = await client.call_tool(
             "research", {"question": KEPT, "session": data(first)["session"]}
         )
@@ -128,8 +140,9 @@ async def test_a_call_ends_in_time_with_what_it_has_and_goes_on_with_the_handle(
         first = await client.call_tool("research", {"question": KEPT})
         assert time.monotonic() - began < 10
         following = data(first)["next"][0]
-        assert following == {"tool": "research", "arguments": {"session": data(first)["session"]}}
-        assert f'session="{data(first)["session"]}"' in text_of(first)
+        short = data(first)["session"].rpartition("/")[2]
+        assert following == {"tool": "research", "arguments": {"session": short}}
+        assert f'session="{short}"' in text_of(first)
         site.hold.set()
         second = await client.call_tool("research", {"question": KEPT, **following["arguments"]})
     assert "Anna Lind" in text_of(second)

@@ -16,6 +16,7 @@ from pipeline.document.page import SearchQuery
 from pipeline.evidence.assemble import UNASKED
 from pipeline.evidence.show import HINT_TOKENS, WIDE, Sheet, hint_room
 from pipeline.question.question import Question
+from pipeline.question.turns import refers_back
 from pipeline.question.wants import is_site, split_sites
 from pipeline.research import Researched
 from pipeline.research import research as run
@@ -51,6 +52,13 @@ from tools.common.tool import Tool
 
 NAME: Final = "research"
 MOST_PAGES: Final = 20
+ALL_FILES: Final = frozenset({"folder"})
+"""Providers that rank every passage they have, so that more pages are no better
+pages."""
+REFERS_BACK: Final = (
+    "The question refers to an earlier one: pass that answer's session, or name what is "
+    "meant."
+)
 SESSION_FROM: Final = 1_000
 """Minimum max_tokens of an answer with a session line."""
 
@@ -135,6 +143,8 @@ async def research(
         asked, max_pages, freshness, filters=SearchQuery("", site=" ".join(sites))
     )
     handle = ongoing.session.handle
+    # Without its scheme, which costs a model six tokens; both are accepted.
+    short = handle.rpartition("/")[2]
     # Send the handle early, so that the client can continue if this process dies.
     await ctx.report_progress(0, 10, handle)
     # The session's handle takes about 25 tokens.
@@ -142,6 +152,8 @@ async def research(
     line = (
         f"Understood as: {one_line(asked.text)}" if ongoing.understood else ongoing.held
     )
+    if not session and refers_back(asked):
+        line = REFERS_BACK
     found = await run(
         wanted,
         ongoing.over(services),
@@ -154,12 +166,12 @@ async def research(
     known = found.known
     missing = known.gathered.missing()
     following = repeated(
-        NAME, (one for one in missing if not is_site(one.rest)), session=handle
+        NAME, (one for one in missing if not is_site(one.rest)), session=short
     )
     following += [
         Next(
             tool=NAME,
-            arguments={"question": f"{one.rest} {asked.text}", "session": handle},
+            arguments={"question": f"{one.rest} {asked.text}", "session": short},
         )
         for one in missing
         if is_site(one.rest)
@@ -169,6 +181,7 @@ async def research(
     elif (
         not found.assembled.evidence
         and max_pages <= len(known.gathered.ranked) < MOST_PAGES
+        and not ALL_FILES.issuperset(one.provider for one in known.gathered.outcomes)
     ):
         following.append(
             Next(tool=NAME, arguments={"max_pages": min(2 * max_pages, MOST_PAGES)})
@@ -179,12 +192,7 @@ async def research(
     # What was not read is in the enriched prompt.
     ending = Ending(NAME, sheet, following, pages=pages)
     hinted = not found.assembled.evidence or bool(hint_room(max_tokens or UNASKED))
-    shown_handle = handle if hinted and not 0 < max_tokens < SESSION_FROM else ""
-    # Below `WIDE` it is written only if room is left after the calls, without its
-    # scheme.
-    shown_handle = (
-        shown_handle.rpartition("/")[2] if 0 < max_tokens < WIDE else shown_handle
-    )
+    shown_handle = short if hinted and not 0 < max_tokens < SESSION_FROM else ""
     ending.write(partial(_write_session, found, shown_handle, before), hinted=hinted)
     data = _data(found, ending, handle, before)
     data.understood = one_line(ongoing.understood)

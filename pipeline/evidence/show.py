@@ -6,7 +6,6 @@ that every tool writes its answer on: parts are joined by line breaks, over whic
 `count_tokens` is additive, so that its running total is exact. Not for: choosing
 evidence (`assemble.py`)."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, zip_longest
@@ -48,9 +47,6 @@ LINK_TOKENS: Final = 48
 budget is named."""
 SHORT_HEADING: Final = HEADING_TOKENS // 2
 """Maximum tokens of a heading path in a small budget."""
-_MARKED_UP: Final = re.compile(r"\.x?html?$", re.IGNORECASE)
-"""Files of which a browser finds a text fragment; of others it opens a page or
-nothing."""
 ALSO: Final = 2
 """Other pages with the same words that the text names; the structured part has them
 all."""
@@ -338,9 +334,12 @@ def _origins(
 
 
 def _link(label: str, passage: Evidence) -> str:
-    """Return the text fragment of a passage, to append to its page's address, or ""."""
+    """Return the text fragment of a passage, to append to its page's address, or "".
+
+    Of a local file it is the position alone (page, row): whoever reads the answer opens
+    the file and has the words."""
     fragment = passage.citation.removeprefix(passage.url.partition("#")[0])
-    if passage.url.startswith("file:") and not _MARKED_UP.search(passage.url):
+    if passage.url.startswith("file:"):
         fragment = fragment.partition(":~:")[0].rstrip("#")
     return f"[{label}] {fragment}" if "#" in fragment else ""
 

@@ -73,6 +73,16 @@ class _TurnRules:
     of: re.Pattern[str]
 
 
+def refers_back(asked: Question) -> bool:
+    """Return whether a pronoun of a question refers to something outside of it, as in
+    "What is its default?"; False over `LONGEST` characters, or where it brings a text
+    of its own."""
+    question = asked.text.strip().lstrip(_OPENED)
+    if len(question) > LONGEST or _WITH_TEXT.search(question):
+        return False
+    return _refers(question, _rules(asked.spoken or "en"))
+
+
 def completed(asked: Question, before: str) -> str:
     """Return a question with what it refers to in the question `before` it; empty where
     it is complete by itself. Empty as well without `before`, over `LONGEST` characters,

@@ -16,7 +16,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from errors import QUOTED
 from models.pair import ENGLISH
 from pipeline.document.page import Verdict as Word
 from pipeline.question.question import Question
@@ -46,6 +45,9 @@ _SMALL: Final = 120
 pages have fewer."""
 _LEAST: Final = 0.001
 """Probability below which a reader is taken by; its log-odds have no end."""
+TRANSLATED: Final = 80
+"""Characters of a question's translation that a reason shows, so that a reader sees
+whether it is right."""
 SURE: Final = 0.6
 """Confidence from which a question is taken for answered: .74 of 618 written questions
 of sites that the reader was not trained on, .25 of their 397 almost-answered twins, .08
@@ -154,15 +156,15 @@ def judge(question: Question, relevance: Relevance) -> Verdict:
     if best is None:
         return Verdict("none", 0.0, "The pages contain no text.")
     confidence = confidence_of(best)
-    reason = f"The best passage has {best.unit:.0%} of the question's words (weighted by rarity)"
+    reason = f"The best passage has {best.unit:.0%} of the question's words"
     if best.read is not None:
-        reason += f", the best reader score is {best.read:.2f}"
+        reason += f", reader score {best.read:.2f}"
     elif best.cosine is not None:
-        reason += f", the best cosine is {best.cosine:.2f}"
+        reason += f", cosine {best.cosine:.2f}"
     if best.missing:
         reason += f"; not on that page: {', '.join(best.missing[:5])}"
     if best.translated:
-        reason += f"; question translated as: {best.translated[:QUOTED]}"
+        reason += f"; question translated as: {best.translated[:TRANSLATED]}"
     if confidence >= SURE:
         return Verdict("answered", round(confidence, 4), f"{reason}.")
     lacking = _lacking(question, pages, relevance.index)

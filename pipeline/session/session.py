@@ -43,7 +43,7 @@ MOST_BYTES: Final = 500_000
 passages and pages takes about 10 kB (`python -m bench.sessions`)."""
 MOST_PAGES: Final = 200
 """Most pages that a session lists, the latest; their texts are in the page store."""
-_HANDLE: Final = re.compile(rf"(?:{SCHEME})?([0-9a-f]{{24}})\Z")
+_HANDLE: Final = re.compile(rf"(?:{SCHEME})?([0-9a-f]{{16}}|[0-9a-f]{{24}})\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +222,7 @@ class Ongoing:
         Raises `UsageError`: there is no such session for this caller. The question is
         written at once, without an answer."""
         session: Session | None = Session(
-            f"{SCHEME}{secrets.token_hex(12)}", owner, _now()
+            f"{SCHEME}{secrets.token_hex(8)}", owner, _now()
         )
         if handle.strip():
             session = await in_thread(
