@@ -213,26 +213,34 @@ class PassageMaker:
         little is between them. It is unchanged where none is within `BRIDGE` tokens and
         `room`."""
         most = min(BRIDGE, room)
-        low = passage.start
-        while self._precedes(low) and self._cost(low - 1, passage.start) <= most:
+        start = low = passage.start
+        while (
+            self._goes_on(low)
+            and not self._taken[low - 1]
+            and self._cost(low - 1, start) <= most
+        ):
             low -= 1
-        start = (
-            low
-            if low
-            and self._owners[low - 1] == self._owners[low]
-            and self._taken[low - 1]
-            else passage.start
-        )
+        if self._goes_on(low) and self._taken[low - 1]:
+            start = low
         most -= self._cost(start, passage.start)
-        high = passage.stop
-        while self._follows(high) and self._cost(passage.stop, high + 1) <= most:
+        stop = high = passage.stop
+        while (
+            self._goes_on(high)
+            and not self._taken[high]
+            and self._cost(stop, high + 1) <= most
+        ):
             high += 1
-        reaches = (
-            high < len(self._owners)
-            and self._owners[high] == self._owners[high - 1]
-            and self._taken[high]
+        if self._goes_on(high) and self._taken[high]:
+            stop = high
+        return UnitRange(start, stop, passage.best)
+
+    def _goes_on(self, row: int) -> bool:
+        """Whether a unit is on the page of the one before it and begins no section."""
+        return (
+            0 < row < len(self._owners)
+            and self._owners[row] == self._owners[row - 1]
+            and not self._begins_section(row)
         )
-        return UnitRange(start, high if reaches else passage.stop, passage.best)
 
     def _is_wanted(self, row: int) -> bool:
         """Whether the question wants all of what a unit is part of; an explanation of
@@ -394,15 +402,13 @@ class PassageMaker:
         )
 
     def _is_complete(self, passage: UnitRange) -> bool:
-        """Whether a passage says enough alone: a sentence, a row, a definition, code,
-        or all of its page."""
-        rows = range(passage.start, passage.stop)
-        owner = self._owners[passage.start]
-        if len(rows) == len(self._tagged[owner]) or any(
-            self._kind(row) in {"row", "definition", "code"} for row in rows
-        ):
-            return True
-        return sum(count_words(self._unit(row).text) for row in rows) >= FEWEST_WORDS
+        """Whether a passage says enough alone: a sentence, a row, code, or all of its
+        page. Words that lead into what is not quoted do not."""
+        stop = passage.stop
+        leads = self._opens(stop - 1) and not (self._goes_on(stop) and self._taken[stop])
+        rows = range(passage.start, stop)
+        whole = len(rows) == len(self._tagged[self._owners[passage.start]])
+        return whole or not (leads or self._says_little(rows))
 
     def _fitting(
         self, row: int, cost: Callable[[UnitRange], int], room: int, share: float
@@ -479,14 +485,7 @@ class PassageMaker:
         together, rows by their table."""
         tables: dict[tuple[int, int], list[int]] = {}
         found: list[list[int]] = []
-        for run in map(list, joined(passages, self._begins_section)):
-            if (
-                found
-                and found[-1][-1] + 1 == run[0]
-                and self._names_only(found[-1], run)
-            ):
-                found[-1] += run
-                continue
+        for run in self._stretches(passages):
             table = self._table(run)
             if table in tables:
                 tables[table] += run
@@ -496,12 +495,27 @@ class PassageMaker:
             found.append(run)
         return found
 
-    def _names_only(self, run: Sequence[int], following: Sequence[int]) -> bool:
-        """Whether one of two neighbours is nothing but headings, which say nothing by
-        themselves."""
-        return any(
-            all(self._kind(row) == "heading" for row in one) for one in (run, following)
-        )
+    def _stretches(self, passages: Iterable[UnitRange]) -> list[list[int]]:
+        """Return passages of one document in reading order, cut where a section begins;
+        what says little alone goes with what follows it, else with what it follows."""
+        found: list[list[int]] = []
+        for run in reversed(joined(passages, self._begins_section)):
+            last = found[-1] if found else []
+            follows = bool(last) and last[0] == run.stop
+            if follows and (self._says_little(run) or self._says_little(last)):
+                last[:0] = run
+            else:
+                found.append(list(run))
+        return found[::-1]
+
+    def _says_little(self, rows: Sequence[int]) -> bool:
+        """Whether units are headings, or too few words to be a passage by themselves;
+        a row and code are not."""
+        kinds = set(map(self._kind, rows))
+        if kinds == {"heading"}:
+            return True
+        words = sum(count_words(self._unit(row).text) for row in rows)
+        return words < FEWEST_WORDS and kinds.isdisjoint(("row", "code"))
 
     def enough(self, chosen: Sequence[UnitRange]) -> UnitRange | None:
         """Return the first of `chosen`, with what was chosen beside it, where that says
@@ -738,12 +752,21 @@ class PassageMaker:
         used = self._cost(start, stop)
         # A row is read under its header; anything else that is short wants what is beside it.
         short = used < LEAST and self._kind(start) != "row"
+        little = self._says_little(range(start, stop))
         options: list[tuple[float, int, int]] = []
-        if start > low and not self._taken[start - 1] and not self._parts(start):
+        if (
+            start > low
+            and not self._taken[start - 1]
+            and (little or not self._parts(start))
+        ):
             before, _ = self._atom(start - 1, most - used)
             if before >= low:
                 options.append((max(self._values[before:start]), before, stop))
-        if stop < high and not self._taken[stop] and not self._parts(stop):
+        if (
+            stop < high
+            and not self._taken[stop]
+            and (little or not self._parts(stop))
+        ):
             _, after = self._atom(stop, most - used)
             if after <= high:
                 options.append((max(self._values[stop:after]), start, after))
