@@ -176,37 +176,52 @@ class PassageMaker:
         Returns:
             Empty where not even the first unit of `order` fits, or is worth it.
         """
-        order = self._one_page_first(order)
-        whole = max(whole, room)
-        chosen: list[UnitRange] = [] if further else self._named(cost, whole)
+        rows = self._one_page_first(order)
+        if further:
+            chosen = []
+        else:
+            most = max(whole, room)
+            chosen = self._named(cost, most) or self._first(rows[:1], cost, room, most)
+            if not chosen:
+                return []
+        # The first passage of a page costs the page's head as well
         spent = sum(map(cost, chosen))
         self._keep(chosen)
-        comes_whole = not further and self._comes_whole(chosen)
-        first = not further
-        for row in order:
+        for row in rows:
             check_cancelled()
-            wanted = first and comes_whole and self._is_wanted(row)
-            left = (whole if wanted else room) - spent
-            weak = self._values[row] < end * self._best
-            if (weak and not (first and not chosen)) or left < CRUMB:
+            left = room - spent
+            if left < CRUMB or self._values[row] < end * self._best:
                 break
             if self._taken[row]:
                 continue
             if begun := self._begun(row):
                 spent += self._gone_on(begun, row, chosen, cost, left)
                 continue
-            share = 1.0 if wanted else WHOLE_SHARE if first and comes_whole else 0.0
-            passage, used = self._fitting(row, cost, left, share)
-            if passage is None and first and not chosen:
-                break
-            if passage is None or not (first or self._is_complete(passage)):
-                continue
-            passage = self._bridged(passage, left - used)
-            spent += cost(passage)
-            chosen.append(passage)
-            self._keep([passage])
-            first = False
+            passage, used = self._fitting(row, cost, left, 0.0)
+            if passage is not None and self._is_complete(passage):
+                passage = self._bridged(passage, left - used)
+                spent += cost(passage)
+                chosen.append(passage)
+                self._keep([passage])
         return chosen
+
+    def _first(
+        self,
+        best: Iterable[int],
+        cost: Callable[[UnitRange], int],
+        room: int,
+        whole: int,
+    ) -> list[UnitRange]:
+        """Return the passage around the best unit, if there is one; it may be a whole,
+        for which `whole` tokens are left if the question wants that. Empty where not
+        even the unit fits."""
+        found = (
+            self._fitting(row, cost, whole, 1.0)
+            if self._is_wanted(row)
+            else self._fitting(row, cost, room, WHOLE_SHARE)
+            for row in best
+        )
+        return [passage for passage, _ in found if passage is not None]
 
     def _bridged(self, passage: UnitRange, room: int) -> UnitRange:
         """Return a passage that reaches to those before and after it on its page where
@@ -290,16 +305,6 @@ class PassageMaker:
         self._keep([longer])
         return more
 
-    def _comes_whole(self, named: Sequence[UnitRange]) -> bool:
-        """Whether the best passage may be a whole: not beside a section that came,
-        unless an example is missing."""
-        found = {
-            self._kind(row)
-            for passage in named
-            for row in range(passage.start, passage.stop)
-        }
-        return not named or (self._asked.sample and "code" not in found)
-
     def _keep(self, passages: Iterable[UnitRange]) -> None:
         """Let no other passage have the units of these."""
         for passage in passages:
@@ -366,7 +371,7 @@ class PassageMaker:
         tokens."""
         return bisect_right(self._ends, self._ends[start] + most) - 1
 
-    def _one_page_first(self, order: Iterable[int]) -> Iterable[int]:
+    def _one_page_first(self, order: Iterable[int]) -> list[int]:
         """Return an order in which the steps of the best page come before what other
         pages mention."""
         rows = list(order)
@@ -405,7 +410,9 @@ class PassageMaker:
         """Whether a passage says enough alone: a sentence, a row, code, or all of its
         page. Words that lead into what is not quoted do not."""
         stop = passage.stop
-        leads = self._opens(stop - 1) and not (self._goes_on(stop) and self._taken[stop])
+        leads = self._opens(stop - 1) and not (
+            self._goes_on(stop) and self._taken[stop]
+        )
         rows = range(passage.start, stop)
         whole = len(rows) == len(self._tagged[self._owners[passage.start]])
         return whole or not (leads or self._says_little(rows))
@@ -762,11 +769,7 @@ class PassageMaker:
             before, _ = self._atom(start - 1, most - used)
             if before >= low:
                 options.append((max(self._values[before:start]), before, stop))
-        if (
-            stop < high
-            and not self._taken[stop]
-            and (little or not self._parts(stop))
-        ):
+        if stop < high and not self._taken[stop] and (little or not self._parts(stop)):
             _, after = self._atom(stop, most - used)
             if after <= high:
                 options.append((max(self._values[stop:after]), start, after))
