@@ -318,7 +318,8 @@ class PassageMaker:
         best, or the wanted part of one that does not fit whole; empty where none fits.
         """
         found: list[tuple[float, UnitRange]] = []
-        for start, stop in self._sections:
+        for heading, end in self._sections:
+            start, stop = self._named_range(heading, end)
             # A section that lacks the example that is asked for only shares a word with the
             # question.
             if self._asked.sample and all(
@@ -337,6 +338,15 @@ class PassageMaker:
         # Of those that bear on it alike the smallest says it.
         found.sort(key=lambda one: (-one[0], one[1].stop - one[1].start))
         return next(([passage] for _, passage in found if cost(passage) <= room), [])
+
+    def _named_range(self, start: int, stop: int) -> tuple[int, int]:
+        """Return the units of a named section; of a card, whose name may be in its
+        middle, all units."""
+        wholes, first = self._wholes(start)
+        own = start - first
+        if own in wholes.begins:
+            return start, stop
+        return first + wholes.starts[own], first + wholes.stops[own]
 
     def _part(self, start: int, stop: int, room: int) -> UnitRange | None:
         """Return what of a section that does not fit is wanted most: its first example,
@@ -504,16 +514,23 @@ class PassageMaker:
 
     def _stretches(self, passages: Iterable[UnitRange]) -> list[list[int]]:
         """Return passages of one document in reading order, cut where a section begins;
-        what says little alone goes with what follows it, else with what it follows."""
+        what does not name or say anything goes with what follows it, else with what it
+        follows."""
         found: list[list[int]] = []
         for run in reversed(joined(passages, self._begins_section)):
             last = found[-1] if found else []
             follows = bool(last) and last[0] == run.stop
-            if follows and (self._says_little(run) or self._says_little(last)):
+            if follows and (self._depends(run) or self._depends(last)):
                 last[:0] = run
             else:
                 found.append(list(run))
         return found[::-1]
+
+    def _depends(self, rows: Sequence[int]) -> bool:
+        """Whether units are headings alone, or a few words without one; a card has its
+        name."""
+        headings = sum(self._kind(row) == "heading" for row in rows)
+        return headings == len(rows) or (not headings and self._says_little(rows))
 
     def _says_little(self, rows: Sequence[int]) -> bool:
         """Whether units are headings, or too few words to be a passage by themselves;
