@@ -55,11 +55,11 @@ from pipeline.fetch.handles import (
 )
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.render import RENDERED, Browser, Renderer, page_of
-from pipeline.fetch.transcript import with_transcript
 from pipeline.read.convert import Raw, kind_of
 from pipeline.read.format import HTML
 from pipeline.read.served import FRONTS, front_of
 from pipeline.read.sniff import decode
+from pipeline.steps import step
 from pipeline.text.frame import address
 from pipeline.work import alone, in_thread
 
@@ -286,11 +286,12 @@ class Fetcher:
             partial(self._get_frame, own=answer.own, outside=answer.outside),
             self._limits.step_seconds,
         )
-        raw = await with_transcript(
-            raw,
-            partial(self._get_part, outside=answer.outside),
-            self._limits.step_seconds,
-        )
+        if (with_transcript := step("transcript")) is not None:
+            raw = await with_transcript(
+                raw,
+                partial(self._get_part, outside=answer.outside),
+                self._limits.step_seconds,
+            )
         page = replace(await self._page(raw, answer), inside=not answer.outside)
         leads = (
             f"it sends its reader on to {address(answer.leads_to)}"
