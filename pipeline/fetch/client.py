@@ -43,7 +43,6 @@ from pipeline.fetch.exchange import (
     validators,
 )
 from pipeline.fetch.files import Files, may_open, name_span, path_of_url, split_span
-from pipeline.fetch.forge import ForgePlan, plan_for
 from pipeline.fetch.frames import FRAMED, with_frames
 from pipeline.fetch.handles import (
     NO_COPY,
@@ -54,6 +53,7 @@ from pipeline.fetch.handles import (
     keep_answer,
 )
 from pipeline.fetch.limits import FetchLimits
+from pipeline.fetch.page_source import Plan, plan_for
 from pipeline.fetch.render import RENDERED, Browser, Renderer, page_of
 from pipeline.read.convert import Raw, kind_of
 from pipeline.read.format import HTML
@@ -256,13 +256,13 @@ class Fetcher:
         *,
         outside: bool,
     ) -> Page:
-        # 4. the forge's API
+        # 4. the site's API
         began, why = anyio.current_time(), ""
-        if (plan := plan_for(source, self._limits.forges)) is not None:
+        if (plan := plan_for(source, self._limits.sites)) is not None:
             try:
                 return await self._keep(
                     key,
-                    *await self._of_forge(plan, source, waited, outside=outside),
+                    *await self._of_site(plan, source, waited, outside=outside),
                     None,
                 )
             except SourceError as error:
@@ -345,10 +345,10 @@ class Fetcher:
         what = f"{source}: the connection broke before its text came."
         return SourceUnavailable(what, source=source, hint="Try again later.")
 
-    async def _of_forge(
-        self, plan: ForgePlan, source: str, waited: float, *, outside: bool
+    async def _of_site(
+        self, plan: Plan, source: str, waited: float, *, outside: bool
     ) -> tuple[Page, ServerAnswer]:
-        """Return a page from its forge's API, and a response without validators (they
+        """Return a page from its site's API, and a response without validators (they
         would be the API's).
 
         Raises `SourceTimeout` after half of the time that is left, and the
