@@ -27,6 +27,7 @@ SEAM: Final = Seam(("extras.steps",), "STEP", "winnow.steps", Step)
 
 
 @functools.cache
-def step(name: str) -> Callable[..., Any] | None:
-    """Return the step of a name, None where nothing defines it."""
-    return next((one.run for one in SEAM.found() if one.name == name), None)
+def steps() -> dict[str, Callable[..., Any]]:
+    """Return what runs each step, by its name; a package's replaces ours of that
+    name."""
+    return {one.name: one.run for one in SEAM.found()}

@@ -26,7 +26,7 @@ from pipeline.question.question import Question
 from pipeline.reading.extract import extract, left_unread, unless_cut
 from pipeline.reading.rows import named_rows_first
 from pipeline.sources.gather import Loaded, load_sources, room_for
-from pipeline.steps import step
+from pipeline.steps import steps
 from pipeline.text.frame import new_mark, place_of
 from pipeline.text.tokens import count_tokens
 from pipeline.view import view_evidence
@@ -144,7 +144,7 @@ async def _check_draft(
 ) -> CallToolResult:
     """Return a draft checked against `sources` and those that it cites, by the step
     `draft check`."""
-    check = step("draft check")
+    check = steps().get("draft check")
     if check is None:
         raise UsageError(
             "Drafts cannot be checked here: the step `draft check` is not installed.",

@@ -19,7 +19,7 @@ from pipeline.document.page import Page
 from pipeline.fetch.limits import FetchLimits
 from pipeline.html.scripts import MAY_NEED_BROWSER
 from pipeline.read.convert import Raw, to_page
-from pipeline.steps import step
+from pipeline.steps import steps
 from pipeline.work import in_thread
 
 Show = Callable[[Raw, "Renderer"], Awaitable[tuple[Raw, str]]]
@@ -144,7 +144,7 @@ def _driver(url: str) -> Show:
     extra, and 0.25 s.
 
     Raises `SourceUnreadable` where it is not there or cannot be imported."""
-    open_driver = step("browser")
+    open_driver = steps().get("browser")
     if open_driver is None:
         raise SourceUnreadable(
             "WINNOW_BROWSER is set, but the step `browser` is not installed.",

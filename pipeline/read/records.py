@@ -22,7 +22,7 @@ from pipeline.document.converted import (
     whole_page,
 )
 from pipeline.document.tree import MAX_DEPTH
-from pipeline.steps import step
+from pipeline.steps import steps
 from pipeline.work import check_cancelled
 
 _MOST_COLUMNS: Final = 64
@@ -53,7 +53,7 @@ def json_to_html(text: str) -> Converted | None:
     result says so.
     """
     if '"startTime"' in text[:2_000]:
-        timed = step("timed text")
+        timed = steps().get("timed text")
         if timed is not None and (spoken := timed(text)):
             return Converted(whole_page(spoken))
     unread = ""
