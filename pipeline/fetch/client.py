@@ -53,7 +53,7 @@ from pipeline.fetch.handles import (
     keep_answer,
 )
 from pipeline.fetch.limits import FetchLimits
-from pipeline.fetch.page_source import Plan, plan_for
+from pipeline.fetch.page_source import ReadingPlan, plan_for
 from pipeline.fetch.render import RENDERED, Browser, Renderer, page_of
 from pipeline.read.convert import Raw, kind_of
 from pipeline.read.format import HTML
@@ -346,7 +346,7 @@ class Fetcher:
         return SourceUnavailable(what, source=source, hint="Try again later.")
 
     async def _of_site(
-        self, plan: Plan, source: str, waited: float, *, outside: bool
+        self, plan: ReadingPlan, source: str, waited: float, *, outside: bool
     ) -> tuple[Page, ServerAnswer]:
         """Return a page from its site's API, and a response without validators (they
         would be the API's).

@@ -28,7 +28,7 @@ class Content(NamedTuple):
     unread: str = ""
 
 
-class Plan(Protocol):
+class ReadingPlan(Protocol):
     """How one address is read."""
 
     async def read(self, get: Get) -> Content:
@@ -38,7 +38,7 @@ class Plan(Protocol):
 class ApiSite(Protocol):
     """A site that has an API."""
 
-    def plan(self, url: str) -> Plan | None:
+    def plan(self, url: str) -> ReadingPlan | None:
         """Return how to read an address; None for one that is not plainly of its
         form."""
 
@@ -80,6 +80,6 @@ def site_at(kind: str, address: str) -> ApiSite:
     )
 
 
-def plan_for(url: str, sites: Iterable[ApiSite]) -> Plan | None:
+def plan_for(url: str, sites: Iterable[ApiSite]) -> ReadingPlan | None:
     """Return how to read an address through an API; None where no site has it."""
     return next((plan for site in sites if (plan := site.plan(url))), None)
