@@ -739,7 +739,7 @@ class StyleJudge:
             self._cutting += [_Rule(one, body, 0, None) for one in selectors]
 
     def _ground_of(self, top: LexborNode, ground: Shade) -> Shade:
-        """Return what is behind the text of the page's body; `ground` where no rule
+        """Return the background of the text in the page's body; `ground` where no rule
         sets it."""
         at = None
         for node in (top, top.css_first("body")):
