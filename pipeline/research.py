@@ -98,7 +98,7 @@ pages."""
 HOP_NAMES: Final = 2
 """Names of a passage that are asked about at once; the first that has a page is
 followed."""
-_BEHIND: Final = re.compile(r"\s+[(|·–—-]")
+_TITLE_SUFFIX: Final = re.compile(r"\s+[(|·–—-]")
 """Separators between a title and the site's name or a disambiguation."""
 _AND: Final = re.compile(rf"\s+(?:{any_of(words('questions.and'))})\s+")
 
@@ -482,7 +482,7 @@ def _leads(question: Question, known: Followed) -> list[Hop]:
 def about_of(title: str) -> str:
     """Return what a page is about by its title, without the name of its site or a word
     in brackets."""
-    return _BEHIND.split(title.casefold(), maxsplit=1)[0].strip()
+    return _TITLE_SUFFIX.split(title.casefold(), maxsplit=1)[0].strip()
 
 
 def _named(

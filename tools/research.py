@@ -51,7 +51,7 @@ from tools.common.results import APART, Found, Next, Part, found_in
 from tools.common.tool import Tool
 
 NAME: Final = "research"
-MOST_PAGES: Final = 20
+MOST_PAGES_READ: Final = 20
 ALL_FILES: Final = frozenset({"folder"})
 """Providers that rank every passage they have, so that more pages are no better
 pages."""
@@ -106,7 +106,7 @@ async def research(
     ctx: ToolContext,
     max_tokens: Annotated[int, BUDGET] = 0,
     max_pages: Annotated[
-        int, Field(description="Most pages to read.", ge=1, le=MOST_PAGES)
+        int, Field(description="Most pages to read.", ge=1, le=MOST_PAGES_READ)
     ] = 8,
     freshness: Annotated[
         Literal["any", "day", "week", "month", "year"],
@@ -180,11 +180,13 @@ async def research(
         following.extend(larger(NAME, max_tokens or UNASKED))
     elif (
         not found.assembled.evidence
-        and max_pages <= len(known.gathered.ranked) < MOST_PAGES
+        and max_pages <= len(known.gathered.ranked) < MOST_PAGES_READ
         and not ALL_FILES.issuperset(one.provider for one in known.gathered.outcomes)
     ):
         following.append(
-            Next(tool=NAME, arguments={"max_pages": min(2 * max_pages, MOST_PAGES)})
+            Next(
+                tool=NAME, arguments={"max_pages": min(2 * max_pages, MOST_PAGES_READ)}
+            )
         )
     sheet = Sheet(max_tokens or found.tokens + hint_room(UNASKED) + HINT_TOKENS)
     sheet.add(found.text)

@@ -15,7 +15,7 @@ from errors import unopened
 from pipeline.document.cite import count_origins, place_name
 from pipeline.document.page import Block, Document, Evidence, Page, Reading, Sentence
 from pipeline.text.frame import (
-    LONGEST,
+    TITLE_CHARACTERS,
     framed,
     headline,
     inert,
@@ -101,7 +101,9 @@ def doubt(reading: Reading) -> str:
 
 def _listed(sentence: str, names: Sequence[str]) -> str:
     """Return a sentence with the first names in quotation marks, empty for none."""
-    quoted_names = (f'"{one_line(name)[:LONGEST]}"' for name in names[:MOST_ABSENT])
+    quoted_names = (
+        f'"{one_line(name)[:TITLE_CHARACTERS]}"' for name in names[:MOST_ABSENT]
+    )
     return sentence.format(", ".join(quoted_names)) if names else ""
 
 
