@@ -75,10 +75,10 @@ class _TurnRules:
 
 def refers_back(asked: Question) -> bool:
     """Return whether a pronoun of a question refers to something outside of it, as in
-    "What is its default?"; False over `LONGEST` characters, or where it brings a text
-    of its own."""
-    question = asked.text.strip().lstrip(_OPENED)
-    if len(question) > LONGEST or _WITH_TEXT.search(question):
+    "What is its default?"; False over `FULL_QUESTION_CHARACTERS`, or where it brings a
+    text of its own."""
+    question = asked.text.strip().lstrip(_OPENING_MARKS)
+    if len(question) > FULL_QUESTION_CHARACTERS or _WITH_TEXT.search(question):
         return False
     return _refers(question, _rules(asked.spoken or "en"))
 
