@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.command import TOOLS, main
+from cli.command import main
+from cli.tool_calls import TOOLS
 from tests.support import LIBRARY, ROOT, commands
 from tests.support.clients import QUESTION
 from tests.support.processes import winnow
