@@ -23,9 +23,9 @@ from server.settings import Settings, read_settings
 from tools.common.tool import OURS
 
 _LISTED: Final = {tool["name"]: tool for tool in by_place()}
-TOOLS: Final = {tool[OURS]["command"]: name for name, tool in _LISTED.items()}
+TOOL_OF_COMMAND: Final = {tool[OURS]["command"]: name for name, tool in _LISTED.items()}
 """Command to tool."""
-_COMMANDS: Final = {tool: command for command, tool in TOOLS.items()}
+_COMMAND_OF_TOOL: Final = {tool: command for command, tool in TOOL_OF_COMMAND.items()}
 _NOT_ARGUMENTS: Final = frozenset(
     [
         "command",
@@ -39,7 +39,7 @@ _NOT_ARGUMENTS: Final = frozenset(
         "clustering",
     ]
 )
-"""Options of a tool's command that are no arguments of the tool."""
+"""Options of a tool's command that the tool does not take."""
 
 
 def tool_commands() -> list[Subcommand]:
@@ -51,7 +51,7 @@ def tool_commands() -> list[Subcommand]:
             arguments=partial(_add_arguments, tool),
             run=_run,
         )
-        for command, tool in TOOLS.items()
+        for command, tool in TOOL_OF_COMMAND.items()
     ]
 
 
@@ -153,7 +153,7 @@ def _run(args: argparse.Namespace, given: Mapping[str, str]) -> int:
         for name, value in vars(args).items()
         if name not in _NOT_ARGUMENTS and value is not None
     }
-    return call(args, settings, TOOLS[args.command], arguments)
+    return call(args, settings, TOOL_OF_COMMAND[args.command], arguments)
 
 
 def _draw(args: argparse.Namespace, settings: Settings) -> int:
@@ -200,7 +200,7 @@ async def _call_tool(
         print_json({"text": text, **data})
     else:
         pen = pen_for(sys.stdout)
-        print(drawn_answer(text, pen, _COMMANDS) if pen else text)
+        print(drawn_answer(text, pen, _COMMAND_OF_TOOL) if pen else text)
     if "checked" in data:
         return OK if data["answered"] else NO_ANSWER
     found = [data[key] for key in ("passages", "hits", "pages") if key in data]

@@ -48,7 +48,7 @@ from tools.common.view import view
 if TYPE_CHECKING:
     from cache.store import Stores
 
-TOOLS: Final[tuple[str, ...]] = tuple(tool["name"] for tool in offered())
+TOOL_NAMES: Final[tuple[str, ...]] = tuple(tool["name"] for tool in offered())
 
 
 class Winnow(MCPServer[Opening]):
@@ -89,7 +89,7 @@ class Winnow(MCPServer[Opening]):
         context: Context[Any, Any] | None = None,
     ) -> CallToolResult | InputRequiredResult:
         """Call a tool; raises what the SDK's `call_tool` raises."""
-        if name not in TOOLS or context is None:
+        if name not in TOOL_NAMES or context is None:
             return await super().call_tool(name, arguments, context)
         from server.toolbox import run_tool  # noqa: PLC0415  the pipeline, imported with the services
 

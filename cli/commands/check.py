@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from cli.subcommand import Subcommand
-from cli.tool_calls import TOOLS, absolute, call, with_sources
+from cli.tool_calls import TOOL_OF_COMMAND, absolute, call, with_sources
 from errors import UsageError
 from seams import later
 from server.settings import read_settings
@@ -24,15 +24,15 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace, given: Mapping[str, str]) -> int:
-    from tools.common.context import MOST_TOKENS  # noqa: PLC0415  the SDK, which other commands start without
+    from tools.common.context import LARGEST_BUDGET  # noqa: PLC0415  the SDK, which other commands start without
 
     settings = read_settings(with_sources(given, args.sources))
     arguments = {
         "draft": _draft(args.report),
         "sources": [absolute(source) for source in args.sources],
-        "max_tokens": MOST_TOKENS,
+        "max_tokens": LARGEST_BUDGET,
     }
-    return call(args, settings, TOOLS["extract"], arguments)
+    return call(args, settings, TOOL_OF_COMMAND["extract"], arguments)
 
 
 def _draft(name: str) -> str:

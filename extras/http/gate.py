@@ -23,26 +23,26 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from extras.http.protocol import REQUEST_SECONDS
-from server.calls import HEADER, request_id
+from server.calls import REQUEST_ID_HEADER, request_id
 from server.settings import MEGABYTE
 from server.version import VERSION
 
 ALIVE: Final = "/healthz"
 """Liveness probe: answers while the event loop runs; no answer means restart."""
-READY: Final = frozenset({"/readyz", "/health"})
+READY_PATHS: Final = frozenset({"/readyz", "/health"})
 """Readiness probe: false while the services open and while draining. A missing cache or
 model server does not count: answers work without it."""
 MINUTE: Final = timedelta(minutes=1).total_seconds()
 MOST_SESSIONS: Final = 1_000
 """Most sessions of the 2025 protocol; 38 kB each."""
-SHARE: Final = 8
+CALLER_SHARE: Final = 8
 """Each caller may always hold 1/n of the sessions, requests and streams."""
 MOST_REQUESTS: Final = 512
 """Most concurrent requests and streams; a process may open 1,024 files by default."""
 SESSION: Final = "mcp-session-id"
 SESSION_IDLE: Final = timedelta(minutes=10).total_seconds()
 """Seconds after which a session without a request or an open stream ends."""
-_FULL: Final = JSONResponse(
+_TOO_MANY_OPEN: Final = JSONResponse(
     {
         "error": "Too many of your sessions, requests or streams are open: close some, or retry later."
     },
@@ -102,7 +102,7 @@ class Gate:
                     caller, scope, receive, self._held.watched(caller, scope, send)
                 )
             else:
-                await _FULL(scope, receive, send)
+                await _TOO_MANY_OPEN(scope, receive, send)
 
     async def _pass(
         self, caller: bytes, scope: Scope, receive: Receive, send: Send
@@ -127,7 +127,7 @@ class Gate:
             and b'"initialize"' in body
             and not self._held.opens(caller)
         ):
-            await _FULL(scope, receive, send)
+            await _TOO_MANY_OPEN(scope, receive, send)
             return
         counted = not self._draining
         self._posts += counted
@@ -149,7 +149,7 @@ class Gate:
     def _answering(self, scope: Scope) -> ASGIApp:
         if scope["path"] == ALIVE:
             return JSONResponse({"status": "ok", "version": VERSION})
-        if scope["path"] in READY:
+        if scope["path"] in READY_PATHS:
             status = (
                 "draining" if self._draining else "ok" if self._opened() else "opening"
             )
@@ -272,12 +272,15 @@ class Shares:
 
 
 def _has_room(own: int, total: int, most: int) -> bool:
-    return own < most // SHARE or total < most // 2
+    return own < most // CALLER_SHARE or total < most // 2
 
 
 def _named(scope: Scope, send: Send) -> tuple[Scope, Send]:
     """Set the request id, and add it to the response headers."""
-    name = (HEADER.encode(), request_id(Headers(scope=scope).get(HEADER, "")).encode())
+    name = (
+        REQUEST_ID_HEADER.encode(),
+        request_id(Headers(scope=scope).get(REQUEST_ID_HEADER, "")).encode(),
+    )
     headers = [(key, value) for key, value in scope["headers"] if key != name[0]]
 
     async def answer(message: Message) -> None:

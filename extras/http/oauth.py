@@ -33,7 +33,7 @@ ALGORITHMS: Final = (
 no signature."""
 LEAST_RSA: Final = 2_048
 """Minimum bits of an RSA key (NIST SP 800-131A)."""
-_METADATA: Final = (
+_METADATA_PATHS: Final = (
     "/.well-known/oauth-authorization-server",
     "/.well-known/openid-configuration",
 )
@@ -118,7 +118,7 @@ def _check_size(key: jwt.PyJWK) -> None:
 
 async def _address_of_keys(issuer: str) -> str:
     async with service_client() as http:
-        for path in _METADATA:
+        for path in _METADATA_PATHS:
             answer = await http.get(issuer.rstrip("/") + path)
             if answer.status_code != httpx2.codes.OK:
                 continue

@@ -17,9 +17,9 @@ from platformdirs import user_config_path
 from errors import UsageError
 from server.settings import did_you_mean
 
-NAME: Final = "winnow"
+ENTRY_NAME: Final = "winnow"
 """Name of our entry."""
-_USUAL: Final = {
+_USUAL_ENTRY: Final = {
     "type": "stdio",
     "command": "$command",
     "args": "$arguments",
@@ -41,7 +41,7 @@ _CODEX: Final = {"command": "$command", "args": "$arguments", "env": "$environme
 _GOOSE: Final = {
     "enabled": True,
     "type": "stdio",
-    "name": NAME,
+    "name": ENTRY_NAME,
     "description": "The web and your own documents as small, cited evidence.",
     "cmd": "$command",
     "args": "$arguments",
@@ -61,7 +61,7 @@ class Client:
     """Path of the project's configuration file, below its folder; "" if unsupported."""
     key: str = "mcpServers"
     after: str = "Restart it to load Winnow."
-    entry: Mapping[str, object] = field(default_factory=lambda: _USUAL)
+    entry: Mapping[str, object] = field(default_factory=lambda: _USUAL_ENTRY)
     """Template of a server's entry; `_entry` replaces texts that begin with $."""
 
 
@@ -78,7 +78,9 @@ CLIENTS: Final = {
     "cursor": Client("~/.cursor/mcp.json", ".cursor/mcp.json"),
     "vscode": Client("Code/User/mcp.json", ".vscode/mcp.json", key="servers"),
     "copilot": Client(
-        "~/.copilot/mcp-config.json", ".mcp.json", entry={**_USUAL, "tools": ["*"]}
+        "~/.copilot/mcp-config.json",
+        ".mcp.json",
+        entry={**_USUAL_ENTRY, "tools": ["*"]},
     ),
     "windsurf": Client("~/.codeium/windsurf/mcp_config.json"),
     "gemini": Client("~/.gemini/settings.json", ".gemini/settings.json"),

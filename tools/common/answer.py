@@ -25,11 +25,11 @@ from pipeline.document.page import (
 from pipeline.evidence.show import Sheet
 from pipeline.sources.gather import failure_line
 from pipeline.text.frame import place_of, quoted
-from tools.common.context import MOST_TOKENS
+from tools.common.context import LARGEST_BUDGET
 from tools.common.results import WITH_WORDS, Next
-from tools.common.view import DRAWN, Drawing
+from tools.common.view import VIEW_KEY, Drawing
 
-MINUTE: Final = 60
+MINUTES_FROM: Final = 60
 """Age in seconds above which it is shown in minutes."""
 FIRST: Final = 4
 """Maximum notes and failures in the text."""
@@ -38,7 +38,7 @@ READERS: Final = ("fetch_and_prune_html", "extract_relevant", "raptor_query")
 RESULT: Final = "winnow/result"
 """Key of the result in `_meta`, for hosts, the desk and programs. Clients show `_meta`
 to no model."""
-TOOL: Final = "winnow/tool"
+TOOL_KEY: Final = "winnow/tool"
 """Key of the tool's name in `_meta`, for hosts that do not pass it to the desk."""
 
 
@@ -85,7 +85,9 @@ class Ending:
         if known:
             oldest = max(known)
             said = (
-                f"{oldest:.0f} s" if oldest < MINUTE else f"{oldest / MINUTE:.0f} min"
+                f"{oldest:.0f} s"
+                if oldest < MINUTES_FROM
+                else f"{oldest / MINUTES_FROM:.0f} min"
             )
             self.sheet.add(f"As read {said} ago; fresh=true reads it again.")
 
@@ -117,7 +119,7 @@ def answer(
         structured_content=data.model_dump(
             mode="json", exclude_defaults=True, context=WITH_WORDS
         ),
-        _meta=facts | ({DRAWN: view} if view else {}),
+        _meta=facts | ({VIEW_KEY: view} if view else {}),
     )
 
 
@@ -146,7 +148,7 @@ def behind(
 
 def larger(tool: str, max_tokens: int) -> list[Next]:
     """Return this call with twice the budget, if allowed."""
-    more = min(2 * max_tokens, MOST_TOKENS)
+    more = min(2 * max_tokens, LARGEST_BUDGET)
     return (
         [Next(tool=tool, arguments={"max_tokens": more})] if more > max_tokens else []
     )

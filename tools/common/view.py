@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Drawing = dict[str, object]
 """JSON that the page draws."""
-DRAWN: Final = "winnow/view"
+VIEW_KEY: Final = "winnow/view"
 """Key of the drawing in `_meta` of a result; in a request it asks for one."""
 
 
@@ -88,5 +88,5 @@ async def draw_pages(
 
 
 def _wanted(ctx: Context[Any, Any]) -> View | None:
-    asked = DRAWN in (ctx.request_context.meta or {}) or client_supports_apps(ctx)
+    asked = VIEW_KEY in (ctx.request_context.meta or {}) or client_supports_apps(ctx)
     return view() if asked else None
