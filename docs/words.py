@@ -52,20 +52,22 @@ BANNED_NAMES: Final = frozenset(
 )
 """Words that no identifier has (`speaks` is a field of results and stored sessions)."""
 BY_ROLE: Final = frozenset(
-    [
+    {
         "BACKEND",
         "CACHE",
         "COMMAND",
         "FORMAT",
         "NAME",
+        "PAGE_SOURCE",
         "PROMPT",
         "PROVIDER",
         "ROOT",
         "SEAM",
+        "STEP",
         "TOOL",
         "TRANSPORT",
         "VIEW",
-    ]
+    }
 )
 """Constants that many files define with one meaning: what a seam finds there, the name of
 its tool or prompt, and the folder of the repository."""

@@ -51,7 +51,7 @@ def _draft(name: str) -> str:
         ) from error
     if not name.lower().endswith((".html", ".htm")):
         return text
-    return str(later("pipeline.check.draft", "markdown_of")(text))
+    return str(later("extras.drafts.draft", "markdown_of")(text))
 
 
 COMMAND: Final = Subcommand(
