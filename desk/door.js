@@ -64,9 +64,9 @@ export class LocalDoor {
 
   async #change(path, body) {
     const answer = await this.#post(path, body);
-    const body = await answer.json();
-    if (!answer.ok) throw new Failed(body.message);
-    return body;
+    const reply = await answer.json();
+    if (!answer.ok) throw new Failed(reply.message);
+    return reply;
   }
 
   #post(path, body, signal) {
