@@ -3,7 +3,7 @@
 A draft is Markdown or plain text: a report, or a model's answer. A statement's
 citations are the marks in its sentence or right after it: `[1]`, `[1a]`, `[^note]`,
 `[2, 5]`, a link, an address. Where nothing is cited, every sentence is a statement
-about all sources. Not for: judging them (`quotes.py`, `statements.py`).
+about all sources. Not for: judging them (`check.py`).
 """
 
 import re
