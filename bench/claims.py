@@ -1,4 +1,4 @@
-"""Measures `pipeline/check`: quotations real, changed or invented; statements
+"""Measures `extras/drafts/`: quotations real, changed or invented; statements
 supported, altered or not.
 
     python -m bench.claims            all tables
@@ -11,10 +11,10 @@ WiCE's dev claims (people's labels) and pairs made of the answers to dev questio
 ../shared/data/train: unchanged, and with a number, name, role or negation changed. Rows
 are those of tables on such pages (`bench/asked/rows.jsonl`), with what they say, with
 another number, and taken out of the page. The naive way takes the sentence that BM25
-puts first and calls a claim supported by its share of the claim's words, at the bound
-that is best for it on the same data. Origins are three units of such a page, looked for
-in the page with words dropped, replaced and put in, and in the other pages; the naive
-way wants the middle one unchanged."""
+ranks first. It calls a claim supported by that sentence's share of the claim's words,
+at the bound that is best for it on the same data. Origins are three units of such a
+page. They are looked for in the page with words dropped, replaced and inserted, and in
+the other pages; the naive way needs the middle one unchanged."""
 
 import argparse
 import gzip
@@ -34,9 +34,8 @@ import trafilatura
 
 from bench.evidence import DATA
 from bench.html_lost import sources
+from extras.drafts.quotes import Text, find_quote
 from models.onnx import OnnxEmbedder, OnnxReader
-from pipeline.check.quotes import Text, find_quote
-from pipeline.check.statements import Supported, judge_statement
 from pipeline.document.cite import Copies
 from pipeline.document.page import Document, Page
 from pipeline.document.units import split_sentences, tag_sentences
@@ -44,6 +43,7 @@ from pipeline.html.document import read_document
 from pipeline.question.question import Question
 from pipeline.reading.bm25 import BM25, PageUnits, page_units
 from pipeline.reading.relevance import Blend, Reread
+from pipeline.reading.statements import Supported, judge_statement
 from pipeline.text.words import find_entities, index_terms
 from train.reader.data import load_public
 

@@ -20,7 +20,7 @@ from pipeline.raptor.cluster import CHILDREN, RIDGE, Layer, cluster, soft_mixtur
 from pipeline.raptor.leaves import main_sentences, pack_sentences
 from pipeline.raptor.query import Traversal, query_tree
 from pipeline.raptor.summarise import EXTRACTIVE, Summary, borne_out, supported_part
-from pipeline.raptor.tree import SCHEME, BuiltWith, Clustering, Tree, TreeOptions
+from pipeline.raptor.tree import TREE_SCHEME, BuiltWith, Clustering, Tree, TreeOptions
 from pipeline.text.tokens import count_tokens
 from pipeline.work import no_report
 from prompts import load
@@ -321,7 +321,7 @@ async def contiguous(group: Group, embedder: Embedder) -> Tree:
     await growth.embed_leaves()
     roots = await growth.grow()
     made = BuiltWith(embedder.name, EXTRACTIVE, options)
-    return growth.finished(f"{SCHEME}windows", group.documents, roots, made)
+    return growth.finished(f"{TREE_SCHEME}windows", group.documents, roots, made)
 
 
 async def ablation(

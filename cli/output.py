@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mcp.shared.dispatcher import ProgressFnT
 
 OK, FAILED, USAGE, NO_ANSWER = range(4)
-PATIENCE: Final = 1800.0
+COMMAND_SECONDS: Final = 1800.0
 """Time limit in seconds of commands without a tool's deadline."""
 
 
