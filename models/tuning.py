@@ -109,7 +109,7 @@ def _between(low: float, high: float, kind: type = int) -> Option:
             raise ValueError(text)
         return value
 
-    return Option(read, f"a number from {low:g} to {high:g}")
+    return Option(read, f"a number from {low:,} to {high:,}")
 
 
 def _one_of(*known: str) -> Option:
