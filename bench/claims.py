@@ -11,10 +11,10 @@ WiCE's dev claims (people's labels) and pairs made of the answers to dev questio
 ../shared/data/train: unchanged, and with a number, name, role or negation changed. Rows
 are those of tables on such pages (`bench/asked/rows.jsonl`), with what they say, with
 another number, and taken out of the page. The naive way takes the sentence that BM25
-puts first and calls a claim supported by its share of the claim's words, at the bound
-that is best for it on the same data. Origins are three units of such a page, looked for
-in the page with words dropped, replaced and put in, and in the other pages; the naive
-way wants the middle one unchanged."""
+ranks first. It calls a claim supported by that sentence's share of the claim's words,
+at the bound that is best for it on the same data. Origins are three units of such a
+page. They are looked for in the page with words dropped, replaced and inserted, and in
+the other pages; the naive way needs the middle one unchanged."""
 
 import argparse
 import gzip

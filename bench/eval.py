@@ -48,7 +48,7 @@ from bench.library import (
     read_library,
 )
 from bench.mimic import WORTHS, Worth, mimic
-from cli.output import OK, PATIENCE, USAGE, drawn_progress, print_json
+from cli.output import COMMAND_SECONDS, OK, USAGE, drawn_progress, print_json
 from errors import ModelError, UsageError, WinnowError
 from models.protocols import (
     Ability,
@@ -751,7 +751,7 @@ async def measure(
                 services.today(),
                 run.limit,
                 WAYS if settings.extractor == "rules" else (settings.extractor,),
-                PATIENCE,
+                COMMAND_SECONDS,
                 draw or no_report,
                 journal,
                 run.split,

@@ -37,7 +37,7 @@ from pipeline.document.tree import Node, count_words, text_of, to_html
 from pipeline.html.block_tree import PAPER_WORDS, block_tree
 from pipeline.html.clean import clean
 from pipeline.prune.paper import (
-    SHOWN,
+    PROMPT_BUDGETS,
     PaperBlocks,
     PathScorer,
     block_paths,
@@ -488,7 +488,7 @@ async def _(bench: Bench) -> Outcome:
     )
     shown = sum(count_tokens(str(getattr(one, "text", ""))) for one in scorer.shown)
     assert (
-        1_500 < shown <= SHOWN * budget
+        1_500 < shown <= PROMPT_BUDGETS * budget
         and 1_500 < found.tokens <= budget
         and found.parts_left
     )

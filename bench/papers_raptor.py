@@ -31,7 +31,7 @@ from pipeline.raptor.summarise import (
     supported_part,
 )
 from pipeline.raptor.tree import (
-    SCHEME,
+    TREE_SCHEME,
     BuiltWith,
     Clustering,
     Tree,
@@ -384,7 +384,7 @@ async def contiguous(group: Group, embedder: Embedder) -> Tree:
     await growth.embed_leaves()
     roots = await growth.grow()
     made = BuiltWith(embedder.name, EXTRACTIVE, options)
-    return growth.finished(f"{SCHEME}windows", group.documents, roots, made)
+    return growth.finished(f"{TREE_SCHEME}windows", group.documents, roots, made)
 
 
 async def ablation(

@@ -1,10 +1,10 @@
 """Where answers come from on the first day: search without a key, code forges, tables,
 formats, whole sites.
 
-The web is played on loopback: a proxy that ends TLS for every host with a certificate
-made for it, as an office's proxy does, so that the program under test runs with no
-setting of Winnow's at all. Not for: the live services, which are never asked, nor the
-quality of results."""
+The web is simulated on loopback: a proxy terminates TLS for every host with a
+certificate made for it, as an office's proxy does. The program under test thus runs
+without any setting of Winnow's. Not for: the live services, which are never asked, nor
+the quality of results."""
 
 import argparse
 import json

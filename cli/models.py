@@ -241,7 +241,7 @@ def options_of(
 
 
 SAMPLING: Final = ("temperature", "top_k", "top_p", "min_p", "seed", "thinking")
-OURS: Final = ("temperature", "thinking")
+SENT_ALWAYS: Final = ("temperature", "thinking")
 """Options of sampling that go with every request to a server."""
 
 
@@ -251,7 +251,7 @@ def _served_options(model: OpenAIGenerator) -> dict[str, str]:
     kind = model.server or "the server"
     unused = [name for name in given if name not in (*SAMPLING, "context")]
     found = dict.fromkeys(SAMPLING, f"not sent: {kind} decides")
-    found |= {name: f"{_value(model.tuning, name)}: usual" for name in OURS}
+    found |= {name: f"{_value(model.tuning, name)}: usual" for name in SENT_ALWAYS}
     found |= {
         name: f"{_value(model.tuning, name)}: set in generator_options"
         for name in SAMPLING

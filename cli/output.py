@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from mcp.shared.dispatcher import ProgressFnT
 
 OK, FAILED, USAGE, NO_ANSWER = range(4)
-PATIENCE: Final = 1800.0
+COMMAND_SECONDS: Final = 1800.0
 """Time limit in seconds of commands without a tool's deadline."""
-_QUOTED: Final = re.compile(r"«(\d{12})» (.*?) «/\1»")
+_OUTSIDE: Final = re.compile(r"«(\d{12})» (.*?) «/\1»")
 
 
 class Check(NamedTuple):
@@ -43,7 +43,7 @@ def show(data: Mapping[str, object], *, as_json: bool) -> None:
 def for_person(text: str) -> str:
     """Return a message with outside text in quotation marks in place of the delimiters
     of `errors.said`."""
-    return _QUOTED.sub(r"“\2”", text)
+    return _OUTSIDE.sub(r"“\2”", text)
 
 
 @contextmanager

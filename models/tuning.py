@@ -139,7 +139,7 @@ def _names(text: str) -> tuple[str, ...]:
     return names
 
 
-OPTIONS: Final[Mapping[str, Option]] = {
+TUNING_OPTIONS: Final[Mapping[str, Option]] = {
     "layers": Option(_layers, "a number of layers, 0 for none, all"),
     "devices": Option(
         _names, "names such as CUDA0,CUDA1 (`winnow models show` lists them)"
@@ -177,7 +177,9 @@ def read_tuning(text: str, role: Role) -> Tuning:
 
     An empty text leaves all to Winnow; of an option given twice the last counts.
     """
-    known = [name for name in OPTIONS if role == "generator" or name not in WRITERS]
+    known = [
+        name for name in TUNING_OPTIONS if role == "generator" or name not in WRITERS
+    ]
     found: dict[str, Any] = {}
     for part in text.replace(";", " ").split():
         name, _, value = part.partition("=")
@@ -186,10 +188,10 @@ def read_tuning(text: str, role: Role) -> Tuning:
                 f"{part!r} is not an option; use NAME=VALUE with {', '.join(known)}."
             )
         try:
-            read = OPTIONS[name].read(value)
+            read = TUNING_OPTIONS[name].read(value)
         except ValueError as error:
             raise ValueError(
-                f"{name} is {value!r}; use {OPTIONS[name].form}."
+                f"{name} is {value!r}; use {TUNING_OPTIONS[name].form}."
             ) from error
         found[name] = read == "on" if name == "thinking" else read
     tuning = Tuning(**found, named=tuple(found))
@@ -200,7 +202,7 @@ def read_tuning(text: str, role: Role) -> Tuning:
 
 def set_options(tuning: Tuning) -> dict[str, object]:
     """Return the options that a person wrote or that differ from the usual, by name."""
-    values = {name: getattr(tuning, name) for name in OPTIONS}
+    values = {name: getattr(tuning, name) for name in TUNING_OPTIONS}
     return {
         name: value
         for name, value in values.items()

@@ -2,7 +2,7 @@
 here and nowhere else.
 
 A setting `name` comes from `WINNOW_NAME`; the command line may overrule it.
-`docs/settings.md` is made from `TABLE`. Not for: what each part does with a value."""
+`docs/settings.md` is made from `SETTINGS_TABLE`. Not for: what each part does with a value."""
 
 import hashlib
 import os
@@ -514,7 +514,7 @@ class Settings:
     def warnings(self) -> dict[str, str]:
         """Return warnings that do not prevent starting: setting or variable to
         message."""
-        variables = [_variable(setting.name) for setting in TABLE]
+        variables = [_variable(setting.name) for setting in SETTINGS_TABLE]
         folders = {
             f"folder {one}": "It does not exist and is skipped. Correct WINNOW_FOLDERS."
             for one in self.missing
@@ -552,7 +552,7 @@ def _table() -> Iterator[Setting]:
                     yield Setting(f"{provider.name}_key", "", provider.key, _key, True)
 
 
-TABLE: Final = tuple(_table())
+SETTINGS_TABLE: Final = tuple(_table())
 
 
 def _variable(name: str) -> str:
@@ -562,7 +562,7 @@ def _variable(name: str) -> str:
 def refuse_unknown(name: str, shown: str) -> None:
     """Raise `UsageError` if `name` is not a setting; `shown` is the name as written,
     without its value."""
-    known = [setting.name for setting in TABLE]
+    known = [setting.name for setting in SETTINGS_TABLE]
     if name not in known:
         hint = (
             did_you_mean(name, known).strip() or "See docs/settings.md for all of them."
@@ -648,7 +648,7 @@ def _unmet_providers(values: Mapping[str, Any]) -> dict[str, UsageError]:
 
 def _unknown(env: Raw) -> tuple[str, ...]:
     """Return the WINNOW_ variables of an environment that are not settings."""
-    variables = {_variable(setting.name) for setting in TABLE}
+    variables = {_variable(setting.name) for setting in SETTINGS_TABLE}
     ours = (name for name in sorted(env) if name.startswith("WINNOW_") and env[name])
     return tuple(name for name in ours if name not in variables)
 
@@ -670,7 +670,7 @@ def survey_settings(
     except UsageError as error:
         faults["config"] = error
     values: dict[str, Any] = {}
-    for setting in TABLE:
+    for setting in SETTINGS_TABLE:
         name = setting.name
         written = given.get(name) or env.get(_variable(name)) or file.get(name)
         text = (written or setting.default).strip()

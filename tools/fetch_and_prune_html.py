@@ -28,7 +28,7 @@ from pipeline.evidence.show import (
     notice_within,
     page_head,
 )
-from pipeline.evidence.values import FORMS, values_text
+from pipeline.evidence.values import VALUE_FORMATS, values_text
 from pipeline.fetch.handles import page_handle
 from pipeline.prune.paper import is_pruner, path_scorer
 from pipeline.prune.prune import Pruned, PrunedPage, PruneOptions, prune
@@ -198,7 +198,7 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     cited = int(FRAME_SHARE * (max_tokens or WIDE)) if references else 0
     room = max(0, max_tokens - frame - hint - unread - cited) if max_tokens else None
     # 3. Read the requested part, or prune all pages together to the remaining budget
-    if part or format not in FORMS:
+    if part or format not in VALUE_FORMATS:
         place = partial(
             read_place,
             before=before,
@@ -210,7 +210,7 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
         pruned = await in_thread(place, loaded.documents, part or "table")
     else:
         options = PruneOptions(
-            room, FORMS[format], references, services.pruning, number
+            room, VALUE_FORMATS[format], references, services.pruning, number
         )
         pruned = await _pruned(loaded.documents, asked, options, services)
     # 4. Write the answer and follow-up calls

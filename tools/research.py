@@ -50,7 +50,7 @@ from tools.common.results import APART, Found, Next, Part, found_in
 from tools.common.tool import Tool
 
 NAME: Final = "research"
-MOST_PAGES: Final = 20
+MOST_PAGES_READ: Final = 20
 SESSION_FROM: Final = 1_000
 """Minimum max_tokens of an answer with a session line."""
 
@@ -98,7 +98,7 @@ async def research(
     ctx: ToolContext,
     max_tokens: Annotated[int, BUDGET] = 0,
     max_pages: Annotated[
-        int, Field(description="Most pages to read.", ge=1, le=MOST_PAGES)
+        int, Field(description="Most pages to read.", ge=1, le=MOST_PAGES_READ)
     ] = 8,
     freshness: Annotated[
         Literal["any", "day", "week", "month", "year"],
@@ -168,10 +168,12 @@ async def research(
         following.extend(larger(NAME, max_tokens or UNASKED))
     elif (
         not found.assembled.evidence
-        and max_pages <= len(known.gathered.ranked) < MOST_PAGES
+        and max_pages <= len(known.gathered.ranked) < MOST_PAGES_READ
     ):
         following.append(
-            Next(tool=NAME, arguments={"max_pages": min(2 * max_pages, MOST_PAGES)})
+            Next(
+                tool=NAME, arguments={"max_pages": min(2 * max_pages, MOST_PAGES_READ)}
+            )
         )
     sheet = Sheet(max_tokens or found.tokens + hint_room(UNASKED) + HINT_TOKENS)
     sheet.add(found.text)

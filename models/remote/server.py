@@ -232,7 +232,7 @@ class Endpoint:
 CHARACTERS: Final = 8_000
 """A text is cut here, about 2 000 tokens: no passage of ours is longer, and a whole
 page costs a server minutes."""
-FEWEST: Final = CHARACTERS // 16
+FEWEST_CHARACTERS: Final = CHARACTERS // 16
 """Characters below which a text that is still refused as too long is an error: 512
 tokens hold them in any script."""
 OTHER_FORM: Final = frozenset((400, 404, 405, 422, 500))
@@ -365,16 +365,16 @@ class RemoteModel(HeldModel):
 
         Servers say neither their window for a text nor how many tokens a text has; TEI
         and Ollama cut by themselves, llama-server and vLLM refuse. The cut stays for
-        later calls. Raises `ContextExceeded` where `FEWEST` characters are still too
+        later calls. Raises `ContextExceeded` where `FEWEST_CHARACTERS` characters are still too
         long.
         """
         while True:
             try:
                 return await ask(self._cut)
             except ContextExceeded:
-                if self._cut <= FEWEST:
+                if self._cut <= FEWEST_CHARACTERS:
                     raise
-                self._cut = max(FEWEST, self._cut // 2)
+                self._cut = max(FEWEST_CHARACTERS, self._cut // 2)
 
 
 def shortened(texts: Sequence[str], characters: int) -> list[str]:

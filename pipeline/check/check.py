@@ -27,7 +27,7 @@ from pipeline.work import in_thread, time_left
 Outcome = (
     Standing | Support | Literal["agrees", "differs", "retracted", "dead", "not read"]
 )
-FINE: Final = frozenset({"verbatim", "supported", "agrees"})
+CORRECT: Final = frozenset({"verbatim", "supported", "agrees"})
 """Results that need no correction."""
 TITLE_SHARE: Final = 0.5
 """Share of a title's words that a page's own title must have, either way: drafts

@@ -10,7 +10,7 @@ from typing import Final
 
 from pipeline.text.cells import Value, values_of
 
-GROUP: Final = "group"
+GROUP_COLUMN: Final = "group"
 """Name of the column that holds the rows across a table which head the rows below
 them."""
 KNOWN: Final = 0.9

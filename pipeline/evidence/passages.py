@@ -3,7 +3,7 @@
     best unit not yet covered → its record → neighbours, the better one first → the
     whole that it is part of
 
-A passage ends at the headings around it, at `MOST` tokens, or where its neighbours
+A passage ends at the headings around it, at `GROWN_TOKENS` tokens, or where its neighbours
 score under half of the best unit of all. The best passage of an answer may be a whole
 list, table, listing or record, as far as there is room: one place whole before many in
 part. Not for: scores (`pipeline/reading`), or how passages are written (`show.py`,
@@ -25,10 +25,10 @@ from pipeline.evidence.wholes import Whole, Wholes, find_wholes
 from pipeline.reading.relevance import WORTH
 from pipeline.work import check_cancelled
 
-LEAST: Final = 30
+GROWN_AT_LEAST: Final = 30
 """Tokens to which a passage grows whatever its neighbours score: a sentence with the
 one that completes it."""
-MOST: Final = 100
+GROWN_TOKENS: Final = 100
 """Tokens beyond which a passage grows no further, except to the end of what is
 whole."""
 ROUND: Final = 20
@@ -44,12 +44,12 @@ WHOLE_SHARE: Final = 0.8
 a page says elsewhere."""
 BEARS: Final = 0.2
 """Share of the best score that the middle unit of a whole must have for it to come
-whole beyond `MOST` tokens."""
-_PARTS: Final = {"list": "item", "table": "row", "listing": "line"}
-NAMED: Final = 0.4
+whole beyond `GROWN_TOKENS` tokens."""
+_PART_NAMES: Final = {"list": "item", "table": "row", "listing": "line"}
+NAMED_SCORE: Final = 0.4
 """Share of the best score that a section must have somewhere to come whole because the
 question names its heading."""
-STEPS: Final = 0.9
+PROCEDURE_SCORE: Final = 0.9
 """Share of the best score that the beginning of a section must have to be quoted as the
 procedure that is asked for."""
 COLONS: Final = (":", "：")
@@ -273,7 +273,7 @@ class PassageMaker:
         more = cost(longer) - cost(begun)
         if (
             begun not in chosen
-            or more > min(room, MOST)
+            or more > min(room, GROWN_TOKENS)
             or any(self._taken[unit] for unit in between)
         ):
             return 0
@@ -313,7 +313,7 @@ class PassageMaker:
             ):
                 continue
             best = max(range(start, stop), key=self._values.__getitem__)
-            least = STEPS if self._asked.steps else NAMED
+            least = PROCEDURE_SCORE if self._asked.steps else NAMED_SCORE
             if self._values[best] >= least * self._best:
                 shown = (
                     UnitRange(start, stop, best)
@@ -349,7 +349,7 @@ class PassageMaker:
             end = self._end_within(start, int(WHOLE_SHARE * room))
             # The beginning of a chapter that answers later is not a procedure
             best = max(self._values[start:end], default=0.0)
-            answers = self._asked.all or best >= STEPS * self._best
+            answers = self._asked.all or best >= PROCEDURE_SCORE * self._best
             return UnitRange(start, end, start) if end > start + 1 and answers else None
         return None
 
@@ -411,7 +411,7 @@ class PassageMaker:
 
         `share` of the room may go to a list, table or record that it completes. These
         are None and 0 where not even the unit alone fits."""
-        most = min(MOST, room // 2 if share else room)
+        most = min(GROWN_TOKENS, room // 2 if share else room)
         listing = int(max(share, WHOLE_SHARE) * room)
         paragraph = min(ROUND, room // 20)
         for limits in (
@@ -549,7 +549,9 @@ class PassageMaker:
         Of a table it counts all other rows, of anything else what follows. A single row
         or item does not look like a complete list."""
         last = run[-1]
-        whole = next((one for one in self._around(last) if one.kind in _PARTS), None)
+        whole = next(
+            (one for one in self._around(last) if one.kind in _PART_NAMES), None
+        )
         if whole is None or (
             whole.kind != "listing" and self._is_one_entry(run, whole)
         ):
@@ -566,7 +568,7 @@ class PassageMaker:
             )
         else:
             count = self._count_after(last, whole)
-        part = _PARTS[whole.kind]
+        part = _PART_NAMES[whole.kind]
         return f"{count} more {part if count == 1 else f'{part}s'}" if count else ""
 
     def _is_one_entry(self, run: Sequence[int], whole: Whole) -> bool:
@@ -661,7 +663,9 @@ class PassageMaker:
         answers = (
             self._kind(row) == "heading" and self._values[row] >= WORTH * self._best
         )
-        return answers and (most >= MOST or self._cost(row, row + 1) > SHORT_HEADING)
+        return answers and (
+            most >= GROWN_TOKENS or self._cost(row, row + 1) > SHORT_HEADING
+        )
 
     def _cost(self, start: int, stop: int) -> int:
         return self._ends[stop] - self._ends[start]
@@ -737,7 +741,7 @@ class PassageMaker:
         high = first + max(wholes.stops[stop - 1 - first], stop - first)
         used = self._cost(start, stop)
         # A row is read under its header; anything else that is short wants what is beside it.
-        short = used < LEAST and self._kind(start) != "row"
+        short = used < GROWN_AT_LEAST and self._kind(start) != "row"
         options: list[tuple[float, int, int]] = []
         if start > low and not self._taken[start - 1] and not self._parts(start):
             before, _ = self._atom(start - 1, most - used)
@@ -761,7 +765,7 @@ class PassageMaker:
         return self._kind(row) == "definition" and not self._opens(row - 1)
 
     def _bears(self, whole: Whole) -> bool:
-        """Whether a whole is worth more than `MOST` tokens: half of it bears on the
+        """Whether a whole is worth more than `GROWN_TOKENS` tokens: half of it bears on the
         question, or it is code.
 
         Code is of use to its end only, and its lines score low by themselves; so is a

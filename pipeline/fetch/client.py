@@ -30,7 +30,7 @@ from errors import (
     SourceUnavailable,
     SourceUnreadable,
 )
-from pipeline.document.converted import WHOLE, Span
+from pipeline.document.converted import ALL_PAGES, Span
 from pipeline.document.page import WITH_COOKIES, Page
 from pipeline.fetch.address import Resolver, check_url, system_resolver
 from pipeline.fetch.body import CUT_WORDS, Cut
@@ -154,7 +154,7 @@ def _file_name(answer: ServerAnswer) -> str:
     return said.get_filename("") or answer.target.url.path
 
 
-_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+_URL_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 """Two characters at least: `C:` is a drive."""
 _LIKE_HOST: Final = re.compile(r"[\w-]{1,63}(?:\.[\w-]{1,63})+(?::\d+)?(?:[/?#]|\Z)")
 
@@ -188,7 +188,7 @@ class Fetcher:
         # 1. what is not on the web
         if is_handle(source):
             return await self._by_handle(source)
-        if source.lower().startswith("file:") or not _SCHEME.match(source):
+        if source.lower().startswith("file:") or not _URL_SCHEME.match(source):
             return await self._from_disk(source, span)
         # 2. an address of allowed form
         outside = outside and self._limits.public_only() is not self._limits
@@ -358,7 +358,7 @@ class Fetcher:
         with anyio.move_on_after((self._limits.total_seconds - waited) / 2):
             made = await plan.read(partial(self._get_part, outside=outside))
             bare = ServerAnswer(address, 200, {}, made.body)
-            raw = replace(self._raw(source, bare, WHOLE), name=made.name)
+            raw = replace(self._raw(source, bare, ALL_PAGES), name=made.name)
             page = await self.files.convert(raw)
             author, published = (
                 made.author or page.author,
@@ -398,7 +398,7 @@ class Fetcher:
         refusal = error_for(answer, url=url, now=self._clock())
         if refusal is not None or answer.cut or (answer.own and not own):
             raise refusal or self._incomplete(url, answer.cut or "broken")
-        raw = self._raw(url, answer, WHOLE)
+        raw = self._raw(url, answer, ALL_PAGES)
         shared = self._pages is not None and self._pages.shared
         is_kept = (
             lifetime(answer.headers, default=self._limits.fresh_seconds, shared=shared)

@@ -46,9 +46,9 @@ def forge_at(kind: str, site: str) -> Forge:
 
     Raises `ValueError` for any other kind."""
     site = site.rstrip("/")
-    if kind not in _RULES:
+    if kind not in _FORGE_RULES:
         raise ValueError(
-            f"Use {', '.join(_RULES)} with an address, such as gitlab=https://git.example.org."
+            f"Use {', '.join(_FORGE_RULES)} with an address, such as gitlab=https://git.example.org."
         )
     if kind == "github":
         return Forge(
@@ -61,7 +61,7 @@ def forge_at(kind: str, site: str) -> Forge:
     return Forge(kind, site, f"{site}/api/{'v4' if kind == 'gitlab' else 'v1'}")
 
 
-MOST_ROWS: Final = 500
+MOST_COMMENTS: Final = 500
 """Comments that are asked for, and files of a tree that are listed, the least deep
 first."""
 _QUERY: Final = re.compile(r"(?:plain=1|tab=readme-ov-file|ref_type=\w+)?")
@@ -72,7 +72,7 @@ _NOT_OWNERS: Final = re.compile(
     "trending|users"
 )
 """First parts of addresses below which no repository lies."""
-_OWNED: Final = r"/(?P<o>[\w.-]+)/(?P<r>[\w.-]+?)(?:\.git)?"
+_OWNER_PATH: Final = r"/(?P<o>[\w.-]+)/(?P<r>[\w.-]+?)(?:\.git)?"
 _PROJECT: Final = r"/(?P<o>[\w.-]+)/(?P<r>[\w.-]+(?:/[\w.-]+)*?)"
 _RELATIVE: Final = re.compile(r'\b(?:href|src)="(?![a-zA-Z][\w+.-]*:|[#/])')
 _README: Final = re.compile(r"readme(?:\.(?:md|markdown|rst|txt))?", re.IGNORECASE)
@@ -129,7 +129,9 @@ class ForgePlan:
         )
         if readme:
             found = {"path": readme, "branch": _text(said[0], "default_branch")}
-            words = _prose(readme, await get(self._url(_FILE[self.forge.kind], found)))
+            words = _prose(
+                readme, await get(self._url(_RAW_FILE[self.forge.kind], found))
+            )
             above = _open_at(
                 self, _ref(self, said[0]), readme, is_folder=False
             ).rpartition("/")[0]
@@ -145,15 +147,17 @@ class ForgePlan:
 
     async def _rows(self, get: Get, url: str) -> tuple[object, bool]:
         """Return an answer, of a list the rows of all pages until there are
-        `MOST_ROWS`, and whether there are more."""
+        `MOST_COMMENTS`, and whether there are more."""
         value = self._json(await get(url))
         rows = list(value) if isinstance(value, list) else []
         page = 1
-        while rows and "per_page=100" in url and len(rows) == page * 100 < MOST_ROWS:
+        while (
+            rows and "per_page=100" in url and len(rows) == page * 100 < MOST_COMMENTS
+        ):
             page += 1
             more = self._json(await get(f"{url}&page={page}"))
             rows += more if isinstance(more, list) else []
-        return (rows if isinstance(value, list) else value), len(rows) == MOST_ROWS
+        return (rows if isinstance(value, list) else value), len(rows) == MOST_COMMENTS
 
     def _json(self, body: bytes) -> object:
         try:
@@ -207,7 +211,10 @@ def plan_for(url: str, forges: Sequence[Forge]) -> ForgePlan | None:
     except ValueError:
         return None
     for forge in forges if _QUERY.fullmatch(query) else ():
-        for site, rules in ((forge.gists, _GISTS), (forge.site, _RULES[forge.kind])):
+        for site, rules in (
+            (forge.gists, _GISTS),
+            (forge.site, _FORGE_RULES[forge.kind]),
+        ):
             path = bare.partition("?")[0].removeprefix(site)
             if not site or not bare.startswith(f"{site}/"):
                 continue
@@ -418,7 +425,7 @@ def _repository(plan: ForgePlan, said: Sequence[object]) -> Made:
     listed.sort(key=lambda row: (_text(row, "path").count("/"), _text(row, "path")))
     ref = _ref(plan, about)
     items = []
-    for row in listed[:MOST_ROWS]:
+    for row in listed[:MOST_COMMENTS]:
         path = _text(row, "path")
         is_folder = _text(row, "type") in ("tree", "dir")
         link = html.escape(_open_at(plan, ref, path, is_folder=is_folder))
@@ -432,7 +439,9 @@ def _repository(plan: ForgePlan, said: Sequence[object]) -> Made:
     ]
     parts.append(f"<h2>Files</h2>\n<ul>\n{chr(10).join(items)}\n</ul>" if items else "")
     unread = (
-        f"what follows the first {MOST_ROWS} files" if len(listed) > MOST_ROWS else ""
+        f"what follows the first {MOST_COMMENTS} files"
+        if len(listed) > MOST_COMMENTS
+        else ""
     )
     return _page(f"{name}/{folder}" if folder else name, parts, unread=unread)
 
@@ -498,7 +507,7 @@ def _rule(path: str, calls: str, shape: Shape | None = None) -> Rule:
     return Rule(re.compile(path), tuple(calls.split()), shape)
 
 
-_FILE: Final[Mapping[str, str]] = {
+_RAW_FILE: Final[Mapping[str, str]] = {
     "github": "{raw}",
     "gitlab": "/projects/{project}/repository/files/{whole}/raw?ref={ref}",
     "gitea": "/repos/{o}/{r}/raw/{path}?ref={ref}",
@@ -508,47 +517,51 @@ _ISSUE: Final = (
     "/repos/{o}/{r}/issues/{n} ?/repos/{o}/{r}/issues/{n}/comments?per_page=100"
 )
 _SHARED: Final = (
-    _rule(_OWNED + r"/issues/(?P<n>\d+)", _ISSUE, _thread),
-    _rule(_OWNED + r"/releases", "/repos/{o}/{r}/releases?per_page=20", _releases),
-    _rule(_OWNED + r"/releases/latest", "/repos/{o}/{r}/releases/latest", _releases),
+    _rule(_OWNER_PATH + r"/issues/(?P<n>\d+)", _ISSUE, _thread),
+    _rule(_OWNER_PATH + r"/releases", "/repos/{o}/{r}/releases?per_page=20", _releases),
     _rule(
-        _OWNED + r"/releases/tag/(?P<tag>.+)",
+        _OWNER_PATH + r"/releases/latest", "/repos/{o}/{r}/releases/latest", _releases
+    ),
+    _rule(
+        _OWNER_PATH + r"/releases/tag/(?P<tag>.+)",
         "/repos/{o}/{r}/releases/tags/{tag}",
         _releases,
     ),
     _rule(
-        _OWNED, "/repos/{o}/{r} /repos/{o}/{r}/git/trees/{ref}?recursive=1", _repository
+        _OWNER_PATH,
+        "/repos/{o}/{r} /repos/{o}/{r}/git/trees/{ref}?recursive=1",
+        _repository,
     ),
 )
 _GITHUB: Final = (
     _rule(
-        _OWNED + r"/pull/(?P<n>\d+)",
+        _OWNER_PATH + r"/pull/(?P<n>\d+)",
         f"{_ISSUE} ?/repos/{{o}}/{{r}}/pulls/{{n}}/comments?per_page=100 "
         f"?/repos/{{o}}/{{r}}/pulls/{{n}}/reviews",
         _thread,
     ),
-    _rule(f"{_OWNED}/blob{_AT}/(?P<path>.+)", "{raw}"),
+    _rule(f"{_OWNER_PATH}/blob{_AT}/(?P<path>.+)", "{raw}"),
     _rule(
-        f"{_OWNED}/tree{_AT}(?:/(?P<path>.+))?",
+        f"{_OWNER_PATH}/tree{_AT}(?:/(?P<path>.+))?",
         "/repos/{o}/{r} /repos/{o}/{r}/git/trees/{ref}?recursive=1",
         _repository,
     ),
     _rule(
-        _OWNED + r"/discussions/(?P<n>\d+)",
+        _OWNER_PATH + r"/discussions/(?P<n>\d+)",
         "/repos/{o}/{r}/discussions/{n} ?/repos/{o}/{r}/discussions/{n}/comments?per_page=100",
         _thread,
     ),
 )
 _GITEA: Final = (
-    _rule(_OWNED + r"/pulls/(?P<n>\d+)", _ISSUE, _thread),
+    _rule(_OWNER_PATH + r"/pulls/(?P<n>\d+)", _ISSUE, _thread),
     _rule(
-        _OWNED + r"/src/(?P<what>branch|tag|commit)" + _AT + r"(?:/(?P<path>.+))?",
+        _OWNER_PATH + r"/src/(?P<what>branch|tag|commit)" + _AT + r"(?:/(?P<path>.+))?",
         "/repos/{o}/{r} /repos/{o}/{r}/contents/{path}?ref={ref}",
         _source,
     ),
 )
 _GITLAB: Final = (
-    _rule(f"{_PROJECT}/-/blob{_AT}/(?P<path>.+)", _FILE["gitlab"]),
+    _rule(f"{_PROJECT}/-/blob{_AT}/(?P<path>.+)", _RAW_FILE["gitlab"]),
     _rule(
         f"{_PROJECT}/-/tree{_AT}(?:/(?P<path>.+))?",
         "/projects/{project} "
@@ -583,7 +596,7 @@ _GITLAB: Final = (
         _repository,
     ),
 )
-_RULES: Final[Mapping[str, tuple[Rule, ...]]] = {
+_FORGE_RULES: Final[Mapping[str, tuple[Rule, ...]]] = {
     "github": (*_GITHUB, *_SHARED),
     "gitea": (*_GITEA, *_SHARED),
     "gitlab": _GITLAB,

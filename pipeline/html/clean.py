@@ -18,10 +18,10 @@ from typing import Final
 from selectolax.lexbor import LexborNode
 
 from pipeline.document.tree import (
+    FURNITURE_NAME,
     MAX_DEPTH,
-    NAMED,
     NO_ATTRS,
-    OPENED,
+    OPENED_NAME,
     STAYS_EMPTY,
     TEXT_NODE,
     Node,
@@ -74,7 +74,7 @@ from pipeline.html.seen import (
 from pipeline.html.sheets import ElementContext, StyleJudge
 from pipeline.html.style import Shade
 from pipeline.html.values import bare_tex, text_of_media, title_of
-from pipeline.text.frame import LONGEST
+from pipeline.text.frame import TITLE_CHARACTERS
 
 _COPIES: Final = frozenset(
     {"copy", "copied", "copied!", "copy code", "copy to clipboard"}
@@ -285,7 +285,7 @@ class _Builder:
         if kind == NODE:
             node = self._make(seen, tag, parent, pre)
             if found & OPENS and not node.furniture:
-                node.furniture = OPENED
+                node.furniture = OPENED_NAME
             return node, pre or tag.name in VERBATIM, boxed
         if kind == BOX:
             add_space(parent)
@@ -425,9 +425,9 @@ class _Builder:
         if tag.listing or not tag.kept.isdisjoint(attributes):
             named = keep(node, tag, attributes, current)
         if named and (label := attributes.get("class")):
-            node.furniture = NAMED * self._furniture[label]
+            node.furniture = FURNITURE_NAME * self._furniture[label]
         if named and not node.furniture and (label := attributes.get("id")):
-            node.furniture = NAMED * (
+            node.furniture = FURNITURE_NAME * (
                 self._furniture[label] and not is_title_of(label, current)
             )
         return node
@@ -477,7 +477,7 @@ def _add_drawing(
 
 
 def _add_image(node: Node, attributes: dict[str, str | None]) -> None:
-    """Keep an image with an alt text of at most `LONGEST` characters; formulas and
+    """Keep an image with an alt text of at most `TITLE_CHARACTERS` characters; formulas and
     emoji drawn as images become text.
 
     One without an alt text, or hidden from screen readers, is dropped."""
@@ -488,5 +488,5 @@ def _add_image(node: Node, attributes: dict[str, str | None]) -> None:
         node.children.append(bare_tex(alt))
     elif attributes.get("aria-hidden") == "true":
         return
-    elif len(alt) <= LONGEST:
+    elif len(alt) <= TITLE_CHARACTERS:
         node.children.append(Node("img", {"alt": alt}))

@@ -38,7 +38,7 @@ from pipeline.html.names import (
 from pipeline.html.roles import Verdict, line_keepers
 from pipeline.html.sheets import ElementContext, StyleJudge
 from pipeline.html.style import READER_CLASSES, Hiding, Shade, is_long, is_pixel
-from pipeline.text.frame import LONGEST
+from pipeline.text.frame import TITLE_CHARACTERS
 from pipeline.work import check_cancelled
 
 _DROPPED_CLASSES: Final = frozenset(
@@ -152,7 +152,7 @@ class Sight:
     def meet(self, number: int, current: LexborNode) -> Tag:
         """Return what is done with elements of a name that the walk met for the first
         time."""
-        tag = self.met[number] = tag_of((current.tag or "-")[:LONGEST])
+        tag = self.met[number] = tag_of((current.tag or "-")[:TITLE_CHARACTERS])
         return tag
 
     def placed(

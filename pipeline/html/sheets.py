@@ -21,9 +21,9 @@ from selectolax.lexbor import LexborNode, SelectolaxError
 from pipeline.document.converted import MAX_ITEMS
 from pipeline.document.tree import tags
 from pipeline.html.colours import WHITE
-from pipeline.html.defined import DEFINES, NOTHING, Defined, defined_in
+from pipeline.html.defined import DEFINES, NONE_DEFINED, Defined, defined_in
 from pipeline.html.rules import (
-    LONGEST,
+    SELECTOR_CHARACTERS,
     declarations,
     declared,
     listed,
@@ -40,9 +40,9 @@ from pipeline.html.style import (
     NOT_PLAIN,
     PRESENTING,
     SHADING,
-    SHOWN,
     SIZED,
     TELLING,
+    VISIBLE,
     Hiding,
     Shade,
     how_hidden,
@@ -50,7 +50,7 @@ from pipeline.html.style import (
     shade_under,
 )
 
-MOST_STEPS: Final = 2_000_000
+SELECTOR_STEPS: Final = 2_000_000
 """Of comparing selectors with places, for a page: a second; the slowest of 495 real
 pages takes fewer than 40,000."""
 LEXBOR_STEPS: Final = 100_000_000
@@ -59,7 +59,7 @@ exponential: `i ~ p ~ p ~ p` takes 2.4 s over 400 paragraphs, three nested `:has
 s."""
 LEXBOR_SECONDS: Final = 0.5
 """Processor time for all selectors of a page that Lexbor matches."""
-_VARIABLE: Final = re.compile(
+_CSS_VARIABLE: Final = re.compile(
     r"(?:var\(\s*(--[\w-]+)|env\(\s*([a-z-]+)[\d ]*)\s*(?:,([^()]*))?\)"
 )
 """A custom property, or a measure of the device, of which a desktop has none."""
@@ -67,12 +67,12 @@ _NESTED_VARIABLES: Final = 5
 _CUTS: Final = frozenset({"overflow", "overflow-x", "overflow-y"})
 _MOST_CUTTING: Final = 200
 """Selectors of rules that cut off, against each of which an element may be matched."""
-_ESCAPE: Final = r"\\(?:[\da-fA-F]{1,6}\s?|[^\n\da-fA-F])"
-_LETTERS: Final = rf"(?:[\w\x80-\U0010ffff-]++|{_ESCAPE})"
-_IDENT: Final = rf"(?:--|-?(?:[^\W\d]|[^\x00-\x7f]|{_ESCAPE})){_LETTERS}*+"
-_ESCAPED: Final = re.compile(r"\\(?:([\da-fA-F]{1,6})\s?|(.))")
-_PIECE: Final = re.compile(
-    rf"""(?P<name>\.?{_IDENT}|\#{_LETTERS}++|\*|:root(?![\w-]))|(?P<joint>[ \t\n\r\f]*+>[ \t\n\r\f]*+|[ \t\n\r\f]++)
+_IDENT_ESCAPE: Final = r"\\(?:[\da-fA-F]{1,6}\s?|[^\n\da-fA-F])"
+_IDENT_PART: Final = rf"(?:[\w\x80-\U0010ffff-]++|{_IDENT_ESCAPE})"
+_IDENT: Final = rf"(?:--|-?(?:[^\W\d]|[^\x00-\x7f]|{_IDENT_ESCAPE})){_IDENT_PART}*+"
+_SELECTOR_ESCAPE: Final = re.compile(r"\\(?:([\da-fA-F]{1,6})\s?|(.))")
+_SELECTOR_PIECE: Final = re.compile(
+    rf"""(?P<name>\.?{_IDENT}|\#{_IDENT_PART}++|\*|:root(?![\w-]))|(?P<joint>[ \t\n\r\f]*+>[ \t\n\r\f]*+|[ \t\n\r\f]++)
     |\[\s*+(?P<key>{_IDENT})\s*+(?:(?P<sign>[~|^$*]?=)\s*+(?:"(?P<double>[^"\\]*+)"|'(?P<single>[^'\\]*+)'
     |(?P<bare>{_IDENT}))\s*+)?\]|:(?P<how>not|is|where)\((?P<others>[^()]*+(?:\([^()]*+\)[^()]*+)*+)\)""",
     re.VERBOSE,
@@ -103,15 +103,17 @@ _PLAINLY: Final = {
 }
 """What is true of nearly each element of a page that was just opened, and old names."""
 _ODDLY_SAID: Final = re.compile("|".join(map(re.escape, _PLAINLY)), re.IGNORECASE)
-_LANG: Final = re.compile(r""":lang\(\s*["']?([\w-]+)["']?\s*\)""", re.IGNORECASE)
+_LANG_SELECTOR: Final = re.compile(
+    r""":lang\(\s*["']?([\w-]+)["']?\s*\)""", re.IGNORECASE
+)
 _BRACKETS: Final = re.compile(
     r"(?<!\\)(?:\([^()]*+(?:\([^()]*+(?:\([^()]*+\)[^()]*+)*+\)[^()]*+)*+\)|\[[^\[\]]*+\])"
 )
-_CALLED: Final = re.compile(rf"[.#]{_LETTERS}++")
+_CLASS_OR_ID: Final = re.compile(rf"[.#]{_IDENT_PART}++")
 """Classes and ids in a selector."""
 _SETS: Final = re.compile(r"(?:^|;)\s*+(--[^:;]*+):([^;]*+)")
-_BESIDE: Final = re.compile(r"[^\s>+~]+\s*[+~]")
-_NAMES: Final = re.compile(r":+[\w-]+|([.#]?[\w-]+)")
+_SIBLING: Final = re.compile(r"[^\s>+~]+\s*[+~]")
+_SELECTOR_NAMES: Final = re.compile(r":+[\w-]+|([.#]?[\w-]+)")
 """Names in a selector without its brackets; pseudo-classes have none."""
 _BY_SIBLINGS: Final = re.compile(r"~|:nth-|-of-type|:only-")
 _Given = dict[str, tuple[tuple[bool, int, int], str]]
@@ -293,7 +295,7 @@ class _Rule:
 
 
 _UNSTYLED: Final = _Style((), {})
-_UNSTYLED.found = {}, SHOWN
+_UNSTYLED.found = {}, VISIBLE
 
 
 class StyleJudge:
@@ -334,7 +336,7 @@ class StyleJudge:
         self._bounds: dict[str, int] = {}
         """Maximum nesting (`>`), siblings (`+`), and number of elements (`*`)."""
         self._lexbor = LEXBOR_SECONDS
-        self._defined: Defined = NOTHING
+        self._defined: Defined = NONE_DEFINED
         self._cutting: list[_Rule] = []
         """Rules that cut off what does not fit, and do nothing else that hides."""
         self.texts: list[str] = []
@@ -374,7 +376,7 @@ class StyleJudge:
         if style.may_be_cut and (hiding := self._cut(node, self._of(style)[0])):
             return hiding, around
         if not style.said:
-            return SHOWN, around
+            return VISIBLE, around
         if (shaded := style.known.get(around)) is None:
             found, hiding = self._of(style)
             shade = around.under(found)
@@ -388,7 +390,7 @@ class StyleJudge:
         Only the first `_MOST_CUTTING` rules are asked; a selector that Lexbor refuses
         matches nothing."""
         if not (hiding := _hides_if_cut(found)):
-            return SHOWN
+            return VISIBLE
         for rule in self._cutting[:_MOST_CUTTING]:
             with suppress(SelectolaxError):
                 # Lexbor is quick here, but also matches what is inside the node.
@@ -396,7 +398,7 @@ class StyleJudge:
                     node.mem_id in self._matched(rule)
                 ):
                     return hiding
-        return SHOWN
+        return VISIBLE
 
     def hides(self, node: LexborNode) -> Hiding:
         """Return how an element is hidden by the page's sheets alone."""
@@ -405,7 +407,7 @@ class StyleJudge:
     def hides_image(self, style: str) -> bool:
         """Return whether an image's own style hides it whatever scripts do."""
         found, hiding = self._own(style)
-        return hiding != SHOWN and how_hidden(found, in_sheet=True) != SHOWN
+        return hiding != VISIBLE and how_hidden(found, in_sheet=True) != VISIBLE
 
     def _place_of(self, node: LexborNode) -> ElementContext | None:
         above = node.parent
@@ -431,14 +433,14 @@ class StyleJudge:
             style.said = (
                 not SHADING.isdisjoint(style.given)
                 or any("var(" in value for _, value in style.given.values())
-                or self._of(style)[1] != SHOWN
+                or self._of(style)[1] != VISIBLE
                 or bool(
                     self._defined.ends and not SHADING.isdisjoint(self._of(style)[0])
                 )
             )
             if self._cutting and not style.said:
                 style.said = style.may_be_cut = (
-                    _hides_if_cut(self._of(style)[0]) != SHOWN
+                    _hides_if_cut(self._of(style)[0]) != VISIBLE
                 )
         return style
 
@@ -486,7 +488,7 @@ class StyleJudge:
         """Return the place of an element from its name, attributes and parent's place;
         `above` is None for the root alone.
 
-        Beyond `MAX_ITEMS` places are made again each time; after `MOST_STEPS` no
+        Beyond `MAX_ITEMS` places are made again each time; after `SELECTOR_STEPS` no
         further rule matches."""
         known = (
             (tag, attributes.get("class"), attributes.get("id"))
@@ -540,7 +542,7 @@ class StyleJudge:
         return names
 
     def _met(self, place: ElementContext) -> ElementContext:
-        """Match a new place with the rules; after `MOST_STEPS` steps in all it is
+        """Match a new place with the rules; after `SELECTOR_STEPS` steps in all it is
         returned without a style."""
         names, around = (
             place.names,
@@ -553,7 +555,7 @@ class StyleJudge:
             "*",
         ):
             for rule in self._rules.get(name, ()):
-                if (steps := self._steps + 1) > MOST_STEPS:
+                if (steps := self._steps + 1) > SELECTOR_STEPS:
                     return place
                 self._steps = steps
                 if not (rule.around <= around and rule.names <= names):
@@ -656,7 +658,7 @@ class StyleJudge:
         if not NOT_PLAIN.search(low) and not (
             self._defined.ends and "animation" in low
         ):
-            known = {}, SHOWN
+            known = {}, VISIBLE
         elif "--" not in low and "env(" not in low and not self._defined.ends:
             known = _plainly(low)
         if known is not None:
@@ -692,14 +694,14 @@ class StyleJudge:
         """Return a value with custom properties and small sums worked out.
 
         One that is not known is its fallback or empty. Beyond `_NESTED_VARIABLES`
-        levels they stay, and long values are cut at `LONGEST`."""
+        levels they stay, and long values are cut at `SELECTOR_CHARACTERS`."""
         for _ in range(_NESTED_VARIABLES):
             value = self._defined.called(value)
             if "var(" not in value and "env(" not in value:
                 break
-            value = _VARIABLE.sub(
+            value = _CSS_VARIABLE.sub(
                 lambda use: self._variables.get(use[1] or use[2], use[3] or "").strip(),
-                value[:LONGEST],
+                value[:SELECTOR_CHARACTERS],
             )
         return worked_out(value)
 
@@ -743,20 +745,22 @@ class StyleJudge:
         """Take a selector of a rule that may hide, or show again, if all that it names
         is on the page.
 
-        Longer ones than `LONGEST`, those for what is pointed at, and any after
+        Longer ones than `SELECTOR_CHARACTERS`, those for what is pointed at, and any after
         `MAX_ITEMS` are dropped."""
         if ":" in selector:
             selector = _ODDLY_SAID.sub(lambda said: _PLAINLY[said[0].lower()], selector)
-            selector = _LANG.sub(r':is([lang|="\1"], [lang|="\1"] *)', selector)
+            selector = _LANG_SELECTOR.sub(
+                r':is([lang|="\1"], [lang|="\1"] *)', selector
+            )
         bare = (
             _BRACKETS.sub(":_", selector)
             if "(" in selector or "[" in selector
             else selector
         )
-        called: Iterable[str] = _CALLED.findall(bare)
+        called: Iterable[str] = _CLASS_OR_ID.findall(bare)
         if self._folds or "\\" in bare:
             called = self._folded(called)
-        if len(selector) > LONGEST or not self._present.issuperset(called):
+        if len(selector) > SELECTOR_CHARACTERS or not self._present.issuperset(called):
             return
         if (
             ":" in bare and _POINTED_AT.search(bare.lower())
@@ -769,12 +773,12 @@ class StyleJudge:
         if chains is not None:
             key = self._read_chains(rule, chains)
         elif "\\" not in bare:
-            *around, last = _BESIDE.sub("", bare).replace(">", " ").rsplit(None, 1) or [
-                ""
-            ]
+            *around, last = _SIBLING.sub("", bare).replace(">", " ").rsplit(
+                None, 1
+            ) or [""]
             rule.names, rule.around = (
-                self._folded(_NAMES.findall(last)),
-                self._folded(_NAMES.findall("".join(around))),
+                self._folded(_SELECTOR_NAMES.findall(last)),
+                self._folded(_SELECTOR_NAMES.findall("".join(around))),
             )
             self._named |= rule.names | rule.around
         self._rules.setdefault(max(rule.names, key=_weighed, default=key), []).append(
@@ -801,7 +805,10 @@ class StyleJudge:
             if name
         ]
         return frozenset(
-            [_ESCAPED.sub(unescaped, name) if "\\" in name else name for name in found]
+            [
+                _SELECTOR_ESCAPE.sub(unescaped, name) if "\\" in name else name
+                for name in found
+            ]
         )
 
 
@@ -809,7 +816,7 @@ def _hides_if_cut(found: Mapping[str, str]) -> Hiding:
     """Return how declarations would hide an element that cuts off what does not fit, if
     they do not say whether it does."""
     if SIZED.isdisjoint(found) or not _CUTS.isdisjoint(found):
-        return SHOWN
+        return VISIBLE
     return how_hidden({**found, "overflow": "hidden"})
 
 
@@ -855,7 +862,7 @@ def _chains(selector: str, *, folds: bool) -> tuple[_Chain, ...] | None:
     parts: list[_Compound] = []
     at, selector = 0, f"{selector.strip()} "
     while at < len(selector):
-        piece = _PIECE.match(selector, at)
+        piece = _SELECTOR_PIECE.match(selector, at)
         if piece is None or (piece["joint"] and not parts):
             return None
         at = piece.end()
@@ -904,7 +911,7 @@ def _of_names(word: str, folds: bool) -> _Compound | None:
     holds anything else."""
     parts, at = list[_Compound](), 0
     while at < len(word):
-        piece = _PIECE.match(word, at)
+        piece = _SELECTOR_PIECE.match(word, at)
         if piece is None or (part := _part(piece, folds=folds)) is None:
             return None
         if parts and word[at] not in ".#":
@@ -930,7 +937,7 @@ def _part(piece: re.Match[str], *, folds: bool) -> _Compound | None:
     if name := piece["name"]:
         if name[0] not in ".#:" or folds:
             name = name.lower()
-        name = _ESCAPED.sub(unescaped, name) if "\\" in name else name
+        name = _SELECTOR_ESCAPE.sub(unescaped, name) if "\\" in name else name
         return _Compound(frozenset() if name == "*" else frozenset((name,)))
     if key := piece["key"]:
         wanted = piece["double"] or piece["single"] or piece["bare"] or ""

@@ -22,7 +22,7 @@ PAGE_PIXELS: Final = 2_800_000
 DRAW_SECONDS: Final = 4.0
 """Processor time for a page to be drawn: nine times what the largest image that it may show takes.
 One that needs more ends its process twice, so that it is known which page did."""
-LAYERS: Final = 3
+IMAGE_LAYERS: Final = 3
 """Images of `MOST_PIXELS` that a page may show: scanners part print from its background, and mask
 one by the other."""
 _FORMATS: Final = ("PNG", "JPEG", "TIFF", "WEBP")
@@ -66,7 +66,7 @@ class PdfScans:
             ]
             for width, height in sizes:
                 _bounded(width, height)
-            _bounded(1, sum(width * height for width, height in sizes) // LAYERS)
+            _bounded(1, sum(width * height for width, height in sizes) // IMAGE_LAYERS)
             width, height = page.get_size()
             scale = min(math.sqrt(PAGE_PIXELS / (width * height)), 300 / 72)
             scale = min(scale, PAGE_PIXELS / max(width, height))

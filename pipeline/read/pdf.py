@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import pypdfium2
 
 from pipeline.document.converted import (
+    ALL_PAGES,
     DAMAGED,
     INSTALL_OCR,
     MAX_PAGES,
     MOST_PIXELS,
     PAGE_SECONDS,
     PLACE,
-    WHOLE,
     Converted,
     Span,
     Unreadable,
@@ -57,12 +57,12 @@ from pipeline.work import check_cancelled
 if TYPE_CHECKING:
     from pipeline.read.images import ImageScans, PdfScans
 
-SECONDS: Final = 60.0
+READING_SECONDS: Final = 60.0
 """Processor time for one reading: 400 pages as heavy as any seen (a browser's print,
 140 ms each). Far above what files need, since where time cuts a file another run would
 cut it elsewhere."""
 MOST_ATTACHED: Final = 100
-MOST_PAGES: Final = 20_000
+MOST_PDF_PAGES: Final = 20_000
 """Of a file; one that says that it has more is made to exhaust us."""
 SCAN_SECONDS: Final = 12.0
 """Processor time after which one reading begins to recognise no further page, and which
@@ -71,14 +71,14 @@ says which pages to request next."""
 _STRAY: Final = 40
 """Letters up to which the text of a page that shows an image is a stamp or a number,
 and the image is looked at."""
-_DRAWN: Final = 40
+_DRAWING_PATHS: Final = 40
 """Paths from which a page without text is a drawing, whose letters may be outlines."""
 _OUTLINES: Final = 1_000
 """Paths from which a page with hardly any letters may show outlines of others."""
 _UNMAPPED: Final = 0.3
 """Share of a page's letters of which the file does not say what they are, from which it
 cannot be read as text."""
-_FEW: Final = 5
+_TEXT_OPERATORS: Final = 5
 """Operators that show text, from which a page must have a letter for each."""
 _TROUBLE: Final = {
     "slow": "take too long to read",
@@ -94,7 +94,7 @@ _TROUBLE: Final = {
 }
 """What keeps a page from being read, or from being read whole."""
 _SCANNED: Final = frozenset({"refused", "unsighted", "image", "waiting"})
-_WHOLLY: Final = frozenset({"damaged", "slow", "heavy", "ending", "unmapped"})
+_WHOLE_TROUBLES: Final = frozenset({"damaged", "slow", "heavy", "ending", "unmapped"})
 """What keeps a whole file from being read, where all its pages have it."""
 _XFA: Final = pypdfium2.raw.FORMTYPE_XFA_FULL
 _PDFIUM: Final = threading.Lock()
@@ -149,7 +149,7 @@ class PdfReading:
     def __init__(
         self,
         body: bytes,
-        span: Span = WHOLE,
+        span: Span = ALL_PAGES,
         kept: bytes = b"",
         *,
         sighted: bool = True,
@@ -194,9 +194,9 @@ class PdfReading:
         self._file = opened(self._body)
         self._guard = Guard(self._body)
         self.count = len(self._file)
-        if self.count > MOST_PAGES:
+        if self.count > MOST_PDF_PAGES:
             raise Unreadable(
-                f"it is a PDF that says it has {self.count:,} pages, over the cap of {MOST_PAGES:,}"
+                f"it is a PDF that says it has {self.count:,} pages, over the cap of {MOST_PDF_PAGES:,}"
             )
         self._file.init_forms()
         about = self._file.get_metadata_dict()
@@ -217,7 +217,11 @@ class PdfReading:
         return len(self.pages) >= self._last - self.first + 1
 
     def read(
-        self, seconds: float = SECONDS, *, left: float = SECONDS, most: int = MAX_PAGES
+        self,
+        seconds: float = READING_SECONDS,
+        *,
+        left: float = READING_SECONDS,
+        most: int = MAX_PAGES,
     ) -> None:
         """Read on for about `seconds` of processor time, a page at least, and never
         longer than `left`.
@@ -333,7 +337,7 @@ class PdfReading:
             f"letters may be wrong": (recognised),
         }
         notes = [note for note, count in noted.items() if count]
-        if self._span != WHOLE:
+        if self._span != ALL_PAGES:
             notes.append(
                 f"Pages {self.first} to {self.first + len(lines) - 1} of "
                 f"{self.count}, as requested"
@@ -490,7 +494,7 @@ class PdfReading:
             return f"it is {kind} without pages"
         if not self.pages:
             return f"it is {kind} whose first page takes too long to read"
-        if len(troubles) == 1 and (trouble := troubles.pop()) in _WHOLLY:
+        if len(troubles) == 1 and (trouble := troubles.pop()) in _WHOLE_TROUBLES:
             return f"it is {kind} whose pages {_TROUBLE[trouble]}"
         if any(page.hidden for page in self.pages):
             return f"it is {kind} that shows no text: what it holds is hidden from its readers"
@@ -548,7 +552,7 @@ def _banded(bands: Sequence[Band], height: float) -> Iterator[str]:
         yield ",".join(map(str, (*edges, letters)))
 
 
-def pdf_to_html(body: bytes, *, seconds: float = SECONDS) -> Converted:
+def pdf_to_html(body: bytes, *, seconds: float = READING_SECONDS) -> Converted:
     """Return the pages of a PDF as HTML, as far as they are read in `seconds` of
     processor time.
 
@@ -570,12 +574,12 @@ def _read_page(page: Print) -> _PageLines:
     letters = sum(len(piece.text) for piece in page.pieces)
     vanished = (
         page.shown
-        if page.shown >= _FEW
+        if page.shown >= _TEXT_OPERATORS
         and letters + sum(len(one.text) for one in page.hidden) == 0
         else 0
     )
     trouble = ""
-    if not lines and (page.images or page.paths >= _DRAWN or vanished):
+    if not lines and (page.images or page.paths >= _DRAWING_PATHS or vanished):
         trouble = "image"
     elif letters and page.unmapped > _UNMAPPED * letters:
         trouble = "unmapped"

@@ -29,9 +29,9 @@ _MOST_COLUMNS: Final = 64
 """Of a table; records with more fields are documents."""
 _MOST_CELLS: Final = 200_000
 """Of one table, about as many elements as a page may have."""
-_FILLED: Final = 0.5
+_FILLED_CELLS: Final = 0.5
 """Share of a table's cells that hold something, above which records are of one kind."""
-_LETTERS: Final = 200
+_CELL_LETTERS: Final = 200
 """Mean letters of a cell from which records are texts to be read, not rows."""
 _DEPTH: Final = 3
 """Levels of objects in a record that become columns (`address.city`), and in front of a
@@ -176,7 +176,9 @@ def _is_full(rows: Sequence[Mapping[str, str]], width: int) -> bool:
     """Return whether most cells are filled, and with few letters."""
     filled = sum(map(len, rows))
     letters = sum(len(cell) for row in rows for cell in row.values())
-    return filled > _FILLED * width * len(rows) and letters <= _LETTERS * filled
+    return (
+        filled > _FILLED_CELLS * width * len(rows) and letters <= _CELL_LETTERS * filled
+    )
 
 
 def _flat(

@@ -34,14 +34,14 @@ LEAST_CONFIDENCE: Final = 0.8
 print in six fonts, down to 9 points at 100 dpi under noise, had 0.88 and more (with the
 dots of a table of contents 0.60); lines in Arabic, Armenian and Georgian up to 0.81,
 specks and pictures below 0.5."""
-SURE: Final = 0.95
+SURE_CONFIDENCE: Final = 0.95
 """Minimum confidence on a page whose lines are mostly rejected: Cyrillic that looks
 like Latin had 0.70 to 0.91, Latin print 0.98 in the median."""
 UNLEARNT: Final = "   "
 """In a line's text it says that letters are missing, at any confidence: of one that it
 has not learnt the recogniser makes a blank. 41 of 47 lines in Cyrillic and Greek above
 0.8 had it, none of 219 in known writings."""
-LETTERS: Final = 80
+WRITING_LETTERS: Final = 80
 """Letters of a writing that the recogniser's set must have to know it. It has 86 of the
 smallest one that it reads (Hiragana); its 62 Greek ones lack those with accents, and
 its four Hebrew ones are signs of mathematics."""
@@ -96,7 +96,7 @@ def read_lines(scan: Scan, ends: float) -> tuple[list[PrintLine], int, bool]:
             )
         )
     sure = (
-        [piece for piece in pieces if piece.score >= SURE]
+        [piece for piece in pieces if piece.score >= SURE_CONFIDENCE]
         if unsure >= len(pieces)
         else pieces
     )
@@ -114,7 +114,7 @@ def known_writings() -> str:
         for sign in signs
         if len(sign) == 1 and sign.isalpha()
     )
-    known = [name for name, count in names.most_common() if count >= LETTERS]
+    known = [name for name, count in names.most_common() if count >= WRITING_LETTERS]
     return ", ".join(name if name == "CJK" else name.capitalize() for name in known)
 
 

@@ -21,10 +21,10 @@ from pipeline.evidence.show import SAID
 from pipeline.session.session import SeenPage, Session, Turn
 from pipeline.text.frame import address, one_line, visible
 
-_LINKED: Final = re.compile(r"(?:https?|file)://", re.IGNORECASE)
+_WEB_OR_FILE: Final = re.compile(r"(?:https?|file)://", re.IGNORECASE)
 _PAGE: Final = re.compile(r"#page=(\d{1,4})")
 """Where a citation says which page of a PDF it opens."""
-_DATE: Final = re.compile(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?")
+_PARTIAL_DATE: Final = re.compile(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?")
 _MARKDOWN: Final = re.compile(r"[\\`*_\[\]<>#|~!&@$]|:(?=//)|(?<=www)\.", re.IGNORECASE)
 """Characters that are markup anywhere, and what makes a link of a bare address."""
 _MARKDOWN_FIRST: Final = re.compile(r"^(\d+(?=[.)])|(?=[-+=]))")
@@ -40,16 +40,18 @@ _TEX: Final = str.maketrans(
         "^": r"\textasciicircum{}",
     }
 )
-_STYLE: Final = (
+_EXPORT_STYLE: Final = (
     "body{font:1rem/1.5 system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 "
     "1rem;overflow-wrap:anywhere}"
     "blockquote{margin:1rem 0;padding-left:1rem;border-left:3px solid #999}blockquote "
     "p{white-space:pre-line;margin:0}"
     "cite,footer{color:#555;font-size:.9rem}"
 )
-_STYLE_HASH: Final = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
+_STYLE_HASH: Final = base64.b64encode(
+    hashlib.sha256(_EXPORT_STYLE.encode()).digest()
+).decode()
 _POLICY: Final = f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'; form-action 'none'"
-_HEAD: Final = (
+_EXPORT_HEAD: Final = (
     '<!DOCTYPE html>\n<html><head><meta charset="utf-8">\n'
     f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
     '<meta name="referrer" content="no-referrer"><meta name="viewport" '
@@ -116,8 +118,8 @@ class _QuotedPage:
 
 
 def export(session: Session, form: str) -> str:
-    """Return a session in one of `FORMS`."""
-    return FORMS[form](session)
+    """Return a session in one of `EXPORT_FORMATS`."""
+    return EXPORT_FORMATS[form](session)
 
 
 def _markdown(session: Session) -> str:
@@ -152,7 +154,7 @@ def _html(session: Session) -> str:
     sources = _sources(session)
     first = session.turns[0]
     parts = [
-        f"{_HEAD}\n<title>{_text(first.question)}</title><style>{_STYLE}</style></head><body>",
+        f"{_EXPORT_HEAD}\n<title>{_text(first.question)}</title><style>{_EXPORT_STYLE}</style></head><body>",
         f"<h1>{_text(first.question)}</h1>\n<footer>Session {session.handle}, begun "
         f"{_text(session.began)}.</footer>",
     ]
@@ -252,7 +254,7 @@ def _csl(session: Session) -> str:
     return json.dumps(items, ensure_ascii=False, indent=2) + "\n"
 
 
-FORMS: Final[dict[str, Callable[[Session], str]]] = {
+EXPORT_FORMATS: Final[dict[str, Callable[[Session], str]]] = {
     "markdown": _markdown,
     "html": _html,
     "json": _json,
@@ -318,7 +320,7 @@ def _read_at(page: SeenPage) -> str:
 
 def _date(text: str) -> list[str]:
     """Return year, month and day of an ISO date, as far as it has them."""
-    found = _DATE.match(text)
+    found = _PARTIAL_DATE.match(text)
     return [part for part in found.groups() if part] if found else []
 
 
@@ -329,7 +331,7 @@ def _csl_date(text: str) -> dict[str, list[list[int]]]:
 def _link(url: str) -> str:
     """Return an address that may be followed, without anything that ends a link; empty
     for any other."""
-    return address(url) if _LINKED.match(url) else ""
+    return address(url) if _WEB_OR_FILE.match(url) else ""
 
 
 def _text(text: str) -> str:

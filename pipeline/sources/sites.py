@@ -43,7 +43,7 @@ from pipeline.read.format import HTML
 from pipeline.reading.relevance import score_texts
 from pipeline.search.chain import Findings, canonical_url
 from pipeline.services import Fetches, Services
-from pipeline.text.frame import LONGEST, one_line, place_of
+from pipeline.text.frame import TITLE_CHARACTERS, one_line, place_of
 from pipeline.work import STEP_SHARE, Report, check_cancelled, in_thread, time_left
 
 READ: Final = 16
@@ -55,7 +55,7 @@ _SITEMAP: Final = re.compile(
     r"\bsitemap\b(?:[\s:]|</?\w+>)*(https?://[^\s<]+)", re.IGNORECASE
 )
 """Of a robots.txt, as its lines became HTML."""
-_TWIN: Final = re.compile(r"\.mdx?$")
+_MARKDOWN_TWIN: Final = re.compile(r"\.mdx?$")
 _SAME: Final = re.compile(r"(?:/index)?(?:\.html?)?$")
 _MARKDOWN_LINK: Final = 'link[rel~="alternate"][type="text/markdown"]'
 _LISTS: Final = (
@@ -408,10 +408,10 @@ class Survey:
         if len(self._listed) >= MAX_ITEMS:
             self.cut = True
             return
-        key = _SAME.sub("", canonical_url(_TWIN.sub("", page.url)))
+        key = _SAME.sub("", canonical_url(_MARKDOWN_TWIN.sub("", page.url)))
         known = self._listed.get(key, page)
         # The Markdown version has the same text without furniture.
-        url = page.url if _TWIN.search(urlsplit(page.url).path) else known.url
+        url = page.url if _MARKDOWN_TWIN.search(urlsplit(page.url).path) else known.url
         self._listed[key] = Listed(url, known.said or page.said)
 
 
@@ -429,7 +429,7 @@ def _links(root: LexborNode, base: str) -> Iterator[Listed]:
                 if node.next is not None and node.next.tag == "-text"
                 else ""
             )
-            words = one_line(f"{node.text()} {behind or ''}")[:LONGEST]
+            words = one_line(f"{node.text()} {behind or ''}")[:TITLE_CHARACTERS]
             yield Listed(
                 url, "" if words.startswith(("http://", "https://")) else words
             )

@@ -12,7 +12,7 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from errors import UsageError
-from pipeline.check.check import FINE, Checked, check
+from pipeline.check.check import CORRECT, Checked, check
 from pipeline.check.draft import Draft, read_draft
 from pipeline.document.page import Document
 from pipeline.evidence.assemble import UNASKED
@@ -20,7 +20,7 @@ from pipeline.evidence.show import Sheet, shortened
 from pipeline.fetch.handles import page_handle
 from pipeline.search.chain import Findings as Works
 from pipeline.services import Services
-from pipeline.session.session import SCHEME, find_session
+from pipeline.session.session import SESSION_SCHEME, find_session
 from pipeline.sources.gather import Loaded, load_sources
 from pipeline.text.frame import SAID_TOKENS, address, new_mark, notice, one_line, quoted
 from pipeline.work import LONG_SHARE, in_thread
@@ -33,7 +33,7 @@ from tools.common.context import (
 )
 from tools.common.results import APART, Found, Part
 
-TOOL: Final = "extract_relevant"
+CHECKING_TOOL: Final = "extract_relevant"
 LONGEST_DRAFT: Final = 100_000
 """Maximum characters of a draft (about 15,000 words)."""
 
@@ -98,11 +98,13 @@ async def check_draft(
         taken, _by_name(loaded.documents), unread, works, reader=services.reader
     )
     # 3. What does not hold first
-    ordered = sorted(checked, key=lambda one: one.outcome in FINE)
+    ordered = sorted(checked, key=lambda one: one.outcome in CORRECT)
     sheet, written = await in_thread(_sheet, ordered, loaded, max_tokens or UNASKED)
-    fine = sum(one.outcome in FINE for one in checked)
-    following = larger(TOOL, max_tokens or UNASKED) if written < len(checked) else []
-    ending = Ending(TOOL, sheet, following, loaded.failures)
+    fine = sum(one.outcome in CORRECT for one in checked)
+    following = (
+        larger(CHECKING_TOOL, max_tokens or UNASKED) if written < len(checked) else []
+    )
+    ending = Ending(CHECKING_TOOL, sheet, following, loaded.failures)
     ending.write(hinted=False)
     pages = [document.page for document in loaded.documents[:FIRST]]
     facts: dict[str, object] = {
@@ -121,7 +123,7 @@ async def check_draft(
 
 
 def _item(number: int, one: Checked) -> Item:
-    fine = one.outcome in FINE
+    fine = one.outcome in CORRECT
     return Item(
         number=number,
         kind=one.kind,
@@ -144,7 +146,7 @@ def _named(
     """
     found: list[str] = []
     for source in (*sources, *(one.url for one in draft.references)):
-        if not source.startswith(SCHEME):
+        if not source.startswith(SESSION_SCHEME):
             found.append(source)
             continue
         session = find_session(
@@ -190,7 +192,7 @@ def _sheet(
         ]
         if one.note:
             lines.append(quoted(one.note, mark))
-        if one.outcome not in FINE and one.citation:
+        if one.outcome not in CORRECT and one.citation:
             lines.append(
                 f"Nearest: {quoted(shortened(one.words, SAID_TOKENS), mark)} "
                 f"{address(one.citation)}"
