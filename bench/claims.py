@@ -1,4 +1,4 @@
-"""Measures `pipeline/check`: quotations real, changed or invented; statements
+"""Measures `extras/drafts/`: quotations real, changed or invented; statements
 supported, altered or not.
 
     python -m bench.claims            all tables
@@ -34,9 +34,8 @@ import trafilatura
 
 from bench.evidence import DATA
 from bench.html_lost import sources
+from extras.drafts.quotes import Text, find_quote
 from models.onnx import OnnxEmbedder, OnnxReader
-from pipeline.check.quotes import Text, find_quote
-from pipeline.check.statements import Supported, judge_statement
 from pipeline.document.cite import Copies
 from pipeline.document.page import Document, Page
 from pipeline.document.units import split_sentences, tag_sentences
@@ -44,6 +43,7 @@ from pipeline.html.document import read_document
 from pipeline.question.question import Question
 from pipeline.reading.bm25 import BM25, PageUnits, page_units
 from pipeline.reading.relevance import Blend, Reread
+from pipeline.reading.statements import Supported, judge_statement
 from pipeline.text.words import find_entities, index_terms
 from train.reader.data import load_public
 

@@ -30,8 +30,8 @@ from bench.providers import OWN, SCHOLARLY, SHARED, Reply, fault_table, misjudge
 from bench.sites import checked as sites_checked
 from bench.tables_asked import checked
 from errors import SourceError
+from extras.forge import forge_at
 from pipeline.fetch.client import open_fetcher
-from pipeline.fetch.forge import forge_at
 from pipeline.fetch.limits import FetchLimits
 from pipeline.html.document import read_document
 from tests.support.certificate import make_certificate
@@ -238,7 +238,7 @@ def providers() -> tuple[int, list[str]]:
 async def _forge(kind: str, path: str, shown: Sequence[str]) -> str:
     async with open_site(SITES[kind]) as site:
         forge = forge_at(kind, site.url("").rstrip("/"))
-        limits = replace(FetchLimits(allow_loopback=True), forges=(forge,))
+        limits = replace(FetchLimits(allow_loopback=True), sites=(forge,))
         async with open_fetcher(limits, pages=None) as fetcher:
             try:
                 page = await fetcher.fetch(site.url(path))
@@ -257,7 +257,7 @@ async def _failing(fault: str) -> str:
     ) as site:
         forge = forge_at("github", site.url("").rstrip("/"))
         limits = FetchLimits(
-            allow_loopback=True, total_seconds=4.0, retry=False, forges=(forge,)
+            allow_loopback=True, total_seconds=4.0, retry=False, sites=(forge,)
         )
         async with open_fetcher(limits, pages=None) as fetcher:
             try:

@@ -255,7 +255,7 @@ def _arguments(args: argparse.Namespace) -> dict[str, object]:
 def _draft(name: str) -> str:
     """Return a report's text as Markdown; `-` reads standard input. Raises `UsageError`
     for a file that cannot be read as UTF-8."""
-    from pipeline.check.draft import markdown_of  # noqa: PLC0415  as said above
+    from extras.drafts.draft import markdown_of  # noqa: PLC0415  as said above
 
     try:
         text = (

@@ -52,7 +52,18 @@ BANNED_NAMES: Final = frozenset(
 )
 """Words that no identifier has (`speaks` is a field of results and stored sessions)."""
 BY_ROLE: Final = frozenset(
-    {"BACKEND", "FORMAT", "NAME", "PROMPT", "PROVIDER", "ROOT", "SEAM", "TOOL"}
+    {
+        "BACKEND",
+        "FORMAT",
+        "NAME",
+        "PAGE_SOURCE",
+        "PROMPT",
+        "PROVIDER",
+        "ROOT",
+        "SEAM",
+        "STEP",
+        "TOOL",
+    }
 )
 """Constants that many files define with one meaning: what a seam finds there, the name of
 its tool or prompt, and the folder of the repository."""

@@ -20,7 +20,7 @@ from platformdirs import user_cache_dir
 
 from errors import UsageError, without_password
 from models.tuning import Role, Tuning, read_tuning
-from pipeline.fetch.forge import Forge, forge_at
+from pipeline.fetch.page_source import ApiSite, site_at
 from pipeline.search.provider import providers
 
 MEGABYTE: Final = 1_000_000
@@ -196,11 +196,10 @@ def _instance(text: str) -> str:
     )
 
 
-def _forges(text: str) -> tuple[Forge, ...]:
+def _forges(text: str) -> tuple[ApiSite, ...]:
     named = (part.strip().partition("=") for part in text.split(",") if part.strip())
     return tuple(
-        forge_at(kind.strip().lower(), _address(site.strip()))
-        for kind, _, site in named
+        site_at(kind.strip().lower(), _address(site.strip())) for kind, _, site in named
     )
 
 
@@ -404,7 +403,7 @@ class Settings:
         "NAT64 prefix of the network, such as 64:ff9b::/96, for machines without IPv4.",
         _nat64,
     )
-    forges: tuple[Forge, ...] = _setting(
+    forges: tuple[ApiSite, ...] = _setting(
         "",
         "Your own code forges, as gitlab=https://git.example.org, with github, gitlab or gitea "
         "(Forgejo) in front.",

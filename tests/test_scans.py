@@ -13,12 +13,12 @@ import pytest
 from pypdf import PdfReader, PdfWriter, Transformation
 
 from errors import SourceUnreadable
+from extras.ocr.image_file import ImageReading
 from pipeline.document.page import Page, SearchQuery
 from pipeline.fetch.files import Files
 from pipeline.html.document import read_document
 from pipeline.read.convert import Raw, to_page
 from pipeline.read.converter import Converter
-from pipeline.read.pdf import ImageReading
 from pipeline.search.folder import FolderLimits, FolderProvider
 from tests.support import ROOT, Connect, Site, data_of, text_of
 from tests.support.extras import need

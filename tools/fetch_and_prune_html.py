@@ -43,7 +43,7 @@ from pipeline.sources.places import (
     read_place,
     split_place,
 )
-from pipeline.tables.asked import ask_parts
+from pipeline.tables.answers import ask_parts
 from pipeline.text.frame import framed, is_injection, new_mark, one_line
 from pipeline.text.tokens import Budget, count_each, count_tokens
 from pipeline.view import view_pages

@@ -193,7 +193,7 @@ OPENING_SLOT: Final = SLOTS + 1
 FIRST_PATH: Final = SLOTS + 2
 MOST_LOGITS: Final = 64_000_000
 """Logits of one batch (256 MB): 420 rows of a vocabulary of 152 000."""
-STEP: Final = 0.15
+BATCH_SECONDS: Final = 0.15
 """Seconds that a batch of several calls should take, so that a cancelled one of them is
 left soon."""
 FEWEST_BATCH_TOKENS: Final = 16
@@ -627,7 +627,8 @@ class Decoder:
         if together < 2 or not self._pace:
             return self._native.plan.batch
         return min(
-            self._native.plan.batch, max(FEWEST_BATCH_TOKENS, int(self._pace * STEP))
+            self._native.plan.batch,
+            max(FEWEST_BATCH_TOKENS, int(self._pace * BATCH_SECONDS)),
         )
 
     def _compute(self, rows: list[TokenRow], calls: set[int]) -> bool:

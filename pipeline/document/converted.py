@@ -17,6 +17,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Final
 
 from pipeline.document.ledger import Ledger
+from pipeline.steps import steps
 
 try:
     import resource
@@ -144,8 +145,9 @@ def placed(inner: str, place: str, *, tag: str = "section") -> str:
 
 
 def can_recognise() -> bool:
-    """Return whether the extra `ocr` is installed, so that images are read."""
-    return importlib.util.find_spec("rapidocr") is not None
+    """Return whether the text of images is read: by the step `image text`, with the
+    extra `ocr`."""
+    return "image text" in steps() and importlib.util.find_spec("rapidocr") is not None
 
 
 @contextmanager

@@ -43,7 +43,6 @@ from pipeline.fetch.exchange import (
     validators,
 )
 from pipeline.fetch.files import Files, may_open, name_span, path_of_url, split_span
-from pipeline.fetch.forge import ForgePlan, plan_for
 from pipeline.fetch.frames import FRAMED, with_frames
 from pipeline.fetch.handles import (
     NO_COPY,
@@ -54,12 +53,13 @@ from pipeline.fetch.handles import (
     keep_answer,
 )
 from pipeline.fetch.limits import FetchLimits
+from pipeline.fetch.page_source import ReadingPlan, plan_for
 from pipeline.fetch.render import RENDERED, Browser, Renderer, page_of
-from pipeline.fetch.transcript import with_transcript
 from pipeline.read.convert import Raw, kind_of
 from pipeline.read.format import HTML
 from pipeline.read.served import FRONTS, front_of
 from pipeline.read.sniff import decode
+from pipeline.steps import steps
 from pipeline.text.frame import address
 from pipeline.work import alone, in_thread
 
@@ -256,13 +256,13 @@ class Fetcher:
         *,
         outside: bool,
     ) -> Page:
-        # 4. the forge's API
+        # 4. the site's API
         began, why = anyio.current_time(), ""
-        if (plan := plan_for(source, self._limits.forges)) is not None:
+        if (plan := plan_for(source, self._limits.sites)) is not None:
             try:
                 return await self._keep(
                     key,
-                    *await self._of_forge(plan, source, waited, outside=outside),
+                    *await self._of_site(plan, source, waited, outside=outside),
                     None,
                 )
             except SourceError as error:
@@ -286,11 +286,12 @@ class Fetcher:
             partial(self._get_frame, own=answer.own, outside=answer.outside),
             self._limits.step_seconds,
         )
-        raw = await with_transcript(
-            raw,
-            partial(self._get_part, outside=answer.outside),
-            self._limits.step_seconds,
-        )
+        if (with_transcript := steps().get("transcript")) is not None:
+            raw = await with_transcript(
+                raw,
+                partial(self._get_part, outside=answer.outside),
+                self._limits.step_seconds,
+            )
         page = replace(await self._page(raw, answer), inside=not answer.outside)
         leads = (
             f"it sends its reader on to {address(answer.leads_to)}"
@@ -344,10 +345,10 @@ class Fetcher:
         what = f"{source}: the connection broke before its text came."
         return SourceUnavailable(what, source=source, hint="Try again later.")
 
-    async def _of_forge(
-        self, plan: ForgePlan, source: str, waited: float, *, outside: bool
+    async def _of_site(
+        self, plan: ReadingPlan, source: str, waited: float, *, outside: bool
     ) -> tuple[Page, ServerAnswer]:
-        """Return a page from its forge's API, and a response without validators (they
+        """Return a page from its site's API, and a response without validators (they
         would be the API's).
 
         Raises `SourceTimeout` after half of the time that is left, and the

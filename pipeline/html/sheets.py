@@ -716,22 +716,31 @@ class StyleJudge:
             self._defined = defined_in(sheets)
         for sheet in sheets:
             for above, selector, body in rules_of(sheet):
-                if "--" in body:
-                    self._set(_SETS.findall(body))
-                if (
-                    TELLING.search(body)
-                    or (not linked and COLOURED.search(body))
-                    or (self._defined.ends and "animation" in body)
-                ):
-                    for one in nested(above, selector):
-                        self._add(one, body)
-                elif "overflow" in body and CUTTING.search(body):
-                    self._cutting += [
-                        _Rule(one, body, 0, None) for one in nested(above, selector)
-                    ]
+                self._read_rule(nested(above, selector), body, coloured=not linked)
         for name, value in self._defined.initial.items():
             self._variables.setdefault(name, value)
-        ground = Shade() if linked else Shade(WHITE)
+        self.ground = self._ground_of(top, Shade() if linked else Shade(WHITE))
+
+    def _read_rule(
+        self, selectors: Iterable[str], body: str, *, coloured: bool
+    ) -> None:
+        """Take a rule that may hide something, or cut it off; colours count where
+        `coloured`."""
+        if "--" in body:
+            self._set(_SETS.findall(body))
+        if (
+            TELLING.search(body)
+            or (coloured and COLOURED.search(body))
+            or (self._defined.ends and "animation" in body)
+        ):
+            for one in selectors:
+                self._add(one, body)
+        elif "overflow" in body and CUTTING.search(body):
+            self._cutting += [_Rule(one, body, 0, None) for one in selectors]
+
+    def _ground_of(self, top: LexborNode, ground: Shade) -> Shade:
+        """Return the background of the text in the page's body; `ground` where no rule
+        sets it."""
         at = None
         for node in (top, top.css_first("body")):
             if node is not None:
@@ -739,7 +748,7 @@ class StyleJudge:
                 at = self.enter(at, node.tag or "", attributes) if self._rules else None
                 self.place = self.place or at
                 ground = self.look(at, node, attributes, ground)[1]
-        self.ground = ground
+        return ground
 
     def _add(self, selector: str, body: str) -> None:
         """Take a selector of a rule that may hide, or show again, if all that it names

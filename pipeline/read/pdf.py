@@ -6,7 +6,7 @@ wider than the usual leading ends a paragraph; a fixed-width font is code. A lin
 recurs at the edge of most pages is furniture; adjacent lines with aligned pieces are a
 table. PDFium reads and draws the pages, one after the other, each bounded before it is
 loaded. Pages that are images, and image files, are recognised where the extra `ocr` is
-installed (`pipeline/read/scan.py`). Not for: tables without rulings drawn column by
+installed (`extras/ocr/`). Not for: tables without rulings drawn column by
 column."""
 
 import json
@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import pypdfium2
 
@@ -52,10 +52,9 @@ from pipeline.read.pdf_lines import (
     sizes_of,
 )
 from pipeline.read.pdf_page import Print, opened, printed
+from pipeline.read.recognition import Recognised, Scans
+from pipeline.steps import steps
 from pipeline.work import check_cancelled
-
-if TYPE_CHECKING:
-    from pipeline.read.images import ImageScans, PdfScans
 
 READING_SECONDS: Final = 60.0
 """Processor time for one reading: 400 pages as heavy as any seen (a browser's print,
@@ -102,7 +101,7 @@ _PDFIUM: Final = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
-class _PageLines:
+class PageLines:
     """What was read of one page."""
 
     lines: list[PrintLine]
@@ -184,7 +183,7 @@ class PdfReading:
                 f"were requested"
             )
         self.pages = [
-            _PageLines([_line(*line) for line in lines], *about)
+            PageLines([_line(*line) for line in lines], *about)
             for lines, *about in map(json.loads, kept.splitlines())
         ]
 
@@ -237,25 +236,25 @@ class PdfReading:
             check_cancelled()
             number = self.first + len(self.pages)
             if number in self._ending:
-                self.pages.append(_PageLines([], "ending"))
+                self.pages.append(PageLines([], "ending"))
                 continue
             try:
                 found = self._read_page(number)
                 if found.trouble in {"image", "few", "unmapped"}:
                     found = self._recognised(found, number)
             except (pypdfium2.PdfiumError, *DAMAGED):
-                found = _PageLines([], "damaged")
+                found = PageLines([], "damaged")
             except Unreadable:
-                found = _PageLines([], "heavy")
+                found = PageLines([], "heavy")
             self.pages.append(found)
 
-    def _read_page(self, number: int) -> _PageLines:
+    def _read_page(self, number: int) -> PageLines:
         if not self._guard.lets_pass(number):
-            return _PageLines([], "heavy")
+            return PageLines([], "heavy")
         with _PDFIUM, ended_after(PAGE_SECONDS):
             return _read_page(printed(self._file, number))
 
-    def _recognised(self, found: _PageLines, number: int) -> _PageLines:
+    def _recognised(self, found: PageLines, number: int) -> PageLines:
         """Return a page that shows an image with what is read off that; one with a few
         letters as it is, if no more.
 
@@ -275,12 +274,10 @@ class PdfReading:
             shown = self._scans.page(number)
         except Unreadable:
             return given or replace(found, trouble="refused")
-        from pipeline.read.scan import known_writings, read_lines  # noqa: PLC0415  an extra, and 1.4 s of imports
-
         began = time.thread_time()
-        lines, unsure, whole = read_lines(shown, began + SCAN_SECONDS)
+        read: Recognised = steps()["image text"](shown, began + SCAN_SECONDS)
+        lines, unsure, whole, known = read
         took, height = time.thread_time() - began, len(shown.pixels) * shown.unit
-        known = known_writings() if unsure else ""
         letters = (
             sum(len(line.text) for line in found.lines) if found.trouble == "few" else 0
         )
@@ -288,7 +285,7 @@ class PdfReading:
             given = replace(found, trouble="") if unsure else given
             return replace(given or found, took=took, unsure=unsure, known=known)
         trouble = "" if whole else "part"
-        return _PageLines(
+        return PageLines(
             lines,
             trouble,
             found.hidden,
@@ -302,10 +299,9 @@ class PdfReading:
         )
 
     @cached_property
-    def _scans(self) -> "PdfScans | ImageScans":
-        from pipeline.read.images import PdfScans  # noqa: PLC0415  as in `_recognised`
-
-        return PdfScans(self._body)
+    def _scans(self) -> Scans:
+        scans: Scans = steps()["page images"](self._body)
+        return scans
 
     def kept(self, first: int = 0) -> bytes:
         """Return the pages read, the first few left out, a line each; such pieces are
@@ -512,34 +508,6 @@ class PdfReading:
         )
 
 
-class ImageReading(PdfReading):
-    """An image on its way to HTML, a TIFF page by page."""
-
-    kind: ClassVar = "an image"
-    box: ClassVar = "xywh"
-    """W3C Media Fragments 1.0."""
-
-    def _open(self) -> None:
-        if not can_recognise():
-            raise Unreadable(f"it is an image, whose text needs OCR: {INSTALL_OCR}")
-        from pipeline.read.images import ImageScans  # noqa: PLC0415  as in `_recognised`
-
-        self._images = ImageScans(self._body)
-        self.count = self._images.count
-        self._about, self._attached, self._is_xfa = ("", ""), [], False
-
-    def _read_page(self, number: int) -> _PageLines:
-        return _PageLines([], "image")
-
-    @cached_property
-    def _scans(self) -> "PdfScans | ImageScans":
-        return self._images
-
-    def _place(self, number: int, bands: Sequence[Band], height: float) -> str:
-        place = super()._place(number, bands, height)
-        return place if self.count > 1 else place.partition("&")[2]
-
-
 def _banded(bands: Sequence[Band], height: float) -> Iterator[str]:
     """Yield lines of a page as `Page.printed` has them, rounded outwards."""
     for (left, low, right, top), letters in bands:
@@ -564,7 +532,7 @@ def pdf_to_html(body: bytes, *, seconds: float = READING_SECONDS) -> Converted:
     return reading.converted()
 
 
-def _read_page(page: Print) -> _PageLines:
+def _read_page(page: Print) -> PageLines:
     """Return the visible lines of a page; of a scanned page without visible text, its
     invisible ones."""
     hidden = len(page.hidden)
@@ -585,7 +553,7 @@ def _read_page(page: Print) -> _PageLines:
         trouble = "unmapped"
     elif page.images and letters < _STRAY:
         trouble = "few"
-    return _PageLines(
+    return PageLines(
         lines,
         trouble,
         0 if behind else hidden,

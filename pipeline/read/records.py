@@ -22,7 +22,7 @@ from pipeline.document.converted import (
     whole_page,
 )
 from pipeline.document.tree import MAX_DEPTH
-from pipeline.read.subtitles import timed_to_html
+from pipeline.steps import steps
 from pipeline.work import check_cancelled
 
 _MOST_COLUMNS: Final = 64
@@ -48,11 +48,14 @@ _ALIAS: Final = re.compile(r"(?m)(?:^|[\s\[,{])[*&]\w")
 def json_to_html(text: str) -> Converted | None:
     """Return a JSON document, or one JSON value a line, as HTML; None for no JSON.
 
-    A podcast's transcript, which shows a time at its beginning, becomes paragraphs. Of
-    values on lines the first `MAX_ITEMS` are read, and the result says so.
+    A podcast's transcript, which shows a time at its beginning, becomes paragraphs by
+    the step `timed text`. Of values on lines the first `MAX_ITEMS` are read, and the
+    result says so.
     """
-    if '"startTime"' in text[:2_000] and (spoken := timed_to_html(text)):
-        return Converted(whole_page(spoken))
+    if '"startTime"' in text[:2_000]:
+        timed = steps().get("timed text")
+        if timed is not None and (spoken := timed(text)):
+            return Converted(whole_page(spoken))
     unread = ""
     try:
         value = _loaded(text)

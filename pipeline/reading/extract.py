@@ -22,6 +22,7 @@ import numpy as np
 from errors import ModelError, unopened
 from models.protocols import Generator
 from pipeline.document.page import Block, Document, Failure, Reading, Sentence, Verdict
+from pipeline.document.table import FEWEST_CHOSEN_FROM
 from pipeline.document.units import is_aside, tag_sentences
 from pipeline.question.kind import Choice
 from pipeline.question.question import NOTHING, Question
@@ -40,7 +41,7 @@ from pipeline.reading.bm25 import Floats, PageUnits, page_units
 from pipeline.reading.outline import outlined
 from pipeline.reading.relevance import WORTH, Reader, Relevance
 from pipeline.reading.verdict import judge
-from pipeline.tables.asked import FEWEST_CHOSEN_FROM, ask_parts
+from pipeline.tables.answers import ask_parts
 from pipeline.text.cells import number_of
 from pipeline.text.frame import TITLE_CHARACTERS, failure_text, one_line
 from pipeline.text.literals import begins_with

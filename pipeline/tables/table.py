@@ -1,7 +1,7 @@
 """The data tables of a document, as columns and rows.
 
 Not for: reading a table element (`pipeline/html/table.py`), working out what is asked of a table
-(`query.py`, `asked.py`), or showing one (`pipeline/evidence/values.py`).
+(`query.py`, `answers.py`), or showing one (`pipeline/evidence/values.py`).
 """
 
 import re

@@ -2,7 +2,7 @@
 2026`, `mars 2026`, `2026-03`.
 
 Their names are words of languages (`[months]` in `pipeline/text/words/`). Not for:
-numbers with units (`cells.py`), or which rows are meant (`asked.py`)."""
+numbers with units (`cells.py`), or which rows are meant (`extras/tables/asked.py`)."""
 
 import re
 from collections.abc import Iterator

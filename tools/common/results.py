@@ -161,6 +161,23 @@ class Found(Quoted):
     )
 
 
+class Item(Part):
+    """One checked quotation, statement or reference of a draft; the text has it under its
+    number."""
+
+    WORDS = frozenset(("text", "note", "nearest"))
+
+    number: int
+    kind: str
+    outcome: str
+    citation: str = ""
+    text: str = Field(default="", description=f"Its words; {APART}")
+    note: str = Field(
+        default="", description=f"What differs, or why it was not judged; {APART}"
+    )
+    nearest: str = Field(default="", description=f"The words of its source; {APART}")
+
+
 F = TypeVar("F", bound=Found)
 
 

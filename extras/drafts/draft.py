@@ -3,7 +3,7 @@
 A draft is Markdown or plain text: a report, or a model's answer. A statement's
 citations are the marks in its sentence or right after it: `[1]`, `[1a]`, `[^note]`,
 `[2, 5]`, a link, an address. Where nothing is cited, every sentence is a statement
-about all sources. Not for: judging them (`quotes.py`, `statements.py`).
+about all sources. Not for: judging them (`check.py`).
 """
 
 import re
@@ -104,19 +104,7 @@ def read_draft(text: str) -> Draft:
         "https://doi.org/", _CODE_FENCE.sub("\n", text.replace("\r\n", "\n"))
     )
     # 1. The list of references, which contains no statements
-    named = {
-        mark
-        for found in _REFERENCE_MARK.finditer(_REFERENCE.sub("", text))
-        for mark in re.findall(r"\d+", found[1])
-    }
-    # A numbered line is one where its number is cited; else it is an item with a link.
-    entries = [
-        found for found in _REFERENCE.finditer(text) if found[1] or found[2] in named
-    ]
-    listed = {found[1] or found[2]: _reference(found[3]) for found in entries}
-    body = _REFERENCE.sub(
-        lambda found: "" if found[1] or found[2] in named else found[0], text
-    )
+    body, listed = _without_references(text)
     references = {url: _reference(url) for url in _addresses(body)} | {
         one.url: one for one in listed.values()
     }
@@ -135,12 +123,7 @@ def read_draft(text: str) -> Draft:
             # What is mostly a quotation is judged as one, word for word.
             if own >= max(LEAST_WORDS, len(raw_words(stated)) / 2):
                 statements.append(DraftStatement(stated, cited))
-    for found in _BLOCK_QUOTE.finditer(body):
-        lines = "\n".join(_LINE_MARK.sub("", line) for line in found[0].splitlines())
-        cited = _cited(found[0], listed) or _cited(
-            body[found.end() :].lstrip().partition("\n")[0], listed
-        )
-        quotes.append(Quote(_plain(lines).strip(' \t“”"«»„'), cited))
+    quotes += _block_quotes(body, listed)
     # 3. Where sentences carry marks, those without are the author's own
     marked = [one for one in statements if one.cited]
     kept = [one for one in quotes if len(raw_words(one.text)) >= LEAST_WORDS]
@@ -149,6 +132,36 @@ def read_draft(text: str) -> Draft:
         tuple(marked or statements),
         tuple(references.values()),
     )
+
+
+def _without_references(text: str) -> tuple[str, dict[str, Reference]]:
+    """Return a draft without its list of references, and that list by number.
+
+    A numbered line is a reference where its number is cited; else it is an item with a
+    link."""
+    named = {
+        mark
+        for found in _REFERENCE_MARK.finditer(_REFERENCE.sub("", text))
+        for mark in re.findall(r"\d+", found[1])
+    }
+    entries = [
+        found for found in _REFERENCE.finditer(text) if found[1] or found[2] in named
+    ]
+    listed = {found[1] or found[2]: _reference(found[3]) for found in entries}
+    body = _REFERENCE.sub(
+        lambda found: "" if found[1] or found[2] in named else found[0], text
+    )
+    return body, listed
+
+
+def _block_quotes(body: str, listed: dict[str, Reference]) -> Iterator[Quote]:
+    """Yield quotations that are paragraphs of their own; one without a citation has
+    those of the line after it."""
+    for found in _BLOCK_QUOTE.finditer(body):
+        lines = "\n".join(_LINE_MARK.sub("", line) for line in found[0].splitlines())
+        following = body[found.end() :].lstrip().partition("\n")[0]
+        cited = _cited(found[0], listed) or _cited(following, listed)
+        yield Quote(_plain(lines).strip(' \t“”"«»„'), cited)
 
 
 def markdown_of(html: str) -> str:

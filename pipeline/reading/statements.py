@@ -5,7 +5,7 @@ The core's order names the sentences that may support it; those that together ho
 of its words are the evidence. A logistic over what they hold says whether they support
 it. Where one of them says nearly the same in the same words, the difference is looked
 at: another number, another name, names in each other's place, a negation more or less.
-Not for: quotations (`quotes.py`), where each word counts."""
+Not for: quotations, where each word counts."""
 
 import re
 from collections.abc import Iterable, Sequence

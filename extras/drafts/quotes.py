@@ -3,7 +3,7 @@ not.
 
 Letters and digits decide, in their order: white space, hyphens, quotation marks, case
 and marks between words may differ, and an ellipsis or an editor's brackets may replace
-words. Not for: what a sentence states (`statements.py`)."""
+words. Not for: what a sentence states (`pipeline/reading/statements.py`)."""
 
 import re
 import unicodedata

@@ -4,7 +4,7 @@ their words are about it.
 Every word that says something must be explained: by what is to be done, a column's
 name, a cell's value, a number that is compared, or the table's title. If one is not, no
 value is returned: a wrong value is worse than none. Not for: reading the question
-(`spoken.py`), or computing (`query.py`)."""
+(`spoken.py`), or computing (`pipeline/tables/query.py`)."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,8 +14,23 @@ from typing import Final
 from urllib.parse import unquote
 
 from errors import UsageError
+from extras.tables.spoken import (
+    Compared,
+    Spoken,
+    Token,
+    read_question,
+    said_of,
+    tokens_of,
+    translated_for,
+)
 from pipeline.document.page import Document
-from pipeline.document.table import GROUP_COLUMN, KNOWN, Table, TableAnswer
+from pipeline.document.table import (
+    FEWEST_CHOSEN_FROM,
+    GROUP_COLUMN,
+    KNOWN,
+    Table,
+    TableAnswer,
+)
 from pipeline.question.question import Question
 from pipeline.tables.query import (
     Condition,
@@ -25,23 +40,11 @@ from pipeline.tables.query import (
     rows_of,
     without_totals,
 )
-from pipeline.tables.spoken import (
-    Compared,
-    Spoken,
-    Token,
-    read_question,
-    said_of,
-    tokens_of,
-    translated_for,
-)
 from pipeline.tables.table import all_rows, name_terms, tables_of
 from pipeline.text.frame import one_line
 from pipeline.text.months import Month, month_of
 from pipeline.text.words import index_terms, meanings, words
 
-FEWEST_CHOSEN_FROM: Final = 3
-"""Rows of a table in which something can be chosen, and this many with the same extreme
-are not a choice."""
 NAME_CHARACTERS: Final = 80
 """Characters of a cell up to which it is the name of something that a question may
 repeat."""

@@ -1,7 +1,7 @@
 """Draft mode of `extract_relevant`: check quotations, cited sentences and references
 against the sources.
 
-Not for: judging them (`pipeline/check`).
+Not for: judging them (`extras/drafts/check.py`).
 """
 
 from collections import Counter
@@ -9,11 +9,10 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from mcp_types import CallToolResult
-from pydantic import Field
 
 from errors import UsageError
-from pipeline.check.check import CORRECT, Checked, check
-from pipeline.check.draft import Draft, read_draft
+from extras.drafts.check import CORRECT, Checked, check
+from extras.drafts.draft import Draft, read_draft
 from pipeline.document.page import Document
 from pipeline.evidence.assemble import UNASKED
 from pipeline.evidence.show import Sheet, shortened
@@ -31,36 +30,10 @@ from tools.common.context import (
     reporter,
     services_of,
 )
-from tools.common.results import APART, Found, Part
+from tools.common.results import Item
+from tools.extract_relevant import ExtractRelevantResult
 
 CHECKING_TOOL: Final = "extract_relevant"
-LONGEST_DRAFT: Final = 100_000
-"""Maximum characters of a draft (about 15,000 words)."""
-
-
-class Item(Part):
-    """One checked quotation, statement or reference; the text has it under its
-    number."""
-
-    WORDS = frozenset(("text", "note", "nearest"))
-
-    number: int
-    kind: str
-    outcome: str
-    citation: str = ""
-    text: str = Field(default="", description=f"Its words; {APART}")
-    note: str = Field(
-        default="", description=f"What differs, or why it was not judged; {APART}"
-    )
-    nearest: str = Field(default="", description=f"The words of its source; {APART}")
-
-
-class DraftFound(Found):
-    """Result fields of a draft check."""
-
-    checked: list[Item] = Field(
-        default=[], description="Of a draft: what does not hold first"
-    )
 
 
 async def check_draft(
@@ -118,7 +91,7 @@ async def check_draft(
         "left_out": len(checked) - written,
         "checked": [_item(*numbered) for numbered in enumerate(ordered[:written], 1)],
     }
-    data = DraftFound.model_validate(facts | ending.facts)
+    data = ExtractRelevantResult.model_validate(facts | ending.facts)
     return answer(sheet.text, data)
 
 

@@ -3,7 +3,7 @@ with their times.
 
 Cues are joined until a sentence ends or some seconds have passed, so that a paragraph can be read
 and its time still leads to what is said. Not for: finding a page's transcript
-(`pipeline/fetch/transcript.py`), nor hearing one.
+(`extras/transcript.py`), nor hearing one.
 """
 
 import html

@@ -3,7 +3,7 @@ subtitles, YouTube's player data.
 
 What the page names is fetched through the guard as a part of the page, and added after
 its text with times for links. Not for: speech recognition; subtitle formats
-(`pipeline/read/subtitles.py`).
+(`extras/documents/subtitles.py`).
 """
 
 import json
@@ -16,12 +16,12 @@ from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
 import anyio
 
 from errors import SourceError
+from extras.documents.subtitles import timed_to_html
 from pipeline.html.addresses import base_of
 from pipeline.html.guard import parse
 from pipeline.read.convert import Raw, kind_of
 from pipeline.read.format import HTML
 from pipeline.read.sniff import decode
-from pipeline.read.subtitles import timed_to_html
 from pipeline.work import in_thread
 
 _TRANSCRIPT_BYTES: Final = tuple(

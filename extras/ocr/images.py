@@ -1,21 +1,20 @@
 """Pages as images: of a PDF as PDFium draws them, of PNG, JPEG, TIFF and WebP as Pillow decodes
 them, each in bounds.
 
-Needs the extra `ocr`, which brings both. Not for: reading what they show (`pipeline/read/scan.py`).
+Needs the extra `ocr`, which brings both. Not for: reading what they show (`extras/ocr/scan.py`).
 """
 
 import io
 import math
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import pypdfium2
-from numpy.typing import NDArray
 from PIL import Image, ImageOps
 from pypdfium2.raw import FPDF_PAGEOBJ_IMAGE
 
 from pipeline.document.converted import DAMAGED, MOST_PIXELS, Unreadable, ended_after
+from pipeline.read.recognition import Scan
 
 PAGE_PIXELS: Final = 2_800_000
 """That a page has at most when it is read: A4 at 170 dpi."""
@@ -30,17 +29,6 @@ _FORMATS: Final = ("PNG", "JPEG", "TIFF", "WEBP")
 Image.MAX_IMAGE_PIXELS = (
     None  # it warns, and for less than its cap decodes: `_bounded` looks before
 )
-
-Pixels = NDArray[np.uint8]
-
-
-@dataclass(frozen=True, slots=True)
-class Scan:
-    """A page as an image [height, width, 3]."""
-
-    pixels: Pixels
-    unit: float
-    """Points of a PDF's page, or pixels of the image as it came, that a pixel is long."""
 
 
 class PdfScans:

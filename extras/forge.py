@@ -7,23 +7,21 @@ become API or file requests, and one page of HTML. Citations keep the original a
 No token is needed: if the API refuses (GitHub allows 60 anonymous requests an hour),
 the caller reads the page itself. GitHub's REST API returns discussions, though
 undocumented; GitLab's API requires a token for comments, its site does not. Not for:
-connections and refusals (`exchange.py`), nor forms of addresses beyond these."""
+connections and refusals (`pipeline/fetch/exchange.py`), nor forms of addresses beyond these."""
 
 import base64
 import binascii
 import html
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
 from errors import SourceError, SourceUnreadable
 from pipeline.document.converted import escape, whole_page
-
-Get = Callable[[str], Awaitable[bytes]]
-"""Asks for an address; raises `SourceError`."""
+from pipeline.fetch.page_source import Content, Get
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +37,36 @@ class Forge:
     """Where GitHub has the bytes of a file."""
     gists: str = ""
 
+    def plan(self, url: str) -> "ForgePlan | None":
+        """Return how to read an address of the forge; None for any that is not plainly
+        of its form."""
+        bare = url.partition("#")[0]
+        try:
+            query = urlsplit(bare).query
+        except ValueError:
+            return None
+        if not _QUERY.fullmatch(query):
+            return None
+        for site, rules in ((self.gists, _GISTS), (self.site, _FORGE_RULES[self.kind])):
+            path = bare.partition("?")[0].removeprefix(site)
+            if not site or not bare.startswith(f"{site}/"):
+                continue
+            for rule in rules:
+                found = rule.path.fullmatch(path.rstrip("/"))
+                if found and not _NOT_OWNERS.fullmatch(
+                    found.groupdict().get("o") or ""
+                ):
+                    fields = {
+                        name: value or "" for name, value in found.groupdict().items()
+                    }
+                    return ForgePlan(self, rule, fields, bare)
+        return None
+
 
 def forge_at(kind: str, site: str) -> Forge:
     """Return the forge of a `kind` that somebody runs at `site`, with its API where
-    such a forge has it.
-
-    Raises `ValueError` for any other kind."""
+    such a forge has it."""
     site = site.rstrip("/")
-    if kind not in _FORGE_RULES:
-        raise ValueError(
-            f"Use {', '.join(_FORGE_RULES)} with an address, such as gitlab=https://git.example.org."
-        )
     if kind == "github":
         return Forge(
             kind,
@@ -78,17 +95,6 @@ _RELATIVE: Final = re.compile(r'\b(?:href|src)="(?![a-zA-Z][\w+.-]*:|[#/])')
 _README: Final = re.compile(r"readme(?:\.(?:md|markdown|rst|txt))?", re.IGNORECASE)
 
 
-class Made(NamedTuple):
-    """Content from a forge: bytes and media type."""
-
-    body: bytes
-    name: str = "page.html"
-    """For its ending."""
-    author: str = ""
-    published: str = ""
-    unread: str = ""
-
-
 @dataclass(frozen=True, slots=True)
 class ForgePlan:
     """How one address is read."""
@@ -98,13 +104,13 @@ class ForgePlan:
     fields: Mapping[str, str]
     address: str
 
-    async def read(self, get: Get) -> Made:
+    async def read(self, get: Get) -> Content:
         """Request the forge's API and combine the responses; raises `SourceError` if it
         refuses one that the page needs.
 
         Where it refuses a further one, `unread` says that something is missing."""
         if self.rule.shape is None:
-            return Made(
+            return Content(
                 await get(self._url(self.rule.calls[0], {})), self.fields["path"]
             )
         said: list[object] = []
@@ -188,7 +194,7 @@ class ForgePlan:
         return base + call.replace("{raw}", self.forge.raw).format(**named)
 
 
-Shape = Callable[[ForgePlan, Sequence[object]], Made]
+Shape = Callable[[ForgePlan, Sequence[object]], Content]
 
 
 class Rule(NamedTuple):
@@ -200,34 +206,6 @@ class Rule(NamedTuple):
     """Below the API, or whole; a `?` in front may fail."""
     shape: Shape | None = None
     """None for a file, whose bytes are the page."""
-
-
-def plan_for(url: str, forges: Sequence[Forge]) -> ForgePlan | None:
-    """Return how to read an address of a forge; None for any that is not plainly of its
-    form."""
-    bare = url.partition("#")[0]
-    try:
-        query = urlsplit(bare).query
-    except ValueError:
-        return None
-    for forge in forges if _QUERY.fullmatch(query) else ():
-        for site, rules in (
-            (forge.gists, _GISTS),
-            (forge.site, _FORGE_RULES[forge.kind]),
-        ):
-            path = bare.partition("?")[0].removeprefix(site)
-            if not site or not bare.startswith(f"{site}/"):
-                continue
-            for rule in rules:
-                found = rule.path.fullmatch(path.rstrip("/"))
-                if found and not _NOT_OWNERS.fullmatch(
-                    found.groupdict().get("o") or ""
-                ):
-                    fields = {
-                        name: value or "" for name, value in found.groupdict().items()
-                    }
-                    return ForgePlan(forge, rule, fields, bare)
-    return None
 
 
 # ---- from answers to a page
@@ -282,9 +260,9 @@ def _prose(name: str, body: bytes | str) -> str:
     )
 
 
-def _page(title: str, parts: Sequence[str], **about: str) -> Made:
+def _page(title: str, parts: Sequence[str], **about: str) -> Content:
     body = "\n".join((f"<h1>{escape(title)}</h1>", *filter(None, parts)))
-    return Made(
+    return Content(
         whole_page(f"<main>{body}</main>", title=title).encode("utf-8", "replace"),
         **about,
     )
@@ -298,7 +276,7 @@ def _missing(plan: ForgePlan, what: str) -> SourceUnreadable:
     )
 
 
-def _thread(plan: ForgePlan, said: Sequence[object]) -> Made:
+def _thread(plan: ForgePlan, said: Sequence[object]) -> Content:
     first, number = said[0], plan.fields["n"]
     if not _text(first, "title"):
         raise _missing(plan, "issue")
@@ -349,7 +327,7 @@ def _when(row: object) -> str:
     return _text(row, "created_at", "submitted_at")[:16].replace("T", " ")
 
 
-def _releases(plan: ForgePlan, said: Sequence[object]) -> Made:
+def _releases(plan: ForgePlan, said: Sequence[object]) -> Content:
     rows = _objects(said[0]) or _objects([said[0]])
     if not all(_text(row, "tag_name") for row in rows):
         raise _missing(plan, "release")
@@ -375,7 +353,7 @@ def _releases(plan: ForgePlan, said: Sequence[object]) -> Made:
     )
 
 
-def _gist(plan: ForgePlan, said: Sequence[object]) -> Made:
+def _gist(plan: ForgePlan, said: Sequence[object]) -> Content:
     files = said[0].get("files") if isinstance(said[0], dict) else None
     if not isinstance(files, dict) or not files:
         raise _missing(plan, "gist")
@@ -403,7 +381,7 @@ def _gist(plan: ForgePlan, said: Sequence[object]) -> Made:
     )
 
 
-def _repository(plan: ForgePlan, said: Sequence[object]) -> Made:
+def _repository(plan: ForgePlan, said: Sequence[object]) -> Content:
     about, folder = said[0], unquote(plan.fields.get("path") or "").strip("/")
     name = _text(about, "full_name", "path_with_namespace")
     if not name:
@@ -490,7 +468,7 @@ def _readme_in(said: Sequence[object], folder: str) -> str:
     )
 
 
-def _source(plan: ForgePlan, said: Sequence[object]) -> Made:
+def _source(plan: ForgePlan, said: Sequence[object]) -> Content:
     """Return a folder or a file of Gitea's, whose addresses look the same.
 
     Raises `SourceUnreadable` where its content is missing or malformed."""
@@ -498,7 +476,7 @@ def _source(plan: ForgePlan, said: Sequence[object]) -> Made:
     if isinstance(found, list):
         return _repository(plan, said)
     try:
-        return Made(base64.b64decode(_text(found, "content")), _text(found, "name"))
+        return Content(base64.b64decode(_text(found, "content")), _text(found, "name"))
     except (binascii.Error, ValueError) as error:
         raise _missing(plan, "file") from error
 
@@ -601,6 +579,7 @@ _FORGE_RULES: Final[Mapping[str, tuple[Rule, ...]]] = {
     "gitea": (*_GITEA, *_SHARED),
     "gitlab": _GITLAB,
 }
+KINDS: Final = tuple(_FORGE_RULES)
 _GISTS: Final = (_rule(r"/(?:[\w-]+/)?(?P<id>[0-9a-f]{8,64})", "/gists/{id}", _gist),)
 FORGES: Final = (
     Forge(

@@ -22,8 +22,8 @@ import rapidocr
 from rapidocr.main import RapidOCRError
 
 from pipeline.document.converted import MOST_PIXELS
-from pipeline.read.images import Scan
 from pipeline.read.pdf_lines import TYPE, Cell, PrintLine
+from pipeline.read.recognition import Recognised, Scan
 from pipeline.work import check_cancelled
 
 FOUND_PIXELS: Final = 1_000_000
@@ -50,12 +50,10 @@ COLUMN: Final = 20
 cells of a table."""
 
 
-def read_lines(scan: Scan, ends: float) -> tuple[list[PrintLine], int, bool]:
-    """Return the lines of a page in reading order, how many could not be read, and
-    whether all were tried.
+def read_scan(scan: Scan, ends: float) -> Recognised:
+    """Return the lines of a page.
 
-    Coordinates are in the page's units, from left and bottom. At `ends`, by this
-    thread's processor time, it stops. Lines that the recogniser fails on, or finds
+    At `ends`, by this thread's processor time, it stops. Lines that the recogniser fails on, or finds
     empty, are not counted. If most are unsure, only sure ones are returned.
     """
     reader = _reader()
@@ -100,11 +98,13 @@ def read_lines(scan: Scan, ends: float) -> tuple[list[PrintLine], int, bool]:
         if unsure >= len(pieces)
         else pieces
     )
-    return _ordered(sure, scan), unsure + len(pieces) - len(sure), whole
+    unsure += len(pieces) - len(sure)
+    known = _known_writings() if unsure else ""
+    return Recognised(_ordered(sure, scan), unsure, whole, known)
 
 
 @functools.cache
-def known_writings() -> str:
+def _known_writings() -> str:
     """Return the names of the writings that the recogniser knows, by the letters of its
     own set."""
     signs = _reader().text_rec.session.get_character_list()
@@ -128,7 +128,7 @@ def _reader() -> Any:
             "Global.log_level": "critical",
             "Global.use_cls": False,
             "Global.use_rec": False,
-            # `pipeline/read/images.py` has made it small enough
+            # `extras/ocr/images.py` has made it small enough
             "Global.max_side_len": MOST_PIXELS,
             "EngineConfig.onnxruntime.intra_op_num_threads": 1,
             "EngineConfig.onnxruntime.inter_op_num_threads": 1,

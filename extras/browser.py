@@ -48,7 +48,7 @@ from errors import (
 from pipeline.fetch.address import Target, check_url
 from pipeline.fetch.body import read_body
 from pipeline.fetch.exchange import ServerAnswer
-from pipeline.fetch.render import RENDERED, UNSETTLED, Browser, Renderer
+from pipeline.fetch.render import RENDERED, UNSETTLED, Browser, Renderer, Show
 from pipeline.read.convert import Raw
 from pipeline.work import in_thread
 
@@ -122,6 +122,11 @@ _DROPPED_STARTS: Final = (":", "sec-", "proxy-", "if-", "x-forwarded-")
 _RETURNED: Final = frozenset(
     ("content-type", "content-security-policy", "content-language")
 )
+
+
+def driver() -> Show:
+    """Return the function that shows pages."""
+    return show
 
 
 async def show(raw: Raw, renderer: Renderer) -> tuple[Raw, str]:
