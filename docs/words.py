@@ -56,6 +56,7 @@ BY_ROLE: Final = frozenset(
         "BACKEND",
         "CACHE",
         "COMMAND",
+        "EXPORT",
         "FORMAT",
         "NAME",
         "PAGE_SOURCE",

@@ -274,7 +274,7 @@ def _mended(
 ) -> Json:
     """Drop nulls where a default exists; wrap a single value where a list is expected.
 
-    A text that begins with `[` is left alone: it may be a list in JSON.
+    A text that begins with `[` stays a text: it may be a list in JSON.
     """
     needed = required if isinstance(required, list) else []
     mended: Json = {}

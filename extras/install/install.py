@@ -266,7 +266,7 @@ def read_config(path: Path) -> Json:
             f"{path} cannot be read as {form} ({error}), so it was not changed."
         ) from error
     if not isinstance(config, dict):
-        raise UsageError(f"{path} holds no {form} object.")
+        raise UsageError(f"{path} is not a {form} object.")
     return config
 
 
