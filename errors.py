@@ -11,21 +11,21 @@ from urllib.parse import quote
 
 QUOTED: Final = 300
 """Maximum characters of outside text quoted in one of our lines."""
-_SAID: Final = 160
+_OUTSIDE_CHARACTERS: Final = 160
 """Maximum characters of outside text in an error, which lists cut at `QUOTED`."""
 NARROW: Final = 80
 """Maximum characters of an address's host, and of its rest, in our messages."""
-_SCHEME: Final = 12
+_SCHEME_CHARACTERS: Final = 12
 """Characters of a scheme; longer ones are words."""
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s\"'`«»<>]*")
 _PARTED: Final = re.compile(
     r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<host>[^/?#]*)(?P<rest>.*)", re.DOTALL
 )
-_PLAIN: Final = "!#$%&'()*+,-./:;=?@[]_~"
+_PLAIN_CHARACTERS: Final = "!#$%&'()*+,-./:;=?@[]_~"
 """Characters kept in an address besides letters and digits. Others are percent-encoded,
 so that no address contains spaces, line breaks or delimiters."""
 _CUT: Final = quote("…")
-_HALF: Final = re.compile(r"%[0-9A-Fa-f]?\Z")
+_HALF_ESCAPE: Final = re.compile(r"%[0-9A-Fa-f]?\Z")
 _OPEN_QUOTE: Final = re.compile(r"\s*«(\d{12})» (?!.*«/\1»).*\Z", re.DOTALL)
 _LOT: Final = random.SystemRandom()
 
@@ -40,10 +40,13 @@ def new_mark(rng: random.Random = _LOT) -> str:
 
 
 def said(text: str) -> str:
-    """Return outside text on one line, cut to `_SAID`, between delimiters; "" for
+    """Return outside text on one line, cut to `_OUTSIDE_CHARACTERS`, between delimiters; "" for
     ""."""
     seen = "".join(letter if letter.isprintable() else " " for letter in text)
-    mark, folded = new_mark(), without_password(" ".join(seen.split()))[:_SAID]
+    mark, folded = (
+        new_mark(),
+        without_password(" ".join(seen.split()))[:_OUTSIDE_CHARACTERS],
+    )
     return f"«{mark}» {folded} «/{mark}»" if folded else ""
 
 
@@ -54,9 +57,9 @@ def unopened(text: str) -> str:
 
 def encoded(url: str) -> str:
     """Percent-encode an address: no spaces, line breaks or delimiters remain."""
-    return quote(" ".join(url.split()), safe=_PLAIN, errors="replace").replace(
-        _CUT, "…"
-    )
+    return quote(
+        " ".join(url.split()), safe=_PLAIN_CHARACTERS, errors="replace"
+    ).replace(_CUT, "…")
 
 
 def is_narrow(url: str) -> bool:
@@ -74,13 +77,13 @@ def narrow(url: str) -> str:
     shown = encoded(url)
     parts = _PARTED.fullmatch(shown)
     if parts is None or not parts["host"]:
-        head = f"{parts['scheme'][:_SCHEME]}://" if parts else ""
+        head = f"{parts['scheme'][:_SCHEME_CHARACTERS]}://" if parts else ""
         path = parts["rest"] if parts else shown
         is_path = bool(parts) or "/" in path[:1] or ":" not in path
         return head + (
             path if len(path) <= NARROW else f"…{_end(path)}" if is_path else _cut(path)
         )
-    scheme, host = parts["scheme"][:_SCHEME], _cut(parts["host"])
+    scheme, host = parts["scheme"][:_SCHEME_CHARACTERS], _cut(parts["host"])
     return f"{scheme}://{host}{_cut(parts['rest'])}"
 
 
@@ -92,7 +95,9 @@ def brief(source: str) -> str:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= NARROW else f"{_HALF.sub('', text[: NARROW - 1])}…"
+    return (
+        text if len(text) <= NARROW else f"{_HALF_ESCAPE.sub('', text[: NARROW - 1])}…"
+    )
 
 
 def _end(path: str) -> str:

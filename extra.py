@@ -32,7 +32,7 @@ PACKAGES: Final[Mapping[str, Mapping[str, str]]] = {
 }
 """Per extra: import name to distribution name."""
 
-FAILURES: Final = (
+IMPORT_FAILURES: Final = (
     ImportError,
     AttributeError,
     NameError,
@@ -74,7 +74,7 @@ def importing(extra: str, needed_for: str) -> Iterator[None]:
     """
     try:
         yield
-    except FAILURES as error:
+    except IMPORT_FAILURES as error:
         if package := _absent(error, extra):
             raise MissingExtra(package, extra=extra, needed_for=needed_for) from error
         raise BrokenExtra(error, extra=extra, needed_for=needed_for) from error

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final, Generic, TypeVar
 
-from extra import FAILURES
+from extra import IMPORT_FAILURES
 
 _Kind = TypeVar("_Kind")
 _log: Final = logging.getLogger("winnow.seams")
@@ -67,7 +67,7 @@ class Seam(Generic[_Kind]):
         None."""
         try:
             found = entry.load()
-        except FAILURES as error:
+        except IMPORT_FAILURES as error:
             self._leave_out(entry, f"{type(error).__name__}: {error}")
             return None
         if isinstance(found, self.kind):

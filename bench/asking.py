@@ -6,12 +6,12 @@ rules alone, in one run.
     python -m bench.asking --limit 40            requests of each set
     python -m bench.asking --check               one request, every way: exit code 1 where an answer is out of form
 
-Columns: R-precision and share of gold sentences within 256 tokens, F1 of the sentences
-that the model chose (the paper's measure, where the page answers), how often it says
-None on pages that answer and on pages whose answer was cut out, the same for the
-verdict `none` after agreement with the gate, and seconds a call. A model of 135 million
-parameters shows that the machinery works and what agreement protects from; it says
-nothing about models that people would set. Not for: the rules themselves
+Columns: R-precision and share of gold sentences within 256 tokens; F1 of the sentences
+that the model chose (the paper's measure, where the page answers); None by the model,
+as a share of pages that answer and of pages whose answer was cut out; the verdict
+`none` on the two, after agreement with the gate; and seconds a call. A model of 135
+million parameters shows that the machinery works and what agreement protects from; it
+says nothing about models that people would set. Not for: the rules themselves
 (`bench/extract.py`)."""
 
 import argparse

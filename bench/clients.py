@@ -4,10 +4,10 @@ of all five tools' answers.
 `python -m bench.clients` installs the newest of pydantic-ai, openai-agents, fastmcp,
 langchain-mcp-adapters, mcp-use and smolagents into environments of their own below
 `build/clients` (once; `--fresh` does it again), and the Inspector's command line by
-npm. Each client lists the tools, asks all five the sample question, is refused a file
-that is not there, cancels a long call and asks again, over stdio, with the structured
-part off (as by default) and on. Judged is what its own conversion hands to a model
-(`bench/clients_foreign.py`). `--check` leaves clients out that never look at the
+npm. Each client lists the tools, asks all five the sample question, is refused a
+missing file, cancels a long call and asks again. It does so over stdio, with the
+structured part off (as by default) and on. Judged is what its own conversion hands to a
+model (`bench/clients_foreign.py`). `--check` leaves clients out that never look at the
 structured part where it is on, and exits 1 when a bar falls short. Not for: clients
 that cannot be installed here (`tests/test_clients.py` has their ways)."""
 
@@ -262,7 +262,7 @@ def _judged(seen: Json) -> list[str]:
         )
         share = read_twice(text)
         failed += [f"{tool}: {share:.3f} is read twice > {TWICE}"] * (share > TWICE)
-    failed += ["no progress is heard"] * (seen["progress"] == 0)
+    failed += ["no progress arrives"] * (seen["progress"] == 0)
     failed += [f"an error reads {seen['error'][:200]!r}"] * (
         "Check the path" not in seen["error"]
     )

@@ -6,12 +6,12 @@ now.
     python -m bench.field --misses        and what was answered where it is wrong
     python -m bench.field --check         exit code 1 where a case is wrong
 
-A case is `right` where the answer has what a reader of the file would say, `said` where
-a refusal or a note names exactly what is missing, else `wrong` with a type: refused (an
-error that does not name it), lost (words that are not there), false (words that are
-there and must not be), verdict (`none` over what was not read). Files and calls are
-those of `index.jsonl`; what is wanted is here, as patterns. Not for: how much of a
-large set is kept."""
+A case is `right` where the answer has what a reader of the file would say. It is `said`
+where a refusal or a note names exactly what is missing, else `wrong` with a type:
+refused (an error that does not name it), lost (words that are not there), false (words
+that are there and must not be), verdict (`none` over what was not read). Files and
+calls are those of `index.jsonl`; what is wanted is here, as patterns. Not for: how much
+of a large set is kept."""
 
 import argparse
 import json

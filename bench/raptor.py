@@ -50,8 +50,8 @@ NOISE: Final = 0.03
 counts."""
 MEETING_GAIN: Final = 0.05
 MEETING_SHOWN: Final = {"shown": 0.69, "whole": 0.45}
-"""Least part of the gold words that an answer of 2,000 tokens quotes from a meeting,
-and of the words of the written answer to a question about all of it."""
+"""Shares that an answer of 2,000 tokens must quote: of the gold words of a meeting, and of
+the words of the written answer to a question about all of it."""
 LOST: Final = 0.02
 """What an answer may show less than the tree chose at equal words."""
 ASKED: Final = {True: 12, False: 60}

@@ -8,10 +8,10 @@ brought and would cost.
     python -m bench.recipes --costs            memory and time on three sizes of GPU, computed
     python -m bench.recipes --judge NAME       a model on questions that no recipe saw; `--model FILE.gguf`, or the base
 
-A run's folder holds `config.json`, `log.jsonl`, `first.json` (which samples its first
-steps took), and figures of the model before and after it (`before*.json`,
-`after*.json`, as `python -m bench.eval --json` and `--judge` print them). Not for:
-training (`train/`)."""
+A run's folder holds `config.json`, `log.jsonl` and `first.json` (which samples its
+first steps took). It also holds figures of the model before and after the run
+(`before*.json`, `after*.json`), as `python -m bench.eval --json` and `--judge` print
+them. Not for: training (`train/`)."""
 
 import argparse
 import importlib
@@ -38,7 +38,7 @@ from models.protocols import Said
 from pipeline.messages import ANSWER_TOKENS
 from pipeline.reading.ask import ask
 from pipeline.reading.bm25 import BM25
-from pipeline.search.parse import SCHEMA, parse_request
+from pipeline.search.parse import REQUEST_SCHEMA, parse_request
 from train.reader.data import SHARED
 
 RUNS: Final = Path(__file__).resolve().parents[1] / "train" / "runs"
@@ -374,7 +374,9 @@ async def exact_parses(model: LlamaGenerator, count: int) -> list[Row]:
         try:
             found = json.loads(
                 await model.generate(
-                    [Said("user", one.prompt)], max_tokens=ANSWER_TOKENS, schema=SCHEMA
+                    [Said("user", one.prompt)],
+                    max_tokens=ANSWER_TOKENS,
+                    schema=REQUEST_SCHEMA,
                 )
             )
         except ModelError:
@@ -512,7 +514,7 @@ def main() -> int:
     parser.add_argument(
         "--whole",
         action="store_true",
-        help="for --check: all samples made, encoded and ordered anew",
+        help="for --check: all samples made, encoded and ordered again",
     )
     parser.add_argument("--draw", type=Path, metavar="FILE.svg")
     parser.add_argument("--costs", action="store_true")

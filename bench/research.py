@@ -2,11 +2,10 @@
 and None where there is none?
 
 `python -m bench.research` prints the share of examples/questions.jsonl whose gold
-answers are all in the evidence, by split, kind and budget, beside two baselines of the
-same run over the same pages and budgets: BM25 over plain chunks of 400 characters, and
-the heads of the pages that BM25 ranks first. `--check` exits 1 when a bar of the issue
-falls short. Not for: parts alone (`bench/html.py`, `bench/extract.py`,
-`bench/search.py`)."""
+answers are all in the evidence, by split, kind and budget. Two baselines read the same
+pages within the same budgets: BM25 over plain chunks of 400 characters, and the heads
+of the pages that BM25 ranks first. `--check` exits 1 when a bar of the issue falls
+short. Not for: parts alone (`bench/html.py`, `bench/extract.py`, `bench/search.py`)."""
 
 import argparse
 import json

@@ -1,13 +1,12 @@
-"""Sessions of research: what they weigh, what a follow-up saves, and whether a killed
-one asks anybody twice.
+"""Sessions of research: their size, what a follow-up saves, and whether a killed one
+sends a request twice.
 
-`python -m bench.sessions` starts our server as a process on stdio before a search
-engine and pages on loopback, whose pages all say that they are to be asked for again
-(`no-cache`), so that only the session can spare a request. It kills the server with -9
-at ten random moments of ten questions of one session; then it asks pairs of questions
-on the sample library, the second as a follow-up and by itself. `--check` is the quick
-form; it exits 1 when a bar falls short. Not for: how good answers are
-(`bench/research.py`)."""
+`python -m bench.sessions` starts our server as a process on stdio, with a search engine
+and pages on loopback. All pages must be revalidated (`no-cache`), so that only the
+session can spare a request. It kills the server with -9 at ten random moments of ten
+questions of one session; then it asks pairs of questions on the sample library, the
+second as a follow-up and by itself. `--check` is the quick form; it exits 1 when a bar
+falls short. Not for: how good answers are (`bench/research.py`)."""
 
 import argparse
 import json
@@ -32,7 +31,7 @@ from bench.loopback import listening
 from bench.mcp_served import ABOUT, LIBRARY, Served, hello, say, served
 from cache.store import Stores, open_stores
 from pipeline.fetch.handles import find_answer
-from pipeline.session.session import SCHEME, list_sessions
+from pipeline.session.session import SESSION_SCHEME, list_sessions
 from tools.common.answer import RESULT
 
 KILLS: Final = 10
@@ -372,7 +371,9 @@ def _cost(web: Web, questions: list[str]) -> tuple[Cost, int]:
             handle = ask(server, question, handle)["session"]
             cost = Cost(processor(server.pid) - before, web.asked.total() - asked)
         stores = _open(Path(folder), "")
-        kept = stores.sessions.get_json(f"session:{handle.removeprefix(SCHEME)}")
+        kept = stores.sessions.get_json(
+            f"session:{handle.removeprefix(SESSION_SCHEME)}"
+        )
         stores.close()
     return cost, len(json.dumps(kept, ensure_ascii=False).encode())
 

@@ -1,10 +1,10 @@
 """Where answers come from on the first day: search without a key, code forges, tables,
 formats, whole sites.
 
-The web is played on loopback: a proxy that ends TLS for every host with a certificate
-made for it, as an office's proxy does, so that the program under test runs with no
-setting of Winnow's at all. Not for: the live services, which are never asked, nor the
-quality of results."""
+The web is simulated on loopback: a proxy terminates TLS for every host with a
+certificate made for it, as an office's proxy does. The program under test thus runs
+without any setting of Winnow's. Not for: the live services, which are never asked, nor
+the quality of results."""
 
 import argparse
 import json
@@ -30,8 +30,8 @@ from bench.providers import OWN, SCHOLARLY, SHARED, Reply, fault_table, misjudge
 from bench.sites import checked as sites_checked
 from bench.tables_asked import checked
 from errors import SourceError
+from extras.forge import forge_at
 from pipeline.fetch.client import open_fetcher
-from pipeline.fetch.forge import forge_at
 from pipeline.fetch.limits import FetchLimits
 from pipeline.html.document import read_document
 from tests.support.certificate import make_certificate
@@ -219,7 +219,7 @@ def fresh() -> list[str]:
             f"{who}: bad_response" in reported
             for who in ("tavily-keyless", "wikipedia")
         ):
-            bad.append(f"fresh machine, nobody answers: {reported[-600:]}")
+            bad.append(f"fresh machine, no provider answers: {reported[-600:]}")
     return bad
 
 
@@ -238,7 +238,7 @@ def providers() -> tuple[int, list[str]]:
 async def _forge(kind: str, path: str, shown: Sequence[str]) -> str:
     async with open_site(SITES[kind]) as site:
         forge = forge_at(kind, site.url("").rstrip("/"))
-        limits = replace(FetchLimits(allow_loopback=True), forges=(forge,))
+        limits = replace(FetchLimits(allow_loopback=True), sites=(forge,))
         async with open_fetcher(limits, pages=None) as fetcher:
             try:
                 page = await fetcher.fetch(site.url(path))
@@ -257,7 +257,7 @@ async def _failing(fault: str) -> str:
     ) as site:
         forge = forge_at("github", site.url("").rstrip("/"))
         limits = FetchLimits(
-            allow_loopback=True, total_seconds=4.0, retry=False, forges=(forge,)
+            allow_loopback=True, total_seconds=4.0, retry=False, sites=(forge,)
         )
         async with open_fetcher(limits, pages=None) as fetcher:
             try:

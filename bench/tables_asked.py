@@ -33,11 +33,11 @@ from mcp_types import TextContent
 from bench.answer_sets import read_set
 from bench.html_questions import DATA, questions
 from bench.table_sources import SOURCES, Frame, Source
+from extras.tables.asked import ask_parts
 from pipeline.document.page import Page
 from pipeline.evidence.values import values_text
 from pipeline.html.document import read_document
 from pipeline.question.question import Question
-from pipeline.tables.asked import ask_parts
 from server.app import build_server
 from server.settings import read_settings
 

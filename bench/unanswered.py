@@ -6,7 +6,7 @@
 
 `bench/asked/unanswered.jsonl` has twenty questions each over the sample library, over
 `../shared/data/library288` (with its own eight) and over `../shared/data/longdoc`, most
-of them about something else (`far`), and 70 about a document of theirs that almost
+of them about something else (`far`). It has 70 more about a document that almost
 answers (`near`: another entity, time or attribute, a wrong premise, more precise, a
 comparison with something absent). Of these every second document is held aside;
 `--held` asks them, which no one tunes on. Not for: one page that is named

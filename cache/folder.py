@@ -29,7 +29,7 @@ OPEN_WAIT: Final = 1.0
 """Seconds to wait for another process when opening a store (there are six stores)."""
 LOCK_WAIT: Final = 5.0
 """Seconds that a call waits for another process's write before it skips the cache."""
-BROKEN: Final = (
+STORE_FAILURES: Final = (
     sqlite3.DatabaseError,
     diskcache.Timeout,
     KeyError,
@@ -140,14 +140,14 @@ def open_database(folder: Path, *, size_limit: int) -> tuple[diskcache.Cache, st
     before = identity(folder)
     try:
         return _open(folder, size_limit), ""
-    except BROKEN as e:
+    except STORE_FAILURES as e:
         if not _is_damage(e):
             raise _unusable(folder, e) from e
         note = set_aside(folder, before, reason=str(e))
     try:
         make_folder(folder)
         return _open(folder, size_limit), note
-    except BROKEN as e:
+    except STORE_FAILURES as e:
         raise _unusable(folder, e) from e
 
 

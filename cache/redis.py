@@ -23,7 +23,7 @@ from errors import CacheError
 ANSWER_SECONDS: Final = 1.0
 """Timeout in seconds; slower answers would cost more than the cache saves."""
 KEEP_SECONDS: Final = timedelta(days=30).total_seconds()
-_PREFIX: Final = "winnow/"
+_KEY_PREFIX: Final = "winnow/"
 """Prefix of all our keys on the server."""
 _MOST_MEASURED: Final = LOT * 40
 """Maximum entries of one store that are counted for statistics (about 0.3 s)."""
@@ -83,7 +83,7 @@ class RedisBackend:
         self.note = ""
         """Whether the server evicts entries when it is full; known after `open`."""
         self._client = client
-        self._pattern = f"{_PREFIX}{kind}:*"
+        self._pattern = f"{_KEY_PREFIX}{kind}:*"
         self._swap = client.register_script(_SWAP)
 
     def open(self) -> None:
@@ -99,7 +99,7 @@ class RedisBackend:
         with self._guarded():
             for start in range(0, len(rows), LOT):
                 lot = rows[start : start + LOT]
-                blobs = self._client.mget([_PREFIX + row for row in lot])
+                blobs = self._client.mget([_KEY_PREFIX + row for row in lot])
                 found.update(
                     (row, bytes(blob))
                     for row, blob in zip(lot, blobs, strict=True)
@@ -111,9 +111,9 @@ class RedisBackend:
         """Return the rows whose names start with `prefix`; scans all keys of the
         server."""
         with self._guarded():
-            found = self._client.scan_iter(match=f"{_PREFIX}{prefix}*", count=LOT)
+            found = self._client.scan_iter(match=f"{_KEY_PREFIX}{prefix}*", count=LOT)
             return [
-                name.decode("utf-8", "surrogatepass").removeprefix(_PREFIX)
+                name.decode("utf-8", "surrogatepass").removeprefix(_KEY_PREFIX)
                 for name in dict.fromkeys(found)
             ]
 
@@ -122,7 +122,7 @@ class RedisBackend:
         milliseconds = _milliseconds(expire)
         with self._guarded(), self._client.pipeline(transaction=True) as pipe:
             for row, blob in blobs.items():
-                pipe.set(_PREFIX + row, blob, px=milliseconds)
+                pipe.set(_KEY_PREFIX + row, blob, px=milliseconds)
             pipe.execute()
 
     def swap(
@@ -133,7 +133,7 @@ class RedisBackend:
         with self._guarded():
             return bool(
                 self._swap(
-                    keys=[_PREFIX + row],
+                    keys=[_KEY_PREFIX + row],
                     args=[old or b"", new or b"", _milliseconds(expire)],
                 )
             )

@@ -19,7 +19,7 @@ Verdict = Literal["whole", "expired", "damaged"]
 LOT: Final = 500
 """Rows per query or round trip."""
 
-_HEAD: Final = struct.Struct("<IcQd")
+_ROW_HEADER: Final = struct.Struct("<IcQd")
 """CRC-32 of key and rest, kind, payload length, expiry time (infinite: none)."""
 _CRC: Final = struct.Struct("<I")
 _NONCE: Final = 12
@@ -82,7 +82,7 @@ def seal(
 ) -> bytes:
     """Return `payload` in its envelope for the row named `key`; `expires_at` in seconds
     since the epoch."""
-    head = _HEAD.pack(0, kind, len(payload), expires_at)
+    head = _ROW_HEADER.pack(0, kind, len(payload), expires_at)
     return b"".join(
         (_CRC.pack(_checksum(key, head, payload)), head[_CRC.size :], payload)
     )
@@ -146,12 +146,12 @@ def opened(key: str, blob: bytes) -> tuple[Kind, float, bytes]:
 
     An expired envelope is valid here.
     """
-    if len(blob) < _HEAD.size:
+    if len(blob) < _ROW_HEADER.size:
         raise RefusedRow("it is not an envelope of this cache")
-    checksum, kind, length, expires_at = _HEAD.unpack_from(blob)
-    payload = blob[_HEAD.size :]
+    checksum, kind, length, expires_at = _ROW_HEADER.unpack_from(blob)
+    payload = blob[_ROW_HEADER.size :]
     if length != len(payload) or checksum != _checksum(
-        key, blob[: _HEAD.size], payload
+        key, blob[: _ROW_HEADER.size], payload
     ):
         raise RefusedRow("checksum differs")
     if kind not in (b"J", b"B"):

@@ -58,7 +58,7 @@ JsonValue: TypeAlias = (
 )
 T = TypeVar("T")
 
-SCHEMA: Final = "2"
+SCHEMA_VERSION: Final = "2"
 """Schema version in every row's name; increase it when the meaning of values
 changes."""
 LONGEST_AWAY: Final = 300.0
@@ -67,7 +67,7 @@ AWAY_SECONDS: Final = LOCK_WAIT
 """Seconds until an unusable backend is first retried; meanwhile lookups are misses."""
 HELD_BYTES: Final = 32_000_000
 """Maximum bytes of unwritten values that a store keeps in memory."""
-_BATCH: Final = LOT * 10
+_BATCH_WRITES: Final = LOT * 10
 """Maximum writes per transaction: 5,000 small values lock for about 0.5 s."""
 
 _log = logging.getLogger(__name__)
@@ -170,7 +170,7 @@ class Store:
             else place
         )
         self._clock = clock
-        self._prefix = f"{kind}:{SCHEMA}"
+        self._prefix = f"{kind}:{SCHEMA_VERSION}"
         self._cipher = cipher
         self._lock = threading.Lock()
         self._seen: Counter[str] = Counter()
@@ -240,7 +240,7 @@ class Store:
     ) -> None:
         """Store `items` in transactions of up to 5,000: all or none of each batch."""
         pairs = iter(items.items())
-        while lot := list(islice(pairs, _BATCH)):
+        while lot := list(islice(pairs, _BATCH_WRITES)):
             self._set(lot, b"B", expire)
 
     def keys(self, prefix: str) -> list[str]:
@@ -305,7 +305,7 @@ class Store:
             counts: Counter[Verdict] = Counter()
             try:
                 orphans = self._backend.tidy()
-                rows = self._backend.names(self._prefix.removesuffix(SCHEMA))
+                rows = self._backend.names(self._prefix.removesuffix(SCHEMA_VERSION))
                 for start in range(0, len(rows), LOT):
                     for row, blob in self._backend.get(
                         rows[start : start + LOT]

@@ -23,9 +23,9 @@ from server.settings import Settings, did_you_mean, read_settings, refuse_unknow
 from tools.common.tool import OURS
 
 CommandMaker = Callable[[str, str], argparse.ArgumentParser]
-TOOLS: Final = {tool[OURS]["command"]: tool["name"] for tool in by_place()}
+TOOL_OF_COMMAND: Final = {tool[OURS]["command"]: tool["name"] for tool in by_place()}
 """Command to tool."""
-_COMMANDS: Final = {tool: command for command, tool in TOOLS.items()}
+_COMMAND_OF_TOOL: Final = {tool: command for command, tool in TOOL_OF_COMMAND.items()}
 WITHOUT_LOG: Final = frozenset({"models", "cache", "sessions", "eval"})
 """Commands that do not start a server, so they print warnings about settings
 themselves."""
@@ -155,13 +155,16 @@ def _call(args: argparse.Namespace, settings: Settings) -> int:
             args.html,
             args.json,
         )
-    tool, arguments = TOOLS.get(args.command, TOOLS["extract"]), _arguments(args)
+    tool, arguments = (
+        TOOL_OF_COMMAND.get(args.command, TOOL_OF_COMMAND["extract"]),
+        _arguments(args),
+    )
     if args.command == "check":
-        from tools.common.context import MOST_TOKENS  # noqa: PLC0415  as said above
+        from tools.common.context import LARGEST_BUDGET  # noqa: PLC0415  as said above
 
         # Shown to a person in full.
         named = {"draft": _draft(args.report), "sources": arguments["sources"]}
-        arguments = {"max_tokens": MOST_TOKENS, **named}
+        arguments = {"max_tokens": LARGEST_BUDGET, **named}
     return anyio.run(_call_tool, settings, tool, arguments, args.json, args.quiet)
 
 
@@ -195,7 +198,7 @@ async def _call_tool(
         print_json({"text": text, **data})
     else:
         pen = pen_for(sys.stdout)
-        print(drawn_answer(text, pen, _COMMANDS) if pen else text)
+        print(drawn_answer(text, pen, _COMMAND_OF_TOOL) if pen else text)
     if "checked" in data:
         return OK if data["answered"] else NO_ANSWER
     found = [data[key] for key in ("passages", "hits", "pages") if key in data]
@@ -252,7 +255,7 @@ def _arguments(args: argparse.Namespace) -> dict[str, object]:
 def _draft(name: str) -> str:
     """Return a report's text as Markdown; `-` reads standard input. Raises `UsageError`
     for a file that cannot be read as UTF-8."""
-    from pipeline.check.draft import markdown_of  # noqa: PLC0415  as said above
+    from extras.drafts.draft import markdown_of  # noqa: PLC0415  as said above
 
     try:
         text = (

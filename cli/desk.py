@@ -53,7 +53,7 @@ from pipeline.session.session import (
 )
 from pipeline.work import in_thread
 from server.app import build_server
-from server.settings import MEGABYTE, TABLE, Settings
+from server.settings import MEGABYTE, SETTINGS_TABLE, Settings
 from server.transports import listen
 from server.wiring import open_cache
 
@@ -358,7 +358,7 @@ def setting_rows(settings: Settings) -> list[dict[str, object]]:
     help."""
     rows: list[dict[str, object]] = []
     keys = {f"{provider}_key": key for provider, key in settings.keys.items()}
-    for setting in TABLE:
+    for setting in SETTINGS_TABLE:
         value = (
             keys[setting.name]
             if setting.name in keys

@@ -57,7 +57,7 @@ WHEELS: Final = {
     "cryptography.hazmat.bindings._rust": "cryptography",
 }
 """Required compiled modules, and their packages."""
-READY: Final = "ready"
+READY_STATE: Final = "ready"
 """State of Winnow's entry in a client that can start it."""
 
 
@@ -295,12 +295,12 @@ async def _answers(name: str, address: str) -> Check:
 def _clients() -> list[Check]:
     """Return the clients with Winnow, and a check for each in which it cannot start."""
     states = {name: state for name in CLIENTS if (state := client_state(name))}
-    ready = ", ".join(name for name, state in states.items() if state == READY)
+    ready = ", ".join(name for name, state in states.items() if state == READY_STATE)
     none = "none; winnow install CLIENT adds Winnow to one"
     broken = [
         Check(f"client {name}", state, healthy=False)
         for name, state in states.items()
-        if state != READY
+        if state != READY_STATE
     ]
     return (
         [Check("clients", ready), *broken]
@@ -330,4 +330,4 @@ def client_state(name: str) -> str:
         and not Path(command).exists()
     ):
         return f"its command {command} is gone; run winnow install {name} again"
-    return READY
+    return READY_STATE

@@ -26,23 +26,23 @@ from platformdirs import user_config_path
 from cli.jsonc import read_jsonc, with_member, without_member
 from cli.output import OK, USAGE
 from errors import UsageError
-from server.settings import TABLE, did_you_mean, read_settings
+from server.settings import SETTINGS_TABLE, did_you_mean, read_settings
 
 Json = dict[str, object]
-HERE: Final = Path(__file__).resolve().parents[1]
-INSTALLED: Final = HERE.name == "_app"
+ROOT: Final = Path(__file__).resolve().parents[1]
+INSTALLED: Final = ROOT.name == "_app"
 """Whether this is an installed wheel (else a checkout)."""
-NAME: Final = "winnow"
+ENTRY_NAME: Final = "winnow"
 _PATHS: Final = frozenset(
     {"folders", "cache", "models", "cookies", "config", "log_file"}
 )
-_ROLES: Final = frozenset({"embedder", "reader", "reranker", "generator"})
+_MODEL_ROLES: Final = frozenset({"embedder", "reader", "reranker", "generator"})
 """Settings whose value may be a backend's name followed by a file."""
 BEFORE: Final = ".before-winnow"
 """Suffix of the backup of a file before its first change."""
 
 
-_USUAL: Final = {
+_USUAL_ENTRY: Final = {
     "type": "stdio",
     "command": "$command",
     "args": "$arguments",
@@ -64,7 +64,7 @@ _CODEX: Final = {"command": "$command", "args": "$arguments", "env": "$environme
 _GOOSE: Final = {
     "enabled": True,
     "type": "stdio",
-    "name": NAME,
+    "name": ENTRY_NAME,
     "description": "The web and your own documents as small, cited evidence.",
     "cmd": "$command",
     "args": "$arguments",
@@ -84,17 +84,17 @@ class Client:
     """Path of the project's configuration file, below its folder; "" if unsupported."""
     key: str = "mcpServers"
     after: str = "Restart it to load Winnow."
-    entry: Mapping[str, object] = field(default_factory=lambda: _USUAL)
+    entry: Mapping[str, object] = field(default_factory=lambda: _USUAL_ENTRY)
     """Template of a server's entry; `_entry` replaces texts that begin with $."""
 
 
-_FORMS: Final = {".toml": "TOML", ".yaml": "YAML"}
+_SYNTAX_OF_ENDING: Final = {".toml": "TOML", ".yaml": "YAML"}
 _PARSED: Final[Mapping[str, Callable[[str], object]]] = {
     "JSON": read_jsonc,
     "TOML": tomllib.loads,
     "YAML": yaml.safe_load,
 }
-_EMPTY: Final = {"JSON": "{}", "TOML": "", "YAML": "{}"}
+_EMPTY_CONFIG: Final = {"JSON": "{}", "TOML": "", "YAML": "{}"}
 CLIENTS: Final = {
     "claude-desktop": Client(
         "Claude/claude_desktop_config.json",
@@ -108,7 +108,9 @@ CLIENTS: Final = {
     "cursor": Client("~/.cursor/mcp.json", ".cursor/mcp.json"),
     "vscode": Client("Code/User/mcp.json", ".vscode/mcp.json", key="servers"),
     "copilot": Client(
-        "~/.copilot/mcp-config.json", ".mcp.json", entry={**_USUAL, "tools": ["*"]}
+        "~/.copilot/mcp-config.json",
+        ".mcp.json",
+        entry={**_USUAL_ENTRY, "tools": ["*"]},
     ),
     "windsurf": Client("~/.codeium/windsurf/mcp_config.json"),
     "gemini": Client("~/.gemini/settings.json", ".gemini/settings.json"),
@@ -223,7 +225,7 @@ def absolute(given: Mapping[str, str]) -> dict[str, str]:
         made[name] = os.pathsep.join(
             _from_root(part.strip()) for part in parts if part.strip()
         )
-    for name in _ROLES & given.keys():
+    for name in _MODEL_ROLES & given.keys():
         backend, _, rest = given[name].partition(":")
         if rest and os.path.exists(rest):
             made[name] = f"{backend}:{_from_root(rest)}"
@@ -258,7 +260,7 @@ def plan_change(
         before = read_config(path)
     except UsageError as error:
         entry = _without_secrets(
-            json.dumps({NAME: _entry(given, client)}, ensure_ascii=False), given
+            json.dumps({ENTRY_NAME: _entry(given, client)}, ensure_ascii=False), given
         )
         raise UsageError(
             error.what, hint=f"Add this by hand, under {client.key}: {entry}"
@@ -268,7 +270,10 @@ def plan_change(
     else:
         after = {
             **before,
-            client.key: {**_servers(before, client.key), NAME: _entry(given, client)},
+            client.key: {
+                **_servers(before, client.key),
+                ENTRY_NAME: _entry(given, client),
+            },
         }
     if after == before:
         return None
@@ -297,7 +302,7 @@ def make_change(change: ConfigChange, *, undo: bool) -> None:
 
 
 def _without_secrets(text: str, given: Mapping[str, str]) -> str:
-    secret = {setting.name for setting in TABLE if setting.secret}
+    secret = {setting.name for setting in SETTINGS_TABLE if setting.secret}
     for name in secret & given.keys():
         text = text.replace(given[name], "…") if given[name] else text
     return text
@@ -330,20 +335,20 @@ def read_config(path: Path) -> Json:
     form = _form(path)
     try:
         text = _text(path)
-        config = _PARSED[form](text or _EMPTY[form])
+        config = _PARSED[form](text or _EMPTY_CONFIG[form])
         config = {} if config is None else config  # YAML without an entry reads as None
     except (ValueError, yaml.YAMLError, OSError) as error:
         raise UsageError(
             f"{path} cannot be read as {form} ({error}), so it was not changed."
         ) from error
     if not isinstance(config, dict):
-        raise UsageError(f"{path} holds no {form} object.")
+        raise UsageError(f"{path} is not a {form} object.")
     return config
 
 
 def entry_in(config: Json, key: str) -> Mapping[str, object] | None:
     """Return Winnow's entry in a configuration, or None."""
-    entry = _servers(config, key).get(NAME)
+    entry = _servers(config, key).get(ENTRY_NAME)
     return entry if isinstance(entry, Mapping) else None
 
 
@@ -360,7 +365,7 @@ def _entry(given: Mapping[str, str], client: Client) -> Json:
     }
     command, arguments = _launcher()
     if not INSTALLED:
-        environment["PYTHONPATH"] = str(HERE)
+        environment["PYTHONPATH"] = str(ROOT)
     filled = {
         "$command": command,
         "$arguments": arguments,
@@ -411,10 +416,12 @@ def _without_entry(config: Json, key: str, earlier: Json) -> Json:
     it is empty.
     """
     servers = {
-        name: server for name, server in _servers(config, key).items() if name != NAME
+        name: server
+        for name, server in _servers(config, key).items()
+        if name != ENTRY_NAME
     }
     if (former := entry_in(earlier, key)) is not None:
-        servers[NAME] = former
+        servers[ENTRY_NAME] = former
     if not servers and key not in earlier:
         return {name: value for name, value in config.items() if name != key}
     return {**config, key: servers}
@@ -441,7 +448,8 @@ def _text(path: Path) -> str:
 
 def _form(path: Path) -> str:
     return next(
-        (form for suffix, form in _FORMS.items() if suffix in path.suffixes), "JSON"
+        (form for suffix, form in _SYNTAX_OF_ENDING.items() if suffix in path.suffixes),
+        "JSON",
     )
 
 
@@ -473,7 +481,7 @@ def _undone(path: Path, kept: Path, before: Json, key: str) -> str | None:
     if (
         _form(path) != "JSON"
         or entry is None
-        or with_member(former, (key, NAME), entry) != _text(path)
+        or with_member(former, (key, ENTRY_NAME), entry) != _text(path)
     ):
         return None
     return former
@@ -485,16 +493,18 @@ def _json(
     """Return JSON with or without our entry below `key`; an empty `key` stays only if
     `left`."""
     if entry is not None:
-        return with_member(text, (key, NAME), entry)
-    return without_member(text, (key, NAME) if left else (key,))
+        return with_member(text, (key, ENTRY_NAME), entry)
+    return without_member(text, (key, ENTRY_NAME) if left else (key,))
 
 
 def _toml(text: str, key: str, entry: Mapping[str, object] | None) -> str:
     tables = re.split(r"^(?=[ \t]*\[)", text, flags=re.MULTILINE)
-    ours = re.compile(rf"[ \t]*\[\s*{key}\s*\.\s*\"?{NAME}\"?\s*[.\]]")
+    ours = re.compile(rf"[ \t]*\[\s*{key}\s*\.\s*\"?{ENTRY_NAME}\"?\s*[.\]]")
     rest = "".join(table for table in tables if not ours.match(table)).rstrip("\n")
     parts = [
-        part for part in (rest, _table(f"{key}.{NAME}", entry) if entry else "") if part
+        part
+        for part in (rest, _table(f"{key}.{ENTRY_NAME}", entry) if entry else "")
+        if part
     ]
     return "\n\n".join(parts) + "\n" if parts else ""
 
@@ -522,7 +532,9 @@ def _yaml(
     the result.
     """
     # Our entry: one line and all deeper-indented lines after it.
-    rest = re.sub(rf"^([ ]+){NAME}:.*\n(?:\1[ ]+.*\n)*", "", text, flags=re.MULTILINE)
+    rest = re.sub(
+        rf"^([ ]+){ENTRY_NAME}:.*\n(?:\1[ ]+.*\n)*", "", text, flags=re.MULTILINE
+    )
     if entry is None:
         return rest if left else re.sub(rf"^{key}:.*\n", "", rest, flags=re.MULTILINE)
     rest = rest if re.search(rf"^{key}:", rest, re.MULTILINE) else f"{rest}{key}:\n"
@@ -533,7 +545,7 @@ def _yaml(
         f"{depth}  {name}: {json.dumps(value, ensure_ascii=False)}\n"
         for name, value in entry.items()
     ]
-    ours = f"{depth}{NAME}:\n{''.join(lines)}"
+    ours = f"{depth}{ENTRY_NAME}:\n{''.join(lines)}"
     return re.sub(
         rf"^{key}:.*\n", lambda head: head[0] + ours, rest, count=1, flags=re.MULTILINE
     )

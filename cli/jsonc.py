@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-_TOKEN: Final = re.compile(r'("(?:\\.|[^"\\])*")|(//[^\n]*|/\*.*?\*/)', re.DOTALL)
+_JSONC_TOKEN: Final = re.compile(r'("(?:\\.|[^"\\])*")|(//[^\n]*|/\*.*?\*/)', re.DOTALL)
 _TRAILING: Final = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
 _INDENT: Final = re.compile(r"^([ \t]+)\S", re.MULTILINE)
 _REST_OF_LINE: Final = re.compile(
@@ -146,7 +146,9 @@ def _past(text: str, place: int) -> int:
 
 def _without_comments(text: str) -> str:
     """Return `text` with comments replaced by spaces; offsets stay valid."""
-    return _TOKEN.sub(lambda found: found[1] or re.sub(r"[^\n]", " ", found[0]), text)
+    return _JSONC_TOKEN.sub(
+        lambda found: found[1] or re.sub(r"[^\n]", " ", found[0]), text
+    )
 
 
 def _plain(text: str) -> str:

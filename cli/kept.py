@@ -25,7 +25,7 @@ from cli.output import FAILED, OK, print_json, show
 from errors import UsageError
 from pipeline.session.export import export
 from pipeline.session.session import (
-    SCHEME,
+    SESSION_SCHEME,
     Session,
     find_session,
     list_sessions,
@@ -142,7 +142,8 @@ def _named(stores: Stores, handle: str) -> Session:
     if session is None:
         what = f"Unknown session {handle} here." if handle else "No session is given."
         raise UsageError(
-            what, hint=f"Use one that `winnow sessions` lists, such as {SCHEME}…."
+            what,
+            hint=f"Use one that `winnow sessions` lists, such as {SESSION_SCHEME}….",
         )
     return session
 
@@ -175,8 +176,12 @@ def _print_list(sessions: list[Session], *, as_json: bool) -> None:
 
 
 _INDEX: Final = "rows.json"
-_FORMS: Final[dict[str, Kind]] = {"json": b"J", "bytes": b"B"}
-_OWN: Final = {"session:": "sessions", "begun:": "sessions", "winnow://tree/": "trees"}
+_VALUE_TYPES: Final[dict[str, Kind]] = {"json": b"J", "bytes": b"B"}
+_STORE_OF_PREFIX: Final = {
+    "session:": "sessions",
+    "begun:": "sessions",
+    "winnow://tree/": "trees",
+}
 """Key prefixes in the private store, and their store if the cache is not shared."""
 
 
@@ -209,7 +214,7 @@ def write_backup(stores: Stores, path: Path) -> dict[str, int]:
 
 def _write(stores: Stores, archive: zipfile.ZipFile) -> dict[str, int]:
     rows: list[list[object]] = []
-    forms = {form: name for name, form in _FORMS.items()}
+    forms = {form: name for name, form in _VALUE_TYPES.items()}
     with archive:
         for kind, private, entry in _entries(stores):
             archive.writestr(str(len(rows)), entry.payload)
@@ -236,7 +241,7 @@ def read_backup(stores: Stores, path: Path) -> dict[str, int]:
                 store = stores.own if private and store.shared else store
                 entry = Entry(
                     name,
-                    _FORMS[form],
+                    _VALUE_TYPES[form],
                     math.inf if until is None else until,
                     archive.read(str(number)),
                 )
@@ -257,7 +262,11 @@ def _entries(stores: Stores) -> Iterator[tuple[str, bool, Entry]]:
     if stores.sessions.shared:
         for entry in stores.own.entries():
             kind = next(
-                (kind for start, kind in _OWN.items() if entry.name.startswith(start)),
+                (
+                    kind
+                    for start, kind in _STORE_OF_PREFIX.items()
+                    if entry.name.startswith(start)
+                ),
                 "",
             )
             if kind:

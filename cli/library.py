@@ -18,13 +18,13 @@ from pipeline.text.frame import one_line
 from server.settings import Settings
 from server.wiring import searched
 
-LISTED: Final = 200
+LISTED_DOCUMENTS: Final = 200
 """Maximum listed documents of a folder."""
-BEGINNING: Final = 100_000
+HEADING_BYTES: Final = 100_000
 """Bytes of a file that are searched for headings."""
 TO_TRY: Final = 3
-_PAGES: Final = frozenset({".html", ".htm", ".xhtml"})
-_TEXTS: Final = frozenset({".md", ".markdown", ".txt"})
+_PAGE_ENDINGS: Final = frozenset({".html", ".htm", ".xhtml"})
+_NOTE_ENDINGS: Final = frozenset({".md", ".markdown", ".txt"})
 _QUESTION: Final = re.compile(
     r"(?:who|what|when|where|which|why|how|can|do|does|is|are|may|wer|was|wann|wo|wie|warum|kann|darf)"
     r" (?:\S+ ){2,14}\S+\?",
@@ -35,9 +35,9 @@ _ABOUT_IT: Final = re.compile(
     r"\b(?:this|these|diese[rsmn]?) (?:page|article|site|seite|artikel)\b",
     re.IGNORECASE,
 )
-_SITE: Final = re.compile(r"\s+(?:[|–—•·]|-)\s+.*")
+_SITE_SUFFIX: Final = re.compile(r"\s+(?:[|–—•·]|-)\s+.*")
 """Site name after a page's own title."""
-_LONGEST: Final = 60
+_HEADING_CHARACTERS: Final = 60
 """Maximum characters of a title and of a heading in an example question."""
 
 
@@ -74,7 +74,7 @@ def _to_try(documents: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
     asking: list[tuple[int, str, str]] = []
     naming: list[tuple[int, str, str]] = []
     for document in documents:
-        title = _SITE.sub("", document["title"])
+        title = _SITE_SUFFIX.sub("", document["title"])
         own = [
             one
             for one in document["headings"]
@@ -94,7 +94,7 @@ def _to_try(documents: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
         {"title": title, "heading": heading, "asks": ""}
         for place, title, heading in naming
         if place == 0
-        and len(title) <= _LONGEST
+        and len(title) <= _HEADING_CHARACTERS
         and heading.casefold() not in title.casefold()
     ]
     return [*asked, *named][:TO_TRY]
@@ -104,7 +104,7 @@ def _names(heading: str) -> bool:
     """Return whether a heading has enough words to be asked about."""
     return (
         len(heading.split()) > 1
-        and len(heading) <= _LONGEST
+        and len(heading) <= _HEADING_CHARACTERS
         and heading[0].isalnum()
         and heading[-1].isalnum()
     )
@@ -117,7 +117,7 @@ def _folder(root: Path, roots: Sequence[Path]) -> dict[str, Any]:
         )
     except WinnowError:  # deleted meanwhile; the doctor reports it
         folder, files = root, []
-    documents = [_document(path, folder) for path in files[:LISTED]]
+    documents = [_document(path, folder) for path in files[:LISTED_DOCUMENTS]]
     return {"path": str(root), "count": len(files), "documents": documents}
 
 
@@ -131,17 +131,17 @@ def _document(path: Path, folder: Path) -> dict[str, Any]:
 
 
 def _headings(path: Path) -> Iterator[str]:
-    """Yield title and headings from the first `BEGINNING` bytes of an HTML or text
+    """Yield title and headings from the first `HEADING_BYTES` bytes of an HTML or text
     file; nothing for other and unreadable files."""
     kind = path.suffix.lower()
-    if kind not in _PAGES | _TEXTS:
+    if kind not in _PAGE_ENDINGS | _NOTE_ENDINGS:
         return
     try:
         with path.open("rb") as file:
-            text = file.read(BEGINNING).decode("utf-8", "replace")
+            text = file.read(HEADING_BYTES).decode("utf-8", "replace")
     except OSError:
         return
-    if kind in _TEXTS:
+    if kind in _NOTE_ENDINGS:
         yield from (
             one_line(found)
             for found in re.findall(r"^#{1,3} (.+)$", text, re.MULTILINE)

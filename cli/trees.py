@@ -8,13 +8,13 @@ asking a tree (`tools/raptor_query.py`).
 import sys
 from pathlib import Path
 
-from cli.output import OK, PATIENCE, drawn_progress, print_json
+from cli.output import COMMAND_SECONDS, OK, drawn_progress, print_json
 from errors import UsageError
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.draw import draw
 from pipeline.raptor.outline import outline
 from pipeline.raptor.summarise import Writer
-from pipeline.raptor.tree import SCHEME, Chunking, Tree, TreeOptions
+from pipeline.raptor.tree import TREE_SCHEME, Chunking, Tree, TreeOptions
 from pipeline.segment.idms import Idms
 from pipeline.services import Services
 from pipeline.sources.gather import load_sources, open_tree, store_for
@@ -59,9 +59,11 @@ async def draw_tree(
 async def _tree(
     services: Services, sources: list[str], options: TreeOptions, report: Report
 ) -> Tree:
-    if len(sources) == 1 and sources[0].startswith(SCHEME):
+    if len(sources) == 1 and sources[0].startswith(TREE_SCHEME):
         return await in_thread(open_tree, sources[0], services)
-    loaded = await load_sources(sources, services, seconds=PATIENCE, report=report)
+    loaded = await load_sources(
+        sources, services, seconds=COMMAND_SECONDS, report=report
+    )
     for failure in loaded.failures:
         print(f"winnow: not read: {failure.source}: {failure.reason}", file=sys.stderr)
     idms = Idms(
@@ -69,7 +71,7 @@ async def _tree(
         generator=services.generator,
         embedder=services.embedder,
         store=services.stores.scores,
-        seconds=PATIENCE,
+        seconds=COMMAND_SECONDS,
     )
     tree = await build_tree(
         loaded.documents,

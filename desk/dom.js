@@ -30,7 +30,7 @@ export function button(label, onclick, props = {}) {
   return h("button", { type: "button", onclick, ...props }, label);
 }
 
-/** A button for what cannot be taken back: the first press asks, the second does it, and leaving it asks anew. */
+/** A button for what cannot be taken back: the first press asks, the second does it, and leaving it asks again. */
 export function sure(label, question, act, props = {}) {
   const ask = (asking) => {
     made.classList.toggle("sure", asking);

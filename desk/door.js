@@ -64,9 +64,9 @@ export class LocalDoor {
 
   async #change(path, body) {
     const answer = await this.#post(path, body);
-    const told = await answer.json();
-    if (!answer.ok) throw new Failed(told.message);
-    return told;
+    const reply = await answer.json();
+    if (!answer.ok) throw new Failed(reply.message);
+    return reply;
   }
 
   #post(path, body, signal) {
@@ -132,12 +132,12 @@ export class HostDoor {
     this.context = answer.hostContext ?? {};
     this.can = answer.hostCapabilities ?? {};
     this.#listeners.context(this.context);
-    this.#tell("ui/notifications/initialized", {});
-    const told = () => this.#tell("ui/notifications/size-changed", {
+    this.#notify("ui/notifications/initialized", {});
+    const resized = () => this.#notify("ui/notifications/size-changed", {
       width: Math.ceil(document.documentElement.getBoundingClientRect().width),
       height: Math.ceil(document.body.getBoundingClientRect().height),
     });
-    new ResizeObserver(told).observe(document.body);
+    new ResizeObserver(resized).observe(document.body);
   }
 
   call(tool, args, { signal, onProgress } = {}) {
@@ -172,7 +172,7 @@ export class HostDoor {
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject, onProgress });
       signal?.addEventListener("abort", () => {
-        this.#tell("notifications/cancelled", { requestId: id });
+        this.#notify("notifications/cancelled", { requestId: id });
         this.#waiting.delete(id);
         reject(signal.reason);
       });
@@ -180,7 +180,7 @@ export class HostDoor {
     });
   }
 
-  #tell(method, params) {
+  #notify(method, params) {
     this.#send({ method, params });
   }
 

@@ -179,7 +179,7 @@ function drawAside(answer, door, go) {
 }
 
 export function drawNext(answer, go) {
-  // To ask the tree anew there is a line of its own.
+  // A line of its own asks the tree again.
   const calls = (answer.data.next ?? []).filter(({ arguments: { sources } }) => !String(sources?.[0]).startsWith("winnow://tree/"));
   if (!calls.length) return null;
   return h("section", {}, h("h3", {}, t("next")), h("div", { class: "next" }, calls.map((call) =>

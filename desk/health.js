@@ -93,7 +93,7 @@ function drawClients(clients, door) {
 /** A client with what putting Winnow in, or taking it out, would change; that is written once a person has seen it. */
 function drawClient(client, door) {
   const row = h("li", {});
-  const draw = (state, told = "") => {
+  const draw = (state, note = "") => {
     const look = async (undo) => {
       const shown = h("div", { class: "change" });
       row.querySelector(".change")?.remove();
@@ -120,7 +120,7 @@ function drawClient(client, door) {
     };
     row.replaceChildren(
       h("div", { class: "grow" }, h("strong", {}, client.client), " ", state && h("span", { class: "flag" }, said(state)),
-        h("p", { class: "quiet" }, said(told || client.path))),
+        h("p", { class: "quiet" }, said(note || client.path))),
       button(t("client.in"), () => look(false), { class: "small", "aria-label": `${t("client.in")}: ${client.client}` }),
       state && button(t("client.undo"), () => look(true), { class: "small", "aria-label": `${t("client.undo")}: ${client.client}` }));
   };

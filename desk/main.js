@@ -1,4 +1,4 @@
-// The page: its views, and which door it stands behind.
+// The page: its views, and the door by which it reaches the server.
 
 import { chooseLanguage, listLanguages, t } from "./texts.js";
 import { button, h, said } from "./dom.js";
@@ -19,7 +19,7 @@ function openDesk() {
   const forms = Object.fromEntries(Object.keys(TOOLS).map((name) => [name, drawForm(name, regions[name], door)]));
   const sections = VIEWS.map((name) =>
     h("section", { id: name, "aria-label": t(`view.${name}`), hidden: true }, forms[name], regions[name]));
-  // A view that is shown begins anew: from one session back to the list.
+  // A view that is shown starts again: from one session back to the list.
   const tabs = VIEWS.map((name) => h("a", { href: `#${name}`, onclick: () => location.hash === `#${name}` && show() }, t(`view.${name}`)));
   door.regionFor = (tool) => {
     const name = Object.keys(TOOLS).find((one) => TOOLS[one].includes(tool));
@@ -107,7 +107,7 @@ function drawForm(view, region, door) {
   return form;
 }
 
-/** Draw a tree below what stands in `region`, or in its place. */
+/** Draw a tree below the content of `region`, or instead of it. */
 async function showTree(region, door, handle, view, below = false) {
   const place = h("div", {}, h("p", { class: "state" }, t("loading")));
   if (below) region.prepend(place);

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-HERE: Final = Path(__file__).resolve().parent
+DESK_FOLDER: Final = Path(__file__).resolve().parent
 MODULES: Final = (
     "texts",
     "dom",
@@ -35,14 +35,14 @@ def desk_html() -> str:
     """Return the HTML of the desk."""
     texts = {
         path.stem: json.loads(path.read_text(encoding="utf-8"))
-        for path in sorted((HERE / "texts").glob("*.json"))
+        for path in sorted((DESK_FOLDER / "texts").glob("*.json"))
     }
     parts = [
         f"const TEXTS = {json.dumps(texts, ensure_ascii=False, separators=(',', ':'))};\n"
     ]
     for name in MODULES:
-        code = (HERE / f"{name}.js").read_text(encoding="utf-8")
+        code = (DESK_FOLDER / f"{name}.js").read_text(encoding="utf-8")
         parts.append(_EXPORT.sub("", _IMPORT.sub("", code)))
-    page = (HERE / "page.html").read_text(encoding="utf-8")
-    style = (HERE / "style.css").read_text(encoding="utf-8")
+    page = (DESK_FOLDER / "page.html").read_text(encoding="utf-8")
+    style = (DESK_FOLDER / "style.css").read_text(encoding="utf-8")
     return page.replace("/* style */", style).replace("/* script */", "".join(parts))

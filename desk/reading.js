@@ -1,4 +1,4 @@
-// A page cleaned: what was kept stands out, what was pruned is dimmed, beside the block tree; scores where one looks.
+// A page cleaned: kept blocks are highlighted, pruned ones dimmed, beside the block tree; scores where one looks.
 
 import { formatNumber, t } from "./texts.js";
 import { freshId, h, link, said, siteOf, step } from "./dom.js";
@@ -16,21 +16,21 @@ export function drawReading(answer, door, go) {
 }
 
 function drawPageBlocks(page, by, door) {
-  const told = h("output", { class: "told quiet" }, t("read.hover"));
-  const tell = (place) => {
+  const shown = h("output", { class: "shown quiet" }, t("read.hover"));
+  const show = (place) => {
     const block = page.blocks[place];
     const score = block.score === null ? t("unscored") : t("scored", { n: formatNumber(block.score, 2), by: t(`by.${by}`) });
-    told.replaceChildren(h("code", {}, block.path), ` · ${t(block.kept ? "kept" : "pruned")} · ${score}`);
+    shown.replaceChildren(h("code", {}, block.path), ` · ${t(block.kept ? "kept" : "pruned")} · ${score}`);
   };
   const blocks = page.blocks.map(drawBlock);
   const id = freshId();
   const find = (event) => event.target.closest?.("[data-block]")?.dataset.block;
-  const onlook = (event) => find(event) !== undefined && tell(Number(find(event)));
+  const onlook = (event) => find(event) !== undefined && show(Number(find(event)));
   const go = (place) => {
     const block = blocks[place];
     block.scrollIntoView({ block: "center" });
     block.focus({ preventScroll: true });
-    tell(place);
+    show(place);
   };
   const kept = page.blocks.filter((block) => block.kept).length;
   const first = blocks[page.blocks.findIndex((block) => block.kept)];
@@ -42,7 +42,7 @@ function drawPageBlocks(page, by, door) {
   return h("section", { class: "reading", "aria-labelledby": id },
     h("h3", { id }, link(door, page.url, page.title || siteOf(page.url))),
     h("p", { class: "quiet" }, about.map((one) => [said(one), " · "]), t("read.kept", { n: kept, all: page.blocks.length + page.more })),
-    told,
+    shown,
     h("div", { class: "split" },
       h("nav", { class: "outline", "aria-label": t("blocks"), tabindex: "0" }, drawOutline(page.blocks, go)),
       text));

@@ -7,7 +7,7 @@ import { drawFailed, runCall } from "./run.js";
 
 const BATCH = 200; // rows that are drawn at once: some screens full
 
-/** Draw the list into `region`; what stands there stays until the list has come. */
+/** Draw the list into `region`; its content stays until the list has come. */
 export async function showSessions(region, door) {
   if (!region.querySelector(".sessions")) region.replaceChildren(h("p", { class: "state" }, t("loading")));
   try {
@@ -26,13 +26,13 @@ function drawList(region, door, sessions) {
   const forget = (session) => {
     sessions = sessions.filter((one) => one !== session);
     found = found.filter((one) => one !== session);
-    tell();
+    showCount();
   };
   const draw = (from) => {
     list.append(...found.slice(from, from + BATCH).map((session) => drawRow(region, door, session, forget)));
-    tell();
+    showCount();
   };
-  const tell = () => {
+  const showCount = () => {
     more.hidden = list.children.length >= found.length;
     count.textContent = t("sessions.count", { n: formatNumber(found.length), all: formatNumber(sessions.length) });
   };

@@ -16,7 +16,7 @@ export function drawTree(layout, view, door) {
   const pictures = h("div", { class: "pictures" });
   const under = h("div", { class: "under" });
   const found = h("div", { class: "hits" });
-  const choices = [chooser(t("tree.only"), t("tree.all"), 0), chooser(t("tree.beside"), t("tree.nobody"), 1)];
+  const choices = [chooser(t("tree.only"), t("tree.all"), 0), chooser(t("tree.beside"), t("tree.alone"), 1)];
   const redraw = () => {
     const shown = choices.map((choice) => choice.value).filter((value, place) => value !== "" || place === 0);
     pictures.replaceChildren(...shown.map((value) => icicle(tree, state, value === "" ? null : Number(value), open)));
@@ -60,7 +60,7 @@ export function drawTree(layout, view, door) {
 class Places {
   constructor({ nodes, roots, sources, leaves, tree }) {
     Object.assign(this, { nodes, roots, sources, leaves, handle: tree });
-    // Colours tell the source: its title before every heading would leave no room for what differs.
+    // Colours show the source: its title before every heading would leave no room for what differs.
     for (const node of nodes) {
       const title = node.documents.length === 1 ? `${sources[node.documents[0]].title}: ` : "";
       if (title && node.name.startsWith(title)) node.name = node.name.slice(title.length);

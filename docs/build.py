@@ -24,8 +24,8 @@ from models.catalogue import MODELS, fitting_profile
 from models.hardware import Card, Hardware, right_build
 from models.llama.placement import BUFFERS, Device, Weights, place
 from models.protocols import CONTEXT_TOKENS
-from models.tuning import OPTIONS, WRITERS
-from server.settings import TABLE
+from models.tuning import TUNING_OPTIONS, WRITERS
+from server.settings import SETTINGS_TABLE
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 WIDTH: Final = int(
@@ -42,7 +42,9 @@ Json = dict[str, Any]
 
 def settings() -> str:
     """Return every setting as a row of a table."""
-    rows = [(f"`WINNOW_{s.name.upper()}`", _code(s.default), s.help) for s in TABLE]
+    rows = [
+        (f"`WINNOW_{s.name.upper()}`", _code(s.default), s.help) for s in SETTINGS_TABLE
+    ]
     return _table(("environment variable", "default", "meaning"), rows)
 
 
@@ -182,7 +184,7 @@ def model_options() -> str:
     """Return every option of `generator_options` as a row."""
     rows = [
         (f"`{name}`", option.form, "writers only" if name in WRITERS else "all three")
-        for name, option in OPTIONS.items()
+        for name, option in TUNING_OPTIONS.items()
     ]
     return _table(("option", "value", "roles"), rows)
 

@@ -1,12 +1,13 @@
 """Check the wording of code and documents against the project's rules (docs/glossary.md).
 
     python -m docs.words            every finding, and exit code 1 if there is one
-    python -m docs.words --count    findings of each path, paths that are not yet clean included
-    python -m docs.words PATH ...   findings below these paths, whatever `docs/unclean.txt` lists
+    python -m docs.words --count    findings of each path
+    python -m docs.words PATH ...   findings below these paths
 
 Names, docstrings, comments and messages of Python files and the text of Markdown files are
-checked. Strings of `tests/` and `bench/` are data and are not. Paths that `docs/unclean.txt`
-lists are skipped; that list may only shrink.
+checked; no path is excepted but the log of the past (`LOGS`). Strings of `tests/` and
+`bench/` are data and are not checked. Over all of the product, a module constant or a
+class has a name of its own: two values of one name are a finding.
 """
 
 import argparse
@@ -17,18 +18,19 @@ import subprocess
 import sys
 import tokenize
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-UNCLEAN: Final = ROOT / "docs" / "unclean.txt"
 LONGEST_SENTENCE: Final = 30
 """Words of the longest sentence in a docstring or comment."""
 COMMENT_LINES: Final = 3
 """Lines of the longest comment that may hold figures; longer ones belong into the log."""
 DATA: Final = ("tests/", "bench/", "examples/")
 """Folders whose strings are data."""
+NOT_PRODUCT: Final = (*DATA, "docs/", "train/")
+"""Folders that no installed program imports."""
 LOGS: Final = (
     "docs/log",
     "CHANGELOG.md",
@@ -49,6 +51,23 @@ BANNED_NAMES: Final = frozenset(
     {"told", "tell", "tells", "heard", "hears", "stands", "anew", "nobody"}
 )
 """Words that no identifier has (`speaks` is a field of results and stored sessions)."""
+BY_ROLE: Final = frozenset(
+    {
+        "BACKEND",
+        "EXPORT",
+        "FORMAT",
+        "NAME",
+        "PAGE_SOURCE",
+        "PROMPT",
+        "PROVIDER",
+        "ROOT",
+        "SEAM",
+        "STEP",
+        "TOOL",
+    }
+)
+"""Constants that many files define with one meaning: what a seam finds there, the name of
+its tool or prompt, and the folder of the repository."""
 _FIGURE: Final = re.compile(r"(?<![\w+:/.])\d*\.\d|\d ?%|\b\d{2,} of\b")
 _CODE: Final = re.compile(r"`[^`\n]*`")
 _FILE: Final = re.compile(
@@ -199,26 +218,55 @@ def _check_names(path: str, tree: ast.AST) -> Iterator[Finding]:
                     yield Finding(path, node.lineno, "name", name)
 
 
-def unclean() -> tuple[str, ...]:
-    """Return the prefixes of paths that are not yet clean."""
-    lines = UNCLEAN.read_text(encoding="utf-8").splitlines()
-    return tuple(line for line in lines if line and not line.startswith("#"))
+def check_constants(sources: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield constants and classes of the product whose name has another meaning in another
+    file.
+
+    Args:
+        sources: Python source of each path, in the order in which they are reported.
+    """
+    seen = dict[str, tuple[str, str]]()
+    for path, source in sources.items():
+        for line, name, value in _defined(ast.parse(source)):
+            first, meaning = seen.setdefault(name, (path, value))
+            if first != path and meaning != value:
+                yield Finding(path, line, "name of two meanings", f"{name}, in {first}")
+
+
+def _defined(tree: ast.Module) -> Iterator[tuple[int, str, str]]:
+    """Yield line, name and value of each constant and class of a module.
+
+    The value is the text of the expression, so that files which repeat a constant agree.
+    Type variables and `BY_ROLE` are left out.
+    """
+    for node in tree.body:
+        match node:
+            case ast.ClassDef(name=name):
+                yield node.lineno, name, ast.unparse(node)
+            case (
+                ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
+                | ast.Assign(targets=[ast.Name(id=name)], value=value)
+            ) if name.isupper() and len(name) > 1 and name not in BY_ROLE:
+                yield node.lineno, name, ast.unparse(value)
 
 
 def main() -> None:
-    """Print findings; exit with 1 where a clean path has one."""
+    """Print findings; exit with 1 where there is one."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("paths", nargs="*", help="check these only, clean or not")
+    parser.add_argument("paths", nargs="*", help="check these only")
     parser.add_argument("--count", action="store_true", help="count by path instead")
     options = parser.parse_args()
     every = [path for path in tracked() if not path.startswith(LOGS)]
     if options.paths:
         every = [path for path in every if path.startswith(tuple(options.paths))]
-    elif not options.count:
-        every = [path for path in every if not path.startswith(unclean() or ("\0",))]
-    found = [
-        one for path in every for one in check(path, (ROOT / path).read_text("utf-8"))
-    ]
+    sources = {path: (ROOT / path).read_text("utf-8") for path in every}
+    found = [one for path, source in sources.items() for one in check(path, source)]
+    product = {
+        path: source
+        for path, source in sources.items()
+        if path.endswith(".py") and not path.startswith(NOT_PRODUCT)
+    }
+    found += check_constants(product)
     if options.count:
         counts = Counter("/".join(one.path.split("/")[:2]) for one in found)
         print("\n".join(f"{count:5} {path}" for path, count in sorted(counts.items())))

@@ -35,7 +35,7 @@ FILES: Final = (
     "colbert_linear.pt",
 )
 """Files hashed into the model's name, besides *.safetensors."""
-BATCH: Final = TEXTS_A_REQUEST + 1
+BATCH_TEXTS: Final = TEXTS_A_REQUEST + 1
 """FlagEmbedding draws progress bars on stderr unless the texts are fewer than its
 batch."""
 
@@ -172,9 +172,9 @@ class FlagEmbedder(FlagModel):
                 passage_max_length=PASSAGE_TOKENS,
                 query_max_length=PASSAGE_TOKENS,
             )
-            return model.encode(part, batch_size=BATCH, max_length=PASSAGE_TOKENS)[
-                "dense_vecs"
-            ]
+            return model.encode(
+                part, batch_size=BATCH_TEXTS, max_length=PASSAGE_TOKENS
+            )["dense_vecs"]
 
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
@@ -193,7 +193,7 @@ class FlagReranker(FlagModel):
             pairs = [(printable(query), text) for text in part]
             model = self._load("FlagReranker", max_length=PASSAGE_TOKENS)
             return np.reshape(
-                model.compute_score(pairs, batch_size=BATCH, normalize=True), -1
+                model.compute_score(pairs, batch_size=BATCH_TEXTS, normalize=True), -1
             )
 
         return (

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 MOST_TERMS: Final = 12
 """Words of a question that are sent where all of them must be met or each is an
 operand."""
-_TERM: Final = re.compile(r"[^\W_]+(?:[-.][^\W_]+)*")
+_SCHOLARLY_TERM: Final = re.compile(r"[^\W_]+(?:[-.][^\W_]+)*")
 ABLE: Final = frozenset({"freshness", "dates", "paging"})
-NAMED: Final = ABLE | {"dois"}
+ABLE_WITH_DOIS: Final = ABLE | {"dois"}
 catalogue: Final = functools.partial(
     Service, able=ABLE, most=100, longest=1_000, keyless=True
 )
@@ -37,8 +37,10 @@ def _trifles() -> frozenset[str]:
 def terms(text: str) -> list[str]:
     """Return what a question is about, without the words that only ask for research on
     it."""
-    found = [term for term in _TERM.findall(text) if term.lower() not in _trifles()]
-    return (found or _TERM.findall(text))[:MOST_TERMS]
+    found = [
+        term for term in _SCHOLARLY_TERM.findall(text) if term.lower() not in _trifles()
+    ]
+    return (found or _SCHOLARLY_TERM.findall(text))[:MOST_TERMS]
 
 
 def get(api: Api, path: str, **params: str | int) -> Request:

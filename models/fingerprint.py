@@ -1,7 +1,7 @@
 """Fingerprint of a model's files (12 hex digits): part of the model's name and cache
 keys.
 
-Files up to `WHOLE` bytes are hashed whole; of larger ones the size, modification time
+Files up to `WHOLE_BYTES` bytes are hashed whole; of larger ones the size, modification time
 and samples, since a full hash takes seconds at each start. Not for: checking downloads
 (`models/pull.py` hashes every byte).
 """
@@ -14,9 +14,9 @@ from typing import Final
 from errors import ModelError
 
 SAMPLES: Final = 64
-WHOLE: Final = SAMPLES << 20
+WHOLE_BYTES: Final = SAMPLES << 20
 """Bytes (64 MiB) up to which a file is hashed whole."""
-SAMPLE: Final = WHOLE >> 10
+SAMPLE: Final = WHOLE_BYTES >> 10
 """Number and bytes of samples of a larger file (4 MiB in all)."""
 DIGITS: Final = 12
 
@@ -32,7 +32,7 @@ def fingerprint(files: Iterable[Path], *settings: object) -> str:
         try:
             status = path.stat()
             with path.open("rb") as file:
-                if status.st_size <= WHOLE:
+                if status.st_size <= WHOLE_BYTES:
                     hashlib.file_digest(file, lambda: digest)
                     continue
                 digest.update(f"{status.st_size}:{status.st_mtime_ns}".encode())

@@ -25,7 +25,7 @@ PCI: Final[Mapping[str, Vendor]] = {
     "0x8086": "Intel",
 }
 """GPU vendors by PCI id."""
-PATIENCE: Final = 10.0
+PROGRAM_SECONDS: Final = 10.0
 """Timeout in seconds of a system program; `system_profiler` needs two or three."""
 MEBIBYTE: Final = 1.048576e-3
 """GB."""
@@ -95,7 +95,7 @@ class ThisHost:
                 [program, *command[1:]],
                 capture_output=True,
                 text=True,
-                timeout=PATIENCE,
+                timeout=PROGRAM_SECONDS,
                 check=False,
             )
         except (OSError, subprocess.TimeoutExpired):
@@ -336,7 +336,7 @@ _FLAGS: Final = {
 _NEEDS: Final = {
     "CUDA": "the CUDA toolkit (nvcc)",
     "ROCm": "ROCm (hipcc)",
-    "Vulkan": "the Vulkan SDK (glslc and the headers)",
+    "Vulkan": "the Vulkan SDK (glslc, and the headers of Vulkan and SPIR-V)",
 }
 _WHEELS: Final = {
     "CUDA": "cu118 to cu132, by the driver's CUDA version",

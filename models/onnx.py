@@ -63,7 +63,7 @@ MULTILINGUAL: Final = EMBEDDED / "multilingual"
 
 MATRICES: Final = "matrices.npz"
 """A file beside `model.onnx` with its matrices in 4 bits, where they are not in it."""
-BATCH_TOKENS: Final = 256
+READER_BATCH_TOKENS: Final = 256
 """Padded tokens per batch: small batches stay in the processor's cache, and a canceled
 call ends sooner (measured: docs/log.md, 2026-11-27)."""
 HINT: Final = "Reinstall Winnow, or set another embedder ('none' works without one)."
@@ -189,7 +189,7 @@ def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
     order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
     start = 0
     while start < len(order):
-        rows = max(1, BATCH_TOKENS // max(1, lengths[order[start]]))
+        rows = max(1, READER_BATCH_TOKENS // max(1, lengths[order[start]]))
         yield order[start : start + rows]
         start += rows
 
@@ -536,14 +536,14 @@ def _optional_json(path: Path) -> dict[str, object]:
 
 # The reader
 
-MOST_TOKENS: Final = 256
+READER_TOKENS: Final = 256
 """Maximum tokens of question, headings and sentences together (positions of the
 graph)."""
 QUESTION_TOKENS: Final = 48
 ABOVE_TOKENS: Final = QUESTION_TOKENS // 2
 """Maximum tokens of the headings, counted from the end: inner headings are more
 specific."""
-SENTENCE_TOKENS: Final = 80
+READER_SENTENCE_TOKENS: Final = 80
 WEIGHTS: Final = "reader.onnx"
 BERT_SIGNS: Final = ("[CLS]", "[SEP]", "[UNK]", ":")
 """Pieces of a vocabulary: the first, the last of a part, the unknown one, and the one after
@@ -679,9 +679,11 @@ def encode(
 
 def tokenize(tokenizer: Tokenizer, texts: Sequence[str]) -> list[Ids]:
     """Return the token ids of texts, without special tokens; each text is cut first to
-    the characters that `SENTENCE_TOKENS` could need."""
+    the characters that `READER_SENTENCE_TOKENS` could need."""
     # Headings are truncated at their start, and are short.
-    cut = [printable(text[: SENTENCE_TOKENS * CHARACTERS_A_TOKEN]) for text in texts]
+    cut = [
+        printable(text[: READER_SENTENCE_TOKENS * CHARACTERS_A_TOKEN]) for text in texts
+    ]
     return tokenizer.encode(cut)
 
 
@@ -692,7 +694,7 @@ def join(
     sentences: Sequence[Ids],
     signs: Sequence[str] = BERT_SIGNS,
 ) -> Encoded:
-    """Return one input of at most `MOST_TOKENS`; from the first sentence that does not
+    """Return one input of at most `READER_TOKENS`; from the first sentence that does not
     fit, none is in it.
 
     Question and sentences are cut at their ends, what is `above` at its beginning. A
@@ -707,8 +709,8 @@ def join(
     for sentence in sentences:
         # A sentence without tokens (an image's, or signs that the vocabulary drops) keeps a place
         # of its own.
-        ids += sentence[:SENTENCE_TOKENS] or [unknown]
-        if len(ids) >= MOST_TOKENS:
+        ids += sentence[:READER_SENTENCE_TOKENS] or [unknown]
+        if len(ids) >= READER_TOKENS:
             break
         starts.append(len(ids))
     return Encoded([*ids[: starts[-1]], last], asked, starts)

@@ -25,7 +25,7 @@ try:
 except ImportError:  # Windows has no such limits
     resource = None  # type: ignore[assignment]  # the one use looks for it
 
-HEADER: Final = struct.Struct("!II")
+MESSAGE_HEADER: Final = struct.Struct("!II")
 EXIT_IDLE: Final = 75
 """Status of a process that ended because nothing was asked of it."""
 EXIT_FULL: Final = 71
@@ -36,7 +36,9 @@ _LOST: Final = (
 )
 """What CPython says of an import that had no memory left: the MemoryError itself is
 lost."""
-_FULL: Final = b"MemoryError: no memory is left within the limit of this process.\n"
+_OUT_OF_MEMORY: Final = (
+    b"MemoryError: no memory is left within the limit of this process.\n"
+)
 """Its last words, made while there is memory."""
 
 Fields = Mapping[str, object]
@@ -57,7 +59,7 @@ class Frame:
     def head(self, call: int) -> bytes:
         """Return those of them that come before the raw ones."""
         text = json.dumps({**self.fields, "call": call}).encode()
-        return HEADER.pack(len(text), len(self.blob)) + text
+        return MESSAGE_HEADER.pack(len(text), len(self.blob)) + text
 
 
 def refusal(error: ModelError) -> Frame:
@@ -181,7 +183,7 @@ def serve(load: Load, *, idle_seconds: float, memory_bytes: int | None) -> None:
 def _end_full() -> NoReturn:
     """End the process, whose caller finds the reason in its last words; that takes no
     memory."""
-    os.write(2, _FULL)
+    os.write(2, _OUT_OF_MEMORY)
     os._exit(EXIT_FULL)
 
 
@@ -256,11 +258,11 @@ def _listen(
     """Read requests into the queue, name a cancelled call at once, and end the process
     with the pipe."""
     while True:
-        head = requests.read(HEADER.size)
-        if len(head) < HEADER.size:
+        head = requests.read(MESSAGE_HEADER.size)
+        if len(head) < MESSAGE_HEADER.size:
             # The parent closed its side or is gone; native code may be running, so no orderly end.
             os._exit(0)
-        text, blob = HEADER.unpack(head)
+        text, blob = MESSAGE_HEADER.unpack(head)
         fields = json.loads(requests.read(text))
         call = fields.pop("call")
         if fields.get("do") == "cancel":

@@ -47,7 +47,7 @@ search."""
 SEARCHING: Final = "Represent this sentence for searching relevant passages: "
 
 _LETTER: Final = re.compile(r"[^\W\d_]")
-_LATIN: Final = re.compile(
+_LATIN_LETTER: Final = re.compile(
     "[A-Za-z\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02af\u1d00-\u1d25\u1e00-\u1eff\u2c60-\u2c7f\ua722-\ua7ff"
     "\ufb00-\ufb06\uff21-\uff3a\uff41-\uff5a]"
 )
@@ -60,7 +60,7 @@ def reads_latin(text: str) -> bool:
     if sample.isascii():
         return True
     letters = len(_LETTER.findall(sample))
-    return letters == 0 or len(_LATIN.findall(sample)) / letters >= LATIN_SHARE
+    return letters == 0 or len(_LATIN_LETTER.findall(sample)) / letters >= LATIN_SHARE
 
 
 def printable(text: str) -> str:
@@ -81,7 +81,7 @@ class Instructions:
         return (self.query if kind == "query" else self.passage) + text
 
 
-TABLE: Final = (
+INSTRUCTIONS_BY_NAME: Final = (
     # The first match wins: special cases come before their family.
     (r"nomic[-_ ]?embed", Instructions("search_query: ", "search_document: ")),
     (
@@ -115,20 +115,20 @@ def instructions_for(*names: str) -> Instructions:
     """Return the words of the first of a model's names that the table knows; none where
     it knows none."""
     for name in names:
-        for pattern, words in TABLE:
+        for pattern, words in INSTRUCTIONS_BY_NAME:
             if re.search(pattern, name.lower()):
                 return words
     return Instructions()
 
 
-_OPENED: Final = re.compile(
+_THINKING_START: Final = re.compile(
     r"\s*(?:<\|channel\|>analysis<\|message\|>|<(?:think|thinking|thought|reasoning|seed:think)>|"
     r"\[THINK\])",
     re.IGNORECASE,
 )
 """How thoughts begin: Qwen, DeepSeek and SmolLM3; Seed; gpt-oss in its raw form;
 Magistral."""
-_CLOSED: Final = re.compile(
+_THINKING_END: Final = re.compile(
     r"(?:<\|end\|>\s*)?(?:<\|start\|>assistant)?<\|channel\|>final<\|message\|>|"
     r"</(?:think|thinking|thought|reasoning|seed:think)>|\[/THINK\]",
     re.IGNORECASE,
@@ -146,8 +146,8 @@ def without_thoughts(text: str) -> tuple[str, str]:
     Some chat templates open the thoughts in the prompt, so that only their end is in
     the text: it then counts on a line of its own, for an answer may quote it. Thoughts
     that are opened and never closed leave no answer."""
-    opened = _OPENED.match(text)
-    closed = _CLOSED.search(text, opened.end()) if opened else _ALONE.search(text)
+    opened = _THINKING_START.match(text)
+    closed = _THINKING_END.search(text, opened.end()) if opened else _ALONE.search(text)
     if closed:
         thoughts = text[opened.end() if opened else 0 : closed.start()]
         return text[closed.end() :].lstrip(), thoughts.strip()
@@ -187,14 +187,14 @@ def checked_json(text: str, schema: dict[str, object], *, model: str, cut: bool)
 
 
 Ids = list[int]
-LONGEST: Final = 100
+LOOKUP_CHARACTERS: Final = 100
 """Characters of a word that is looked up; a longer one is unknown (the vocabulary's own
 `max_input_chars_per_word`)."""
 KNOWN_WORDS: Final = 20_000
 """Words whose tokens are kept, 4 MB: three in four words of 200 pages' markup are among
 them when they come."""
 _BLANKS: Final = "\t\n\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
-_WORDS: Final = re.compile(f"[^{_BLANKS}]+")
+_UNBLANK_RUN: Final = re.compile(f"[^{_BLANKS}]+")
 _IDEOGRAPHS: Final = re.compile(
     "([\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f])"
 )
@@ -215,9 +215,9 @@ _MODEL: Final = {
     "type": "WordPiece",
     "unk_token": "[UNK]",
     "continuing_subword_prefix": "##",
-    "max_input_chars_per_word": LONGEST,
+    "max_input_chars_per_word": LOOKUP_CHARACTERS,
 }
-_AROUND: Final = [
+_BERT_TEMPLATE: Final = [
     {"SpecialToken": {"id": "[CLS]", "type_id": 0}},
     {"Sequence": {"id": "A", "type_id": 0}},
     {"SpecialToken": {"id": "[SEP]", "type_id": 0}},
@@ -272,13 +272,13 @@ class WordPiece:
     def _ids(self, text: str) -> Ids:
         found: Ids = []
         known = self._known
-        for word in _WORDS.findall(text):
+        for word in _UNBLANK_RUN.findall(text):
             ids = known.get(word)
             if ids is None:
                 ids = tuple(self._word_ids(word))
                 if len(known) >= KNOWN_WORDS:
                     known = self._known = {}
-                if len(word) <= LONGEST:
+                if len(word) <= LOOKUP_CHARACTERS:
                     known[word] = ids
             found += ids
         return found
@@ -298,8 +298,8 @@ class WordPiece:
     def _pieces(self, part: str) -> Ids:
         """Return the longest pieces that `part` begins with, one after the other; one
         unknown for all of it where a piece is missing or it is longer than
-        `LONGEST`."""
-        if len(part) > LONGEST:
+        `LOOKUP_CHARACTERS`."""
+        if len(part) > LOOKUP_CHARACTERS:
             return [self._unknown]
         found: Ids = []
         start = 0
@@ -398,7 +398,7 @@ def _is_uncased(card: Mapping[str, Any]) -> bool:
     around = (card["post_processor"] or {}).get("single")
     return (
         model == _MODEL
-        and around == _AROUND
+        and around == _BERT_TEMPLATE
         and all(card[part] == _UNCASED[part] for part in _UNCASED)
     )
 

@@ -27,9 +27,9 @@ UNKNOWN_COST: Final = 10.0
 """What a character without a piece costs beyond the least likely piece, in nats."""
 KNOWN_WORDS: Final = 20_000
 """Words whose pieces are kept, 4 MB."""
-LONGEST: Final = 40
+CACHED_CHARACTERS: Final = 40
 """Characters of a word that is kept: what is longer comes once."""
-BEGINNING: Final = 3
+BEGINNING_CHARACTERS: Final = 3
 """Characters by which the lengths of the pieces that begin with them are found: with
 two, twice as many lengths are tried for each character of Latin text."""
 ONLY_PAIRS: Final = (2,)
@@ -37,7 +37,7 @@ ONLY_PAIRS: Final = (2,)
 CLUSTER_BYTES: Final = 6
 """Bytes from which a character with its marks is mapped sign by sign; below,
 together."""
-_PARTS: Final = re.compile(f"{SPACE}[^{SPACE}]*")
+_SPACED_WORD: Final = re.compile(f"{SPACE}[^{SPACE}]*")
 _SHORT_MARKS: Final = (
     "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a"
     "\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u0711\u0730-\u074a"
@@ -55,8 +55,8 @@ _CLUSTER: Final = re.compile(
     f"[\x20-\u02ff\u0370-\u07ff][{_SHORT_MARKS}{_LONG_MARKS}]+|[^\0-\u07ff{_LONG_MARKS}][{_SHORT_MARKS}][{_SHORT_MARKS}{_LONG_MARKS}]*"
 )
 _HAS_VALUE: Final = 1 << 8
-_LABEL: Final = 0x800000FF
-_VALUE: Final = 0x7FFFFFFF
+_LABEL_BITS: Final = 0x800000FF
+_VALUE_BITS: Final = 0x7FFFFFFF
 
 
 class Charsmap:
@@ -90,11 +90,11 @@ class Charsmap:
         units, base = self._units, self._base
         for byte in signs.encode("utf-8", "surrogatepass"):
             place = base ^ byte
-            if place >= len(units) or units[place] & _LABEL != byte:
+            if place >= len(units) or units[place] & _LABEL_BITS != byte:
                 return None
             base = _next(place, units[place])
             if units[place] & _HAS_VALUE:
-                start = units[base] & _VALUE
+                start = units[base] & _VALUE_BITS
                 return self._texts[start : self._texts.index(b"\0", start)].decode()
         return None
 
@@ -174,7 +174,7 @@ class Unigram:
             ids = known.get(word)
             if ids is None:
                 ids = tuple(self._word_ids(word))
-                if len(word) <= LONGEST:
+                if len(word) <= CACHED_CHARACTERS:
                     if len(known) >= KNOWN_WORDS:
                         known = self._known = {}
                     known[word] = ids
@@ -183,7 +183,7 @@ class Unigram:
 
     def _word_ids(self, word: str) -> Iterator[int]:
         begun = word if word[0] == SPACE else SPACE + word
-        for part in _PARTS.findall(begun):
+        for part in _SPACED_WORD.findall(begun):
             before = -1
             for piece in self._best_cut(part):
                 number = self._ids[piece] if piece in self._scores else self._unknown
@@ -206,7 +206,9 @@ class Unigram:
             if score > best[after]:
                 best[after] = score
                 begins[after] = start
-            for length in lengths.get(part[start : start + BEGINNING], ONLY_PAIRS):
+            for length in lengths.get(
+                part[start : start + BEGINNING_CHARACTERS], ONLY_PAIRS
+            ):
                 end = start + length
                 if end > size:
                     break
@@ -226,8 +228,8 @@ def _lengths_by_beginning(pieces: Iterable[str]) -> dict[str, tuple[int, ...]]:
     begin there."""
     found: dict[str, set[int]] = {}
     for piece in pieces:
-        if len(piece) >= BEGINNING:
-            found.setdefault(piece[:BEGINNING], {2}).add(len(piece))
+        if len(piece) >= BEGINNING_CHARACTERS:
+            found.setdefault(piece[:BEGINNING_CHARACTERS], {2}).add(len(piece))
     shared: dict[tuple[int, ...], tuple[int, ...]] = {}
     ordered = (
         (beginning, tuple(sorted(lengths))) for beginning, lengths in found.items()

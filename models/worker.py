@@ -28,7 +28,7 @@ import anyio.lowlevel
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from errors import ModelError
-from models.pipe import EXIT_IDLE, HEADER, Fields, Frame, accepted
+from models.pipe import EXIT_IDLE, MESSAGE_HEADER, Fields, Frame, accepted
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 """The folder that our packages are imported from, in a checkout and in a wheel."""
@@ -39,7 +39,7 @@ ENVIRONMENT: Final = {
 }
 """Waiting threads sleep (spinning ones cost 3 to 10 times the CPU on a busy machine),
 and nothing is fetched."""
-BROKEN: Final = (
+PIPE_FAILURES: Final = (
     anyio.BrokenResourceError,
     anyio.ClosedResourceError,
     anyio.EndOfStream,
@@ -170,10 +170,12 @@ class Child:
         """Return the next answer and its call's number; cancelled half-way, it goes on
         from there when called again.
 
-        Waits without limit; raises one of `BROKEN` where the pipe ends.
+        Waits without limit; raises one of `PIPE_FAILURES` where the pipe ends.
         """
         if self._sizes is None:
-            self._sizes = HEADER.unpack(await self._stdout.receive_exactly(HEADER.size))
+            self._sizes = MESSAGE_HEADER.unpack(
+                await self._stdout.receive_exactly(MESSAGE_HEADER.size)
+            )
         text, blob = self._sizes
         if self._fields is None:
             self._fields = json.loads(await self._stdout.receive_exactly(text))
@@ -332,7 +334,7 @@ class Worker:
             except anyio.get_cancelled_exc_class():
                 await self._stop_call(child, number, call, sent=sent)
                 raise
-            except BROKEN:
+            except PIPE_FAILURES:
                 await self._lost(child)
         finally:
             del self._calls[number]
@@ -404,7 +406,7 @@ class Worker:
                         await child.send(Frame({"do": "cancel"}), number)
                         await self._answered(child, call)
                     return
-            except (TimeoutError, *BROKEN):
+            except (TimeoutError, *PIPE_FAILURES):
                 pass
             if self._child is child:
                 self._child = None

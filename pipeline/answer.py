@@ -23,7 +23,7 @@ from pipeline.text.words import FIGURE, find_entities, guess_language, index_ter
 from prompts import load
 
 PROMPT: Final = "answer"
-NOTHING: Final = "The evidence does not answer this."
+NO_ANSWER: Final = "The evidence does not answer this."
 MARKED: Final = "[no support]"
 """Mark after a sentence that its citation does not support."""
 SHARED_WORDS: Final = 0.6
@@ -61,7 +61,7 @@ class CheckedAnswer:
         none."""
         if self.failure:
             return self.failure
-        return " ".join(map(_written, self.statements)) or NOTHING
+        return " ".join(map(_written, self.statements)) or NO_ANSWER
 
 
 @dataclass(frozen=True, slots=True)

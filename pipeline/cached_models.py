@@ -29,7 +29,7 @@ from models.protocols import (
     WindowReading,
     unit_rows,
 )
-from pipeline.messages import KEPT_SECONDS
+from pipeline.messages import CACHED_ANSWER_SECONDS
 from pipeline.work import alone, in_thread
 
 M = TypeVar("M", bound=Named)
@@ -222,7 +222,7 @@ class CachedReranker(_Cached[Reranker]):
     def __init__(self, reranker: Reranker, store: Store) -> None:
         """Wrap `reranker`; scores go to `store` under its name, for a while: few
         queries come again later."""
-        super().__init__(reranker, store, np.float32, expire=KEPT_SECONDS)
+        super().__init__(reranker, store, np.float32, expire=CACHED_ANSWER_SECONDS)
 
     async def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one float32 score a text [n]; only texts not scored before reach the
@@ -244,7 +244,7 @@ class CachedCrossEncoder(_Cached[CrossEncoder]):
 
     def __init__(self, encoder: CrossEncoder, store: Store) -> None:
         """Wrap `encoder`; readings go to `store` under its name."""
-        super().__init__(encoder, store, np.float16, expire=KEPT_SECONDS)
+        super().__init__(encoder, store, np.float16, expire=CACHED_ANSWER_SECONDS)
 
     def reads(self, text: str) -> bool:
         """Whether the wrapped cross-encoder reads the script of `text`."""

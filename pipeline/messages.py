@@ -16,7 +16,7 @@ from errors import ModelError
 from models.protocols import ANSWERS_AT_ONCE, Generator, Said
 from pipeline.work import in_thread
 
-KEPT_SECONDS: Final = 30 * 86_400.0
+CACHED_ANSWER_SECONDS: Final = 30 * 86_400.0
 """Seconds (a month) for which answers are cached; the key covers all that they depend
 on."""
 ANSWER_TOKENS: Final = 350
@@ -65,7 +65,7 @@ async def ask(
     )
     text = await within(asking.seconds, call, model=generator.name)
     if store is not None:
-        await in_thread(lambda: store.set_json(key, text, expire=KEPT_SECONDS))
+        await in_thread(lambda: store.set_json(key, text, expire=CACHED_ANSWER_SECONDS))
     return text
 
 

@@ -87,7 +87,7 @@ from prompts import load
 
 _SNIPPET: Final = "only the search snippet; the page itself was not read"
 _IN_PART: Final = "only its best passage was read, for want of time"
-LOOKED_AT: Final = 3
+PAGES_NAMED: Final = 3
 """Pages listed by name if none answers; the others are counted."""
 LISTED_PAGES: Final = 16
 """Pages that are read at least where documents are listed; as many hits as a question
@@ -100,7 +100,7 @@ pages."""
 HOP_NAMES: Final = 2
 """Names of a passage that are asked about at once; the first that has a page is
 followed."""
-_BEHIND: Final = re.compile(r"\s+[(|·–—-]")
+_TITLE_SUFFIX: Final = re.compile(r"\s+[(|·–—-]")
 """Separators between a title and the site's name or a disambiguation."""
 _AND: Final = re.compile(rf"\s+(?:{any_of(words('questions.and'))})\s+")
 
@@ -417,7 +417,7 @@ def _foot(
     lines += filter(None, (*map(one_line, gathered.parsed.notes), gathered.notice))
     if reading.verdict == "none" and gathered.ranked:
         seen = ", ".join(
-            place_of(ranked.result.url) for ranked in gathered.ranked[:LOOKED_AT]
+            place_of(ranked.result.url) for ranked in gathered.ranked[:PAGES_NAMED]
         )
         lines.append(f"Looked at {len(gathered.ranked)} pages: {seen}")
     texts = [query.text for query in gathered.parsed.queries]
@@ -485,7 +485,7 @@ def _leads(question: Question, known: Followed) -> list[Hop]:
 def about_of(title: str) -> str:
     """Return what a page is about by its title, without the name of its site or a word
     in brackets."""
-    return _BEHIND.split(title.casefold(), maxsplit=1)[0].strip()
+    return _TITLE_SUFFIX.split(title.casefold(), maxsplit=1)[0].strip()
 
 
 def _named(

@@ -50,10 +50,10 @@ if TYPE_CHECKING:
 
 DESK: Final = "ui://winnow/desk"
 """The page that clients with MCP Apps draw answers with; `desk/page.py` makes it."""
-TOOLS: Final[tuple[str, ...]] = tuple(tool["name"] for tool in offered())
+TOOL_NAMES: Final[tuple[str, ...]] = tuple(tool["name"] for tool in offered())
 
 
-_DRAWN: Final = {"ui": {"resourceUri": DESK}}
+_DESK_META: Final = {"ui": {"resourceUri": DESK}}
 
 
 class Winnow(MCPServer[Opening]):
@@ -81,7 +81,7 @@ class Winnow(MCPServer[Opening]):
                 ListedTool.model_validate(
                     {
                         **{key: tool[key] for key in tool.keys() - left_out},
-                        "_meta": _DRAWN,
+                        "_meta": _DESK_META,
                     }
                 )
                 for tool in offered()
@@ -95,7 +95,7 @@ class Winnow(MCPServer[Opening]):
         context: Context[Any, Any] | None = None,
     ) -> CallToolResult | InputRequiredResult:
         """Call a tool; raises what the SDK's `call_tool` raises."""
-        if name not in TOOLS or context is None:
+        if name not in TOOL_NAMES or context is None:
             return await super().call_tool(name, arguments, context)
         from server.toolbox import run_tool  # noqa: PLC0415  the pipeline, imported with the services
 

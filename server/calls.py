@@ -48,7 +48,7 @@ from pipeline.work import STEP_SHARE, Call
 
 Outcome = Literal["answered", "refused", "failed", "cancelled", "crashed"]
 """Outcomes: full or partial answer, busy, caller's error, canceled, internal error."""
-HEADER: Final = "x-request-id"
+REQUEST_ID_HEADER: Final = "x-request-id"
 """Header with the id of a request, from a load balancer or from us."""
 _ID: Final = re.compile(r"[\w.:-]{1,64}", re.ASCII)
 _STANDARD: Final = frozenset(vars(logging.makeLogRecord({})))
@@ -274,7 +274,7 @@ def _mended(
 ) -> Json:
     """Drop nulls where a default exists; wrap a single value where a list is expected.
 
-    A text that begins with `[` is left alone: it may be a list in JSON.
+    A text that begins with `[` stays a text: it may be a list in JSON.
     """
     needed = required if isinstance(required, list) else []
     mended: Json = {}

@@ -35,7 +35,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from errors import UsageError
 from extra import importing
 from server.app import Winnow, build_server
-from server.calls import HEADER, Observer, request_id
+from server.calls import REQUEST_ID_HEADER, Observer, request_id
 from server.clients import service_client
 from server.process import PAUSE
 from server.settings import MEGABYTE, Settings
@@ -44,7 +44,7 @@ from server.version import VERSION
 
 ALIVE: Final = "/healthz"
 """Liveness probe: answers while the event loop runs; no answer means restart."""
-READY: Final = frozenset({"/readyz", "/health"})
+READY_PATHS: Final = frozenset({"/readyz", "/health"})
 """Readiness probe: false while the services open and while draining. A missing cache or
 model server does not count: answers work without it."""
 MINUTE: Final = timedelta(minutes=1).total_seconds()
@@ -68,21 +68,21 @@ REQUEST_SECONDS: Final = 10.0
 """Seconds for the head of a request, and for its body of at most 1 MB."""
 MOST_SESSIONS: Final = 1_000
 """Most sessions of the 2025 protocol; 38 kB each."""
-SHARE: Final = 8
+CALLER_SHARE: Final = 8
 """Each caller may always hold 1/n of the sessions, requests and streams."""
 MOST_REQUESTS: Final = 512
 """Most concurrent requests and streams; a process may open 1,024 files by default."""
 SESSION: Final = "mcp-session-id"
 SESSION_IDLE: Final = timedelta(minutes=10).total_seconds()
 """Seconds after which a session without a request or an open stream ends."""
-_METADATA: Final = (
+_METADATA_PATHS: Final = (
     "/.well-known/oauth-authorization-server",
     "/.well-known/openid-configuration",
 )
 _log: Final = logging.getLogger("winnow.http")
 
 
-_FULL: Final = JSONResponse(
+_TOO_MANY_OPEN: Final = JSONResponse(
     {
         "error": "Too many of your sessions, requests or streams are open: close some, or retry later."
     },
@@ -142,7 +142,7 @@ class Gate:
                     caller, scope, receive, self._held.watched(caller, scope, send)
                 )
             else:
-                await _FULL(scope, receive, send)
+                await _TOO_MANY_OPEN(scope, receive, send)
 
     async def _pass(
         self, caller: bytes, scope: Scope, receive: Receive, send: Send
@@ -167,7 +167,7 @@ class Gate:
             and b'"initialize"' in body
             and not self._held.opens(caller)
         ):
-            await _FULL(scope, receive, send)
+            await _TOO_MANY_OPEN(scope, receive, send)
             return
         counted = not self._draining
         self._posts += counted
@@ -189,7 +189,7 @@ class Gate:
     def _answering(self, scope: Scope) -> ASGIApp:
         if scope["path"] == ALIVE:
             return JSONResponse({"status": "ok", "version": VERSION})
-        if scope["path"] in READY:
+        if scope["path"] in READY_PATHS:
             status = (
                 "draining" if self._draining else "ok" if self._opened() else "opening"
             )
@@ -312,12 +312,15 @@ class Shares:
 
 
 def _has_room(own: int, total: int, most: int) -> bool:
-    return own < most // SHARE or total < most // 2
+    return own < most // CALLER_SHARE or total < most // 2
 
 
 def _named(scope: Scope, send: Send) -> tuple[Scope, Send]:
     """Set the request id, and add it to the response headers."""
-    name = (HEADER.encode(), request_id(Headers(scope=scope).get(HEADER, "")).encode())
+    name = (
+        REQUEST_ID_HEADER.encode(),
+        request_id(Headers(scope=scope).get(REQUEST_ID_HEADER, "")).encode(),
+    )
     headers = [(key, value) for key, value in scope["headers"] if key != name[0]]
 
     async def answer(message: Message) -> None:
@@ -483,7 +486,7 @@ def _check_size(key: jwt.PyJWK) -> None:
 
 async def _address_of_keys(issuer: str) -> str:
     async with service_client() as http:
-        for path in _METADATA:
+        for path in _METADATA_PATHS:
             answer = await http.get(issuer.rstrip("/") + path)
             if answer.status_code != httpx2.codes.OK:
                 continue

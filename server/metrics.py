@@ -21,7 +21,7 @@ from errors import UsageError
 from server.calls import Admission, Ended
 from server.version import VERSION
 
-SECONDS: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
+SECONDS_BUCKETS: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 """Upper bounds of the call histogram in seconds: from a cached page to beyond the
 default deadline."""
 
@@ -45,7 +45,7 @@ class Metrics:
             "winnow_call_seconds",
             "Seconds from arrival to end.",
             ("tool",),
-            buckets=SECONDS,
+            buckets=SECONDS_BUCKETS,
             registry=own,
         )
         self._tokens = Counter(

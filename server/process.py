@@ -46,14 +46,14 @@ LOG_BYTES: Final = 8_000
 64 kB."""
 _log: Final = logging.getLogger("winnow.settings")
 HOUR: Final = timedelta(hours=1).total_seconds()
-FORMAT: Final = "%(asctime)s %(name)s %(message)s"
+LOG_FORMAT: Final = "%(asctime)s %(name)s %(message)s"
 DROPPED: Final = (
     "winnow: further messages are dropped for an hour; WINNOW_LOG_FILE=FILE keeps all\n"
 )
-ENOUGH: Final = 10
+FULL_COLLECTION_EVERY: Final = 10
 """Collections of the middle generation (7,000 new objects each) before a full one, as
 in Python."""
-TOO_MANY: Final = ENOUGH * 100
+TOO_MANY: Final = FULL_COLLECTION_EVERY * 100
 """Collections after which Python runs a full one even under load, so that garbage stays
 bounded."""
 LARGE_BYTES: Final = MEGABYTE
@@ -78,7 +78,7 @@ def start_log(settings: Settings) -> None:
     else:
         handler = Sparing(sys.stderr)
     handler.setFormatter(
-        JsonLines() if settings.log_format == "json" else logging.Formatter(FORMAT)
+        JsonLines() if settings.log_format == "json" else logging.Formatter(LOG_FORMAT)
     )
     handler.addFilter(name_request)
     logging.basicConfig(handlers=[handler], level=settings.log_level)
@@ -188,7 +188,7 @@ async def collect_when_quiet() -> None:
     try:
         while True:
             await anyio.sleep(PAUSE)
-            if _middle_collections() - done >= ENOUGH and not is_busy():
+            if _middle_collections() - done >= FULL_COLLECTION_EVERY and not is_busy():
                 gc.collect()
                 done = _middle_collections()
     finally:

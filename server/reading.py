@@ -17,15 +17,15 @@ from pipeline.raptor.draw import layout
 from pipeline.raptor.outline import outline
 from pipeline.raptor.tree import Tree
 from pipeline.services import Services
-from pipeline.session.export import FORMS, export
+from pipeline.session.export import export, exports
 from pipeline.session.session import find_session
 from pipeline.sources.gather import open_tree
 from pipeline.text.frame import framed, new_mark, notice
 from pipeline.text.tokens import count_tokens, cut_to_tokens
 from pipeline.work import in_thread
-from tools.common.context import MOST_TOKENS
+from tools.common.context import LARGEST_BUDGET
 
-OUTLINE_TOKENS: Final = MOST_TOKENS // 5
+OUTLINE_TOKENS: Final = LARGEST_BUDGET // 5
 """Maximum tokens of an outline; larger trees are read by questions."""
 
 
@@ -41,10 +41,12 @@ async def read_page(handle: str, services: Services) -> str:
             f"{handle} is unknown or has expired; fetch the page again."
         )
     html = (await services.documents.read(found)).html
-    if count_tokens(html) <= MOST_TOKENS:
+    if count_tokens(html) <= LARGEST_BUDGET:
         return _quoted(html)
     more = f"Cut; read the rest part by part with fetch_and_prune_html, sources=['{handle}']."
-    return f"{_quoted(cut_to_tokens(html, MOST_TOKENS - count_tokens(more)))}\n{more}"
+    return (
+        f"{_quoted(cut_to_tokens(html, LARGEST_BUDGET - count_tokens(more)))}\n{more}"
+    )
 
 
 async def read_tree(handle: str, services: Services) -> str:
@@ -83,7 +85,7 @@ async def read_session(
     found = await in_thread(
         find_session, services.stores, handle, owner=owner, roots=services.roots
     )
-    if found is None or form not in FORMS:
+    if found is None or form not in exports():
         raise ResourceNotFoundError(
             f"{handle} is unknown or has expired, or has no format {form!r}."
         )

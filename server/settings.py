@@ -2,7 +2,7 @@
 here and nowhere else.
 
 A setting `name` comes from `WINNOW_NAME`; the command line may overrule it.
-`docs/settings.md` is made from `TABLE`. Not for: what each part does with a value."""
+`docs/settings.md` is made from `SETTINGS_TABLE`. Not for: what each part does with a value."""
 
 import hashlib
 import os
@@ -20,7 +20,7 @@ from platformdirs import user_cache_dir
 
 from errors import UsageError, without_password
 from models.tuning import Role, Tuning, read_tuning
-from pipeline.fetch.forge import Forge, forge_at
+from pipeline.fetch.page_source import ApiSite, site_at
 from pipeline.search.provider import providers
 
 MEGABYTE: Final = 1_000_000
@@ -196,11 +196,10 @@ def _instance(text: str) -> str:
     )
 
 
-def _forges(text: str) -> tuple[Forge, ...]:
+def _forges(text: str) -> tuple[ApiSite, ...]:
     named = (part.strip().partition("=") for part in text.split(",") if part.strip())
     return tuple(
-        forge_at(kind.strip().lower(), _address(site.strip()))
-        for kind, _, site in named
+        site_at(kind.strip().lower(), _address(site.strip())) for kind, _, site in named
     )
 
 
@@ -404,7 +403,7 @@ class Settings:
         "NAT64 prefix of the network, such as 64:ff9b::/96, for machines without IPv4.",
         _nat64,
     )
-    forges: tuple[Forge, ...] = _setting(
+    forges: tuple[ApiSite, ...] = _setting(
         "",
         "Your own code forges, as gitlab=https://git.example.org, with github, gitlab or gitea "
         "(Forgejo) in front.",
@@ -514,7 +513,7 @@ class Settings:
     def warnings(self) -> dict[str, str]:
         """Return warnings that do not prevent starting: setting or variable to
         message."""
-        variables = [_variable(setting.name) for setting in TABLE]
+        variables = [_variable(setting.name) for setting in SETTINGS_TABLE]
         folders = {
             f"folder {one}": "It does not exist and is skipped. Correct WINNOW_FOLDERS."
             for one in self.missing
@@ -552,7 +551,7 @@ def _table() -> Iterator[Setting]:
                     yield Setting(f"{provider.name}_key", "", provider.key, _key, True)
 
 
-TABLE: Final = tuple(_table())
+SETTINGS_TABLE: Final = tuple(_table())
 
 
 def _variable(name: str) -> str:
@@ -562,7 +561,7 @@ def _variable(name: str) -> str:
 def refuse_unknown(name: str, shown: str) -> None:
     """Raise `UsageError` if `name` is not a setting; `shown` is the name as written,
     without its value."""
-    known = [setting.name for setting in TABLE]
+    known = [setting.name for setting in SETTINGS_TABLE]
     if name not in known:
         hint = (
             did_you_mean(name, known).strip() or "See docs/settings.md for all of them."
@@ -648,7 +647,7 @@ def _unmet_providers(values: Mapping[str, Any]) -> dict[str, UsageError]:
 
 def _unknown(env: Raw) -> tuple[str, ...]:
     """Return the WINNOW_ variables of an environment that are not settings."""
-    variables = {_variable(setting.name) for setting in TABLE}
+    variables = {_variable(setting.name) for setting in SETTINGS_TABLE}
     ours = (name for name in sorted(env) if name.startswith("WINNOW_") and env[name])
     return tuple(name for name in ours if name not in variables)
 
@@ -670,7 +669,7 @@ def survey_settings(
     except UsageError as error:
         faults["config"] = error
     values: dict[str, Any] = {}
-    for setting in TABLE:
+    for setting in SETTINGS_TABLE:
         name = setting.name
         written = given.get(name) or env.get(_variable(name)) or file.get(name)
         text = (written or setting.default).strip()

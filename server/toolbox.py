@@ -21,8 +21,15 @@ from mcp_types import Tool as ListedTool
 from pydantic import ValidationError
 
 from errors import Busy, WinnowError
-from server.calls import HEADER, Admission, Observer, explained, observed, request_id
-from tools.common.answer import RESULT, TOOL
+from server.calls import (
+    REQUEST_ID_HEADER,
+    Admission,
+    Observer,
+    explained,
+    observed,
+    request_id,
+)
+from tools.common.answer import RESULT, TOOL_KEY
 from tools.common.context import owner_of, reporter
 from tools.common.tool import OURS, SEAM
 from tools.common.tool import Tool as Offered
@@ -32,11 +39,11 @@ Schema = dict[str, object]
 GRACE: Final = 1.5
 """Seconds after the time limit at which an overdue tool is stopped."""
 ToolFunction = Callable[..., Awaitable[CallToolResult]]
-_UNSAID: Final = frozenset(
+_UNSAID_KEYS: Final = frozenset(
     {"minLength", "maxLength", "minItems", "maxItems", "pattern"}
 )
-_TEXT: Final = {"type": "string"}
-_ASIDE: Final = frozenset(
+_TEXT_SCHEMA: Final = {"type": "string"}
+_BRIEFLY_TYPED: Final = frozenset(
     (
         *(
             "parsed_by",
@@ -71,7 +78,9 @@ async def run_tool(
     """
     asked = context.request_context.request
     with observed(
-        name, request_id(asked.headers.get(HEADER, "") if asked else ""), observers
+        name,
+        request_id(asked.headers.get(REQUEST_ID_HEADER, "") if asked else ""),
+        observers,
     ) as call:
         try:
             result = await _run(name, arguments, context)
@@ -83,7 +92,7 @@ async def run_tool(
             raise
         meta = result.meta or {}
         call.read(meta.get(RESULT))
-        result.meta = {**meta, TOOL: name}
+        result.meta = {**meta, TOOL_KEY: name}
         if not structured:
             result.structured_content = None
         return result
@@ -195,7 +204,7 @@ def _input_schema(schema: Schema) -> Schema:
     kept: Schema = {}
     for key, value in schema.items():
         if (
-            key in _UNSAID
+            key in _UNSAID_KEYS
             or (key == "title" and isinstance(value, str))
             or (key == "default" and not value)
         ):
@@ -222,7 +231,7 @@ def _output_schema(schema: Schema) -> Schema:
             if "items" in field
             else {"type": field.get("type", "object")}
             for name, field in fields.items()
-            if field.get("items") != _TEXT and name not in _ASIDE
+            if field.get("items") != _TEXT_SCHEMA and name not in _BRIEFLY_TYPED
         },
     }
 

@@ -29,8 +29,8 @@ from pipeline.cached_models import CachedCrossEncoder, CachedReranker, cached_em
 from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.cookies import Cookies
 from pipeline.fetch.files import Files
-from pipeline.fetch.forge import FORGES
 from pipeline.fetch.limits import FetchLimits
+from pipeline.fetch.page_source import known_sites
 from pipeline.fetch.proxy import parse_proxy
 from pipeline.fetch.render import Browser, find_browser
 from pipeline.read.converter import Converter
@@ -235,7 +235,7 @@ def _fetch_limits(settings: Settings) -> FetchLimits:
         respect_robots=settings.robots,
         allowed_networks=settings.networks,
         nat64=settings.nat64,
-        forges=(*settings.forges, *FORGES),
+        sites=(*settings.forges, *known_sites()),
         cookies=Cookies(settings.cookies) if settings.cookies else None,
         proxy=parse_proxy(settings.proxy, resolves=settings.proxy_resolves)
         if settings.proxy

@@ -9,8 +9,8 @@ import pytest
 from mcp_types import CallToolResult
 
 from bench.providers import SCHOLARLY
-from pipeline.check.check import check as check_all
-from pipeline.check.draft import read_draft
+from extras.drafts.check import check as check_all
+from extras.drafts.draft import read_draft
 from pipeline.document.page import Failure, Page
 from pipeline.html.document import read_document
 from pipeline.reading.relevance import Blend

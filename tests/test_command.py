@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.command import TOOLS, main
+from cli.command import TOOL_OF_COMMAND, main
 from tests.support import LIBRARY, ROOT, commands
 from tests.support.clients import QUESTION
 from tests.support.processes import winnow
@@ -51,7 +51,7 @@ def test_every_argument_of_a_tool_is_one_of_its_command(capsys: pytest.CaptureFi
         tool["name"]: tool["inputSchema"]
         for tool in json.loads((ROOT / "server/tools_list.json").read_text())
     }
-    for command, tool in TOOLS.items():
+    for command, tool in TOOL_OF_COMMAND.items():
         with pytest.raises(SystemExit, match="0"):
             main([command, "--help"])
         shown = capsys.readouterr().out

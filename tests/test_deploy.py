@@ -18,15 +18,15 @@ import pytest
 import yaml  # type: ignore[import-untyped]  # its types are a package of their own
 
 from bench.mcp_served import ROOT
-from server.http import ALIVE, READY
-from server.settings import TABLE, read_settings
+from server.http import ALIVE, READY_PATHS
+from server.settings import SETTINGS_TABLE, read_settings
 
 DEPLOY = ROOT / "deploy"
 CHART = DEPLOY / "helm"
 TEMPLATES = sorted((CHART / "templates").glob("*.yaml"))
 KUBERNETES = "1.34"
 FORM = re.compile(r"\{\{ (?P<name>\.[\w.]+)(?P<json> \| toJson)? \}\}")
-NAMES = {f"WINNOW_{setting.name.upper()}" for setting in TABLE}
+NAMES = {f"WINNOW_{setting.name.upper()}" for setting in SETTINGS_TABLE}
 
 
 def rendered(template: Path) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def test_the_parts_of_the_chart_name_each_other() -> None:
         == manifest("service")["metadata"]["labels"]
     )
     assert container["livenessProbe"]["httpGet"]["path"] == ALIVE
-    assert container["readinessProbe"]["httpGet"]["path"] in READY
+    assert container["readinessProbe"]["httpGet"]["path"] in READY_PATHS
     settings = manifest("config")["data"]
     assert settings["WINNOW_METRICS"].endswith(f":{ports['metrics']}")
     secrets = manifest("secret")["stringData"]

@@ -13,7 +13,7 @@ from anyio.from_thread import start_blocking_portal
 
 from bench.desk import draw_pictures
 from cache.store import open_stores
-from desk.page import HERE, desk_html
+from desk.page import DESK_FOLDER, desk_html
 from pipeline.question.question import Question
 from pipeline.session.session import Ongoing
 from tests.support import LIBRARY, ROOT, Site
@@ -103,7 +103,7 @@ def test_the_page_is_small_enough_to_be_sent() -> None:
 def test_every_language_says_everything_that_english_says() -> None:
     texts = {
         path.stem: json.loads(path.read_text(encoding="utf-8"))
-        for path in (HERE / "texts").glob("*.json")
+        for path in (DESK_FOLDER / "texts").glob("*.json")
     }
     holes = {
         code: {key: sorted(re.findall(r"\{\w+\}", text)) for key, text in said.items()}
@@ -111,7 +111,7 @@ def test_every_language_says_everything_that_english_says() -> None:
     }
     assert {"en", "de", "zh"} <= set(texts)
     assert all(said == holes["en"] for said in holes.values())
-    used = "".join(path.read_text(encoding="utf-8") for path in HERE.glob("*.js"))
+    used = "".join(path.read_text(encoding="utf-8") for path in DESK_FOLDER.glob("*.js"))
     assert [key for key in re.findall(r'\bt\("([\w.]+)"', used) if key not in texts["en"]] == []
 
 
@@ -214,7 +214,7 @@ def test_a_page_is_read_with_what_was_kept_lit_and_every_score_at_hand(page: Any
     assert region.locator(".block.kept").count() > 0
     assert region.locator(".block.pruned").count() > 0
     region.locator(".block.kept").first.hover()
-    assert re.search(r"kept · score \d\.\d\d by", region.locator(".told").inner_text())
+    assert re.search(r"kept · score \d\.\d\d by", region.locator(".shown").inner_text())
     # The tree beside it opens branch by branch and leads to the block.
     branch = region.locator(
         ".outline details:not([open])", has=page.locator("> summary.kept")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cli.command import main
-from server.settings import TABLE
+from server.settings import SETTINGS_TABLE
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = [
@@ -88,7 +88,7 @@ def test_every_command_in_the_documents_is_one_of_ours_and_takes_its_options(
 
 
 def test_every_setting_is_in_the_documents_and_no_other() -> None:
-    names = {f"WINNOW_{setting.name.upper()}" for setting in TABLE}
+    names = {f"WINNOW_{setting.name.upper()}" for setting in SETTINGS_TABLE}
     table = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
     assert [name for name in sorted(names) if f"| `{name}` |" not in table] == []
     named = {

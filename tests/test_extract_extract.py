@@ -11,7 +11,7 @@ from pipeline.evidence.show import doubt
 from pipeline.question.question import Question
 from pipeline.reading.extract import extract
 from pipeline.reading.relevance import Blend
-from pipeline.reading.verdict import NONE, SURE
+from pipeline.reading.verdict import ANSWERED_CONFIDENCE, NONE
 from pipeline.text.frame import new_mark
 from tests.support import best_units
 from tests.support.pages import document as page
@@ -53,7 +53,7 @@ async def test_the_sentence_that_answers_is_among_the_first_two(
         Question(request_text), documents, reader=Blend(embedder if with_model else None)
     )
     assert found.answered
-    assert found.confidence >= SURE
+    assert found.confidence >= ANSWERED_CONFIDENCE
     assert any(wanted in unit.text for unit in best_units(found)[:2])
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.document.units import LONGEST, split_sentences
+from pipeline.document.units import UNIT_CHARACTERS, split_sentences
 
 GOLDEN_FLOORS = {"en": 42, "de": 32, "es": 31, "ru": 40, "fr": 5, "ja": 5, "zh": 2}
 
@@ -67,9 +67,13 @@ def test_a_blank_line_cuts_and_a_single_line_break_does_not() -> None:
 
 def test_text_without_stops_is_cut_below_the_cap_at_the_best_mark() -> None:
     pieces = cut("word " * 1000)
-    assert max(map(len, pieces)) <= LONGEST
+    assert max(map(len, pieces)) <= UNIT_CHARACTERS
     assert all(piece.startswith("word") and piece.endswith("word") for piece in pieces)
-    assert [len(piece) for piece in cut("x" * (2 * LONGEST + 5))] == [LONGEST, LONGEST, 5]
+    assert [len(piece) for piece in cut("x" * (2 * UNIT_CHARACTERS + 5))] == [
+        UNIT_CHARACTERS,
+        UNIT_CHARACTERS,
+        5,
+    ]
 
 
 @given(
@@ -85,7 +89,7 @@ def test_spans_are_ordered_disjoint_trimmed_and_cover_every_visible_character(te
     covered = 0
     last = 0
     for start, end in spans:
-        assert last <= start < end <= start + LONGEST
+        assert last <= start < end <= start + UNIT_CHARACTERS
         assert text[start:end] == text[start:end].strip()
         covered += sum(not c.isspace() for c in text[start:end])
         last = end

@@ -273,7 +273,7 @@ async def test_the_trap_works_and_the_flags_alone_keep_the_browser_from_it(
     async with open_trap() as trap, api.async_playwright() as driver:
         with socket.socket() as dead:
             dead.bind(("127.0.0.1", 0))
-            from pipeline.fetch.browser import FLAGS  # noqa: PLC0415  needs the extra
+            from extras.browser import FLAGS  # noqa: PLC0415  needs the extra
 
             proxy = (
                 [*FLAGS, f"--proxy-server=http://127.0.0.1:{dead.getsockname()[1]}"]

@@ -8,9 +8,10 @@ import pytest
 
 from cache.store import Store
 from errors import SourceBlocked, SourceNotFound, SourceUnavailable, UsageError
+from extras.forge import FORGES, Forge, ForgePlan, forge_at
 from pipeline.document.page import Page
 from pipeline.fetch.client import open_fetcher
-from pipeline.fetch.forge import FORGES, forge_at, plan_for
+from pipeline.fetch.page_source import plan_for
 from pipeline.html.document import read_document
 from server.settings import read_settings
 from tests.support import Clock
@@ -24,7 +25,7 @@ CLOSED = b"User-agent: *\nDisallow: /\n"
 
 async def fetch(site: Site, kind: str, path: str) -> Page:
     """Read one address of a forge of `kind` that the site plays."""
-    limits = replace(LOOPBACK, forges=(forge_at(kind, site.url("").rstrip("/")),))
+    limits = replace(LOOPBACK, sites=(forge_at(kind, site.url("").rstrip("/")),))
     async with open_fetcher(limits, pages=None, clock=Clock()) as fetcher:
         return await fetcher.fetch(site.url(path))
 
@@ -147,7 +148,7 @@ def test_other_addresses_are_left_alone(url: str) -> None:
 
 def test_everybodys_forges_are_asked_where_they_say_that_programs_should_ask() -> None:
     hub = plan_for("https://github.com/lakes/orvane/blob/main/a%20b/c.py#L10", FORGES)
-    assert hub is not None
+    assert isinstance(hub, ForgePlan)
     assert hub.forge.api == "https://api.github.com"
     assert hub.forge.raw.startswith("https://raw.githubusercontent.com/")
     assert plan_for("https://gist.github.com/ada/0123456789abcdef0123", FORGES) is not None
@@ -156,6 +157,7 @@ def test_everybodys_forges_are_asked_where_they_say_that_programs_should_ask() -
 
 def test_ones_own_forge_is_named_in_the_settings_with_its_kind() -> None:
     (own,) = read_settings({"forges": "gitlab=https://git.example.org/"}, {}).forges
+    assert isinstance(own, Forge)
     assert (own.kind, own.site, own.api) == (
         "gitlab",
         "https://git.example.org",
@@ -167,7 +169,7 @@ def test_ones_own_forge_is_named_in_the_settings_with_its_kind() -> None:
 
 async def test_a_page_of_a_forge_is_kept_like_others(store: Store) -> None:
     async with open_site(GITHUB) as site:
-        limits = replace(LOOPBACK, forges=(forge_at("github", site.url("").rstrip("/")),))
+        limits = replace(LOOPBACK, sites=(forge_at("github", site.url("").rstrip("/")),))
         async with open_fetcher(limits, pages=store, clock=Clock()) as fetcher:
             first = await fetcher.fetch(site.url("/lakes/orvane/issues/3"))
             asked = len(site.asked)

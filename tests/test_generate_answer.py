@@ -14,7 +14,7 @@ from models.llama.model import LlamaGenerator
 from models.protocols import Said
 from models.remote.openai import OpenAIGenerator
 from models.remote.server import Endpoint
-from pipeline.answer import MARKED, NOTHING, Writing, checked, write_answer
+from pipeline.answer import MARKED, NO_ANSWER, Writing, checked, write_answer
 from pipeline.document.page import Evidence, Score
 from pipeline.text.tokens import count_tokens
 from tests.support import Connect, data_of, text_of
@@ -155,7 +155,7 @@ async def test_a_server_that_cannot_take_all_evidence_is_shown_less_of_it(server
 async def test_a_model_that_finds_no_answer_or_fails_says_so() -> None:
     nothing = await write_answer("When?", [evidence("Rain.")], ["1a"], writing(Writer(reply())))
     refused = await write_answer("When?", [evidence("Rain.")], ["1a"], writing(Writer("", most=0)))
-    assert nothing.text == NOTHING
+    assert nothing.text == NO_ANSWER
     assert "No answer was written" in refused.text
 
 

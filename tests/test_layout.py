@@ -10,8 +10,8 @@ import tomllib
 from pathlib import Path
 
 from bench.house import FOLDERS
-from server.app import TOOLS
-from server.settings import TABLE
+from server.app import TOOL_NAMES
+from server.settings import SETTINGS_TABLE
 
 ROOT = Path(__file__).resolve().parents[1]
 ROOTS = ("errors.py", "extra.py", "seams.py")
@@ -105,12 +105,12 @@ def test_every_file_for_installers_states_the_same_version_and_settings_that_exi
     bundle = json.loads((ROOT / "manifest.json").read_text(encoding="utf-8"))
     listing = json.loads((ROOT / "server.json").read_text(encoding="utf-8"))
     assert bundle["version"] == listing["version"] == listing["packages"][0]["version"] == version
-    known = {f"WINNOW_{setting.name.upper()}" for setting in TABLE} | {"PYTHONUNBUFFERED"}
+    known = {f"WINNOW_{setting.name.upper()}" for setting in SETTINGS_TABLE} | {"PYTHONUNBUFFERED"}
     assert set(bundle["server"]["mcp_config"]["env"]) <= known
     assert {
         variable["name"] for variable in listing["packages"][0]["environmentVariables"]
     } <= known
-    assert [tool["name"] for tool in bundle["tools"]] == list(TOOLS)
+    assert [tool["name"] for tool in bundle["tools"]] == list(TOOL_NAMES)
     assert f"mcp-name: {listing['name']}" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from models.llama.model import LlamaGenerator
 from models.protocols import Said
-from pipeline.search.parse import SCHEMA
+from pipeline.search.parse import REQUEST_SCHEMA
 from pipeline.segment.density import ENTITIES
 from tests.support.extras import LLAMA
 
@@ -24,7 +24,7 @@ def depth(grammar: str) -> int:
     return deepest
 
 
-@pytest.mark.parametrize("schema", [SCHEMA, ENTITIES], ids=["parse", "entities"])
+@pytest.mark.parametrize("schema", [REQUEST_SCHEMA, ENTITIES], ids=["parse", "entities"])
 def test_the_grammar_of_each_schema_of_ours_is_shallow(schema: dict[str, object]) -> None:
     from models.llama.native import schema_grammar  # noqa: PLC0415  only with the extra llama
 

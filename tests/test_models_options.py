@@ -11,7 +11,7 @@ from models.llama.model import LlamaGenerator
 from models.llama.placement import Device, Weights, place
 from models.llama.probe import InstalledBuild, installed_build
 from models.protocols import Said
-from models.tuning import OPTIONS, Tuning, read_tuning
+from models.tuning import TUNING_OPTIONS, Tuning, read_tuning
 from server.settings import read_settings
 from tests.support.extras import need, needs_llama
 from tests.support.llama_reference import smol_weights
@@ -84,7 +84,7 @@ def weights() -> Path:
 async def test_every_option_is_shown_with_its_value_and_where_it_comes_from() -> None:
     model = LlamaGenerator(weights(), tuning=read_tuning("context=1024 kv=f16 seed=3", "generator"))
     shown = options_of(model, InstalledBuild("0.3.36", processor="AVX2"))
-    assert set(OPTIONS) <= set(shown)
+    assert set(TUNING_OPTIONS) <= set(shown)
     assert shown["context"] == "1024: set in generator_options"
     assert shown["kv"] == "f16: set in generator_options"
     assert shown["seed"] == "3: set in generator_options"

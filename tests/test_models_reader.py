@@ -13,9 +13,9 @@ from errors import ModelError
 from models.onnx import (
     ABOVE_TOKENS,
     EMBEDDED,
-    MOST_TOKENS,
     QUESTION_TOKENS,
-    SENTENCE_TOKENS,
+    READER_SENTENCE_TOKENS,
+    READER_TOKENS,
     OnnxReader,
     encode,
     join,
@@ -104,8 +104,8 @@ def test_an_input_holds_question_headings_and_sentences_within_their_limits() ->
     assert window.asked == QUESTION_TOKENS + 2
     assert window.ids.count(8) == ABOVE_TOKENS - 1
     assert window.ids.count(9) == 1
-    assert np.diff(window.starts).tolist() == [SENTENCE_TOKENS, 1, 3]
-    assert len(join(tokenizer, [7] * 48, [8] * 24, [[5] * 10] * 99).ids) <= MOST_TOKENS
+    assert np.diff(window.starts).tolist() == [READER_SENTENCE_TOKENS, 1, 3]
+    assert len(join(tokenizer, [7] * 48, [8] * 24, [[5] * 10] * 99).ids) <= READER_TOKENS
 
 
 def test_the_shown_form_is_question_then_headings_then_sentences() -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from starlette.responses import JSONResponse, Response
 
 from cache.store import Stores, open_stores
-from models.fingerprint import WHOLE, fingerprint
+from models.fingerprint import WHOLE_BYTES, fingerprint
 from models.llama.model import LlamaEmbedder, LlamaGenerator
 from models.remote.openai import OpenAIEmbedder, OpenAIReranker
 from models.remote.server import Endpoint
@@ -99,7 +99,7 @@ def test_one_changed_byte_anywhere_in_a_small_file_or_a_setting_changes_the_fing
 def test_a_large_file_written_again_has_another_fingerprint_in_milliseconds(tmp_path: Path) -> None:
     path = tmp_path / "large"
     with path.open("wb") as file:
-        file.truncate(WHOLE * 8)
+        file.truncate(WHOLE_BYTES * 8)
     started = time.process_time()
     before = fingerprint([path])
     assert time.process_time() - started < 0.5
@@ -155,10 +155,10 @@ def test_a_large_gguf_file_written_again_is_another_name(shared: Path, tmp_path:
     path = tmp_path / "model.gguf"
     shutil.copy(shared / "models" / "stories260K" / "stories260K-f32.gguf", path)
     with path.open("r+b") as file:
-        file.truncate(WHOLE * 8)
+        file.truncate(WHOLE_BYTES * 8)
     before = LlamaGenerator(path).name
     with path.open("r+b") as file:
-        file.seek(WHOLE * 3 + 12_345)
+        file.seek(WHOLE_BYTES * 3 + 12_345)
         file.write(b"another weight")
     assert LlamaGenerator(path).name != before
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from models.protocols import Embedder, Reranker, TextKind, Vectors
 from pipeline.document.page import Document, Page, SearchResult
-from pipeline.document.units import LONGEST
+from pipeline.document.units import UNIT_CHARACTERS
 from pipeline.html.document import read_document
 from pipeline.question.question import Question
 from pipeline.reading.relevance import SIZES
@@ -248,7 +248,7 @@ def test_a_long_paragraph_is_cut_into_pieces_without_loss() -> None:
     words = " ".join(f"word{i}" for i in range(1_000))
     passages = cut_passages(document("https://p.org", words))
     assert len(passages) > 3
-    assert all(len(passage.text) <= LONGEST for passage in passages)
+    assert all(len(passage.text) <= UNIT_CHARACTERS for passage in passages)
     assert all(any(f"word{i} " in f"{passage.text} " for passage in passages) for i in range(1_000))
 
 

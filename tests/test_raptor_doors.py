@@ -21,7 +21,7 @@ from cache.store import open_stores
 from errors import ModelError
 from models.onnx import OnnxEmbedder
 from pipeline.document.units import split_sentences
-from pipeline.messages import KEPT_SECONDS
+from pipeline.messages import CACHED_ANSWER_SECONDS
 from pipeline.question.question import Question
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.draw import draw, layout
@@ -223,9 +223,9 @@ async def test_a_tree_in_use_stays_and_one_that_no_one_asks_leaves(tmp_path: Pat
     tree = await build_tree([chapters(5)], embedder=None, options=TreeOptions(), store=None)
     keep_tree(stores.trees, tree)
     for _ in range(3):
-        clock.now += 0.7 * KEPT_SECONDS
+        clock.now += 0.7 * CACHED_ANSWER_SECONDS
         assert find_tree(stores.trees, tree.id) is not None
-    clock.now += 1.1 * KEPT_SECONDS
+    clock.now += 1.1 * CACHED_ANSWER_SECONDS
     assert find_tree(stores.trees, tree.id) is None
     stores.close()
 

@@ -12,10 +12,10 @@ import pytest
 
 from bench import formats
 from errors import SourceUnreadable
+from extras.transcript import SILENT
 from pipeline.document.cite import cite
 from pipeline.document.page import Document, Page
 from pipeline.fetch.files import read_file
-from pipeline.fetch.transcript import SILENT
 from pipeline.html.document import read_document
 from pipeline.read.convert import Raw, to_page
 from tests.support import Connect, text_of

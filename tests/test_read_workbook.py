@@ -13,11 +13,11 @@ from openpyxl.comments import Comment
 from openpyxl.utils.datetime import CALENDAR_MAC_1904
 from openpyxl.worksheet.worksheet import Worksheet
 
+from extras.tables.asked import ask_tables
 from pipeline.document.page import Document, Page
 from pipeline.html.document import read_document
 from pipeline.question.question import Question
 from pipeline.read.convert import Raw, to_page
-from pipeline.tables.asked import ask_tables
 from tests.support import Connect, text_of
 from tests.support.hostile_files import xlsx
 

@@ -10,13 +10,13 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from mcp import Client, StdioServerParameters
 
 from bench.house import FOLDERS as OURS
-from tests.support import ROOT, Site, text_of
+from tests.support import LIBRARY, ROOT, Site, text_of
 
 pytestmark = pytest.mark.slow
 FOLDERS: Final = {
@@ -208,3 +208,69 @@ def test_what_cannot_be_loaded_is_left_out_and_the_doctor_says_why(
     assert "winnow.formats: vcard" in ran.stdout
     assert "no_such_package" in ran.stdout
     assert "count_words" not in ran.stdout
+
+
+ALONE: Final = """
+import json
+import sys
+
+import anyio
+from mcp import Client
+
+from server.app import build_server
+from server.settings import read_settings
+from tools.common.answer import RESULT
+
+
+async def main(folder, cache):
+    page, table = folder + "/ferry-winter-cuts.html", folder + "/towns.csv"
+    given = {"folders": folder, "search": "folder", "cache": cache}
+    async with Client(build_server(read_settings(given, {}))) as client:
+        for tool, arguments in [
+            ("research", {"question": "How many passengers did a crossing carry last winter?"}),
+            ("extract_relevant", {
+                "sources": [table], "question": "Which town has the most people?",
+            }),
+            ("extract_relevant", {"sources": [page], "draft": "> We carried seven passengers a crossing last winter"}),
+        ]:
+            result = await client.call_tool(tool, arguments)
+            computed = (result.meta or {}).get(RESULT, {}).get("computed", [])
+            print(json.dumps([result.is_error, result.content[0].text, computed], ensure_ascii=False))
+
+
+anyio.run(main, *sys.argv[1:])
+"""
+
+
+@pytest.mark.nightly
+def test_the_core_answers_without_anything_in_extras(tmp_path: Path) -> None:
+    root = checkout(tmp_path / "checkout")
+    for path in (root / "extras").rglob("*.py"):
+        if path.name != "__init__.py":
+            path.unlink()
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    shutil.copy(LIBRARY / "ferry-winter-cuts.html", folder)
+    towns = "town,people\nHollinfell,4120\nSkellmouth,9800\nGavril,310\nBrindle Quay,760\n"
+    (folder / "towns.csv").write_text(towns)
+    asking = [sys.executable, "-c", ALONE, str(folder), str(tmp_path / "cache")]
+
+    def answers(cwd: Path) -> list[list[Any]]:
+        ran = subprocess.run(
+            asking, cwd=cwd, capture_output=True, text=True, timeout=120, check=False
+        )
+        assert ran.returncode == 0, ran.stderr
+        marks = re.compile(r"(?:«/?|session/)[0-9a-f]+")  # new in each answer
+        return [json.loads(marks.sub("", line)) for line in ran.stdout.splitlines()]
+
+    found, table, draft = answers(root)
+    whole_found, whole_table, whole_draft = answers(ROOT)
+    assert not found[0]
+    assert found[1] == whole_found[1]
+    assert "seven passengers a crossing" in found[1]
+    assert "Skellmouth | 9800" in table[1]
+    assert table[2] == []
+    assert whole_table[2] != []
+    assert draft[0]
+    assert "Drafts cannot be checked here" in draft[1]
+    assert not whole_draft[0]

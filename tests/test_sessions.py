@@ -17,7 +17,7 @@ from bench.sessions import kill_runs
 from cache.store import open_stores
 from pipeline.document.page import Evidence, Score
 from pipeline.question.question import Question
-from pipeline.session.session import MOST_BYTES, AskedPart, Ongoing, find_session
+from pipeline.session.session import MOST_SESSION_BYTES, AskedPart, Ongoing, find_session
 from tests.support import LIBRARY, Connect, Site, data_of, text_of
 from tests.support.cache_server import cache_server
 from tests.support.commands import winnow
@@ -175,7 +175,7 @@ async def test_a_session_that_grows_over_its_cap_loses_its_oldest_questions(tmp_
         question = f"What is number {number}?"
         ongoing = await Ongoing.begin(stores, Question(question), handle=handle, owner="", roots=())
         handle = ongoing.session.handle
-        words = f"Number {number}: {'ä' * (MOST_BYTES // 10)}"
+        words = f"Number {number}: {'ä' * (MOST_SESSION_BYTES // 10)}"
         passage = Evidence(
             words, "https://e.org/", "", "html/body", (1,), Score(1.0, "read"), "https://e.org/"
         )
@@ -184,7 +184,7 @@ async def test_a_session_that_grows_over_its_cap_loses_its_oldest_questions(tmp_
     kept = stores.sessions.get_json(f"session:{handle.rpartition('/')[2]}")
     stores.close()
     assert session is not None
-    assert len(json.dumps(kept, ensure_ascii=False).encode()) <= MOST_BYTES
+    assert len(json.dumps(kept, ensure_ascii=False).encode()) <= MOST_SESSION_BYTES
     assert 1 < len(session.turns) < 12
     assert session.turns[-1].question == "What is number 11?"
 

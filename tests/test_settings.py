@@ -7,7 +7,7 @@ import pytest
 
 from cli.desk import setting_rows
 from errors import UsageError
-from server.settings import TABLE, read_settings
+from server.settings import SETTINGS_TABLE, read_settings
 
 
 def test_the_command_line_overrules_the_environment_and_that_the_default() -> None:
@@ -124,5 +124,5 @@ def test_the_desk_shows_every_setting_and_keys_of_providers_as_dots() -> None:
     rows = {
         row["name"]: row["value"] for row in setting_rows(read_settings({"brave_key": "x1"}, {}))
     }
-    assert set(rows) == {setting.name for setting in TABLE}
+    assert set(rows) == {setting.name for setting in SETTINGS_TABLE}
     assert (rows["brave_key"], rows["exa_key"]) == ("•••", "")

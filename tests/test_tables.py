@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from errors import UsageError
+from extras.tables.asked import ask_parts, ask_tables
 from pipeline.document.page import Document, Page
 from pipeline.document.table import Table
 from pipeline.html.document import read_document
 from pipeline.question.question import Question
-from pipeline.tables.asked import ask_parts, ask_tables
 from pipeline.tables.query import compute, parse_query, rows_of
 from pipeline.tables.table import tables_of
 from pipeline.text.tokens import count_tokens

@@ -4,6 +4,7 @@ answer, or none (zero-index §4.1).
 Not for: searching. Sources are named by the caller.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Final
 
@@ -25,6 +26,7 @@ from pipeline.question.question import Question
 from pipeline.reading.extract import extract, left_unread, unless_cut
 from pipeline.reading.rows import named_rows_first
 from pipeline.sources.gather import Loaded, load_sources, room_for
+from pipeline.steps import steps
 from pipeline.text.frame import new_mark, place_of
 from pipeline.text.tokens import count_tokens
 from pipeline.view import view_evidence
@@ -39,7 +41,6 @@ from tools.common.answer import (
     notes_of,
     repeated,
 )
-from tools.common.check_draft import LONGEST_DRAFT, DraftFound, check_draft
 from tools.common.context import (
     BUDGET,
     FRESH,
@@ -49,14 +50,20 @@ from tools.common.context import (
     reporter,
     services_of,
 )
-from tools.common.results import Next, found_in
+from tools.common.results import Found, Item, Next, found_in
 from tools.common.tool import Tool
 
 NAME: Final = "extract_relevant"
+LONGEST_DRAFT: Final = 100_000
+"""Maximum characters of a draft (about 15,000 words)."""
 
 
-class ExtractRelevantResult(DraftFound):
+class ExtractRelevantResult(Found):
     """Structured result of `extract_relevant`."""
+
+    checked: list[Item] = Field(
+        default=[], description="Of a draft: what does not hold first"
+    )
 
 
 async def extract_relevant(
@@ -84,7 +91,7 @@ async def extract_relevant(
     """
     check_budget(max_tokens)
     if draft:
-        return await check_draft(draft, sources, ctx, max_tokens=max_tokens)
+        return await _check_draft(draft, sources, ctx, max_tokens)
     if not question.strip() or not sources:
         missing = "sources is empty." if question.strip() else "question is empty."
         raise UsageError(
@@ -130,6 +137,21 @@ async def extract_relevant(
         ctx, view_evidence, question, assembled, loaded.documents, reading, max_tokens
     )
     return answer(sheet.text, data, view=view)
+
+
+async def _check_draft(
+    draft: str, sources: Sequence[str], ctx: ToolContext, max_tokens: int
+) -> CallToolResult:
+    """Return a draft checked against `sources` and those that it cites, by the step
+    `draft check`."""
+    check = steps().get("draft check")
+    if check is None:
+        raise UsageError(
+            "Drafts cannot be checked here: the step `draft check` is not installed.",
+            hint="Give a question and no draft.",
+        )
+    checked: CallToolResult = await check(draft, sources, ctx, max_tokens=max_tokens)
+    return checked
 
 
 def _sheet(

@@ -28,7 +28,7 @@ from pipeline.evidence.show import (
     notice_within,
     page_head,
 )
-from pipeline.evidence.values import FORMS, values_text
+from pipeline.evidence.values import VALUE_FORMATS, values_text
 from pipeline.fetch.handles import page_handle
 from pipeline.prune.paper import is_pruner, path_scorer
 from pipeline.prune.prune import Pruned, PrunedPage, PruneOptions, prune
@@ -43,9 +43,9 @@ from pipeline.sources.places import (
     read_place,
     split_place,
 )
-from pipeline.tables.asked import ask_parts
+from pipeline.tables.answers import ask_parts
 from pipeline.text.frame import framed, is_injection, new_mark, one_line
-from pipeline.text.tokens import Budget, count_each, count_tokens
+from pipeline.text.tokens import Budget, about_tokens, count_each, count_tokens
 from pipeline.view import view_pages
 from pipeline.work import LONG_SHARE, STEP_SHARE, Report, in_thread
 from tools.common.answer import (
@@ -198,7 +198,7 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     cited = int(FRAME_SHARE * (max_tokens or WIDE)) if references else 0
     room = max(0, max_tokens - frame - hint - unread - cited) if max_tokens else None
     # 3. Read the requested part, or prune all pages together to the remaining budget
-    if part or format not in FORMS:
+    if part or format not in VALUE_FORMATS:
         place = partial(
             read_place,
             before=before,
@@ -210,7 +210,7 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
         pruned = await in_thread(place, loaded.documents, part or "table")
     else:
         options = PruneOptions(
-            room, FORMS[format], references, services.pruning, number
+            room, VALUE_FORMATS[format], references, services.pruning, number
         )
         pruned = await _pruned(loaded.documents, asked, options, services)
     # 4. Write the answer and follow-up calls
@@ -461,7 +461,7 @@ def _data(
                 handle=page_handle(page),
                 published=page.published,
                 language=page.language,
-                raw_tokens=page.raw_tokens,
+                raw_tokens=about_tokens(page.html),
                 kept_tokens=kept[place].tokens if place in kept else 0,
                 kept_blocks=len(blocks),
                 blocks=len(document.blocks),

@@ -25,7 +25,7 @@ from pipeline.raptor.evidence import fit_evidence
 from pipeline.raptor.overview import overview
 from pipeline.raptor.query import WALK, Mode, NodeMode, Traversal, query_tree, read_tree
 from pipeline.raptor.summarise import Writer
-from pipeline.raptor.tree import SCHEME, Tree, TreeOptions
+from pipeline.raptor.tree import TREE_SCHEME, Tree, TreeOptions
 from pipeline.raptor.write import is_extracted, write_tree
 from pipeline.reading.extract import left_unread, read_documents
 from pipeline.segment.idms import Idms
@@ -307,7 +307,7 @@ async def _tree(
 ) -> tuple[Tree | None, Loaded]:
     """Return the tree of a handle, a tree grown from it by further sources, or a tree
     of the sources, and what was read for it; None if it is not built in time."""
-    handles = [source for source in sources if source.startswith(SCHEME)]
+    handles = [source for source in sources if source.startswith(TREE_SCHEME)]
     if len(handles) > 1:
         raise UsageError(
             "Two trees cannot be combined.",

@@ -4,7 +4,6 @@ Not for: writing the answer; it returns the enriched prompt, and the caller writ
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Annotated, Final, Literal
 
@@ -19,11 +18,10 @@ from pipeline.question.question import Question
 from pipeline.question.wants import is_site, split_sites
 from pipeline.research import Researched
 from pipeline.research import research as run
-from pipeline.services import Once, Services
+from pipeline.services import Services
 from pipeline.session.session import AskedPart as Asked
 from pipeline.session.session import Ongoing
-from pipeline.sources.gather import Wanted
-from pipeline.sources.sites import SiteSearch, Twins
+from pipeline.sources.gather import Wanted, site_step
 from pipeline.text.frame import one_line
 from pipeline.view import view_evidence
 from pipeline.work import Report
@@ -50,7 +48,7 @@ from tools.common.results import APART, Found, Next, Part, found_in
 from tools.common.tool import Tool
 
 NAME: Final = "research"
-MOST_PAGES: Final = 20
+MOST_PAGES_READ: Final = 20
 SESSION_FROM: Final = 1_000
 """Minimum max_tokens of an answer with a session line."""
 
@@ -98,7 +96,7 @@ async def research(
     ctx: ToolContext,
     max_tokens: Annotated[int, BUDGET] = 0,
     max_pages: Annotated[
-        int, Field(description="Most pages to read.", ge=1, le=MOST_PAGES)
+        int, Field(description="Most pages to read.", ge=1, le=MOST_PAGES_READ)
     ] = 8,
     freshness: Annotated[
         Literal["any", "day", "week", "month", "year"],
@@ -168,10 +166,12 @@ async def research(
         following.extend(larger(NAME, max_tokens or UNASKED))
     elif (
         not found.assembled.evidence
-        and max_pages <= len(known.gathered.ranked) < MOST_PAGES
+        and max_pages <= len(known.gathered.ranked) < MOST_PAGES_READ
     ):
         following.append(
-            Next(tool=NAME, arguments={"max_pages": min(2 * max_pages, MOST_PAGES)})
+            Next(
+                tool=NAME, arguments={"max_pages": min(2 * max_pages, MOST_PAGES_READ)}
+            )
         )
     sheet = Sheet(max_tokens or found.tokens + hint_room(UNASKED) + HINT_TOKENS)
     sheet.add(found.text)
@@ -205,10 +205,8 @@ def _at(sites: Sequence[str], services: Services, report: Report) -> Services:
     """Return `services` restricted to these sites, if any."""
     if not sites:
         return services
-    search = SiteSearch(sites, services, report)
-    return replace(
-        services, chain=search, fetcher=Twins(services.fetcher), notice=Once()
-    )
+    restricted: Services = site_step("site search")(sites, services, report)
+    return restricted
 
 
 def _write_session(

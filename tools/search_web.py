@@ -20,7 +20,7 @@ from pipeline.question.question import Question
 from pipeline.search.mixed import RankedPage
 from pipeline.sources.gather import Gathered, Wanted, gather_pages
 from pipeline.text.frame import (
-    LONGEST,
+    TITLE_CHARACTERS,
     address,
     framed,
     headline,
@@ -41,11 +41,11 @@ from tools.common.context import (
 from tools.common.results import APART, INJECTION, TRUST, Next, Part
 from tools.common.tool import Tool
 
-DAY: Final = r"^(\d{4}-\d{2}-\d{2})?$"
+DAY_PATTERN: Final = r"^(\d{4}-\d{2}-\d{2})?$"
 REGION: Final = r"^([A-Za-z]{2})?$"
 
 NAME: Final = "search_web"
-MOST_PAGES: Final = 10
+MOST_RESULT_PAGES: Final = 10
 LEAD: Final = 2
 """Maximum room of a hit, in even shares: a truncated passage may lose the answer."""
 
@@ -115,13 +115,19 @@ async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its sche
     ] = "any",
     language: Annotated[str, Field(description="ISO 639-1 code.", max_length=8)] = "",
     site: Annotated[str, Field(description="One host only.", max_length=253)] = "",
-    after: Annotated[str, Field(description="First ISO day.", pattern=DAY)] = "",
-    before: Annotated[str, Field(description="Last ISO day.", pattern=DAY)] = "",
+    after: Annotated[
+        str, Field(description="First ISO day.", pattern=DAY_PATTERN)
+    ] = "",
+    before: Annotated[
+        str, Field(description="Last ISO day.", pattern=DAY_PATTERN)
+    ] = "",
     region: Annotated[str, Field(description="Country code.", pattern=REGION)] = "",
     safe_search: Annotated[
         Literal["", "off", "moderate", "strict"], Field(description="Adult filter.")
     ] = "",
-    page: Annotated[int, Field(description="Results page.", ge=1, le=MOST_PAGES)] = 1,
+    page: Annotated[
+        int, Field(description="Results page.", ge=1, le=MOST_RESULT_PAGES)
+    ] = 1,
     rank: Annotated[
         Literal["mixed", "snippet", "engine", "paper"],
         Field(description="snippet is faster than mixed."),
@@ -187,7 +193,7 @@ def _following(
     page = wanted.filters.page
     if wider is not None:
         calls += wider
-    elif len(hits) >= wanted.max_pages and page < MOST_PAGES:
+    elif len(hits) >= wanted.max_pages and page < MOST_RESULT_PAGES:
         calls.append(Next(tool=NAME, arguments={"page": page + 1}))
     return calls
 
@@ -230,7 +236,7 @@ def _hit(ranked: RankedPage, document: Document | None) -> Hit:
         published=result.published,
         language=result.language or (document.page.language if document else ""),
         handle=page_handle(document.page) if document else "",
-        engine=one_line(result.engine)[:LONGEST],
+        engine=one_line(result.engine)[:TITLE_CHARACTERS],
         engine_rank=result.rank,
         score=round(ranked.score.value, 4),
         made_by=ranked.score.made_by,

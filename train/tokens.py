@@ -9,7 +9,7 @@ measures the counter."""
 import lzma
 
 from bench.tokens import tokenizer
-from pipeline.text.tokens import PARTED, TABLE
+from pipeline.text.tokens import PARTED, TOKENS_FILE
 
 RANKED = 100_256
 """Tokens that merges lead to; they are followed by some special tokens, such as the end
@@ -22,10 +22,10 @@ def main() -> None:
     parted = PARTED.encode(errors="surrogateescape")
     tokens = [model.decode_single_token_bytes(token) for token in range(RANKED)]
     tokens.remove(parted)
-    TABLE.write_bytes(
+    TOKENS_FILE.write_bytes(
         lzma.compress(parted.join(tokens), preset=9 | lzma.PRESET_EXTREME)
     )
-    print(f"{TABLE.name}: {TABLE.stat().st_size:,} bytes")
+    print(f"{TOKENS_FILE.name}: {TOKENS_FILE.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":

@@ -11,18 +11,18 @@ from typing import Final
 
 from pipeline.document.converted import MAX_ITEMS, Converted, escape, whole_page
 
-_SHOWN: Final = (
+_SHOWN_FIELDS: Final = (
     ("DTSTART", "Begins"), ("DTEND", "Ends"), ("DURATION", "Lasts"), ("DUE", "Due"),
     ("LOCATION", "Place"), ("ORGANIZER", "Organizer"), ("ATTENDEE", "Attendee"), ("STATUS", "Status"),
     ("RRULE", "Repeats"), ("URL", "Address"),
 )  # fmt: skip
 _ENTRIES: Final = frozenset({"VEVENT", "VTODO", "VJOURNAL"})
 _FOLD: Final = re.compile(r"\r?\n[ \t]")
-_LINE: Final = re.compile(
+_ICS_LINE: Final = re.compile(
     r"(?P<name>[A-Za-z-]{1,40})(?P<about>(?:;[^:\"]*(?:\"[^\"]*\")?[^:\"]*)*):(?P<value>.*)"
 )
-_TIME: Final = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)\d\d(Z?))?")
-_ESCAPED: Final = re.compile(r"\\([nN,;\\])")
+_ICS_TIME: Final = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)\d\d(Z?))?")
+_ICS_ESCAPE: Final = re.compile(r"\\([nN,;\\])")
 Fields = dict[str, list[str]]
 
 
@@ -49,7 +49,7 @@ def _entries(text: str) -> Iterator[Fields]:
     held: Fields | None = None
     inner = 0
     for line in text.splitlines():
-        found = _LINE.fullmatch(line)
+        found = _ICS_LINE.fullmatch(line)
         if found is None:
             continue
         name, value = found["name"].upper(), found["value"].strip()
@@ -70,7 +70,7 @@ def _value(name: str, about: str, value: str) -> str:
     """Return a value as a person writes it: a time with its zone, a person by name.
 
     A malformed time is returned as it is written."""
-    if time := _TIME.fullmatch(value):
+    if time := _ICS_TIME.fullmatch(value):
         zone = re.search(r"TZID=\"?([^;:\"]+)", about, re.IGNORECASE)
         clock = f" {time[4]}:{time[5]}" if time[4] else ""
         named = " UTC" if time[6] else f" ({zone[1]})" if zone and clock else ""
@@ -79,13 +79,15 @@ def _value(name: str, about: str, value: str) -> str:
         called = re.search(r"CN=\"?([^;:\"]+)", about, re.IGNORECASE)
         address = re.sub(r"(?i)^mailto:", "", value)
         return f"{called[1]} ({address})" if called else address
-    return _ESCAPED.sub(lambda sign: "\n" if sign[1] in "nN" else sign[1], value)
+    return _ICS_ESCAPE.sub(lambda sign: "\n" if sign[1] in "nN" else sign[1], value)
 
 
 def _entry(fields: Fields) -> str:
     heading = f"<h2>{escape(' '.join(fields.get('SUMMARY', ['(without title)'])))}</h2>"
     rows = (
-        (label, ", ".join(fields[name])) for name, label in _SHOWN if fields.get(name)
+        (label, ", ".join(fields[name]))
+        for name, label in _SHOWN_FIELDS
+        if fields.get(name)
     )
     listed = "".join(
         f"<dt>{label}</dt><dd>{escape(value)}</dd>" for label, value in rows

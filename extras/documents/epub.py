@@ -16,29 +16,35 @@ from pipeline.read.text import child_text, fragment_to_html
 from pipeline.read.xhtml import xhtml_to_html
 from pipeline.work import check_cancelled
 
-_SHORT: Final = re.compile(
+_NOTE_LINK: Final = re.compile(
     r"(?<!<sup>)<(?P<tag>a|span)(?P<attributes>(?:\s[^<>]{0,500})?)>[\[(]?[\w*†‡]{1,4}[\])]?</(?P=tag)>(?!</sup>)"
 )
 """A link or a span around a mark; a superscript has one around it already."""
-_NAMES: Final = re.compile(r"(?:epub:type|role|class)\s*=\s*[\"']([^\"'<>]*)[\"']")
-_MARKS: Final = frozenset(
+_TYPE_ATTRIBUTE: Final = re.compile(
+    r"(?:epub:type|role|class)\s*=\s*[\"']([^\"'<>]*)[\"']"
+)
+_NOTE_TYPES: Final = frozenset(
     {"noteref", "doc-noteref", "footnote-ref", "fnref", "sup", "super", "superscript"}
 )
 """Types, roles and classes of marks of notes."""
-_RAISED: Final = re.compile(
+_RAISED_CLASS: Final = re.compile(
     r"\.([\w-]{1,60})\s*\{[^{}]{0,500}?vertical-align\s*:\s*super"
 )
 """Classes that a book's styles raise."""
 _CHAPTER: Final = "application/xhtml+xml"
-_IMAGE: Final = re.compile(r"<(?:\w+:)?(?:img|image)\b[^<>]{0,2000}>", re.IGNORECASE)
-_TAG: Final = re.compile(r"<head\b.*?</head>|<[^<>]*>", re.DOTALL | re.IGNORECASE)
+_IMAGE_TAG: Final = re.compile(
+    r"<(?:\w+:)?(?:img|image)\b[^<>]{0,2000}>", re.IGNORECASE
+)
+_TAG_OR_HEAD: Final = re.compile(
+    r"<head\b.*?</head>|<[^<>]*>", re.DOTALL | re.IGNORECASE
+)
 _ALT: Final = re.compile(r"\salt\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", re.IGNORECASE)
 _POPS_UP: Final = re.compile(
     r"(<aside\b[^<>]{0,500}epub:type=[\"'][^\"'<>]*note[^<>]{0,500}?)\shidden(?:=[\"'][^\"'<>]*[\"'])?"
 )
 """A note that a reading program shows over the page."""
-_MEDIA: Final = re.compile(r"<(?:audio|video)\b")
-_CONTAINER: Final = "META-INF/container.xml"
+_MEDIA_TAG: Final = re.compile(r"<(?:audio|video)\b")
+_CONTAINER_FILE: Final = "META-INF/container.xml"
 
 
 def epub_to_html(body: bytes) -> Converted:
@@ -48,7 +54,7 @@ def epub_to_html(body: bytes) -> Converted:
     Of a book that is encrypted in part the other chapters are read, and the result says
     how many are missing."""
     with open_package(body, "a book") as package:
-        container = package.tree(_CONTAINER)
+        container = package.tree(_CONTAINER_FILE)
         files = (
             [one.get("full-path", "") for one in container.iter("{*}rootfile")]
             if container is not None
@@ -83,7 +89,7 @@ def epub_to_html(body: bytes) -> Converted:
             for name in package.names
             if name.endswith(".css")
         )
-        raised = {*_MARKS} | set(_RAISED.findall(styles))
+        raised = {*_NOTE_TYPES} | set(_RAISED_CLASS.findall(styles))
         chapters = []
         ledger = Ledger()
         for number, name in enumerate(shown, start=1):
@@ -91,7 +97,7 @@ def epub_to_html(body: bytes) -> Converted:
             if chapter := package.read(name):
                 text = _raised(xhtml_to_html(decode(chapter).text), raised)
                 text = _POPS_UP.sub(r"\1", text)
-                ledger.hold("embedded object", len(_MEDIA.findall(text)))
+                ledger.hold("embedded object", len(_MEDIA_TAG.findall(text)))
                 ledger.hold("image", _undescribed(text))
                 chapters.append(placed(fragment_to_html(text), f"chapter={number}"))
     if not chapters:
@@ -113,19 +119,19 @@ def _raised(text: str, names: set[str]) -> str:
     another number."""
 
     def mark(found: re.Match[str]) -> str:
-        said = " ".join(_NAMES.findall(found["attributes"])).split()
+        said = " ".join(_TYPE_ATTRIBUTE.findall(found["attributes"])).split()
         return f"<sup>{found[0]}</sup>" if names.intersection(said) else found[0]
 
-    return _SHORT.sub(mark, text)
+    return _NOTE_LINK.sub(mark, text)
 
 
 def _undescribed(text: str) -> int:
     """Return how many pictures of a chapter with words say nothing of what they show. An empty
     description marks an ornament, and a chapter without words is a cover."""
-    alts = [_ALT.search(image[0]) for image in _IMAGE.finditer(text)]
+    alts = [_ALT.search(image[0]) for image in _IMAGE_TAG.finditer(text)]
     said = [None if alt is None else (alt[1] or alt[2] or "").split() for alt in alts]
     silent = sum(words is None or 0 < len(words) < DESCRIBED_WORDS for words in said)
-    return silent if silent and _TAG.sub(" ", text).split() else 0
+    return silent if silent and _TAG_OR_HEAD.sub(" ", text).split() else 0
 
 
 def _sealed(package: Package) -> set[str]:

@@ -37,8 +37,8 @@ from pipeline.read.sniff import decode
 from pipeline.read.text import fragment_to_html
 from pipeline.work import check_cancelled
 
-_SHOWN: Final = ("From", "To", "Cc", "Bcc", "Reply-To", "Date")
-_BETWEEN: Final = re.compile(rb"(?:\A|(?<=\n)\r?\n)From [^\n]*\n")
+_SHOWN_HEADERS: Final = ("From", "To", "Cc", "Bcc", "Reply-To", "Date")
+_MESSAGE_START: Final = re.compile(rb"(?:\A|(?<=\n)\r?\n)From [^\n]*\n")
 """What begins a message in an mbox file (RFC 4155)."""
 _QUOTED_FROM: Final = re.compile(rb"^>(>*From )", re.MULTILINE)
 _MAX_PARTS: Final = 1_000
@@ -48,7 +48,7 @@ _MOST_ATTACHED: Final = 20
 """Attachments of one file that are read."""
 _ATTACHED_BYTES: Final = 15_000_000
 """Of all that are read, as many as a page has."""
-_UNREAD: Final = frozenset(
+_UNREAD_TYPES: Final = frozenset(
     {
         "application/pgp-signature",
         "application/pkcs7-signature",
@@ -63,7 +63,7 @@ _SEALED: Final = frozenset(
 """Types of parts whose text is not in the message."""
 _SCREENSHOT: Final = 40_000
 """Minimum bytes of a picture in a message to be more than a logo or emoji."""
-_LISTED: Final = 20
+_NAMED_MESSAGES: Final = 20
 """Damaged messages that are named."""
 
 
@@ -92,7 +92,7 @@ def mbox_to_html(body: bytes) -> Converted:
 
     Damaged messages are passed over and named as unread, as are those after
     `MAX_ITEMS`. What is before the first is dropped."""
-    pieces = _BETWEEN.split(body)[1:]
+    pieces = _MESSAGE_START.split(body)[1:]
     sections, damaged, attached = list[str](), list[str](), _Attached()
     for number, piece in enumerate(pieces[:MAX_ITEMS], start=1):
         check_cancelled()
@@ -109,7 +109,7 @@ def mbox_to_html(body: bytes) -> Converted:
         else ""
     )
     if damaged:
-        unread = f"damaged messages: {', '.join(damaged[:_LISTED])}{f'; {unread}' if unread else ''}"
+        unread = f"damaged messages: {', '.join(damaged[:_NAMED_MESSAGES])}{f'; {unread}' if unread else ''}"
     unread = "; ".join(filter(None, (unread, *attached.unread)))
     return Converted(
         whole_page("\n".join(sections)), unread=unread, ledger=attached.ledger
@@ -183,7 +183,7 @@ def _read(body: bytes, level: str, attached: _Attached) -> tuple[EmailMessage, s
 
 def _head(message: MIMEPart) -> str:
     """Return who wrote to whom and when."""
-    said = {name: _header(message, name) for name in _SHOWN}
+    said = {name: _header(message, name) for name in _SHOWN_HEADERS}
     fields = "".join(
         f"<dt>{name}</dt><dd>{escape(one)}</dd>" for name, one in said.items() if one
     )
@@ -231,7 +231,7 @@ def _forwarded(message: MIMEPart) -> str:
 def _attachment(part: MIMEPart, attached: _Attached) -> list[str]:
     """Return what is read of an attachment below its name, nothing where none is."""
     name, kind, body = part.get_filename(), part.get_content_type(), _content(part)
-    if kind in _UNREAD:
+    if kind in _UNREAD_TYPES:
         return []
     if kind.startswith("image/") and part.get_content_disposition() != "attachment":
         attached.ledger.hold("image", len(body) >= _SCREENSHOT)

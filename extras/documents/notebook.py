@@ -14,7 +14,7 @@ from pipeline.read.records import json_to_html
 from pipeline.read.text import fragment_to_html
 from pipeline.work import check_cancelled
 
-_COLOURS: Final = re.compile(r"\x1b\[[\d;]*m")
+_ANSI_CODE: Final = re.compile(r"\x1b\[[\d;]*m")
 
 
 def ipynb_to_html(text: str) -> Converted | None:
@@ -82,7 +82,7 @@ def _output(output: dict[str, Any]) -> str:
     text = _joined(data.get("text/plain", output.get("text", ""))) or _joined(
         output.get("traceback", "")
     )
-    text = _COLOURS.sub("", text)
+    text = _ANSI_CODE.sub("", text)
     return f"<pre>{escape(text)}</pre>" if text.strip() else ""
 
 

@@ -41,11 +41,13 @@ BUILT_IN: Final = {
     49: "@",
 }
 """Formats that files name by number only."""
-_TOKEN: Final = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]|_.|\*.|[#0?][#0?,.]*|.', re.DOTALL)
-_CURRENCY: Final = re.compile(r"\[\$([^\]-]*)(?:-[^\]]*)?\]")
+_FORMAT_TOKEN: Final = re.compile(
+    r'"[^"]*"|\\.|\[[^\]]*\]|_.|\*.|[#0?][#0?,.]*|.', re.DOTALL
+)
+_FORMAT_CURRENCY: Final = re.compile(r"\[\$([^\]-]*)(?:-[^\]]*)?\]")
 _CONDITION: Final = re.compile(r"\[(<=|>=|<>|<|>|=)(-?[\d.]+)\]")
-_DIGITS: Final = re.compile(r"[#0?]")
-_CLOCK: Final = re.compile(r"[hs]", re.IGNORECASE)
+_DIGIT_SIGN: Final = re.compile(r"[#0?]")
+_CLOCK_SIGN: Final = re.compile(r"[hs]", re.IGNORECASE)
 _CALENDAR: Final = re.compile(r"[yd]|m{3}", re.IGNORECASE)
 _SPENT: Final = re.compile(r"\[(h+|m+|s+)\]", re.IGNORECASE)
 _SECTION: Final = re.compile(r'((?:"[^"]*"|\\.|\[[^\]]*\]|[^;"\\])*)(?:;|\Z)')
@@ -102,8 +104,8 @@ def _sections(form: str) -> tuple[_Section, ...]:
         if ends:
             break
         part, ends = match[1], not match[0].endswith(";")
-        written = _CURRENCY.sub(lambda sign: f'"{sign[1]}"', part)
-        tokens = tuple(_TOKEN.findall(written))
+        written = _FORMAT_CURRENCY.sub(lambda sign: f'"{sign[1]}"', part)
+        tokens = tuple(_FORMAT_TOKEN.findall(written))
         bare = "".join(one for one in tokens if one[0] not in '"\\[_*')
         said = _CONDITION.search(part)
         condition = (said[1], _read(said[2])) if said else None
@@ -158,7 +160,7 @@ def _moment(value: float, bare: str, epoch: datetime) -> str:
     if not 0 <= days < _LAST_DAY:
         return f"{value:.15g}"
     moment = epoch + timedelta(seconds=round(days * 86_400))
-    has_clock = bool(_CLOCK.search(bare))
+    has_clock = bool(_CLOCK_SIGN.search(bare))
     has_day = bool(_CALENDAR.search(bare)) or not has_clock
     clock = moment.strftime(
         "%H:%M:%S" if "s" in bare.lower() or moment.second else "%H:%M"
@@ -179,12 +181,12 @@ def _duration(value: float, section: _Section) -> str:
 
 
 def _number(value: float, section: _Section) -> str:
-    pattern = next((one for one in section.tokens if _DIGITS.match(one)), "")
+    pattern = next((one for one in section.tokens if _DIGIT_SIGN.match(one)), "")
     if not pattern:
         return _with_literals(section, "")
     if re.search(r"[Ee][+-]|/", section.bare):
         return f"{value:.15g}"
-    groups = [one for one in section.tokens if _DIGITS.match(one)]
+    groups = [one for one in section.tokens if _DIGIT_SIGN.match(one)]
     if len(groups) > 1 and value == int(value) and "." not in section.bare:
         return _in_groups(int(value), section, groups)
     words = _literal("".join(one for one in section.tokens if one[0] in '"\\')).strip()
@@ -201,7 +203,7 @@ def _in_groups(value: int, section: _Section, groups: list[str]) -> str:
 
     Digits that are missing are zeros, those too many go to the first group, and a minus
     comes in front."""
-    sizes = [len(_DIGITS.findall(group)) for group in groups]
+    sizes = [len(_DIGIT_SIGN.findall(group)) for group in groups]
     digits = str(abs(value)).zfill(max(sum(sizes[1:]) + 1, "".join(groups).count("0")))
     first = len(digits) - sum(sizes[1:])
     ends = [first + sum(sizes[1:place]) for place in range(1, len(sizes) + 1)]
@@ -215,14 +217,14 @@ def _in_groups(value: int, section: _Section, groups: list[str]) -> str:
         ]
     )
     text = "".join(
-        next(cut) if _DIGITS.match(one) else _literal(one) for one in section.tokens
+        next(cut) if _DIGIT_SIGN.match(one) else _literal(one) for one in section.tokens
     )
     return " ".join(f"{'-' if value < 0 else ''}{text}".split())
 
 
 def _digits(value: float, pattern: str) -> str:
     whole, _, decimals = pattern.partition(".")
-    places = len(_DIGITS.findall(decimals))
+    places = len(_DIGIT_SIGN.findall(decimals))
     grouping = "," if "," in whole else ""
     text = f"{value:{grouping}.{places}f}"
     if abs(float(text.replace(",", "")) - value) > _MOST_ROUNDED * abs(value):
@@ -241,7 +243,7 @@ def _digits(value: float, pattern: str) -> str:
 def _with_literals(section: _Section, digits: str) -> str:
     """Return digits in place of the pattern, between the literals of a section; of one
     without a pattern the literals alone, unless it is General."""
-    if not any(_DIGITS.match(one) for one in section.tokens):
+    if not any(_DIGIT_SIGN.match(one) for one in section.tokens):
         words = _literal(
             "".join(one for one in section.tokens if one[0] in '"\\[_* ()-')
         )
@@ -253,7 +255,7 @@ def _with_literals(section: _Section, digits: str) -> str:
         )
     parts, done = [], False
     for one in section.tokens:
-        if _DIGITS.match(one):
+        if _DIGIT_SIGN.match(one):
             parts.append("" if done else digits)
             done = True
         else:
@@ -265,7 +267,7 @@ def _literal(text: str) -> str:
     """Return what the tokens of a text show; colours, conditions and fillers show
     nothing."""
     shown_parts = []
-    for one in _TOKEN.findall(text):
+    for one in _FORMAT_TOKEN.findall(text):
         if one[0] == '"':
             shown_parts.append(one[1:-1])
         elif one[0] == "\\":

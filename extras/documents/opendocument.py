@@ -13,7 +13,7 @@ from typing import Final
 from lxml import etree
 
 from extras.documents.opendocument_looks import Looks
-from extras.documents.sheets import UNREAD, Row, sheet_to_html
+from extras.documents.sheets import UNREAD_CELLS, Row, sheet_to_html
 from pipeline.document.converted import (
     MAX_CELLS,
     Converted,
@@ -24,7 +24,7 @@ from pipeline.document.converted import (
     whole_page,
 )
 from pipeline.document.ledger import Ledger
-from pipeline.read.package import MAX_TAGS, open_package
+from pipeline.read.package import MAX_PART_TAGS, open_package
 from pipeline.read.text import child_text, parse_xml
 from pipeline.work import check_cancelled
 
@@ -46,40 +46,40 @@ _PAGE, _FRAME, _NOTES, _NAMED = (
 _LIST, _LIST_STYLE, _NUMBER = (
     f"{_TEXT}{name}" for name in ("list", "list-style", "list-level-style-number")
 )
-_DIGITS: Final = 6
+_NUMBER_DIGITS: Final = 6
 """Digits that a number which a file gives must not reach."""
-_RAISED: Final = 4
+_RAISED_LETTERS: Final = 4
 """Letters of a superscript that is a power or a mark."""
 _ROMANS: Final = (
     (1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
     (9, "ix"), (5, "v"), (4, "iv"), (1, "i"),
 )  # fmt: skip
 _ROMANS_END: Final = 4000
-_SHEETS: Final = f"{_OFFICE}spreadsheet"
+_ODF_SHEETS: Final = f"{_OFFICE}spreadsheet"
 _SECTION, _HIDDEN_TEXT = f"{_TEXT}section", f"{_TEXT}hidden-text"
 _GROUPS: Final = (f"{_TABLES}table-row-group", f"{_TABLES}table-column-group")
-_UNSHOWN: Final = (f"{_TEXT}tracked-changes", f"{_OFFICE}annotation")
-_OBJECT: Final = f"{_DRAW}object"
+_UNSHOWN_ELEMENTS: Final = (f"{_TEXT}tracked-changes", f"{_OFFICE}annotation")
+_ODF_OBJECT: Final = f"{_DRAW}object"
 _CHART: Final = "{urn:oasis:names:tc:opendocument:xmlns:chart:1.0}"
 _SVG: Final = "{urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0}"
 _MATH: Final = "{http://www.w3.org/1998/Math/MathML}math"
 _HREF: Final = "{http://www.w3.org/1999/xlink}href"
-_DESCRIBED: Final = frozenset(
+_DESCRIPTION_TAGS: Final = frozenset(
     {f"{_SVG}title", f"{_SVG}desc", f"{_DRAW}text-box", _TABLE}
 )
 """What in a frame says the same as a picture in it, or more."""
-_LARGE_IMAGE: Final = 15.0
+_LARGE_IMAGE_CM2: Final = 15.0
 """Square centimetres: a picture of less is a logo or an icon."""
-_UNITS: Final = {"cm": 1.0, "mm": 0.1, "in": 2.54, "pt": 2.54 / 72}
-_LENGTH: Final = re.compile(r"(\d{1,6}(?:\.\d{1,9})?)(cm|mm|in|pt)")
-_TELLING: Final = re.compile(r"[^\W\d_]{2,}.*?[\s\W][^\W_]|[^\W\d_]{5,}")
+_CENTIMETRES: Final = {"cm": 1.0, "mm": 0.1, "in": 2.54, "pt": 2.54 / 72}
+_ODF_LENGTH: Final = re.compile(r"(\d{1,6}(?:\.\d{1,9})?)(cm|mm|in|pt)")
+_MEANINGFUL: Final = re.compile(r"[^\W\d_]{2,}.*?[\s\W][^\W_]|[^\W\d_]{5,}")
 """More than a page's number with a word."""
-_BLANKS: Final = {f"{_TEXT}s": " ", f"{_TEXT}tab": " ", f"{_TEXT}line-break": " "}
+_BLANK_TAGS: Final = {f"{_TEXT}s": " ", f"{_TEXT}tab": " ", f"{_TEXT}line-break": " "}
 _REPEATED: Final = frozenset({"header", "footer"})
 """Frames of a slide that repeat on all."""
-_APART: Final = frozenset({"title", "page-number", "date-time"})
+_PLACEHOLDERS: Final = frozenset({"title", "page-number", "date-time"})
 """Frames of a slide that are its heading, its number or today."""
-_FILLED: Final = frozenset(
+_FORM_FIELDS: Final = frozenset(
     f"{_FORM}{name}"
     for name in (
         "text",
@@ -95,7 +95,7 @@ _NAMED_FIELDS: Final = frozenset(
     f"{_FORM}{name}" for name in ("button", "checkbox", "radio", "fixed-text", "frame")
 )
 """Parts of a form that show their label, as others show their value."""
-_MOVING: Final = tuple(
+_EMBEDDED_OBJECTS: Final = tuple(
     f"{_DRAW}{name}" for name in ("plugin", "applet", "floating-frame")
 )
 _HIDING: Final = {
@@ -148,9 +148,9 @@ class _OpenDocumentReader:
         anchored in it."""
         for child in parent.iterchildren(tag=etree.Element):
             check_cancelled()
-            if child.tag in _UNSHOWN or self._is_apart(child):
+            if child.tag in _UNSHOWN_ELEMENTS or self._is_apart(child):
                 continue
-            if read := _WHOLLY.get(child.tag):
+            if read := _WHOLE_ELEMENTS.get(child.tag):
                 yield from read(self, child)
                 continue
             if title := child.get(
@@ -183,7 +183,7 @@ class _OpenDocumentReader:
         kind = element.get(f"{_SHOW}class") if element.tag == _FRAME else None
         if kind in _REPEATED:
             self.repeated |= dict.fromkeys(self.blocks(element))
-        return kind in _APART or kind in _REPEATED
+        return kind in _PLACEHOLDERS or kind in _REPEATED
 
     def _object(self, element: etree._Element) -> Iterator[str]:
         """Yield an embedded formula as it was typed, a chart as its title and figures;
@@ -227,13 +227,15 @@ class _OpenDocumentReader:
             for shape in master.iterchildren(tag=etree.Element):
                 if shape.tag.startswith(_DRAW) and shape.get(f"{_SHOW}class") is None:
                     said |= dict.fromkeys(self.blocks(shape))
-        yield from (one for one in said if _TELLING.search(re.sub("<[^>]*>", "", one)))
+        yield from (
+            one for one in said if _MEANINGFUL.search(re.sub("<[^>]*>", "", one))
+        )
 
     def _field(self, control: etree._Element) -> Iterator[str]:
         """Yield what a part of a form shows: nothing for a box that is not ticked, or a
         field without a value."""
         said = ""
-        if control.tag in _FILLED:
+        if control.tag in _FORM_FIELDS:
             said = control.get(f"{_FORM}current-value") or control.get(
                 f"{_FORM}value", ""
             )
@@ -249,7 +251,9 @@ class _OpenDocumentReader:
         self.ledger.hold(
             "comment", sum(1 for _ in content.iter(f"{_OFFICE}annotation"))
         )
-        self.ledger.hold("embedded object", sum(1 for _ in content.iter(*_MOVING)))
+        self.ledger.hold(
+            "embedded object", sum(1 for _ in content.iter(*_EMBEDDED_OBJECTS))
+        )
         for linked in content.iter(f"{_TEXT}section-source"):
             section = linked.getparent()
             is_read = (
@@ -258,12 +262,12 @@ class _OpenDocumentReader:
             self.ledger.hold("embedded object", not is_read)
         for frame in content.iter(_FRAME):
             held = {child.tag for child in frame.iterchildren(tag=etree.Element)}
-            if held & {_OBJECT, f"{_OBJECT}-ole"}:
+            if held & {_ODF_OBJECT, f"{_ODF_OBJECT}-ole"}:
                 self.ledger.hold("embedded object")
             elif (
                 f"{_DRAW}image" in held
-                and not held & _DESCRIBED
-                and _area(frame) >= _LARGE_IMAGE
+                and not held & _DESCRIPTION_TAGS
+                and _area(frame) >= _LARGE_IMAGE_CM2
             ):
                 self.ledger.hold("image")
 
@@ -296,7 +300,7 @@ class _OpenDocumentReader:
         )
         own.count = (
             int(given)
-            if given and given.isdecimal() and len(given) < _DIGITS
+            if given and given.isdecimal() and len(given) < _NUMBER_DIGITS
             else own.count + 1
         )
         self.label = "" if form is None else self._label(form, depth)
@@ -304,7 +308,8 @@ class _OpenDocumentReader:
     def _label(self, form: etree._Element, depth: int) -> str:
         shown = form.get(f"{_TEXT}display-levels", "1")
         first = depth - min(
-            depth, int(shown) if shown.isdecimal() and len(shown) < _DIGITS else 1
+            depth,
+            int(shown) if shown.isdecimal() and len(shown) < _NUMBER_DIGITS else 1,
         )
         forms = [
             self.numbers.get((self.lists[-1].style, level))
@@ -362,7 +367,7 @@ class _OpenDocumentReader:
         rows = (
             row for row in table.iter(_ROW) if next(row.iterancestors(_TABLE)) is table
         )
-        if table.getparent().tag != _SHEETS:
+        if table.getparent().tag != _ODF_SHEETS:
             cells = [
                 cells_of_row for row in rows if any(cells_of_row := self._cells(row))
             ]
@@ -377,7 +382,7 @@ class _OpenDocumentReader:
             drawn = [block for shape in shapes for block in self.blocks(shape)]
             yield from [made or f"<h2>{escape(name)}</h2>" * bool(drawn), *drawn]
             self.hidden_columns += len(gone)
-        for held in table.iter(_OBJECT):
+        for held in table.iter(_ODF_OBJECT):
             if next(held.iterancestors(_TABLE)) is table and _is_in_cell(held):
                 yield from self._object(held)
 
@@ -446,7 +451,7 @@ class _OpenDocumentReader:
                 pieces.append("" if unseen else one)
                 continue
             unseen = self.looks.is_unseen(one, above=unseen)
-            pieces.append(_BLANKS.get(one.tag, ""))
+            pieces.append(_BLANK_TAGS.get(one.tag, ""))
             if not unseen and self._is_raised(one):
                 pieces.append("^")
             if one.tag == _NOTE:
@@ -462,7 +467,7 @@ class _OpenDocumentReader:
                 for child in reversed(one):
                     stack.append((child.tail or "", inherited))
                     if isinstance(child.tag, str) and child.tag not in {
-                        *_UNSHOWN,
+                        *_UNSHOWN_ELEMENTS,
                         _H,
                         _P,
                         _TABLE,
@@ -474,7 +479,7 @@ class _OpenDocumentReader:
     def _is_raised(self, element: etree._Element) -> bool:
         """Whether a piece of text is a short raised one, as an exponent is."""
         raised = element.get(f"{_TEXT}style-name") in self.raised
-        return raised and 0 < len(element.text or "") <= _RAISED
+        return raised and 0 < len(element.text or "") <= _RAISED_LETTERS
 
     def _is_left_out(self, element: etree._Element) -> bool:
         """Whether its style hides a piece of text, or a field that hides now."""
@@ -486,10 +491,10 @@ class _OpenDocumentReader:
         self.looks.words += len(" ".join(element.itertext()).split())
 
 
-_WHOLLY: Final[
+_WHOLE_ELEMENTS: Final[
     dict[str, Callable[[_OpenDocumentReader, etree._Element], Iterator[str]]]
 ] = {
-    _OBJECT: _OpenDocumentReader._object,
+    _ODF_OBJECT: _OpenDocumentReader._object,
     _PAGE: _OpenDocumentReader._slide,
     _TABLE: _OpenDocumentReader._table,
     _LIST: _OpenDocumentReader._list,
@@ -506,8 +511,8 @@ def _area(frame: etree._Element) -> float:
     """Return how large a frame is, in square centimetres; 0 where that is not said."""
     area = 1.0
     for side in ("width", "height"):
-        found = _LENGTH.fullmatch(frame.get(f"{_SVG}{side}", ""))
-        area *= float(found[1]) * _UNITS[found[2]] if found else 0.0
+        found = _ODF_LENGTH.fullmatch(frame.get(f"{_SVG}{side}", ""))
+        area *= float(found[1]) * _CENTIMETRES[found[2]] if found else 0.0
     return area
 
 
@@ -579,11 +584,11 @@ def flat_opendocument_to_html(body: bytes) -> Converted | None:
     """Return an OpenDocument file that is one XML file as HTML; None for other XML, and
     for XML with entities of its own.
 
-    Raises `Unreadable` for any XML of more than `MAX_TAGS` tags, and for a file without
+    Raises `Unreadable` for any XML of more than `MAX_PART_TAGS` tags, and for a file without
     text."""
-    if body.count(b"<") > MAX_TAGS:
+    if body.count(b"<") > MAX_PART_TAGS:
         raise Unreadable(
-            f"it is an OpenDocument file of more than {MAX_TAGS:,} tags: split it"
+            f"it is an OpenDocument file of more than {MAX_PART_TAGS:,} tags: split it"
         )
     root = parse_xml(body)
     if root is None or root.tag != f"{_OFFICE}document":
@@ -634,7 +639,7 @@ def _converted(
         for what, number in left_out.items()
         if number
     )
-    unread = UNREAD if reader.left < 0 else ""
+    unread = UNREAD_CELLS if reader.left < 0 else ""
     html = whole_page("\n".join(blocks), title=title)
     hidden = reader.looks.words
     return Converted(

@@ -21,15 +21,15 @@ _TEXT, _TABLES, _DRAW, _STYLE, _FO = (
     for name in ("text", "table", "drawing", "style", "xsl-fo-compatible")
 )
 _LO: Final = "{urn:org:documentfoundation:names:experimental:office:xmlns:loext:1.0}"
-_LETTERS: Final = f"{_STYLE}text-properties"
+_TEXT_PROPERTIES: Final = f"{_STYLE}text-properties"
 _CHAIN: Final = 20
 """Styles in a chain of parents."""
-_DRAWN: Final = frozenset(
+_DRAWN_ELEMENTS: Final = frozenset(
     f"{_DRAW}{name}"
     for name in ("page", "frame", "custom-shape", "rect", "ellipse", "g")
 )
-_NAMES: Final = (f"{_TEXT}style-name", f"{_TABLES}style-name")
-_PER_CENT: Final = re.compile(r"(\d{1,4}(?:\.\d+)?)%")
+_STYLE_ATTRIBUTES: Final = (f"{_TEXT}style-name", f"{_TABLES}style-name")
+_ODF_PER_CENT: Final = re.compile(r"(\d{1,4}(?:\.\d+)?)%")
 _POINTS: Final = 1.3
 """Pixels of a point, as `length` counts them."""
 
@@ -53,7 +53,7 @@ class Looks:
         parent is.
 
         An element without a style is as its parent."""
-        name = next(filter(None, map(element.get, _NAMES)), "")
+        name = next(filter(None, map(element.get, _STYLE_ATTRIBUTES)), "")
         if not name:
             return above
         if name not in self._known:
@@ -61,7 +61,7 @@ class Looks:
         alone = self._known[name]
         if alone is not None:
             return alone
-        ink = self._colour(name, _LETTERS, f"{_FO}color")
+        ink = self._colour(name, _TEXT_PROPERTIES, f"{_FO}color")
         if ink is None:
             return above
         ground = self._ground(element)
@@ -71,15 +71,19 @@ class Looks:
         """Return True for a style that hides on any ground, False for one that says
         nothing, else None."""
         size = length(
-            self._said(name, _LETTERS, f"{_FO}font-size"),
+            self._said(name, _TEXT_PROPERTIES, f"{_FO}font-size"),
             percent=float(LEAST_SIZE * 10),
         )
-        width = _PER_CENT.fullmatch(self._said(name, _LETTERS, f"{_STYLE}text-scale"))
-        solid = _PER_CENT.fullmatch(self._said(name, _LETTERS, f"{_LO}opacity"))
+        width = _ODF_PER_CENT.fullmatch(
+            self._said(name, _TEXT_PROPERTIES, f"{_STYLE}text-scale")
+        )
+        solid = _ODF_PER_CENT.fullmatch(
+            self._said(name, _TEXT_PROPERTIES, f"{_LO}opacity")
+        )
         tiny = size is not None and size < LEAST_SIZE * _POINTS
         squeezed = width is not None and float(width[1]) < LEAST_WIDTH
         # LibreOffice writes 0 % beside the usual colour, too, which it draws.
-        inked = self._said(name, _LETTERS, f"{_FO}color") != ""
+        inked = self._said(name, _TEXT_PROPERTIES, f"{_FO}color") != ""
         clear = inked and solid is not None and float(solid[1]) < LEAST_WIDTH / 2
         return True if tiny or squeezed or clear else None
 
@@ -104,9 +108,9 @@ class Looks:
         """Return the background colour of an element's text: white where none is named,
         None over a drawing."""
         for one in (element, *element.iterancestors()):
-            if one.tag in _DRAWN:
+            if one.tag in _DRAWN_ELEMENTS:
                 return None
-            for name in filter(None, map(one.get, _NAMES)):
+            for name in filter(None, map(one.get, _STYLE_ATTRIBUTES)):
                 for kind in (
                     "text",
                     "paragraph",

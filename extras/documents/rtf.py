@@ -29,35 +29,35 @@ _PICT: Final = re.compile(
     r"(?<!\\nonshppict)(?<!\\nonshppict\{)\\pict(?![a-z])(?:\s|\\[a-z]+-?\d*){0,40}"
 )
 """A picture with its properties; one for old readers is there twice."""
-_LARGE_IMAGE: Final = 15 * 567**2
+_LARGE_IMAGE_TWIPS2: Final = 15 * 567**2
 """Square twips, 15 cm²: a picture of less is a logo or an icon."""
-_HEADING: Final = "\ue001"
+_HEADING_SIGN: Final = "\ue001"
 """For private use: put into RTF where a heading begins, found again in its text."""
 _LEVEL: Final = re.compile(r"\\outlinelevel\d")
-_ITEM: Final = re.compile(r"[•·–▪◦\uf0b7]\s+")
-_NUMBERED: Final = re.compile(
+_BULLET_SIGN: Final = re.compile(r"[•·–▪◦\uf0b7]\s+")
+_NUMBERED_ITEM: Final = re.compile(
     r"(\(?(?:\d{1,3}(?:\.\d{1,3}){0,3}|[A-Za-z]|[ivxlcIVXLC]{1,6})[.)])\t+"
 )
 """The number of an item as its reader sees it."""
 _CELL_END: Final = re.compile(r"\s*\n\|")
 
 
-_NOTE: Final = re.compile(
+_FOOTNOTE: Final = re.compile(
     r"(?:\{\\super\s*\\chftn\s*\}\s*)?\{(?:\\\*\s*)?\\footnote(?![a-z])"
 )
 _NOTE_MARK: Final = re.compile(r"\{?(?:\\super\s*)?\\chftn\b\s*\}?")
 _COMMENT: Final = re.compile(r"\{\\\*\s*\\annotation(?![a-z])")
-_BOX: Final = re.compile(r"\{\\(?:shptxt|dptxbxtext)(?![a-z])")
-_TWIN: Final = re.compile(r"\{\\shprslt(?![a-z])")
+_TEXT_BOX: Final = re.compile(r"\{\\(?:shptxt|dptxbxtext)(?![a-z])")
+_SHAPE_RESULT: Final = re.compile(r"\{\\shprslt(?![a-z])")
 """A shape for old readers, which is there twice."""
 _WORD_ART: Final = re.compile(r"\{\\sn gtextUNICODE\}\s*\{\\sv(?![a-z])")
 _UNICODE: Final = re.compile(r"\{\\upr(?![a-z])")
 _UNICODE_TEXT: Final = re.compile(r"\{\\\*\s*\\ud(?![a-z])")
-_FIELD: Final = re.compile(r"\{\\field(?![a-z])")
+_RTF_FIELD: Final = re.compile(r"\{\\field(?![a-z])")
 _ENTRY: Final = re.compile(r"\{\\\*\s*\\ffl(?![a-z])([^{}]*)\}")
 _CHOSEN: Final = re.compile(r"\\ffres(\d{1,3})")
 _EQUATION: Final = re.compile(r"\{(?:\\\*\s*)?\\m(?:math|oMathPara|oMath)(?![a-zA-Z])")
-_UNSHOWN: Final = re.compile(r"\{(?:\\\*\s*)?\\m\w*(?:Pr|Pict)(?![a-zA-Z])")
+_MATH_PROPERTIES: Final = re.compile(r"\{(?:\\\*\s*)?\\m\w*(?:Pr|Pict)(?![a-zA-Z])")
 _OPERANDS: Final = {
     re.compile(rf"\{{\\{name}(?![a-zA-Z])"): sign
     for name, sign in (
@@ -69,16 +69,16 @@ _OPERANDS: Final = {
     )
 }
 """Parts of an equation and the signs before them."""
-_TERM: Final = re.compile(r"[^\W_]+|[^\w\s]")
+_OPERAND: Final = re.compile(r"[^\W_]+|[^\w\s]")
 """What needs no brackets as one operand: a word, a number, a sign."""
 _MATH_CONTROL: Final = re.compile(r"\\(?!u-?\d)[a-zA-Z]+-?\d* ?|\\\*|[{}]")
 _MARGIN: Final = re.compile(r"\{\\(?:header|footer)[lrf]?(?![a-z])")
 _CONTROL: Final = re.compile(r"\{\\\*[^{}]*\}|\\[a-z]+-?\d* ?")
 _PARAGRAPH: Final = re.compile(r"\\par(?![a-z]) ?")
-_FEW: Final = 4
+_PAGE_HEAD_WORDS: Final = 4
 """Words beside the page's number, its field's name among them, of a head that says no
 more."""
-_OBJECT: Final = re.compile(r"\\objdata(?![a-z])")
+_RTF_OBJECT: Final = re.compile(r"\\objdata(?![a-z])")
 _BRACE: Final = re.compile(r"\\[{}\\]|[{}]")
 _SUPER: Final = re.compile(r"\{\\super\s+([+−-]?\w{1,4})\}")
 """A power, a letter or a mark that is raised in a group of its own."""
@@ -123,12 +123,14 @@ def _all_behind(text: str) -> str:
 
     def margin(inner: str) -> str:
         words = _CONTROL.sub("", inner).split()
-        return "" if " PAGE" in inner and len(words) <= _FEW else moved(inner)
+        return (
+            "" if " PAGE" in inner and len(words) <= _PAGE_HEAD_WORDS else moved(inner)
+        )
 
-    text = _without(text, _TWIN, lambda _: "")
-    text = _without(text, _NOTE, noted)
+    text = _without(text, _SHAPE_RESULT, lambda _: "")
+    text = _without(text, _FOOTNOTE, noted)
     text = _without(text, _COMMENT, partial(moved, name="Comment: "))
-    text = _without(_without(text, _WORD_ART, moved), _BOX, moved)
+    text = _without(_without(text, _WORD_ART, moved), _TEXT_BOX, moved)
     text = _without(text, _MARGIN, margin)
     last = text.rfind("}")
     if not behind or last < 0:
@@ -139,12 +141,12 @@ def _all_behind(text: str) -> str:
 
 def _equation(inner: str) -> str:
     """Return an equation on one line, operands of several terms in brackets."""
-    inner = _without(inner, _UNSHOWN, lambda _: "")
+    inner = _without(inner, _MATH_PROPERTIES, lambda _: "")
     for opening, sign in _OPERANDS.items():
 
         def written(one: str, sign: str = sign) -> str:
             said = _equation(one)
-            return f"{sign}{said if _TERM.fullmatch(said) else f'({said})'}"
+            return f"{sign}{said if _OPERAND.fullmatch(said) else f'({said})'}"
 
         inner = _without(inner, opening, written)
     return " ".join(_MATH_CONTROL.sub("", inner).split())
@@ -178,12 +180,12 @@ def rtf_to_html(text: str) -> Converted:
             f"it is RTF of over {SLOW_LETTERS:,} characters: save it as .docx or text"
         )
     text, hidden = without_unseen(text)
-    ledger.hold("embedded object", len(_OBJECT.findall(text)))
+    ledger.hold("embedded object", len(_RTF_OBJECT.findall(text)))
     text = text.replace("\\pntext", "\\listtext")
-    text = _without(_without(text, _UNICODE, _unicode), _FIELD, _chosen)
+    text = _without(_without(text, _UNICODE, _unicode), _RTF_FIELD, _chosen)
     text = _without(text, _EQUATION, lambda inner: f" {_equation(inner)} ")
     text = _SUPER.sub(r"^\1", _all_behind(text))
-    text = _LEVEL.sub(lambda _: f"\\u{ord(_HEADING)}?", text)
+    text = _LEVEL.sub(lambda _: f"\\u{ord(_HEADING_SIGN)}?", text)
     # A pattern of striprtf for links reads to the end of a line from each field: one line for each
     # keeps that linear.
     text = text.replace("{\\field", "\n{\\field")
@@ -220,14 +222,14 @@ def _is_large(picture: re.Match[str]) -> bool:
         for side in "wh"
         if (found := re.search(rf"\\pic{side}goal(\d{{1,6}})", picture[0]))
     ]
-    return len(sizes) < 2 or sizes[0] * sizes[1] >= _LARGE_IMAGE
+    return len(sizes) < 2 or sizes[0] * sizes[1] >= _LARGE_IMAGE_TWIPS2
 
 
 def _block(line: str) -> str:
-    if line.startswith(_HEADING):
-        return f"<h2>{escape(line.strip(_HEADING))}</h2>"
-    if number := _NUMBERED.match(line):
+    if line.startswith(_HEADING_SIGN):
+        return f"<h2>{escape(line.strip(_HEADING_SIGN))}</h2>"
+    if number := _NUMBERED_ITEM.match(line):
         return f"<p>{escape(number[1])} {escape(line[number.end() :])}</p>"
-    if item := _ITEM.match(line):
+    if item := _BULLET_SIGN.match(line):
         return f"<ul><li>{escape(line[item.end() :])}</li></ul>"
     return f"<p>{escape(line)}</p>"

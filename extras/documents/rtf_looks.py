@@ -12,15 +12,15 @@ from pipeline.document.converted import LEAST_SIZE
 from pipeline.html.colours import WHITE, Rgb, is_faint
 from pipeline.read.docx_looks import LEAST_WIDTH
 
-_TOKEN: Final = re.compile(
+_RTF_TOKEN: Final = re.compile(
     r"\\([a-zA-Z]+)(-?\d{1,9})? ?|\\'[\da-fA-F]{2}|\\[^a-zA-Z]|[{}]|[^\\{}]+", re.DOTALL
 )
-_LOOKS: Final = re.compile(
+_LOOK_WORDS: Final = re.compile(
     r"\\(?:v|deleted|fs[0-3]|charscalex\d|highlight\d+|ch?cb(?:pat)?\d+|cbpat\d+)(?![a-z\d])"
 )
 """Without one of these, and a pale colour, nothing is hidden."""
-_COLOURS: Final = re.compile(r"\{\\colortbl([^{}]*)\}")
-_PART: Final = re.compile(r"\\(red|green|blue)(\d{1,3})")
+_COLOUR_TABLE: Final = re.compile(r"\{\\colortbl([^{}]*)\}")
+_COLOUR_PART: Final = re.compile(r"\\(red|green|blue)(\d{1,3})")
 _GROUNDS: Final = frozenset({"highlight", "cb", "chcbpat", "cbpat"})
 
 
@@ -67,13 +67,13 @@ def without_unseen(text: str) -> tuple[str, int]:
     Hidden letters that are written as numbers count as one word together."""
     colours, shaded = _colours(text), "\\clcbpat" in text
     if not (
-        _LOOKS.search(text)
+        _LOOK_WORDS.search(text)
         or any(colour and is_faint(colour, WHITE) for colour in colours)
     ):
         return text, 0
     state, above, kept, words, behind = _State(), list[_State](), list[str](), 0, 0
     letters = 0  # that are written as their numbers
-    for token in _TOKEN.finditer(text):
+    for token in _RTF_TOKEN.finditer(text):
         said = token[0]
         if said == "{":
             above.append(state)
@@ -111,10 +111,10 @@ def _is_unseen(state: _State, colours: list[Rgb | None], *, shaded: bool) -> boo
 def _colours(text: str) -> list[Rgb | None]:
     """Return the colours of a file by their numbers, None for the usual one; empty
     where it has no table of colours."""
-    table = _COLOURS.search(text)
+    table = _COLOUR_TABLE.search(text)
     found: list[Rgb | None] = []
     for entry in table[1].split(";") if table else ():
-        parts = {name: int(value) / 255 for name, value in _PART.findall(entry)}
+        parts = {name: int(value) / 255 for name, value in _COLOUR_PART.findall(entry)}
         found.append(
             (parts.get("red", 0.0), parts.get("green", 0.0), parts.get("blue", 0.0))
             if parts

@@ -20,12 +20,12 @@ MOST_COVERED: Final = 400_000
 """Cells of a sheet that others cover; beyond, merged cells are read as their first."""
 MOST_HEADS: Final = 3
 """Rows of names above a table."""
-_NUMBER: Final = re.compile(
+_NUMERIC_CELL: Final = re.compile(
     r"(?!(?:19|20)\d\d\Z)[-+]?[\d.,\s]*\d[\d.,\s]*%?|\d{4}-\d\d-\d\d.*"
 )
 """A number or day; years may name columns."""
 
-UNREAD: Final = f"what follows its first {MAX_CELLS:,} cells"
+UNREAD_CELLS: Final = f"what follows its first {MAX_CELLS:,} cells"
 
 Row = tuple[int, Sequence[str]]
 """1-based number of a row, and its cells from column A on."""
@@ -196,7 +196,7 @@ def _is_names(number: int, cells: Sequence[str], columns: range) -> bool:
     them."""
     filled = [cells[column] for column in _filled(number, cells, columns)]
     return len(filled) > 1 and not any(
-        cell[0] == "=" or _NUMBER.fullmatch(cell) for cell in filled
+        cell[0] == "=" or _NUMERIC_CELL.fullmatch(cell) for cell in filled
     )
 
 

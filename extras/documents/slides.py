@@ -44,16 +44,16 @@ _INK: Final = f"{_P}contentPart"
 _SHAPES: Final = frozenset(
     {_INK, *(f"{_P}{name}" for name in ("sp", "graphicFrame", "cxnSp", "pic"))}
 )
-_TITLES: Final = frozenset({"title", "ctrTitle"})
-_UNSAID: Final = frozenset({"sldNum", "dt", "sldImg"})
+_TITLE_PLACEHOLDERS: Final = frozenset({"title", "ctrTitle"})
+_UNSHOWN_PLACEHOLDERS: Final = frozenset({"sldNum", "dt", "sldImg"})
 """Places of a slide that say its number and today's date, or show its image."""
 _MARGINS: Final = frozenset({"ftr", "hdr"})
 _ON: Final = frozenset({"1", "true"})
 _LARGE_IMAGE: Final = 15 * 360_000**2
 """Square EMU, 15 cm²: a picture of less is a logo or an icon."""
-_LETTERS: Final = 5
+_WORD_LETTERS: Final = 5
 """Letters of a word, by which lost letters are counted as words."""
-_DEEPEST: Final = 40
+_GROUP_DEPTH: Final = 40
 """Groups in groups that are read."""
 _MOST_CUTS: Final = 20
 """Cuts of a slide inside of each other, after which shapes are sorted by their corners."""
@@ -107,7 +107,7 @@ class _Slide:
             list(self._shapes(tree if tree is not None else self.root))
         ):
             kind = _kind(shape.element)
-            if kind in _TITLES and not heading:
+            if kind in _TITLE_PLACEHOLDERS and not heading:
                 heading = words_of(shape.element)
             elif kind in _MARGINS or (
                 kind == "dt" and shape.element.find(".//{*}fld") is None
@@ -115,7 +115,7 @@ class _Slide:
                 self.deck.footers |= dict.fromkeys(
                     filter(None, texts_of(shape.element))
                 )
-            elif kind not in _UNSAID:
+            elif kind not in _UNSHOWN_PLACEHOLDERS:
                 parts += self._shape(shape)
             _give_words(self.deck.ledger, shape.element)
         parts += [*self._notes(), *self._comments()]
@@ -127,12 +127,12 @@ class _Slide:
         self, tree: etree._Element, depth: int = 0, within: "_GroupSpace | None" = None
     ) -> Iterator[_SlideShape]:
         """Yield what a slide shows, groups by their shapes; hidden shapes, and groups
-        deeper than `_DEEPEST`, are left out."""
+        deeper than `_GROUP_DEPTH`, are left out."""
         frame = within or _GroupSpace()
         for element in chosen(tree):
             if _is_hidden(element):
                 _give_words(self.deck.ledger, element)
-            elif element.tag == _GROUP and depth < _DEEPEST:
+            elif element.tag == _GROUP and depth < _GROUP_DEPTH:
                 yield from self._shapes(element, depth + 1, frame.inner(element))
             elif element.tag in _SHAPES:
                 box = _box_of(element)
@@ -213,7 +213,7 @@ class _Slide:
         for root in self._of_kind("notesSlide"):
             for shape in root.iter(*_SHAPES):
                 tables = [_table(table) for table in shape.iter(f"{A}tbl")]
-                if tables or _kind(shape) in _UNSAID | _MARGINS:
+                if tables or _kind(shape) in _UNSHOWN_PLACEHOLDERS | _MARGINS:
                     said += tables
                 else:
                     said += [
@@ -298,8 +298,10 @@ def _number(said: str) -> float:
 def _in_order(shapes: list[_SlideShape]) -> Iterator[_SlideShape]:
     """Yield shapes as they are read: titles, then from the top down; if one has no
     position, all in the order of the file."""
-    titles = [shape for shape in shapes if _kind(shape.element) in _TITLES]
-    rest = [shape for shape in shapes if _kind(shape.element) not in _TITLES]
+    titles = [shape for shape in shapes if _kind(shape.element) in _TITLE_PLACEHOLDERS]
+    rest = [
+        shape for shape in shapes if _kind(shape.element) not in _TITLE_PLACEHOLDERS
+    ]
     yield from titles
     if all(shape.box is not None for shape in rest):
         yield from _cut(rest)
@@ -404,7 +406,7 @@ def _give_words(ledger: Ledger, shape: etree._Element) -> None:
     nodes = [one.text or "" for one in _text_nodes(shape)]
     held = sum(len("".join(text.split())) for text in nodes)
     written = sum(len("".join(text.split())) for text in texts_of(shape))
-    lost = max(0, held - written + _LETTERS - 1) // _LETTERS
+    lost = max(0, held - written + _WORD_LETTERS - 1) // _WORD_LETTERS
     ledger.give("word", max(0, sum(len(text.split()) for text in nodes) - lost))
 
 

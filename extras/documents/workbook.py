@@ -23,7 +23,7 @@ from extras.documents.number_format import (
     shown,
     shown_text,
 )
-from extras.documents.sheets import UNREAD, Merged, Row, address, sheet_to_html
+from extras.documents.sheets import UNREAD_CELLS, Merged, Row, address, sheet_to_html
 from extras.documents.workbook_looks import Unseen
 from pipeline.document.converted import (
     LEAST_SIZE,
@@ -57,18 +57,18 @@ LAST_COLUMN: Final = 16_384
 _LEAST_WIDTH: Final = 0.3
 """Letters of width below which a column shows none."""
 _ROW_END: Final = re.compile(rb"</(?:\w+:)?row>")
-_MERGED: Final = re.compile(
+_MERGED_CELLS: Final = re.compile(
     rb"<(?:\w+:)?mergeCell\b[^<>]*?\bref=[\"']([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})[\"']"
 )
 _COLUMN: Final = re.compile(rb"<(?:\w+:)?col\b([^<>]*)>")
-_VALUE: Final = re.compile(rb"<(?:\w+:)?(?:v|is)(?:\s[^<>]*)?>(?!</)")
+_CELL_VALUE: Final = re.compile(rb"<(?:\w+:)?(?:v|is)(?:\s[^<>]*)?>(?!</)")
 _ON: Final = frozenset({"1", "true"})
 _CHUNK: Final = 1 << 18
 """Bytes of XML that are parsed at a time."""
 _MARGIN_CODE: Final = re.compile(r'&(?:"[^"]*"|\d{1,3}|K[\dA-F]{6}|[A-Z])')
-_TELLING: Final = 5
+_MEANINGFUL_LETTERS: Final = 5
 """Letters from which one word is more than the name of the page's number."""
-_ASKED: Final = re.compile(rb"<(?:\w+:)?dataValidation\b([^<>]*)>")
+_VALIDATION: Final = re.compile(rb"<(?:\w+:)?dataValidation\b([^<>]*)>")
 _RAISED: Final = re.compile(r"[-+−]?\d{1,4}")
 
 
@@ -265,7 +265,7 @@ def xlsx_to_html(body: bytes) -> Converted:
                     _sheet(book, " ".join(sheet.get("name", "").split()), part)
                 )
         unread = "; ".join(
-            filter(None, (UNREAD if book.left < 0 else "", package.unread))
+            filter(None, (UNREAD_CELLS if book.left < 0 else "", package.unread))
         )
     if not any(sections):
         raise Unreadable(
@@ -369,7 +369,7 @@ def _sheet(book: _Book, name: str, part: str) -> str:
     made = sheet_to_html(name, grid.rows(), MAX_CELLS, _merged(body))
     book.hidden_columns += len(grid.emptied)
     if book.left >= 0:  # what follows the cap is said
-        book.ledger.hold("cell", sum(1 for _ in _VALUE.finditer(body)))
+        book.ledger.hold("cell", sum(1 for _ in _CELL_VALUE.finditer(body)))
         book.ledger.give("cell", made.cells + grid.dropped)
     links = book.package.targets(part)
     further = [
@@ -415,7 +415,7 @@ def _hidden_columns(body: bytes) -> frozenset[int]:
 def _merged(body: bytes) -> list[Merged]:
     """Return the cells of a sheet that cover others."""
     found = []
-    for match in _MERGED.finditer(body):
+    for match in _MERGED_CELLS.finditer(body):
         left, top, right, bottom = (one.decode() for one in match.groups())
         found.append(Merged(int(top), _column(left), int(bottom), _column(right)))
     return found
@@ -433,13 +433,14 @@ def _margin(body: bytes) -> list[str]:
     return [
         f"<p>{text}</p>"
         for text in dict.fromkeys(said)
-        if any(map(str.isalpha, text)) and (" " in text or len(text) >= _TELLING)
+        if any(map(str.isalpha, text))
+        and (" " in text or len(text) >= _MEANINGFUL_LETTERS)
     ]
 
 
 def _prompts(name: str, body: bytes) -> Iterator[str]:
     """Yield what cells say to whom fills them in."""
-    for found in _ASKED.finditer(body):
+    for found in _VALIDATION.finditer(body):
         asked = etree.fromstring(
             b"<a " + found[1].rstrip(b"/") + b"/>", etree.XMLParser(**XML_OPTIONS)
         )

@@ -13,7 +13,7 @@ from pipeline.search.service import Api, Request, error_text
 if TYPE_CHECKING:
     from pipeline.document.page import SearchQuery, SearchStatus
 
-_BUSY: Final = "Rate exceeded"
+_RATE_EXCEEDED: Final = "Rate exceeded"
 
 
 def _arxiv(api: Api, query: "SearchQuery", text: str, count: int) -> Request:
@@ -33,8 +33,8 @@ def _arxiv(api: Api, query: "SearchQuery", text: str, count: int) -> Request:
 def _atom(body: bytes) -> dict[str, object]:
     """Return the entries of arXiv's Atom as rows; an error of its own, or that it is
     busy, as `error`. Raises `ValueError` for an incomplete feed."""
-    if body.strip().startswith(_BUSY.encode()):
-        return {"error": _BUSY}
+    if body.strip().startswith(_RATE_EXCEEDED.encode()):
+        return {"error": _RATE_EXCEEDED}
     from pipeline.read.text import child_text, parse_xml  # noqa: PLC0415  brings markdown-it and lxml, 0.1 s
 
     root = parse_xml(body) if body.rstrip().endswith(b"</feed>") else None
@@ -69,7 +69,9 @@ def _atom(body: bytes) -> dict[str, object]:
 def _arxiv_judged(code: int, answer: object) -> "SearchStatus | None":
     said = error_text(answer)
     if said or code == 503:
-        return "rate_limited" if said == _BUSY or code == 503 else "bad_response"
+        return (
+            "rate_limited" if said == _RATE_EXCEEDED or code == 503 else "bad_response"
+        )
     return "blocked" if code == 403 else None
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from extras.scholarly import NAMED, catalogue, failed_within, get, terms
+from extras.scholarly import ABLE_WITH_DOIS, catalogue, failed_within, get, terms
 from pipeline.search.provider import over
 from pipeline.search.service import Api, Request, at, since_of
 
@@ -67,7 +67,7 @@ PROVIDER: Final = over(
         language="language",
         authors=_people,
         doi="DOI",
-        able=NAMED,
+        able=ABLE_WITH_DOIS,
         retracted=_withdrawn,
         pause=0.2,
     ),

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from extras.scholarly import (
-    NAMED,
+    ABLE_WITH_DOIS,
     between,
     catalogue,
     failed_within,
@@ -56,7 +56,7 @@ PROVIDER: Final = over(
         published="firstPublicationDate|pubYear",
         authors="authorList.author.*.fullName",
         doi="doi",
-        able=NAMED,
+        able=ABLE_WITH_DOIS,
         retracted=lambda row: (
             "Retracted Publication" in str(at(row, "pubTypeList.pubType"))
         ),

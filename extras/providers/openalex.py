@@ -4,7 +4,7 @@ says 429."""
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from extras.scholarly import NAMED, catalogue, get, terms
+from extras.scholarly import ABLE_WITH_DOIS, catalogue, get, terms
 from pipeline.search.provider import over
 from pipeline.search.service import Api, Request, since_of
 
@@ -64,7 +64,7 @@ PROVIDER: Final = over(
         language="language",
         authors="authorships.*.author.display_name",
         doi="doi",
-        able=NAMED,
+        able=ABLE_WITH_DOIS,
         retracted=lambda row: row.get("is_retracted") is True,
     ),
     kind="research",

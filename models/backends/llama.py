@@ -10,7 +10,7 @@ from models.catalogue import Role
 from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
 from models.pull import Hub, kept_files
 
-_FORMS: Final = "llama:FILE.gguf, llama:OWNER/REPO/FILE.gguf"
+_SPEC_FORMS: Final = "llama:FILE.gguf, llama:OWNER/REPO/FILE.gguf"
 _MODELS: Final[dict[Role, type[LlamaEmbedder | LlamaReranker | LlamaGenerator]]] = {
     "embedder": LlamaEmbedder,
     "reranker": LlamaReranker,
@@ -43,7 +43,7 @@ def _gguf(rest: str, hub: Hub) -> Path:
 
 BACKEND: Final = Backend(
     prefix="llama",
-    roles=dict.fromkeys(_MODELS, _FORMS),
+    roles=dict.fromkeys(_MODELS, _SPEC_FORMS),
     make=_make,
     extra="llama",
     says="llama.cpp in a process of its own",

@@ -10,7 +10,7 @@ from models.catalogue import Role
 from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
 from models.remote.server import Endpoint
 
-_HINT: Final = "Use openai:http://127.0.0.1:11434/v1#MODEL; put an API key into the setting model_key."
+_SPEC_HINT: Final = "Use openai:http://127.0.0.1:11434/v1#MODEL; put an API key into the setting model_key."
 
 
 def _make(role: Role, rest: str, given: Resources) -> Any:
@@ -19,7 +19,7 @@ def _make(role: Role, rest: str, given: Resources) -> Any:
         parsed = httpx2.URL(url)
     except httpx2.InvalidURL as error:
         raise UsageError(
-            f"'openai:{rest}' has no valid address: {error}.", hint=_HINT
+            f"'openai:{rest}' has no valid address: {error}.", hint=_SPEC_HINT
         ) from error
     if (
         parsed.scheme not in ("http", "https")
@@ -28,7 +28,8 @@ def _make(role: Role, rest: str, given: Resources) -> Any:
         or parsed.userinfo
     ):
         raise UsageError(
-            f"'openai:{rest}' does not name an http(s) address and a model.", hint=_HINT
+            f"'openai:{rest}' does not name an http(s) address and a model.",
+            hint=_SPEC_HINT,
         )
     endpoint = Endpoint(
         http=given.http, url=url.rstrip("/"), model=model, key=given.key

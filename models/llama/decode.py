@@ -29,7 +29,7 @@ GUESSED_AFTER: Final = 3
 """Tokens of the n-gram that prompt lookup searches for (Saxena 2023)."""
 UNLIKELY: Final = np.float32(-1e30)
 """Logit of a token that sampling excludes; a grammar may still force it."""
-SHARED: Final = 32
+SHARED_PREFIX_TOKENS: Final = 32
 """Minimum length of a shared prefix worth caching; chat templates share about 20
 tokens."""
 
@@ -82,7 +82,7 @@ class SharedOpening(_Kept):
         if self._maker >= 0:
             return 0
         same = shared_tokens(last, prompt[:-1])
-        if same >= SHARED:
+        if same >= SHARED_PREFIX_TOKENS:
             self.let_go()
             self._tokens, self._maker = list(prompt[:same]), slot
         return 0
@@ -188,15 +188,15 @@ def shared_tokens(one: Sequence[int], other: Sequence[int]) -> int:
 SLOTS: Final = ANSWERS_AT_ONCE
 """Sequences of answers come first, then the prefix's, the opening's, and those of the
 paths."""
-PREFIX: Final = SLOTS
-OPENING: Final = SLOTS + 1
+PREFIX_SLOT: Final = SLOTS
+OPENING_SLOT: Final = SLOTS + 1
 FIRST_PATH: Final = SLOTS + 2
 MOST_LOGITS: Final = 64_000_000
 """Logits of one batch (256 MB): 420 rows of a vocabulary of 152 000."""
-STEP: Final = 0.15
+BATCH_SECONDS: Final = 0.15
 """Seconds that a batch of several calls should take, so that a cancelled one of them is
 left soon."""
-FEWEST: Final = 16
+FEWEST_BATCH_TOKENS: Final = 16
 """Tokens of a batch, however slow the model."""
 
 
@@ -272,8 +272,8 @@ class Decoder:
         self._writing: list[_Writing] = []
         self._scoring: _Scoring | None = None
         self._work: Iterator[None] | None = None
-        self._prefix = Prefix(native, PREFIX)
-        self._opening = SharedOpening(native, OPENING)
+        self._prefix = Prefix(native, PREFIX_SLOT)
+        self._opening = SharedOpening(native, OPENING_SLOT)
         self._ready: list[tuple[int, Frame]] = []
         self._pace = 0.0
         """Tokens a second of the last batch."""
@@ -574,7 +574,7 @@ class Decoder:
                     TokenRow(
                         token,
                         begin + offset,
-                        (PREFIX,),
+                        (PREFIX_SLOT,),
                         wanted=last and offset == len(chunk) - 1,
                     )
                     for offset, token in enumerate(chunk)
@@ -592,7 +592,7 @@ class Decoder:
         whole = list(parts(job.tree, sequences=lines, rows=room, shared=shared))
         for number, part in enumerate(whole, start=1):
             used = range(FIRST_PATH, FIRST_PATH + part.count)
-            self._native.copy(PREFIX, used)
+            self._native.copy(PREFIX_SLOT, used)
             self._evaluate_rows(job, _rows(job, part))
             for row, node in enumerate(part.nodes):
                 asked = node.weighs(among_siblings=job.among_siblings)
@@ -626,7 +626,10 @@ class Decoder:
         together = len(self._writing) + (self._scoring is not None)
         if together < 2 or not self._pace:
             return self._native.plan.batch
-        return min(self._native.plan.batch, max(FEWEST, int(self._pace * STEP)))
+        return min(
+            self._native.plan.batch,
+            max(FEWEST_BATCH_TOKENS, int(self._pace * BATCH_SECONDS)),
+        )
 
     def _compute(self, rows: list[TokenRow], calls: set[int]) -> bool:
         """Run a batch; False when it was aborted because all of its calls are
@@ -636,7 +639,7 @@ class Decoder:
         """
         began = time.perf_counter()
         code = self._native.compute(rows, calls)
-        if len(rows) >= FEWEST:
+        if len(rows) >= FEWEST_BATCH_TOKENS:
             self._pace = len(rows) / max(time.perf_counter() - began, 1e-6)
         if code == Code.DONE:
             return True

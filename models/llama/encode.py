@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from errors import ModelError
 from models.llama.native import Code, Native, TokenRow
-from models.llama.placement import BATCH
+from models.llama.placement import BATCH_TOKENS
 from models.pipe import Fields, Frame, refusal
 
 
@@ -86,7 +86,7 @@ class Encoder:
         size = 0
         while self._waiting and len(batch) < self._native.plan.sequences:
             longer = size + len(self._waiting[0].tokens)
-            if batch and longer > min(BATCH, self._most):
+            if batch and longer > min(BATCH_TOKENS, self._most):
                 break  # a longer text goes alone
             batch.append(self._waiting.popleft())
             size = longer

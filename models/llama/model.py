@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from errors import QUOTED, ModelError, said
 from models.llama.gguf import Header, read_header
-from models.llama.placement import BATCH, BUFFERS, KV_SIZES, Plan, Weights
+from models.llama.placement import BATCH_TOKENS, BUFFERS, KV_SIZES, Plan, Weights
 from models.pipe import Fields, Frame
 from models.protocols import (
     CONTEXT_TOKENS,
@@ -42,7 +42,7 @@ from models.text import (
 from models.tuning import THOUGHTS, USUAL, Tuning
 from models.worker import Limits, MemoryBudget, Worker
 
-TEXTS: Final = BATCH // 8
+TEXTS: Final = BATCH_TOKENS // 8
 """Texts of one batch of an embedder or a reranker."""
 WIDE_CACHE: Final = 1_000_000_000
 """Bytes up to which a generator keeps keys and values as 32-bit floats: scores then
@@ -180,8 +180,8 @@ class GgufModel(HeldModel):
             rows = np.frombuffer(frame.blob, dtype=np.float32)
             if rows.size != len(part) * plan.width or not np.isfinite(rows).all():
                 raise ModelError(
-                    f"{self._path} gave {rows.size} numbers for {len(part)} texts of "
-                    f"{plan.width}, or some are not finite.",
+                    f"{self._path} returned {rows.size} numbers for {len(part)} texts of "
+                    f"{plan.width} dimensions, or numbers that are not finite.",
                     hint="Set another GGUF file.",
                 )
             found.append(rows.reshape(len(part), plan.width))
@@ -218,7 +218,7 @@ class LlamaEmbedder(GgufModel):
     def plan(self) -> Plan:
         """How its context is made: a text is read in one batch."""
         return _encoder_plan(
-            "embedder", BATCH, self._header, self.tuning, width=self.dimension
+            "embedder", BATCH_TOKENS, self._header, self.tuning, width=self.dimension
         )
 
 
@@ -249,7 +249,9 @@ class LlamaReranker(GgufModel):
     @property
     def plan(self) -> Plan:
         """How its context is made: query and text are read in one batch."""
-        return _encoder_plan("reranker", 2 * BATCH, self._header, self.tuning, width=1)
+        return _encoder_plan(
+            "reranker", 2 * BATCH_TOKENS, self._header, self.tuning, width=1
+        )
 
 
 class LlamaGenerator(GgufModel):
@@ -356,7 +358,7 @@ class LlamaGenerator(GgufModel):
         context = self.context_tokens
         wide = 2 * self._header.token_bytes * context <= WIDE_CACHE
         kv = self.tuning.kv or ("f32" if wide else "")
-        batch = min(self.tuning.batch or BATCH, context)
+        batch = min(self.tuning.batch or BATCH_TOKENS, context)
         return Plan("generator", context, batch, kv=kv, tuning=self.tuning)
 
 

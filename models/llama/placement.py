@@ -12,7 +12,7 @@ from errors import ModelError
 from models.shares import MOST_CORES
 from models.tuning import USUAL, Tuning
 
-BATCH: Final = 512
+BATCH_TOKENS: Final = 512
 """Tokens of a generator's batch (llama.cpp's own micro-batch), of a batch of several
 texts, and of a text that an embedder reads. Attention spans the whole micro-batch, so
 that a larger one is slower for short texts."""

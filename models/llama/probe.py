@@ -18,7 +18,7 @@ from typing import Any, Final
 from extra import lacking
 from models.llama.placement import Device
 
-PATIENCE: Final = 60.0
+PROBE_SECONDS: Final = 60.0
 """Seconds until a build that does not answer is given up: CUDA may compile kernels at
 its first start."""
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -58,7 +58,7 @@ class InstalledBuild:
 
 def installed_build() -> InstalledBuild:
     """Return which build is installed; loads it in a process of its own for at most
-    `PATIENCE` seconds, and raises nothing: a failure is its `fault`."""
+    `PROBE_SECONDS` seconds, and raises nothing: a failure is its `fault`."""
     if lacking("llama"):
         return InstalledBuild()
     try:
@@ -72,12 +72,14 @@ def installed_build() -> InstalledBuild:
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             capture_output=True,
             text=True,
-            timeout=PATIENCE,
+            timeout=PROBE_SECONDS,
             check=False,
         )
         return read_found(done.stdout, named)
     except subprocess.TimeoutExpired:
-        return InstalledBuild(named, fault=f"it did not answer in {PATIENCE:.0f} s")
+        return InstalledBuild(
+            named, fault=f"it did not answer in {PROBE_SECONDS:.0f} s"
+        )
     except ValueError:
         last = (
             done.stderr.strip().splitlines()

@@ -30,22 +30,22 @@ Form = Literal[
 ]
 """How a schema is named in a request; `native` and "" are requests without one, to
 Ollama's own call and to OpenAI's."""
-_FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
+_SCHEMA_FIELDS: Final[Mapping[str, tuple[Form, ...]]] = {
     "Ollama": ("format", "response_format", "words"),
     "LM Studio": ("response_format", "words"),
     "llama-server": ("response_format", "json_object", "json_schema", "words"),
     "vLLM": ("response_format", "guided_json", "words"),
     "SGLang": ("response_format", "words"),
 }
-_USUAL: Final[tuple[Form, ...]] = ("response_format", "json_object", "words")
+_USUAL_FIELDS: Final[tuple[Form, ...]] = ("response_format", "json_object", "words")
 """Forms for a server that is not recognised, the newest first."""
 _SWITCHED: Final = frozenset({"llama-server", "vLLM", "SGLang"})
 """Servers that hand arguments to the chat template: Qwen's calls the switch
 `enable_thinking`, DeepSeek's `thinking`; a template that knows neither is not changed
 by them."""
-LISTED: Final = 20
+LISTED_TOKENS: Final = 20
 """Tokens listed for one position: what OpenAI's API, vLLM and Ollama allow at most."""
-LISTED_LONG: Final = 10 * LISTED
+LISTED_LONG: Final = 10 * LISTED_TOKENS
 """Tokens listed for one position by llama-server, which allows any number."""
 _FENCED: Final = re.compile(r"```(?:json)?\s*\n(?P<inner>.*?)\n?\s*```", re.DOTALL)
 
@@ -77,7 +77,7 @@ class Reply(NamedTuple):
 def forms_of(server: str, *, schema: bool) -> tuple[Form, ...]:
     """Return the forms of a request that a kind of server may know, the best first."""
     if schema:
-        return _FORMS.get(server, _USUAL)
+        return _SCHEMA_FIELDS.get(server, _USUAL_FIELDS)
     return ("native", "") if server == "Ollama" else ("",)
 
 
@@ -101,7 +101,7 @@ def request_of(
     if server in _SWITCHED and not tuning.thinking:
         body["chat_template_kwargs"] = {"enable_thinking": False, "thinking": False}
     if asked.lists:
-        many = LISTED_LONG if server == "llama-server" else LISTED
+        many = LISTED_LONG if server == "llama-server" else LISTED_TOKENS
         body |= {"logprobs": True, "top_logprobs": many}
     if asked.schema is not None:
         named = {"name": "answer", "schema": asked.schema, "strict": True}
@@ -140,7 +140,9 @@ def _native(asked: ChatRequest, tuning: Tuning) -> dict[str, object]:
         "options": options,
     }
     body |= {"format": asked.schema} if asked.schema is not None else {}
-    return body | ({"logprobs": True, "top_logprobs": LISTED} if asked.lists else {})
+    return body | (
+        {"logprobs": True, "top_logprobs": LISTED_TOKENS} if asked.lists else {}
+    )
 
 
 def read_reply(answer: Any) -> Reply:

@@ -21,16 +21,16 @@ import numpy as np
 from errors import ModelError
 from models.llama.token_tree import TokenNode, TokenTree, grow
 from models.protocols import PathScores
-from models.remote.chat import LISTED, LISTED_LONG
+from models.remote.chat import LISTED_LONG, LISTED_TOKENS
 from models.remote.server import Endpoint
 
 SCORES_PATHS: Final = frozenset({"llama-server", "vLLM"})
 """Servers that tokenise for others and continue a list of tokens."""
 _AT_ONCE: Final = 8
 """Texts that a server tokenises side by side."""
-_BATCH: Final = 32
+_BATCH_PROMPTS: Final = 32
 """Prompts of one request to vLLM, which computes them together."""
-_ALL: Final = 8_192
+_ALL_TOKENS: Final = 8_192
 """Tokens that llama-server lists where one that is wanted was not among the first
 ones."""
 Shares = Mapping[int, float]
@@ -108,7 +108,7 @@ class _Llama:
         for prompt, tokens in zip(prompts, wanted, strict=True):
             listed = await self._listed(prompt, LISTED_LONG)
             missing = bool(tokens - set(listed))
-            found.append(await self._listed(prompt, _ALL) if missing else listed)
+            found.append(await self._listed(prompt, _ALL_TOKENS) if missing else listed)
         return found
 
     async def _listed(self, prompt: Sequence[int], count: int) -> Shares:
@@ -132,7 +132,7 @@ class _Vllm:
     """vLLM's calls; prompts of one request are computed together, over one cached
     prefix."""
 
-    at_once = _BATCH
+    at_once = _BATCH_PROMPTS
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
@@ -162,7 +162,7 @@ class _Vllm:
         body = {
             "prompt": [list(prompt) for prompt in prompts],
             "max_tokens": 1,
-            "logprobs": LISTED,
+            "logprobs": LISTED_TOKENS,
             "temperature": 0,
             "return_tokens_as_token_ids": True,
         }

@@ -232,7 +232,7 @@ class Endpoint:
 CHARACTERS: Final = 8_000
 """A text is cut here, about 2 000 tokens: no passage of ours is longer, and a whole
 page costs a server minutes."""
-FEWEST: Final = CHARACTERS // 16
+FEWEST_CHARACTERS: Final = CHARACTERS // 16
 """Characters below which a text that is still refused as too long is an error: 512
 tokens hold them in any script."""
 OTHER_FORM: Final = frozenset((400, 404, 405, 422, 500))
@@ -263,6 +263,8 @@ class Facts:
     asked: bool = True
     """False when the server was away: the identity then holds for this process
     alone."""
+    others: tuple[str, ...] = ()
+    """Models that the server lists, where ours is none of them."""
 
 
 class RemoteModel(HeldModel):
@@ -296,6 +298,11 @@ class RemoteModel(HeldModel):
     def server(self) -> str:
         """Kind of server, "" where it is not known."""
         return self._facts.server
+
+    @property
+    def found(self) -> bool:
+        """Whether the server answered when it was asked for its facts."""
+        return self._facts.asked
 
     async def prepare(self) -> None:
         """Request the model's facts, valid for a minute. Raises nothing; without an
@@ -336,9 +343,21 @@ class RemoteModel(HeldModel):
                 found = await ask(form)
             except ModelError:
                 # the first form is the one that most servers know: its refusal says more
-                raise error from None
+                raise self.explained(error) from None
         self._other_form = form
         return found
+
+    def explained(self, error: RefusedCall) -> RefusedCall:
+        """Return the refusal of a model that is not there with the names of those that
+        the server lists, any other one as it is."""
+        others = self._facts.others
+        if error.status != 404 or not others:
+            return error
+        hint = (
+            f"The server lists {said(', '.join(others))}, not {self._endpoint.model!r}: "
+            "set one of those, or pull the model there."
+        )
+        return RefusedCall(error.what, hint=hint, status=error.status)
 
     async def fitting(self, ask: Callable[[int], Awaitable[Any]]) -> Any:
         """Return the answer of `ask(characters)`, texts cut to half as often as the
@@ -346,16 +365,16 @@ class RemoteModel(HeldModel):
 
         Servers say neither their window for a text nor how many tokens a text has; TEI
         and Ollama cut by themselves, llama-server and vLLM refuse. The cut stays for
-        later calls. Raises `ContextExceeded` where `FEWEST` characters are still too
+        later calls. Raises `ContextExceeded` where `FEWEST_CHARACTERS` characters are still too
         long.
         """
         while True:
             try:
                 return await ask(self._cut)
             except ContextExceeded:
-                if self._cut <= FEWEST:
+                if self._cut <= FEWEST_CHARACTERS:
                     raise
-                self._cut = max(FEWEST, self._cut // 2)
+                self._cut = max(FEWEST_CHARACTERS, self._cut // 2)
 
 
 def shortened(texts: Sequence[str], characters: int) -> list[str]:
@@ -398,7 +417,8 @@ async def _ask_facts(endpoint: Endpoint) -> Facts:
     # unknown.
     if owner == "library" or await _is_ollama(endpoint, owner):
         return await _ollama(endpoint)
-    return Facts()
+    names = () if entry else (item.get("id") for item in _items(listed, "data"))
+    return Facts(others=tuple(map(str, filter(None, names))))
 
 
 async def _is_ollama(endpoint: Endpoint, owner: object) -> bool:

@@ -29,32 +29,32 @@ from pipeline.document.page import (
 from pipeline.document.tree import STRUCK
 from pipeline.text.words import TELLING_RUNS, is_cjk, word_runs
 
-_WORDS: Final = 4
+_DIRECTIVE_WORDS: Final = 4
 """Words of a part of a directive, which has at most two: a link is outside the frame,
 so that a page's words in it must be too few for an instruction. A text of no more is
 cited whole."""
-_LETTERS: Final = 60
+_PART_CHARACTERS: Final = 60
 """Code points of a part: words without blanks between them are words all the same. A
 longer one is left out."""
 _CONTEXT_REACH: Final = 80
 """Code points around the words in which context is looked for."""
-_LOOKED_AT: Final = 64
+_EARLIER_COMPARED: Final = 64
 """Earlier places of the same words that context is held against."""
-_CJK: Final = 12
+_CJK_PART_CHARACTERS: Final = 12
 """Code points of a part of CJK text, some six words."""
 
 _TIMED: Final = re.compile(r"t=([\d:]+),")
-_PLAYED: Final = re.compile(r"https?://(?:www\.|m\.)?youtube\.com/watch\?")
+_YOUTUBE_PAGE: Final = re.compile(r"https?://(?:www\.|m\.)?youtube\.com/watch\?")
 """Addresses that take a time as an argument, not as a fragment."""
-_WORD: Final = re.compile(r"[^\s\-\u2010-\u2015/\\|]+")
+_UNBROKEN: Final = re.compile(r"[^\s\-\u2010-\u2015/\\|]+")
 """A browser sees the border of a word at each of these."""
-_APART: Final = re.compile(r"[\s!-&(-/:-@\[-`{-~\u2010-\u2015\u2026]+")
-_WITHIN: Final = re.compile(r"(?<=\d)[.,:](?=\d)")
+_BETWEEN_WORDS: Final = re.compile(r"[\s!-&(-/:-@\[-`{-~\u2010-\u2015\u2026]+")
+_WITHIN_NUMBER: Final = re.compile(r"(?<=\d)[.,:](?=\d)")
 """Separators of words, and characters within numbers."""
 _WORDLIKE: Final = re.compile(r"\w")
-_BLANK: Final = re.compile(r"\s+")
-_RUN: Final = re.compile(r"\s{2,}")
-_CLAUSES: Final = (
+_WHITE_SPACE: Final = re.compile(r"\s+")
+_BLANK_RUN: Final = re.compile(r"\s{2,}")
+_CLAUSE_ENDS: Final = (
     re.compile(r"[、，,；;：:。！？\s]+"),
     re.compile(r"(?<=[的了在是和与はがをにでとのもへ])|(?<=[ぁ-ん])(?=[一-龥ァ-ヴ])"),
 )
@@ -65,15 +65,15 @@ _PARTING: Final = re.compile(
     rf"(<(?!/?(?:{_INLINE}|sub|sup|time|tt|u|var|wbr)\b)[^>]*>)"
 )
 """A tag that ends a block or a line."""
-_TAG: Final = re.compile(r"<[^>]*>")
-_DESCRIBED: Final = re.compile(r'<img\b[^>]*?\balt="([^"]+)')
-_GAP: Final = r"[\s|]*"
+_ANY_TAG: Final = re.compile(r"<[^>]*>")
+_ALT_TEXT: Final = re.compile(r'<img\b[^>]*?\balt="([^"]+)')
+_CONTEXT_GAP: Final = r"[\s|]*"
 """What may separate words from their context: white space, and our marks between
 cells."""
 _SEPARATOR: Final = re.compile(r"\n|\s\|\s")
 """Separators between units and cells in `Document.text`, which the page does not
 have."""
-_BEFORE: Final = re.compile(r"\n|\s\|\s|(?<=\w):\s(?=\S)")
+_CONTEXT_BREAK: Final = re.compile(r"\n|\s\|\s|(?<=\w):\s(?=\S)")
 """`_SEPARATOR`, plus the `: ` that we insert between <dt> and <dd>."""
 COPIED: Final = 0.5
 """Minimum share of a text's runs on a page to call it a copy (figures: docs/log.md,
@@ -97,7 +97,7 @@ def cite(document: Document, start: int, end: int) -> str:
     place = place_of(document, max(start, 0), min(end, len(document.text)))
     if is_box(place):  # viewers cannot search in images
         return f"{url}#{place}"
-    if (begins := _TIMED.match(place)) and _PLAYED.match(url):
+    if (begins := _TIMED.match(place)) and _YOUTUBE_PAGE.match(url):
         hours, minutes, seconds = map(int, begins[1].split(":"))
         url, place = f"{url}&t={3600 * hours + 60 * minutes + seconds}s", ""
     place = f"#{_short_place(place)}" if place else ""
@@ -132,7 +132,7 @@ def _descriptions(text: str, block: Block) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     place = block.start
     pieces = _PARTING.split(block.html)
-    described = [_DESCRIBED.match(piece) for piece in pieces]
+    described = [_ALT_TEXT.match(piece) for piece in pieces]
     words = [
         _words(said[1] if said else piece)
         for said, piece in zip(described, pieces, strict=True)
@@ -159,7 +159,7 @@ def _descriptions(text: str, block: Block) -> list[tuple[int, int]]:
 
 def _words(piece: str) -> str:
     """What a piece of HTML reads like in a document's text."""
-    return " ".join(html.unescape(_TAG.sub("", piece)).split())
+    return " ".join(html.unescape(_ANY_TAG.sub("", piece)).split())
 
 
 def _directive(document: Document, start: int, end: int) -> str:
@@ -179,7 +179,7 @@ def _directive(document: Document, start: int, end: int) -> str:
     if directive != _encode(
         head
     ):  # fewer words leave room for their context and the end
-        head_end = _head(text, first_start, first_end, most=_WORDS - 1)
+        head_end = _head(text, first_start, first_end, most=_DIRECTIVE_WORDS - 1)
         directive = _with_context(
             document, first_start, head_end, _encode(text[first_start:head_end])
         )
@@ -200,20 +200,23 @@ def _directive(document: Document, start: int, end: int) -> str:
 def _is_short(directive: str) -> bool:
     """Whether a directive has no more than two parts may have."""
     parts = [unquote(part.strip("-")) for part in directive.split(",")]
-    words = [_WORDS if is_cjk(part) else _count(part) for part in parts]
-    return sum(words) <= 2 * _WORDS and sum(map(len, parts)) <= 2 * _LETTERS
+    words = [_DIRECTIVE_WORDS if is_cjk(part) else _count(part) for part in parts]
+    return (
+        sum(words) <= 2 * _DIRECTIVE_WORDS
+        and sum(map(len, parts)) <= 2 * _PART_CHARACTERS
+    )
 
 
 def _is_part(text: str) -> bool:
     """Whether some words are few enough for a part of a directive."""
     if is_cjk(text):
-        return len(text) <= _CJK
-    return len(text) <= _LETTERS and _count(text) <= _WORDS
+        return len(text) <= _CJK_PART_CHARACTERS
+    return len(text) <= _PART_CHARACTERS and _count(text) <= _DIRECTIVE_WORDS
 
 
 def _count(text: str) -> int:
     """Return the number of words of a text; any separator counts."""
-    return sum(map(bool, _APART.split(_WITHIN.sub("", text))))
+    return sum(map(bool, _BETWEEN_WORDS.split(_WITHIN_NUMBER.sub("", text))))
 
 
 def _end(
@@ -345,7 +348,7 @@ def _trim(text: str, start: int, end: int) -> tuple[int, int] | None:
     return (start, end) if end > start else None
 
 
-def _head(text: str, start: int, end: int, *, most: int = _WORDS) -> int:
+def _head(text: str, start: int, end: int, *, most: int = _DIRECTIVE_WORDS) -> int:
     """End of the first words of a span, as many as a part may have, at `most`."""
     ends = _word_ends(text, start, end)[:most]
     return next((one for one in reversed(ends) if _is_part(text[start:one])), ends[0])
@@ -362,18 +365,22 @@ def _tail(text: str, start: int, end: int) -> int | None:
 def _word_ends(text: str, start: int, end: int) -> list[int]:
     piece = text[start:end]
     if is_cjk(piece):
-        reach = piece[: _CJK + 1]
+        reach = piece[: _CJK_PART_CHARACTERS + 1]
         cuts = (
-            [start + m.start() for m in one.finditer(reach) if 4 <= m.start() <= _CJK]
-            for one in _CLAUSES
+            [
+                start + m.start()
+                for m in one.finditer(reach)
+                if 4 <= m.start() <= _CJK_PART_CHARACTERS
+            ]
+            for one in _CLAUSE_ENDS
         )
-        return next(filter(None, cuts), [min(end, start + _CJK)])
+        return next(filter(None, cuts), [min(end, start + _CJK_PART_CHARACTERS)])
     ends: list[int] = []
-    for found in _WORD.finditer(piece):
+    for found in _UNBROKEN.finditer(piece):
         word = found.group().rstrip(_EDGE)
         if word or ends:  # punctuation alone counts as the end of the word before it
             ends.append(start + found.start() + len(word) if word else ends[-1])
-        if len(ends) == _WORDS:  # the paragraph may have two megabytes
+        if len(ends) == _DIRECTIVE_WORDS:  # the paragraph may have two megabytes
             break
     return ends or [end]
 
@@ -381,12 +388,19 @@ def _word_ends(text: str, start: int, end: int) -> list[int]:
 def _word_starts(text: str, start: int, end: int) -> list[int]:
     piece = text[start:end]
     if is_cjk(piece):
-        low = max(start, end - _CJK - 1)
-        ends = [[m.end() for m in one.finditer(text, low, end)] for one in _CLAUSES]
-        kept = ([cut for cut in cuts if end - _CJK <= cut <= end - 4] for cuts in ends)
+        low = max(start, end - _CJK_PART_CHARACTERS - 1)
+        ends = [[m.end() for m in one.finditer(text, low, end)] for one in _CLAUSE_ENDS]
+        kept = (
+            [cut for cut in cuts if end - _CJK_PART_CHARACTERS <= cut <= end - 4]
+            for cuts in ends
+        )
         return next(filter(None, kept), [])
-    words = ((m.group().lstrip(_EDGE), start + m.end()) for m in _WORD.finditer(piece))
-    return list(deque((behind - len(word) for word, behind in words if word), _WORDS))
+    words = (
+        (m.group().lstrip(_EDGE), start + m.end()) for m in _UNBROKEN.finditer(piece)
+    )
+    return list(
+        deque((behind - len(word) for word, behind in words if word), _DIRECTIVE_WORDS)
+    )
 
 
 def _pattern(phrase: str) -> str:
@@ -403,7 +417,9 @@ def _first_place(
     """Where a browser that searches from `low` finds text[start:end] first, of those
     that `after` follows; `start` where it finds none."""
     phrase = text[start:end]
-    followed = re.compile(_GAP + _pattern(after), re.IGNORECASE) if after else None
+    followed = (
+        re.compile(_CONTEXT_GAP + _pattern(after), re.IGNORECASE) if after else None
+    )
     for first, behind in _places(_flat(text), _lowered(" ".join(phrase.split())), low):
         if _is_apart(text, first, behind, phrase) and (
             followed is None or followed.match(text, behind)
@@ -448,10 +464,10 @@ def _flat(text: str) -> _Flat:
     """Return a text as phrases are looked up in it; kept, for an answer cites one page
     many times."""
     breaks, dropped = [0], [0]
-    for run in _RUN.finditer(text):
+    for run in _BLANK_RUN.finditer(text):
         breaks.append(run.start() - dropped[-1] + 1)
         dropped.append(dropped[-1] + run.end() - run.start() - 1)
-    return _Flat(_BLANK.sub(" ", _lowered(text)), breaks, dropped)
+    return _Flat(_WHITE_SPACE.sub(" ", _lowered(text)), breaks, dropped)
 
 
 def _lowered(text: str) -> str:
@@ -485,12 +501,14 @@ def _with_context(document: Document, start: int, end: int, head: str) -> str:
     if _first_place(text, start, end) == start:
         return head
     low = max(0, start - _CONTEXT_REACH, _part_before(document, start))
-    before = [piece for piece in _BEFORE.split(text[low:start]) if piece.strip()]
-    words = before[-1].split()[-_WORDS:] if before else []
+    before = [piece for piece in _CONTEXT_BREAK.split(text[low:start]) if piece.strip()]
+    words = before[-1].split()[-_DIRECTIVE_WORDS:] if before else []
     if words and len(before) == 1 and low > 0 and not text[low - 1].isspace():
         words = words[1:]
     prefix = _telling(text, start, end, words)
-    prefix = prefix or (words[-1][-_CJK:] if words and is_cjk(words[-1]) else "")
+    prefix = prefix or (
+        words[-1][-_CJK_PART_CHARACTERS:] if words and is_cjk(words[-1]) else ""
+    )
     if prefix:
         return f"{_encode(prefix)}-,{head}"
     after = _after(text, end)
@@ -504,7 +522,9 @@ def _telling(text: str, start: int, end: int, words: Sequence[str]) -> str:
     If all do, as many as a part may have; "" if not even the last fits.
     """
     flat, phrase = _flat(text), text[start:end]
-    places = islice(_places(flat, _lowered(" ".join(phrase.split())), 0), _LOOKED_AT)
+    places = islice(
+        _places(flat, _lowered(" ".join(phrase.split())), 0), _EARLIER_COMPARED
+    )
     earlier = [
         first
         for first, behind in places
@@ -517,7 +537,7 @@ def _telling(text: str, start: int, end: int, words: Sequence[str]) -> str:
             break
         chosen, before = (
             prefix,
-            re.compile(f"{_pattern(prefix)}{_GAP}\\Z", re.IGNORECASE),
+            re.compile(f"{_pattern(prefix)}{_CONTEXT_GAP}\\Z", re.IGNORECASE),
         )
         if not any(
             before.search(text, max(0, place - _CONTEXT_REACH), place)
@@ -531,13 +551,15 @@ def _after(text: str, place: int) -> str:
     """The words that follow `place`, of one unit or cell; empty at the end."""
     pieces = _SEPARATOR.split(text[place : place + _CONTEXT_REACH])
     words = next(filter(None, (piece.strip(" |") for piece in pieces)), "").split()[
-        :_WORDS
+        :_DIRECTIVE_WORDS
     ]
     counts = range(len(words), 0, -1)
     chosen = next(
         (one for count in counts if _is_part(one := " ".join(words[:count]))), ""
     )
-    return chosen or (words[0][:_CJK] if words and is_cjk(words[0]) else "")
+    return chosen or (
+        words[0][:_CJK_PART_CHARACTERS] if words and is_cjk(words[0]) else ""
+    )
 
 
 def _part_before(document: Document, place: int) -> int:

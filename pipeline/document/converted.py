@@ -17,6 +17,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Final
 
 from pipeline.document.ledger import Ledger
+from pipeline.steps import steps
 
 try:
     import resource
@@ -50,7 +51,7 @@ PLACE: Final = "data-place"
 """Our attribute with an element's position in its file, valid until the next one
 (`Block.place`). It is removed from outside HTML (`unplaced`)."""
 INSTALL_OCR: Final = "an operator can install OCR: pip install 'winnow-mcp[ocr]'"
-_BOX: Final = re.compile(r"(?:^|&)(?:viewrect|xywh)=")
+_VIEW_BOX: Final = re.compile(r"(?:^|&)(?:viewrect|xywh)=")
 MOST_PIXELS: Final = 36_000_000
 """Of an image whose text is recognised: a sheet of A4 at 600 dpi. Larger ones are
 refused before they are decoded."""
@@ -77,7 +78,7 @@ LEAST_SIZE: Final = 2.0
 or more."""
 Span = tuple[int, int]
 """First and last page wanted, 1-based; 0 as the last is the end."""
-WHOLE: Final[Span] = (1, 0)
+ALL_PAGES: Final[Span] = (1, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +145,9 @@ def placed(inner: str, place: str, *, tag: str = "section") -> str:
 
 
 def can_recognise() -> bool:
-    """Return whether the extra `ocr` is installed, so that images are read."""
-    return importlib.util.find_spec("rapidocr") is not None
+    """Return whether the text of images is read: by the step `image text`, with the
+    extra `ocr`."""
+    return "image text" in steps() and importlib.util.find_spec("rapidocr") is not None
 
 
 @contextmanager
@@ -199,7 +201,7 @@ def ended_after(seconds: float) -> Iterator[None]:
 
 def is_box(place: str) -> bool:
     """Return whether a position is a region of a page image (OCR)."""
-    return _BOX.search(place) is not None
+    return _VIEW_BOX.search(place) is not None
 
 
 def letters_in(text: str) -> int:

@@ -10,9 +10,12 @@ from typing import Final
 
 from pipeline.text.cells import Value, values_of
 
-GROUP: Final = "group"
+GROUP_COLUMN: Final = "group"
 """Name of the column that holds the rows across a table which head the rows below
 them."""
+FEWEST_CHOSEN_FROM: Final = 3
+"""Rows of a table in which something can be chosen, and this many with the same extreme
+are not a choice."""
 KNOWN: Final = 0.9
 """Minimum share of numbers in a column's filled cells to treat it as numeric, and of
 plain rows to compute a value; others are `n/a` or `–`."""

@@ -42,7 +42,7 @@ BLOCK_TAGS: Final = tags(
 """Elements that begin and end a line."""
 
 VOID_TAGS: Final = frozenset({"br", "hr", "img", "wbr"})
-LINES: Final = BLOCK_TAGS | {"html"}
+LINE_TAGS: Final = BLOCK_TAGS | {"html"}
 _ENDS_LINE: Final = BLOCK_TAGS | VOID_TAGS
 NEUTRAL: Final = tags("center dir div fieldset form hgroup section search")
 """Blocks that say nothing beyond where a line begins: merged with an only child or an
@@ -50,10 +50,10 @@ only parent."""
 STAYS_EMPTY: Final = frozenset({"td", "th"})
 LINE_ENDS: Final = frozenset({"br", "hr"})
 _HOLDS_ITS_P: Final = tags("blockquote caption dd dt figcaption li summary td th")
-_BOXES: Final = frozenset({"pre", "table"})
+_BOX_TAGS: Final = frozenset({"pre", "table"})
 _PERMALINKS: Final = frozenset({"¶", "#", "§", "🔗", "¶ ", "Permalink", "\uf0c1"})
-NAMED: Final = 2
-OPENED: Final = 1
+FURNITURE_NAME: Final = 2
+OPENED_NAME: Final = 1
 NO_ATTRS: Final[Mapping[str, str]] = {}
 _INVISIBLE: Final = re.compile(
     "[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\U000e0000-\U000e01ef]"
@@ -64,28 +64,28 @@ ROLE_ROW: Final = "row"
 """Name, until it is complete, of an element that is a table's row by its role."""
 _MARKED: Final = tags("del ins row rt s strike sub sup")
 """Elements whose meaning is lost where only their text is read."""
-_RAISED: Final = re.compile(r"[-−–+]?\d+")
-_NOTES: Final = re.compile(r"\[?\d+\]?(?:\s*[,–-]\s*\[?\d+\]?)+")
+_RAISED_NUMBER: Final = re.compile(r"[-−–+]?\d+")
+_NOTE_NUMBERS: Final = re.compile(r"\[?\d+\]?(?:\s*[,–-]\s*\[?\d+\]?)+")
 """Several notes at once."""
 _EXPONENT: Final = re.compile(
     r"(?:[-−–+]?\d*[nkxyijpNT]|\d+)(?:[-−–+](?:\d+|[nkxyij]))?"
 )
 """Superscript after a number or variable that is not an ordinal suffix (`2nd`, `2e`) or
 an hour (`5h`)."""
-_VARIABLE: Final = re.compile(r"(?:[\d)\]]|(?<![^\W\d_])[^\W\d_])$")
+_VARIABLE_END: Final = re.compile(r"(?:[\d)\]]|(?<![^\W\d_])[^\W\d_])$")
 _NUMERATOR: Final = re.compile(r"\^\d+")
 _STROKES: Final = frozenset({"/", "⁄"})
 STRUCK: Final = "~~"
 """Around what a page shows struck out, as Markdown writes it: an old price reads like
 the new one without."""
-_BASE: Final = re.compile(r"(?:\d|\)|(?<![^\W\d_])[^\W\d_]{1,3})$")
+_POWER_BASE: Final = re.compile(r"(?:\d|\)|(?<![^\W\d_])[^\W\d_]{1,3})$")
 """What may precede an exponent: a number, a bracket, a variable or unit."""
-_PRICE: Final = re.compile(r"[$€£¥₹]\s?\d[\d,]*[.,]?$")
-_COMMA: Final = re.compile(r"\d+,")
+_PRICE_END: Final = re.compile(r"[$€£¥₹]\s?\d[\d,]*[.,]?$")
+_THOUSANDS_COMMA: Final = re.compile(r"\d+,")
 """Text of an element before the superscript cents of a price."""
-_WHOLE: Final = re.compile(r"\s*\d[\d,]*")
-_CURRENCIES: Final = tuple("$€£¥₹")
-_CURRENCY: Final = re.compile(r"\s*(?:[$€£¥₹]|EUR|USD|zł|kr\b)")
+_WHOLE_NUMBER: Final = re.compile(r"\s*\d[\d,]*")
+_CURRENCY_SIGNS: Final = tuple("$€£¥₹")
+_CURRENCY_AHEAD: Final = re.compile(r"\s*(?:[$€£¥₹]|EUR|USD|zł|kr\b)")
 _CENTS: Final = re.compile(r"cent|decimal|fraction|minor", re.IGNORECASE)
 """Class names of the element with the cents of a price."""
 _CJK_CHARACTER: Final = re.compile(r"[぀-ヿ㐀-䶿一-鿿가-힯\U00020000-\U0002fa1f]")
@@ -109,8 +109,8 @@ class Node:
         self.boxed = False
         """Whether it contains a table or listing."""
         self.furniture = 0
-        """`NAMED` where its name, role or class says navigation, footer, banner or the
-        like, `OPENED` where a reader opens it with a click, else 0."""
+        """`FURNITURE_NAME` where its name, role or class says navigation, footer, banner or the
+        like, `OPENED_NAME` where a reader opens it with a click, else 0."""
         self.place = ""
         """`Block.place`, where one begins here."""
 
@@ -119,7 +119,7 @@ class Node:
         return f"<Node {self.tag} with {len(self.children)} children>"
 
 
-def add_text(node: Node, text: str, *, pre: bool) -> None:
+def add_text(node: Node, text: str, pre: bool) -> None:
     """Append a text, blanks folded (not inside `pre`) and dropped where a line
     begins."""
     if not text.isascii():
@@ -129,7 +129,7 @@ def add_text(node: Node, text: str, *, pre: bool) -> None:
             node.children.append(text)
         return
     if text.isspace():
-        if node.children or node.tag not in LINES:  # most are between blocks
+        if node.children or node.tag not in LINE_TAGS:  # most are between blocks
             add_space(node)
         return
     folded = " ".join(text.split())
@@ -177,11 +177,13 @@ def point_before(node: Node, label: str, behind: str) -> str:
     """
     children = node.children
     whole = children[-1] if children else ""
-    if not isinstance(whole, str) or not _WHOLE.fullmatch(whole):
+    if not isinstance(whole, str) or not _WHOLE_NUMBER.fullmatch(whole):
         return ""
     sign = children[-2] if len(children) > 1 else ""
-    is_price = isinstance(sign, str) and sign.rstrip().endswith(_CURRENCIES)
-    return "." if is_price or _CURRENCY.match(behind) or _CENTS.search(label) else ""
+    is_price = isinstance(sign, str) and sign.rstrip().endswith(_CURRENCY_SIGNS)
+    return (
+        "." if is_price or _CURRENCY_AHEAD.match(behind) or _CENTS.search(label) else ""
+    )
 
 
 def last_text(node: Node) -> str:
@@ -198,7 +200,9 @@ def add_space(node: Node) -> None:
     """Append a space unless the line begins here or ends in a space already."""
     children = node.children
     if not children:
-        if node.tag not in LINES:  # inside an inline element the line has begun before
+        if (
+            node.tag not in LINE_TAGS
+        ):  # inside an inline element the line has begun before
             children.append(" ")
         return
     last = children[-1]
@@ -261,7 +265,7 @@ def _break(parent: Node, node: Node) -> None:
     ):
         trim(parent)
     parent.breaks = True
-    if node.boxed or node.tag in _BOXES:
+    if node.boxed or node.tag in _BOX_TAGS:
         parent.boxed = True
 
 
@@ -368,16 +372,18 @@ def _raised(_: Node, before: str, text: str, node: Node) -> str:
     """
     if not before or before[-1].isspace():
         return ""
-    if _NOTES.fullmatch(text):
+    if _NOTE_NUMBERS.fullmatch(text):
         return text if text.startswith("[") else f"[{text}]"
-    if not _RAISED.fullmatch(text):
-        if not _EXPONENT.fullmatch(text) or not _VARIABLE.search(before):
+    if not _RAISED_NUMBER.fullmatch(text):
+        if not _EXPONENT.fullmatch(text) or not _VARIABLE_END.search(before):
             return ""
         return f"^{text}" if len(text) == 1 else f"^({text})"
-    if len(text) == 2 and (_PRICE.search(before) or _COMMA.fullmatch(before)):
+    if len(text) == 2 and (
+        _PRICE_END.search(before) or _THOUSANDS_COMMA.fullmatch(before)
+    ):
         return text if before[-1] in ".," else f".{text}"
     is_link = any("#" in below.attrs.get("href", "") for below in walk(node))
-    return f"[{text}]" if is_link or not _BASE.search(before) else f"^{text}"
+    return f"[{text}]" if is_link or not _POWER_BASE.search(before) else f"^{text}"
 
 
 def join_texts(root: Node) -> Node:
@@ -550,13 +556,13 @@ def label_children(node: Node) -> list[str]:
 _BEGUN: Final = re.compile(r"(?<![^\W\d_])[^\W\d_]{1,2}$")
 """Letters too few to be a word that ends where an element begins."""
 _SENTENCE_ENDS: Final = frozenset(".!?)")
-_COUNTED: Final = re.compile(r"\d[\d.,]*\s+[^\W\d]")
+_COUNTED_THING: Final = re.compile(r"\d[\d.,]*\s+[^\W\d]")
 """A number with the word that it counts, which is no other number's end: `4.9` and
 `2,695 reviews`."""
 _FRACTION: Final = re.compile(r"\d[.,]\d+$")
 """The end of a number that a further element's digits seldom go on: `4.6` and `120`."""
-_NUMBER: Final = re.compile(r"\d[^\W\d_]?$")
-_WORD: Final = re.compile(r"[^\W\d_]{2}[a-z]$")
+_NUMBER_END: Final = re.compile(r"\d[^\W\d_]?$")
+_WORD_END: Final = re.compile(r"[^\W\d_]{2}[a-z]$")
 """The end of a word in small letters, as no name ends that goes on with a number
 (`COVID19`)."""
 
@@ -603,12 +609,15 @@ def _is_counted_apart(node: Node, current: LexborNode, text: str) -> bool:
         return any(
             found is not None
             for found in (
-                _COUNTED.match(text),
-                _WORD.search(before),
+                _COUNTED_THING.match(text),
+                _WORD_END.search(before),
                 _FRACTION.search(before),
             )
         )
-    return _COUNTED.match(text) is not None and _NUMBER.search(before) is not None
+    return (
+        _COUNTED_THING.match(text) is not None
+        and _NUMBER_END.search(before) is not None
+    )
 
 
 def is_apart(parent: Node, text: str, current: LexborNode, *, marks: bool) -> bool:

@@ -20,7 +20,7 @@ from pipeline.text.frame import one_line
 from pipeline.text.words import is_unspaced, words
 from pipeline.work import check_cancelled
 
-LONGEST: Final = 600
+UNIT_CHARACTERS: Final = 600
 """Code points a span may have; chat logs and boilerplate give "sentences" of
 thousands."""
 UNSPACED_LONGEST: Final = 160
@@ -65,7 +65,7 @@ _STRIP: Final = "\"'“”„‘’«»‹›([{¿¡*_–—-/•⁃‣▪◦●
 def split_sentences(text: str) -> list[tuple[int, int]]:
     """Return the sentences of `text` as spans of code points (start, end).
 
-    Spans are in order, disjoint, without white space at their ends, at most `LONGEST`
+    Spans are in order, disjoint, without white space at their ends, at most `UNIT_CHARACTERS`
     long, and cover every visible character. A blank line always ends a sentence, a
     single line break never does by itself. Pure and linear."""
     starts = _items(text)
@@ -220,14 +220,14 @@ def _is_lower(word: str) -> bool:
 
 def _close(text: str, start: int, end: int, spans: list[tuple[int, int]]) -> None:
     """Append text[start:end] without outer white space, cut into pieces of at most
-    `LONGEST` or `UNSPACED_LONGEST`."""
+    `UNIT_CHARACTERS` or `UNSPACED_LONGEST`."""
     piece = text[start:end]
     stripped = piece.strip()
     if not stripped:
         return
     start += len(piece) - len(piece.lstrip())
     end = start + len(stripped)
-    longest = UNSPACED_LONGEST if is_unspaced(stripped) else LONGEST
+    longest = UNSPACED_LONGEST if is_unspaced(stripped) else UNIT_CHARACTERS
     while end - start > longest:
         cut = _cut(text, start, longest)
         spans.append((start, start + len(text[start:cut].rstrip())))
@@ -257,7 +257,7 @@ def _cut(text: str, start: int, longest: int) -> int:
 
 # Units
 
-_WHOLE: Final = LONGEST // 2
+_WHOLE_CHARACTERS: Final = UNIT_CHARACTERS // 2
 """Items, definitions and captions up to this many code points stay whole: a list's item
 is read as one thing."""
 _CODE_GROUP: Final = 240
@@ -336,7 +336,7 @@ def _unit_spans(block: Block, text: str) -> list[tuple[int, int]]:
         # A row is one thing however long: cutting it would part a value from its header.
         spans = [(0, len(piece))]
     elif block.kind in {"paragraph", "block"} or len(piece) > (
-        LONGEST if block.kind == "heading" else _WHOLE
+        UNIT_CHARACTERS if block.kind == "heading" else _WHOLE_CHARACTERS
     ):
         spans = split_sentences(piece)
     else:
@@ -370,7 +370,7 @@ def _code_groups(code: str) -> Iterator[tuple[int, int]]:
             start = end
         if blank:
             start = end = after
-        elif len(line) > LONGEST:
+        elif len(line) > UNIT_CHARACTERS:
             yield from ((place + a, place + b) for a, b in split_sentences(line))
             start = end = after
         else:

@@ -34,7 +34,7 @@ from pipeline.text.tokens import Budget, count_each, count_tokens, cut_to_tokens
 from pipeline.text.words import index_terms
 from pipeline.work import check_cancelled, traced
 
-ROUNDS: Final = 8
+FILLING_ROUNDS: Final = 8
 """Rounds of filling by estimate and measuring; three nearly always do. Of 5,000 units
 that each cost twice what they are estimated at the text is measured 16 times so, and
 163 times without a bound."""
@@ -52,7 +52,7 @@ before it."""
 REPEATED: Final = 3
 """Terms from which a unit that has no other than the question's repeats it; and units
 that are passed over for that."""
-LISTED: Final = 0.25
+LISTED_SCORE: Final = 0.25
 """Score of its best unit, of the best page's, from which a page is listed among what
 there is about a subject."""
 UNASKED: Final = 700
@@ -116,7 +116,7 @@ def fill(
     chosen: list[int] = []
     left = list(order)
     budget = Budget(max_tokens)
-    for _ in range(ROUNDS):
+    for _ in range(FILLING_ROUNDS):
         check_cancelled()
         added: list[int] = []
         skipped: list[int] = []
@@ -263,7 +263,9 @@ def _passages(
     was counted twice, or not at all: there may be room for more."""
     maker, usual = writer.maker, room - beyond
     chosen = maker.choose(near, writer.cost, usual, end=end, whole=room)
-    for _ in range(ROUNDS if chosen and not nearest_alone(writer.reading) else 0):
+    for _ in range(
+        FILLING_ROUNDS if chosen and not nearest_alone(writer.reading) else 0
+    ):
         rest = usual - writer.write(chosen).tokens
         more = (
             maker.choose(near, writer.cost, rest, end=end, further=True)
@@ -381,7 +383,7 @@ class _Writer:
         listed."""
         first: dict[int, int] = {}
         for row in order:
-            if self.reading.values[row] >= LISTED:
+            if self.reading.values[row] >= LISTED_SCORE:
                 first.setdefault(self.places[row][0], row)
         return list(first.values())
 

@@ -18,7 +18,7 @@ from pipeline.text.words import (
 
 CERTAIN: Final = 2
 """Minimum words of a heading to match by all its words in the question."""
-LONG: Final = 5
+LONG_HEADING_WORDS: Final = 5
 """Words of a heading from which the question may lack one of them."""
 MOST_UNITS: Final = 400
 """Units of a section beyond which it is a chapter, and never whole in an answer."""
@@ -53,7 +53,7 @@ def named_sections(
             own = {term for term in heading if not _is_number(term)}
             lacks = len(own - known)
             whole = bool(own) and (
-                lacks <= len(own) // LONG
+                lacks <= len(own) // LONG_HEADING_WORDS
                 or _compound(units[start].text, language) in known
             )
             if (

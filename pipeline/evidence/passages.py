@@ -3,7 +3,7 @@
     best unit not yet covered → its record → neighbours, the better one first → the
     whole that it is part of
 
-A passage ends at the headings around it, at `MOST` tokens, or where its neighbours
+A passage ends at the headings around it, at `GROWN_TOKENS` tokens, or where its neighbours
 score under half of the best unit of all. The best passage of an answer may be a whole
 list, table, listing or record, as far as there is room: one place whole before many in
 part. Not for: scores (`pipeline/reading`), or how passages are written (`show.py`,
@@ -25,10 +25,10 @@ from pipeline.evidence.wholes import Whole, Wholes, find_wholes
 from pipeline.reading.relevance import WORTH
 from pipeline.work import check_cancelled
 
-LEAST: Final = 30
+GROWN_AT_LEAST: Final = 30
 """Tokens to which a passage grows whatever its neighbours score: a sentence with the
 one that completes it."""
-MOST: Final = 100
+GROWN_TOKENS: Final = 100
 """Tokens beyond which a passage grows no further, except to the end of what is
 whole."""
 ROUND: Final = 20
@@ -44,12 +44,12 @@ WHOLE_SHARE: Final = 0.8
 a page says elsewhere."""
 BEARS: Final = 0.2
 """Share of the best score that the middle unit of a whole must have for it to come
-whole beyond `MOST` tokens."""
-_PARTS: Final = {"list": "item", "table": "row", "listing": "line"}
-NAMED: Final = 0.4
+whole beyond `GROWN_TOKENS` tokens."""
+_PART_NAMES: Final = {"list": "item", "table": "row", "listing": "line"}
+NAMED_SCORE: Final = 0.4
 """Share of the best score that a section must have somewhere to come whole because the
 question names its heading."""
-STEPS: Final = 0.9
+PROCEDURE_SCORE: Final = 0.9
 """Share of the best score that the beginning of a section must have to be quoted as the
 procedure that is asked for."""
 COLONS: Final = (":", "：")
@@ -176,63 +176,86 @@ class PassageMaker:
         Returns:
             Empty where not even the first unit of `order` fits, or is worth it.
         """
-        order = self._one_page_first(order)
-        whole = max(whole, room)
-        chosen: list[UnitRange] = [] if further else self._named(cost, whole)
+        rows = self._one_page_first(order)
+        if further:
+            chosen = []
+        else:
+            most = max(whole, room)
+            chosen = self._named(cost, most) or self._first(rows[:1], cost, room, most)
+            if not chosen:
+                return []
+        # The first passage of a page costs the page's head as well
         spent = sum(map(cost, chosen))
         self._keep(chosen)
-        comes_whole = not further and self._comes_whole(chosen)
-        first = not further
-        for row in order:
+        for row in rows:
             check_cancelled()
-            wanted = first and comes_whole and self._is_wanted(row)
-            left = (whole if wanted else room) - spent
-            weak = self._values[row] < end * self._best
-            if (weak and not (first and not chosen)) or left < CRUMB:
+            left = room - spent
+            if left < CRUMB or self._values[row] < end * self._best:
                 break
             if self._taken[row]:
                 continue
             if begun := self._begun(row):
                 spent += self._gone_on(begun, row, chosen, cost, left)
                 continue
-            share = 1.0 if wanted else WHOLE_SHARE if first and comes_whole else 0.0
-            passage, used = self._fitting(row, cost, left, share)
-            if passage is None and first and not chosen:
-                break
-            if passage is None or not (first or self._is_complete(passage)):
-                continue
-            passage = self._bridged(passage, left - used)
-            spent += cost(passage)
-            chosen.append(passage)
-            self._keep([passage])
-            first = False
+            passage, used = self._fitting(row, cost, left, 0.0)
+            if passage is not None and self._is_complete(passage):
+                passage = self._bridged(passage, left - used)
+                spent += cost(passage)
+                chosen.append(passage)
+                self._keep([passage])
         return chosen
+
+    def _first(
+        self,
+        best: Iterable[int],
+        cost: Callable[[UnitRange], int],
+        room: int,
+        whole: int,
+    ) -> list[UnitRange]:
+        """Return the passage around the best unit, if there is one; it may be a whole,
+        for which `whole` tokens are left if the question wants that. Empty where not
+        even the unit fits."""
+        found = (
+            self._fitting(row, cost, whole, 1.0)
+            if self._is_wanted(row)
+            else self._fitting(row, cost, room, WHOLE_SHARE)
+            for row in best
+        )
+        return [passage for passage, _ in found if passage is not None]
 
     def _bridged(self, passage: UnitRange, room: int) -> UnitRange:
         """Return a passage that reaches to those before and after it on its page where
         little is between them. It is unchanged where none is within `BRIDGE` tokens and
         `room`."""
         most = min(BRIDGE, room)
-        low = passage.start
-        while self._precedes(low) and self._cost(low - 1, passage.start) <= most:
+        start = low = passage.start
+        while (
+            self._goes_on(low)
+            and not self._taken[low - 1]
+            and self._cost(low - 1, start) <= most
+        ):
             low -= 1
-        start = (
-            low
-            if low
-            and self._owners[low - 1] == self._owners[low]
-            and self._taken[low - 1]
-            else passage.start
-        )
+        if self._goes_on(low) and self._taken[low - 1]:
+            start = low
         most -= self._cost(start, passage.start)
-        high = passage.stop
-        while self._follows(high) and self._cost(passage.stop, high + 1) <= most:
+        stop = high = passage.stop
+        while (
+            self._goes_on(high)
+            and not self._taken[high]
+            and self._cost(stop, high + 1) <= most
+        ):
             high += 1
-        reaches = (
-            high < len(self._owners)
-            and self._owners[high] == self._owners[high - 1]
-            and self._taken[high]
+        if self._goes_on(high) and self._taken[high]:
+            stop = high
+        return UnitRange(start, stop, passage.best)
+
+    def _goes_on(self, row: int) -> bool:
+        """Whether a unit is on the page of the one before it and begins no section."""
+        return (
+            0 < row < len(self._owners)
+            and self._owners[row] == self._owners[row - 1]
+            and not self._begins_section(row)
         )
-        return UnitRange(start, high if reaches else passage.stop, passage.best)
 
     def _is_wanted(self, row: int) -> bool:
         """Whether the question wants all of what a unit is part of; an explanation of
@@ -273,7 +296,7 @@ class PassageMaker:
         more = cost(longer) - cost(begun)
         if (
             begun not in chosen
-            or more > min(room, MOST)
+            or more > min(room, GROWN_TOKENS)
             or any(self._taken[unit] for unit in between)
         ):
             return 0
@@ -281,16 +304,6 @@ class PassageMaker:
         self._kept.remove(begun)
         self._keep([longer])
         return more
-
-    def _comes_whole(self, named: Sequence[UnitRange]) -> bool:
-        """Whether the best passage may be a whole: not beside a section that came,
-        unless an example is missing."""
-        found = {
-            self._kind(row)
-            for passage in named
-            for row in range(passage.start, passage.stop)
-        }
-        return not named or (self._asked.sample and "code" not in found)
 
     def _keep(self, passages: Iterable[UnitRange]) -> None:
         """Let no other passage have the units of these."""
@@ -305,7 +318,8 @@ class PassageMaker:
         best, or the wanted part of one that does not fit whole; empty where none fits.
         """
         found: list[tuple[float, UnitRange]] = []
-        for start, stop in self._sections:
+        for heading, end in self._sections:
+            start, stop = self._named_range(heading, end)
             # A section that lacks the example that is asked for only shares a word with the
             # question.
             if self._asked.sample and all(
@@ -313,7 +327,7 @@ class PassageMaker:
             ):
                 continue
             best = max(range(start, stop), key=self._values.__getitem__)
-            least = STEPS if self._asked.steps else NAMED
+            least = PROCEDURE_SCORE if self._asked.steps else NAMED_SCORE
             if self._values[best] >= least * self._best:
                 shown = (
                     UnitRange(start, stop, best)
@@ -324,6 +338,15 @@ class PassageMaker:
         # Of those that bear on it alike the smallest says it.
         found.sort(key=lambda one: (-one[0], one[1].stop - one[1].start))
         return next(([passage] for _, passage in found if cost(passage) <= room), [])
+
+    def _named_range(self, start: int, stop: int) -> tuple[int, int]:
+        """Return the units of a named section; of a card, whose name may be in its
+        middle, all units."""
+        wholes, first = self._wholes(start)
+        own = start - first
+        if own in wholes.begins:
+            return start, stop
+        return first + wholes.starts[own], first + wholes.stops[own]
 
     def _part(self, start: int, stop: int, room: int) -> UnitRange | None:
         """Return what of a section that does not fit is wanted most: its first example,
@@ -349,7 +372,7 @@ class PassageMaker:
             end = self._end_within(start, int(WHOLE_SHARE * room))
             # The beginning of a chapter that answers later is not a procedure
             best = max(self._values[start:end], default=0.0)
-            answers = self._asked.all or best >= STEPS * self._best
+            answers = self._asked.all or best >= PROCEDURE_SCORE * self._best
             return UnitRange(start, end, start) if end > start + 1 and answers else None
         return None
 
@@ -358,7 +381,7 @@ class PassageMaker:
         tokens."""
         return bisect_right(self._ends, self._ends[start] + most) - 1
 
-    def _one_page_first(self, order: Iterable[int]) -> Iterable[int]:
+    def _one_page_first(self, order: Iterable[int]) -> list[int]:
         """Return an order in which the steps of the best page come before what other
         pages mention."""
         rows = list(order)
@@ -394,15 +417,15 @@ class PassageMaker:
         )
 
     def _is_complete(self, passage: UnitRange) -> bool:
-        """Whether a passage says enough alone: a sentence, a row, a definition, code,
-        or all of its page."""
-        rows = range(passage.start, passage.stop)
-        owner = self._owners[passage.start]
-        if len(rows) == len(self._tagged[owner]) or any(
-            self._kind(row) in {"row", "definition", "code"} for row in rows
-        ):
-            return True
-        return sum(count_words(self._unit(row).text) for row in rows) >= FEWEST_WORDS
+        """Whether a passage says enough alone: a sentence, a row, code, or all of its
+        page. Words that lead into what is not quoted do not."""
+        stop = passage.stop
+        leads = self._opens(stop - 1) and not (
+            self._goes_on(stop) and self._taken[stop]
+        )
+        rows = range(passage.start, stop)
+        whole = len(rows) == len(self._tagged[self._owners[passage.start]])
+        return whole or not (leads or self._says_little(rows))
 
     def _fitting(
         self, row: int, cost: Callable[[UnitRange], int], room: int, share: float
@@ -411,7 +434,7 @@ class PassageMaker:
 
         `share` of the room may go to a list, table or record that it completes. These
         are None and 0 where not even the unit alone fits."""
-        most = min(MOST, room // 2 if share else room)
+        most = min(GROWN_TOKENS, room // 2 if share else room)
         listing = int(max(share, WHOLE_SHARE) * room)
         paragraph = min(ROUND, room // 20)
         for limits in (
@@ -479,14 +502,7 @@ class PassageMaker:
         together, rows by their table."""
         tables: dict[tuple[int, int], list[int]] = {}
         found: list[list[int]] = []
-        for run in map(list, joined(passages, self._begins_section)):
-            if (
-                found
-                and found[-1][-1] + 1 == run[0]
-                and self._names_only(found[-1], run)
-            ):
-                found[-1] += run
-                continue
+        for run in self._stretches(passages):
             table = self._table(run)
             if table in tables:
                 tables[table] += run
@@ -496,12 +512,34 @@ class PassageMaker:
             found.append(run)
         return found
 
-    def _names_only(self, run: Sequence[int], following: Sequence[int]) -> bool:
-        """Whether one of two neighbours is nothing but headings, which say nothing by
-        themselves."""
-        return any(
-            all(self._kind(row) == "heading" for row in one) for one in (run, following)
-        )
+    def _stretches(self, passages: Iterable[UnitRange]) -> list[list[int]]:
+        """Return passages of one document in reading order, cut where a section begins;
+        what does not name or say anything goes with what follows it, else with what it
+        follows."""
+        found: list[list[int]] = []
+        for run in reversed(joined(passages, self._begins_section)):
+            last = found[-1] if found else []
+            follows = bool(last) and last[0] == run.stop
+            if follows and (self._depends(run) or self._depends(last)):
+                last[:0] = run
+            else:
+                found.append(list(run))
+        return found[::-1]
+
+    def _depends(self, rows: Sequence[int]) -> bool:
+        """Whether units are headings alone, or a few words without one; a card has its
+        name."""
+        headings = sum(self._kind(row) == "heading" for row in rows)
+        return headings == len(rows) or (not headings and self._says_little(rows))
+
+    def _says_little(self, rows: Sequence[int]) -> bool:
+        """Whether units are headings, or too few words to be a passage by themselves;
+        a row and code are not."""
+        kinds = set(map(self._kind, rows))
+        if kinds == {"heading"}:
+            return True
+        words = sum(count_words(self._unit(row).text) for row in rows)
+        return words < FEWEST_WORDS and kinds.isdisjoint(("row", "code"))
 
     def enough(self, chosen: Sequence[UnitRange]) -> UnitRange | None:
         """Return the first of `chosen`, with what was chosen beside it, where that says
@@ -549,7 +587,9 @@ class PassageMaker:
         Of a table it counts all other rows, of anything else what follows. A single row
         or item does not look like a complete list."""
         last = run[-1]
-        whole = next((one for one in self._around(last) if one.kind in _PARTS), None)
+        whole = next(
+            (one for one in self._around(last) if one.kind in _PART_NAMES), None
+        )
         if whole is None or (
             whole.kind != "listing" and self._is_one_entry(run, whole)
         ):
@@ -566,7 +606,7 @@ class PassageMaker:
             )
         else:
             count = self._count_after(last, whole)
-        part = _PARTS[whole.kind]
+        part = _PART_NAMES[whole.kind]
         return f"{count} more {part if count == 1 else f'{part}s'}" if count else ""
 
     def _is_one_entry(self, run: Sequence[int], whole: Whole) -> bool:
@@ -661,7 +701,9 @@ class PassageMaker:
         answers = (
             self._kind(row) == "heading" and self._values[row] >= WORTH * self._best
         )
-        return answers and (most >= MOST or self._cost(row, row + 1) > SHORT_HEADING)
+        return answers and (
+            most >= GROWN_TOKENS or self._cost(row, row + 1) > SHORT_HEADING
+        )
 
     def _cost(self, start: int, stop: int) -> int:
         return self._ends[stop] - self._ends[start]
@@ -737,13 +779,18 @@ class PassageMaker:
         high = first + max(wholes.stops[stop - 1 - first], stop - first)
         used = self._cost(start, stop)
         # A row is read under its header; anything else that is short wants what is beside it.
-        short = used < LEAST and self._kind(start) != "row"
+        short = used < GROWN_AT_LEAST and self._kind(start) != "row"
+        little = self._says_little(range(start, stop))
         options: list[tuple[float, int, int]] = []
-        if start > low and not self._taken[start - 1] and not self._parts(start):
+        if (
+            start > low
+            and not self._taken[start - 1]
+            and (little or not self._parts(start))
+        ):
             before, _ = self._atom(start - 1, most - used)
             if before >= low:
                 options.append((max(self._values[before:start]), before, stop))
-        if stop < high and not self._taken[stop] and not self._parts(stop):
+        if stop < high and not self._taken[stop] and (little or not self._parts(stop)):
             _, after = self._atom(stop, most - used)
             if after <= high:
                 options.append((max(self._values[stop:after]), start, after))
@@ -761,7 +808,7 @@ class PassageMaker:
         return self._kind(row) == "definition" and not self._opens(row - 1)
 
     def _bears(self, whole: Whole) -> bool:
-        """Whether a whole is worth more than `MOST` tokens: half of it bears on the
+        """Whether a whole is worth more than `GROWN_TOKENS` tokens: half of it bears on the
         question, or it is code.
 
         Code is of use to its end only, and its lines score low by themselves; so is a

@@ -19,15 +19,15 @@ from pipeline.evidence.forms import Form, Line, ListItem, write
 from pipeline.evidence.show import GAP, has_gaps, listing
 from pipeline.html.blocks import NAMES, resolve
 from pipeline.reading.bm25 import JOINT
-from pipeline.text.frame import LONGEST
+from pipeline.text.frame import TITLE_CHARACTERS
 
-_ITEM: Final = re.compile(r"/(ul|ol|menu|dir)\d*/li(\d*)(?=/|$)")
+_ITEM_PATH: Final = re.compile(r"/(ul|ol|menu|dir)\d*/li(\d*)(?=/|$)")
 _HEADER_ROWS: Final = 4
 """Rows of headers that a table may have."""
 POSTS: Final = 3
 """Headings of one shape from which they may be those of posts."""
 _WORD: Final = re.compile(r"\w+")
-_LANGUAGE: Final = re.compile(r'<pre class="language-([^"]+)">')
+_CODE_LANGUAGE: Final = re.compile(r'<pre class="language-([^"]+)">')
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +282,7 @@ class _LineWriter:
 
     def _code(self, block: Block, spans: Sequence[tuple[int, int]]) -> None:
         """Write a listing, as an item of its list where it has a number."""
-        named = _LANGUAGE.match(block.html)
+        named = _CODE_LANGUAGE.match(block.html)
         places = places_of(block)
         if block.ordinal and spans[0][0] == 0:
             self.lines.append(Line("item", places=places))
@@ -400,7 +400,7 @@ def places_of(block: Block) -> tuple[ListItem, ...]:
     """Return the list items around a unit, outermost first."""
     places = [
         ListItem(block.path[: found.end()], found[1] == "ol", int(found[2] or 1))
-        for found in _ITEM.finditer(block.path)
+        for found in _ITEM_PATH.finditer(block.path)
     ]
     if places and block.ordinal:
         value, form, mark = block.ordinal
@@ -488,7 +488,7 @@ class References:
 
 def links_in(document: Document, block: int) -> Iterator[tuple[str, str]]:
     """Yield the words and the address of each link to another page in a block of a
-    document. Repeats are kept; a link without words, to this page or over `LONGEST` is
+    document. Repeats are kept; a link without words, to this page or over `TITLE_CHARACTERS` is
     left out."""
     path = document.blocks[block].path
     node = resolve(document.root, path)
@@ -529,20 +529,20 @@ def all_links(document: Document) -> dict[str, str]:
 
 def _beside(href: str, base: str) -> str:
     """Return the address of a file that a file shows in a frame, empty for any other, a
-    malformed one and one over `LONGEST`."""
+    malformed one and one over `TITLE_CHARACTERS`."""
     try:
         address = urljoin(base, href.strip())
         is_file = urlsplit(base).scheme == urlsplit(address).scheme == "file"
     except ValueError:
         return ""
-    return address if is_file and len(address) <= LONGEST else ""
+    return address if is_file and len(address) <= TITLE_CHARACTERS else ""
 
 
 def absolute(href: str, base: str) -> str:
     """Return the address of a link to another page of the web, empty for any other: a
     part of this page, a file, a malformed address.
 
-    Longer ones than `LONGEST` carry tracking data and are not worth their tokens; they
+    Longer ones than `TITLE_CHARACTERS` carry tracking data and are not worth their tokens; they
     are empty, too."""
     try:
         address = urljoin(base, "".join(href.split()))
@@ -552,7 +552,7 @@ def absolute(href: str, base: str) -> str:
     if (
         parts.scheme not in {"http", "https"}
         or not parts.netloc
-        or len(address) > LONGEST
+        or len(address) > TITLE_CHARACTERS
     ):
         return ""
     return "" if urldefrag(address).url == base else address

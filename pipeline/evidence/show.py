@@ -16,7 +16,7 @@ from errors import unopened
 from pipeline.document.cite import count_origins, place_name
 from pipeline.document.page import Block, Document, Evidence, Page, Reading, Sentence
 from pipeline.text.frame import (
-    LONGEST,
+    TITLE_CHARACTERS,
     framed,
     headline,
     inert,
@@ -48,7 +48,7 @@ LINK_TOKENS: Final = 48
 budget is named."""
 SHORT_HEADING: Final = HEADING_TOKENS // 2
 """Maximum tokens of a heading path in a small budget."""
-_MARKED_UP: Final = re.compile(r"\.x?html?$", re.IGNORECASE)
+_HTML_ENDING: Final = re.compile(r"\.x?html?$", re.IGNORECASE)
 """Files of which a browser finds a text fragment; of others it opens a page or
 nothing."""
 ALSO: Final = 2
@@ -105,7 +105,9 @@ def doubt(reading: Reading) -> str:
 
 def _listed(sentence: str, names: Sequence[str]) -> str:
     """Return a sentence with the first names in quotation marks, empty for none."""
-    quoted_names = (f'"{one_line(name)[:LONGEST]}"' for name in names[:MOST_ABSENT])
+    quoted_names = (
+        f'"{one_line(name)[:TITLE_CHARACTERS]}"' for name in names[:MOST_ABSENT]
+    )
     return sentence.format(", ".join(quoted_names)) if names else ""
 
 
@@ -340,7 +342,7 @@ def _origins(
 def _link(label: str, passage: Evidence) -> str:
     """Return the text fragment of a passage, to append to its page's address, or ""."""
     fragment = passage.citation.removeprefix(passage.url.partition("#")[0])
-    if passage.url.startswith("file:") and not _MARKED_UP.search(passage.url):
+    if passage.url.startswith("file:") and not _HTML_ENDING.search(passage.url):
         fragment = fragment.partition(":~:")[0].rstrip("#")
     return f"[{label}] {fragment}" if "#" in fragment else ""
 

@@ -28,18 +28,18 @@ _SIGNED: Final = re.compile(
     r"\s*[+-]\s*[\d.,'\u00a0\u202f ]*\d\s*(?:%|[A-Za-z€$£°]{1,4})?\s*|-+"
 )
 RowForm = Literal["html", "markdown", "text", "csv", "json"]
-FORMS: Final[dict[RowForm, Form]] = {
+VALUE_FORMATS: Final[dict[RowForm, Form]] = {
     "html": "html",
     "markdown": "markdown",
     "text": "text",
 }
 """The forms that are not for tables only."""
-SHARE: Final = 0.6
+VALUE_SHARE: Final = 0.6
 """Part of an answer that a computed value may take with its rows: it is what was
 asked."""
-MOST: Final = 200
+VALUE_TOKENS: Final = 200
 """Minimum tokens reserved for a computed value and its rows."""
-LISTED: Final = 5
+LISTED_ROWS: Final = 5
 """Rows beside those that are quoted up to which they are listed, too; more are
 counted."""
 
@@ -62,7 +62,7 @@ def rows_as(
     cleaned = [tuple(map(one_line, row)) for row in rows]
     return write(
         [Line("table", header=tuple(map(one_line, columns)), rows=tuple(cleaned))],
-        FORMS[form],
+        VALUE_FORMATS[form],
     )
 
 
@@ -141,7 +141,7 @@ def _value_text(
     ]
     below = len(answer.rows) - len(rest)
     where = f", {below} of them below" if below and rest else " below" * (not rest)
-    if below and len(rest) > LISTED:
+    if below and len(rest) > LISTED_ROWS:
         rest = []
     what = quoted(shortened(answer.what, SAID_TOKENS), mark)
     rows = f"{len(answer.rows)} row{'s' * (len(answer.rows) != 1)}"
@@ -156,8 +156,11 @@ def _value_text(
         f"{what}{f' = {value}' if value else ''}, from {rows}{where}{':' if rest else '.'}"
     )
     if not rest:
-        return head if count_tokens(head) <= int(SHARE * max_tokens) else ""
-    room = min(int(SHARE * max_tokens), max(MOST, count_tokens(head) + MOST // 2))
+        return head if count_tokens(head) <= int(VALUE_SHARE * max_tokens) else ""
+    room = min(
+        int(VALUE_SHARE * max_tokens),
+        max(VALUE_TOKENS, count_tokens(head) + VALUE_TOKENS // 2),
+    )
     names = [answer.table.columns[column] for column in answer.columns]
     cells = [
         [answer.table.rows[row][column] for column in answer.columns] for row in rest

@@ -25,7 +25,7 @@ COMMON: Final = 2
 """Parts that records have in common at least: a label and its value, a title and its price."""
 SHAPE_BLOCKS: Final = 12
 """Blocks of an element beyond which it is a part of a page and no record."""
-_KINDS: Final[dict[str, WholeKind]] = {
+_KIND_OF_TAG: Final[dict[str, WholeKind]] = {
     "ul": "list",
     "ol": "list",
     "menu": "list",
@@ -34,7 +34,7 @@ _KINDS: Final[dict[str, WholeKind]] = {
     "table": "table",
     "pre": "listing",
 }
-_NUMBER: Final = re.compile(r"\d+")
+_DIGIT_RUN: Final = re.compile(r"\d+")
 
 
 class Whole(NamedTuple):
@@ -131,10 +131,10 @@ def _records(
     for element in elements:
         parent, _, step = element.path.rpartition("/")
         if step[-1:].isdecimal():
-            siblings[parent, _NUMBER.sub("", step)].append(element)
+            siblings[parent, _DIGIT_RUN.sub("", step)].append(element)
     found: set[str] = set()
     for (_, tag), alike in siblings.items():
-        if len(alike) < SIBLINGS or tag in {"tr", "text", "p"} or tag in _KINDS:
+        if len(alike) < SIBLINGS or tag in {"tr", "text", "p"} or tag in _KIND_OF_TAG:
             continue
         shapes = [_shape(element, blocks, units) for element in alike]
         several = sum(1 < len(shape) <= SHAPE_BLOCKS for shape in shapes)
@@ -160,7 +160,7 @@ def _shape(
     stop = min(element.stop, element.start + 4 * SHAPE_BLOCKS)
     paths = (blocks[unit.block].path for unit in units[element.start : stop])
     below = (path[len(element.path) :] for path, _ in groupby(paths))
-    return tuple(_NUMBER.sub("", path) for path in below)
+    return tuple(_DIGIT_RUN.sub("", path) for path in below)
 
 
 def _kind(
@@ -174,8 +174,8 @@ def _kind(
         return "record"
     if element.stop - element.start < 2:
         return None
-    tag = _NUMBER.sub("", element.path.rpartition("/")[2])
-    kind = _KINDS.get(tag)
+    tag = _DIGIT_RUN.sub("", element.path.rpartition("/")[2])
+    kind = _KIND_OF_TAG.get(tag)
     if kind == "table":
         rows = sum(
             blocks[unit.block].kind == "row"

@@ -37,7 +37,7 @@ Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 # documentation, benchmarks, multicast and reserved space; and all of IPv6 but 2000::/3, less the
 # ranges there that carry an IPv4 address inside (6to4, Teredo) or are set aside. Names are shown to
 # the caller.
-_REFUSED: Final[tuple[tuple[str, IPv4Network | IPv6Network], ...]] = tuple(
+_REFUSED_NETWORKS: Final[tuple[tuple[str, IPv4Network | IPv6Network], ...]] = tuple(
     (kind, ip_network(network))
     for kind, networks in (
         ("loopback", "127.0.0.0/8 ::1/128"),
@@ -62,7 +62,7 @@ _REFUSED: Final[tuple[tuple[str, IPv4Network | IPv6Network], ...]] = tuple(
     for network in networks.split()
 )
 _GLOBAL_IPV6: Final = ip_network("2000::/3")
-_METADATA: Final = frozenset(
+_METADATA_ADDRESSES: Final = frozenset(
     map(
         ip_address,
         (
@@ -338,19 +338,23 @@ def refusal(address: Address, limits: FetchLimits) -> str:
 
     Cloud metadata is refused whatever `limits` allow."""
     plain = ip_address(address.packed)  # without a zone (`fe80::1%eth0`)
-    if plain in _METADATA:
+    if plain in _METADATA_ADDRESSES:
         return "cloud metadata"
     prefix = next((prefix for prefix in limits.nat64 if plain in prefix), None)
     if prefix is not None and isinstance(plain, IPv6Address):
         inner = translated(plain, prefix)
         reason = refusal(inner, limits)
         return f"{inner} through the NAT64 translator: {reason}" if reason else ""
-    if limits.allow_loopback and (plain in _REFUSED[0][1] or plain in _REFUSED[1][1]):
+    if limits.allow_loopback and (
+        plain in _REFUSED_NETWORKS[0][1] or plain in _REFUSED_NETWORKS[1][1]
+    ):
         return ""
     if any(plain in network for network in limits.allowed_networks):
         return ""
     outside = "reserved" if plain.version == 6 and plain not in _GLOBAL_IPV6 else ""
-    return next((kind for kind, network in _REFUSED if plain in network), outside)
+    return next(
+        (kind for kind, network in _REFUSED_NETWORKS if plain in network), outside
+    )
 
 
 def translated(address: IPv6Address, prefix: IPv6Network) -> IPv4Address:

@@ -29,12 +29,12 @@ _ABSENT: Final = frozenset({errno.ENOSYS, errno.EPERM, errno.EINVAL, errno.E2BIG
 """How kernels before 5.6 and sandboxes answer, the latter perhaps for good reason too:
 then steps decide."""
 _AGAIN: Final = frozenset({errno.EAGAIN, errno.EINTR})
-_TRIES: Final = 16
+_OPEN_TRIES: Final = 16
 """Of a call that something else was in the way of."""
 _NO_LINK_ANYWHERE: Final = getattr(os, "O_NOFOLLOW_ANY", 0)
-_FOLDER: Final = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_PATH", os.O_RDONLY)
+_OPEN_FOLDER: Final = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_PATH", os.O_RDONLY)
 _NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)
-_CLOSED: Final = getattr(os, "O_CLOEXEC", 0)
+_CLOSE_ON_EXEC: Final = getattr(os, "O_CLOEXEC", 0)
 
 
 def open_beneath(path: str, flags: int, *, by_steps: bool = False) -> int:
@@ -47,11 +47,11 @@ def open_beneath(path: str, flags: int, *, by_steps: bool = False) -> int:
 
     Raises `OSError`, with `ELOOP` or `ENOTDIR` where a step of the path is a link.
     """
-    flags |= _CLOSED
+    flags |= _CLOSE_ON_EXEC
     call = None if by_steps else _kernel()
     if call is not None:
         how = _HOW.pack(flags, 0, _NO_LINKS)
-        for _ in range(_TRIES):
+        for _ in range(_OPEN_TRIES):
             descriptor = int(call(_OPENAT2, _HERE, os.fsencode(path), how, _HOW.size))
             if descriptor >= 0:
                 return descriptor
@@ -87,10 +87,12 @@ def _open_by_steps(path: str, flags: int) -> int:
 
     Raises `OSError` where one of them is missing or a link."""
     first, *folders, last = path.split(os.sep)
-    above = os.open(first or os.sep, _FOLDER | _CLOSED)
+    above = os.open(first or os.sep, _OPEN_FOLDER | _CLOSE_ON_EXEC)
     try:
         for name in filter(None, folders):
-            below = os.open(name, _FOLDER | _NO_LINK | _CLOSED, dir_fd=above)
+            below = os.open(
+                name, _OPEN_FOLDER | _NO_LINK | _CLOSE_ON_EXEC, dir_fd=above
+            )
             os.close(above)
             above = below
         return os.open(last or ".", flags | _NO_LINK, dir_fd=above)

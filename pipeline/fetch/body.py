@@ -28,7 +28,11 @@ _TO_READ: Final = 1.0
 """Seconds kept for reading what came of a late body, or less:"""
 _SHARE_TO_READ: Final = 0.1
 """of the time that there was for it."""
-_BREAKS: Final = (httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.ReadTimeout)
+_BROKEN_STREAM: Final = (
+    httpx2.RemoteProtocolError,
+    httpx2.ReadError,
+    httpx2.ReadTimeout,
+)
 
 
 class Body(NamedTuple):
@@ -59,7 +63,7 @@ async def read_as_far(
                 response, body, url=url, max_bytes=max_bytes, max_unpacked=max_unpacked
             )
             cut = "broken" if body and _lacks_its_end(response) else None
-        except _BREAKS:
+        except _BROKEN_STREAM:
             if not body:
                 raise
             cut = "broken"

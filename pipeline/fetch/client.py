@@ -30,7 +30,7 @@ from errors import (
     SourceUnavailable,
     SourceUnreadable,
 )
-from pipeline.document.converted import WHOLE, Span
+from pipeline.document.converted import ALL_PAGES, Span
 from pipeline.document.page import WITH_COOKIES, Page
 from pipeline.fetch.address import Resolver, check_url, system_resolver
 from pipeline.fetch.body import CUT_WORDS, Cut
@@ -43,7 +43,6 @@ from pipeline.fetch.exchange import (
     validators,
 )
 from pipeline.fetch.files import Files, may_open, name_span, path_of_url, split_span
-from pipeline.fetch.forge import ForgePlan, plan_for
 from pipeline.fetch.frames import FRAMED, with_frames
 from pipeline.fetch.handles import (
     NO_COPY,
@@ -54,12 +53,13 @@ from pipeline.fetch.handles import (
     keep_answer,
 )
 from pipeline.fetch.limits import FetchLimits
+from pipeline.fetch.page_source import ReadingPlan, plan_for
 from pipeline.fetch.render import RENDERED, Browser, Renderer, page_of
-from pipeline.fetch.transcript import with_transcript
 from pipeline.read.convert import Raw, kind_of
 from pipeline.read.format import HTML
 from pipeline.read.served import FRONTS, front_of
 from pipeline.read.sniff import decode
+from pipeline.steps import steps
 from pipeline.text.frame import address
 from pipeline.work import alone, in_thread
 
@@ -154,7 +154,7 @@ def _file_name(answer: ServerAnswer) -> str:
     return said.get_filename("") or answer.target.url.path
 
 
-_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+_URL_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 """Two characters at least: `C:` is a drive."""
 _LIKE_HOST: Final = re.compile(r"[\w-]{1,63}(?:\.[\w-]{1,63})+(?::\d+)?(?:[/?#]|\Z)")
 
@@ -188,7 +188,7 @@ class Fetcher:
         # 1. what is not on the web
         if is_handle(source):
             return await self._by_handle(source)
-        if source.lower().startswith("file:") or not _SCHEME.match(source):
+        if source.lower().startswith("file:") or not _URL_SCHEME.match(source):
             return await self._from_disk(source, span)
         # 2. an address of allowed form
         outside = outside and self._limits.public_only() is not self._limits
@@ -256,13 +256,13 @@ class Fetcher:
         *,
         outside: bool,
     ) -> Page:
-        # 4. the forge's API
+        # 4. the site's API
         began, why = anyio.current_time(), ""
-        if (plan := plan_for(source, self._limits.forges)) is not None:
+        if (plan := plan_for(source, self._limits.sites)) is not None:
             try:
                 return await self._keep(
                     key,
-                    *await self._of_forge(plan, source, waited, outside=outside),
+                    *await self._of_site(plan, source, waited, outside=outside),
                     None,
                 )
             except SourceError as error:
@@ -286,11 +286,12 @@ class Fetcher:
             partial(self._get_frame, own=answer.own, outside=answer.outside),
             self._limits.step_seconds,
         )
-        raw = await with_transcript(
-            raw,
-            partial(self._get_part, outside=answer.outside),
-            self._limits.step_seconds,
-        )
+        if (with_transcript := steps().get("transcript")) is not None:
+            raw = await with_transcript(
+                raw,
+                partial(self._get_part, outside=answer.outside),
+                self._limits.step_seconds,
+            )
         page = replace(await self._page(raw, answer), inside=not answer.outside)
         leads = (
             f"it sends its reader on to {address(answer.leads_to)}"
@@ -344,10 +345,10 @@ class Fetcher:
         what = f"{source}: the connection broke before its text came."
         return SourceUnavailable(what, source=source, hint="Try again later.")
 
-    async def _of_forge(
-        self, plan: ForgePlan, source: str, waited: float, *, outside: bool
+    async def _of_site(
+        self, plan: ReadingPlan, source: str, waited: float, *, outside: bool
     ) -> tuple[Page, ServerAnswer]:
-        """Return a page from its forge's API, and a response without validators (they
+        """Return a page from its site's API, and a response without validators (they
         would be the API's).
 
         Raises `SourceTimeout` after half of the time that is left, and the
@@ -358,7 +359,7 @@ class Fetcher:
         with anyio.move_on_after((self._limits.total_seconds - waited) / 2):
             made = await plan.read(partial(self._get_part, outside=outside))
             bare = ServerAnswer(address, 200, {}, made.body)
-            raw = replace(self._raw(source, bare, WHOLE), name=made.name)
+            raw = replace(self._raw(source, bare, ALL_PAGES), name=made.name)
             page = await self.files.convert(raw)
             author, published = (
                 made.author or page.author,
@@ -398,7 +399,7 @@ class Fetcher:
         refusal = error_for(answer, url=url, now=self._clock())
         if refusal is not None or answer.cut or (answer.own and not own):
             raise refusal or self._incomplete(url, answer.cut or "broken")
-        raw = self._raw(url, answer, WHOLE)
+        raw = self._raw(url, answer, ALL_PAGES)
         shared = self._pages is not None and self._pages.shared
         is_kept = (
             lifetime(answer.headers, default=self._limits.fresh_seconds, shared=shared)

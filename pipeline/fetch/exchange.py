@@ -46,7 +46,7 @@ year is meant for assets."""
 _REDIRECTS: Final = frozenset((301, 302, 303, 307, 308))
 _CHALLENGE_HEADERS: Final = ("cf-mitigated", "x-datadome", "x-amzn-waf-action")
 """Sent by services that check for robots, with any status."""
-_LOGIN: Final = (SourceBlocked, "The page needs a login; use another source.")
+_LOGIN_ERROR: Final = (SourceBlocked, "The page needs a login; use another source.")
 _NOT_FOR_US: Final = (
     SourceBlocked,
     "Access denied; try another source.",
@@ -56,7 +56,7 @@ _GONE: Final = (
     "Check the address, or search for where the page is now.",
 )
 _MEANINGS: Final[Mapping[int, tuple[type[SourceError], str]]] = {
-    **dict.fromkeys((401, 402, 407), _LOGIN),
+    **dict.fromkeys((401, 402, 407), _LOGIN_ERROR),
     **dict.fromkeys((403, 406, 451), _NOT_FOR_US),
     **dict.fromkeys((404, 410), _GONE),
     429: (SourceBlocked, "Wait a minute, or use another source."),
@@ -121,8 +121,8 @@ def error_for(answer: ServerAnswer, *, url: str, now: float) -> SourceError | No
 
 
 def retry_after(headers: Mapping[str, str], *, now: float) -> float | None:
-    """Return the seconds that a server asks to be left alone, None where `Retry-After`
-    is missing or malformed.
+    """Return the seconds of `Retry-After` during which a server wants no requests, or
+    None where the header is missing or malformed.
 
     A past date gives 0; a number of seconds is a year at most."""
     value = headers.get("retry-after", "").strip()
@@ -197,11 +197,11 @@ def _until_expires(headers: Mapping[str, str]) -> float | None:
 
 
 USER_AGENT: Final = "Winnow/0.1 (+https://github.com/winnow-mcp/winnow)"
-MAX_BYTES: Final = 512_000
+ROBOTS_BYTES: Final = 512_000
 """RFC 9309 asks for at least 500 KiB; more is not read."""
-MAX_RULES: Final = MAX_BYTES // 100
+MAX_RULES: Final = ROBOTS_BYTES // 100
 """Rules that are read: sorting and matching them must not hold up the event loop."""
-_SAFE: Final = "/*$?=&:@!'(),;+~[]-._"
+_SAFE_CHARACTERS: Final = "/*$?=&:@!'(),;+~[]-._"
 HOUR: Final = timedelta(hours=1).total_seconds()
 """For how long rules are believed, and silence is kept at most; RFC 9309 allows a day
 for rules."""
@@ -319,7 +319,9 @@ def parse_robots(text: str, *, agent: str = USER_AGENT) -> Rules:
 def _normal(path: str) -> str:
     """Return a path or pattern with one spelling for each character."""
     return quote(
-        unquote(path, errors="surrogateescape"), safe=_SAFE, errors="surrogateescape"
+        unquote(path, errors="surrogateescape"),
+        safe=_SAFE_CHARACTERS,
+        errors="surrogateescape",
     )
 
 
@@ -636,7 +638,7 @@ class WebExchange:
             for _ in range(self._limits.max_redirects + 1):
                 try:
                     answer = await self._once(
-                        str(place.url), place, {}, reach, MAX_BYTES
+                        str(place.url), place, {}, reach, ROBOTS_BYTES
                     )
                     reach = self._outer if answer.outside else reach
                 except _RETRYABLE as e:

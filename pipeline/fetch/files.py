@@ -29,7 +29,7 @@ from errors import (
     SourceUnavailable,
     SourceUnreadable,
 )
-from pipeline.document.converted import WHOLE, Span, Unreadable, raising_the_cap
+from pipeline.document.converted import ALL_PAGES, Span, Unreadable, raising_the_cap
 from pipeline.document.page import Page
 from pipeline.fetch.beneath import open_beneath
 from pipeline.fetch.handles import find_page, keep_page
@@ -38,7 +38,7 @@ from pipeline.read.convert import Raw, to_page
 from pipeline.read.converter import Converter, reader_version
 from pipeline.read.format import endings_of, formats
 from pipeline.read.secrets import SECRET_NAME, is_secret
-from pipeline.read.sniff import SOURCES, looks_like_text
+from pipeline.read.sniff import SOURCE_LANGUAGES, looks_like_text
 from pipeline.read.unpack import PACKED, beginning, is_packed, unpacked
 from pipeline.work import in_thread
 
@@ -46,7 +46,7 @@ IMAGES: Final = endings_of(one for one in formats() if one.pictures)
 """Endings of images, where their text can be recognised: seconds each."""
 CONVERTED: Final = endings_of(one for one in formats() if one.heavy)
 """Endings of files that must be parsed for their words, 1 ms to seconds each."""
-_TEXTS: Final = (
+_TEXT_ENDINGS: Final = (
     ".html",
     ".htm",
     ".xhtml",
@@ -58,7 +58,7 @@ _TEXTS: Final = (
     ".tex",
     ".log",
 )
-DOCUMENTS: Final = endings_of(formats()) | {*_TEXTS, *SOURCES}
+DOCUMENTS: Final = endings_of(formats()) | {*_TEXT_ENDINGS, *SOURCE_LANGUAGES}
 """Endings of documents, data and code. Of a folder's other files those that begin as
 text are read as well."""
 MAX_FILE_BYTES: Final = FetchLimits().max_unpacked
@@ -131,7 +131,7 @@ class Files:
     async def read(
         self,
         path: Path,
-        span: Span = WHOLE,
+        span: Span = ALL_PAGES,
         *,
         sighted: bool = True,
         passing: bool = False,
@@ -241,13 +241,13 @@ def split_span(source: str) -> tuple[str, Span]:
     last for all that follow).
 
     Without one, or with one that starts at 0 or runs backwards, that is the source
-    unchanged and `WHOLE`."""
+    unchanged and `ALL_PAGES`."""
     found = _SPAN.search(source)
     if found is None:
-        return source, WHOLE
+        return source, ALL_PAGES
     first, last = int(found["first"]), int(found["last"] or 0)
     return (
-        (source, WHOLE)
+        (source, ALL_PAGES)
         if first < 1 or 0 < last < first
         else (source[: found.start()], (first, last))
     )
@@ -256,7 +256,7 @@ def split_span(source: str) -> tuple[str, Span]:
 def name_span(span: Span) -> str:
     """Return the end of a source's name that `split_span` reads; empty for the
     whole."""
-    return "" if span == WHOLE else f"#pages={span[0]}-{span[1] or ''}"
+    return "" if span == ALL_PAGES else f"#pages={span[0]}-{span[1] or ''}"
 
 
 def read_file(
@@ -276,7 +276,7 @@ def read_raw(
     resolved: Path,
     source: str,
     max_bytes: int,
-    span: Span = WHOLE,
+    span: Span = ALL_PAGES,
     *,
     opened: bool = False,
 ) -> Raw:

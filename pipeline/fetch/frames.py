@@ -2,7 +2,7 @@
 place.
 
 Elements `frame`, `iframe`, `object` and `embed` with an address on the page's host are
-fetched (at most `MOST`) and inserted as `srcdoc`, for cleaning. Not for: frames of
+fetched (at most `MOST_FRAMES`) and inserted as `srcdoc`, for cleaning. Not for: frames of
 other hosts, which stay addresses among the page's links.
 """
 
@@ -22,15 +22,15 @@ from pipeline.read.format import HTML
 from pipeline.read.sniff import decode
 from pipeline.work import in_thread
 
-MOST: Final = 5
-LARGEST: Final = 2_000_000
+MOST_FRAMES: Final = 5
+FRAME_CHARACTERS: Final = 2_000_000
 """Characters of a frame; a larger one is a page to be read by itself."""
 FRAMED: Final = "frames from the page's own site were read as part of the page"
-UNREAD: Final = (
+UNREAD_FRAME: Final = (
     'a frame of the page\'s own site could not be read; part="links" names it'
 )
-_SIGNS: Final = re.compile(rb"<(?:i?frame|object|embed)\b", re.IGNORECASE)
-_FRAME: Final = re.compile(
+_FRAME_BYTES: Final = re.compile(rb"<(?:i?frame|object|embed)\b", re.IGNORECASE)
+_FRAME_ELEMENT: Final = re.compile(
     r"<!--.*?(?:-->|\Z)|<(script|style|template|textarea|title|noscript|noframes)\b.*?(?:</\1|\Z)"
     r"""|<(iframe|frame|object|embed)\b((?:"[^"]{0,2000}"|'[^']{0,2000}'|[^"'<>])*+)>""",
     re.IGNORECASE | re.DOTALL,
@@ -39,7 +39,7 @@ _ADDRESSES: Final = ("src", "data-src", "data-lazy-src")
 """Where the address of a frame is; scripts copy the others into the first as a reader
 scrolls."""
 _OBJECT_END: Final = re.compile(r"</object\s*>", re.IGNORECASE)
-_SET: Final = re.compile(r"<(/?)frameset\b[^<>]*>", re.IGNORECASE)
+_FRAMESET: Final = re.compile(r"<(/?)frameset\b[^<>]*>", re.IGNORECASE)
 _LONE: Final = re.compile(r"<frame\b([^<>]*)>", re.IGNORECASE)
 _NO_PAGE: Final = re.compile(
     r"\.(?:pdf|svg|png|jpe?g|gif|webp|swf|mp[34]|webm|mov|avi|zip)$", re.IGNORECASE
@@ -69,12 +69,12 @@ async def with_frames(
     where one could not be read.
 
     `get` fetches one of them and raises `SourceError`; all of them may take `seconds`,
-    and those that take longer are left out without a note. At most `MOST` frames are
+    and those that take longer are left out without a note. At most `MOST_FRAMES` frames are
     fetched."""
-    if not _SIGNS.search(raw.body) or kind_of(raw) != HTML:
+    if not _FRAME_BYTES.search(raw.body) or kind_of(raw) != HTML:
         return raw
     text, frames = await in_thread(_frames, raw)
-    urls = list(dict.fromkeys(frame.url for frame in frames))[:MOST]
+    urls = list(dict.fromkeys(frame.url for frame in frames))[:MOST_FRAMES]
     found: dict[str, str] = {}
     failed: list[str] = []
     said: set[str] = set()
@@ -94,7 +94,7 @@ async def with_frames(
             for url in urls:
                 group.start_soon(read, url)
     whole = {url: inner for url, inner in found.items() if inner}
-    notes = [*sorted(said), *[UNREAD][: len(failed)]]
+    notes = [*sorted(said), *[UNREAD_FRAME][: len(failed)]]
     if not whole:
         return replace(raw, notes=(*raw.notes, *notes)) if notes else raw
     body = _BOM + (await in_thread(_filled, text, frames, whole)).encode(
@@ -109,7 +109,7 @@ def _frames(raw: Raw) -> tuple[str, list[_Frame]]:
     text = decode(raw.body, content_type=raw.content_type).text
     base = base_of(text, raw.final_url)
     found: list[_Frame] = []
-    for tag in _FRAME.finditer(text):
+    for tag in _FRAME_ELEMENT.finditer(text):
         if tag[2] is None:
             continue
         attributes = attributes_of(tag[3])
@@ -164,7 +164,7 @@ def _inside(answer: Raw) -> str:
     too large."""
     text = decode(answer.body, content_type=answer.content_type).text
     base = escape(base_of(text, answer.final_url))
-    return f'<base href="{base}">{text}' if len(text) <= LARGEST else ""
+    return f'<base href="{base}">{text}' if len(text) <= FRAME_CHARACTERS else ""
 
 
 def _filled(text: str, frames: list[_Frame], inside: dict[str, str]) -> str:
@@ -187,7 +187,7 @@ def _filled(text: str, frames: list[_Frame], inside: dict[str, str]) -> str:
         ]
         at = end
     filled = "".join([*parts, text[at:]])
-    if _SET.search(filled) is None:
+    if _FRAMESET.search(filled) is None:
         return filled
     # In a set of frames no other element is parsed.
-    return _SET.sub(r"<\1div>", _LONE.sub(r"<iframe\1></iframe>", filled))
+    return _FRAMESET.sub(r"<\1div>", _LONE.sub(r"<iframe\1></iframe>", filled))

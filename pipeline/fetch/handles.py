@@ -17,19 +17,18 @@ from cache.store import JsonValue, Store
 from pipeline.document.page import Page
 from pipeline.fetch.exchange import DAY
 
-PREFIX: Final = "winnow://page/"
+PAGE_SCHEME: Final = "winnow://page/"
 NO_COPY: Final = "not cached: its site does not allow it (no-store)"
 """Note of a page that came with `no-store`; its handle works in this process, from
 memory."""
-KEEP_SECONDS: Final = DAY * 30
+HANDLE_SECONDS: Final = DAY * 30
 """Seconds for which a handle is valid and changes of its page are known, unless
 evicted."""
 MOST_VERSIONS: Final = 30
 """Versions of one page that are listed: the first, and of each further day the last."""
-_HANDLE: Final = re.compile(r"(?:winnow://page/)?([0-9a-f]{24})\Z")
+_PAGE_HANDLE: Final = re.compile(r"(?:winnow://page/)?([0-9a-f]{24})\Z")
 _FORM: Final = {field.name: str for field in fields(Page)} | {
     "notes": list,
-    "raw_tokens": int,
     "hidden": int,
     "tables_whole": bool,
     "inside": bool,
@@ -57,10 +56,10 @@ def page_handle(page: Page) -> str:
     place = hashlib.blake2b(
         page.final_url.encode("utf-8", "surrogatepass"), digest_size=6
     ).hexdigest()
-    return f"{PREFIX}{page.content_hash[:12]}{place}"
+    return f"{PAGE_SCHEME}{page.content_hash[:12]}{place}"
 
 
-def keep_page(store: Store, page: Page, *, seconds: float = KEEP_SECONDS) -> str:
+def keep_page(store: Store, page: Page, *, seconds: float = HANDLE_SECONDS) -> str:
     """Keep a page so that later calls can name it; return its handle.
 
     A page that is there and was written in the last tenth of its time is not written
@@ -68,7 +67,7 @@ def keep_page(store: Store, page: Page, *, seconds: float = KEEP_SECONDS) -> str
     and when it was asked for, which `keep_answer` keeps beside the URL. What may not be
     written, or cannot be, is held in this process only."""
     handle = page_handle(page)
-    key, facts = f"page:{handle.removeprefix(PREFIX)}", _facts(page)
+    key, facts = f"page:{handle.removeprefix(PAGE_SCHEME)}", _facts(page)
     # What is a person's own is not for a cache that others read.
     if NO_COPY in page.notes or (store.shared and page.own):
         store.hold(key, page_to_bytes(page))
@@ -94,7 +93,7 @@ def _note_version(store: Store, page: Page, handle: str) -> None:
     listed = [*versions, (handle, page.fetched_at)]
     kept = [*listed[:1], *listed[1:][1 - MOST_VERSIONS :]]
     store.set_json(
-        f"versions:{page.final_url}", [list(one) for one in kept], expire=KEEP_SECONDS
+        f"versions:{page.final_url}", [list(one) for one in kept], expire=HANDLE_SECONDS
     )
 
 
@@ -126,7 +125,7 @@ def find_version(store: Store, url: str, since: str, *, but: str) -> Page | None
 def find_page(store: Store, handle: str) -> Page | None:
     """Return the page that a handle names, None when it is unknown, expired or no
     handle at all."""
-    match = _HANDLE.match(handle.strip())
+    match = _PAGE_HANDLE.match(handle.strip())
     return (
         page_from_bytes(store.get_bytes(f"page:{match.group(1)}") or b"")
         if match
@@ -136,7 +135,7 @@ def find_page(store: Store, handle: str) -> Page | None:
 
 def is_handle(source: str) -> bool:
     """Return whether a source is meant as a page handle."""
-    return source.strip().startswith(PREFIX)
+    return source.strip().startswith(PAGE_SCHEME)
 
 
 def keep_answer(store: Store, url: str, known: Known) -> None:
@@ -149,7 +148,7 @@ def keep_answer(store: Store, url: str, known: Known) -> None:
         "lifetime": known.lifetime,
         "fetched_at": known.page.fetched_at,
     }
-    store.set_json(f"url:{url}", entry, expire=KEEP_SECONDS)
+    store.set_json(f"url:{url}", entry, expire=HANDLE_SECONDS)
 
 
 def find_answer(store: Store, url: str) -> Known | None:

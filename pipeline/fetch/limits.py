@@ -3,12 +3,12 @@
 Not for: the rules themselves (`pipeline/fetch/address.py`, `pipeline/fetch/exchange.py`).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Network, IPv6Network
 
 from pipeline.document.converted import MAX_UNPACKED
 from pipeline.fetch.cookies import Cookies
-from pipeline.fetch.forge import FORGES, Forge
+from pipeline.fetch.page_source import ApiSite, known_sites
 from pipeline.fetch.proxy import Proxy
 
 
@@ -51,8 +51,8 @@ class FetchLimits:
     """Whether a failed connection, 502, 503 or 504 is tried once more."""
     retry_pause: tuple[float, float] = (0.1, 0.5)
     """Seconds before that, drawn between these two: many clients must not come back at once."""
-    forges: tuple[Forge, ...] = FORGES
-    """Sites whose repositories, issues and releases are read through their API."""
+    sites: tuple[ApiSite, ...] = field(default_factory=known_sites)
+    """Sites that are read through their API."""
     fresh_seconds: float = 600.0
     """How long a page without a word about its age is served from the cache unasked."""
     was_led: bool = False

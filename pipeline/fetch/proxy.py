@@ -22,7 +22,7 @@ import httpcore2
 from errors import SourceUnavailable, UsageError
 
 _PORTS: Final = {"http": 3128, "https": 443, "socks5": 1080, "socks5h": 1080}
-_PASSING: Final = frozenset((500, 502, 503, 504))
+_PASSING_STATUS: Final = frozenset((500, 502, 503, 504))
 """Status codes of proxies for an unreachable site; retried like a refused
 connection."""
 _SOCKS_REPLIES: Final = (
@@ -41,7 +41,9 @@ _SOCKS_REPLIES: Final = (
     ),
 )
 _SOCKS_PASSING: Final = frozenset((1, 3, 4, 5, 6))
-_HINT: Final = "An operator can correct WINNOW_PROXY; another page may be reachable."
+_PROXY_HINT: Final = (
+    "An operator can correct WINNOW_PROXY; another page may be reachable."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +172,7 @@ async def _connect(
     )
     if 200 <= status < 300 and head.endswith(b"\r\n\r\n"):
         return
-    if status in _PASSING:
+    if status in _PASSING_STATUS:
         raise httpcore2.ConnectError(
             f"the proxy {proxy} answered {status} for {host} port {port}"
         )
@@ -255,5 +257,5 @@ def _unwilling(proxy: Proxy, host: str, port: int, why: str) -> SourceUnavailabl
     return SourceUnavailable(
         f"The proxy {proxy} does not connect to {host} port {port}: {why}.",
         source=host,
-        hint=_HINT,
+        hint=_PROXY_HINT,
     )

@@ -22,19 +22,19 @@ MOST_REFRESHES: Final = 5
 AT_ONCE: Final = 5.0
 """Seconds up to which a page is no more than a way to another; who waits longer is
 meant to read it."""
-_BEGINNING: Final = 65_536
+_SEARCHED_BYTES: Final = 65_536
 """Bytes in which it is looked for: a head, and the body of a page that says no more
 than where to go."""
 _OWN_TEXT: Final = 200
 """Visible letters from which a page is read itself where only readers without scripts
 are sent on, or to itself."""
-_LONGEST: Final = 2_000
+_ATTRIBUTE_CHARACTERS: Final = 2_000
 """Letters of an attribute and of an address."""
-_SAID: Final = re.compile(
+_REFRESH_CONTENT: Final = re.compile(
     r"\s*(?=[\d.])(\d{0,9})[\d.]*(?:\s*[;,]\s*|\s+|$)(?:url\s*=\s*)?+(.*)",
     re.IGNORECASE | re.DOTALL,
 )
-_TAG: Final = re.compile(
+_REFRESH_TAG: Final = re.compile(
     r"<(/?)([a-z][a-z0-9]*)((?:[^<>\"']|\"[^\"]{0,2000}\"|'[^']{0,2000}')*)>",
     re.IGNORECASE,
 )
@@ -66,7 +66,7 @@ _GOES: Final = re.compile(
 )
 """A script that gives the page another address, after so many milliseconds, and does
 nothing else."""
-_NO_TEXT: Final = 40
+_NO_TEXT_LETTERS: Final = 40
 """Visible letters from which a page is more than a way to another ("Redirecting …")."""
 
 
@@ -89,7 +89,7 @@ def refresh_of(headers: Mapping[str, str], body: bytes, url: str) -> Refresh | N
 
     A page with text of its own is read where it sends on only readers without scripts,
     or to its own address, which is what it means where it names none. Only the
-    beginning of its markup is looked at (`_BEGINNING`)."""
+    beginning of its markup is looked at (`_SEARCHED_BYTES`)."""
     for content, base, unscripted in _said_by(headers, body):
         found = _parsed(content, urljoin(url, base), url)
         if found is not None:
@@ -101,7 +101,7 @@ def refresh_of(headers: Mapping[str, str], body: bytes, url: str) -> Refresh | N
 def _scripted(headers: Mapping[str, str], body: bytes, url: str) -> Refresh | None:
     """Return where the script of a page without text sends its reader; None where it
     shows text or is long, or its scripts do anything else."""
-    if len(body) > _BEGINNING or b"location" not in body:
+    if len(body) > _SEARCHED_BYTES or b"location" not in body:
         return None
     html = _text(body, headers)
     scripts = (
@@ -110,7 +110,7 @@ def _scripted(headers: Mapping[str, str], body: bytes, url: str) -> Refresh | No
     goes = next(
         (found for script in scripts if (found := _GOES.fullmatch(script))), None
     )
-    if goes is None or shows(html, _NO_TEXT):
+    if goes is None or shows(html, _NO_TEXT_LETTERS):
         return None
     sent = _parsed(f"{int(goes[3] or 0) // 1000};url={goes[2]}", url)
     return sent if sent is not None and sent.address != url.partition("#")[0] else None
@@ -122,7 +122,7 @@ def _said_by(
     """Yield what header and markup say of it, with the base of addresses, and whether
     it is for who runs no scripts."""
     yield headers.get("refresh", ""), "", False
-    start = body[:_BEGINNING]
+    start = body[:_SEARCHED_BYTES]
     if b"efresh" in start or b"EFRESH" in start:
         yield from _declared(_text(start, headers))
 
@@ -133,13 +133,13 @@ def _text(body: bytes, headers: Mapping[str, str]) -> str:
 
 
 def _shows(body: bytes, headers: Mapping[str, str]) -> bool:
-    return shows(_text(body[: 4 * _BEGINNING], headers), _OWN_TEXT)
+    return shows(_text(body[: 4 * _SEARCHED_BYTES], headers), _OWN_TEXT)
 
 
 def _parsed(content: str, base: str, own: str = "") -> Refresh | None:
     """Return what a refresh says, `own` where it names no address; None for a malformed
     refresh, and for an address that is too long or not http(s)."""
-    found = _SAID.fullmatch(content[: 2 * _LONGEST])
+    found = _REFRESH_CONTENT.fullmatch(content[: 2 * _ATTRIBUTE_CHARACTERS])
     if found is None:
         return None
     said = found[2].strip() or own
@@ -148,7 +148,8 @@ def _parsed(content: str, base: str, own: str = "") -> Refresh | None:
     try:
         address = urljoin(base, said.strip()).partition("#")[0]
         known = (
-            urlsplit(address).scheme in {"http", "https"} and 0 < len(said) <= _LONGEST
+            urlsplit(address).scheme in {"http", "https"}
+            and 0 < len(said) <= _ATTRIBUTE_CHARACTERS
         )
     except ValueError:
         return None
@@ -169,7 +170,7 @@ def _declared(html: str) -> Iterator[tuple[str, str, bool]]:
                 return
             at = end + 3
             continue
-        tag = _TAG.match(html, start)
+        tag = _REFRESH_TAG.match(html, start)
         at = tag.end() if tag is not None else start + 1
         if tag is None:
             continue

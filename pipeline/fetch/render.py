@@ -1,15 +1,14 @@
 """From an answer to a page, by way of a browser where one is set and the page needs it.
 
-Not for: how a browser is driven, and what it may ask for (`pipeline/fetch/browser.py`),
+Not for: how a browser is driven, and what it may ask for (`extras/browser.py`),
 nor how bytes are read (`pipeline/read/convert.py`)."""
 
-import importlib
 import shutil
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import anyio
 import httpx2
@@ -20,8 +19,12 @@ from pipeline.document.page import Page
 from pipeline.fetch.limits import FetchLimits
 from pipeline.html.scripts import MAY_NEED_BROWSER
 from pipeline.read.convert import Raw, to_page
+from pipeline.steps import steps
 from pipeline.work import in_thread
 
+Show = Callable[[Raw, "Renderer"], Awaitable[tuple[Raw, str]]]
+"""Returns a page after its scripts have run, and where they lead, which is empty for a
+page that stays; raises `SourceError`."""
 RENDERED: Final = "the page was rendered by a browser with JavaScript"
 UNSETTLED: Final = "the page was still loading when the browser's time limit ended"
 _BROWSERS: Final = (
@@ -121,9 +124,9 @@ class Renderer:
 
         It waits for its turn without a limit of its own. Raises `SourceUnreadable` for
         a page that stays empty, and what `show` raises."""
-        browser = await in_thread(_driver, raw.url)
+        show = await in_thread(_driver, raw.url)
         async with self.places:
-            shown, left_for = await browser.show(raw, self)
+            shown, left_for = await show(raw, self)
         try:
             return await in_thread(to_page, shown)
         except SourceError as e:
@@ -136,14 +139,22 @@ class Renderer:
             ) from e
 
 
-def _driver(url: str) -> Any:
-    """Return the module that drives browsers, imported at its first use: an extra, and
-    0.25 s.
+def _driver(url: str) -> Show:
+    """Return what the step `browser` shows pages by, imported at its first use: an
+    extra, and 0.25 s.
 
-    Raises `SourceUnreadable` where it cannot be imported."""
+    Raises `SourceUnreadable` where it is not there or cannot be imported."""
+    open_driver = steps().get("browser")
+    if open_driver is None:
+        raise SourceUnreadable(
+            "WINNOW_BROWSER is set, but the step `browser` is not installed.",
+            source=url,
+            hint="Set WINNOW_BROWSER=none.",
+        )
     try:
         with importing("browser", "WINNOW_BROWSER"):
-            return importlib.import_module("pipeline.fetch.browser")
+            show: Show = open_driver()
+            return show
     except BrokenExtra as error:
         raise SourceUnreadable(error.what, source=url, hint=error.hint) from error
 

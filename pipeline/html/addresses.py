@@ -10,14 +10,14 @@ from urllib.parse import urljoin, urlsplit
 
 from pipeline.document.tree import Node, walk
 
-_BASE: Final = re.compile(
+_BASE_TAG: Final = re.compile(
     r"<!--.*?(?:-->|\Z)|<(script|style|template|textarea|title)\b.*?(?:</\1|\Z)|<base\b([^<>]*)>",
     re.IGNORECASE | re.DOTALL,
 )
 """A `base` element; what holds no elements is passed over."""
 LINKING: Final = frozenset({"a", "iframe"})
 """Nodes of a cleaned tree that lead to another page."""
-_ATTRIBUTE: Final = re.compile(
+_ADDRESS_ATTRIBUTE: Final = re.compile(
     r"""(?<![a-z-])([a-z-]++)\s{0,9}=\s{0,9}(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""",
     re.IGNORECASE,
 )
@@ -27,7 +27,7 @@ def attributes_of(tag: str) -> dict[str, str]:
     """Return the values of the attributes in a tag's markup, without entities, by names in lower
     case; the first of each name, as browsers take it."""
     values: dict[str, str] = {}
-    for name, double, single, bare in _ATTRIBUTE.findall(tag):
+    for name, double, single, bare in _ADDRESS_ATTRIBUTE.findall(tag):
         values.setdefault(name.lower(), entities.unescape(double or single or bare))
     return values
 
@@ -37,7 +37,7 @@ def base_of(html: str, url: str) -> str:
     `base`, or `url` where that is missing, malformed or not http(s)."""
     if "<base" not in html and "<BASE" not in html:
         return url
-    tags = (found[2] for found in _BASE.finditer(html) if found[2])
+    tags = (found[2] for found in _BASE_TAG.finditer(html) if found[2])
     said = next(
         (href for tag in tags if (href := attributes_of(tag).get("href"))), None
     )

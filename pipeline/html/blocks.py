@@ -17,7 +17,7 @@ from pipeline.document.converted import is_box
 from pipeline.document.page import Block, BlockKind, Ordinal, Trust
 from pipeline.document.tree import (
     LABEL_WORDS,
-    OPENED,
+    OPENED_NAME,
     Node,
     code_of,
     count_words,
@@ -41,10 +41,18 @@ CODE_LINES: Final = 30
 """A longer listing is cut at its empty lines."""
 LEAD_WORDS: Final = 40
 """Longest lead-in that is repeated with an item."""
-_HEADINGS: Final = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6, "summary": 7}
+_HEADING_LEVELS: Final = {
+    "h1": 1,
+    "h2": 2,
+    "h3": 3,
+    "h4": 4,
+    "h5": 5,
+    "h6": 6,
+    "summary": 7,
+}
 _RECORD: Final = re.compile(r".*?/(?:li|article)\d+(?=/|$)")
 """The path of one of several adjacent items or articles."""
-_NAMED: Final = re.compile(r"[^\W\d_]{2}")
+_TWO_LETTERS: Final = re.compile(r"[^\W\d_]{2}")
 NAMES: Final = " · "
 """Between the labels that a record is named by."""
 _DASHES: Final = ("—", "–", "―")
@@ -56,7 +64,7 @@ _LEVELS: Final = 4
 _BEGIN: Final = 3
 """Units with which an item may begin, of which the first that may have a number has the
 item's."""
-_NUMBERED: Final = frozenset({"code", "heading", "item"})
+_NUMBERED_KINDS: Final = frozenset({"code", "heading", "item"})
 _SCOPES: Final = frozenset(
     {
         "aside",
@@ -78,7 +86,7 @@ warning does."""
 _INSETS: Final = 4
 """Neighbours of a box that are looked at for running text: more notes in a row than
 pages have."""
-_SIGNS: Final = "¶§🔗\uf0c1"
+_PERMALINK_SIGNS: Final = "¶§🔗\uf0c1"
 
 
 def read_units(root: Node) -> list[Unit]:
@@ -158,7 +166,7 @@ def _name_record(record: list[Unit]) -> None:
     known = (
         unit.text
         for unit in record[:first]
-        if unit.kind != "heading" and _NAMED.search(unit.text)
+        if unit.kind != "heading" and _TWO_LETTERS.search(unit.text)
     )
     labels = list(dict.fromkeys(known))
     if 0 < len(labels) <= MOST_LABELS and any(
@@ -239,7 +247,7 @@ def _is_headed(box: Node) -> bool:
     """Whether an element begins with a heading and holds more than that."""
     begins = list(islice(filter(_says, box.children), 2))
     first = begins[0] if len(begins) > 1 else ""
-    return isinstance(first, Node) and first.tag in _HEADINGS
+    return isinstance(first, Node) and first.tag in _HEADING_LEVELS
 
 
 def _flows(child: Node | str) -> bool:
@@ -305,7 +313,9 @@ class _UnitCollector:
                 for unit in self._units[first : first + _BEGIN]
                 if unit.path.startswith(path)
             )
-            if begun := next((unit for unit in begins if unit.kind in _NUMBERED), None):
+            if begun := next(
+                (unit for unit in begins if unit.kind in _NUMBERED_KINDS), None
+            ):
                 begun.ordinal = ordinal
         return self._units
 
@@ -390,10 +400,10 @@ class _UnitCollector:
             frame.term
             and frame.kind == "definition"
             and tag != "p"
-            and tag not in _PASSING
+            and tag not in _PASSING_TAGS
         ):
             self._say_term(frame)
-        if tag in _HEADINGS:
+        if tag in _HEADING_LEVELS:
             self._heading(frame, child, path, mark=mark)
         elif tag == "pre":
             self._code(frame, child, path, mark=mark)
@@ -406,7 +416,7 @@ class _UnitCollector:
                 self._caption(inner)
         elif tag in {"figcaption", "caption", "legend"}:
             self._open(child, path, "caption", mark=mark)
-        elif tag in _PASSING or (tag == "p" and frame.kind != "block"):
+        elif tag in _PASSING_TAGS or (tag == "p" and frame.kind != "block"):
             first = not frame.runs and frame.kind in {"item", "definition"}
             inner = self._push(
                 child,
@@ -572,10 +582,10 @@ class _UnitCollector:
     def _heading(
         self, frame: _Container, node: Node, path: str, *, mark: Mark | None
     ) -> None:
-        text = text_of(node).strip(_SIGNS).strip()
+        text = text_of(node).strip(_PERMALINK_SIGNS).strip()
         if not text:
             return
-        level = _HEADINGS[node.tag]
+        level = _HEADING_LEVELS[node.tag]
         above = tuple(pair for pair in self._headings if pair[0] < level)
         titles = tuple(title for _, title in above)
         html = f"<{node.tag}>{escaped(text)}</{node.tag}>"
@@ -683,7 +693,7 @@ class _UnitCollector:
 
 _NEVER_FURNITURE: Final = frozenset({"article", "body", "html", "main"})
 _OF_LISTS: Final = frozenset({"dd", "dir", "dt", "li", "menu", "ol", "ul"})
-_PASSING: Final = frozenset({"div", "section", "center", "blockquote", "address"})
+_PASSING_TAGS: Final = frozenset({"div", "section", "center", "blockquote", "address"})
 _WRAPPERS: Final[dict[BlockKind, str]] = {
     "heading": "p",
     "paragraph": "p",
@@ -700,7 +710,7 @@ def _mark_of(node: Node, around: Mark | None) -> Mark | None:
     """Return the innermost furniture mark around a node's content."""
     if not node.furniture or node.tag in _NEVER_FURNITURE:
         return around
-    return Mark(around, opens=node.furniture == OPENED)
+    return Mark(around, opens=node.furniture == OPENED_NAME)
 
 
 def _descriptions(node: Node) -> list[str]:
@@ -755,7 +765,7 @@ def _cut_listing(listing: str) -> list[str]:
 
 # Blocks
 
-_RUN: Final = re.compile(r"text\d+")
+_TEXT_RUN: Final = re.compile(r"text\d+")
 """Last step of the path of a run of text, which has no element of its own."""
 
 
@@ -767,7 +777,7 @@ def resolve(root: Node, path: str) -> Node | None:
     if steps[0] != root.tag:
         return None
     for step in steps[1:]:
-        if _RUN.fullmatch(step):
+        if _TEXT_RUN.fullmatch(step):
             return node
         children = [child for child in node.children if isinstance(child, Node)]
         found = [

@@ -17,7 +17,7 @@ from pipeline.document.tree import BLOCK_TAGS, LABEL_WORDS, count_words, tags
 from pipeline.html.rules import declarations
 from pipeline.html.style import READER_CLASSES, how_hidden, is_long
 
-_OPENED: Final = re.compile(
+_OPENED_CLASS: Final = re.compile(
     r"accordion|carousel-item|collaps|faq|product|slick-slide|spoiler|swiper-slide|tab[-_]*(?:pan|content)|toggle-?(?:content|panel)"
 )
 """Class names of collapsible content, such as product sheets."""
@@ -52,25 +52,31 @@ _WAITING: Final = re.compile(
     r"modal|overlay|popup|offcanvas|off-canvas|drawer|dropdown|tooltip|backdrop|panel|slide|toast"
 )
 """Names of what covers a page once it is opened."""
-_PARTS: Final = tags("blockquote dd li p pre")
+_PROSE_TAGS: Final = tags("blockquote dd li p pre")
 _OPENERS: Final = tags("button dt h2 h3 h4 h5 h6 label summary")
-_SAID: Final = 600
+_CLOSED_CHARACTERS: Final = 600
 """Characters of an element that are looked at."""
-_HEADINGS: Final = tags("h1 h2 h3 h4 h5 h6")
-_LOOKED_AT: Final = 200
+_HEADING_TAGS: Final = tags("h1 h2 h3 h4 h5 h6")
+_CLOSED_NODES: Final = 200
 """Maximum nodes of an element that are examined; such elements may be nested."""
-_MOVING: Final = ("data-animat", "data-aos", "data-reveal", "data-sal", "data-scroll")
+_ANIMATED_ATTRIBUTES: Final = (
+    "data-animat",
+    "data-aos",
+    "data-reveal",
+    "data-sal",
+    "data-scroll",
+)
 """Attributes by which scripts know what to move into sight."""
 _MOVED: Final = re.compile(
     r"\b(?:aos|animate|fade-?(?:in|up)|reveal|scroll-?(?:in|trigger)|wow)"
 )
 """Names of what scripts move into sight as a reader scrolls to it."""
-_DRAWN: Final = re.compile(
+_ICON_CLASS: Final = re.compile(
     r"icon|glyph|\bfa-|\bfa[bslr]?\b|katex|mathjax|mjx|material|symbol|emoji",
     re.IGNORECASE,
 )
 """Names of what letters draw without saying them: icons, formulas."""
-_WORDS: Final = re.compile(r"\d|[^\W\d_]{2}\W+[^\W\d_]{2}")
+_DIGIT_OR_WORDS: Final = re.compile(r"\d|[^\W\d_]{2}\W+[^\W\d_]{2}")
 
 
 def can_be_opened(
@@ -88,7 +94,7 @@ def can_be_opened(
     label = f"{attributes.get('class') or ''} {name}".lower()
     if _SHUT.search(label) or attributes.get("role") in _NO_CONTENT:
         return False
-    if attributes.get("role") == "tabpanel" or _OPENED.search(label):
+    if attributes.get("role") == "tabpanel" or _OPENED_CLASS.search(label):
         return True
     before = current.prev
     while (
@@ -165,7 +171,7 @@ def _is_menu(current: LexborNode) -> bool:
     text."""
     words = [
         node
-        for node in islice(current.traverse(include_text=True), _LOOKED_AT)
+        for node in islice(current.traverse(include_text=True), _CLOSED_NODES)
         if node.is_text_node
     ]
     sizes = [(len(node.text_content or ""), node.parent) for node in words]
@@ -228,10 +234,10 @@ def moves_into_sight(
     It has a heading, and a name of such, or others on the page begin so (`others_move`,
     asked last)."""
     style = (attributes.get("style") or "").lower()
-    tags_inside = {node.tag for node in islice(current.traverse(), _LOOKED_AT)}
-    if "visib" in style or _HEADINGS.isdisjoint(tags_inside):
+    tags_inside = {node.tag for node in islice(current.traverse(), _CLOSED_NODES)}
+    if "visib" in style or _HEADING_TAGS.isdisjoint(tags_inside):
         return False
-    named = any(name.startswith(_MOVING) for name in attributes)
+    named = any(name.startswith(_ANIMATED_ATTRIBUTES) for name in attributes)
     return (
         named
         or _MOVED.search((attributes.get("class") or "").lower()) is not None
@@ -241,8 +247,8 @@ def moves_into_sight(
 
 def something_moves(top: LexborNode) -> bool:
     """Return whether an element of a page is clear by its own style until an animation
-    begins; only the first `_SAID` styles with an opacity are looked at."""
-    found = islice(top.css('[style*="opacity"]'), _SAID)
+    begins; only the first `_CLOSED_CHARACTERS` styles with an opacity are looked at."""
+    found = islice(top.css('[style*="opacity"]'), _CLOSED_CHARACTERS)
     return any(
         how_hidden(declarations(node.attributes.get("style") or "")) == "begun"
         for node in found
@@ -267,10 +273,10 @@ def is_covered_part(current: LexborNode, attributes: Mapping[str, str | None]) -
         or not READER_CLASSES.isdisjoint(names.split())
     ):
         return False
-    inner = [node.tag for node in islice(current.traverse(), 1, _LOOKED_AT)]
-    parts = sum(name in _PARTS for name in inner)
+    inner = [node.tag for node in islice(current.traverse(), 1, _CLOSED_NODES)]
+    parts = sum(name in _PROSE_TAGS for name in inner)
     is_story = parts > 0 and (
-        any(name in _HEADINGS for name in inner) or is_long(current)
+        any(name in _HEADING_TAGS for name in inner) or is_long(current)
     )
     return "table" in inner or parts > 1 or is_story
 
@@ -287,11 +293,11 @@ def is_seen_all_the_same(
     around = current.parent
     if (current.tag or "") in BLOCK_TAGS or around is None or "hidden" in attributes:
         return False
-    words = current.text(deep=True)[:_SAID]
-    if not _WORDS.search(words) or count_words(words) > LABEL_WORDS:
+    words = current.text(deep=True)[:_CLOSED_CHARACTERS]
+    if not _DIGIT_OR_WORDS.search(words) or count_words(words) > LABEL_WORDS:
         return False
     names = f"{_names(current)} {_names(around)}"
-    if _DRAWN.search(names) or not {
+    if _ICON_CLASS.search(names) or not {
         "aria-label",
         "title",
         "aria-labelledby",

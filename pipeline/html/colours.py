@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
-_NAMED: Final = """
+_NAMED_COLOURS: Final = """
 aliceblue f0f8ff antiquewhite faebd7 aqua 00ffff aquamarine 7fffd4 azure f0ffff beige f5f5dc
 bisque ffe4c4 black 000000 blanchedalmond ffebcd blue 0000ff blueviolet 8a2be2 brown a52a2a
 burlywood deb887 cadetblue 5f9ea0 chartreuse 7fff00 chocolate d2691e coral ff7f50 cornflowerblue
@@ -42,8 +42,10 @@ thistle d8bfd8 tomato ff6347 turquoise 40e0d0 violet ee82ee wheat f5deb3 white f
 f5f5f5 yellow ffff00 yellowgreen 9acd32 canvas ffffff canvastext 000000 field ffffff fieldtext
 000000 buttonface efefef window ffffff
 """
-_WORDS: Final = _NAMED.split()
-_COLOURS: Final = dict(zip(_WORDS[::2], _WORDS[1::2], strict=True))
+_NAMES_AND_CODES: Final = _NAMED_COLOURS.split()
+_HEX_BY_NAME: Final = dict(
+    zip(_NAMES_AND_CODES[::2], _NAMES_AND_CODES[1::2], strict=True)
+)
 """Six digits of each name, of the system's colours those of a light desktop."""
 Rgb = tuple[float, float, float]
 """Red, green, blue, each 0..1."""
@@ -53,14 +55,14 @@ LEAST_CONTRAST: Final = 1.15
 background; #ccc on white, the palest print of real pages, has 1.6, #f0f0f0 has 1.14."""
 LEAST_ALPHA: Final = 0.05
 """Opacity below which nothing is seen."""
-_DEEPEST: Final = 4
+_COLOUR_DEPTH: Final = 4
 """Colours within colours (`color-mix`, `light-dark`, `from`) that are looked into."""
-_LONGEST: Final = 300
+_COLOUR_CHARACTERS: Final = 300
 """Characters of a colour."""
-_DIGITS: Final = re.compile(r"#(?:[\da-f]{3,4}|[\da-f]{6}|[\da-f]{8})")
-_FUNCTION: Final = re.compile(r"([a-z-]+)\((.*)\)")
-_WITHIN: Final = re.compile(r"[a-z-]+\([^()]*\)")
-_NUMBER: Final = re.compile(
+_HEX_COLOUR: Final = re.compile(r"#(?:[\da-f]{3,4}|[\da-f]{6}|[\da-f]{8})")
+_COLOUR_FUNCTION: Final = re.compile(r"([a-z-]+)\((.*)\)")
+_INNER_COLOUR: Final = re.compile(r"[a-z-]+\([^()]*\)")
+_COLOUR_NUMBER: Final = re.compile(
     r"(none|[-+]?\d*\.?\d+(?:e[-+]?\d+)?)(%|deg|grad|rad|turn)?"
 )
 _TURNS: Final = {"deg": 1.0, "grad": 0.9, "rad": 180 / math.pi, "turn": 360.0}
@@ -113,7 +115,8 @@ def is_clear_colour(value: str) -> bool:
     parsed = _parsed(value)
     if parsed is None:
         parsed = next(
-            filter(None, (_parsed(one[0]) for one in _WITHIN.finditer(value))), None
+            filter(None, (_parsed(one[0]) for one in _INNER_COLOUR.finditer(value))),
+            None,
         )
     return parsed is not None and parsed[3] < LEAST_ALPHA
 
@@ -160,16 +163,16 @@ def _parsed(value: str, depth: int = 0) -> _Parsed | None:
     color."""
     if value == "transparent":
         return _CLEAR
-    value = f"#{_COLOURS[value]}" if value in _COLOURS else value
-    if _DIGITS.fullmatch(value):
+    value = f"#{_HEX_BY_NAME[value]}" if value in _HEX_BY_NAME else value
+    if _HEX_COLOUR.fullmatch(value):
         digits = (
             value[1:] if len(value) > 5 else "".join(2 * digit for digit in value[1:])
         )
         parts = [int(digits[at : at + 2], 16) / 255 for at in range(0, len(digits), 2)]
         return parts[0], parts[1], parts[2], parts[3] if len(parts) > 3 else 1.0
     found = (
-        _FUNCTION.fullmatch(value)
-        if len(value) <= _LONGEST and depth < _DEEPEST
+        _COLOUR_FUNCTION.fullmatch(value)
+        if len(value) <= _COLOUR_CHARACTERS and depth < _COLOUR_DEPTH
         else None
     )
     if found is None:
@@ -197,11 +200,11 @@ def _of_function(name: str, inner: str, depth: int) -> _Parsed | None:
     if how is None:
         return None
     own, slash, behind = inner.partition("/")
-    numbers = [_number(*one) for one in _NUMBER.findall(own)]
+    numbers = [_number(*one) for one in _COLOUR_NUMBER.findall(own)]
     if len(numbers) < 3:  # names of the other's own parts
         return base
     alpha = numbers[3:4] or (
-        [_number(*one) for one in _NUMBER.findall(behind)] if slash else []
+        [_number(*one) for one in _COLOUR_NUMBER.findall(behind)] if slash else []
     )
     red, green, blue = how(numbers)
     return red, green, blue, _share(alpha[0]) if alpha else 1.0

@@ -16,20 +16,20 @@ from pipeline.html.style import SHADING, how_hidden
 DEFINES: Final = re.compile(
     r"@(?:-webkit-)?keyframes\b|@property\b|@function\b", re.IGNORECASE
 )
-_FRAMES: Final = re.compile(
+_KEYFRAMES: Final = re.compile(
     r"@(?:-webkit-)?keyframes\s+[\"']?([\w-]++)[\"']?\s*\{((?:[^{}]*+\{[^{}]*+\})*+)"
 )
-_FRAME: Final = re.compile(r"([^{}]*+)\{([^{}]*+)\}")
+_KEYFRAME: Final = re.compile(r"([^{}]*+)\{([^{}]*+)\}")
 _PROPERTY: Final = re.compile(r"@property\s+(--[\w-]++)\s*\{([^{}]*+)\}")
-_FUNCTION: Final = re.compile(
+_CSS_FUNCTION: Final = re.compile(
     r"@function\s+(--[\w-]++)\s*\(([^(){}]*+)\)[^{}]*+\{([^{}]*+)\}"
 )
-_LAST: Final = frozenset({"to", "100%"})
-_KEPT: Final = frozenset({"both", "forwards"})
+_LAST_KEYFRAME: Final = frozenset({"to", "100%"})
+_FILL_MODES: Final = frozenset({"both", "forwards"})
 _NEVER: Final = frozenset({"infinite", "paused"})
 """Words of an animation that keeps its last frame, and of one that has none."""
-_TIME: Final = re.compile(r"(?<![\w.-])([\d.]+)(m?s)\b")
-_LONGEST: Final = 60.0
+_CSS_TIME: Final = re.compile(r"(?<![\w.-])([\d.]+)(m?s)\b")
+_ANIMATION_SECONDS: Final = 60.0
 """Seconds of an animation and its delay whose end a reader sees."""
 
 
@@ -62,9 +62,12 @@ class Defined(NamedTuple):
         said = [value for name, value in found.items() if "animation" in name]
         words = set(" ".join(said).replace(",", " ").split())
         names = words & self.ends.keys()
-        if not names or _KEPT.isdisjoint(words) or not _NEVER.isdisjoint(words):
+        if not names or _FILL_MODES.isdisjoint(words) or not _NEVER.isdisjoint(words):
             return None
-        if any("timeline" in name for name in found) or _seconds(said) > _LONGEST:
+        if (
+            any("timeline" in name for name in found)
+            or _seconds(said) > _ANIMATION_SECONDS
+        ):
             return None
         still = {
             name: value for name, value in found.items() if "animation" not in name
@@ -75,11 +78,11 @@ class Defined(NamedTuple):
 
 
 _CALL: Final = re.compile(r"(?<![\w-])(--[\w-]+)\(([^()]*)\)")
-NOTHING: Final = Defined({}, {}, {})
+NONE_DEFINED: Final = Defined({}, {}, {})
 
 
 def _seconds(said: Iterable[str]) -> float:
-    times = [time for value in said for time in _TIME.findall(value)]
+    times = [time for value in said for time in _CSS_TIME.findall(value)]
     return sum(
         float(size) * (0.001 if unit == "ms" else 1.0)
         for size, unit in times
@@ -98,14 +101,14 @@ def defined_in(sheets: Iterable[str]) -> Defined:
         if not DEFINES.search(sheet):
             continue
         low = COMMENT.sub(" ", sheet.lower())
-        for name, frames in _FRAMES.findall(low):
+        for name, frames in _KEYFRAMES.findall(low):
             last = _last_of(frames)
             if how_hidden(last) or not SHADING.isdisjoint(last):
                 ends[name] = last
         for name, body in _PROPERTY.findall(low):
             if (value := declarations(body).get("initial-value")) is not None:
                 initial[name] = value
-        for name, given, body in _FUNCTION.findall(low):
+        for name, given, body in _CSS_FUNCTION.findall(low):
             names = tuple(part.split()[0] for part in given.split(",") if part.split())
             functions[name] = names, declarations(body).get("result", "")
     return Defined(ends, initial, functions)
@@ -114,7 +117,7 @@ def defined_in(sheets: Iterable[str]) -> Defined:
 def _last_of(frames: str) -> dict[str, str]:
     """Return the declarations of the last frame of an animation."""
     found: dict[str, str] = {}
-    for places, body in _FRAME.findall(frames):
-        if not _LAST.isdisjoint(place.strip() for place in places.split(",")):
+    for places, body in _KEYFRAME.findall(frames):
+        if not _LAST_KEYFRAME.isdisjoint(place.strip() for place in places.split(",")):
             found |= declarations(body)
     return found

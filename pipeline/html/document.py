@@ -25,18 +25,18 @@ from pipeline.html.clean import clean, clean_parsed
 from pipeline.html.guard import MAX_TAGS, parse
 from pipeline.html.literals import Json
 from pipeline.html.scripts import linked_data, may_be_filled, script_texts
-from pipeline.text.frame import LONGEST, LONGEST_AUTHOR, one_line
+from pipeline.text.frame import LONGEST_AUTHOR, TITLE_CHARACTERS, one_line
 from pipeline.text.words import meanings
 
 FROM_SCRIPTS: Final = "the page is built by scripts in a browser; text was taken from its JSON-LD or script data"
-_TAGGED: Final = re.compile(
+_KNOWN_TAG: Final = re.compile(
     r"</?(?:p|div|ul|ol|li|h[1-6]|br|table|strong|em|a|span|blockquote|section)\b",
     re.IGNORECASE,
 )
 
 
 _FRAMING: Final = re.compile(r"/(?:aside|footer|header|nav)\d*(?=/|$)")
-_OWNED: Final = re.compile(r"©|\(c\) ?\d{4}|\bcopyright\b", re.IGNORECASE)
+_COPYRIGHT: Final = re.compile(r"©|\(c\) ?\d{4}|\bcopyright\b", re.IGNORECASE)
 """What says whose a site is, in whatever element."""
 
 
@@ -127,7 +127,7 @@ def _drawn(html: str, blocks: tuple[Block, ...]) -> Node | None:
     framing = {
         block.text: None
         for block in shown
-        if _FRAMING.search(block.path) or _OWNED.search(block.text)
+        if _FRAMING.search(block.path) or _COPYRIGHT.search(block.text)
     }
     if not may_be_filled(
         html, [block.text for block in shown if block.text not in framing], framing
@@ -137,7 +137,7 @@ def _drawn(html: str, blocks: tuple[Block, ...]) -> Node | None:
     for tag, text in script_texts(html):
         if tag == "dd":
             body.children.append(_definition(text))
-        elif tag == "noscript" or _TAGGED.search(text):
+        elif tag == "noscript" or _KNOWN_TAG.search(text):
             body.children += _fragment(text)
         else:
             body.children += [
@@ -175,7 +175,7 @@ def _leaf(tag: str, text: str) -> Node:
 
 # What a page says of itself
 
-_TITLES: Final = "og:title twitter:title dc.title parsely-title sailthru.title"
+_TITLE_METADATA: Final = "og:title twitter:title dc.title parsely-title sailthru.title"
 _AUTHORS: Final = (
     "author article:author parsely-author dc.creator dcterms.creator sailthru.author byl "
     "citation_author "
@@ -193,8 +193,8 @@ _BYLINES: Final = (
     'a[href*="/author/"], '
     '[class*="author-name"], [class*="author__name"], [class*="byline"] a, [class*="byline"]'
 )
-_TIMES: Final = '[itemprop="datePublished"], time[datetime], time[pubdate]'
-_DATE: Final = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
+_TIME_ELEMENTS: Final = '[itemprop="datePublished"], time[datetime], time[pubdate]'
+_ISO_DATE: Final = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
 _BY: Final = re.compile(
     r"^\s*(?:written\s+|posted\s+|published\s+)?by[:\s]+", re.IGNORECASE
 )
@@ -206,10 +206,10 @@ _OF_OTHERS: Final = (
     "[role=doc-endnotes], "
     "[role=doc-bibliography]"
 )
-LARGEST: Final = 400_000
+METADATA_CHARACTERS: Final = 400_000
 """Characters; trafilatura reads 2 to 4 MB a second, so a longer page would cost more
 than its opinion is worth."""
-_YEAR: Final = re.compile(r"(?:19|20)\d\d(?<!\d\d\d\d\d)(?!\d)")
+_PAGE_YEAR: Final = re.compile(r"(?:19|20)\d\d(?<!\d\d\d\d\d)(?!\d)")
 _SHORT_DATE: Final = re.compile(r"\d[./-]\d{1,2}[./-]\d\d(?!\d)")
 """A page without either has no date to find, and asking takes as long as reading it.
 Two patterns, each of which begins with a digit, so that the text is scanned for digits:
@@ -217,7 +217,7 @@ as one they take five times as long."""
 LXML: Final = threading.Lock()
 """trafilatura has one lxml parser for all threads, and two at once ended the process
 ("free(): invalid pointer")."""
-FAILURES: Final = (
+PARSER_FAILURES: Final = (
     ValueError,
     TypeError,
     AttributeError,
@@ -290,8 +290,10 @@ def _title(
     # A single h1 that the title element repeats is the title without the site's name.
     for head in heads:
         if len(head) > 3 and head.lower() in named.lower():
-            return head[:LONGEST]
-    said_title = next((said[name] for name in _TITLES.split() if name in said), "")
+            return head[:TITLE_CHARACTERS]
+    said_title = next(
+        (said[name] for name in _TITLE_METADATA.split() if name in said), ""
+    )
     headline = next(
         (
             value
@@ -300,7 +302,9 @@ def _title(
         ),
         "",
     )
-    return (said_title or headline or named or (heads[0] if heads else ""))[:LONGEST]
+    return (said_title or headline or named or (heads[0] if heads else ""))[
+        :TITLE_CHARACTERS
+    ]
 
 
 def _author(
@@ -349,13 +353,13 @@ def _published(
     candidates += [said[name] for name in _DATES.split() if name in said]
     candidates += [
         node.attributes.get("datetime") or node.attributes.get("content") or ""
-        for node in top.css(_TIMES)[:5]
+        for node in top.css(_TIME_ELEMENTS)[:5]
     ]
     return next((found for text in candidates if (found := _iso_date(text))), "")
 
 
 def _iso_date(text: str) -> str:
-    match = _DATE.search(text)
+    match = _ISO_DATE.search(text)
     if match is None:
         return ""
     try:
@@ -385,14 +389,16 @@ def _language(
 
 def _found_metadata(page: Page, top: LexborNode) -> Metadata:
     """Return title, author and date that trafilatura finds; empty where it fails, or the
-    page is undated or over `LARGEST`.
+    page is undated or over `METADATA_CHARACTERS`.
 
     Args:
         page: The page, with the author that it names itself.
         top: Its parsed root; what the page cites and lists is taken out of it.
     """
     html, url = page.html, page.final_url
-    if len(html) > LARGEST or not (_YEAR.search(html) or _SHORT_DATE.search(html)):
+    if len(html) > METADATA_CHARACTERS or not (
+        _PAGE_YEAR.search(html) or _SHORT_DATE.search(html)
+    ):
         return Metadata()
     # Dates of what a page cites and lists are not its own: without this 41 of 71 Wikipedia pages
     # took one, with it 3; of 102 other pages that do not say their date as many got the right one.
@@ -401,7 +407,7 @@ def _found_metadata(page: Page, top: LexborNode) -> Metadata:
     try:
         with LXML:
             return _asked_of(top.html or "", url, is_signed=page.author != "")
-    except FAILURES as error:
+    except PARSER_FAILURES as error:
         _log.info("trafilatura could not read the metadata of %s: %r", url, error)
         return Metadata()
 
@@ -424,7 +430,7 @@ def _asked_of(html: str, url: str, *, is_signed: bool) -> Metadata:
     found = parts.examine_meta(tree)
     if " " not in (found.author or ""):
         found.author = None
-    with suppress(*FAILURES):
+    with suppress(*PARSER_FAILURES):
         found = parts.extract_meta_json(tree, found)
     found.author = found.author or (None if is_signed else parts.extract_author(tree))
     found.title = found.title or parts.extract_title(tree)

@@ -27,16 +27,16 @@ BLANK_FILL: Final = re.compile(
 _UNDRAWN: Final = tags(
     "clippath defs desc filter marker mask metadata pattern script style symbol title"
 )
-_TEXTS: Final = tags("foreignobject text")
+_DRAWN_TEXTS: Final = tags("foreignobject text")
 _PRESENTED: Final = ("display", "font-size", "opacity", "transform", "visibility")
-_LOOKS: Final = frozenset({*_PRESENTED, "fill", "fill-opacity", "style"})
+_LOOK_ATTRIBUTES: Final = frozenset({*_PRESENTED, "fill", "fill-opacity", "style"})
 _SHIFTED: Final = re.compile(r"-?\d{4,}")
-_MOST: Final = 2_000
+_DRAWING_ELEMENTS: Final = 2_000
 """Elements of a drawing that are looked at."""
-LONGEST: Final = 2_000
+DRAWING_CHARACTERS: Final = 2_000
 """Characters of all words of a drawing."""
-_SIZES: Final = re.compile(r"-?(?:\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})")
-_NUMBER: Final = re.compile(r"\s*(-?(?:\d{1,9}(?:\.\d{0,9})?|\.\d{1,9}))")
+_SIZE_NUMBER: Final = re.compile(r"-?(?:\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})")
+_COORDINATE: Final = re.compile(r"\s*(-?(?:\d{1,9}(?:\.\d{0,9})?|\.\d{1,9}))")
 
 
 def words_of(
@@ -46,12 +46,12 @@ def words_of(
     those of the drawing itself.
 
     Texts that are hidden or outside of its edges are left out, as are those beyond
-    `LONGEST` characters or `_MOST` elements."""
+    `DRAWING_CHARACTERS` characters or `_DRAWING_ELEMENTS` elements."""
     said = next(
         (value for name, value in svg.attributes.items() if name.lower() == "viewbox"),
         "",
     )
-    box = [float(part) for part in _SIZES.findall(said or "")[:4]]
+    box = [float(part) for part in _SIZE_NUMBER.findall(said or "")[:4]]
     edges = (
         (box[0], box[0] + box[2], box[1], box[1] + box[3])
         if len(box) == 4
@@ -59,7 +59,7 @@ def words_of(
     )
     found: list[str] = []
     waiting = [(node, shade, place) for node in reversed(list(svg.iter()))]
-    for _ in range(_MOST):
+    for _ in range(_DRAWING_ELEMENTS):
         if not waiting:
             break
         node, behind, around = waiting.pop()
@@ -74,7 +74,7 @@ def words_of(
         hidden, behind, around = look(node, own, behind, around)
         if hidden or behind.unseen:
             continue
-        if name in _TEXTS:
+        if name in _DRAWN_TEXTS:
             found += filter(None, [_text_of(node, look, behind, around)])
         else:
             waiting += [
@@ -83,7 +83,7 @@ def words_of(
     size = 0
     for number, text in enumerate(found):
         size += len(text)
-        if size > LONGEST:
+        if size > DRAWING_CHARACTERS:
             return found[:number]
     return found
 
@@ -91,7 +91,7 @@ def words_of(
 def presented(own: dict[str, str | None]) -> dict[str, str | None]:
     """Return the attributes of an element of a drawing, those of its looks as a
     style."""
-    if _LOOKS.isdisjoint(own):
+    if _LOOK_ATTRIBUTES.isdisjoint(own):
         return own
     said = [f"{name}:{own[name]}" for name in _PRESENTED if own.get(name)]
     said += [f"color:{own['fill']}"] if own.get("fill") else []
@@ -108,7 +108,7 @@ def _is_inside(
     beside it; True where none is named in numbers."""
     left, right, top, bottom = edges
     for name, least, most in (("x", left, right), ("y", top, bottom)):
-        found = _NUMBER.match(own.get(name) or "")
+        found = _COORDINATE.match(own.get(name) or "")
         slack = (most - least) / 2
         if (
             found
@@ -123,12 +123,12 @@ def _text_of(
     text: LexborNode, look: Look, shade: Shade, place: ElementContext | None
 ) -> str:
     """Return the words of a text, its lines and nested texts separated; hidden ones are
-    left out, as are those beyond `_MOST` nodes."""
+    left out, as are those beyond `_DRAWING_ELEMENTS` nodes."""
     parts: list[str] = []
     waiting: list[tuple[LexborNode, Shade, ElementContext | None]] = [
         (text, shade, place)
     ]
-    for _ in range(_MOST):
+    for _ in range(_DRAWING_ELEMENTS):
         if not waiting:
             break
         node, behind, around = waiting.pop()

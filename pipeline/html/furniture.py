@@ -36,7 +36,7 @@ NEIGHBOURS: Final = 3
 records."""
 TITLE_WORDS: Final = 4
 """Words of a thread's title, on average; entries of menus have one or two."""
-WHOLE: Final = 0.75
+MARKED_SHARE: Final = 0.75
 """Maximum share of the page's words in an element marked as furniture, except a nav or
 footer of links. Links with a larger share of the content are content. If all marks
 leave less than the rest, only nav, footer and pure links count."""
@@ -54,11 +54,11 @@ headline and says something. A class or id of more parts is a title turned into 
 anchor, and says nothing about its element."""
 _IN_MAIN: Final = re.compile(r"/(?:main|article)\d*(?=/)")
 _IN_ITEM: Final = re.compile(r".*?/(?:main|article)\d*/(?:.*?/)?li\d*/")
-_AROUND: Final = re.compile(r"/(?:nav|footer)\d*(?=/|$)")
-_ASIDE: Final = re.compile(r"/aside\d*(?=/|$)")
+_NAV_PATH: Final = re.compile(r"/(?:nav|footer)\d*(?=/|$)")
+_ASIDE_PATH: Final = re.compile(r"/aside\d*(?=/|$)")
 NAMED_SO: Final = re.compile(r"/(?:nav|footer|aside|select)\d*(?=/|$)")
 _THE_MAIN: Final = re.compile(r"/main\d*(?=/)")
-_WORD: Final = re.compile(r"[^\W_]+")
+_ALPHANUMERIC: Final = re.compile(r"[^\W_]+")
 _NO_PROSE: Final = frozenset({"code", "heading", "row"})
 
 
@@ -142,7 +142,7 @@ def is_title_of(label: str, element: LexborNode) -> bool:
     names = _parts(label.lower())
     heading = element.css_first("h1, h2, h3, h4, h5, h6") if len(names) > 1 else None
     return heading is not None and set(names) <= set(
-        _WORD.findall(heading.text(deep=True).lower())
+        _ALPHANUMERIC.findall(heading.text(deep=True).lower())
     )
 
 
@@ -182,13 +182,13 @@ def _judge(units: Sequence[Unit]) -> list[bool]:
         unit.main and not hidden for unit, hidden in zip(units, covered, strict=True)
     ]
     if sum(count for kept, count in zip(main, words, strict=True) if kept) < (
-        1 - WHOLE
+        1 - MARKED_SHARE
     ) * sum(words):
         main = [
             unit.main
             and not (
                 hidden
-                and (_AROUND.search(unit.path) or 2 * unit.linked > len(unit.shown))
+                and (_NAV_PATH.search(unit.path) or 2 * unit.linked > len(unit.shown))
             )
             for unit, hidden in zip(units, covered, strict=True)
         ]
@@ -235,7 +235,7 @@ def _menus(
         of_links += count * (kept and link)
         of_main += count * (kept and within)
         of_main_links += count * (kept and link and within)
-    if of_links > WHOLE * of_all:
+    if of_links > MARKED_SHARE * of_all:
         return [False] * len(units)
     if 2 * of_main_links > of_main:
         return [link and not within for link, within in zip(links, inside, strict=True)]
@@ -280,7 +280,7 @@ def _believe(units: Sequence[Unit], words: Sequence[int]) -> None:
     A mark is not believed where it holds nearly all words (a menu may), a story or the
     page's `main`, unless the one around it is believed."""
     inwards, running = _counted(units, words)
-    most = WHOLE * sum(words)
+    most = MARKED_SHARE * sum(words)
     centre = [
         number for number, unit in enumerate(units) if _THE_MAIN.search(unit.path)
     ]
@@ -359,7 +359,7 @@ def _is_menu(mark: Mark, units: Sequence[Unit]) -> bool:
     however long it is."""
     return (
         2 * mark.linked > mark.shown
-        and _AROUND.search(_path_of(mark, units)) is not None
+        and _NAV_PATH.search(_path_of(mark, units)) is not None
     )
 
 
@@ -383,7 +383,7 @@ def _is_story(mark: Mark, units: Sequence[Unit], running: int) -> bool:
         mark.prose >= (1 - FEW_LINKS) * mark.words
         and mark.linked < FEW_LINKS * mark.shown
     )
-    if is_text and (mark.prose >= MAIN_PROSE * running or _ASIDE.search(path)):
+    if is_text and (mark.prose >= MAIN_PROSE * running or _ASIDE_PATH.search(path)):
         return True
     item = _IN_ITEM.match(path)
     if item is None or NAMED_SO.search(path):

@@ -68,7 +68,7 @@ _RAW_TEXT: Final = tags(
 )
 """Read up to their end tag; all but style, text area and title hold nothing that a
 reader sees."""
-_DROPPED: Final = tags("frame frameset plaintext")
+_DROPPED_TAGS: Final = tags("frame frameset plaintext")
 _FORMATTING: Final = tags("b big code em font i nobr s small strike strong tt u")
 _PHRASES: Final = _FORMATTING | tags(
     "a abbr cite del ins kbd mark q samp span sub sup time var"
@@ -270,7 +270,7 @@ def rebuild(html: str) -> str:
             writer.close(name.lower())
         elif (name := name.lower()) in _RAW_TEXT:
             position = _after_raw_text(html, name, position, writer.out)
-        elif name not in _DROPPED:
+        elif name not in _DROPPED_TAGS:
             writer.open(name, source)
     return "".join(writer.out)
 
@@ -384,7 +384,7 @@ def _quoted(value: str) -> str:
 # position. Ids alone pair them where the page calls the mover (`$RC(`) or was stored
 # without its scripts; elsewhere closed text would be let in.
 
-_PLACE: Final = re.compile(r"(.*)[BP]:([0-9a-f]+)")
+_STREAM_PLACE: Final = re.compile(r"(.*)[BP]:([0-9a-f]+)")
 _MOVER: Final = "$RC("
 MAX_FALLBACK: Final = 100
 """Maximum siblings that are searched for the end of a segment's placeholder."""
@@ -405,7 +405,7 @@ class Segments:
         The placeholder between the marks `$?` and `/$` is skipped, unless it is longer
         than `MAX_FALLBACK` nodes.
         """
-        named = _PLACE.fullmatch(place.attributes.get("id") or "")
+        named = _STREAM_PLACE.fullmatch(place.attributes.get("id") or "")
         if named is None:
             return None, place.next
         if self._found is None:

@@ -17,20 +17,20 @@ from pipeline.work import check_cancelled
 
 Json = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 
-MAX_DEPTH: Final = 100
-MOST_STEPS: Final = 300_000
+LITERAL_DEPTH: Final = 100
+LITERAL_STEPS: Final = 300_000
 """Names, values and signs that are read in one page: half a second."""
-_TOKEN: Final = re.compile(
+_JS_TOKEN: Final = re.compile(
     r"""\s*+(?:(?P<string>"(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+'|`(?:[^`\\$]|\\.|\$(?!\{))*+`)"""
     r"""|(?P<number>-?(?:0x[\da-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?))n?(?![\w$])"""
     r"""|(?P<name>[A-Za-z_$][\w$]*+(?:\.[\w$]++)*+)|(?P<mark>[{}\[\](),:!;]))""",
     re.DOTALL,
 )
-_ESCAPE: Final = re.compile(
+_JS_ESCAPE: Final = re.compile(
     r"\\(?:x([\da-fA-F]{2})|u([\da-fA-F]{4})|u\{([\da-fA-F]{1,6})\}|\r?\n|(.))",
     re.DOTALL,
 )
-_ESCAPED: Final = {
+_JS_ESCAPED: Final = {
     "n": "\n",
     "t": "\t",
     "r": "\r",
@@ -39,8 +39,8 @@ _ESCAPED: Final = {
     "v": "\v",
     "0": "",
 }
-_PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
-_HALF: Final = re.compile("[\ud800-\udfff]")
+_SURROGATE_PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+_LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _CONSTANTS: Final[Mapping[str, Json]] = {
     "true": True,
     "false": False,
@@ -48,14 +48,16 @@ _CONSTANTS: Final[Mapping[str, Json]] = {
     "undefined": None,
     "NaN": None,
 }
-_FUNCTION: Final = re.compile(
+_JS_FUNCTION: Final = re.compile(
     r"(?:\bfunction\s*+[\w$]{0,60}+\s*+\(([\w$\s,]*+)\)|(?<![\w$])\(([\w$\s,]*+)\)\s*+=>)\s*+\{"
 )
 _RETURN: Final = re.compile(r"\breturn\s*(?=[{\[])")
-_CALLED: Final = re.compile(r"\s*;?\s*\}\s*\)?\s*\(")
+_CALLED_AT_ONCE: Final = re.compile(r"\s*;?\s*\}\s*\)?\s*\(")
 """From the end of what a function returns to its arguments."""
-_ASSIGNED: Final = re.compile(r"(?<![\w$.])([\w$]{1,60})\.([\w$]{1,60})\s{0,3}=(?!=)")
-_LOOKED_AT: Final = 20
+_JS_ASSIGNMENT: Final = re.compile(
+    r"(?<![\w$.])([\w$]{1,60})\.([\w$]{1,60})\s{0,3}=(?!=)"
+)
+_SCRIPT_FUNCTIONS: Final = 20
 """Functions of a script, and returns of each, that are looked at."""
 
 
@@ -68,7 +70,7 @@ class Literals:
 
     def __init__(self) -> None:
         """Begin with all steps."""
-        self._left = MOST_STEPS
+        self._left = LITERAL_STEPS
 
     def value(
         self,
@@ -78,12 +80,12 @@ class Literals:
         depth: int = 0,
     ) -> tuple[Json, int]:
         """Return the value at an offset and where it ends; raises `NoLiteral` where
-        there is none, or it is nested deeper than `MAX_DEPTH`.
+        there is none, or it is nested deeper than `LITERAL_DEPTH`.
 
         A name that is not in `names` gives None. Of a whole number the first 300 digits
         count."""
         kind, text, end = self._token(source, at)
-        if depth > MAX_DEPTH:
+        if depth > LITERAL_DEPTH:
             raise NoLiteral
         if kind == "string":
             return string_of(text), end
@@ -110,16 +112,20 @@ class Literals:
         """Return what the first function returns that a script calls where it makes it,
         the arguments filled in; at most one value, nothing where it cannot be read."""
         found: list[Json] = []
-        for _, made in zip(range(_LOOKED_AT), _FUNCTION.finditer(source), strict=False):
+        for _, made in zip(
+            range(_SCRIPT_FUNCTIONS), _JS_FUNCTION.finditer(source), strict=False
+        ):
             parameters = [
                 name.strip() for name in (made[1] or made[2] or "").split(",")
             ]
             for _, back in zip(
-                range(_LOOKED_AT), _RETURN.finditer(source, made.end()), strict=False
+                range(_SCRIPT_FUNCTIONS),
+                _RETURN.finditer(source, made.end()),
+                strict=False,
             ):
                 try:
                     _, end = self.value(source, back.end())
-                    if (call := _CALLED.match(source, end)) is None:
+                    if (call := _CALLED_AT_ONCE.match(source, end)) is None:
                         continue
                     given, _ = self._list(source, call.end(), ")", _CONSTANTS, 0)
                     names = {**_CONSTANTS, **dict(zip(parameters, given, strict=False))}
@@ -134,7 +140,7 @@ class Literals:
         """Put the values into objects that a function does before it returns: `a.title
         = b; …`; what cannot be read, or is assigned to anything but an object, is
         passed over."""
-        for assigned in _ASSIGNED.finditer(source):
+        for assigned in _JS_ASSIGNMENT.finditer(source):
             holder = names.get(assigned[1])
             if isinstance(holder, dict):
                 with suppress(NoLiteral):
@@ -144,7 +150,7 @@ class Literals:
         self._left -= 1
         if not self._left & 0xFFF:
             check_cancelled()
-        token = _TOKEN.match(source, at) if self._left > 0 else None
+        token = _JS_TOKEN.match(source, at) if self._left > 0 else None
         if token is None or token.lastgroup is None:
             raise NoLiteral
         return token.lastgroup, token[token.lastgroup], token.end()
@@ -211,16 +217,16 @@ def string_of(quoted: str) -> str:
     inner = quoted[1:-1]
     if "\\" not in inner:
         return inner
-    text = _ESCAPE.sub(_plain, inner)
-    text = _PAIR.sub(
+    text = _JS_ESCAPE.sub(_plain, inner)
+    text = _SURROGATE_PAIR.sub(
         lambda pair: pair[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le"),
         text,
     )
-    return _HALF.sub("\ufffd", text)
+    return _LONE_SURROGATE.sub("\ufffd", text)
 
 
 def _plain(escape: re.Match[str]) -> str:
     code = escape[1] or escape[2] or escape[3]
     if code:
         return chr(min(int(code, 16), 0x10FFFF))
-    return _ESCAPED.get(escape[4] or "", escape[4] or "")
+    return _JS_ESCAPED.get(escape[4] or "", escape[4] or "")

@@ -28,7 +28,7 @@ _NO: Final = tags(
     "unsupported wrong x xmark"
 )
 _NOT: Final = tags("not non un")
-_PLAIN: Final = tags(
+_ICON_FILLERS: Final = tags(
     "2x alt bi big bold box cell circle codicon col color danger dashicons el fa fab fal far fas fat feather "
     "feature fill "
     "filled fw glyphicon gray green grey heroicon icofont icon iconify icons image img la lar "
@@ -38,20 +38,20 @@ _PLAIN: Final = tags(
     "small solid square status svg symbol symbols tabler text thin ti uil value xl xs"
 )
 """Other allowed parts of a name."""
-_WORD: Final = re.compile(r"[A-Z]?[a-z]+|\d*[a-z]+|[A-Z]+")
-_FILE: Final = re.compile(r"([^/?#]+?)(?:\.\w{2,4})?(?:[?#].*)?$")
-_FRAGMENT: Final = re.compile(r"#([\w-]+)$")
+_CAMEL_PART: Final = re.compile(r"[A-Z]?[a-z]+|\d*[a-z]+|[A-Z]+")
+_FILE_NAME: Final = re.compile(r"([^/?#]+?)(?:\.\w{2,4})?(?:[?#].*)?$")
+_URL_FRAGMENT: Final = re.compile(r"#([\w-]+)$")
 _NODES: Final = 12
 """Elements of a cell that are looked at."""
-_LONGEST: Final = 24
+_ICON_CHARACTERS: Final = 24
 """Characters of a name, and of a cell's text that may be the name of an icon."""
 _SAYING: Final = frozenset({"class", "data-value"})
-_NAMING: Final = frozenset(
+_NAMING_ATTRIBUTES: Final = frozenset(
     {"data-icon", "data-testid", "data-value", "icon", "name", "title"}
 )
 _ICON: Final = re.compile(r"icon|material|symbol")
 _PRESSED: Final = frozenset({"a", "button"})
-_BOXES: Final = frozenset({"checkbox", "radio"})
+_CHECK_BOXES: Final = frozenset({"checkbox", "radio"})
 
 
 def mark_cells(cells: Iterable[tuple[Node, LexborNode]]) -> None:
@@ -108,7 +108,7 @@ def _said(cell: Node, current: LexborNode) -> Iterator[str]:
         if "hidden" in attributes or "none" in (attributes.get("style") or ""):
             continue
         if node.tag == "input":
-            if attributes.get("type") in _BOXES:
+            if attributes.get("type") in _CHECK_BOXES:
                 yield (
                     "ticked"
                     if "checked" in attributes
@@ -121,18 +121,20 @@ def _said(cell: Node, current: LexborNode) -> Iterator[str]:
         if cell.children and _ICON.search(
             f"{node.tag} {attributes.get('class') or ''}"
         ):
-            yield from _of_names(re.split(r"\W+", node.text(deep=True)[:_LONGEST]))
+            yield from _of_names(
+                re.split(r"\W+", node.text(deep=True)[:_ICON_CHARACTERS])
+            )
 
 
 def _names(tag: str, attributes: Mapping[str, str | None]) -> Iterator[str]:
     """Yield the names that may say which mark an element draws."""
     yield from (attributes.get("class") or "").split()
-    if not _NAMING.isdisjoint(attributes):
-        yield from filter(None, map(attributes.get, sorted(_NAMING)))
-    if tag == "img" and (file := _FILE.search(attributes.get("src") or "")):
+    if not _NAMING_ATTRIBUTES.isdisjoint(attributes):
+        yield from filter(None, map(attributes.get, sorted(_NAMING_ATTRIBUTES)))
+    if tag == "img" and (file := _FILE_NAME.search(attributes.get("src") or "")):
         yield file[1]
     if tag == "use" and (
-        place := _FRAGMENT.search(
+        place := _URL_FRAGMENT.search(
             attributes.get("href") or attributes.get("xlink:href") or ""
         )
     ):
@@ -141,13 +143,13 @@ def _names(tag: str, attributes: Mapping[str, str | None]) -> Iterator[str]:
 
 def _of_names(names: Iterable[str]) -> Iterator[str]:
     """Yield `yes` or `no` for each name that says one of them and nothing else; a name
-    longer than `_LONGEST` says none."""
+    longer than `_ICON_CHARACTERS` says none."""
     for name in names:
         words = (
-            {word.lower() for word in _WORD.findall(name)}
-            if len(name) <= _LONGEST
+            {word.lower() for word in _CAMEL_PART.findall(name)}
+            if len(name) <= _ICON_CHARACTERS
             else set()
         )
-        telltale = words - _PLAIN
+        telltale = words - _ICON_FILLERS
         if telltale and telltale <= _YES | _NO | _NOT:
             yield "no" if telltale & (_NO | _NOT) else "yes"

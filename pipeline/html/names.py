@@ -10,8 +10,8 @@ from typing import Final
 from pipeline.document.converted import PLACE
 from pipeline.document.tree import (
     BLOCK_TAGS,
+    FURNITURE_NAME,
     LINE_ENDS,
-    NAMED,
     NEUTRAL,
     ROLE_ROW,
     STAYS_EMPTY,
@@ -40,17 +40,19 @@ _SPACED: Final = tags("button label optgroup output")
 text around."""
 _SPEAKING: Final = tags("canvas input math meter progress script svg")
 """Elements without text of their own that may have replacement text."""
-_FRAMES: Final = tags("embed frame iframe object")
+_FRAME_TAGS: Final = tags("embed frame iframe object")
 _VALUED: Final = tags("span time")
 """Elements that may hold nothing and yet say something by their attributes, as any may
 in a table's cell."""
-_BLANK: Final = tags("table tbody tfoot thead tr")
+_TABLE_PARTS: Final = tags("table tbody tfoot thead tr")
 """Elements in which every text is blank (HTML §13.2.6.4.9) and means nothing."""
+BLANK: Final = 1 << 8
+"""Says so of an element, beside what is found of it (`seen.py`)."""
 _UNCHANGED: Final = tags("del ins rt s strike sub sup")
 """Inline tags that add markers in prose but not inside <pre>."""
 _ROLE_PARENTS: Final = frozenset({"table", ROLE_ROW})
 """In them, what has no role only wraps rows or cells."""
-_LINED: Final = frozenset({"code", "p", "samp"})
+_LINED_TAGS: Final = frozenset({"code", "p", "samp"})
 """With boxes, what may keep its line breaks by its style."""
 _LISTINGS: Final = frozenset({"code", "pre"})
 WATCHED: Final = frozenset(
@@ -61,8 +63,8 @@ _MARKING: Final = frozenset({"aria-label", "datetime", "role", "value"})
 """Attributes that may say that an element is not what its name says."""
 ROOTS: Final = frozenset({"html", "body"})
 """Never taken as hidden: pages hide them only until their scripts have run."""
-VERBATIM: Final = frozenset({"pre", "textarea"})
-_ATTRIBUTES: Final = {
+_VERBATIM_TAGS: Final = frozenset({"pre", "textarea"})
+_ATTRIBUTES_OF_TAG: Final = {
     "a": ("href",),
     "abbr": ("title",),
     "html": ("lang",),
@@ -72,11 +74,11 @@ _ATTRIBUTES: Final = {
     "th": ("colspan", "rowspan", "scope"),
     "time": ("datetime",),
 }
-_COUNTED: Final = {"li": ("type",), "ol": ("type", "style")}
+_NUMBERING_ATTRIBUTES: Final = {"li": ("type",), "ol": ("type", "style")}
 """What says in which form numbers of items are written."""
-_LOOKED_AT: Final = (PLACE, "lang", "role")
+_NODE_ATTRIBUTES: Final = (PLACE, "lang", "role")
 """Attributes of all elements that the making of a node looks at."""
-FURNITURE: Final = frozenset({"aside", "footer", "nav", "select"})
+FURNITURE_TAGS: Final = frozenset({"aside", "footer", "nav", "select"})
 NAMED_TAGS: Final = tags(
     "aside dialog div fieldset figure form header legend menu ol p section table ul"
 )
@@ -96,7 +98,8 @@ class Tag:
 
     __slots__ = (
         "alone", "attributes", "blank", "block", "built", "counted", "furniture", "kept", "kind", "linking",
-        "listed", "listing", "marking", "mute", "name", "named", "neutral", "odd", "shown", "stays", "telling", "wraps",
+        "listed", "listing", "marking", "mute", "name", "named", "neutral", "odd", "shown", "stays", "telling",
+        "verbatim", "wraps",
     )  # fmt: skip
 
     def __init__(self, name: str) -> None:
@@ -118,11 +121,12 @@ class Tag:
         )
         if name == "table":
             self.marking |= {"class"}
-        elif self.neutral or name in _LINED:
+        elif self.neutral or name in _LINED_TAGS:
             self.marking |= {"style"}
         self.block = name in BLOCK_TAGS
-        self.blank = name in _BLANK
-        self.furniture = NAMED * (name in FURNITURE)
+        self.blank = BLANK * (name in _TABLE_PARTS)
+        self.verbatim = name in _VERBATIM_TAGS
+        self.furniture = FURNITURE_NAME * (name in FURNITURE_TAGS)
         self.named = name in NAMED_TAGS and not self.furniture
         self.neutral = name in NEUTRAL
         self.wraps = _ROLE_PARENTS if self.neutral else frozenset[str]()
@@ -137,9 +141,11 @@ class Tag:
         code."""
         self.shown = name in ROOTS
         self.telling = self.marking | WATCHED
-        self.attributes = _ATTRIBUTES.get(name, ())
-        self.counted = name in _COUNTED
-        self.kept = frozenset((*self.attributes, *_LOOKED_AT, *_COUNTED.get(name, ())))
+        self.attributes = _ATTRIBUTES_OF_TAG.get(name, ())
+        self.counted = name in _NUMBERING_ATTRIBUTES
+        self.kept = frozenset(
+            (*self.attributes, *_NODE_ATTRIBUTES, *_NUMBERING_ATTRIBUTES.get(name, ()))
+        )
 
     def _in_listing(self) -> int:
         """Return what `built` is in a listing."""
@@ -157,7 +163,7 @@ def _kind_of(name: str) -> int:
     """Return what becomes of an element with this name."""
     if name in _SPEAKING:
         return SAYS
-    if name in _FRAMES:
+    if name in _FRAME_TAGS:
         return FRAME
     if name in _KEPT_BLOCKS or name in NEUTRAL or name in _KEPT_INLINE:
         return NODE

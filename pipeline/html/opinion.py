@@ -23,12 +23,12 @@ from typing import Final, Literal
 
 from pipeline.document.page import Block, Document
 from pipeline.document.tree import count_words, shape_of
-from pipeline.html.document import FAILURES, LXML
+from pipeline.html.document import LXML, PARSER_FAILURES
 from pipeline.html.furniture import FEW_LINKS, NAMED_SO, NEIGHBOURS, PROSE
 from pipeline.text.words import any_of, whole_words
 from pipeline.text.words import words as entries
 
-RUN: Final = 3
+SHARED_RUN_WORDS: Final = 3
 """Words of a run that both readers have."""
 ENOUGH_TEXT: Final = 4
 """Minimum words of a block to be found in another text, and to count as repeated."""
@@ -42,7 +42,7 @@ to .9 gives the same on news."""
 DENSE: Final = 0.8
 """Minimum of that share, counted from the beginning of the story, to drop text apart
 from trafilatura's blocks (figures: docs/log.md, 2026-11-27)."""
-LONG: Final = 100
+LONG_WORDS: Final = 100
 """Words of content from which a second opinion is asked, and of a piece from which it
 is believed."""
 PASSED_OVER: Final = 30
@@ -56,7 +56,7 @@ furniture is content. Word F1 of mozilla's pages looked at is .918 without, .935
 STORY: Final = 60
 """Words of running text below a page's title, or in one box, that are its story. With
 40 to 100 the figures are the same."""
-LONGEST: Final = 1_000_000
+OPINION_CHARACTERS: Final = 1_000_000
 """Characters of markup, scripts and styles left out, up to which a second opinion is
 asked; most take a tenth of a second, the longest half of one."""
 LABEL: Final = 8
@@ -65,24 +65,24 @@ label (`Add to cart`, `5,421`)."""
 BUTTON: Final = 20
 """Words up to which a button is looked for in a text; the longest that is one on 108
 pages has 16."""
-MOST: Final = 0.7
+CONTENT_SHARE: Final = 0.7
 """Minimum share of the content in a `main` or `article` to drop everything around it,
 and before a heading that leads away to end the page there (figures: docs/log.md,
 2026-11-27)."""
 POST: Final = 20
 """Words of trafilatura's in a record, on average, from which it is a post and not a
 card."""
-_SHORT: Final = frozenset({"block", "item", "paragraph"})
+_PROSE_KINDS: Final = frozenset({"block", "item", "paragraph"})
 """Kinds of blocks that may be buttons or links."""
-_WHOLE: Final = frozenset({"code", "row"})
+_WHOLE_KINDS: Final = frozenset({"code", "row"})
 """Kinds of blocks that trafilatura often loses, and that may say the same twice."""
 _REGIONS: Final = (re.compile(r".*?/main\d*(?:/|$)"), re.compile(r".*?/article(?:/|$)"))
 _WORD: Final = re.compile(r"\w+")
 _PHRASE: Final = re.compile(r"\w+|#")
 """A word, or a number, of what headings say."""
-_UNSHOWN: Final = ("script", "style", "svg")
+_UNSHOWN_TAGS: Final = ("script", "style", "svg")
 _TAG: Final = re.compile("<[^<>]*>")
-_LINK: Final = re.compile(r"<a>(.*?)</a>", re.DOTALL)
+_ANCHOR_ELEMENT: Final = re.compile(r"<a>(.*?)</a>", re.DOTALL)
 _log: Final = logging.getLogger("winnow.html")
 
 
@@ -99,7 +99,7 @@ def main_content(document: Document) -> list[bool]:
     ]
     runs = (
         _other_runs(document)
-        if sum(map(len, words)) >= LONG
+        if sum(map(len, words)) >= LONG_WORDS
         else Counter[tuple[str, ...]]()
     )
     kept = [block.main or block.closed for block in blocks]
@@ -115,7 +115,9 @@ def main_content(document: Document) -> list[bool]:
 
     # 2. Where it begins and ends, by what another reader has as well.
     agreed = (
-        _agreed(blocks, words, of_all, runs, story) if of_all >= LONG else set[int]()
+        _agreed(blocks, words, of_all, runs, story)
+        if of_all >= LONG_WORDS
+        else set[int]()
     )
     parts = _Parts.of(blocks, words, agreed)
     first, last = _span(blocks, words, titles, agreed)
@@ -127,7 +129,10 @@ def main_content(document: Document) -> list[bool]:
     )
     return [
         keep
-        and (block.kind in _WHOLE or (first <= number <= last and number not in left))
+        and (
+            block.kind in _WHOLE_KINDS
+            or (first <= number <= last and number not in left)
+        )
         for number, (block, keep) in enumerate(zip(blocks, kept, strict=True))
     ]
 
@@ -262,13 +267,15 @@ def _labels(
     found = set(parts.badges)
     for number in inside:
         block = blocks[number]
-        if block.kind in _SHORT and _is_buttons(words[number], buttons):
+        if block.kind in _PROSE_KINDS and _is_buttons(words[number], buttons):
             found.add(number)
         if not both or number in parts.agreed:
             continue
         apart = number not in near and number not in parts.like
         length = _length(block, words[number])
-        beside = block.kind in _SHORT and length < PROSE and _box(block) not in boxes
+        beside = (
+            block.kind in _PROSE_KINDS and length < PROSE and _box(block) not in boxes
+        )
         if (is_piece and (apart or beside)) or _is_label(block, length, apart=apart):
             found.add(number)
     return found
@@ -313,7 +320,7 @@ def _around(
     blocks: Sequence[Block], words: Sequence[Sequence[str]], story: Sequence[int]
 ) -> list[int]:
     """Return the blocks outside of the `main` or `article` element with most of the
-    content; none where no such element has `MOST` of the words, or the story is outside
+    content; none where no such element has `CONTENT_SHARE` of the words, or the story is outside
     of it."""
     outside = set[int]()
     for region in _REGIONS:
@@ -323,7 +330,11 @@ def _around(
                 inside[found[0]] += len(of)
         box, held = max(inside.items(), key=itemgetter(1), default=("", 0))
         apart = [number for number in story if not blocks[number].path.startswith(box)]
-        if box and held >= MOST * sum(map(len, words)) and _prose(words, apart) < STORY:
+        if (
+            box
+            and held >= CONTENT_SHARE * sum(map(len, words))
+            and _prose(words, apart) < STORY
+        ):
             outside |= {
                 number
                 for number, block in enumerate(blocks)
@@ -338,8 +349,9 @@ def _asides(blocks: Sequence[Block], words: Sequence[Sequence[str]]) -> list[int
 
     Such a section ends where the text above goes on below in its own box, as around an
     inset. Comments are none of it where they come after what they comment on: one
-    heading, more words above it than below. Other sections with more than `1 - MOST` of
-    the words are kept as content, unless a story is above them, as above teasers."""
+    heading, more words above it than below. Other sections with more than
+    `1 - CONTENT_SHARE` of the words are kept as content, unless a story is above them,
+    as above teasers."""
     before = list(accumulate(map(len, words), initial=0))
     leads = {
         number: lead
@@ -358,7 +370,7 @@ def _asides(blocks: Sequence[Block], words: Sequence[Sequence[str]]) -> list[int
     for number, lead in leads.items():
         if number < reached or (lead == "comments" and threads > 1):
             continue
-        is_last = lead != "label" and before[number] >= MOST * before[-1]
+        is_last = lead != "label" and before[number] >= CONTENT_SHARE * before[-1]
         end = len(blocks) if is_last else _end_of_section(blocks, number)
         if (
             running.get(_box(blocks[number]), number) >= number
@@ -371,11 +383,11 @@ def _asides(blocks: Sequence[Block], words: Sequence[Sequence[str]]) -> list[int
             )
         size = before[end] - before[number]
         is_below = size <= before[number] if lead == "comments" else number > story
-        if is_below or size <= (1 - MOST) * before[-1]:
+        if is_below or size <= (1 - CONTENT_SHARE) * before[-1]:
             found += (
                 place
                 for place in range(number, end)
-                if blocks[place].kind not in _WHOLE
+                if blocks[place].kind not in _WHOLE_KINDS
             )
             reached = end
     return found
@@ -562,7 +574,7 @@ def _outside(
         if len(words[number]) >= PROSE
         or (
             len(words[number]) >= ENOUGH_TEXT
-            and 2 * sum(map(len, _LINK.findall(blocks[number].html)))
+            and 2 * sum(map(len, _ANCHOR_ELEMENT.findall(blocks[number].html)))
             > len(blocks[number].text)
         )
     )
@@ -590,7 +602,7 @@ def _agreed(
         found |= {number for number in story if len(words[number]) >= ENOUGH_TEXT}
         shared = sum(len(words[number]) for number in found)
     span = sum(map(len, words[min(found) : max(found) + 1]))
-    least = STORY if min(found) in story else LONG
+    least = STORY if min(found) in story else LONG_WORDS
     return (
         found if shared >= min(AGREED * of_all, max(least, COMPACT * span)) else set()
     )
@@ -611,7 +623,8 @@ def _misnamed(
         for number, block in enumerate(blocks)
         if not (block.main or block.closed or NAMED_SO.search(block.path))
         and len(words[number]) >= PROSE
-        and sum(map(len, _LINK.findall(block.html))) < FEW_LINKS * len(block.text)
+        and sum(map(len, _ANCHOR_ELEMENT.findall(block.html)))
+        < FEW_LINKS * len(block.text)
         and _is_in(words[number], runs)
     }
     if sum(len(words[number]) for number in found) < MISNAMED * runs.total():
@@ -626,16 +639,18 @@ def _box(block: Block) -> str:
 def _other_runs(document: Document) -> Counter[tuple[str, ...]]:
     """Return the runs of words of what trafilatura calls content."""
     html = _shown(document.page.html) if "html" in document.page.media_type else ""
-    if not 0 < len(html) <= LONGEST:
+    if not 0 < len(html) <= OPINION_CHARACTERS:
         return Counter()
     other = _WORD.findall(_extracted(html, document.page.final_url).lower())
-    return Counter(zip(*(other[place:] for place in range(RUN)), strict=False))
+    return Counter(
+        zip(*(other[place:] for place in range(SHARED_RUN_WORDS)), strict=False)
+    )
 
 
 def _shown(html: str) -> str:
     """Return a page without scripts, styles and drawings, in time that is as long as
     the page."""
-    for name in _UNSHOWN:
+    for name in _UNSHOWN_TAGS:
         *inner, last = html.split(f"</{name}>")
         html = "".join([*(part.partition(f"<{name}")[0] for part in inner), last])
     return html
@@ -643,7 +658,7 @@ def _shown(html: str) -> str:
 
 def _is_in(words: Sequence[str], runs: Container[tuple[str, ...]]) -> bool:
     """Whether half of the runs of a block are among those of a text."""
-    own = list(zip(*(words[place:] for place in range(RUN)), strict=False))
+    own = list(zip(*(words[place:] for place in range(SHARED_RUN_WORDS)), strict=False))
     return 2 * sum(run in runs for run in own) >= len(own)
 
 
@@ -654,6 +669,6 @@ def _extracted(html: str, url: str) -> str:
     try:
         with LXML:
             return extract(html) or ""
-    except FAILURES as error:
+    except PARSER_FAILURES as error:
         _log.info("trafilatura could not read the text of %s: %r", url, error)
         return ""

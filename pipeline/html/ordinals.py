@@ -13,13 +13,13 @@ from pipeline.document.tree import Node
 from pipeline.text.numerals import numeral
 
 _INTEGER: Final = re.compile(r"\s*([-+]?\d{1,9})")
-_STYLED: Final = re.compile(
+_LIST_STYLE: Final = re.compile(
     r"list-style(?:-type)?\s*:[^;]*?\b(?:(none)\b|(lower|upper)-(alpha|latin|roman))"
 )
-_FORMS: Final = {"lower-alpha": "a", "lower-latin": "a", "lower-roman": "i"}
+_LIST_TYPES: Final = {"lower-alpha": "a", "lower-latin": "a", "lower-roman": "i"}
 _NONE: Final = "none"
 """Type of a list whose items have no numbers."""
-_OWN: Final = re.compile(
+_OWN_NUMBER: Final = re.compile(
     r"\s*(?:§+\s*\d|\d{1,4}(?:\.\d{1,3})*[.)]\s|\((?:\d{1,3}|[a-z]|[ivx]{2,5})\)\s)"
 )
 """A number in an item's own text; where all items have one, a page shows no others."""
@@ -31,7 +31,9 @@ def ordinals_of(items: Node) -> Iterator[Ordinal]:
     form = items.attrs.get("type", "1")
     down = "reversed" in items.attrs
     below = items_of(items)
-    if form == _NONE or (below and all(_OWN.match(_begin(item)) for item in below)):
+    if form == _NONE or (
+        below and all(_OWN_NUMBER.match(_begin(item)) for item in below)
+    ):
         return
     following = _integer(items.attrs.get("start", ""), len(below) if down else 1)
     for item in below:
@@ -61,13 +63,13 @@ def _begin(item: Node) -> str:
 def type_of(attributes: Mapping[str, str | None]) -> str:
     """Return the `type` of a list, or of an item with one of its own, by its style or
     attribute; empty for none, `none` where its style shows no numbers."""
-    styled = _STYLED.search((attributes.get("style") or "").lower())
+    styled = _LIST_STYLE.search((attributes.get("style") or "").lower())
     if styled is None:
         said = (attributes.get("type") or "").strip()
         return said if said in {"1", "a", "A", "i", "I"} else ""
     if styled[1]:
         return _NONE
-    form = _FORMS[f"lower-{styled[3]}"]
+    form = _LIST_TYPES[f"lower-{styled[3]}"]
     return form.upper() if styled[2] == "upper" else form
 
 

@@ -33,32 +33,32 @@ _BEGINS: Final = re.compile(
 )
 """Where an object or list may begin in a script, or a string that holds one, or
 markup."""
-_VALUE: Final = (
+_JSON_START: Final = (
     r"\s{0,5}(?:[a-z_$][\w$.]{0,40}\s{0,3}=\s{0,3})?(?:[{\[]|%[57]B|eyJ|W3si)"
 )
-_ATTRIBUTE: Final = re.compile(
-    rf"""\s[:a-z][\w:-]{{1,60}}\s{{0,3}}=\s{{0,3}}(?:"({_VALUE}[^"]*+)"|'({_VALUE}[^']*+)')""",
+_JSON_ATTRIBUTE: Final = re.compile(
+    rf"""\s[:a-z][\w:-]{{1,60}}\s{{0,3}}=\s{{0,3}}(?:"({_JSON_START}[^"]*+)"|'({_JSON_START}[^']*+)')""",
     re.IGNORECASE,
 )
 """An attribute whose value may be JSON, or an object as JavaScript writes it."""
-_NAME: Final = re.compile(r"\s*[A-Za-z_$][\w$.]{0,40}\s{0,3}=\s*")
+_ASSIGNED_NAME: Final = re.compile(r"\s*[A-Za-z_$][\w$.]{0,40}\s{0,3}=\s*")
 """The name that an attribute's value is given there (`ng-init`)."""
-SHARE: Final = 4
+READ_IN_VAIN: Final = 4
 """Characters that may be read in vain where code is looked through for JSON, for each
 of the page."""
-LINES: Final = 20
+COUNTED_CHARACTERS: Final = 20
 """Characters in which lines are counted in the time in which one is read."""
 _LIKE_JSON: Final = re.compile(r'\{\s*+["}]|\[\s*+["\[{\d\]ntf-]')
-_SHORTEST: Final = 40
+_TEXT_CHARACTERS: Final = 40
 """Characters of an attribute or string below which it holds no text worth the
 reading."""
-_QUOTED: Final = frozenset({"%7B", "%5B"})
+_PERCENT_ENCODED: Final = frozenset({"%7B", "%5B"})
 """How an object or list begins that is percent-encoded."""
 _IN_BASE64: Final = frozenset({"eyJ", "W3s"})
 """How an object or list of objects begins in base64."""
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 _ANGULAR: Final = {"&q;": '"', "&s;": "'", "&l;": "<", "&g;": ">", "&a;": "&"}
-_CHUNK: Final = re.compile(r"[A-Z]?\d*:?(?=[{\[])")
+_CHUNK_LABEL: Final = re.compile(r"[A-Z]?\d*:?(?=[{\[])")
 _BY_NUMBER: Final = re.compile(r"_\d{1,9}")
 """Name of a property in a stream, whose own name is the value of that number."""
 
@@ -83,7 +83,7 @@ def page_values(html: str) -> Iterator[Json]:
 
     Malformed JSON is None where the script's type says JSON, else left out. JSON in
     code is read within a bound that grows with the page."""
-    literals, decoder = Literals(), _Decoder(SHARE * len(html))
+    literals, decoder = Literals(), _Decoder(READ_IN_VAIN * len(html))
     for tag, script in elements(html, "script"):
         if "ld+json" in tag:
             continue
@@ -98,8 +98,8 @@ def page_values(html: str) -> Iterator[Json]:
                 continue
         if not _OTHER_TYPE.search(tag):
             yield from _script_values(script, literals, decoder)
-    for found in _ATTRIBUTE.finditer(html):
-        if len(found[0]) >= _SHORTEST:
+    for found in _JSON_ATTRIBUTE.finditer(html):
+        if len(found[0]) >= _TEXT_CHARACTERS:
             value = _attribute_value(entities.unescape(found[1] or found[2]), literals)
             if value is not None:
                 yield opened(value)
@@ -108,7 +108,7 @@ def page_values(html: str) -> Iterator[Json]:
 def _attribute_value(text: str, literals: Literals) -> Json:
     """Return the value that an attribute holds as JSON or as JavaScript writes it, None
     for none."""
-    named = _NAME.match(text)
+    named = _ASSIGNED_NAME.match(text)
     text = text[named.end() :] if named else text
     value = value_of(text)
     if value is None and text.lstrip()[:1] in {"{", "["}:
@@ -136,7 +136,7 @@ def value_of(text: str) -> Json:
 def _decoded(text: str) -> str:
     """Return JSON that is percent-encoded or in base64 as itself; any other text, and
     malformed base64, as it is."""
-    if text[:3].upper() in _QUOTED:
+    if text[:3].upper() in _PERCENT_ENCODED:
         return unquote(text)
     if text[:3] in _IN_BASE64 and _BASE64.fullmatch(text):
         with suppress(ValueError):
@@ -170,7 +170,9 @@ class _Decoder:
             return None, at
         value, end = _json_at(source, at)
         if value is None:
-            self._left -= end - at + end // LINES  # the error counts the lines up to it
+            self._left -= (
+                end - at + end // COUNTED_CHARACTERS
+            )  # the error counts the lines up to it
         return value, end
 
 
@@ -206,7 +208,7 @@ def opened(value: Json) -> Json:
         if not waiting:
             break
         holder, key, item = waiting.pop()
-        if isinstance(item, str) and len(item) >= _SHORTEST:
+        if isinstance(item, str) and len(item) >= _TEXT_CHARACTERS:
             item = _inside(item)
         if isinstance(item, list):
             item = _joined(item)
@@ -224,7 +226,7 @@ def _inside(text: str) -> Json:
     """Return the JSON that a string is, else the string; of a line of a stream what its
     JSON begins with, None where that is malformed."""
     text = _decoded(text)
-    begun = _CHUNK.match(text)
+    begun = _CHUNK_LABEL.match(text)
     if begun is None:
         return text
     value, end = _json_at(text, begun.end())

@@ -12,10 +12,17 @@ from typing import Final, Literal
 from selectolax.lexbor import LexborNode
 
 from pipeline.document.converted import PLACE
-from pipeline.document.tree import NAMED, ROLE_ROW, Node, add_boxed, add_line, tags
+from pipeline.document.tree import (
+    FURNITURE_NAME,
+    ROLE_ROW,
+    Node,
+    add_boxed,
+    add_line,
+    tags,
+)
 from pipeline.html.names import (
     DROP,
-    FURNITURE,
+    FURNITURE_TAGS,
     LINE,
     NAMED_TAGS,
     NODE,
@@ -33,7 +40,7 @@ _GRID_ROLES: Final = {
     "table": "table", "grid": "table", "treegrid": "table", "row": "tr", "rowgroup": "span",
     "cell": "td", "gridcell": "td", "columnheader": "th", "rowheader": "th",
 }  # fmt: skip
-_LINED: Final = tags("article blockquote code div p samp section span")
+_LINED_BOXES: Final = tags("article blockquote code div p samp section span")
 """What may be a listing by its style."""
 _TABLE_TAGS: Final = tags("table tbody td tfoot th thead tr")
 _HOLDERS: Final = {
@@ -48,7 +55,7 @@ _DRAWN_AS_LINE: Final = re.compile(
     r"display\s*:\s*(?:block|flex|grid|list-item|table(?!-cell))"
 )
 _LINE_CLASSES: Final = tags("line code-line codeLine view-line")
-_ROLES: Final = {
+_TAG_OF_ROLE: Final = {
     "banner": "header",
     "complementary": "aside",
     "contentinfo": "footer",
@@ -60,27 +67,27 @@ _KEEPS_LINES: Final = re.compile(
     r"white-space(?:-collapse)?\s*:\s*(?:pre|break-spaces|preserve)\b(?!-line)"
 )
 _CLASS: Final = re.compile(r"\.([\w-]+)\s*(?:,|$)")
-_CODE: Final = re.compile(
+_CODE_CLASS: Final = re.compile(
     r"cod(?:e|ing)|mono|courier|consol|highlight|listing|output|samp|shell|snippet|source|terminal"
 )
-_INDENTED: Final = re.compile(r"[{}();:=>\[]\n(?: {2,}|\t)\S")
+_INDENTED_CODE: Final = re.compile(r"[{}();:=>\[]\n(?: {2,}|\t)\S")
 """A line of code, and one that belongs to it."""
-_RULES: Final = 100
+_MOST_RULES: Final = 100
 _LONG_RULE: Final = 2_000
 """Rules of a sheet that keep line breaks, and characters of each, that are looked
 at."""
-_TEXTS: Final = 300
+_ROLE_NODES: Final = 300
 """Nodes of an element that are looked at for line breaks."""
 
 
 def line_keepers(sheets: Iterable[str]) -> frozenset[str]:
     """Return the classes by which a page's style sheets keep the source's line breaks.
 
-    Of each sheet the first `_RULES` such rules count, of a long rule the last
+    Of each sheet the first `_MOST_RULES` such rules count, of a long rule the last
     `_LONG_RULE` characters."""
     found: set[str] = set()
     for text in sheets:
-        for kept in islice(_KEEPS_LINES.finditer(text), _RULES):
+        for kept in islice(_KEEPS_LINES.finditer(text), _MOST_RULES):
             opening = text.rfind("{", max(0, kept.start() - _LONG_RULE), kept.start())
             before = max(
                 text.rfind("}", max(0, opening - _LONG_RULE), max(opening, 0)), 0
@@ -97,14 +104,16 @@ def _is_code(
     style = (attributes.get("style") or "").lower()
     if not lined and ("white-space" not in style or not _KEEPS_LINES.search(style)):
         return False
-    nodes = islice(current.traverse(include_text=True), _TEXTS)
+    nodes = islice(current.traverse(include_text=True), _ROLE_NODES)
     text = "".join(
         node.text_content or "" for node in nodes if node.is_text_node
     ).strip("\n\r ")
     if "\n" not in text:
         return False
     named = f"{current.tag} {attributes.get('class') or ''} {style}".lower()
-    return _CODE.search(named) is not None or _INDENTED.search(text) is not None
+    return (
+        _CODE_CLASS.search(named) is not None or _INDENTED_CODE.search(text) is not None
+    )
 
 
 def keep(
@@ -118,12 +127,12 @@ def keep(
     named = tag.named
     role = attributes.get("role")
     if tag.neutral and role:
-        name = _ROLES.get(role) or tag.name
+        name = _TAG_OF_ROLE.get(role) or tag.name
         if role == "heading":
             level = attributes.get("aria-level") or "2"
             name = f"h{level}" if level in "123456" else "h6"
         node.tag = name
-        node.furniture = NAMED * (name in FURNITURE)
+        node.furniture = FURNITURE_NAME * (name in FURNITURE_TAGS)
         named = name in NAMED_TAGS and not node.furniture
     kept: dict[str, str] = {}
     for key in tag.attributes:
@@ -160,7 +169,7 @@ def as_marked(
         tag.name == "table"
         and "class" in attributes
         and is_listing(current, attributes["class"] or "")
-    ) or (tag.name in _LINED and _is_code(current, attributes, lined=lined)):
+    ) or (tag.name in _LINED_BOXES and _is_code(current, attributes, lined=lined)):
         return tag_of("pre"), NODE
     elif said := said_by(current, tag.name, attributes, parent.tag):
         add_boxed(parent, said, pre=False)

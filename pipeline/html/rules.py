@@ -21,7 +21,7 @@ from pipeline.html.colours import rgb_of
 
 # Declarations
 
-_PIECE: Final = re.compile(
+_CSS_PIECE: Final = re.compile(
     r"""/\*.*?(?:\*/|\Z)|\\(?:[\da-fA-F]{1,6}\s?|.)|"(?:[^"\\\n]|\\.)*+"?|'(?:[^'\\\n]|\\.)*+'?|[(){}\[\];]""",
     re.DOTALL,
 )
@@ -29,8 +29,8 @@ _PIECE: Final = re.compile(
 _UNPLAIN: Final = re.compile(r"""/\*|[\\"'(){}\[\]]""")
 _BRACES: Final = re.compile(r"/\*|[{}\[\]]")
 _IMPORTANT: Final = re.compile(r"!\s*important\s*\Z")
-_ESCAPED: Final = re.compile(r"\\(?:([\da-fA-F]{1,6})\s?|(.))", re.DOTALL)
-_SIGNS: Final = frozenset("\"'(){}[];:,!/\\")
+_CSS_ESCAPE: Final = re.compile(r"\\(?:([\da-fA-F]{1,6})\s?|(.))", re.DOTALL)
+_CSS_SIGNS: Final = frozenset("\"'(){}[];:,!/\\")
 """Characters that an escape represents only as letters."""
 _ALIASES: Final = {
     "block-size": "height", "max-block-size": "max-height", "inline-size": "width", "max-inline-size": "max-width",
@@ -43,8 +43,8 @@ _ALIASES: Final = {
 """Properties by another name: in a text that runs from left to right and down, and in
 engines of old."""
 _ALWAYS: Final = "inherit|initial|unset|revert|revert-layer"
-_LENGTH: Final = r"[-+]?\d*\.?\d+(?:e[-+]?\d+)?(?:[a-z]{1,5}|%)?"
-_SIZES: Final = rf"{_LENGTH}|auto|none|(?:-webkit-)?(?:min|max|fit)-content|-webkit-fill-available|stretch"
+_CSS_LENGTH: Final = r"[-+]?\d*\.?\d+(?:e[-+]?\d+)?(?:[a-z]{1,5}|%)?"
+_CSS_SIZES: Final = rf"{_CSS_LENGTH}|auto|none|(?:-webkit-)?(?:min|max|fit)-content|-webkit-fill-available|stretch"
 _OVERFLOWS: Final = "visible|hidden|clip|scroll|auto|overlay"
 _VALUES: Final = {
     name: re.compile(rf"(?:{values}|{_ALWAYS})")
@@ -53,16 +53,16 @@ _VALUES: Final = {
         r"|ruby(?:-[a-z]+)*|table-[a-z-]+|-webkit-[a-z-]+|(?:block|inline|run-in|flow|flow-root|flex|grid| )+",
         "visibility": "visible|hidden|collapse",
         "opacity": r"[-+]?\d*\.?\d+(?:e[-+]?\d+)?%?",
-        "font-size": rf"{_LENGTH}|(?:xx?-|xxx-)?(?:small|large)|medium|smaller|larger|math",
+        "font-size": rf"{_CSS_LENGTH}|(?:xx?-|xxx-)?(?:small|large)|medium|smaller|larger|math",
         "position": "static|relative|absolute|fixed|(?:-webkit-)?sticky",
-        **dict.fromkeys(("width", "height", "max-width", "max-height"), _SIZES),
+        **dict.fromkeys(("width", "height", "max-width", "max-height"), _CSS_SIZES),
         **dict.fromkeys(("overflow-x", "overflow-y"), _OVERFLOWS),
         "overflow": rf"(?:{_OVERFLOWS})(?: +(?:{_OVERFLOWS}))?",
     }.items()
 }
 """What a browser takes for a value; another changes nothing."""
-_COLOURS: Final = frozenset({"background-color", "color"})
-_JUDGED: Final = _COLOURS | _VALUES.keys()
+_COLOUR_PROPERTIES: Final = frozenset({"background-color", "color"})
+_JUDGED: Final = _COLOUR_PROPERTIES | _VALUES.keys()
 """Properties whose values are compared with those that a browser takes."""
 
 
@@ -107,7 +107,7 @@ def _is_whole(part: str) -> bool:
 def _parts(style: str) -> Iterator[str]:
     """Yield declarations, comments taken for blanks and escapes for letters."""
     pieces, depth, at = list[str](), 0, 0
-    for found in _PIECE.finditer(style):
+    for found in _CSS_PIECE.finditer(style):
         pieces.append(style[at : found.start()])
         at, piece = found.end(), found[0]
         if piece == ";" and depth <= 0:
@@ -126,8 +126,8 @@ def _parts(style: str) -> Iterator[str]:
 def _letter(escape: str) -> str:
     """Return the character of an escape, or one that no name has if it is not a
     letter."""
-    letter = _ESCAPED.sub(unescaped, escape).lower()
-    return "\ufffd" if letter in _SIGNS or letter.isspace() else letter
+    letter = _CSS_ESCAPE.sub(unescaped, escape).lower()
+    return "\ufffd" if letter in _CSS_SIGNS or letter.isspace() else letter
 
 
 def unescaped(found: re.Match[str]) -> str:
@@ -144,7 +144,7 @@ def _is_valid(name: str, value: str) -> bool:
     form = _VALUES.get(name)
     if "(" in value:
         return True
-    if name in _COLOURS:
+    if name in _COLOUR_PROPERTIES:
         return (
             value in {"transparent", "currentcolor"}
             or _is_always(value)
@@ -179,8 +179,8 @@ PIXELS: Final = {
     "rlh": 20.0, "in": 96.0, "cm": 37.8, "mm": 3.78, "q": 0.94, "pc": 16.0, "vmin": 8.0, "vmax": 12.0, "vi": 12.0,
     "vb": 8.0, "cqw": 12.0, "cqh": 8.0, "dvw": 12.0, "dvh": 8.0, "svw": 12.0, "svh": 8.0, "lvw": 12.0, "lvh": 8.0,
 }  # fmt: skip
-_NUMBER: Final = re.compile(r"([-+]?\d*\.?\d+(?:e[-+]?\d+)?)\s*([a-z%]*)")
-_SUM: Final = re.compile(
+_CSS_NUMBER: Final = re.compile(r"([-+]?\d*\.?\d+(?:e[-+]?\d+)?)\s*([a-z%]*)")
+_CSS_CALC: Final = re.compile(
     r"calc\(\s*(-?[\d.]+)([a-z%]*)\s*(?:([-+*/])\s*(-?[\d.]+)([a-z%]*)\s*)?\)"
 )
 _CHOICE: Final = re.compile(r"(?<![\w-])(min|max|clamp)\(([^()]*)\)")
@@ -188,7 +188,7 @@ _CHOICE: Final = re.compile(r"(?<![\w-])(min|max|clamp)\(([^()]*)\)")
 
 def length(value: str, *, percent: float = 10.0) -> float | None:
     """Return the pixels of a length, None where it is none."""
-    match = _NUMBER.match(value)
+    match = _CSS_NUMBER.match(value)
     if match is None:
         return None
     return float(match[1]) * (percent if match[2] == "%" else PIXELS.get(match[2], 1.0))
@@ -198,7 +198,7 @@ def worked_out(value: str) -> str:
     """Return a value with its sums (`calc`) and choices (`min`, `max`, `clamp`) worked
     out."""
     value = _decided(value) if "if(" in value else value
-    value = _SUM.sub(_sum, value) if "calc(" in value else value
+    value = _CSS_CALC.sub(_sum, value) if "calc(" in value else value
     return _CHOICE.sub(_chosen, value) if "(" in value else value
 
 
@@ -224,7 +224,7 @@ def _decided(value: str) -> str:
 def _branch(branch: str) -> str | None:
     """Return the value of a branch of a condition; None where that does not hold or
     cannot be read."""
-    asked = _ASKED.match(branch)
+    asked = _CSS_CONDITION.match(branch)
     if asked is None:
         return None
     holds = True
@@ -235,7 +235,7 @@ def _branch(branch: str) -> str | None:
     return branch[asked.end() :].strip() if holds else None
 
 
-_ASKED: Final = re.compile(
+_CSS_CONDITION: Final = re.compile(
     r"\s*(?:else|(media|supports|style)(\((?:[^()]|\([^()]*\))*\)))\s*:"
 )
 
@@ -280,7 +280,7 @@ def _chosen(found: re.Match[str]) -> str:
 
 # Rules of a sheet
 
-LONGEST: Final = 1_000
+SELECTOR_CHARACTERS: Final = 1_000
 """Characters of a selector, and of a value with custom properties filled in; real
 selectors have 582 at most. Nested rules and properties multiply."""
 SCREEN: Final = {"width": 1280.0, "height": 800.0}
@@ -303,7 +303,7 @@ _BOUNDS: Final = re.compile(
 """A range that begins with a size."""
 _SUPPORTED: Final = re.compile(r"(not\s+)?\(\s*([a-z-]+)\s*:([^():]*)\)\s*")
 """A property and a value that a browser is asked for."""
-_STYLED: Final = re.compile(r"style\([^()]*(?:\([^()]*\)[^()]*)*\)")
+_STYLE_QUERY: Final = re.compile(r"style\([^()]*(?:\([^()]*\)[^()]*)*\)")
 _CONTAINED: Final = re.compile(r"(\([^()]*\))")
 _NO_SCREENS: Final = re.compile(
     r"\b(?:print|speech|aural|tty|tv|projection|handheld|braille|embossed)\b"
@@ -317,7 +317,7 @@ _LEAF: Final = re.compile(
     r"""\s*+([^{}"';@]*+(?:"[^"\\]*+"[^{}"';@]*+)*+)(?<!\\)\{([^{}"'\\]*+(?:(?:"[^"\\]*+"|'[^'\\]*+')[^{}"'\\]*+)*+)\}"""
 )
 """A rule with no other in it."""
-_TOKEN: Final = re.compile(
+_CSS_TOKEN: Final = re.compile(
     r"""\\.|"(?:[^"\\\n]|\\.)*+"?|'(?:[^'\\\n]|\\.)*+'?|url\([^)"']*+|[{};]""",
     re.DOTALL,
 )
@@ -341,7 +341,7 @@ def rules_of(sheet: str) -> Iterator[tuple[Collection[str], str, str]]:
             if holds:
                 yield above, leaf[1], leaf[2].lower()
             continue
-        token = _TOKEN.search(sheet, end)
+        token = _CSS_TOKEN.search(sheet, end)
         if token is None:
             # A browser closes what the end of a sheet leaves open.
             body.append(sheet[begin:])
@@ -373,13 +373,13 @@ def _plain(body: str) -> str:
 
 def nested(above: Collection[str], selectors: str) -> Iterator[str]:
     """Yield the selectors of a rule, nested ones with their parent's prepended (CSS
-    Nesting); those of `LONGEST` characters and more are dropped."""
+    Nesting); those of `SELECTOR_CHARACTERS` characters and more are dropped."""
     if not above:
         yield from listed(selectors)
         return
     for inner in listed(selectors):
         for outer in above:
-            if len(inner) + len(outer) * max(1, inner.count("&")) < LONGEST:
+            if len(inner) + len(outer) * max(1, inner.count("&")) < SELECTOR_CHARACTERS:
                 yield inner.replace("&", outer) if "&" in inner else f"{outer} {inner}"
 
 
@@ -442,7 +442,7 @@ def media_holds(queries: str) -> bool:
 def _container_holds(query: str) -> bool:
     """Whether a container is such a one; it is taken to be as large as the screen, and
     styled as asked for."""
-    query = _STYLED.sub(" ", query)
+    query = _STYLE_QUERY.sub(" ", query)
     begin = query.find("(")
     own = "" if begin < 0 else query[begin:]
     return "scroll-state" not in query and _query_holds(
@@ -497,8 +497,10 @@ _IMPORTED: Final = re.compile(
     r"""@import\s+(?:url\(\s*)?["']?(data:[^"')]+)["']?\s*\)?([^;]*)(?:;|\Z)""",
     re.IGNORECASE,
 )
-_LINKED: Final = re.compile(r"@import(?!\s+(?:url\(\s*)?[\"']?data:)", re.IGNORECASE)
-_CONTAINER: Final = re.compile(r"(?<!@)container(?:-type)?\s*:", re.IGNORECASE)
+_IMPORT_RULE: Final = re.compile(
+    r"@import(?!\s+(?:url\(\s*)?[\"']?data:)", re.IGNORECASE
+)
+_CONTAINER_TYPE: Final = re.compile(r"(?<!@)container(?:-type)?\s*:", re.IGNORECASE)
 _ASKED_CONTAINER: Final = re.compile(
     r"@container(?![^{]{0,200}\bstyle\()", re.IGNORECASE
 )
@@ -531,12 +533,12 @@ def sheets_of(top: LexborNode) -> tuple[list[str], bool, list[str]]:
             text = _of_data(about.get("href") or "")
             linked |= not text and "disabled" not in about
         if "@import" in text.lower():
-            linked |= _LINKED.search(text) is not None
+            linked |= _IMPORT_RULE.search(text) is not None
             text = _with_imports(text)
         sheets.append(text)
     if (
         any("@container" in sheet.lower() for sheet in sheets)
-        and not any(map(_CONTAINER.search, sheets))
+        and not any(map(_CONTAINER_TYPE.search, sheets))
         and top.css_first('[style*="container" i]') is None
     ):
         sheets = [

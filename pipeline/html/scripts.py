@@ -24,7 +24,7 @@ from typing import Final
 from pipeline.document.converted import MAX_ITEMS, Converted, Unreadable
 from pipeline.html.literals import Json
 from pipeline.html.page_data import elements, page_values, value_of
-from pipeline.text.frame import LONGEST
+from pipeline.text.frame import TITLE_CHARACTERS
 from pipeline.work import check_cancelled
 
 ONLY_FRAMES: Final = (
@@ -65,14 +65,14 @@ _HELD: Final = re.compile(
     re.IGNORECASE,
 )
 """A frame with what it holds."""
-_FRAME: Final = re.compile(
+_FRAME_SOURCE: Final = re.compile(
     r"<(?:i?frame|embed)\b[^<>]*\bsrc\s*=|<object\b[^<>]*\bdata\s*=", re.IGNORECASE
 )
-_LANG: Final = re.compile(
+_LANG_ATTRIBUTE: Final = re.compile(
     r"""\b(?:xml:)?lang\s{0,3}=\s{0,3}["']?\s{0,3}([A-Za-z]{2})(?![A-Za-z])""",
     re.IGNORECASE,
 )
-_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9:-]{0,40}")
+_ATTRIBUTE_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9:-]{0,40}")
 
 
 class NeedsScripts(Unreadable):
@@ -94,7 +94,7 @@ def look_at(html: str, *, rendered: bool = False) -> Converted:
             "it shows no text even after its scripts have run in a browser"
         )
     if scan.letters == 0 and not scan.has_scripts:
-        if _FRAME.search(html) is None:
+        if _FRAME_SOURCE.search(html) is None:
             raise Unreadable("it is a page without visible text")
         return Converted(html, scan.title, scan.language, notes=(ONLY_FRAMES,))
     is_shell = not rendered and scan.is_shell()
@@ -197,7 +197,7 @@ class _Scan:
 
         A script or style without an end tag ends the page; text in other silent
         elements without one is read."""
-        name_match = _NAME.match(self.html, start + 1)
+        name_match = _ATTRIBUTE_NAME.match(self.html, start + 1)
         if name_match is None:
             return end + 1
         name = name_match.group().lower()
@@ -208,7 +208,7 @@ class _Scan:
             end = max(end, self.html.find(">", held.end()))
         tag = self.html[start : min(end + 1, start + 2000)]
         if name == "html" and not self.language:
-            lang = _LANG.search(tag)
+            lang = _LANG_ATTRIBUTE.search(tag)
             self.language = lang.group(1).lower() if lang else ""
         if name in _ROOT_NAMES or (
             name in {"div", "main", "body", "html"} and _ROOT.search(tag)
@@ -258,17 +258,17 @@ _LINKED_TEXTS: Final = (
     "mainEntity "
     "acceptedAnswer itemListElement review offers additionalProperty"
 )
-_NAMES: Final = ("headline", "name", "title")
+_TITLE_FIELDS: Final = ("headline", "name", "title")
 _LABELS: Final = ("name", "label", "title")
-_LABEL: Final = re.compile(r"(?=[^a-z]|[^ ]* )[^\W\d_][^_{}<>:/$=]{1,60}")
+_FIELD_LABEL: Final = re.compile(r"(?=[^a-z]|[^ ]* )[^\W\d_][^_{}<>:/$=]{1,60}")
 """A label for people, in front of a value: begins with a capital or has several
 words."""
 _PRICES: Final = ("price", "amount", "lowPrice", "highPrice")
-_CURRENCIES: Final = ("priceCurrency", "currencyCode", "currency")
-_PRICE: Final = re.compile(r"\d{1,9}(?:[.,]\d{1,3})*")
+_CURRENCY_FIELDS: Final = ("priceCurrency", "currencyCode", "currency")
+_PRICE_VALUE: Final = re.compile(r"\d{1,9}(?:[.,]\d{1,3})*")
 _FLIGHT: Final = re.compile(r"self\.__next_f\.push\(\s{0,5}(?=\[1,)")
 _FLIGHT_ROW: Final = re.compile(r"([0-9a-f]+):(?:T([0-9a-f]+),)?")
-_DRAWN: Final = {
+_RENDERED_AS: Final = {
     "h1": "h2", "h2": "h2", "h3": "h3", "h4": "h4", "li": "li", "p": "p", "td": "p", "dd": "p", "pre": "pre"
 }  # fmt: skip
 """Elements of a flight that hold a text of their own, as what they are read."""
@@ -282,7 +282,7 @@ _ABOUT_THE_SITE: Final = frozenset(
         "WebSite",
     ]
 )
-_MARKUP: Final = re.compile(r"<style[^<]*</style>|<[^<>]*>")
+_STYLE_OR_TAG: Final = re.compile(r"<style[^<]*</style>|<[^<>]*>")
 
 
 def linked_data(html: str) -> list[dict[str, Json]]:
@@ -326,7 +326,7 @@ def script_texts(html: str) -> list[tuple[str, str]]:
 
 
 def _letters(texts: list[tuple[str, str]]) -> int:
-    return sum(letters_in(_MARKUP.sub(" ", text)) for _, text in texts)
+    return sum(letters_in(_STYLE_OR_TAG.sub(" ", text)) for _, text in texts)
 
 
 def letters_in(text: str) -> int:
@@ -366,7 +366,12 @@ def _texts(data: Iterable[Json], keys: Sequence[str] = ()) -> Iterator[tuple[str
                 yield "dd", pair
                 continue
             name = next(
-                (value for key in _NAMES if isinstance(value := item.get(key), str)), ""
+                (
+                    value
+                    for key in _TITLE_FIELDS
+                    if isinstance(value := item.get(key), str)
+                ),
+                "",
             )
             inner = [
                 value
@@ -388,7 +393,7 @@ def _pair(item: dict[str, Json]) -> str:
     """Return `name: value` of an object that is a label with its value, as of a
     specification; empty for any other.
 
-    So is a label whose value is longer than `LONGEST` or empty."""
+    So is a label whose value is longer than `TITLE_CHARACTERS` or empty."""
     label = next(
         (value for key in _LABELS if isinstance(value := item.get(key), str)), ""
     ).strip()
@@ -396,14 +401,14 @@ def _pair(item: dict[str, Json]) -> str:
     if (
         isinstance(value, bool)
         or not isinstance(value, str | int | float)
-        or not _LABEL.fullmatch(label)
+        or not _FIELD_LABEL.fullmatch(label)
     ):
         return ""
     text = " ".join(str(value).split())
     unit = item.get("unitText") or item.get("unit")
     return (
         f"{label}: {text} {unit if isinstance(unit, str) else ''}".strip()
-        if 0 < len(text) <= LONGEST
+        if 0 < len(text) <= TITLE_CHARACTERS
         else ""
     )
 
@@ -415,14 +420,15 @@ def _price(item: dict[str, Json]) -> str:
     if isinstance(inner, dict):
         item = inner
     currency = next(
-        (value for key in _CURRENCIES if isinstance(value := item.get(key), str)), ""
+        (value for key in _CURRENCY_FIELDS if isinstance(value := item.get(key), str)),
+        "",
     )
     values = [
         str(value)
         for key in _PRICES
         if isinstance(value := item.get(key), str | int | float)
     ]
-    prices = dict.fromkeys(value for value in values if _PRICE.fullmatch(value))
+    prices = dict.fromkeys(value for value in values if _PRICE_VALUE.fullmatch(value))
     return f"price: {' to '.join(prices)} {currency}" if prices and currency else ""
 
 
@@ -483,13 +489,13 @@ def _drawn(value: Json) -> Iterator[tuple[str, str]]:
             name, properties = _element(item)
             if (
                 isinstance(name, str)
-                and name in _DRAWN
+                and name in _RENDERED_AS
                 and isinstance(properties, dict)
             ):
                 if text := " ".join(
                     "".join(_strings(properties.get("children"))).split()
                 ):
-                    yield _DRAWN[name], text
+                    yield _RENDERED_AS[name], text
             elif isinstance(properties, dict):
                 # Text in it without an element around
                 if isinstance(

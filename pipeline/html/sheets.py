@@ -21,9 +21,9 @@ from selectolax.lexbor import LexborNode, SelectolaxError
 from pipeline.document.converted import MAX_ITEMS
 from pipeline.document.tree import tags
 from pipeline.html.colours import WHITE
-from pipeline.html.defined import DEFINES, NOTHING, Defined, defined_in
+from pipeline.html.defined import DEFINES, NONE_DEFINED, Defined, defined_in
 from pipeline.html.rules import (
-    LONGEST,
+    SELECTOR_CHARACTERS,
     declarations,
     declared,
     listed,
@@ -40,9 +40,9 @@ from pipeline.html.style import (
     NOT_PLAIN,
     PRESENTING,
     SHADING,
-    SHOWN,
     SIZED,
     TELLING,
+    VISIBLE,
     Hiding,
     Shade,
     how_hidden,
@@ -50,7 +50,7 @@ from pipeline.html.style import (
     shade_under,
 )
 
-MOST_STEPS: Final = 2_000_000
+SELECTOR_STEPS: Final = 2_000_000
 """Of comparing selectors with places, for a page: a second; the slowest of 495 real
 pages takes fewer than 40,000."""
 LEXBOR_STEPS: Final = 100_000_000
@@ -59,7 +59,7 @@ exponential: `i ~ p ~ p ~ p` takes 2.4 s over 400 paragraphs, three nested `:has
 s."""
 LEXBOR_SECONDS: Final = 0.5
 """Processor time for all selectors of a page that Lexbor matches."""
-_VARIABLE: Final = re.compile(
+_CSS_VARIABLE: Final = re.compile(
     r"(?:var\(\s*(--[\w-]+)|env\(\s*([a-z-]+)[\d ]*)\s*(?:,([^()]*))?\)"
 )
 """A custom property, or a measure of the device, of which a desktop has none."""
@@ -67,12 +67,12 @@ _NESTED_VARIABLES: Final = 5
 _CUTS: Final = frozenset({"overflow", "overflow-x", "overflow-y"})
 _MOST_CUTTING: Final = 200
 """Selectors of rules that cut off, against each of which an element may be matched."""
-_ESCAPE: Final = r"\\(?:[\da-fA-F]{1,6}\s?|[^\n\da-fA-F])"
-_LETTERS: Final = rf"(?:[\w\x80-\U0010ffff-]++|{_ESCAPE})"
-_IDENT: Final = rf"(?:--|-?(?:[^\W\d]|[^\x00-\x7f]|{_ESCAPE})){_LETTERS}*+"
-_ESCAPED: Final = re.compile(r"\\(?:([\da-fA-F]{1,6})\s?|(.))")
-_PIECE: Final = re.compile(
-    rf"""(?P<name>\.?{_IDENT}|\#{_LETTERS}++|\*|:root(?![\w-]))|(?P<joint>[ \t\n\r\f]*+>[ \t\n\r\f]*+|[ \t\n\r\f]++)
+_IDENT_ESCAPE: Final = r"\\(?:[\da-fA-F]{1,6}\s?|[^\n\da-fA-F])"
+_IDENT_PART: Final = rf"(?:[\w\x80-\U0010ffff-]++|{_IDENT_ESCAPE})"
+_IDENT: Final = rf"(?:--|-?(?:[^\W\d]|[^\x00-\x7f]|{_IDENT_ESCAPE})){_IDENT_PART}*+"
+_SELECTOR_ESCAPE: Final = re.compile(r"\\(?:([\da-fA-F]{1,6})\s?|(.))")
+_SELECTOR_PIECE: Final = re.compile(
+    rf"""(?P<name>\.?{_IDENT}|\#{_IDENT_PART}++|\*|:root(?![\w-]))|(?P<joint>[ \t\n\r\f]*+>[ \t\n\r\f]*+|[ \t\n\r\f]++)
     |\[\s*+(?P<key>{_IDENT})\s*+(?:(?P<sign>[~|^$*]?=)\s*+(?:"(?P<double>[^"\\]*+)"|'(?P<single>[^'\\]*+)'
     |(?P<bare>{_IDENT}))\s*+)?\]|:(?P<how>not|is|where)\((?P<others>[^()]*+(?:\([^()]*+\)[^()]*+)*+)\)""",
     re.VERBOSE,
@@ -103,20 +103,24 @@ _PLAINLY: Final = {
 }
 """What is true of nearly each element of a page that was just opened, and old names."""
 _ODDLY_SAID: Final = re.compile("|".join(map(re.escape, _PLAINLY)), re.IGNORECASE)
-_LANG: Final = re.compile(r""":lang\(\s*["']?([\w-]+)["']?\s*\)""", re.IGNORECASE)
+_LANG_SELECTOR: Final = re.compile(
+    r""":lang\(\s*["']?([\w-]+)["']?\s*\)""", re.IGNORECASE
+)
 _BRACKETS: Final = re.compile(
     r"(?<!\\)(?:\([^()]*+(?:\([^()]*+(?:\([^()]*+\)[^()]*+)*+\)[^()]*+)*+\)|\[[^\[\]]*+\])"
 )
-_CALLED: Final = re.compile(rf"[.#]{_LETTERS}++")
+_CLASS_OR_ID: Final = re.compile(rf"[.#]{_IDENT_PART}++")
 """Classes and ids in a selector."""
 _SETS: Final = re.compile(r"(?:^|;)\s*+(--[^:;]*+):([^;]*+)")
-_BESIDE: Final = re.compile(r"[^\s>+~]+\s*[+~]")
-_NAMES: Final = re.compile(r":+[\w-]+|([.#]?[\w-]+)")
+_SIBLING: Final = re.compile(r"[^\s>+~]+\s*[+~]")
+_SELECTOR_NAMES: Final = re.compile(r":+[\w-]+|([.#]?[\w-]+)")
 """Names in a selector without its brackets; pseudo-classes have none."""
 _BY_SIBLINGS: Final = re.compile(r"~|:nth-|-of-type|:only-")
 _Given = dict[str, tuple[tuple[bool, int, int], str]]
 """Of each property: how much its declaration weighs, and its value."""
 _Attributes = Mapping[str, str | None]
+_Known = tuple[str, str | None, str | None, tuple[tuple[str, str | None], ...]]
+"""Of an element its tag, class, id, and attributes that selectors ask for."""
 
 
 class _Style:
@@ -143,31 +147,17 @@ class _Style:
 
 
 class ElementContext:
-    """Selector context of an element: its tag, classes, id, attributes, and those of
-    its ancestors."""
+    """Selector context of an element: what rules may ask of it, and of its ancestors."""
 
-    __slots__ = (
-        "above",
-        "attributes",
-        "below",
-        "inner",
-        "is_plain",
-        "names",
-        "single",
-        "style",
-    )
+    __slots__ = ("above", "below", "inner", "is_plain", "names", "single", "style")
 
-    def __init__(
-        self,
-        above: "ElementContext | None",
-        names: frozenset[str],
-        attributes: _Attributes,
-    ) -> None:
+    def __init__(self, above: "ElementContext | None", names: "_Names") -> None:
         """Make a place that no rule is known to match."""
         self.above = above
         self.names = names
-        """Of its tag, its classes as `.a` and its id as `#a` those that rules name."""
-        self.inner: frozenset[str] = (
+        """Of its tag, its classes as `.a`, its id as `#a` and tests that its attributes
+        pass those that rules ask for."""
+        self.inner: _Names = (
             names
             if above is None
             else above.inner
@@ -175,7 +165,6 @@ class ElementContext:
             else above.inner | names
         )
         """All names of its content's ancestors."""
-        self.attributes = attributes
         self.below: dict[object, ElementContext] = {}
         self.style = _UNSTYLED
         """What all elements of this place are given."""
@@ -200,10 +189,8 @@ class _Test(NamedTuple):
     sign: str
     wanted: str
 
-    def holds(self, attributes: _Attributes) -> bool:  # noqa: PLR0911  one return a sign
-        if self.name not in attributes:
-            return False
-        value, wanted = attributes[self.name] or "", self.wanted
+    def holds(self, value: str) -> bool:  # noqa: PLR0911  one return a sign
+        wanted = self.wanted
         if self.name in _CASELESS:
             value, wanted = value.lower(), wanted.lower()
         if self.sign == "":
@@ -221,28 +208,24 @@ class _Test(NamedTuple):
         return value.endswith(wanted) if self.sign == "$=" else wanted in value
 
 
+_Names = frozenset[str | _Test]
+"""Of an element, or asked of one."""
+
+
 class _Compound(NamedTuple):
     """What a selector asks of one element."""
 
-    names: frozenset[str] = frozenset()
-    tests: tuple[_Test, ...] = ()
+    names: _Names = frozenset()
     sides: "tuple[tuple[bool, tuple[_Compound, ...]], ...]" = ()
     """Whether it must be one of the compounds, or none."""
 
     def fits(self, place: ElementContext) -> bool:
         """Whether the element of a place is such a one."""
-        return (
-            self.names <= place.names
-            and (
-                not self.tests
-                or all(test.holds(place.attributes) for test in self.tests)
-            )
-            and (
-                not self.sides
-                or all(
-                    any(one.fits(place) for one in some) is wanted
-                    for wanted, some in self.sides
-                )
+        return self.names <= place.names and (
+            not self.sides
+            or all(
+                any(one.fits(place) for one in some) is wanted
+                for wanted, some in self.sides
             )
         )
 
@@ -281,10 +264,10 @@ class _Rule:
         self.order = order
         self.chains = chains
         """Joined by blanks, from right to left; None where Lexbor has to match it."""
-        self.names: frozenset[str] = frozenset()
-        """What an element must be named."""
-        self.around: frozenset[str] = frozenset()
-        """Required ancestors."""
+        self.names: _Names = frozenset()
+        """What an element must be named, or pass."""
+        self.around: _Names = frozenset()
+        """The same of its ancestors."""
         self.nodes: set[int] | None = None
         """Addresses of what Lexbor found."""
         self.said: tuple[tuple[str, str, bool], ...] | None = None
@@ -293,7 +276,7 @@ class _Rule:
 
 
 _UNSTYLED: Final = _Style((), {})
-_UNSTYLED.found = {}, SHOWN
+_UNSTYLED.found = {}, VISIBLE
 
 
 class StyleJudge:
@@ -311,19 +294,20 @@ class StyleJudge:
         """Of any other style, in lower case: its declarations as they are written."""
         self._used: dict[str, tuple[tuple[str, str, bool], ...]] = {}
         """Of a rule's body: its declarations of which something is said."""
+        self._bodies: dict[str, bool] = {}
+        """Whether a rule with a body may hide something; half of all are repeated."""
         self._variables: dict[str, str] = {}
-        self._rules: dict[str, list[_Rule]] = {}
-        """By what an element must be named, or as `[a` by an attribute that it must
-        have; the rest under `*`."""
+        self._rules: dict[str | _Test, list[_Rule]] = {}
+        """By what an element must be named, or pass; the rest under `*`."""
         self._present: frozenset[str] = frozenset()
         """Classes and ids of the page."""
         self._named: set[str] = set()
         """Names in selectors; other names do not distinguish elements."""
-        self._asked: set[str] = set()
-        """Attributes that selectors ask for."""
-        self._names: dict[object, frozenset[str]] = {}
-        """Of a tag, a class attribute and an id: the names among them that selectors
-        name."""
+        self._asked: dict[str, set[_Test]] = {}
+        """Of attributes that selectors ask for: the tests."""
+        self._names: dict[_Known, _Names] = {}
+        """Of elements with the same tag, class, id and attributes that are asked for:
+        what selectors ask of them that holds."""
         self._styles: dict[tuple[_Rule, ...], _Style] = {(): _UNSTYLED}
         self._known: list[_Style] = []
         """Styles of which something is known."""
@@ -334,7 +318,7 @@ class StyleJudge:
         self._bounds: dict[str, int] = {}
         """Maximum nesting (`>`), siblings (`+`), and number of elements (`*`)."""
         self._lexbor = LEXBOR_SECONDS
-        self._defined: Defined = NOTHING
+        self._defined: Defined = NONE_DEFINED
         self._cutting: list[_Rule] = []
         """Rules that cut off what does not fit, and do nothing else that hides."""
         self.texts: list[str] = []
@@ -374,7 +358,7 @@ class StyleJudge:
         if style.may_be_cut and (hiding := self._cut(node, self._of(style)[0])):
             return hiding, around
         if not style.said:
-            return SHOWN, around
+            return VISIBLE, around
         if (shaded := style.known.get(around)) is None:
             found, hiding = self._of(style)
             shade = around.under(found)
@@ -388,7 +372,7 @@ class StyleJudge:
         Only the first `_MOST_CUTTING` rules are asked; a selector that Lexbor refuses
         matches nothing."""
         if not (hiding := _hides_if_cut(found)):
-            return SHOWN
+            return VISIBLE
         for rule in self._cutting[:_MOST_CUTTING]:
             with suppress(SelectolaxError):
                 # Lexbor is quick here, but also matches what is inside the node.
@@ -396,7 +380,7 @@ class StyleJudge:
                     node.mem_id in self._matched(rule)
                 ):
                     return hiding
-        return SHOWN
+        return VISIBLE
 
     def hides(self, node: LexborNode) -> Hiding:
         """Return how an element is hidden by the page's sheets alone."""
@@ -405,7 +389,7 @@ class StyleJudge:
     def hides_image(self, style: str) -> bool:
         """Return whether an image's own style hides it whatever scripts do."""
         found, hiding = self._own(style)
-        return hiding != SHOWN and how_hidden(found, in_sheet=True) != SHOWN
+        return hiding != VISIBLE and how_hidden(found, in_sheet=True) != VISIBLE
 
     def _place_of(self, node: LexborNode) -> ElementContext | None:
         above = node.parent
@@ -431,14 +415,14 @@ class StyleJudge:
             style.said = (
                 not SHADING.isdisjoint(style.given)
                 or any("var(" in value for _, value in style.given.values())
-                or self._of(style)[1] != SHOWN
+                or self._of(style)[1] != VISIBLE
                 or bool(
                     self._defined.ends and not SHADING.isdisjoint(self._of(style)[0])
                 )
             )
             if self._cutting and not style.said:
                 style.said = style.may_be_cut = (
-                    _hides_if_cut(self._of(style)[0]) != SHOWN
+                    _hides_if_cut(self._of(style)[0]) != VISIBLE
                 )
         return style
 
@@ -486,48 +470,36 @@ class StyleJudge:
         """Return the place of an element from its name, attributes and parent's place;
         `above` is None for the root alone.
 
-        Beyond `MAX_ITEMS` places are made again each time; after `MOST_STEPS` no
+        Beyond `MAX_ITEMS` places are made again each time; after `SELECTOR_STEPS` no
         further rule matches."""
-        known = (
-            (tag, attributes.get("class"), attributes.get("id"))
-            if attributes
-            else (tag, None, None)
-        )
-        if above is None:
-            names = self._names_of(known) | {":root"}
-            return self._met(ElementContext(None, names, attributes))
-        if self._asked.isdisjoint(attributes):
-            if (place := above.below.get(known)) is None:
-                names = self._names_of(known)
-                place = self._placed(above, names, names, attributes)
-                if len(above.below) < MAX_ITEMS:
-                    above.below[known] = place
-            return place
-        names = self._names_of(known)
-        asked = [one for one in attributes.items() if one[0] in self._asked]
-        return self._placed(above, (names, *asked), names, attributes)
-
-    def _placed(
-        self,
-        above: ElementContext,
-        key: object,
-        names: frozenset[str],
-        attributes: _Attributes,
-    ) -> ElementContext:
-        """Return the child place of a key, created at its first use."""
-        place = above.below.get(key)
-        if place is None:
-            place = self._met(
-                ElementContext(above, names, attributes if self._asked else {})
+        known: _Known = tag, None, None, ()
+        if attributes:
+            asked = self._asked and tuple(
+                [one for one in attributes.items() if one[0] in self._asked]
             )
-            self._places += 1
-            if self._places <= MAX_ITEMS:
-                above.below[key] = place
+            known = tag, attributes.get("class"), attributes.get("id"), asked or ()
+        if above is None:
+            return self._met(ElementContext(None, self._names_of(known) | {":root"}))
+        place = above.below.get(known)
+        if place is None:
+            place = self._placed(above, self._names_of(known))
+            if len(above.below) < MAX_ITEMS:
+                above.below[known] = place
         return place
 
-    def _names_of(self, known: tuple[str, str | None, str | None]) -> frozenset[str]:
-        """Return of a tag, a class attribute and an id the names among them that
-        selectors name."""
+    def _placed(self, above: ElementContext, names: _Names) -> ElementContext:
+        """Return the child place of some names, created at its first use."""
+        place = above.below.get(names)
+        if place is None:
+            place = self._met(ElementContext(above, names))
+            self._places += 1
+            if self._places <= MAX_ITEMS:
+                above.below[names] = place
+        return place
+
+    def _names_of(self, known: _Known) -> _Names:
+        """Return what selectors ask of an element that holds; after `SELECTOR_STEPS` no
+        test of an attribute does."""
         names = self._names.get(known)
         if names is None:
             tag, classes, own = known[0], known[1] or "", known[2] or ""
@@ -535,25 +507,23 @@ class StyleJudge:
                 classes, own = classes.lower(), own.lower()
             called = [tag, f"#{own}", *[f".{name}" for name in classes.split()]]
             names = frozenset(self._named.intersection(called))
+            for attribute, value in known[3]:
+                tests = self._asked[attribute] if self._steps < SELECTOR_STEPS else ()
+                self._steps += len(tests)
+                names |= {test for test in tests if test.holds(value or "")}
             if len(self._names) < MAX_ITEMS:
                 self._names[known] = names
         return names
 
     def _met(self, place: ElementContext) -> ElementContext:
-        """Match a new place with the rules; after `MOST_STEPS` steps in all it is
+        """Match a new place with the rules; after `SELECTOR_STEPS` steps in all it is
         returned without a style."""
-        names, around = (
-            place.names,
-            place.above.inner if place.above is not None else frozenset(),
-        )
+        names = place.names
+        around = place.above.inner if place.above is not None else frozenset()
         rules: list[_Rule] = []
-        for name in (
-            *names,
-            *[f"[{name}" for name in self._asked.intersection(place.attributes)],
-            "*",
-        ):
+        for name in (*names, "*"):
             for rule in self._rules.get(name, ()):
-                if (steps := self._steps + 1) > MOST_STEPS:
+                if (steps := self._steps + 1) > SELECTOR_STEPS:
                     return place
                 self._steps = steps
                 if not (rule.around <= around and rule.names <= names):
@@ -656,7 +626,7 @@ class StyleJudge:
         if not NOT_PLAIN.search(low) and not (
             self._defined.ends and "animation" in low
         ):
-            known = {}, SHOWN
+            known = {}, VISIBLE
         elif "--" not in low and "env(" not in low and not self._defined.ends:
             known = _plainly(low)
         if known is not None:
@@ -692,14 +662,14 @@ class StyleJudge:
         """Return a value with custom properties and small sums worked out.
 
         One that is not known is its fallback or empty. Beyond `_NESTED_VARIABLES`
-        levels they stay, and long values are cut at `LONGEST`."""
+        levels they stay, and long values are cut at `SELECTOR_CHARACTERS`."""
         for _ in range(_NESTED_VARIABLES):
             value = self._defined.called(value)
             if "var(" not in value and "env(" not in value:
                 break
-            value = _VARIABLE.sub(
+            value = _CSS_VARIABLE.sub(
                 lambda use: self._variables.get(use[1] or use[2], use[3] or "").strip(),
-                value[:LONGEST],
+                value[:SELECTOR_CHARACTERS],
             )
         return worked_out(value)
 
@@ -714,22 +684,33 @@ class StyleJudge:
             self._defined = defined_in(sheets)
         for sheet in sheets:
             for above, selector, body in rules_of(sheet):
-                if "--" in body:
-                    self._set(_SETS.findall(body))
-                if (
-                    TELLING.search(body)
-                    or (not linked and COLOURED.search(body))
-                    or (self._defined.ends and "animation" in body)
-                ):
-                    for one in nested(above, selector):
-                        self._add(one, body)
-                elif "overflow" in body and CUTTING.search(body):
-                    self._cutting += [
-                        _Rule(one, body, 0, None) for one in nested(above, selector)
-                    ]
+                self._read_rule(nested(above, selector), body, coloured=not linked)
         for name, value in self._defined.initial.items():
             self._variables.setdefault(name, value)
-        ground = Shade() if linked else Shade(WHITE)
+        self.ground = self._ground_of(top, Shade() if linked else Shade(WHITE))
+
+    def _read_rule(
+        self, selectors: Iterable[str], body: str, *, coloured: bool
+    ) -> None:
+        """Take a rule that may hide something, or cut it off; colours count where
+        `coloured`."""
+        if "--" in body:
+            self._set(_SETS.findall(body))
+        if (counts := self._bodies.get(body)) is None:
+            counts = self._bodies[body] = bool(
+                TELLING.search(body)
+                or (coloured and COLOURED.search(body))
+                or (self._defined.ends and "animation" in body)
+            )
+        if counts:
+            for one in selectors:
+                self._add(one, body)
+        elif "overflow" in body and CUTTING.search(body):
+            self._cutting += [_Rule(one, body, 0, None) for one in selectors]
+
+    def _ground_of(self, top: LexborNode, ground: Shade) -> Shade:
+        """Return the background of the text in the page's body; `ground` where no rule
+        sets it."""
         at = None
         for node in (top, top.css_first("body")):
             if node is not None:
@@ -737,26 +718,28 @@ class StyleJudge:
                 at = self.enter(at, node.tag or "", attributes) if self._rules else None
                 self.place = self.place or at
                 ground = self.look(at, node, attributes, ground)[1]
-        self.ground = ground
+        return ground
 
     def _add(self, selector: str, body: str) -> None:
         """Take a selector of a rule that may hide, or show again, if all that it names
         is on the page.
 
-        Longer ones than `LONGEST`, those for what is pointed at, and any after
+        Longer ones than `SELECTOR_CHARACTERS`, those for what is pointed at, and any after
         `MAX_ITEMS` are dropped."""
         if ":" in selector:
             selector = _ODDLY_SAID.sub(lambda said: _PLAINLY[said[0].lower()], selector)
-            selector = _LANG.sub(r':is([lang|="\1"], [lang|="\1"] *)', selector)
+            selector = _LANG_SELECTOR.sub(
+                r':is([lang|="\1"], [lang|="\1"] *)', selector
+            )
         bare = (
             _BRACKETS.sub(":_", selector)
             if "(" in selector or "[" in selector
             else selector
         )
-        called: Iterable[str] = _CALLED.findall(bare)
+        called: Iterable[str] = _CLASS_OR_ID.findall(bare)
         if self._folds or "\\" in bare:
             called = self._folded(called)
-        if len(selector) > LONGEST or not self._present.issuperset(called):
+        if len(selector) > SELECTOR_CHARACTERS or not self._present.issuperset(called):
             return
         if (
             ":" in bare and _POINTED_AT.search(bare.lower())
@@ -765,33 +748,31 @@ class StyleJudge:
         self._read_rules += 1
         chains = _chains(selector, folds=self._folds)
         rule = _Rule(selector, body, self._read_rules, chains)
-        key = "*"
         if chains is not None:
-            key = self._read_chains(rule, chains)
+            self._read_chains(rule, chains)
         elif "\\" not in bare:
-            *around, last = _BESIDE.sub("", bare).replace(">", " ").rsplit(None, 1) or [
-                ""
-            ]
+            *around, last = _SIBLING.sub("", bare).replace(">", " ").rsplit(
+                None, 1
+            ) or [""]
             rule.names, rule.around = (
-                self._folded(_NAMES.findall(last)),
-                self._folded(_NAMES.findall("".join(around))),
+                self._folded(_SELECTOR_NAMES.findall(last)),
+                self._folded(_SELECTOR_NAMES.findall("".join(around))),
             )
             self._named |= rule.names | rule.around
-        self._rules.setdefault(max(rule.names, key=_weighed, default=key), []).append(
-            rule
-        )
+        key = max(rule.names, key=_weighed, default="*")
+        self._rules.setdefault(key, []).append(rule)
 
-    def _read_chains(self, rule: _Rule, chains: tuple[_Chain, ...]) -> str:
-        """Note what the compounds of a rule name and ask for; return where it is looked
-        up without a name."""
+    def _read_chains(self, rule: _Rule, chains: tuple[_Chain, ...]) -> None:
+        """Note what the compounds of a rule ask for."""
         first, *others = [compound for chain in chains for compound in chain]
         rule.names = first.names
         rule.around = frozenset().union(*(other.names for other in others))
         parts = [part for compound in (first, *others) for part in compound.parts()]
-        self._named.update(*(part.names for part in parts))
-        tests = [[test.name for test in part.tests] for part in parts]
-        self._asked.update(*tests)
-        return f"[{tests[0][0]}" if tests[0] else "*"
+        for name in frozenset[str | _Test]().union(*(part.names for part in parts)):
+            if isinstance(name, _Test):
+                self._asked.setdefault(name.name, set()).add(name)
+            else:
+                self._named.add(name)
 
     def _folded(self, names: Iterable[str]) -> frozenset[str]:
         """Return names in a selector as they are compared."""
@@ -801,7 +782,10 @@ class StyleJudge:
             if name
         ]
         return frozenset(
-            [_ESCAPED.sub(unescaped, name) if "\\" in name else name for name in found]
+            [
+                _SELECTOR_ESCAPE.sub(unescaped, name) if "\\" in name else name
+                for name in found
+            ]
         )
 
 
@@ -809,7 +793,7 @@ def _hides_if_cut(found: Mapping[str, str]) -> Hiding:
     """Return how declarations would hide an element that cuts off what does not fit, if
     they do not say whether it does."""
     if SIZED.isdisjoint(found) or not _CUTS.isdisjoint(found):
-        return SHOWN
+        return VISIBLE
     return how_hidden({**found, "overflow": "hidden"})
 
 
@@ -825,16 +809,17 @@ def _plainly(style: str) -> tuple[Mapping[str, str], Hiding]:
 
 def _names_in(top: LexborNode, *, folds: bool) -> frozenset[str]:
     """Return the classes of a page as `.a`, and its ids as `#a`."""
-    classes = {node.attrs.get("class") or "" for node in (top, *top.css("[class]"))}
-    names = {f"#{node.id}" for node in (top, *top.css("[id]"))} | {
+    named = (top, *top.css("[class], [id]"))
+    classes = {node.attrs.get("class") or "" for node in named}
+    names = {f"#{node.id}" for node in named} | {
         f".{name}" for name in " ".join(classes).split()
     }
     return frozenset(map(str.lower, names) if folds else names)
 
 
-def _weighed(name: str) -> tuple[int, str]:
+def _weighed(name: str | _Test) -> tuple[int, str | _Test]:
     """Order names by how few elements have one."""
-    return ".#".find(name[0]), name
+    return (-2 if isinstance(name, _Test) else ".#".find(name[0])), name
 
 
 def _matches_position(chain: _Chain, place: ElementContext) -> bool:
@@ -855,7 +840,7 @@ def _chains(selector: str, *, folds: bool) -> tuple[_Chain, ...] | None:
     parts: list[_Compound] = []
     at, selector = 0, f"{selector.strip()} "
     while at < len(selector):
-        piece = _PIECE.match(selector, at)
+        piece = _SELECTOR_PIECE.match(selector, at)
         if piece is None or (piece["joint"] and not parts):
             return None
         at = piece.end()
@@ -904,7 +889,7 @@ def _of_names(word: str, folds: bool) -> _Compound | None:
     holds anything else."""
     parts, at = list[_Compound](), 0
     while at < len(word):
-        piece = _PIECE.match(word, at)
+        piece = _SELECTOR_PIECE.match(word, at)
         if piece is None or (part := _part(piece, folds=folds)) is None:
             return None
         if parts and word[at] not in ".#":
@@ -920,7 +905,6 @@ def _joined(parts: list[_Compound]) -> _Compound:
         return parts[0]
     return _Compound(
         frozenset().union(*(part.names for part in parts)),
-        tuple(test for part in parts for test in part.tests),
         tuple(side for part in parts for side in part.sides),
     )
 
@@ -930,15 +914,12 @@ def _part(piece: re.Match[str], *, folds: bool) -> _Compound | None:
     if name := piece["name"]:
         if name[0] not in ".#:" or folds:
             name = name.lower()
-        name = _ESCAPED.sub(unescaped, name) if "\\" in name else name
+        name = _SELECTOR_ESCAPE.sub(unescaped, name) if "\\" in name else name
         return _Compound(frozenset() if name == "*" else frozenset((name,)))
     if key := piece["key"]:
         wanted = piece["double"] or piece["single"] or piece["bare"] or ""
-        return (
-            None
-            if "\\" in key + wanted
-            else _Compound(tests=(_Test(key.lower(), piece["sign"] or "", wanted),))
-        )
+        test = _Test(key.lower(), piece["sign"] or "", wanted)
+        return None if "\\" in key + wanted else _Compound(frozenset((test,)))
     others = []
     for other in listed(piece["others"]):
         found = _chains(other, folds=folds)

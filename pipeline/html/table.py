@@ -29,7 +29,7 @@ MAX_CARRIED: Final = 20
 """Cells carried down by row spans, for each real cell; beyond, spans are ignored, so
 that a grid stays linear. A table of 100,000 cells, 40,000 of them spanning all rows,
 takes 4 processor seconds so, and 8 at 64."""
-_PARTS: Final = frozenset({"nav", "pre", "table"})
+_NOT_IN_CELLS: Final = frozenset({"nav", "pre", "table"})
 """What no cell of a data table holds."""
 _HEADED: Final = frozenset({"article", "form", "h1", "h2", "h3"})
 LONG_CELL: Final = 50
@@ -284,7 +284,7 @@ def _is_layout(table: Node, rows: list[list[_Cell]]) -> bool:
     )
     if _is_even(rows):
         inner -= {"table"}
-    if not inner.isdisjoint(_PARTS) or len(rows) < 2:
+    if not inner.isdisjoint(_NOT_IN_CELLS) or len(rows) < 2:
         return True
     if not inner.isdisjoint(_HEADED) and _has_long(rows):
         return True

@@ -12,9 +12,9 @@ from typing import Final
 from selectolax.lexbor import LexborNode
 
 from pipeline.document.tree import LABEL_WORDS, MAX_DEPTH, TEXT_NODE, count_words, tags
-from pipeline.text.frame import LONGEST
+from pipeline.text.frame import TITLE_CHARACTERS
 
-_SLACK: Final = 12
+_TEX_SLACK: Final = 12
 """Letters and digits that TeX may have beyond those drawn: columns of an array,
 sizes."""
 _COMMAND: Final = re.compile(
@@ -34,17 +34,17 @@ icon's name (`Enlarge`)."""
 _CELLS: Final = frozenset({"td", "th"})
 _TICKED: Final = tags("dd label li p td")
 """Containers of checkboxes whose state is content: tasks, answers, features."""
-_DATE: Final = re.compile(r"\d{4}-\d\d[\dT:+.Z -]{0,24}")
+_DATE_VALUE: Final = re.compile(r"\d{4}-\d\d[\dT:+.Z -]{0,24}")
 _MEASURED: Final = re.compile(r"(?=.*[1-9])\d{0,12}(?:\.\d{1,12})?")
 """A value above 0, from which a bar is drawn."""
-_LANGUAGE: Final = re.compile(
+_LANGUAGE_CLASS: Final = re.compile(
     r"\b(?:lang(?:uage)?-|brush:\s*|highlight-source-)(?!none|plain|text)([\w+#]+)"
 )
 """How highlighters name the language of a listing."""
-_AROUND: Final = 2
+_LANGUAGE_LEVELS: Final = 2
 """Elements around a listing that may name its language: a box, and one for its
 buttons."""
-_SILENT: Final = frozenset({"annotation", "annotation-xml", "mphantom"})
+_SILENT_MATH: Final = frozenset({"annotation", "annotation-xml", "mphantom"})
 _LISTING_TABLES: Final = tags("diff-table highlight js-file-line-container")
 
 
@@ -103,7 +103,7 @@ def said_by(
 ) -> str:
     """Return what an element without text says by its attributes, empty for none.
 
-    A date counts only in the form of `_DATE`."""
+    A date counts only in the form of `_DATE_VALUE`."""
     if "aria-label" in attributes and (
         said := _label(current, attributes, parent if parent in _CELLS else "")
     ):
@@ -112,7 +112,7 @@ def said_by(
         return ""
     if name == "time":
         date = (attributes.get("datetime") or "").strip()
-        return date if _DATE.fullmatch(date) else ""
+        return date if _DATE_VALUE.fullmatch(date) else ""
     return ""
 
 
@@ -127,7 +127,7 @@ def title_of(svg: LexborNode, attributes: dict[str, str | None]) -> str:
 
 def _label(current: LexborNode, attributes: dict[str, str | None], parent: str) -> str:
     """Return an element's label where it is a rating or measure, or the mark in a
-    table's cell; "" for any other, and for a label longer than `LONGEST` or
+    table's cell; "" for any other, and for a label longer than `TITLE_CHARACTERS` or
     `LABEL_WORDS`."""
     role = attributes.get("role") or ""
     label = attributes.get("aria-label") or ""
@@ -135,7 +135,7 @@ def _label(current: LexborNode, attributes: dict[str, str | None], parent: str) 
         first = current.css_first("title")
         label = first.text(deep=True) if first is not None else ""
     label = " ".join(label.split())
-    if not label or len(label) > LONGEST or count_words(label) > LABEL_WORDS:
+    if not label or len(label) > TITLE_CHARACTERS or count_words(label) > LABEL_WORDS:
         return ""
     if role in _DRAWN_ROLES or role in _PLAIN_ROLES:
         is_title = parent == "figure" and count_words(label) >= DESCRIBED_WORDS
@@ -148,7 +148,7 @@ def language_of(current: LexborNode) -> str:
     """Return the language that highlighters name at a listing, or at a box around a
     `pre`; empty for none."""
     node: LexborNode | None = current
-    for level in range(1 + _AROUND * (current.tag == "pre")):
+    for level in range(1 + _LANGUAGE_LEVELS * (current.tag == "pre")):
         names = node.attributes if node is not None else {}
         said = (
             names.get("data-language")
@@ -156,7 +156,7 @@ def language_of(current: LexborNode) -> str:
             or names.get("language")
             or ""
         )
-        found = _LANGUAGE.search(f"{names.get('class') or ''} language-{said}")
+        found = _LANGUAGE_CLASS.search(f"{names.get('class') or ''} language-{said}")
         if found and not (level and found[0].startswith("lang-")):  # natural language
             return found[1].lower()
         node = node and node.parent
@@ -194,14 +194,14 @@ def formula(math: LexborNode, attributes: dict[str, str | None]) -> str:
     ]
     tex = bare_tex((found or [attributes.get("alttext") or ""])[0])
     letters = sum(map(str.isalnum, _COMMAND.sub("", tex)))
-    if tex and letters <= sum(map(str.isalnum, shown)) + _SLACK:
+    if tex and letters <= sum(map(str.isalnum, shown)) + _TEX_SLACK:
         return tex
     return " ".join(shown.split())
 
 
 def _on_a_line(node: LexborNode, depth: int) -> str:
     name = node.tag or ""
-    if name in _SILENT:
+    if name in _SILENT_MATH:
         return ""
     if depth > MAX_DEPTH:
         return node.text(deep=True)
@@ -215,7 +215,7 @@ def _on_a_line(node: LexborNode, depth: int) -> str:
             parts.append(part)
         child = child.next
     parts = [part for part in parts if part]
-    if len(parts) in {2, 3} and (marks := _SCRIPTS.get(name)):
+    if len(parts) in {2, 3} and (marks := _MATH_SCRIPTS.get(name)):
         return parts[0] + "".join(
             mark + _group(part) for mark, part in zip(marks, parts[1:], strict=False)
         )
@@ -223,9 +223,9 @@ def _on_a_line(node: LexborNode, depth: int) -> str:
         return f"{_group(parts[0])}/{_group(parts[1])}"
     if len(parts) == 2 and name == "mroot":
         return f"{_group(parts[0])}^(1/{parts[1]})"
-    inner = _NUMBERS.sub(r"\1 ", _BETWEEN.get(name, _SEAM).join(parts)).replace(
-        _SEAM, ""
-    )
+    inner = _SPLIT_NUMBER.sub(
+        r"\1 ", _MATH_SEPARATORS.get(name, _SEAM).join(parts)
+    ).replace(_SEAM, "")
     return (
         f"√({inner})"
         if name == "msqrt"
@@ -235,17 +235,17 @@ def _on_a_line(node: LexborNode, depth: int) -> str:
     )
 
 
-_SCRIPTS: Final = {
+_MATH_SCRIPTS: Final = {
     "msup": "^",
     "msub": "_",
     "munder": "_",
     "msubsup": "_^",
     "munderover": "_^",
 }
-_BETWEEN: Final = {"mtable": "; ", "mtr": " ", "mfenced": ","}
+_MATH_SEPARATORS: Final = {"mtable": "; ", "mtr": " ", "mfenced": ","}
 _SEAM: Final = "\0"
 """Separator of adjacent formula parts; occurs in no page (HTML §13.2.5)."""
-_NUMBERS: Final = re.compile(rf"(\d){_SEAM}(?=\d)")
+_SPLIT_NUMBER: Final = re.compile(rf"(\d){_SEAM}(?=\d)")
 """Where two numbers meet."""
 
 

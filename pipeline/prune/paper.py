@@ -34,7 +34,7 @@ PROMPT: Final = "prune_html"
 HEAD_WORDS: Final = 4
 """Words of the text after a path that ends at an opened node, which the paths of its
 children go on from."""
-SHOWN: Final = 2
+PROMPT_BUDGETS: Final = 2
 """Tokens of HTML in one prompt, over those of the budget (HtmlRAG §4.5: 8K of 4K)."""
 FEWEST_SHOWN: Final = 1_500
 """Tokens of HTML that a prompt holds whatever the budget: at 256 tokens an oracle keeps
@@ -45,7 +45,7 @@ Such a model was never taught the task (HtmlRAG §3.4.2 says as much): with Smol
 shown 600 tokens, 12 of 18 development table questions keep their answer at 256 tokens
 against 13 without it, so it breaks ties and no more."""
 _PRUNERS: Final = ("html-pruner", "htmlpruner")
-_MERGED: Final = frozenset({"article", "body", "div", "main", "section"})
+_MERGED_TAGS: Final = frozenset({"article", "body", "div", "main", "section"})
 """Wrappers that vanish when one child is left in them."""
 
 
@@ -183,7 +183,7 @@ def _remaining(
     merges = (
         len(shell.children) == 1
         and isinstance(only, Node)
-        and node.tag in _MERGED
+        and node.tag in _MERGED_TAGS
         and only.breaks
     )
     return only if merges and isinstance(only, Node) else shell
@@ -306,14 +306,16 @@ async def rank_finer(
 
     Args:
         order: Their indices, best first.
-        budget: Tokens that the answer has; the scorer is shown `SHOWN` times as many,
+        budget: Tokens that the answer has; the scorer is shown `PROMPT_BUDGETS` times as many,
             `FEWEST_SHOWN` at least.
         max_words: Words of a finer block.
 
     A model that fails, or has no room for a single block, scores nothing; the reason is
     in the result."""
     failure = "its context has no room for a block of these pages"
-    for limit in shrinking(min(scorer.max_tokens, max(FEWEST_SHOWN, SHOWN * budget))):
+    for limit in shrinking(
+        min(scorer.max_tokens, max(FEWEST_SHOWN, PROMPT_BUDGETS * budget))
+    ):
         kept, _ = await in_thread(keep_within, documents, found, order, limit)
         if not kept:
             break

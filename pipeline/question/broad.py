@@ -11,7 +11,7 @@ from typing import Final
 
 from pipeline.text.words import languages, raw_words, whole_words, words
 
-_PART: Final = 3
+_TITLE_PART_LETTERS: Final = 3
 """Letters of a question's word from which it may be a part of a title's word: `git workflows`,
 `gitworkflows`."""
 
@@ -71,7 +71,7 @@ def _asks_for_all(text: str, language: str, named: frozenset[str], parts: bool) 
 
 def _is_part(word: str, named: frozenset[str]) -> bool:
     """Whether a word is a part of a title's word, as `workflows` is of `gitworkflows`."""
-    return len(word) >= _PART and any(word in whole for whole in named)
+    return len(word) >= _TITLE_PART_LETTERS and any(word in whole for whole in named)
 
 
 @cache

@@ -15,12 +15,12 @@ from pipeline.text.words import is_cjk, meanings, whole_words, words
 HEAD: Final = 30
 """Characters at the beginning of a question in which it says that it wants all of
 something."""
-_ENDS: Final = whole_words(words("choosing.ends"))
-_LEAST: Final = whole_words(words("choosing.least"))
-_MOST: Final = whole_words(words("choosing.most"))
+_END_WORDS: Final = whole_words(words("choosing.ends"))
+_LEAST_WORDS: Final = whole_words(words("choosing.least"))
+_MOST_WORDS: Final = whole_words(words("choosing.most"))
 """Superlatives of both directions; ambiguous ones (`le plus petit`, `самый`) are in
 both."""
-_MEASURES: Final = meanings("choosing.measures")
+_MEASURE_WORDS: Final = meanings("choosing.measures")
 """What the column is called whose extreme a word means."""
 
 
@@ -78,7 +78,8 @@ def read_choice(request: str, spoken: Iterable[str]) -> Choice:
     """Return what the words of `request`, which are `spoken`, choose by."""
     text = request.lower()
     ends, least, most = (
-        side.search(text) is not None for side in (_ENDS, _LEAST, _MOST)
+        side.search(text) is not None
+        for side in (_END_WORDS, _LEAST_WORDS, _MOST_WORDS)
     )
     # German words end in n, too
     forms = {
@@ -86,5 +87,5 @@ def read_choice(request: str, spoken: Iterable[str]) -> Choice:
         for word in map(str.lower, spoken)
         for form in (word, word.removesuffix("n"))
     }
-    known = (_MEASURES[word] for word in forms & _MEASURES.keys())
+    known = (_MEASURE_WORDS[word] for word in forms & _MEASURE_WORDS.keys())
     return Choice(ends, least, most, " ".join(known))

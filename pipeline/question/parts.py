@@ -23,23 +23,25 @@ from pipeline.text.words import (
 
 MOST_PARTS: Final = 4
 """Parts that are read apart; what follows is asked with the last."""
-LONGEST: Final = 900
+STORY_CHARACTERS: Final = 900
 """Characters from which a request is a story, whose sentences are not cut."""
 _HEAD_WORDS: Final = 4
 """Number of first words in which the question word must be: "At what moments", "Do you
 know who"."""
-_SHORTEST: Final = 3
+_QUESTION_WORDS: Final = 3
 """Words of a question; fewer hang on the one before ("And why?")."""
 _OWN_WORDS: Final = 2
 """Words by which a part says what it is about; one with fewer leans on another ("and in
 what year?"), and one without any ("and why?") is answered where that is."""
-_MARKS: Final = "?？؟"
-_SENTENCE: Final = re.compile(rf"(?<=[{_MARKS}])\s*(?=\S)")
-_ITEM: Final = re.compile(r"(?:^|\n)\s*(?:\d{1,2}[.)]|[-*•])\s+([^\n]{8,200})")
-_STOPS: Final = " \t\n,;，、；،؛"
-_BARE: Final = 12
+_QUESTION_MARKS: Final = "?？؟"
+_QUESTION_BREAK: Final = re.compile(rf"(?<=[{_QUESTION_MARKS}])\s*(?=\S)")
+_LISTED_QUESTION: Final = re.compile(
+    r"(?:^|\n)\s*(?:\d{1,2}[.)]|[-*•])\s+([^\n]{8,200})"
+)
+_STOP_CHARACTERS: Final = " \t\n,;，、；،؛"
+_BARE_SIDE_CHARACTERS: Final = 12
 """Maximum characters of a side that is not a name by its form: "北京和上海", "서울과 부산"."""
-_LISTED: Final = re.compile(r"[,،、，]\s*$")
+_COMMA_END: Final = re.compile(r"[,،、，]\s*$")
 """After a side of a comparison that is followed by others."""
 
 
@@ -73,14 +75,14 @@ class _Rules:
 def cut_parts(request: str, language: str) -> tuple[str, ...]:
     """Return the questions of `request`, whose language is an ISO 639-1 code, that must
     each be answered, to be understood alone; none where it is one or has more than
-    `LONGEST` characters.
+    `STORY_CHARACTERS` characters.
 
     Those after the last of `MOST_PARTS` are joined to it."""
     request = request.strip()
-    if len(request) > LONGEST:
+    if len(request) > STORY_CHARACTERS:
         return ()
     rules = _rules(language)
-    items = [item.strip() for item in _ITEM.findall(request)]
+    items = [item.strip() for item in _LISTED_QUESTION.findall(request)]
     if len(items) > 1 and all(_asks(item, rules) for item in items):
         return _bounded(items)
     pieces = [
@@ -118,7 +120,7 @@ def _bounded(parts: list[str]) -> tuple[str, ...]:
 
 
 def _asks(text: str, rules: _Rules) -> bool:
-    return text.endswith(tuple(_MARKS)) or bool(rules.word.search(text))
+    return text.endswith(tuple(_QUESTION_MARKS)) or bool(rules.word.search(text))
 
 
 def _sentences(request: str, rules: _Rules) -> list[str]:
@@ -126,11 +128,11 @@ def _sentences(request: str, rules: _Rules) -> list[str]:
     it is one."""
     found: list[str] = []
     telling = ""
-    for sentence in _SENTENCE.split(request):
+    for sentence in _QUESTION_BREAK.split(request):
         enough = (
-            len(sentence) > _SHORTEST
+            len(sentence) > _QUESTION_WORDS
             if is_cjk(sentence)
-            else len(sentence.split()) >= _SHORTEST
+            else len(sentence.split()) >= _QUESTION_WORDS
         )
         if enough and _asks(sentence, rules):
             found.append(f"{telling} {sentence}".strip())
@@ -148,7 +150,7 @@ def _clauses(sentence: str, rules: _Rules) -> list[str]:
     if rules.clause:
         clauses = rules.clause.split(sentence)
         alone = len(clauses) > 1 and all(
-            len(one) > _SHORTEST and rules.word.search(one) for one in clauses
+            len(one) > _QUESTION_WORDS and rules.word.search(one) for one in clauses
         )
         return clauses if alone else [sentence]
     joints = list(rules.joint.finditer(sentence))
@@ -157,7 +159,7 @@ def _clauses(sentence: str, rules: _Rules) -> list[str]:
     pieces: list[str] = []
     start = 0
     for joint in joints:
-        left = sentence[start : joint.start()].strip(_STOPS)
+        left = sentence[start : joint.start()].strip(_STOP_CHARACTERS)
         right = sentence[joint.end() :]
         apart = bool(joint[1]) and joint[0].startswith((",", ";"))
         if (
@@ -167,7 +169,7 @@ def _clauses(sentence: str, rules: _Rules) -> list[str]:
         ):
             pieces.append(left)
             start = joint.end()
-    return [*pieces, sentence[start:].strip(_STOPS)]
+    return [*pieces, sentence[start:].strip(_STOP_CHARACTERS)]
 
 
 def _may_end(left: str, right: str, apart: bool, rules: _Rules) -> bool:
@@ -202,7 +204,9 @@ def _with_subject(piece: str, whole: str, rules: _Rules) -> str:
     # A word that points back points, among twice as many, to something in the part itself.
     leans = is_cjk(piece) or own < (2 if rules.back.search(piece) else 1) * _OWN_WORDS
     return (
-        f"{piece} ({whole.rstrip(f'{_MARKS} ')})" if leans and piece != whole else piece
+        f"{piece} ({whole.rstrip(f'{_QUESTION_MARKS} ')})"
+        if leans and piece != whole
+        else piece
     )
 
 
@@ -246,7 +250,7 @@ def _listed(left: str) -> list[str]:
     if not names or not left.endswith(names[-1]):
         return []
     above = left.removesuffix(names[-1])
-    listed = _LISTED.search(above)
+    listed = _COMMA_END.search(above)
     return [*(_listed(above[: listed.start()]) if listed else []), names[-1]]
 
 
@@ -284,7 +288,7 @@ def _rules(language: str) -> _Rules:
             flags,
         ),
         bare=re.compile(
-            rf"^(?:{of('compared')})?(.{{2,{_BARE}}}?)\s*(?:{of('and')})\s*(.{{2,{_BARE}}}?)(?={of('after')})"
+            rf"^(?:{of('compared')})?(.{{2,{_BARE_SIDE_CHARACTERS}}}?)\s*(?:{of('and')})\s*(.{{2,{_BARE_SIDE_CHARACTERS}}}?)(?={of('after')})"
         ),
         compared=re.compile(
             whole_words(words("questions.compared", language)).pattern, flags

@@ -19,7 +19,7 @@ _SHORT_SIDE: Final = 2
 _BESIDES: Final = 1
 """Words that say something in front of the comparison; with more it is a question about something
 else."""
-_LONGEST: Final = 60
+_SIDE_CHARACTERS: Final = 60
 """Characters of the first side."""
 _END: Final = " \t\n?!.？。！"
 _COMMA: Final = re.compile(r"\s*[,،、，]\s*")
@@ -66,7 +66,7 @@ def _forms(language: str) -> _Forms:
 
     article = rf"(?:(?:{of('article')})\s+)?"
     first, joint = (
-        rf"{article}(\S.{{0,{_LONGEST}}}?)",
+        rf"{article}(\S.{{0,{_SIDE_CHARACTERS}}}?)",
         rf",?\s+(?:{of('and')}|{of('against')})\s+{article}",
     )
     versus = any_of(words("questions.versus"))

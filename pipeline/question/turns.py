@@ -24,31 +24,31 @@ from pipeline.text.words import (
     words,
 )
 
-LONGEST: Final = 160
+FULL_QUESTION_CHARACTERS: Final = 160
 """Characters beyond which a question is taken to say itself what it is about."""
 MOST_WORDS: Final = 16
 """Words of what an earlier question was about; names are kept beyond that."""
 _HINTED: Final = 3
 """Words of its own, besides light ones, with which a question that opens with "and" is
 still a part of one."""
-_SHORT: Final = 6
+_SHORT_QUESTION_WORDS: Final = 6
 """Words of a question that may ask for a part of something by nothing but its name
 ("What is the syntax?")."""
-_FRAGMENT: Final = 5
+_FRAGMENT_WORDS: Final = 5
 """Words of a fragment such as "on Windows?"."""
 _CLAUSE: Final = 2
 """Minimum words after "that" for it to begin a clause."""
 _ANTECEDENT: Final = 3
 """Chinese, Japanese or Korean characters in front of a pronoun that name what it refers
 to."""
-_TOKEN: Final = re.compile(r"[^\s?!,;:()\"«»“”„？！，；：（）。、؟،]+")
-_MARKS: Final = " \t\n?？؟!！.。"
-_OPENED: Final = "¿¡ "
-_ENDS: Final = "?？؟"
-_OPTION: Final = re.compile(r"(?<!\S)--?[A-Za-z][\w-]*")
-_NUMBERED: Final = re.compile(r"([^\W\d]+)\s+(v?\d[\w.]*)\Z", re.IGNORECASE)
+_QUESTION_TOKEN: Final = re.compile(r"[^\s?!,;:()\"«»“”„？！，；：（）。、؟،]+")
+_END_SIGNS: Final = " \t\n?？؟!！.。"
+_OPENING_MARKS: Final = "¿¡ "
+_QUESTION_MARKS: Final = "?？؟"
+_OPTION_WORD: Final = re.compile(r"(?<!\S)--?[A-Za-z][\w-]*")
+_NUMBERED_NAME: Final = re.compile(r"([^\W\d]+)\s+(v?\d[\w.]*)\Z", re.IGNORECASE)
 """A word with its number: `version 3`."""
-_NUMBER: Final = re.compile(r"\d[\d.,]*\d|\d")
+_NUMBER_WORD: Final = re.compile(r"\d[\d.,]*\d|\d")
 _WITH_TEXT: Final = re.compile(r"[:：]\s*\S+(?:\s+\S+){2}|\n")
 """Text that a question brings along, as a pasted message."""
 _BRACKETED: Final = re.compile(r"\s*[(（]([^()（）]*)[)）]\s*\Z")
@@ -75,19 +75,19 @@ class _TurnRules:
 
 def completed(asked: Question, before: str) -> str:
     """Return a question with what it refers to in the question `before` it; empty where
-    it is complete by itself. Empty as well without `before`, over `LONGEST` characters,
+    it is complete by itself. Empty as well without `before`, over `FULL_QUESTION_CHARACTERS` characters,
     or where it brings a text of its own."""
-    question = asked.text.strip().lstrip(_OPENED)
+    question = asked.text.strip().lstrip(_OPENING_MARKS)
     if (
         not before.strip()
         or not question
-        or len(question) > LONGEST
+        or len(question) > FULL_QUESTION_CHARACTERS
         or _WITH_TEXT.search(question)
     ):
         return ""
     # A few words of their own may look like another language.
     guessed = (asked.spoken, guess_language(f"{before} {question}"))
-    tried = guessed if len(question.split()) <= _SHORT else guessed[:1]
+    tried = guessed if len(question.split()) <= _SHORT_QUESTION_WORDS else guessed[:1]
     found = (
         _completed(question, before, _rules(code or "en"))
         for code in dict.fromkeys(tried)
@@ -98,13 +98,13 @@ def completed(asked: Question, before: str) -> str:
 def _completed(question: str, before: str, rules: _TurnRules) -> str:
     """Return what `completed` does, by the words of one language."""
     opening = rules.opening.match(question)
-    rest = question[opening.end() :].strip(_MARKS) if opening else question
+    rest = question[opening.end() :].strip(_END_SIGNS) if opening else question
     if opening and rest and not rules.asking.search(rest) and not _refers(rest, rules):
         return _continued(before, rest, rules) if _is_part(rest, rules) else ""
     if _refers(rest, rules) or _asks_for_part(rest, rules, opened=opening is not None):
         return f"{question} ({subject(before)})"
     return (
-        _continued(before, rest.strip(_MARKS), rules)
+        _continued(before, rest.strip(_END_SIGNS), rules)
         if _is_fragment(question, rules)
         else ""
     )
@@ -118,13 +118,15 @@ def subject(question: str) -> str:
     about = [inner[1]] if inner else []
     own = question[: inner.start()] if inner else question
     own = (
-        rules.asking.sub(" ", own, count=1).strip(_MARKS)
+        rules.asking.sub(" ", own, count=1).strip(_END_SIGNS)
         if not is_cjk(own)
-        else own.strip(_MARKS)
+        else own.strip(_END_SIGNS)
     )
     tokens = own.split()
     telling = [
-        place for place, token in enumerate(tokens) if _says(token.strip(_MARKS), rules)
+        place
+        for place, token in enumerate(tokens)
+        if _says(token.strip(_END_SIGNS), rules)
     ]
     if telling:
         about.insert(0, " ".join(tokens[telling[0] : telling[-1] + 1]))
@@ -139,7 +141,7 @@ def _shortened(text: str) -> str:
     if len(text.split()) <= MOST_WORDS:
         return text
     names = [
-        *_OPTION.findall(text),
+        *_OPTION_WORD.findall(text),
         *find_entities(text, language=guess_language(text)),
     ]
     kept = " ".join(text.split()[:MOST_WORDS])
@@ -174,8 +176,8 @@ def _telling(text: str, rules: _TurnRules) -> Iterator[str]:
     rest = rules.asking.sub(" ", text)
     yield from (
         token[0]
-        for token in _TOKEN.finditer(rest)
-        if _says(token[0].strip(_MARKS), rules)
+        for token in _QUESTION_TOKEN.finditer(rest)
+        if _says(token[0].strip(_END_SIGNS), rules)
     )
 
 
@@ -195,7 +197,9 @@ def _refers(question: str, rules: _TurnRules) -> bool:
     if is_cjk(text):
         return len(prefix_words) < _ANTECEDENT
     # A clause's object is never its subject: "Which rivers flow into it?"
-    is_last = not text[found.end() :].strip(_MARKS) and not rules.article.search(head)
+    is_last = not text[found.end() :].strip(_END_SIGNS) and not rules.article.search(
+        head
+    )
     return (
         (is_last and len(prefix_words) < _ANTECEDENT)
         or _is_verb(prefix_words, head, rules)
@@ -251,7 +255,7 @@ def _is_part(rest: str, rules: _TurnRules) -> bool:
 def _asks_for_part(question: str, rules: _TurnRules, *, opened: bool) -> bool:
     """Whether a question asks for nothing, or for what is always of something: "Why?",
     "What is the default?"."""
-    if len(question.split()) > _SHORT:
+    if len(question.split()) > _SHORT_QUESTION_WORDS:
         return False
     question = rules.never.sub(" ", question)
     rest = rules.of.sub(" ", question)
@@ -268,29 +272,31 @@ def _asks_for_part(question: str, rules: _TurnRules, *, opened: bool) -> bool:
 
 
 def _named(text: str, rules: _TurnRules) -> bool:
-    return bool(find_entities(text, language=rules.language) or _OPTION.search(text))
+    return bool(
+        find_entities(text, language=rules.language) or _OPTION_WORD.search(text)
+    )
 
 
 def _is_fragment(question: str, rules: _TurnRules) -> bool:
     """Whether a question is a few words without a verb: "on Windows?", "2018?"."""
     if (
-        not question.endswith(tuple(_ENDS))
+        not question.endswith(tuple(_QUESTION_MARKS))
         or rules.asking.search(question)
         or is_cjk(question)
     ):
         return False
-    tokens = [token[0] for token in _TOKEN.finditer(question)]
+    tokens = [token[0] for token in _QUESTION_TOKEN.finditer(question)]
     if rules.before.match(question):
-        return len(tokens) <= _FRAGMENT
+        return len(tokens) <= _FRAGMENT_WORDS
     return len(tokens) <= 2 and all(
-        _named(token, rules) or _NUMBER.search(token) for token in tokens[-1:]
+        _named(token, rules) or _NUMBER_WORD.search(token) for token in tokens[-1:]
     )
 
 
 def _continued(before: str, rest: str, rules: _TurnRules) -> str:
     """Return the previous question with the part of the same form replaced by `rest`,
     else with `rest` appended."""
-    whole = before.strip().rstrip(_ENDS).strip()
+    whole = before.strip().rstrip(_QUESTION_MARKS).strip()
     preposition = rules.before.match(rest)
     name = rest[preposition.end() :].strip() if preposition else rest
 
@@ -306,7 +312,7 @@ def _continued(before: str, rest: str, rules: _TurnRules) -> str:
 
 def _numbered(whole: str, name: str) -> tuple[int, int] | None:
     """Return where a question has the word of `version 3` with another number."""
-    numbered = _NUMBERED.fullmatch(name)
+    numbered = _NUMBERED_NAME.fullmatch(name)
     old = numbered and re.search(
         rf"\b{re.escape(numbered[1])}\s+v?\d[\w.]*", whole, re.IGNORECASE
     )
@@ -316,13 +322,15 @@ def _numbered(whole: str, name: str) -> tuple[int, int] | None:
 def _alike(whole: str, name: str) -> tuple[int, int] | None:
     """Return where a question has its only number of as many digits as a number, or its
     only option."""
-    form = next((form for form in (_NUMBER, _OPTION) if form.fullmatch(name)), None)
+    form = next(
+        (form for form in (_NUMBER_WORD, _OPTION_WORD) if form.fullmatch(name)), None
+    )
     if form is None:
         return None
     found = [
         old
         for old in form.finditer(whole)
-        if form is _OPTION or len(old[0]) == len(name)
+        if form is _OPTION_WORD or len(old[0]) == len(name)
     ]
     return found[0].span() if len(found) == 1 else None
 

@@ -16,7 +16,7 @@ Freshness = Literal["any", "day", "week", "month", "year"]
 
 SITE: Final = "site:"
 """In front of the address of a whole site, as a source and in a question."""
-_NAMED: Final = re.compile(rf"(?<!\S){SITE}(https?://\S+)\s*", re.IGNORECASE)
+_NAMED_SITE: Final = re.compile(rf"(?<!\S){SITE}(https?://\S+)\s*", re.IGNORECASE)
 
 
 def is_site(source: str) -> bool:
@@ -27,9 +27,9 @@ def is_site(source: str) -> bool:
 def split_sites(question: str) -> tuple[str, tuple[str, ...]]:
     """Return a question without the sites that it names as `site:https://…`, and these
     as sources. One that is nothing else stays whole."""
-    sites = tuple(SITE + url for url in dict.fromkeys(_NAMED.findall(question)))
+    sites = tuple(SITE + url for url in dict.fromkeys(_NAMED_SITE.findall(question)))
     return (
-        (_NAMED.sub("", question).strip() or question, sites)
+        (_NAMED_SITE.sub("", question).strip() or question, sites)
         if sites
         else (question, ())
     )
@@ -66,7 +66,7 @@ time ("weather")."""
 _SECTION_OF: Final = {
     word: section for section in reversed(_PERIODS) for word in words(section)
 }
-_TIME: Final = whole_words(_SECTION_OF.keys() | words("freshness.none"))
+_TIME_WORDS: Final = whole_words(_SECTION_OF.keys() | words("freshness.none"))
 """All of them, with the phrases in which such a word is none of time ("electric
 current")."""
 _CHANGING: Final = whole_words(words("freshness.changing"))
@@ -94,7 +94,7 @@ def freshness_of(text: str, *, today: date) -> Freshness:
     means this year."""
     named = {
         _SECTION_OF.get(" ".join(word.split()))
-        for word in _TIME.findall(text.lower().replace("’", "'"))
+        for word in _TIME_WORDS.findall(text.lower().replace("’", "'"))
     }
     found: Freshness = next(
         (period for section, period in _PERIODS.items() if section in named), "any"
@@ -132,10 +132,10 @@ _TALK: Final = re.compile(
     rf"(?:[\s,;.!?、，。！？]+(?:{any_of(words('needless'))}))*(?:[\s,]+winnow)?[\s,;.!?。！？…]*",
     re.IGNORECASE,
 )
-_VALUE: Final = r"[-+(√\s]*\d[\d.,']*[)\s%²³!]*"
-_SUM: Final = re.compile(
+_OPERAND_TEXT: Final = r"[-+(√\s]*\d[\d.,']*[)\s%²³!]*"
+_SUM_QUESTION: Final = re.compile(
     rf"[¿\s]*(?P<asked>{any_of(words('sums.asking'))})?[:\s]*"
-    rf"{_VALUE}(?:(?:[-+*/×÷·^−–xX]|\*\*|{any_of(words('sums'))}){_VALUE})+(?P<equals>=)?[\s?.!？]*",
+    rf"{_OPERAND_TEXT}(?:(?:[-+*/×÷·^−–xX]|\*\*|{any_of(words('sums'))}){_OPERAND_TEXT})+(?P<equals>=)?[\s?.!？]*",
     re.IGNORECASE,
 )
 _DATED: Final = re.compile(r"[\d.,']+(?:[-/xX–][\d.,']+)+")
@@ -152,7 +152,7 @@ def needless(request: str) -> str:
     text = " ".join(request.replace("’", "'").split())
     if _TALK.fullmatch(text):
         return "it asks for nothing that is written down"
-    found = _SUM.fullmatch(text)
+    found = _SUM_QUESTION.fullmatch(text)
     if found is None:
         return ""
     said = text[found.end("asked") if found["asked"] else 0 :].strip(" ¿?.!？:")

@@ -39,7 +39,7 @@ SPILL_SHARE: Final = 0.15
 SPILL_GAP: Final = 0.08
 """Largest difference of cosine at which a node joins its second cluster as well:
 without it, one more document changes half as many nodes again."""
-ROUNDS: Final = 8
+KMEANS_ROUNDS: Final = 8
 """Rounds of k-means; assignments hardly change after six."""
 COMPARED: Final = 1024
 """Nodes compared with all centres at a time, which bounds memory; also the clusters up
@@ -49,7 +49,7 @@ CENTRES: Final = 128
 """Most clusters of one coarse step, enough for 114,688 nodes (`CHILDREN` times its
 square). With 32, the mean cosine of 32,000 nodes to their cluster's centre is .786, not
 .813."""
-FINE: Final = 3584
+FINE_NODES: Final = 3584
 """Most nodes of one fine step, four times as many as a coarse cluster has of 114,688. A
 larger one, of nodes that are nearly equal or of more nodes, is cut again: a fine step's
 time grows with the square of its nodes."""
@@ -66,7 +66,7 @@ RIDGE: Final = 1e-6
 """Added to the diagonal of every covariance (scikit-learn, which the paper's code
 uses). At a thousandth of the points' variance clusters are three to five times as
 large."""
-STEPS: Final = 100
+EM_STEPS: Final = 100
 """Most steps of expectation-maximisation (scikit-learn)."""
 
 
@@ -186,17 +186,17 @@ def _coarse(x: Floats, group: list[int]) -> Groups:
     wished = math.ceil(math.sqrt(math.ceil(len(group) / CHILDREN)))
     fine: Groups = []
     for part in kmeans(x, group, min(wished, CENTRES)):
-        if FINE < len(part) <= len(group) // 2:
+        if FINE_NODES < len(part) <= len(group) // 2:
             fine.extend(_coarse(x, part))
             continue
         # The vectors of a larger part are nearly equal: a coarse step would leave them together
         # once more.
         pieces = [part]
-        while max(map(len, pieces)) > FINE:
+        while max(map(len, pieces)) > FINE_NODES:
             pieces = [
                 half
                 for piece in pieces
-                for half in (_halves(x, piece) if len(piece) > FINE else [piece])
+                for half in (_halves(x, piece) if len(piece) > FINE_NODES else [piece])
             ]
         fine.extend(pieces)
     return fine
@@ -235,7 +235,7 @@ def kmeans(x: Floats, group: list[int], k: int) -> Groups:
     rows = x[np.asarray(group)]
     centres = rows[spread_seeds(rows, k)].copy()
     label = np.full(len(rows), -1, dtype=np.int64)
-    for _ in range(ROUNDS):
+    for _ in range(KMEANS_ROUNDS):
         check_cancelled()
         nearest, _ = _nearest(rows, centres)
         if np.array_equal(nearest, label):
@@ -427,7 +427,7 @@ def _fitted(points: Doubles, k: int) -> _Fit:
     members = np.zeros((n, k))
     members[np.arange(n), apart.argmin(axis=1)] = 1.0
     likelihood = -np.inf
-    for _ in range(STEPS):
+    for _ in range(EM_STEPS):
         before = likelihood
         logs = _log_densities(points, members)
         top = logs.max(axis=1, keepdims=True)

@@ -14,7 +14,7 @@ from pipeline.raptor.outline import label
 from pipeline.raptor.tree import Tree, TreeNode
 from pipeline.work import check_cancelled
 
-_STYLE: Final = """
+_TREE_STYLE: Final = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}
 details{margin:.35rem 0 .35rem .3rem;padding-left:.7rem;border-left:2px solid #bbb}
 details.list{border:0;padding:0;margin:.5rem 0}.list ol{max-height:20em;overflow:auto}
@@ -24,7 +24,7 @@ summary{cursor:pointer}p{margin:.2rem 0;white-space:pre-line;max-width:50rem}
 table{border-collapse:collapse}td,th{padding:.1rem 1.2rem .1rem 0;text-align:right}
 [id]{scroll-margin-top:4em}:target{background:#fff3c4}.left-out{color:#a33}
 """
-_HEAD: Final = (
+_TREE_HEAD: Final = (
     '<!doctype html><html><head><meta charset="utf-8"><meta name="viewport" '
     'content="width=device-width">'
     '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; style-src '
@@ -47,8 +47,8 @@ def draw(tree: Tree) -> str:
     # A tree by a generator may hold extracted summaries, and the reverse.
     written = sum(not node.quotes for node in summaries)
     parts = [
-        _HEAD,
-        f"<title>{title}</title><style>{_STYLE}</style></head><body><h1>{title}</h1>",
+        _TREE_HEAD,
+        f"<title>{title}</title><style>{_TREE_STYLE}</style></head><body><h1>{title}</h1>",
         f'<p class="about">{len(tree.leaves)} leaves, {len(summaries)} summaries in '
         f"{max(0, len(tree.layers) - 1)} "
         f"layers; ask it again as {escape(tree.id)}<br>vectors: {escape(built.embedder)}; "

@@ -18,7 +18,7 @@ from pipeline.raptor.tree import Leaf, Source, Tree
 from pipeline.text.frame import inert, is_injection
 from pipeline.text.tokens import count_tokens
 
-SOURCES: Final = 8
+SUMMARY_CITATIONS: Final = 8
 """Most citations kept under a summary or a theme."""
 
 
@@ -183,7 +183,7 @@ def _sources(
     tree: Tree, passage: ChosenNode, documents: Mapping[int, Document]
 ) -> tuple[str, ...]:
     """Return the citations of a summary: of its quoted sentences or, where it was
-    written, of the leaves below. At most `SOURCES` are cited."""
+    written, of the leaves below. At most `SUMMARY_CITATIONS` are cited."""
     spans = [
         (quote.leaf, *tree.leaves[quote.leaf].sentences[quote.sentence])
         for quote in passage.node.quotes
@@ -194,7 +194,7 @@ def _sources(
             for leaf in passage.node.leaves
         ]
     cited = []
-    for leaf, start, end in spans[:SOURCES]:
+    for leaf, start, end in spans[:SUMMARY_CITATIONS]:
         place = tree.leaves[leaf].document
         cited.append(
             cite(documents[place], start, end)

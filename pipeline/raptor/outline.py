@@ -18,7 +18,7 @@ from pipeline.work import check_cancelled
 
 WORDS: Final = 5
 """Maximum words of a theme's or node's name."""
-LOOKED_AT: Final = 24
+SAMPLED_LEAVES: Final = 24
 """Leaves sampled for a node's name."""
 
 
@@ -112,7 +112,7 @@ def shared_words(tree: Tree, node: TreeNode) -> str:
     many; "" for a leaf."""
     if not node.is_summary:
         return ""
-    leaves = node.leaves[:: 1 + len(node.leaves) // LOOKED_AT]
+    leaves = node.leaves[:: 1 + len(node.leaves) // SAMPLED_LEAVES]
     return ", ".join(
         telling_words(
             [word_forms([tree.leaves[i].shown]) for i in leaves],

@@ -20,21 +20,21 @@ from pipeline.document.page import Document, Evidence, Score
 from pipeline.evidence.assemble import Assembled, fill
 from pipeline.evidence.show import Shown, shortened
 from pipeline.raptor.cluster import CHILDREN, kmeans
-from pipeline.raptor.evidence import SOURCES
+from pipeline.raptor.evidence import SUMMARY_CITATIONS
 from pipeline.raptor.leaves import common_path, leaves_as_document
 from pipeline.raptor.outline import telling_words, word_forms
-from pipeline.raptor.summarise import ENDS, SENTENCE_TOKENS
+from pipeline.raptor.summarise import ENDS, SUMMARY_SENTENCE_TOKENS
 from pipeline.raptor.tree import SummaryQuote, Tree
 from pipeline.text.frame import TITLE_TOKENS, framed, inert, one_line, source_line
 from pipeline.text.tokens import count_each, count_tokens
 from pipeline.text.words import index_terms
 from pipeline.work import check_cancelled
 
-LIKE: Final = 0.5
+LIKE_SCORE: Final = 0.5
 """Minimum z-score of the mean similarity of two groups to be one theme. On the folder
 `house` of bench/overviews.py .3 to .6 give its seven themes, 0 joins three, 1 parts
 one."""
-MOST_GROUPS: Final = 400
+THEME_GROUPS: Final = 400
 """Groups that themes are made of; of more documents the nearest are put together first,
 which bounds time to n²."""
 LEAD_LEAVES: Final = 5
@@ -158,7 +158,7 @@ def _evidence(
         score=Score(len(places) / len(tree.sources), "guided"),
         citation=citation,
         is_summary=several,
-        sources=tuple(tree.sources[place].url for place in places[:SOURCES])
+        sources=tuple(tree.sources[place].url for place in places[:SUMMARY_CITATIONS])
         if several
         else (),
     )
@@ -235,7 +235,7 @@ def _whole_sentences(tree: Tree, number: int) -> Iterator[SummaryQuote]:
         if (
             not heading
             and text.endswith(ENDS)
-            and count_tokens(text) in SENTENCE_TOKENS
+            and count_tokens(text) in SUMMARY_SENTENCE_TOKENS
         ):
             yield SummaryQuote(number, place)
 
@@ -324,14 +324,14 @@ def _likeness(
 
 def _groups(likeness: Floats) -> list[list[int]]:
     """Put together the two groups that are most alike on average until none are alike
-    enough (average linkage). More than `MOST_GROUPS` are first cut into so many by
+    enough (average linkage). More than `THEME_GROUPS` are first cut into so many by
     k-means."""
     groups = [[i] for i in range(len(likeness))]
-    if len(groups) > MOST_GROUPS:
+    if len(groups) > THEME_GROUPS:
         groups = kmeans(
             np.asarray(unit_rows(likeness.astype(np.float32))),
             list(range(len(likeness))),
-            MOST_GROUPS,
+            THEME_GROUPS,
         )
     member = np.zeros((len(groups), len(likeness)))
     for row, group in enumerate(groups):
@@ -341,7 +341,7 @@ def _groups(likeness: Floats) -> list[list[int]]:
     while len(groups) > 1:
         check_cancelled()
         one, other = divmod(int(alike.argmax()), len(groups))
-        if alike[one, other] < LIKE:
+        if alike[one, other] < LIKE_SCORE:
             break
         a, b = len(groups[one]), len(groups[other])
         joined = (a * alike[one] + b * alike[other]) / (a + b)

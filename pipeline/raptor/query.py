@@ -23,7 +23,7 @@ from pipeline.document.page import Document, Reading, Sentence
 from pipeline.document.units import tag_sentences
 from pipeline.question.question import Question
 from pipeline.raptor.leaves import leaves_as_document
-from pipeline.raptor.summarise import SENTENCE_TOKENS
+from pipeline.raptor.summarise import SUMMARY_SENTENCE_TOKENS
 from pipeline.raptor.tree import Tree, TreeNode
 from pipeline.reading.bm25 import PageUnits, blend, page_units, unit_range
 from pipeline.reading.extract import read_documents, read_units
@@ -39,13 +39,13 @@ Pages = Callable[[Sequence[int]], Awaitable[Mapping[int, Document]]]
 """Gives the pages with these indices into `Tree.sources`, as far as they are at
 hand."""
 
-REACH: Final = 20
+LIFT_REACH: Final = 20
 """Units on either side that lift one: about as much as is said about one subject. On
 the even half of the questions of bench/raptor.py, meetings at 500, 1,000, 2,000 tokens:
 .28, .44, .59 with 20, .26, .43, .60 with 40, .28, .40, .55 with 8; .26, .41, .58 with
 the mean of a section (a run of leaves); .23, .34, .48 without a lift. All with 0.7 as
-`LIFT`."""
-LIFT: Final = 0.6
+`SURROUNDINGS_LIFT`."""
+SURROUNDINGS_LIFT: Final = 0.6
 """Part of the way to the best score by which the best surroundings lift a unit; the
 best unit stays the best. Between 0.5, which finds .01 to .02 less on meetings than 0.7,
 and 0.7, which shows .015 less of the asked questions at 512."""
@@ -240,9 +240,9 @@ def lifted(documents: Sequence[Document], reading: Reading) -> Reading:
     gains = np.array(
         [block.main and not block.speaks for block in blocks], dtype=np.float32
     )
-    values = reading.values + np.float32(LIFT) * gains * unit_range(near) * (
-        1 - reading.values
-    )
+    values = reading.values + np.float32(SURROUNDINGS_LIFT) * gains * unit_range(
+        near
+    ) * (1 - reading.values)
     return replace(
         reading,
         values=values,
@@ -251,12 +251,12 @@ def lifted(documents: Sequence[Document], reading: Reading) -> Reading:
 
 
 def _around(values: Floats) -> Floats:
-    """The mean of the values that are at most `REACH` places away [n]."""
+    """The mean of the values that are at most `LIFT_REACH` places away [n]."""
     running = np.pad(np.cumsum(values, dtype=np.float64), (1, 0))
     places = np.arange(len(values))
     low, high = (
-        np.maximum(places - REACH, 0),
-        np.minimum(places + REACH + 1, len(values)),
+        np.maximum(places - LIFT_REACH, 0),
+        np.minimum(places + LIFT_REACH + 1, len(values)),
     )
     return np.asarray((running[high] - running[low]) / (high - low), dtype=np.float32)
 
@@ -375,9 +375,9 @@ def take(
     budget = Budget(max_tokens)
     for i in order:
         node = tree.nodes[i]
-        if budget.left < SENTENCE_TOKENS.start:
+        if budget.left < SUMMARY_SENTENCE_TOKENS.start:
             break
-        if not SENTENCE_TOKENS.start <= node.tokens <= budget.left:
+        if not SUMMARY_SENTENCE_TOKENS.start <= node.tokens <= budget.left:
             continue
         if distinct:
             triples = word_runs(node.text)

@@ -18,20 +18,20 @@ from typing import Final
 
 from cache.store import Store
 from models.protocols import Generator, Said
-from pipeline.check.statements import judge_statement
 from pipeline.document.units import split_sentences
-from pipeline.messages import KEPT_SECONDS
+from pipeline.messages import CACHED_ANSWER_SECONDS
 from pipeline.question.question import Question
 from pipeline.raptor.tree import SummaryQuote
 from pipeline.reading.bm25 import PageUnits
 from pipeline.reading.relevance import Blend, Reader
+from pipeline.reading.statements import judge_statement
 from pipeline.text.tokens import Budget, count_tokens, cut_to_tokens
 from pipeline.text.words import index_terms, words
 from pipeline.work import alone, in_thread
 from prompts import Prompt, load
 
 EXTRACTIVE: Final = "extractive"
-SENTENCE_TOKENS: Final = range(6, 71)
+SUMMARY_SENTENCE_TOKENS: Final = range(6, 71)
 """Range of tokens of a sentence in a summary: shorter ones are headings, longer ones
 lists."""
 DAMPED: Final = 0.25
@@ -41,8 +41,8 @@ WORDS_A_TOKEN: Final = 0.6
 """Words asked for, a token of room: English has 0.75, and models overshoot."""
 
 _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
-_WORD: Final = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
-_NAME: Final = re.compile(
+_LETTERS_ONLY: Final = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_PROPER_NAME: Final = re.compile(
     r"(?<![\w'’])(?![a-zß-öø-ÿ])[^\W\d_][^\W\d_]+(?:['’][^\W\d_]+)?"
 )
 ENDS: Final = tuple('.!?。！？…"”»)')
@@ -76,7 +76,7 @@ class Summary:
 CHECKS: Final = 2
 """Raised when the checks of written summaries change: no old summary is then taken for a new
 one."""
-PATIENCE: Final = 20.0
+SUMMARY_SECONDS: Final = 20.0
 """Seconds that a small model on a processor takes to write a summary."""
 
 
@@ -89,7 +89,7 @@ class Writer:
     """With places for `words` and `context`."""
     reader: Reader = field(default_factory=lambda: Blend(None))
     """What finds the sentences of the children that may support one of a summary."""
-    patience: float = PATIENCE
+    patience: float = SUMMARY_SECONDS
     """Seconds after which a summary that another process began is written all the
     same."""
 
@@ -114,7 +114,7 @@ def extract_summary(
     """
     once: dict[str, Quotable] = {}
     for candidate in candidates:
-        if candidate.terms and count_tokens(candidate.text) in SENTENCE_TOKENS:
+        if candidate.terms and count_tokens(candidate.text) in SUMMARY_SENTENCE_TOKENS:
             once.setdefault(candidate.text, candidate)
     usable = list(once.values()) or list(candidates)
     leaves = Counter(
@@ -190,7 +190,7 @@ async def kept_summary(
             store.set_json,
             key,
             [summary.text, *summary.unsupported],
-            expire=KEPT_SECONDS,
+            expire=CACHED_ANSWER_SECONDS,
         )
         return summary
 
@@ -242,7 +242,7 @@ def supported_part(written: str, context: str, *, max_tokens: int) -> Summary:
     addition from elsewhere. Other sentences are returned as `unsupported`. Left out as
     well are sentences without an end, which were cut off, and those less than half of
     whose terms the children have: small models write about "the passage"."""
-    said = {word.casefold() for word in _WORD.findall(context)}
+    said = {word.casefold() for word in _LETTERS_ONLY.findall(context)}
     numbers = {_plain(number) for number in _NUMBER.findall(context)}
     known = set(index_terms(context))
     kept: list[str] = []
@@ -299,8 +299,8 @@ def _plain(number: str) -> str:
 def _names(sentence: str) -> list[str]:
     """Words with a capital; the one that opens the sentence only if it is not a common
     opening."""
-    found = _NAME.findall(sentence)
-    first = _WORD.match(sentence.lstrip("\"'“‘«(*- "))
+    found = _PROPER_NAME.findall(sentence)
+    first = _LETTERS_ONLY.match(sentence.lstrip("\"'“‘«(*- "))
     if (
         first
         and first.group() in found

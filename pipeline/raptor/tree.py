@@ -19,7 +19,7 @@ from pydantic import TypeAdapter
 
 from cache.store import JsonValue, Store
 from pipeline.document.page import Document
-from pipeline.messages import KEPT_SECONDS
+from pipeline.messages import CACHED_ANSWER_SECONDS
 from pipeline.question.question import Question
 from pipeline.reading.bm25 import BM25, Floats
 from pipeline.text.words import guess_language, index_terms
@@ -28,8 +28,8 @@ Chunking = Literal["sentences", "idms"]
 Clustering = Literal["kmeans", "gmm", "umap"]
 Half = NDArray[np.float16]
 
-SCHEME: Final = "winnow://tree/"
-FORMAT: Final = 7
+TREE_SCHEME: Final = "winnow://tree/"
+TREE_VERSION: Final = 7
 """Raised when leaves, extracted summaries, ids or the stored form change: no old tree
 is then taken for a new one."""
 
@@ -247,7 +247,7 @@ def tree_handle(
     A tree that was grown from another has a handle of its own: its clusters are not
     those of a tree built at once."""
     parts = [
-        str(FORMAT),
+        str(TREE_VERSION),
         repr(built_with.options),
         built_with.embedder,
         built_with.summariser,
@@ -258,7 +258,7 @@ def tree_handle(
         parts.extend(
             (page.final_url or page.url, page.title, page.content_hash, document.text)
         )
-    return SCHEME + hashed(parts)
+    return TREE_SCHEME + hashed(parts)
 
 
 def hashed(parts: Sequence[str]) -> str:
@@ -298,17 +298,17 @@ def keep_tree(store: Store, tree: Tree) -> None:
         built_with=tree.built_with,
     )
     head = {
-        "format": FORMAT,
+        "format": TREE_VERSION,
         "tree": cast(JsonValue, _STORED.dump_python(stored, mode="json")),
     }
     _write(store, tree.id, cast(JsonValue, head), tree.vectors.astype("<f2").tobytes())
 
 
 def _write(store: Store, handle: str, head: JsonValue, vectors: bytes) -> None:
-    store.set_bytes(f"{handle}:vectors", vectors, expire=KEPT_SECONDS)
-    store.set_json(handle, head, expire=KEPT_SECONDS)
+    store.set_bytes(f"{handle}:vectors", vectors, expire=CACHED_ANSWER_SECONDS)
+    store.set_json(handle, head, expire=CACHED_ANSWER_SECONDS)
     # A used tree is written again once a day, so that it does not expire.
-    store.set_json(f"{handle}:used", True, expire=KEPT_SECONDS / 30)
+    store.set_json(f"{handle}:used", True, expire=CACHED_ANSWER_SECONDS / 30)
 
 
 def below(tree: Tree, node_id: str) -> Tree | None:
@@ -358,7 +358,7 @@ def find_tree(store: Store, handle: str) -> Tree | None:
     """Return the tree kept under `handle`, or None where there is none, an old form, or
     a part is missing. A tree that is read is kept for longer."""
     head = store.get_json(handle)
-    if not isinstance(head, dict) or head.get("format") != FORMAT:
+    if not isinstance(head, dict) or head.get("format") != TREE_VERSION:
         return None
     vectors = store.get_bytes(f"{handle}:vectors")
     if vectors is None:

@@ -11,33 +11,33 @@ from typing import Final
 from pipeline.document.converted import Converted, escape, html_table, whole_page
 from pipeline.work import check_cancelled
 
-_SHOWN: Final = 20_000
+_SIGNED_CHARACTERS: Final = 20_000
 """Characters of a text in which signs of AsciiDoc are looked for."""
-_SIGNS: Final = 3
+_FEWEST_SIGNS: Final = 3
 """Signs of AsciiDoc, besides a title, that make a text AsciiDoc."""
-_SIGN: Final = re.compile(
+_ASCIIDOC_SIGN: Final = re.compile(
     r"^\[(?:verse|source|listing|quote|caption=|options=|cols=|\[|[A-Z]+\]|\[).*\]$"
     r"|^:[\w-]+:(?: .*)?$|^(?:ifdef|ifndef|endif|include)::\S*\[.*\]$|linkgit:\S+\[\w*\]"
     r"|^\S[^\n]*::\n(?=\S|[ \t]+\S)|^={2,5} \S|^\|===$|^(?:xref|image|link):\S+\[",
     re.MULTILINE,
 )
-_TITLE: Final = re.compile(r"(={1,6}) +(\S.*)")
+_TITLE_LINE: Final = re.compile(r"(={1,6}) +(\S.*)")
 _UNDERLINED: Final = {"=": 1, "-": 2, "~": 3, "^": 4, "+": 5}
 """Levels of titles by the mark below them."""
-_SLACK: Final = 3
+_UNDERLINE_SLACK: Final = 3
 """Characters by which a title and the line below it may differ in length."""
-_FENCE: Final = re.compile(
+_BLOCK_FENCE: Final = re.compile(
     r"(-{4,}|\.{4,}|={4,}|\*{4,}|_{4,}|\+{4,}|/{4,}|--|\|===|```\w*)"
 )
-_ATTRIBUTES: Final = re.compile(
+_ATTRIBUTE_LINE: Final = re.compile(
     r"\[[^\]]*\]\]?|:!?[\w-]+!?:(?: .*)?|//.*|(?:ifn?def|endif|ifeval|include)::\S*\[.*\]"
 )
 _CAPTION: Final = re.compile(r"\.([^\s.].*)")
-_BEFORE: Final = re.compile(r'\[caption="([^"]*)"\]')
-_ITEM: Final = re.compile(r"\s*(\*{1,5}|-|\.{1,5}|\d{1,3}\.|[a-z]\.) +(\S.*)")
-_TERM: Final = re.compile(r"\s*(\S.*?)(?:::+|;;)(?: +(\S.*))?")
+_CAPTION_ATTRIBUTE: Final = re.compile(r'\[caption="([^"]*)"\]')
+_LIST_ITEM: Final = re.compile(r"\s*(\*{1,5}|-|\.{1,5}|\d{1,3}\.|[a-z]\.) +(\S.*)")
+_DEFINED_TERM: Final = re.compile(r"\s*(\S.*?)(?:::+|;;)(?: +(\S.*))?")
 _ADMONITION: Final = re.compile(r"(NOTE|TIP|WARNING|CAUTION|IMPORTANT): ")
-_INLINE: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
+_INLINE_MACROS: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
     (re.compile(r"linkgit:([\w.-]+)\[(\w+)\]"), r"\1(\2)"),
     (re.compile(r"footnote:\[([^\]]*)\]"), r" (\1)"),
     (re.compile(r"<<[^,>]+,\s*([^>]+)>>"), r"\1"),
@@ -53,22 +53,25 @@ _INLINE: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
     (re.compile(r"(?<![\w'])'(\S(?:[^'\n]*\S)?)'(?!\w)"), r"\1"),
     (re.compile(r"(?<![\w_])_(\S(?:[^_\n]*\S)?)_(?!\w)"), r"\1"),
 )
-_DEEPEST: Final = 12
+_BLOCK_DEPTH: Final = 12
 """Blocks and lists inside each other that are read as such."""
 
 
 def is_asciidoc(text: str) -> bool:
     """Whether a text is AsciiDoc source: it begins with a title, and has several signs
-    of it in its first `_SHOWN` characters."""
+    of it in its first `_SIGNED_CHARACTERS` characters."""
     lines = [
         line
-        for line in text[:_SHOWN].splitlines()
-        if line.strip() and not _ATTRIBUTES.fullmatch(line.strip())
+        for line in text[:_SIGNED_CHARACTERS].splitlines()
+        if line.strip() and not _ATTRIBUTE_LINE.fullmatch(line.strip())
     ]
     titled = bool(lines) and (
-        _TITLE.fullmatch(lines[0]) is not None or _level(lines, 0) > 0
+        _TITLE_LINE.fullmatch(lines[0]) is not None or _level(lines, 0) > 0
     )
-    return titled and len(_SIGN.findall(text[:_SHOWN])) >= _SIGNS
+    return (
+        titled
+        and len(_ASCIIDOC_SIGN.findall(text[:_SIGNED_CHARACTERS])) >= _FEWEST_SIGNS
+    )
 
 
 def asciidoc_to_html(text: str) -> Converted:
@@ -81,7 +84,7 @@ def asciidoc_to_html(text: str) -> Converted:
 
 def _level(lines: Sequence[str], number: int) -> int:
     """Return the level of the title of two lines that begins at a line, 0 for none: a
-    title and its underline differ by at most `_SLACK` in length."""
+    title and its underline differ by at most `_UNDERLINE_SLACK` in length."""
     if number + 1 >= len(lines):
         return 0
     title, below = lines[number].rstrip(), lines[number + 1].rstrip()
@@ -90,7 +93,7 @@ def _level(lines: Sequence[str], number: int) -> int:
         len(marks) != 1
         or not title
         or not title[0].isalnum()
-        or abs(len(title) - len(below)) > _SLACK
+        or abs(len(title) - len(below)) > _UNDERLINE_SLACK
     ):
         return 0
     return _UNDERLINED.get(marks.pop(), 0) if len(below) > 1 else 0
@@ -98,7 +101,7 @@ def _level(lines: Sequence[str], number: int) -> int:
 
 def _plain(text: str) -> str:
     """Return text without the marks of its markup, escaped for HTML."""
-    for pattern, kept in _INLINE:
+    for pattern, kept in _INLINE_MACROS:
         text = pattern.sub(kept, text)
     return escape(text.removesuffix(" +"))
 
@@ -127,25 +130,25 @@ class _BlockWriter:
         line at least."""
         line = self._lines[self._at].rstrip()
         # 1. Non-text
-        if not line or line == "+" or _ATTRIBUTES.fullmatch(line):
+        if not line or line == "+" or _ATTRIBUTE_LINE.fullmatch(line):
             self._at += 1
             return ""
         # 2. Titles
         if level := _level(self._lines, self._at):
             self._at += 2
             return f"<h{level}>{_plain(line)}</h{level}>"
-        if title := _TITLE.fullmatch(line):
+        if title := _TITLE_LINE.fullmatch(line):
             self._at += 1
             return f"<h{len(title[1])}>{_plain(title[2])}</h{len(title[1])}>"
         if caption := _CAPTION.fullmatch(line):
             self._at += 1
             return f"<p><b>{self._kind_of_block()}{_plain(caption[1])}</b></p>"
         # 3. Blocks between delimiters, lists, text
-        if fence := _FENCE.fullmatch(line):
+        if fence := _BLOCK_FENCE.fullmatch(line):
             return self._fenced(fence[1])
-        if _ITEM.fullmatch(line):
+        if _LIST_ITEM.fullmatch(line):
             return self._items()
-        if _TERM.fullmatch(line):
+        if _DEFINED_TERM.fullmatch(line):
             return self._terms()
         if line[0].isspace():
             return self._literal()
@@ -154,7 +157,7 @@ class _BlockWriter:
     def _kind_of_block(self) -> str:
         """Return what the line below a caption puts before it, such as `Rule: `."""
         below = self._lines[self._at].strip() if self._at < len(self._lines) else ""
-        said = _BEFORE.fullmatch(below)
+        said = _CAPTION_ATTRIBUTE.fullmatch(below)
         return escape(said[1]) if said else ""
 
     def _fenced(self, fence: str) -> str:
@@ -176,7 +179,7 @@ class _BlockWriter:
         return f"<pre>{escape(chr(10).join(inside))}</pre>"
 
     def _inner(self, lines: Sequence[str]) -> str:
-        if self._depth >= _DEEPEST:
+        if self._depth >= _BLOCK_DEPTH:
             return f"<pre>{escape(chr(10).join(lines))}</pre>"
         return _BlockWriter(lines, self._depth + 1).written()
 
@@ -217,14 +220,14 @@ class _BlockWriter:
         if (
             not line
             or line == "+"
-            or _FENCE.fullmatch(line)
+            or _BLOCK_FENCE.fullmatch(line)
             or _level(self._lines, self._at)
         ):
             return True
         return bool(
-            _ITEM.fullmatch(line)
-            or _TERM.fullmatch(line)
-            or _ATTRIBUTES.fullmatch(line)
+            _LIST_ITEM.fullmatch(line)
+            or _DEFINED_TERM.fullmatch(line)
+            or _ATTRIBUTE_LINE.fullmatch(line)
         )
 
     def _attached(self) -> str:
@@ -232,7 +235,7 @@ class _BlockWriter:
         parts: list[str] = []
         while self._at < len(self._lines) and self._lines[self._at].rstrip() == "+":
             self._at += 1
-            while self._at < len(self._lines) and _ATTRIBUTES.fullmatch(
+            while self._at < len(self._lines) and _ATTRIBUTE_LINE.fullmatch(
                 self._lines[self._at].rstrip()
             ):
                 self._at += 1
@@ -253,16 +256,16 @@ class _BlockWriter:
     def _items(self) -> str:
         """Return a list; items with another mark begin a list inside the item above.
 
-        Beyond `_DEEPEST` levels the line is a paragraph."""
-        found = _ITEM.fullmatch(self._lines[self._at].rstrip())
+        Beyond `_BLOCK_DEPTH` levels the line is a paragraph."""
+        found = _LIST_ITEM.fullmatch(self._lines[self._at].rstrip())
         mark = _mark(found[1]) if found else ""
         parts: list[str] = []
-        while found and _mark(found[1]) == mark and self._depth < _DEEPEST:
+        while found and _mark(found[1]) == mark and self._depth < _BLOCK_DEPTH:
             text = self._first_line(found[2])
             parts.append(f"<li>{text}{self._attached()}{self._nested(mark)}</li>")
             found = (
-                _ITEM.fullmatch(self._lines[self._at].rstrip())
-                if self._skip_empty(_ITEM)
+                _LIST_ITEM.fullmatch(self._lines[self._at].rstrip())
+                if self._skip_empty(_LIST_ITEM)
                 else None
             )
         if not parts:
@@ -272,14 +275,14 @@ class _BlockWriter:
 
     def _nested(self, mark: str) -> str:
         """Return the list inside an item: deeper marks of the same kind, or another
-        kind right below it; "" for neither, or beyond `_DEEPEST`."""
+        kind right below it; "" for neither, or beyond `_BLOCK_DEPTH`."""
         if self._at >= len(self._lines) or not (
-            found := _ITEM.fullmatch(self._lines[self._at].rstrip())
+            found := _LIST_ITEM.fullmatch(self._lines[self._at].rstrip())
         ):
             return ""
         other = _mark(found[1])
         deeper = other != mark and (other[0] != mark[0] or len(other) > len(mark))
-        if not deeper or len(other) < len(mark) or self._depth >= _DEEPEST:
+        if not deeper or len(other) < len(mark) or self._depth >= _BLOCK_DEPTH:
             return ""
         self._depth += 1
         inside = self._items()
@@ -299,8 +302,8 @@ class _BlockWriter:
     def _terms(self) -> str:
         """Return terms with their descriptions."""
         parts: list[str] = []
-        while self._skip_empty(_TERM):
-            found = _TERM.fullmatch(self._lines[self._at].rstrip())
+        while self._skip_empty(_DEFINED_TERM):
+            found = _DEFINED_TERM.fullmatch(self._lines[self._at].rstrip())
             if found is None:
                 break
             parts.append(f"<dt>{_plain(found[1])}</dt>")
@@ -322,7 +325,7 @@ class _BlockWriter:
         if self._at >= len(self._lines) or (text and not self._lines[self._at].strip()):
             return _plain(text)
         line = self._lines[self._at].rstrip()
-        if _FENCE.fullmatch(line) or (_ITEM.fullmatch(line) and not text):
+        if _BLOCK_FENCE.fullmatch(line) or (_LIST_ITEM.fullmatch(line) and not text):
             return _plain(text) + self._block()
         if self._ends_text():
             return _plain(text)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from errors import NeedsBrowser, SourceUnreadable
 from pipeline.document.converted import (
+    ALL_PAGES,
     MAX_UNPACKED,
-    WHOLE,
     Converted,
     Span,
     Unreadable,
@@ -26,7 +26,6 @@ from pipeline.read.format import HTML, SOURCE, Format, format_of, is_paged
 from pipeline.read.sniff import decode
 from pipeline.read.unpack import PACKED, is_packed, unpacked
 from pipeline.read.xhtml import is_xhtml, xhtml_to_html
-from pipeline.text.tokens import about_tokens
 from pipeline.work import check_cancelled
 from seams import later
 
@@ -70,7 +69,7 @@ class Raw:
     rendered: bool = False
     spoken: str = ""
     """HTML of the transcript of a web page's video or sound."""
-    span: Span = WHOLE
+    span: Span = ALL_PAGES
     """Pages wanted of a PDF; of other documents all is read."""
     sighted: bool = True
     """Whether pages that are images are recognised, where that is installed."""
@@ -152,10 +151,9 @@ def _to_page(raw: Raw, pdf: "PdfReading | None") -> Page:
         published=made.published,
         notes=(
             *raw.notes,
-            *([] if raw.span == WHOLE or is_paged(kind) else [PAGELESS]),
+            *([] if raw.span == ALL_PAGES or is_paged(kind) else [PAGELESS]),
             *made.notes,
         ),
-        raw_tokens=about_tokens(made.html),
         unread="; ".join(filter(None, (made.unread, made.ledger.unread))),
         tables_whole=not made.unread and made.ledger.leaves_tables_whole,
         trust=made.trust,

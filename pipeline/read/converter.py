@@ -33,7 +33,7 @@ from pipeline.work import in_thread
 LIGHT_BYTES: Final = 1_000_000
 """Text up to this size is converted in a thread: that takes less than sending it to a
 process that must be started."""
-KEPT_SECONDS: Final = timedelta(days=1).total_seconds()
+CONVERTED_SECONDS: Final = timedelta(days=1).total_seconds()
 """How long the pages of a PDF whose reading was cut off wait for the next call."""
 MOST_ENDING: Final = 3
 """Pages of a file that may end a process each; then the file is given up."""
@@ -126,7 +126,7 @@ class Converter:
             ):  # any process goes on from here, whatever ends this call
                 with anyio.CancelScope(shield=True):
                     await in_thread(
-                        self._store.set_bytes, key, kept, expire=KEPT_SECONDS
+                        self._store.set_bytes, key, kept, expire=CONVERTED_SECONDS
                     )
 
     async def _slice(

@@ -18,7 +18,7 @@ from pipeline.read.docx_walk import Walk, count_words
 from pipeline.read.package import open_package
 from pipeline.work import check_cancelled
 
-_DEEPEST: Final = 2
+_FILE_DEPTH: Final = 2
 """Word files inside of Word files that are read."""
 
 
@@ -88,7 +88,7 @@ def docx_to_html(body: bytes, *, depth: int = 0) -> Converted:
 
 
 def _inner(body: bytes, *, depth: int) -> Converted:
-    if depth > _DEEPEST:
+    if depth > _FILE_DEPTH:
         raise Unreadable("it is too deep inside of other Word files")
     return docx_to_html(body, depth=depth)
 

@@ -16,17 +16,17 @@ from pipeline.document.converted import LEAST_SIZE
 from pipeline.html.colours import WHITE, Rgb, is_faint, rgb_of
 
 W: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-RUN: Final = f"{W}r"
-_DRAWN: Final = frozenset({f"{W}txbxContent", f"{W}pict", f"{W}drawing"})
-_ON: Final = frozenset({"1", "true", "on"})
+RUN_TAG: Final = f"{W}r"
+_DRAWINGS: Final = frozenset({f"{W}txbxContent", f"{W}pict", f"{W}drawing"})
+_SWITCHED_ON: Final = frozenset({"1", "true", "on"})
 _NOTHING: Final = etree.Element("none")
 LEAST_WIDTH: Final = 10
 """Per cent of its usual width below which type cannot be read; condensed type has
 80."""
-_FAR: Final = 1_000
+_OFF_PAGE_HALF_POINTS: Final = 1_000
 """Half points above or below the line beyond which text leaves its page; raised text
 has up to 24."""
-_PER_CENT: Final = re.compile(r"(\d{1,4})%?")
+_WORD_PER_CENT: Final = re.compile(r"(\d{1,4})%?")
 _THEME_NAMES: Final = {
     "background1": "lt1",
     "text1": "dk1",
@@ -68,7 +68,7 @@ class Seen:
     def drop_unseen(self, part: etree._Element) -> None:
         """Empty the runs of a part of the file that no reader sees, in place; their
         words are counted in `words`."""
-        for run in list(part.iter(RUN)):
+        for run in list(part.iter(RUN_TAG)):
             texts = [
                 text
                 for text in run.iterchildren(f"{W}t")
@@ -105,14 +105,16 @@ class Seen:
             _value(said, name) or "" for name in ("sz", "w", "position")
         )
         small = size.isdigit() and int(size) < 2 * LEAST_SIZE  # in half points
-        narrow = _PER_CENT.fullmatch(width)
+        narrow = _WORD_PER_CENT.fullmatch(width)
         squeezed = narrow is not None and int(narrow[1]) < LEAST_WIDTH
-        away = raised.lstrip("-").isdigit() and abs(int(raised)) > _FAR
+        away = raised.lstrip("-").isdigit() and abs(int(raised)) > _OFF_PAGE_HALF_POINTS
         filled = next(
             (one for holder in said for one in holder.iterchildren("{*}textFill")), None
         )
         hollow = filled is not None and filled.find("{*}noFill") is not None
-        vanished = any(_value(said, name) in _ON for name in ("vanish", "specVanish"))
+        vanished = any(
+            _value(said, name) in _SWITCHED_ON for name in ("vanish", "specVanish")
+        )
         gone = small or squeezed or away or hollow or vanished
         inked = next(
             (one for holder in said if (one := holder.find(f"{W}color")) is not None),
@@ -188,7 +190,7 @@ class Seen:
             return None
         return (
             None
-            if any(above.tag in _DRAWN for above in paragraph.iterancestors())
+            if any(above.tag in _DRAWINGS for above in paragraph.iterancestors())
             else self.ground
         )
 

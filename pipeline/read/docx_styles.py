@@ -15,7 +15,7 @@ from lxml import etree
 from pipeline.read.docx_looks import W
 from pipeline.text.numerals import roman
 
-_HEADING: Final = re.compile(
+_HEADING_STYLE: Final = re.compile(
     r"(?:heading|berschrift|titre|t[ií]tulo)\s?([1-9])\Z", re.IGNORECASE
 )
 """Names of the heading styles: English ones in most files whatever the language,
@@ -27,9 +27,9 @@ _BODY_TEXT: Final = 9
 _BASED: Final = 20
 """Styles in a chain of those that are based on another."""
 _LEVEL_MARK: Final = re.compile(r"%([1-9])")
-_MOST: Final = 100_000
+_LARGEST_COUNTED: Final = 100_000
 """Beyond, a number is written with digits, whatever its format."""
-_SIGNS: Final = frozenset({"bullet", "none"})
+_BULLET_FORMATS: Final = frozenset({"bullet", "none"})
 
 
 class Number(NamedTuple):
@@ -83,7 +83,7 @@ class Numbering:
         counts[number] = counts.get(number, _start(level) - 1) + 1
         for deeper in [other for other in counts if other > number]:
             del counts[deeper]
-        if value_of(level.find(f"{W}numFmt")) in _SIGNS:
+        if value_of(level.find(f"{W}numFmt")) in _BULLET_FORMATS:
             return Number("", number)
         for above in range(number):
             counts.setdefault(above, _start(levels.get(above)))
@@ -116,7 +116,7 @@ class Styles:
         style = value_of(_within(paragraph.find(f"{W}pPr"), "pStyle"))
         # A file without the style has its id only.
         names = [style, *(value_of(one.find(f"{W}name")) for one in self._chain(style))]
-        found = next(filter(None, map(_HEADING.search, names)), None)
+        found = next(filter(None, map(_HEADING_STYLE.search, names)), None)
         if found is not None:
             return min(int(found[1]), LOWEST)
         return int("title" in map(str.lower, names[1:]))
@@ -184,10 +184,10 @@ def _written(
 def in_form(number: int, form: str) -> str:
     """Return a number as a format of lists writes it; with digits for any other format,
     and where letters or Roman numbers cannot write it."""
-    if form in {"lowerLetter", "upperLetter"} and 0 < number < _MOST:
+    if form in {"lowerLetter", "upperLetter"} and 0 < number < _LARGEST_COUNTED:
         letter = chr(ord("a") + (number - 1) % 26) * min((number - 1) // 26 + 1, 9)
         return letter.upper() if form == "upperLetter" else letter
-    if form in {"lowerRoman", "upperRoman"} and 0 < number < _MOST:
+    if form in {"lowerRoman", "upperRoman"} and 0 < number < _LARGEST_COUNTED:
         text = roman(number)
         return text.upper() if form == "upperRoman" else text
     return f"{number:02d}" if form == "decimalZero" else str(number)

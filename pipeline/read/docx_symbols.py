@@ -5,9 +5,9 @@ Not for: letters of other fonts, which have codes of Unicode.
 
 from typing import Final
 
-_LATIN: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_LATIN_LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _GREEK: Final = "ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖαβχδεφγηιϕκλμνοπθρστυϖωξψζ"
-_SYMBOL: Final = dict(zip(map(ord, _LATIN), _GREEK, strict=True)) | {
+_SYMBOL: Final = dict(zip(map(ord, _LATIN_LETTERS), _GREEK, strict=True)) | {
     **{
         0xA3: "≤",
         0xA5: "∞",
@@ -66,14 +66,14 @@ _WINGDINGS: Final = {
     },
 }
 _UNKNOWN: Final = "□"
-_BASE: Final = 0xF000
+_PRIVATE_USE_BASE: Final = 0xF000
 """Where fonts of signs have their codes in Unicode."""
 _PRIVATE: Final = {
-    _BASE + code: sign
+    _PRIVATE_USE_BASE + code: sign
     for font in (_WINGDINGS, _SYMBOL)
     for code, sign in font.items()
     if code > 0x7F
-} | {_BASE + code: chr(code) for code in range(0x20, 0x7F)}
+} | {_PRIVATE_USE_BASE + code: chr(code) for code in range(0x20, 0x7F)}
 
 
 def symbol(font: str, code: str) -> str:
@@ -83,7 +83,7 @@ def symbol(font: str, code: str) -> str:
         number = int(code, 16)
     except ValueError:
         return _UNKNOWN
-    number = number - _BASE if number >= _BASE else number
+    number = number - _PRIVATE_USE_BASE if number >= _PRIVATE_USE_BASE else number
     known = _WINGDINGS if "wingdings" in font.lower() else _SYMBOL
     plain = chr(number) if 0x20 <= number < 0x7F else _UNKNOWN
     return known.get(number, plain)

@@ -37,9 +37,9 @@ from pipeline.read.drawing import (
     image_html,
     is_decorative,
 )
-from pipeline.read.equations import EQUATION, M, equation_text
+from pipeline.read.equations import EQUATION, MATH, equation_text
 from pipeline.read.format import format_of
-from pipeline.read.package import MAX_TAGS, Package
+from pipeline.read.package import MAX_PART_TAGS, Package
 from pipeline.read.sniff import decode
 from pipeline.read.text import XML_OPTIONS, fragment_to_html, has_own_entities
 from pipeline.work import check_cancelled
@@ -54,8 +54,8 @@ _CHUNK: Final = 1 << 18
 _SLICE: Final = 60_000
 """Tags of a table that are in memory at once."""
 """Bytes of XML that are parsed at a time, some 1,000 paragraphs."""
-_TEXTS: Final = (f"{W}t", f"{M}t")
-_DROPPED: Final = frozenset(
+_TEXT_ELEMENTS: Final = (f"{W}t", f"{MATH}t")
+_DROPPED_ELEMENTS: Final = frozenset(
     f"{W}{name}"
     for name in (
         *(
@@ -87,20 +87,20 @@ _DELETED: Final = frozenset({f"{W}del", f"{W}moveFrom"})
 _FALLBACK, _CHOICE, _ALTERNATIVES = (
     f"{_MC}{name}" for name in ("Fallback", "Choice", "AlternateContent")
 )
-_BLANKS: Final = {
+_BLANK_ELEMENTS: Final = {
     **dict.fromkeys((f"{W}tab", f"{W}ptab"), " "),
     **dict.fromkeys((f"{W}br", f"{W}cr"), "<br>"),
     f"{W}noBreakHyphen": "-",
 }
 _OFF: Final = frozenset({"0", "false", "off"})
-_LINK: Final = re.compile(r"\s*HYPERLINK\s+\"?(https?://[^\s\"]+)")
+_HYPERLINK: Final = re.compile(r"\s*HYPERLINK\s+\"?(https?://[^\s\"]+)")
 _PAGE_NUMBER: Final = re.compile(r"\s*(?:PAGE|NUMPAGES|SECTIONPAGES)\b")
-_FEW: Final = 2
+_HEADER_WORDS: Final = 2
 """Words beside the page's number of a header's line that says no more (`Page 3 of
 9`)."""
 _LARGE_IMAGE: Final = 15 * 360_000**2
 """Square EMU, 15 cm²: a picture of less is a logo or an icon."""
-_LISTED: Final = re.compile(r"(\d{1,6}|[a-z]{1,6}|[A-Z]{1,6})[.)]\Z")
+_LIST_LABEL: Final = re.compile(r"(\d{1,6}|[a-z]{1,6}|[A-Z]{1,6})[.)]\Z")
 
 
 @dataclass(slots=True)
@@ -168,7 +168,7 @@ class Walk:
         """Yield what the body holds, each freed when the next is asked for.
 
         Nothing where it declares entities of its own; raises `Unreadable` for one part
-        of more than `MAX_TAGS` tags."""
+        of more than `MAX_PART_TAGS` tags."""
         source = self.package.read(self.main)
         if has_own_entities(source):
             return
@@ -206,9 +206,9 @@ class Walk:
                 yield self.hold(sliced(table, table.index(last) + 1))
                 tags = 0
             del done, last, table
-            if tags > MAX_TAGS:
+            if tags > MAX_PART_TAGS:
                 raise Unreadable(
-                    f"it is a Word file with a part of more than {MAX_TAGS:,} tags: split it"
+                    f"it is a Word file with a part of more than {MAX_PART_TAGS:,} tags: split it"
                 )
         root = parser.close()
         yield from (
@@ -263,7 +263,7 @@ class Walk:
         """Return one element as HTML, with its number where it is an item of a list."""
         if element.tag == _PARAGRAPH:
             return self._paragraph(element)
-        if element.tag in _DROPPED or not isinstance(element.tag, str):
+        if element.tag in _DROPPED_ELEMENTS or not isinstance(element.tag, str):
             return None, ""
         return None, _OF_BLOCK.get(element.tag, Walk._other)(self, element)
 
@@ -290,7 +290,7 @@ class Walk:
         if not text or (
             self.in_margin
             and self.has_page_number
-            and len(_plain(text).split()) <= _FEW
+            and len(_plain(text).split()) <= _HEADER_WORDS
         ):
             return None, ""
         if is_drop_cap(paragraph):
@@ -399,12 +399,14 @@ class Walk:
             return escape(text if text.isascii() else without_private(text))
         if tag == f"{W}r":
             return self._run(element)
-        if tag in _DROPPED or not isinstance(tag, str):
+        if tag in _DROPPED_ELEMENTS or not isinstance(tag, str):
             return self._instruct(element) if tag == f"{W}instrText" else ""
-        write = _INLINE.get(tag)
+        write = _INLINE_WALKS.get(tag)
         if write is not None:
             return write(self, element)
-        return _BLANKS[tag] if tag in _BLANKS else self._children(element)
+        return (
+            _BLANK_ELEMENTS[tag] if tag in _BLANK_ELEMENTS else self._children(element)
+        )
 
     def _run(self, run: etree._Element) -> str:
         is_page = any(
@@ -500,7 +502,7 @@ class Walk:
         if kind == "separate":
             last.is_result = True
             self.has_page_number |= _PAGE_NUMBER.match(last.instruction) is not None
-            link = _LINK.match(last.instruction)
+            link = _HYPERLINK.match(last.instruction)
             last.is_link = link is not None
             return f'<a href="{escape(link[1])}">' if link else ""
         if kind == "end":
@@ -634,7 +636,7 @@ _OF_BLOCK: Final = {
     _ALTERNATIVES: Walk._chosen_blocks,
     **dict.fromkeys(_DELETED, Walk._moved),
 }
-_INLINE: Final = {
+_INLINE_WALKS: Final = {
     EQUATION: Walk._equation,
     f"{W}sym": Walk._symbol,
     f"{W}ruby": Walk._ruby,
@@ -669,7 +671,7 @@ def _parts(element: etree._Element, tag: str) -> Iterator[etree._Element]:
     for child in element:
         if child.tag == tag:
             yield child
-        elif isinstance(child.tag, str) and child.tag not in _DROPPED | {
+        elif isinstance(child.tag, str) and child.tag not in _DROPPED_ELEMENTS | {
             _CELL,
             _ROW,
             _TABLE,
@@ -708,7 +710,7 @@ def _comment_lead(comment: etree._Element) -> str:
 
 def count_words(element: etree._Element) -> int:
     """Return the words of an element's text nodes."""
-    return sum(len((text.text or "").split()) for text in element.iter(*_TEXTS))
+    return sum(len((text.text or "").split()) for text in element.iter(*_TEXT_ELEMENTS))
 
 
 def _plain(html: str) -> str:

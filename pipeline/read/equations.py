@@ -10,13 +10,13 @@ from typing import Final
 
 from lxml import etree
 
-M: Final = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
-TEXT: Final = f"{M}t"
-_TEXTS: Final = frozenset(
+MATH: Final = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
+TEXT: Final = f"{MATH}t"
+_EQUATION_TEXTS: Final = frozenset(
     {TEXT, "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}t"}
 )
-EQUATION: Final = f"{M}oMath"
-_PLAIN: Final = re.compile(r"[^\W_]+|[^\w\s]")
+EQUATION: Final = f"{MATH}oMath"
+_OPERAND: Final = re.compile(r"[^\W_]+|[^\w\s]")
 """What needs no brackets as one operand: a word, a number, a sign."""
 
 
@@ -26,9 +26,9 @@ def equation_text(element: etree._Element) -> str:
 
 
 def _written(element: etree._Element) -> str:
-    if element.tag in _TEXTS:
+    if element.tag in _EQUATION_TEXTS:
         return element.text or ""
-    name = str(element.tag).removeprefix(M)
+    name = str(element.tag).removeprefix(MATH)
     if name.endswith("Pr"):
         return ""
     write = _WRITERS.get(name)
@@ -40,19 +40,19 @@ def _children(element: etree._Element) -> str:
 
 
 def _part(element: etree._Element, name: str) -> str:
-    return "".join(map(_written, element.iterchildren(f"{M}{name}"))).strip()
+    return "".join(map(_written, element.iterchildren(f"{MATH}{name}"))).strip()
 
 
 def _operand(element: etree._Element, name: str) -> str:
     """Return a part, in brackets where it is more than one term."""
     text = _part(element, name)
-    return text if _PLAIN.fullmatch(text) or not text else f"({text})"
+    return text if _OPERAND.fullmatch(text) or not text else f"({text})"
 
 
 def _sign(element: etree._Element, properties: str, name: str, usual: str) -> str:
     """Return a character that the properties of an element name; one without value is left out."""
-    found = element.find(f"{M}{properties}/{M}{name}")
-    return usual if found is None else found.get(f"{M}val", "")
+    found = element.find(f"{MATH}{properties}/{MATH}{name}")
+    return usual if found is None else found.get(f"{MATH}val", "")
 
 
 def _scripts(element: etree._Element) -> str:
@@ -67,17 +67,19 @@ def _large(element: etree._Element) -> str:
 
 def _bracketed(element: etree._Element) -> str:
     between = _sign(element, "dPr", "sepChr", "|")
-    inner = between.join(_written(one).strip() for one in element.iterchildren(f"{M}e"))
+    inner = between.join(
+        _written(one).strip() for one in element.iterchildren(f"{MATH}e")
+    )
     return f"{_sign(element, 'dPr', 'begChr', '(')}{inner}{_sign(element, 'dPr', 'endChr', ')')}"
 
 
 def _matrix(element: etree._Element) -> str:
-    rows = (", ".join(map(_written, row)) for row in element.iterchildren(f"{M}mr"))
+    rows = (", ".join(map(_written, row)) for row in element.iterchildren(f"{MATH}mr"))
     return f"[{'; '.join(rows)}]"
 
 
 def _array(element: etree._Element) -> str:
-    return "; ".join(map(_written, element.iterchildren(f"{M}e")))
+    return "; ".join(map(_written, element.iterchildren(f"{MATH}e")))
 
 
 _WRITERS: Final[dict[str, Callable[[etree._Element], str]]] = {

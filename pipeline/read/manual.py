@@ -14,32 +14,34 @@ from typing import Final
 from pipeline.document.converted import Converted, escape, whole_page
 from pipeline.work import check_cancelled
 
-_HEADER: Final = re.compile(r"(\S+\(\d\w*\)).*\S.*\s(\S+\(\d\w*\))\s*")
+_PAGE_HEADER: Final = re.compile(r"(\S+\(\d\w*\)).*\S.*\s(\S+\(\d\w*\))\s*")
 """The first line: name, title, name once more."""
-_BARE: Final = re.compile(
+_NAME_SECTION: Final = re.compile(
     r"[^\W\d_]+\n {3,8}\S+(?:, \S+)* [-–—] .+\n(?: {3,8}\S.*\n)*\n+[^\W\d_]+\n {3,8}\S"
 )
 """A page without its first line: name and what it is about under one title, then the
 synopsis."""
 _OVERSTRUCK: Final = re.compile(r".\x08")
 """How terminals without fonts print bold and underlined."""
-_GAP: Final = re.compile(r"(?<=\S)\s{2,}(?=\S)")
-_SIGNS: Final = re.compile(r"[{};=]|^\s*[$#%]\s|\(\)")
-_BULLET: Final = re.compile(r"(?:[o*•·+–-]|\(?(\d{1,3}|[a-z])[.)])(?:\s+(?=\S)|$)")
-_TAGGED: Final = re.compile(r"(-[^\s,]{5,6}) (?=\S)|(\S(?:.*?\S)?)\s{2,}(?=\S)")
+_WIDE_BLANK: Final = re.compile(r"(?<=\S)\s{2,}(?=\S)")
+_CODE_SIGNS: Final = re.compile(r"[{};=]|^\s*[$#%]\s|\(\)")
+_MANUAL_BULLET: Final = re.compile(
+    r"(?:[o*•·+–-]|\(?(\d{1,3}|[a-z])[.)])(?:\s+(?=\S)|$)"
+)
+_TAGGED_LINE: Final = re.compile(r"(-[^\s,]{5,6}) (?=\S)|(\S(?:.*?\S)?)\s{2,}(?=\S)")
 """A term with its description on one line."""
-_TERM: Final = re.compile(r"-|[^\s.]+$|[^.]{1,60}$")
+_MANUAL_TERM: Final = re.compile(r"-|[^\s.]+$|[^.]{1,60}$")
 _SUBSECTION: Final = 4
 """Blanks in front of a subsection's title at most; text has more."""
 _DEEP: Final = 24
 """Levels of lists in lists that are read as such."""
-_TITLE: Final = 90
+_TITLE_WIDTH: Final = 90
 """Characters of the title with what the page is about."""
-_PROSE: Final = 6
+_PROSE_WORDS: Final = 6
 """Words from which an indented line is text and no listing."""
-_WIDTH: Final = 60
+_PAGE_COLUMNS: Final = 60
 """Columns that the longest line of text reaches: pages are 78 or more wide."""
-_SLACK: Final = 10
+_COLUMN_SLACK: Final = 10
 """Columns that a line of text may be shorter than the longest beside it, besides the
 word that did not fit."""
 _MOSTLY: Final = 0.8
@@ -47,9 +49,9 @@ _MOSTLY: Final = 0.8
 _ALIGNED: Final = 2
 """Lines with their second part in one column from which they are terms with
 descriptions."""
-_STOPS: Final = frozenset({7, 8})
+_TAB_STOPS: Final = frozenset({7, 8})
 """Column at which descriptions begin after a short term, in both formatters."""
-_NARROW: Final = 5
+_TERM_GAP: Final = 5
 """Minimum spaces between term and description on one line, if the term is not an
 option."""
 
@@ -58,10 +60,10 @@ def is_manual(text: str) -> bool:
     """Whether a text is a formatted manual page: its first line names it on both sides,
     sections are at the left margin."""
     first = _OVERSTRUCK.sub("", text[:2_000].lstrip().partition("\n")[0])
-    header = _HEADER.fullmatch(first)
+    header = _PAGE_HEADER.fullmatch(first)
     if header is not None:
         return header[1].casefold() == header[2].casefold()
-    return _BARE.match(text[:2_000].lstrip("\n")) is not None
+    return _NAME_SECTION.match(text[:2_000].lstrip("\n")) is not None
 
 
 def manual_to_html(text: str) -> Converted:
@@ -71,7 +73,7 @@ def manual_to_html(text: str) -> Converted:
         line.rstrip().expandtabs()
         for line in _OVERSTRUCK.sub("", text).strip().splitlines()
     ]
-    named = _HEADER.fullmatch(lines[0]) is not None
+    named = _PAGE_HEADER.fullmatch(lines[0]) is not None
     name = lines[0].split()[0] if named else lines[1].split()[0].rstrip(",")
     # The last line repeats name and date.
     end = (
@@ -103,7 +105,7 @@ def manual_to_html(text: str) -> Converted:
         )
 
     said = re.split(r"\s[-–—]+\s", about, maxsplit=1)[-1]
-    title = f"{name} – {said}" if said and len(said) < _TITLE else name
+    title = f"{name} – {said}" if said and len(said) < _TITLE_WIDTH else name
     return Converted(
         whole_page(f"<h1>{escape(title)}</h1>\n" + "\n".join(parts), title=title), title
     )
@@ -192,7 +194,9 @@ def _column(lines: Sequence[str], start: int, left: int) -> int:
         (number for number in range(start, len(lines)) if not lines[number]), len(lines)
     )
     at_left = [line for line in lines[start:stop] if indent_of(line) == left]
-    ends = Counter(found.end() for line in at_left if (found := _GAP.search(line)))
+    ends = Counter(
+        found.end() for line in at_left if (found := _WIDE_BLANK.search(line))
+    )
     if not ends or len(at_left) < _ALIGNED:
         return 0
     column, count = ends.most_common(1)[0]
@@ -226,7 +230,7 @@ def _end(lines: Sequence[str], start: int, left: int) -> int:
     stop = start + 1
     marked = (
         indent_of(lines[start]) > left
-        or _BULLET.match(lines[start].strip())
+        or _MANUAL_BULLET.match(lines[start].strip())
         or _tag(lines[start : start + 2])
     )
     if not marked:
@@ -253,16 +257,16 @@ def _starts(lines: Sequence[str], place: int) -> bool:
     )
     tagged = line.startswith("-") and _tag(lines[place : place + 2]) is not None
     return (
-        bool(_BULLET.match(line))
+        bool(_MANUAL_BULLET.match(line))
         or tagged
-        or (deeper and _TERM.match(line) is not None)
+        or (deeper and _MANUAL_TERM.match(line) is not None)
     )
 
 
 def _tag(lines: Sequence[str]) -> re.Match[str] | None:
     """Return the term in front of its description on the first of two lines; the second
     says whether it goes on; None where there is none."""
-    found = _TAGGED.match(lines[0].strip())
+    found = _TAGGED_LINE.match(lines[0].strip())
     if found is None:
         return None
     # Lines that are set to both margins have wide blanks as well.
@@ -273,7 +277,7 @@ def _tag(lines: Sequence[str]) -> re.Match[str] | None:
     if (found[1] or found[2]).startswith("-"):
         return None if after and beside else found
     goes_on = after and indent_of(after) != indent_of(lines[0]) + len(found[0])
-    at_stop = len(found[0]) in _STOPS or len(found[0]) - len(found[2]) >= _NARROW
+    at_stop = len(found[0]) in _TAB_STOPS or len(found[0]) - len(found[2]) >= _TERM_GAP
     return found if at_stop and not goes_on else None
 
 
@@ -293,7 +297,7 @@ def _piece(
             if _is_code(lines)
             else ("p", _body(lines, depth + 1))
         )
-    if mark := _BULLET.match(first.strip()):
+    if mark := _MANUAL_BULLET.match(first.strip()):
         return ("ol" if mark[1] else "ul"), _item(
             first.strip()[mark.end() :], lines[1:], depth
         )
@@ -362,19 +366,20 @@ def _is_prose(lines: Sequence[str]) -> bool:
     """Whether lines are text: full up to where the next word did not fit, or a sentence
     on a single line."""
     if len(lines) > 1:
-        width = max(map(len, lines)) - _SLACK
-        return width >= _WIDTH - _SLACK and all(
+        width = max(map(len, lines)) - _COLUMN_SLACK
+        return width >= _PAGE_COLUMNS - _COLUMN_SLACK and all(
             len(line) + len(after.split(None, 1)[0]) >= width
             for line, after in pairwise(lines)
         )
-    return len(lines[0].split()) >= _PROSE and lines[0].endswith((".", ":", ";"))
+    return len(lines[0].split()) >= _PROSE_WORDS and lines[0].endswith((".", ":", ";"))
 
 
 def _is_code(lines: Sequence[str]) -> bool:
     """Whether indented lines are an example: no prose, no marked item, no term."""
     inside = [line for line in lines if line]
     if any(
-        _BULLET.match(line.strip()) or (_tag([line]) and line.strip().startswith("-"))
+        _MANUAL_BULLET.match(line.strip())
+        or (_tag([line]) and line.strip().startswith("-"))
         for line in inside
     ):
         return False
@@ -383,7 +388,7 @@ def _is_code(lines: Sequence[str]) -> bool:
 
 def _has_signs(lines: Sequence[str]) -> bool:
     """Whether most lines have the signs of a program."""
-    return 2 * sum(_SIGNS.search(line) is not None for line in lines) > len(lines)
+    return 2 * sum(_CODE_SIGNS.search(line) is not None for line in lines) > len(lines)
 
 
 def _listing(lines: Sequence[str]) -> str:

@@ -37,13 +37,13 @@ _SWALLOWING: Final = tags(
     "textarea title video xmp"
 )
 """Elements of which nothing, or no markup, is read up to their end tag."""
-_TAG: Final = re.compile(
+_HTML_TAG: Final = re.compile(
     r"<!--.*?(?:-->|\Z)|<[?!][^>]*>|<(/?)([a-zA-Z][\w:-]*)((?:\"[^\"]*\"|'[^']*'|[^\"'<>])*+)>",
     re.DOTALL,
 )
-_SAID: Final = re.compile(r"=|\b(?:hidden|popover)\b", re.IGNORECASE)
+_HIDING_ATTRIBUTE: Final = re.compile(r"=|\b(?:hidden|popover)\b", re.IGNORECASE)
 """What attributes hold and placeholders do not."""
-_ENDS: Final = re.compile(r"</([a-zA-Z]+)")
+_END_TAG: Final = re.compile(r"</([a-zA-Z]+)")
 
 
 def markdown_to_body(text: str, *, sheets: bool = True) -> str:
@@ -61,7 +61,9 @@ def markdown_to_body(text: str, *, sheets: bool = True) -> str:
         for inner in token.children or ():
             if inner.type == "html_inline":
                 found = True
-                inner.content = _TAG.sub(partial(_kept, every=styled), inner.content)
+                inner.content = _HTML_TAG.sub(
+                    partial(_kept, every=styled), inner.content
+                )
         if token.type == "inline" and token.children:
             token.children += _closing(token.children, line, ends)
     body = str(_markdown.renderer.render(tokens, _markdown.options, {}))
@@ -72,14 +74,16 @@ def _last_ends(text: str) -> dict[str, int]:
     """Return for each name of an end tag the last line that has one."""
     lines = enumerate(text.split("\n"))
     return {
-        name.lower(): number for number, line in lines for name in _ENDS.findall(line)
+        name.lower(): number
+        for number, line in lines
+        for name in _END_TAG.findall(line)
     }
 
 
 def _marked(html: str, line: int, ends: dict[str, int], *, every: bool) -> str:
     """Return a block of HTML with placeholders as text, with unclosed elements
     closed."""
-    html = _TAG.sub(partial(_kept, every=every), html)
+    html = _HTML_TAG.sub(partial(_kept, every=every), html)
     return html + "".join(
         f"</{name}>" for name in _opened(html) if ends.get(name, -1) < line
     )
@@ -96,7 +100,7 @@ def _opened(html: str) -> list[str]:
     """Return the swallowing elements that are open at the end of some HTML, the
     innermost first."""
     opened: list[str] = []
-    for closing, written, _ in _TAG.findall(html):
+    for closing, written, _ in _HTML_TAG.findall(html):
         if (name := written.lower()) not in _SWALLOWING:
             continue
         if not closing:
@@ -114,7 +118,7 @@ def _kept(found: re.Match[str], *, every: bool) -> str:
     if name == "title":
         return f"<{found[1]}template>"  # its place is the tab of a browser
     if name == "plaintext" or not (
-        every or name in _ELEMENTS or found[1] or _SAID.search(found[3])
+        every or name in _ELEMENTS or found[1] or _HIDING_ATTRIBUTE.search(found[3])
     ):
         return escape(found[0])
     return unplaced(found[0])

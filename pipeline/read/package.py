@@ -27,10 +27,10 @@ from pipeline.document.converted import (
 )
 from pipeline.read.text import XML_OPTIONS, child_text, has_own_entities, local_name
 
-MAX_TAGS: Final = 600_000
+MAX_PART_TAGS: Final = 600_000
 """Of a part that is held as a tree, which then takes up to 70 MB; of what is shown,
 fewer become a page's elements."""
-_TEXTS: Final = (
+_TEXT_PARTS: Final = (
     ".xml",
     ".rels",
     ".opf",
@@ -45,7 +45,7 @@ _TEXTS: Final = (
 _STRICT: Final = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")
 """Beginning of the namespaces of Office files in the strict form, whose elements are
 those of the usual form."""
-_USUAL: Final = rb"http://schemas.openxmlformats.org/\1/2006/"
+_USUAL_NAMESPACE: Final = rb"http://schemas.openxmlformats.org/\1/2006/"
 _DAMAGED: Final = (*DAMAGED, zipfile.BadZipFile, ExpatError, etree.LxmlError)
 
 
@@ -62,7 +62,7 @@ class Package:
         self.names = [
             part.filename
             for part in archive.infolist()
-            if part.filename.lower().endswith(_TEXTS)
+            if part.filename.lower().endswith(_TEXT_PARTS)
         ]
         if len(self.names) > MAX_ITEMS:
             raise Unreadable(
@@ -80,7 +80,7 @@ class Package:
                 archive.read(name)
             ):
                 raise Unreadable(
-                    f"it is {what} with XML entities of its own, as only attacks have them"
+                    f"it is {what} that defines XML entities of its own, refused as a possible attack"
                 )
         self.what = what
         self._as_written = {name.lower(): name for name in self.names}
@@ -92,7 +92,11 @@ class Package:
         count in any case."""
         written = self._as_written.get(name.lower(), "")
         body = self._archive.read(written) if written else b""
-        return _STRICT.sub(_USUAL, body) if b"purl.oclc.org/ooxml" in body else body
+        return (
+            _STRICT.sub(_USUAL_NAMESPACE, body)
+            if b"purl.oclc.org/ooxml" in body
+            else body
+        )
 
     def raw(self, name: str) -> bytes:
         """Return the bytes of a part of any kind, none for one that is not there or too
@@ -109,7 +113,7 @@ class Package:
         declares entities of its own. One that breaks off is read up to there, and noted
         as damaged.
 
-        Raises `Unreadable` for more than `MAX_TAGS` tags."""
+        Raises `Unreadable` for more than `MAX_PART_TAGS` tags."""
         body = self.bounded(name)
         if not body or has_own_entities(body):
             return None
@@ -149,11 +153,11 @@ class Package:
 
     def bounded(self, name: str) -> bytes:
         """Return a part as `read` does; raises `Unreadable` for one of more than
-        `MAX_TAGS` tags."""
+        `MAX_PART_TAGS` tags."""
         body = self.read(name)
-        if body.count(b"<") > MAX_TAGS:
+        if body.count(b"<") > MAX_PART_TAGS:
             raise Unreadable(
-                f"it is {self.what} of more than {MAX_TAGS:,} tags: split it, or save it as CSV "
+                f"it is {self.what} of more than {MAX_PART_TAGS:,} tags: split it, or save it as CSV "
                 f"or text"
             )
         return body

@@ -6,7 +6,7 @@ wider than the usual leading ends a paragraph; a fixed-width font is code. A lin
 recurs at the edge of most pages is furniture; adjacent lines with aligned pieces are a
 table. PDFium reads and draws the pages, one after the other, each bounded before it is
 loaded. Pages that are images, and image files, are recognised where the extra `ocr` is
-installed (`pipeline/read/scan.py`). Not for: tables without rulings drawn column by
+installed (`extras/ocr/`). Not for: tables without rulings drawn column by
 column."""
 
 import json
@@ -16,18 +16,18 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import pypdfium2
 
 from pipeline.document.converted import (
+    ALL_PAGES,
     DAMAGED,
     INSTALL_OCR,
     MAX_PAGES,
     MOST_PIXELS,
     PAGE_SECONDS,
     PLACE,
-    WHOLE,
     Converted,
     Span,
     Unreadable,
@@ -52,17 +52,16 @@ from pipeline.read.pdf_lines import (
     sizes_of,
 )
 from pipeline.read.pdf_page import Print, opened, printed
+from pipeline.read.recognition import Recognised, Scans
+from pipeline.steps import steps
 from pipeline.work import check_cancelled
 
-if TYPE_CHECKING:
-    from pipeline.read.images import ImageScans, PdfScans
-
-SECONDS: Final = 60.0
+READING_SECONDS: Final = 60.0
 """Processor time for one reading: 400 pages as heavy as any seen (a browser's print,
 140 ms each). Far above what files need, since where time cuts a file another run would
 cut it elsewhere."""
 MOST_ATTACHED: Final = 100
-MOST_PAGES: Final = 20_000
+MOST_PDF_PAGES: Final = 20_000
 """Of a file; one that says that it has more is made to exhaust us."""
 SCAN_SECONDS: Final = 12.0
 """Processor time after which one reading begins to recognise no further page, and which
@@ -71,14 +70,14 @@ says which pages to request next."""
 _STRAY: Final = 40
 """Letters up to which the text of a page that shows an image is a stamp or a number,
 and the image is looked at."""
-_DRAWN: Final = 40
+_DRAWING_PATHS: Final = 40
 """Paths from which a page without text is a drawing, whose letters may be outlines."""
 _OUTLINES: Final = 1_000
 """Paths from which a page with hardly any letters may show outlines of others."""
 _UNMAPPED: Final = 0.3
 """Share of a page's letters of which the file does not say what they are, from which it
 cannot be read as text."""
-_FEW: Final = 5
+_TEXT_OPERATORS: Final = 5
 """Operators that show text, from which a page must have a letter for each."""
 _TROUBLE: Final = {
     "slow": "take too long to read",
@@ -94,7 +93,7 @@ _TROUBLE: Final = {
 }
 """What keeps a page from being read, or from being read whole."""
 _SCANNED: Final = frozenset({"refused", "unsighted", "image", "waiting"})
-_WHOLLY: Final = frozenset({"damaged", "slow", "heavy", "ending", "unmapped"})
+_WHOLE_TROUBLES: Final = frozenset({"damaged", "slow", "heavy", "ending", "unmapped"})
 """What keeps a whole file from being read, where all its pages have it."""
 _XFA: Final = pypdfium2.raw.FORMTYPE_XFA_FULL
 _PDFIUM: Final = threading.Lock()
@@ -102,7 +101,7 @@ _PDFIUM: Final = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
-class _PageLines:
+class PageLines:
     """What was read of one page."""
 
     lines: list[PrintLine]
@@ -149,7 +148,7 @@ class PdfReading:
     def __init__(
         self,
         body: bytes,
-        span: Span = WHOLE,
+        span: Span = ALL_PAGES,
         kept: bytes = b"",
         *,
         sighted: bool = True,
@@ -184,7 +183,7 @@ class PdfReading:
                 f"were requested"
             )
         self.pages = [
-            _PageLines([_line(*line) for line in lines], *about)
+            PageLines([_line(*line) for line in lines], *about)
             for lines, *about in map(json.loads, kept.splitlines())
         ]
 
@@ -194,9 +193,9 @@ class PdfReading:
         self._file = opened(self._body)
         self._guard = Guard(self._body)
         self.count = len(self._file)
-        if self.count > MOST_PAGES:
+        if self.count > MOST_PDF_PAGES:
             raise Unreadable(
-                f"it is a PDF that says it has {self.count:,} pages, over the cap of {MOST_PAGES:,}"
+                f"it is a PDF that claims to have {self.count:,} pages, over the cap of {MOST_PDF_PAGES:,}"
             )
         self._file.init_forms()
         about = self._file.get_metadata_dict()
@@ -217,7 +216,11 @@ class PdfReading:
         return len(self.pages) >= self._last - self.first + 1
 
     def read(
-        self, seconds: float = SECONDS, *, left: float = SECONDS, most: int = MAX_PAGES
+        self,
+        seconds: float = READING_SECONDS,
+        *,
+        left: float = READING_SECONDS,
+        most: int = MAX_PAGES,
     ) -> None:
         """Read on for about `seconds` of processor time, a page at least, and never
         longer than `left`.
@@ -233,25 +236,25 @@ class PdfReading:
             check_cancelled()
             number = self.first + len(self.pages)
             if number in self._ending:
-                self.pages.append(_PageLines([], "ending"))
+                self.pages.append(PageLines([], "ending"))
                 continue
             try:
                 found = self._read_page(number)
                 if found.trouble in {"image", "few", "unmapped"}:
                     found = self._recognised(found, number)
             except (pypdfium2.PdfiumError, *DAMAGED):
-                found = _PageLines([], "damaged")
+                found = PageLines([], "damaged")
             except Unreadable:
-                found = _PageLines([], "heavy")
+                found = PageLines([], "heavy")
             self.pages.append(found)
 
-    def _read_page(self, number: int) -> _PageLines:
+    def _read_page(self, number: int) -> PageLines:
         if not self._guard.lets_pass(number):
-            return _PageLines([], "heavy")
+            return PageLines([], "heavy")
         with _PDFIUM, ended_after(PAGE_SECONDS):
             return _read_page(printed(self._file, number))
 
-    def _recognised(self, found: _PageLines, number: int) -> _PageLines:
+    def _recognised(self, found: PageLines, number: int) -> PageLines:
         """Return a page that shows an image with what is read off that; one with a few
         letters as it is, if no more.
 
@@ -271,12 +274,10 @@ class PdfReading:
             shown = self._scans.page(number)
         except Unreadable:
             return given or replace(found, trouble="refused")
-        from pipeline.read.scan import known_writings, read_lines  # noqa: PLC0415  an extra, and 1.4 s of imports
-
         began = time.thread_time()
-        lines, unsure, whole = read_lines(shown, began + SCAN_SECONDS)
+        read: Recognised = steps()["image text"](shown, began + SCAN_SECONDS)
+        lines, unsure, whole, known = read
         took, height = time.thread_time() - began, len(shown.pixels) * shown.unit
-        known = known_writings() if unsure else ""
         letters = (
             sum(len(line.text) for line in found.lines) if found.trouble == "few" else 0
         )
@@ -284,7 +285,7 @@ class PdfReading:
             given = replace(found, trouble="") if unsure else given
             return replace(given or found, took=took, unsure=unsure, known=known)
         trouble = "" if whole else "part"
-        return _PageLines(
+        return PageLines(
             lines,
             trouble,
             found.hidden,
@@ -298,10 +299,9 @@ class PdfReading:
         )
 
     @cached_property
-    def _scans(self) -> "PdfScans | ImageScans":
-        from pipeline.read.images import PdfScans  # noqa: PLC0415  as in `_recognised`
-
-        return PdfScans(self._body)
+    def _scans(self) -> Scans:
+        scans: Scans = steps()["page images"](self._body)
+        return scans
 
     def kept(self, first: int = 0) -> bytes:
         """Return the pages read, the first few left out, a line each; such pieces are
@@ -333,7 +333,7 @@ class PdfReading:
             f"letters may be wrong": (recognised),
         }
         notes = [note for note, count in noted.items() if count]
-        if self._span != WHOLE:
+        if self._span != ALL_PAGES:
             notes.append(
                 f"Pages {self.first} to {self.first + len(lines) - 1} of "
                 f"{self.count}, as requested"
@@ -402,7 +402,7 @@ class PdfReading:
                 f"letters on {len(vanished)} pages (the first is page {vanished[0]})"
             )
         if self._is_xfa:
-            parts.append("its form, which is of a kind (XFA) that few programs show")
+            parts.append("its XFA form, which few programs can show")
         begin, rest = self.first + len(self.pages), ""
         if begin <= self._wanted:
             parts.append(f"pages {begin} to {self._wanted} of {self.count}")
@@ -435,7 +435,7 @@ class PdfReading:
         )
         may = f"may be in a writing that it does not know; it knows {page.known}"
         return (
-            f"{lines} {'lines' if lines > 1 else 'line'} of print on {where} that OCR could "
+            f"{lines} {'lines' if lines > 1 else 'line'} of text on {where} that OCR could "
             f"not read ({may})"
         )
 
@@ -490,10 +490,10 @@ class PdfReading:
             return f"it is {kind} without pages"
         if not self.pages:
             return f"it is {kind} whose first page takes too long to read"
-        if len(troubles) == 1 and (trouble := troubles.pop()) in _WHOLLY:
+        if len(troubles) == 1 and (trouble := troubles.pop()) in _WHOLE_TROUBLES:
             return f"it is {kind} whose pages {_TROUBLE[trouble]}"
         if any(page.hidden for page in self.pages):
-            return f"it is {kind} that shows no text: what it holds is hidden from its readers"
+            return f"it is {kind} without visible text: all of its text is hidden"
         # Scanned, if at all: what keeps the first such page from being read
         if lines := self._illegible():
             return f"it is scanned: {kind} with {lines}"
@@ -508,34 +508,6 @@ class PdfReading:
         )
 
 
-class ImageReading(PdfReading):
-    """An image on its way to HTML, a TIFF page by page."""
-
-    kind: ClassVar = "an image"
-    box: ClassVar = "xywh"
-    """W3C Media Fragments 1.0."""
-
-    def _open(self) -> None:
-        if not can_recognise():
-            raise Unreadable(f"it is an image, whose text needs OCR: {INSTALL_OCR}")
-        from pipeline.read.images import ImageScans  # noqa: PLC0415  as in `_recognised`
-
-        self._images = ImageScans(self._body)
-        self.count = self._images.count
-        self._about, self._attached, self._is_xfa = ("", ""), [], False
-
-    def _read_page(self, number: int) -> _PageLines:
-        return _PageLines([], "image")
-
-    @cached_property
-    def _scans(self) -> "PdfScans | ImageScans":
-        return self._images
-
-    def _place(self, number: int, bands: Sequence[Band], height: float) -> str:
-        place = super()._place(number, bands, height)
-        return place if self.count > 1 else place.partition("&")[2]
-
-
 def _banded(bands: Sequence[Band], height: float) -> Iterator[str]:
     """Yield lines of a page as `Page.printed` has them, rounded outwards."""
     for (left, low, right, top), letters in bands:
@@ -548,7 +520,7 @@ def _banded(bands: Sequence[Band], height: float) -> Iterator[str]:
         yield ",".join(map(str, (*edges, letters)))
 
 
-def pdf_to_html(body: bytes, *, seconds: float = SECONDS) -> Converted:
+def pdf_to_html(body: bytes, *, seconds: float = READING_SECONDS) -> Converted:
     """Return the pages of a PDF as HTML, as far as they are read in `seconds` of
     processor time.
 
@@ -560,7 +532,7 @@ def pdf_to_html(body: bytes, *, seconds: float = SECONDS) -> Converted:
     return reading.converted()
 
 
-def _read_page(page: Print) -> _PageLines:
+def _read_page(page: Print) -> PageLines:
     """Return the visible lines of a page; of a scanned page without visible text, its
     invisible ones."""
     hidden = len(page.hidden)
@@ -570,18 +542,18 @@ def _read_page(page: Print) -> _PageLines:
     letters = sum(len(piece.text) for piece in page.pieces)
     vanished = (
         page.shown
-        if page.shown >= _FEW
+        if page.shown >= _TEXT_OPERATORS
         and letters + sum(len(one.text) for one in page.hidden) == 0
         else 0
     )
     trouble = ""
-    if not lines and (page.images or page.paths >= _DRAWN or vanished):
+    if not lines and (page.images or page.paths >= _DRAWING_PATHS or vanished):
         trouble = "image"
     elif letters and page.unmapped > _UNMAPPED * letters:
         trouble = "unmapped"
     elif page.images and letters < _STRAY:
         trouble = "few"
-    return _PageLines(
+    return PageLines(
         lines,
         trouble,
         0 if behind else hidden,

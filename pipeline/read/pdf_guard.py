@@ -17,11 +17,11 @@ from pipeline.work import check_cancelled
 if TYPE_CHECKING:
     from pipeline.read.pdf_follow import FollowedFile
 
-_COMMON: Final = 2_000_000
+_COMMON_BYTES: Final = 2_000_000
 """Bytes up to which a stream is not worth a further look."""
 _COMMON_TOTAL: Final = 200_000_000
 """Maximum unpacked bytes of all streams of a file (a second of unpacking)."""
-_HEAD: Final = 1_500
+_DICTIONARY_BYTES: Final = 1_500
 """Bytes before a stream in which its dictionary is looked for."""
 _STREAM: Final = re.compile(rb"stream\r?\n")
 _FILTER: Final = re.compile(rb"/Filter\s*(\[[^\]]*\]|/\w+)")
@@ -64,7 +64,11 @@ def _is_uncommon(body: bytes) -> bool:
         )
         total += len(data)
         shown = sum(1 for _ in SHOWS.finditer(data)) if len(data) > MOST_SHOWN else 0
-        if len(data) > _COMMON or total > _COMMON_TOTAL or shown > MOST_SHOWN / 10:
+        if (
+            len(data) > _COMMON_BYTES
+            or total > _COMMON_TOTAL
+            or shown > MOST_SHOWN / 10
+        ):
             return True
         drawn = len(DRAWS.findall(data))
         draws = max(draws, drawn)
@@ -82,7 +86,7 @@ def _streams(body: bytes) -> Iterator[tuple[bytes, int]]:
     """Yield the dictionary of each stream that may hold contents, and where its data
     begin."""
     for found in _STREAM.finditer(body):
-        before = body[max(0, found.start() - _HEAD) : found.start()]
+        before = body[max(0, found.start() - _DICTIONARY_BYTES) : found.start()]
         begun = before.rfind(b"obj")
         if before.endswith(b"end") or begun < 0:
             continue
@@ -97,11 +101,11 @@ def _end(body: bytes, start: int) -> int:
 
 
 def _unpacked(body: bytes, start: int) -> bytes:
-    """Return what a stream unpacks to, as far as `_COMMON` and a byte more; empty for a
+    """Return what a stream unpacks to, as far as `_COMMON_BYTES` and a byte more; empty for a
     damaged one."""
     try:
         return zlib.decompressobj().decompress(
-            body[start : _end(body, start)], _COMMON + 1
+            body[start : _end(body, start)], _COMMON_BYTES + 1
         )
     except zlib.error:
         return b""

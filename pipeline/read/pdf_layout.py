@@ -72,8 +72,8 @@ class _Columns:
     depth: int = 4
 
 
-_SET: Final = _Set()
-_COLUMNS: Final = _Columns()
+_LINE_EMS: Final = _Set()
+_COLUMN_EMS: Final = _Columns()
 SNAP: Final = 3.0
 """Points by which rulings that meet may miss each other."""
 MOST_PLACES: Final = 10_000
@@ -210,16 +210,16 @@ def _joins(
         return _goes_on(before, piece, gap, upright)
     if _is_below(before, piece):
         return True
-    near = -0.4 * em < gap < (_SET.level if piece.tight else _SET.blank) * em
+    near = -0.4 * em < gap < (_LINE_EMS.level if piece.tight else _LINE_EMS.blank) * em
     dropped = _begins_with(before, piece)
     if (
         near
-        and level < _SET.raised * em
+        and level < _LINE_EMS.raised * em
         and not dropped
         and _is_plain(before, piece, level)
     ):
         return True
-    if dropped or level > _SET.level * min(em, piece.size or em):
+    if dropped or level > _LINE_EMS.level * min(em, piece.size or em):
         return False
     return _goes_on(before, piece, gap, upright)
 
@@ -232,9 +232,9 @@ def _goes_on(
 ) -> bool:
     """Return whether a piece goes on a segment on its baseline."""
     em = max(before.size, 1.0)
-    if not -_SET.torn * em < gap < TYPE.gap * em:
+    if not -_LINE_EMS.torn * em < gap < TYPE.gap * em:
         return False
-    if before.script and piece.size < _SET.script * before.size:
+    if before.script and piece.size < _LINE_EMS.script * before.size:
         return False
     parted = bool(upright) and gap > 0.1 * em
     return not (parted and _is_ruled(before.right, piece.left, before.y, upright))
@@ -255,8 +255,8 @@ def _is_below(before: _Segment, piece: Piece) -> bool:
 def _is_plain(before: _Segment, piece: Piece, level: float) -> bool:
     """Return whether a piece off the baseline is a part of a word: `TeX`, `LaTeX`, `2nd`, a trade
     mark."""
-    if piece.size > _SET.script * before.size:
-        return level < _SET.lowered * before.size
+    if piece.size > _LINE_EMS.script * before.size:
+        return level < _LINE_EMS.lowered * before.size
     ordinal = before.text[-1:].isdigit() and piece.text in _ORDINALS
     return ordinal or (
         piece.text.isupper() and piece.text.isalpha() and before.text[-1:].isalpha()
@@ -305,7 +305,8 @@ def _blank(segment: _Segment, piece: Piece, *, after_script: bool) -> str:
         )
     return (
         " "
-        if piece.parted or ((not piece.tight or after_script) and gap > _SET.blank * em)
+        if piece.parted
+        or ((not piece.tight or after_script) and gap > _LINE_EMS.blank * em)
         else ""
     )
 
@@ -318,11 +319,14 @@ def _script_of(base: _Segment, piece: Piece | _Segment) -> str:
     if _begins_with(base, piece):
         return ""
     if (
-        piece.size > _SET.script * em
-        or not -_SET.lowered * em <= level <= _SET.raised * em
+        piece.size > _LINE_EMS.script * em
+        or not -_LINE_EMS.lowered * em <= level <= _LINE_EMS.raised * em
     ):
         return ""
-    if abs(level) < 0.05 * em or not -0.4 * em < _away(base, piece) < _SET.near * em:
+    if (
+        abs(level) < 0.05 * em
+        or not -0.4 * em < _away(base, piece) < _LINE_EMS.near * em
+    ):
         return ""
     return "^" if level > 0 else "_"
 
@@ -396,7 +400,7 @@ def _begins_with(cap: _Segment, piece: Piece | _Segment) -> bool:
         len(letter) == 1
         and letter.isupper()
         and is_word
-        and piece.size * _SET.dropped <= cap.size
+        and piece.size * _LINE_EMS.dropped <= cap.size
     )
 
 
@@ -404,7 +408,7 @@ def _with_initials(segments: list[_Segment]) -> list[_Segment]:
     """Return segments with each drop cap, whose line is the topmost beside it, at the beginning of
     that line."""
     for cap in [
-        one for one in segments if one.turn == 0 and len(one.text) <= _SET.initial
+        one for one in segments if one.turn == 0 and len(one.text) <= _LINE_EMS.initial
     ]:
         beside = [
             one
@@ -412,18 +416,23 @@ def _with_initials(segments: list[_Segment]) -> list[_Segment]:
             if one.turn == 0
             and _begins_with(cap, one)
             and 0 <= one.y - cap.y + 1 <= cap.size
-            and -_SET.near * one.size <= one.left - cap.right <= one.size
+            and -_LINE_EMS.near * one.size <= one.left - cap.right <= one.size
         ]
         if len(beside) < 2:  # the capital is as deep as one line below it
             continue
         beside.sort(key=lambda one: -one.y)
         first, second = beside[:2]
         if (
-            abs(cap.y + _SET.capital * cap.size - first.y - _SET.capital * first.size)
+            abs(
+                cap.y
+                + _LINE_EMS.capital * cap.size
+                - first.y
+                - _LINE_EMS.capital * first.size
+            )
             > first.size
         ):
             continue
-        parted = first.left - second.left > _SET.blank * first.size
+        parted = first.left - second.left > _LINE_EMS.blank * first.size
         text, _ = first.parts[0]
         first.text = cap.text + " " * parted + first.text
         first.parts[0], first.left = (
@@ -683,14 +692,14 @@ def _may_hop(segments: Sequence[_Segment]) -> bool:
     if len(segments) < 6:
         return False
     sideways = sum(_away(one, other) > 0 for one, other in pairwise(segments))
-    return sideways >= _COLUMNS.hops * len(segments)
+    return sideways >= _COLUMN_EMS.hops * len(segments)
 
 
 def _in_order(segments: Sequence[_Segment], depth: int = 0) -> list[_Segment]:
     """Return segments column by column, those that cross a gutter between; in their own order where
     none is found."""
     gutter = (
-        _gutter(segments) if len(segments) >= 6 and depth <= _COLUMNS.depth else None
+        _gutter(segments) if len(segments) >= 6 and depth <= _COLUMN_EMS.depth else None
     )
     if gutter is None:
         return list(segments)
@@ -705,7 +714,7 @@ def _in_order(segments: Sequence[_Segment], depth: int = 0) -> list[_Segment]:
         [one for one in hopping if one.left >= gutter],
     ]
     # A table's names are short beside what is said of each: where those hop, its rows stay whole.
-    if len(pairs) < _COLUMNS.hops * len(segments) or not all(map(_is_text, sides)):
+    if len(pairs) < _COLUMN_EMS.hops * len(segments) or not all(map(_is_text, sides)):
         return list(segments)
     ordered: list[_Segment] = []
     band: list[_Segment] = []
@@ -740,7 +749,7 @@ def _gutter(segments: Sequence[_Segment]) -> float | None:
     )
     begin, end = float(lefts.min()), float(rights.max())
     size = Counter(round(one.size) for one in segments).most_common(1)[0][0] or 10
-    edge = _COLUMNS.edge * (end - begin)
+    edge = _COLUMN_EMS.edge * (end - begin)
     step = max(2.0, 0.4 * size, (end - begin) / MOST_PLACES)
     places = np.arange(begin + edge, end - edge, step)[:, None]
     crossing = ((lefts < places) & (rights > places)).sum(axis=1)
@@ -756,7 +765,7 @@ def _gutter(segments: Sequence[_Segment]) -> float | None:
             [one for one in segments if one.left >= place],
         )
         width = min(one.left for one in right) - max(one.right for one in left)
-        if width > _COLUMNS.gutter * size and _is_text(left) and _is_text(right):
+        if width > _COLUMN_EMS.gutter * size and _is_text(left) and _is_text(right):
             return place
         if score[number] < 0:
             break
@@ -768,13 +777,15 @@ def _is_text(column: Sequence[_Segment]) -> bool:
         return False
     width = max(one.right for one in column) - min(one.left for one in column)
     full = [
-        len(one.text) for one in column if one.right - one.left > _COLUMNS.full * width
+        len(one.text)
+        for one in column
+        if one.right - one.left > _COLUMN_EMS.full * width
     ]
     letters = sum(len(one.text) for one in column)
     return (
         len(full) >= 3
-        and mean(full) >= _COLUMNS.letters
-        and sum(full) >= _COLUMNS.text * letters
+        and mean(full) >= _COLUMN_EMS.letters
+        and sum(full) >= _COLUMN_EMS.text * letters
     )
 
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from pipeline.document.converted import escape, html_table, letters_in
-from pipeline.text.frame import LONGEST
+from pipeline.text.frame import TITLE_CHARACTERS
 
 MOST_BLANKS: Final = 1_000
 """Between two words, and before a line; a page of the smallest print is that many
@@ -75,7 +75,7 @@ EDGE_LOW: Final = 0.12
 SHORT: Final = 4
 """Words of a line with numbers, such as `Page 3 of 12`, that recurs below another
 running head."""
-_NUMBERS: Final = re.compile(r"\d+|\b[ivxlc]+\b")
+_PAGE_NUMBERS: Final = re.compile(r"\d+|\b[ivxlc]+\b")
 TYPE: Final = _Type()
 _TABLE: Final = _TableLimits()
 
@@ -473,7 +473,7 @@ def _written(lines: list[PrintLine], levels: dict[float, int]) -> str:
     if (
         level is not None
         and not _LEADERS.search(text)
-        and len(text) <= LONGEST
+        and len(text) <= TITLE_CHARACTERS
         and any(letter.isalpha() for letter in text)
     ):
         return f"<h{level}>{escape(text)}</h{level}>"
@@ -509,7 +509,7 @@ def drop_running(pages: Sequence[list[PrintLine]], heights: Sequence[float]) -> 
 
 
 def _unnumbered(line: PrintLine) -> str:
-    return _NUMBERS.sub("#", line.text.strip())
+    return _PAGE_NUMBERS.sub("#", line.text.strip())
 
 
 def _recurring(edges: Sequence[Sequence[str]]) -> set[str]:

@@ -32,12 +32,12 @@ MOST_FIELDS: Final = 2_000
 FORM_DEPTH: Final = 8
 _THIN: Final = 3.0
 """Points up to which a filled area is a ruling."""
-_WORD: Final = re.compile("[^\x00-\x20\xa0\u3000]+\x02?|\x02")
-_BLANKS: Final = frozenset(" \t\r\n\xa0\u3000\x00")
+_PRINTED_WORD: Final = re.compile("[^\x00-\x20\xa0\u3000]+\x02?|\x02")
+_BLANK_CHARACTERS: Final = frozenset(" \t\r\n\xa0\u3000\x00")
 _FIXED_WIDTH: Final = re.compile(
     rb"mono|courier|consol|cmtt|typewriter|menlo", re.IGNORECASE
 )
-_LETTERS: Final = str.maketrans(
+_LETTERS_OF_SIGN: Final = str.maketrans(
     {
         **dict(
             zip("ﬀﬁﬂﬃﬄﬅﬆ", ("ff", "fi", "fl", "ffi", "ffl", "st", "st"), strict=True)
@@ -52,7 +52,7 @@ _UNSEEN_MODES: Final = frozenset({3, 7})
 _NOT_SHOWN: Final = 0b100010
 """Flags of an annotation (ISO 32000-1 §12.5.3): hidden, not viewed."""
 _SEGMENTS: Final = 400
-_MEDIA: Final = frozenset(
+_MEDIA_ANNOTATIONS: Final = frozenset(
     {
         pdfium.FPDF_ANNOT_SOUND,
         pdfium.FPDF_ANNOT_MOVIE,
@@ -239,12 +239,15 @@ class _Text:
         self.unseen: list[bool] = []
         """Whether each piece is set without ink, or too small for any eye."""
         self.unmapped = 0
-        for word in _WORD.finditer(self._letters):
+        for word in _PRINTED_WORD.finditer(self._letters):
             self._take(*word.span())
 
     def _take(self, start: int, end: int) -> None:
         """Add a word as pieces, one for each size of type and baseline."""
-        begin, blank = start, start == 0 or self._letters[start - 1] in _BLANKS
+        begin, blank = (
+            start,
+            start == 0 or self._letters[start - 1] in _BLANK_CHARACTERS,
+        )
         origin = self._origin(start)
         if end - start == 1 or self._origin(end - 1) == origin:
             self._add(start, end, origin, tight=not blank)
@@ -358,7 +361,7 @@ class _Text:
             around = near, base - 0.15 * size, far, base + 0.75 * size
         else:
             around = self._frame.box(left, low, right, top)
-        said = _paired(self._letters[begin:end].translate(_LETTERS))
+        said = _paired(self._letters[begin:end].translate(_LETTERS_OF_SIGN))
         return Piece(
             said,
             near,
@@ -619,7 +622,7 @@ def _noted(note: Any, form: Any, frame: PageFrame, found: Print) -> bool:
     if kind in (pdfium.FPDF_ANNOT_LINK, pdfium.FPDF_ANNOT_POPUP):
         return True
     found.attached += kind == pdfium.FPDF_ANNOT_FILEATTACHMENT
-    found.media += kind in _MEDIA
+    found.media += kind in _MEDIA_ANNOTATIONS
     said = _wide(pdfium.FPDFAnnot_GetStringValue, note, b"Contents")
     said = said or _TAG.sub(" ", _wide(pdfium.FPDFAnnot_GetStringValue, note, b"RC"))
     found.comments.extend([said.strip()] if said.strip() else [])

@@ -26,13 +26,13 @@ LEAST_SHARE: Final = 0.3
 33 have fewer."""
 ROW: Final = 6.0
 """Points of height of the stripes in which pieces are compared with one another."""
-MOST_ROWS: Final = 40
+MOST_BOX_ROWS: Final = 40
 MOST_OVER: Final = 8
 """Pieces at one place that are compared."""
 MOST_OPERATORS: Final = 1_000
 """Of a page, up to which each is compared with each."""
-LAYERS: Final = 4
-SHARED: Final = 0.3
+TEXT_LAYERS: Final = 4
+OVERLAP_SHARE: Final = 0.3
 """Part of a box from which another lies over it; italics and kerning share less."""
 
 Box = tuple[float, float, float, float]
@@ -88,7 +88,7 @@ def _apart_from_others(origins: Sequence[int], boxes: Sequence[Box]) -> list[lis
     """Return the numbers of pieces that lie over others, in groups of which none lies
     over another of its group.
 
-    The last group holds what more than `LAYERS` operators show at one place, which
+    The last group holds what more than `TEXT_LAYERS` operators show at one place, which
     cannot be separated.
     """
     rows: dict[int, list[int]] = {}
@@ -96,7 +96,7 @@ def _apart_from_others(origins: Sequence[int], boxes: Sequence[Box]) -> list[lis
         _, low, _, top = boxes[number]
         for row in (
             range(int(low // ROW), int(top // ROW) + 1)
-            if top - low < MOST_ROWS * ROW
+            if top - low < MOST_BOX_ROWS * ROW
             else ()
         ):
             rows.setdefault(row, []).append(number)
@@ -119,11 +119,11 @@ def _apart_from_others(origins: Sequence[int], boxes: Sequence[Box]) -> list[lis
     for origin, others in beside.items():
         taken = {layers[other] for other in others & layers.keys()}
         layers[origin] = next(
-            (layer for layer in range(LAYERS) if layer not in taken), LAYERS
+            (layer for layer in range(TEXT_LAYERS) if layer not in taken), TEXT_LAYERS
         )
     return [
         sorted(one for one in over if layers[origins[one]] == layer)
-        for layer in range(LAYERS + 1)
+        for layer in range(TEXT_LAYERS + 1)
     ]
 
 
@@ -151,7 +151,7 @@ def _covers(one: Box, other: Box) -> bool:
     wide = min(one[2], other[2]) - max(one[0], other[0])
     high = min(one[3], other[3]) - max(one[1], other[1])
     least = min((box[2] - box[0]) * (box[3] - box[1]) for box in (one, other))
-    return wide > 0 and high > 0 and wide * high > SHARED * least
+    return wide > 0 and high > 0 and wide * high > OVERLAP_SHARE * least
 
 
 def _seen(changed: NDArray[np.bool_], boxes: Sequence[Box], scale: float) -> list[bool]:

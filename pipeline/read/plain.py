@@ -17,8 +17,8 @@ from pipeline.read.asciidoc import asciidoc_to_html, is_asciidoc
 from pipeline.read.manual import indent_of, is_manual, manual_to_html
 from pipeline.work import check_cancelled
 
-_INDENTED: Final = re.compile(r" {4,}\S|\t+\S")
-_CODE: Final = re.compile(
+_INDENTED_LINE: Final = re.compile(r" {4,}\S|\t+\S")
+_CODE_LINE: Final = re.compile(
     r".*[{};]\s*$|\s*(?:(?:async )?def \w+\(|class \w+\s*[(:{]|import [\w.{]+$|from [\w.]+ import|#include\s*<"
     r"|function\s*\w*\(|(?:var|const|let) \w+ ?=|(?:if|for|while|else|elif|try|with)\b.*:\s*$|[\w.]+\(.*\)$"
     r"|\w+ = |[$#] \w)"
@@ -26,9 +26,9 @@ _CODE: Final = re.compile(
 """A line of a program or of a console."""
 _UNDERLINE: Final = re.compile(r"(?:=|-|~){3,}\s*")
 _RULE: Final = re.compile(r"(?=.*(?:--|==|\+-))[\s|+:=-]+")
-_WORD: Final = re.compile(r"\S+")
-_GAP: Final = re.compile(r"\s*\|\s*|\s*\t\s*|\s{2,}")
-_PAIR: Final = re.compile(r"([^\W\d_][^:.!?]{0,38}[^\s:.!?]):\s+(\S.*)")
+_NONBLANK: Final = re.compile(r"\S+")
+_COLUMN_GAP: Final = re.compile(r"\s*\|\s*|\s*\t\s*|\s{2,}")
+_LABEL_AND_VALUE: Final = re.compile(r"([^\W\d_][^:.!?]{0,38}[^\s:.!?]):\s+(\S.*)")
 _LOGGED: Final = re.compile(
     r"\[?(?:\d{4}-\d\d-\d\d|\d\d[:/]\d\d[:/]\d\d|[A-Z][a-z]{2} [ \d]\d \d\d:)"
     r"|\W?(?:DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|TRACE)\b"
@@ -38,30 +38,30 @@ _PROMPT: Final = re.compile(
 )
 """What a console writes before a command."""
 _BULLET: Final = re.compile(r"\s{0,8}(?:[-*•·–]|o(?=\s{2})|\(?(\d{1,3})[.)])\s+(\S.*)")
-_OPTION: Final = re.compile(r"\s*--?\w")
+_OPTION_LINE: Final = re.compile(r"\s*--?\w")
 _OUTLINED: Final = re.compile(r"\s*\d{1,3}(?:\.\d{1,3})*\.?\s+\S")
-_FIELD: Final = re.compile(r"[A-Z][\w-]*:\s")
-_NUMBERED: Final = re.compile(
+_FIELD_LINE: Final = re.compile(r"[A-Z][\w-]*:\s")
+_NUMBERED_HEADING: Final = re.compile(
     r"(?:\d{1,2}(?:\.\d{1,2}){0,3}\.?|[IVX]{1,5}\.|Chapter \S+|Section \S+|Appendix \S+)\s+[^\W\d_].*"
 )
 _LONGEST_TITLE: Final = 80
-_MARKS: Final = ".,;:!?'\"()[]“”‘’«»"
+_PUNCTUATION: Final = ".,;:!?'\"()[]“”‘’«»"
 """Signs of prose around a word."""
-_FILLED: Final = 0.7
+_FILLED_LINE: Final = 0.7
 """Share of the longest line from which a line was broken to fit the width; words are
 shorter than the rest."""
-_WIDTH: Final = 50
+_NARROWEST_WIDTH: Final = 50
 """Characters of the narrowest width to which text is broken."""
-_PROSE: Final = 7
+_PROSE_LINE_WORDS: Final = 7
 """Words a line from which indented lines are text."""
-_NARROW: Final = 30
+_NARROW_CHARACTERS: Final = 30
 """Characters of the narrowest text whose lines go on with a small letter; those of a
 list are shorter."""
 _NAME_WORDS: Final = 4
 """Of a column at most."""
 _CENTRED: Final = 12
 """Minimum leading spaces of a centered line."""
-_FULL: Final = 0.8
+_FILLED_TABLE: Final = 0.8
 """Share of the cells of a table that hold something."""
 
 
@@ -156,7 +156,7 @@ def _heading(lines: Sequence[str], *, is_last: bool) -> str:
     if not underlined:
         if len(lines) > 1 or is_last:
             return ""
-        centred = indent_of(lines[0]) >= _CENTRED and not _CODE.match(lines[0])
+        centred = indent_of(lines[0]) >= _CENTRED and not _CODE_LINE.match(lines[0])
         if not centred and not _is_title(first):
             return ""
     return f"<h2>{escape(first)}</h2>"
@@ -169,19 +169,21 @@ def _prompted(lines: Sequence[str]) -> str:
 def _option(lines: Sequence[str]) -> str:
     """An option of a command above what it does, which is set in."""
     depths = {indent_of(line) for line in lines[1:]} - {indent_of(lines[0])}
-    if not _OPTION.match(lines[0]) or len(depths) != 1:
+    if not _OPTION_LINE.match(lines[0]) or len(depths) != 1:
         return ""
     said = " ".join(map(str.strip, lines[1:]))
     return f"<dl><dt>{escape(lines[0].strip())}<dd>{escape(said)}</dl>"
 
 
 def _indented(lines: Sequence[str]) -> str:
-    set_in = all(map(_INDENTED.match, lines)) and not all(map(_BULLET.match, lines))
+    set_in = all(map(_INDENTED_LINE.match, lines)) and not all(
+        map(_BULLET.match, lines)
+    )
     return _listing(lines) if set_in and not _is_prose(lines) else ""
 
 
 def _pairs(lines: Sequence[str]) -> str:
-    pairs = [_PAIR.fullmatch(line.strip()) for line in lines]
+    pairs = [_LABEL_AND_VALUE.fullmatch(line.strip()) for line in lines]
     if len(lines) < 2 or not all(pairs):
         return ""
     rows = (f"<dt>{escape(pair[1])}<dd>{escape(pair[2])}" for pair in pairs if pair)
@@ -207,7 +209,9 @@ def _drawn(lines: Sequence[str]) -> str:
         "   " in line.strip() or "\t" in line.strip() or bool(_RULE.fullmatch(line))
         for line in lines
     )
-    code = sum(bool(_CODE.match(line) or _INDENTED.match(line)) for line in lines)
+    code = sum(
+        bool(_CODE_LINE.match(line) or _INDENTED_LINE.match(line)) for line in lines
+    )
     like_code = 2 * code > len(lines) and not _is_prose(lines)
     if like_code or 2 * apart > len(lines) >= 2:
         return _columns(lines) or _listing(lines)
@@ -216,9 +220,9 @@ def _drawn(lines: Sequence[str]) -> str:
 
 def _is_prose(lines: Sequence[str]) -> bool:
     """Whether lines are full of words, as indented text is and a program is not."""
-    return sum(len(line.split()) for line in lines) >= _PROSE * len(lines) and not any(
-        map(_CODE.match, lines)
-    )
+    return sum(len(line.split()) for line in lines) >= _PROSE_LINE_WORDS * len(
+        lines
+    ) and not any(map(_CODE_LINE.match, lines))
 
 
 def _listing(lines: Sequence[str]) -> str:
@@ -231,7 +235,7 @@ def _is_title(line: str) -> bool:
     if len(line) > _LONGEST_TITLE or line[-1] in ".!?,;:":
         return False
     in_capitals = line.isupper() and sum(map(str.isalpha, line)) > 2
-    return in_capitals or _NUMBERED.fullmatch(line) is not None
+    return in_capitals or _NUMBERED_HEADING.fullmatch(line) is not None
 
 
 def _table(lines: Sequence[str]) -> str:
@@ -244,7 +248,10 @@ def _table(lines: Sequence[str]) -> str:
             heads = heads or (1 if len(rows) == 1 and number > 0 else 0)
         else:
             rows.append(
-                [cell.strip() for cell in _GAP.split(line.strip().strip("|").strip())]
+                [
+                    cell.strip()
+                    for cell in _COLUMN_GAP.split(line.strip().strip("|").strip())
+                ]
             )
     width = len(rows[0]) if rows else 0
     if len(rows) < 2 or width < 2 or any(len(row) != width for row in rows):
@@ -253,7 +260,8 @@ def _table(lines: Sequence[str]) -> str:
     if (
         width == 2
         and not heads
-        and sum(len(cell) for row in rows for cell in row) > _WIDTH * len(rows)
+        and sum(len(cell) for row in rows for cell in row)
+        > _NARROWEST_WIDTH * len(rows)
     ):
         return ""
     return html_table(rows, header=heads > 0)
@@ -265,7 +273,7 @@ def _columns(lines: Sequence[str]) -> str:
     lines = [line.expandtabs() for line in lines]
     used = bytearray(max(map(len, lines)))
     for line in lines:
-        for word in _WORD.finditer(line):
+        for word in _NONBLANK.finditer(line):
             used[word.start() : word.end()] = b"x" * len(word[0])
     starts = [
         gap.end()
@@ -292,7 +300,7 @@ def _columns(lines: Sequence[str]) -> str:
         row[0] for row in rows if row
     )
     torn = torn or any(len(name.split()) > _NAME_WORDS for name in rows[0])
-    if len(rows) <= 2 or torn or sum(map(bool, cells)) < _FULL * len(cells):
+    if len(rows) <= 2 or torn or sum(map(bool, cells)) < _FILLED_TABLE * len(cells):
         return ""
     return html_table(rows, header=len(rows) < len(lines))
 
@@ -326,11 +334,11 @@ def _items(lines: Sequence[str]) -> str:
 def _is_own(before: str, line: str) -> bool:
     """Whether a line is a record as the one before it: it begins with a word of the
     same signs, or names a field."""
-    words = [text.split(None, 1)[0].strip(_MARKS) for text in (before, line)]
+    words = [text.split(None, 1)[0].strip(_PUNCTUATION) for text in (before, line)]
     signs = [re.sub(r"\w", "", word) for word in words]
     alike = set(signs[0]) == set(signs[1]) != set()
     numbered = any(map(str.isdigit, words[1])) or len(signs[1]) >= 2
-    return (alike and numbered) or _FIELD.match(line) is not None
+    return (alike and numbered) or _FIELD_LINE.match(line) is not None
 
 
 def _unbroken(lines: Sequence[str]) -> list[str]:
@@ -340,12 +348,12 @@ def _unbroken(lines: Sequence[str]) -> list[str]:
     for before, line in pairwise(lines):
         text = line.strip()
         was_full = (
-            _WIDTH <= longest <= 4 * _WIDTH
-            and len(before.rstrip()) >= _FILLED * longest
+            _NARROWEST_WIDTH <= longest <= 4 * _NARROWEST_WIDTH
+            and len(before.rstrip()) >= _FILLED_LINE * longest
         )
-        if ((text[0].islower() and longest >= _NARROW) or was_full) and not _is_own(
-            before, text
-        ):
+        if (
+            (text[0].islower() and longest >= _NARROW_CHARACTERS) or was_full
+        ) and not _is_own(before, text):
             joined[-1] += " " + text
         else:
             joined.append(text)

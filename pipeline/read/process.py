@@ -18,7 +18,7 @@ from models.pipe import Counters, Fields, Frame, serve
 from pipeline.document.converted import Unreadable
 from pipeline.read.convert import Raw, kind_of, to_page, unreadable
 from pipeline.read.format import format_of, formats
-from pipeline.read.pdf import SECONDS, PdfReading
+from pipeline.read.pdf import READING_SECONDS, PdfReading
 from pipeline.text.tokens import count_tokens
 from pipeline.work import Stopped, stopped_by
 
@@ -76,7 +76,11 @@ class _ConversionEngine:
 
     def _answer(self, frame: Frame) -> Frame:
         fields: dict[str, Any] = dict(frame.fields)
-        size, key, left = fields["bytes"], fields["key"], fields["left"] or SECONDS
+        size, key, left = (
+            fields["bytes"],
+            fields["key"],
+            fields["left"] or READING_SECONDS,
+        )
         first, last = fields["raw"].pop("span")
         notes = tuple(fields["raw"].pop("notes"))
         raw = Raw(frame.blob[:size], **fields["raw"], span=(first, last), notes=notes)

@@ -22,16 +22,16 @@ from pipeline.document.converted import (
     whole_page,
 )
 from pipeline.document.tree import MAX_DEPTH
-from pipeline.read.subtitles import timed_to_html
+from pipeline.steps import steps
 from pipeline.work import check_cancelled
 
 _MOST_COLUMNS: Final = 64
 """Of a table; records with more fields are documents."""
 _MOST_CELLS: Final = 200_000
 """Of one table, about as many elements as a page may have."""
-_FILLED: Final = 0.5
+_FILLED_CELLS: Final = 0.5
 """Share of a table's cells that hold something, above which records are of one kind."""
-_LETTERS: Final = 200
+_CELL_LETTERS: Final = 200
 """Mean letters of a cell from which records are texts to be read, not rows."""
 _DEPTH: Final = 3
 """Levels of objects in a record that become columns (`address.city`), and in front of a
@@ -48,11 +48,14 @@ _ALIAS: Final = re.compile(r"(?m)(?:^|[\s\[,{])[*&]\w")
 def json_to_html(text: str) -> Converted | None:
     """Return a JSON document, or one JSON value a line, as HTML; None for no JSON.
 
-    A podcast's transcript, which shows a time at its beginning, becomes paragraphs. Of
-    values on lines the first `MAX_ITEMS` are read, and the result says so.
+    A podcast's transcript, which shows a time at its beginning, becomes paragraphs by
+    the step `timed text`. Of values on lines the first `MAX_ITEMS` are read, and the
+    result says so.
     """
-    if '"startTime"' in text[:2_000] and (spoken := timed_to_html(text)):
-        return Converted(whole_page(spoken))
+    if '"startTime"' in text[:2_000]:
+        timed = steps().get("timed text")
+        if timed is not None and (spoken := timed(text)):
+            return Converted(whole_page(spoken))
     unread = ""
     try:
         value = _loaded(text)
@@ -176,7 +179,9 @@ def _is_full(rows: Sequence[Mapping[str, str]], width: int) -> bool:
     """Return whether most cells are filled, and with few letters."""
     filled = sum(map(len, rows))
     letters = sum(len(cell) for row in rows for cell in row.values())
-    return filled > _FILLED * width * len(rows) and letters <= _LETTERS * filled
+    return (
+        filled > _FILLED_CELLS * width * len(rows) and letters <= _CELL_LETTERS * filled
+    )
 
 
 def _flat(

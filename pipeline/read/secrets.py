@@ -17,20 +17,22 @@ SECRET_NAME: Final = re.compile(
     re.IGNORECASE,
 )
 """Names of what is hidden, and of keys, passwords and a browser's cookies."""
-_LOOKED_AT: Final = 4_096
+_SECRET_BYTES: Final = 4_096
 """Bytes in which a form shows itself, wherever it is not a PEM header."""
-_WHOLE: Final = 200_000
+_SEARCHED_SECRET_BYTES: Final = 200_000
 """Bytes in which the fields of JSON and of access to a cluster are searched, after long
 certificates."""
-_HEADER: Final = rb"-{4,5} ?BEGIN (?:(?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1) ?-{4,5}"
+_KEY_HEADER: Final = rb"-{4,5} ?BEGIN (?:(?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1) ?-{4,5}"
 _PEM: Final = re.compile(
-    _HEADER + rb"\s+(?:[A-Za-z-]+: [^\r\n]{0,200}(?:\\\r?\n[^\r\n]{0,200})?\r?\n\s*)*"
+    _KEY_HEADER
+    + rb"\s+(?:[A-Za-z-]+: [^\r\n]{0,200}(?:\\\r?\n[^\r\n]{0,200})?\r?\n\s*)*"
     rb"(?:[A-Za-z0-9+/=]{16,80}\s*){2}"
 )
 """A private key in PEM, OpenSSH, SSH2 or PGP armour: header, fields, and at least two
 lines of base64."""
 _PEM_WITHIN: Final = re.compile(
-    _HEADER + rb"(?:(?:[\s\"'`+>#*|;,()]|\d{1,6}[\s:|]){0,60}[A-Za-z0-9+/=]{30,}){2}"
+    _KEY_HEADER
+    + rb"(?:(?:[\s\"'`+>#*|;,()]|\d{1,6}[\s:|]){0,60}[A-Za-z0-9+/=]{30,}){2}"
 )
 """Key lines in other forms: quoted, numbered, commented out, in strings."""
 _PACKED_PEM: Final = re.compile(rb"LS0tLS1CRUdJTi[A-Za-z0-9+/]{86}")
@@ -60,7 +62,7 @@ _SETTINGS: Final = re.compile(
     rb"(?:\s*(?:[#;][^\n]*)?\n)*\s*(?:\[[^\]\n]{1,60}\]\s*\n|[\w.-]+\s*[=:{]|[\w-]+ \"[^\"\n]*\" \{)"
 )
 """How a file of settings begins, as prose about one does not."""
-_SET: Final = re.compile(
+_SECRET_SETTING: Final = re.compile(
     rb"(?m)^\s*(?:(?:password|passwd)\s*=\s*pypi-|(?:\w+_)?secret(?:_access)?_key\s*=\s*\S{30}"
     rb"|psk\s*=\s*\S{8}|oauth_token:\s*\S{20}|secret\s+\"[A-Za-z0-9+/=]{20,}\";)"
     rb"|^\[(?:client|mysql|mysqldump)\]\s*\n(?:[^\[\n]*\n)*?\s*password\s*=\s*\S{6}"
@@ -74,8 +76,8 @@ _EXPORTED: Final = (
 )
 """Names of columns that an export of passwords or keys has: one, one of each of the
 others."""
-_COLUMNS: Final = re.compile(rb"(?:[\w ]*,){2,}")
-_ASSIGNED: Final = re.compile(rb"(?:export )?[A-Z][A-Z0-9_]*=.*")
+_CSV_COLUMNS: Final = re.compile(rb"(?:[\w ]*,){2,}")
+_ENV_ASSIGNMENT: Final = re.compile(rb"(?:export )?[A-Z][A-Z0-9_]*=.*")
 _ASSIGNED_SECRET: Final = re.compile(
     rb"(?m)^(?:export )?[A-Z0-9_]*(?:SECRET|TOKEN|PASSWORD|PASSWD|API_?KEY|PRIVATE)[A-Z0-9_]*="
     rb"[\"']?[\w+/.=-]{20}"
@@ -105,7 +107,7 @@ _LINES: Final = (
     re.compile(rb"https?://[^\s:/@]+:[^\s:/@]{8,}@[\w.-]+/?"),
 )
 """Forms of which every line is one record."""
-_LEAST: Final = 40
+_KEY_LETTERS: Final = 40
 """Letters of a key in JSON; a name or a path is shorter."""
 _JSON_SIGNS: Final = tuple(
     f'"{name}'.encode()
@@ -121,25 +123,25 @@ _MOST_VALUES: Final = 20_000
 def is_secret(body: bytes) -> bool:
     """Return whether `body`, of any length, is a file of keys, passwords or cookies.
 
-    Private keys are found anywhere; other forms in its first `_LOOKED_AT` or `_WHOLE`
+    Private keys are found anywhere; other forms in its first `_SECRET_BYTES` or `_SEARCHED_SECRET_BYTES`
     bytes."""
     plain = _in_ascii(body)
-    start = plain[:_LOOKED_AT].removeprefix(b"\xef\xbb\xbf")
+    start = plain[:_SECRET_BYTES].removeprefix(b"\xef\xbb\xbf")
     if _TYPED.match(start):
         return True
     if _has_pem(plain):
         return True
-    whole = plain[:_WHOLE]
+    whole = plain[:_SEARCHED_SECRET_BYTES]
     if start.lstrip()[:1] in {b"{", b"["} and any(
         sign in whole for sign in _JSON_SIGNS
     ):
         return _is_secret_json(whole)
     if _KUBECONFIG.search(whole) and _CLUSTER_KEY.search(whole):
         return True
-    if _SETTINGS.match(start) and _SET.search(start):
+    if _SETTINGS.match(start) and _SECRET_SETTING.search(start):
         return True
     fields = any(sign in start and form.search(start) for sign, form in _FIELDS)
-    return fields or _is_list(start, cut=len(plain) > _LOOKED_AT)
+    return fields or _is_list(start, cut=len(plain) > _SECRET_BYTES)
 
 
 def _has_pem(plain: bytes) -> bool:
@@ -177,14 +179,14 @@ def _is_list(start: bytes, *, cut: bool) -> bool:
     ]
     if not lines:
         return False
-    if all(map(_ASSIGNED.fullmatch, lines)):
+    if all(map(_ENV_ASSIGNMENT.fullmatch, lines)):
         return _ASSIGNED_SECRET.search(start) is not None
     head = lines[0].lower().replace(b'"', b"") + b","
     is_export = len(lines) > 1 and any(
         name in head and all(any(map(head.__contains__, names)) for names in others)
         for name, *others in _EXPORTED
     )
-    return (is_export and _COLUMNS.fullmatch(head) is not None) or any(
+    return (is_export and _CSV_COLUMNS.fullmatch(head) is not None) or any(
         all(map(form.fullmatch, lines)) for form in _LINES
     )
 
@@ -222,7 +224,7 @@ def _is_cookie(value: dict[str, object]) -> bool:
 
 def _is_account(value: dict[str, object]) -> bool:
     held = (value.get(name) for name in ("private_key", "client-key-data"))
-    if any(isinstance(one, str) and len(one) > _LEAST for one in held):
+    if any(isinstance(one, str) and len(one) > _KEY_LETTERS for one in held):
         return True
     auths = value.get("auths")
     return isinstance(auths, dict) and any(

@@ -20,7 +20,7 @@ from pipeline.text.words import any_of, is_cjk, words
 Front = Literal["check", "login", "consent", "missing"]
 """A bot check, a login, a consent page, or a page that says that
 there is none."""
-_KINDS: Final[tuple[Front, ...]] = get_args(Front)
+_FRONT_KINDS: Final[tuple[Front, ...]] = get_args(Front)
 FRONTS: Final[Mapping[Front, str]] = {
     "check": "is behind a bot check",
     "login": "is behind a login",
@@ -28,10 +28,10 @@ FRONTS: Final[Mapping[Front, str]] = {
     "missing": "is not there",
 }
 """How messages say it of an address."""
-_FEW: Final = 600
+_OWN_TEXT_LETTERS: Final = 600
 """Letters, outside of links, menus and buttons, above which a page has text of its
 own."""
-_SHORT: Final = 250
+_PARAGRAPH_LETTERS: Final = 250
 """Letters of a paragraph above which it is text of its own."""
 _FORM_ALONE: Final = 250
 """Letters up to which a page with a field for a password is a log-in, whatever its
@@ -39,17 +39,17 @@ title."""
 _MOST_CONSENT: Final = 4_000
 """Letters of a whole page that asks for consent: such texts are longer, and have no
 other subject."""
-_BESIDE: Final = 250
+_OTHER_LETTERS: Final = 250
 """Maximum letters of such a page on other subjects."""
-_LINE: Final = 60
+_SENTENCE_LETTERS: Final = 60
 """Letters from which a line is a sentence and no label."""
 _CJK_LETTERS: Final = 3
 """Latin letters per character of Chinese, Japanese or Korean."""
-_MOST: Final = 1_500_000
+_CHECKED_CHARACTERS: Final = 1_500_000
 """Maximum characters of a page that is checked; longer ones are not interstitials."""
-_LOOKED_AT: Final = 400_000
+_HEADING_RANGE: Final = 400_000
 """Characters in which its headings are looked for."""
-_ALL: Final = 10_000
+_MENU_LETTERS: Final = 10_000
 """Letters of all menus, links and buttons: more is a page that lists something."""
 _EXTRA_WORDS: Final = 4
 """Words that a title has besides those that say it: a site's name, `to continue`."""
@@ -69,7 +69,7 @@ _INCIDENT: Final = re.compile(
 _WIDGETS: Final = re.compile(
     r"g-recaptcha|h-captcha|hcaptcha\.com|cf-turnstile|turnstile/v0|geetest|smartcaptcha"
 )
-_SENTENCE: Final = re.compile(
+_PROSE_TAG: Final = re.compile(
     r"<(?:(script|style|nav|footer|aside)\b|(?:p|li|td|dd|div|section|article|blockquote|br"
     r"|/a|/b|/strong|/em|/i)\b[^<>]*+>([^<>]{30,}))",
     re.IGNORECASE,
@@ -83,11 +83,13 @@ _HEADING: Final = re.compile(
     r"<h[12]\b[^<>]{0,500}>(.{0,400}?)</h[12]", re.IGNORECASE | re.DOTALL
 )
 _MARKUP: Final = re.compile(r"<[^<>]{0,500}>")
-_PARTS: Final = re.compile(r"\s[-–—:/]\s|\s*[|»•·]\s*|:\s")
+_TITLE_SEPARATOR: Final = re.compile(r"\s[-–—:/]\s|\s*[|»•·]\s*|:\s")
 _NO_WORDS: Final = re.compile(r"[^\w\s'-]+")
-_STATUS: Final = re.compile(r"(?:(?:error|http|code|status)\s)*[45]\d\d\b[\s-]*")
-_TAG: Final = re.compile(r"<(/?)([a-z][a-z0-9]*)\b([^<>]{0,2000})>?", re.IGNORECASE)
-_SILENT: Final = frozenset(
+_STATUS_TITLE: Final = re.compile(r"(?:(?:error|http|code|status)\s)*[45]\d\d\b[\s-]*")
+_OPEN_OR_END_TAG: Final = re.compile(
+    r"<(/?)([a-z][a-z0-9]*)\b([^<>]{0,2000})>?", re.IGNORECASE
+)
+_SILENT_TAGS: Final = frozenset(
     {
         "script",
         "style",
@@ -102,7 +104,7 @@ _SILENT: Final = frozenset(
 )
 _APART: Final = frozenset({"nav", "footer", "aside", "button", "select"})
 """Elements whose text, like that of links, is not the page's own."""
-_INLINE: Final = frozenset(
+_INLINE_ELEMENTS: Final = frozenset(
     {
         "b",
         "i",
@@ -158,9 +160,9 @@ class _Shape:
     def few(self) -> bool:
         """Whether it has almost no text of its own."""
         return (
-            self.letters <= _FEW
-            and max(map(_size, self.lines), default=0) <= _SHORT
-            and self.others <= _ALL
+            self.letters <= _OWN_TEXT_LETTERS
+            and max(map(_size, self.lines), default=0) <= _PARAGRAPH_LETTERS
+            and self.others <= _MENU_LETTERS
         )
 
     def scan(self, html: str) -> None:
@@ -172,7 +174,7 @@ class _Shape:
                 (self._button if self._within or self._in_link else self._line).append(
                     entities.unescape(text)
                 )
-            tag = _TAG.match(html, start)
+            tag = _OPEN_OR_END_TAG.match(html, start)
             if tag is None:
                 # A comment, a declaration, or a sign of its own.
                 ends = (
@@ -186,7 +188,7 @@ class _Shape:
                 at = end + len(ends) * (ends != "<") if end >= 0 else len(html)
                 continue
             at, name, closes = tag.end(), tag[2].lower(), bool(tag[1])
-            if name in _SILENT and not closes and not tag[3].endswith("/"):
+            if name in _SILENT_TAGS and not closes and not tag[3].endswith("/"):
                 self.scripts += name == "script"
                 end = lowered.find(f"</{name}", at)
                 at = end if end >= 0 else len(html)
@@ -195,7 +197,7 @@ class _Shape:
         self._end()
 
     def _enter(self, name: str, attributes: str, *, closes: bool) -> None:
-        if name in _INLINE:
+        if name in _INLINE_ELEMENTS:
             return
         self._end()
         if name == "a":
@@ -224,8 +226,8 @@ def front_of(html: str, title: str) -> Front | None:
     """Return what a page that came with status 200 is in place of the one asked for;
     None for a page.
 
-    A page of more than `_MOST` characters is always taken for a page."""
-    if len(html) > _MOST or _mentions_check(html):
+    A page of more than `_CHECKED_CHARACTERS` characters is always taken for a page."""
+    if len(html) > _CHECKED_CHARACTERS or _mentions_check(html):
         return None
     shape = _Shape()
     shape.scan(html)
@@ -248,8 +250,8 @@ def _mentions_check(html: str) -> bool:
     False means only that it must be looked at further. Nearly all pages end here, after
     their first paragraphs.
     """
-    at, left = 0, _FEW
-    while left >= 0 and (found := _SENTENCE.search(html, at)):
+    at, left = 0, _OWN_TEXT_LETTERS
+    while left >= 0 and (found := _PROSE_TAG.search(html, at)):
         at = found.end()
         if not found[1]:
             left -= 0 if _about_cookies().search(found[2]) else letters_in(found[2])
@@ -285,18 +287,20 @@ def _said(html: str, title: str) -> Front | None:
     only a status; None for any other."""
     headings = (
         entities.unescape(_MARKUP.sub(" ", found[1]))
-        for found in _first(_HEADING.finditer(html[:_LOOKED_AT]))
+        for found in _first(_HEADING.finditer(html[:_HEADING_RANGE]))
     )
-    for text in (*_PARTS.split(f" {title} "), *headings):
+    for text in (*_TITLE_SEPARATOR.split(f" {title} "), *headings):
         folded = " ".join(
             _NO_WORDS.sub(" ", text.replace("’", "'").casefold()).split()
         ).strip("-' ")
-        for said in dict.fromkeys((folded, _STATUS.sub("", folded, count=1).strip())):
+        for said in dict.fromkeys(
+            (folded, _STATUS_TITLE.sub("", folded, count=1).strip())
+        ):
             if found := next(
-                (front for front in _KINDS if _is_said(front, said)), None
+                (front for front in _FRONT_KINDS if _is_said(front, said)), None
             ):
                 return found
-        if folded and _STATUS.fullmatch(folded + " "):
+        if folded and _STATUS_TITLE.fullmatch(folded + " "):
             return "missing"
     return None
 
@@ -355,7 +359,7 @@ def _asks_for_consent(shape: _Shape, *, named: bool) -> bool:
     about = [line for line in shape.lines if _about_cookies().search(line)]
     beside = sum(_size(line) for line in shape.lines) - sum(map(_size, about))
     longest = max(map(_size, about), default=0)
-    return longest >= (1 if named else _LINE) and beside <= _BESIDE
+    return longest >= (1 if named else _SENTENCE_LETTERS) and beside <= _OTHER_LETTERS
 
 
 def _size(text: str) -> int:

@@ -39,7 +39,7 @@ OLE: Final = "application/x-ole-storage"
 _TYPES: Final = "[Content_Types].xml"
 _MOST_TYPES: Final = 1_000_000
 """Bytes of the list of types."""
-_OLD: Final = {
+_OLD_STREAMS: Final = {
     "EncryptedPackage": "an Office file with a password: save a copy without one",
     "WordDocument": "a Word file of the old form: save it as .docx",
     "PowerPoint Document": "a presentation of the old form: save it as .pptx",
@@ -50,7 +50,7 @@ _OLD: Final = {
 """What files of Microsoft's older container hold, and what to do with them."""
 
 # Signatures at the start of a file of no format that is read, and what to call it.
-_UNREAD: Final = (
+_UNREAD_IMAGES: Final = (
     (b"GIF8", "image/gif"),
     (b"BM", "image/bmp"),
     (b"\x00\x00\x01\x00", "image/x-icon"),
@@ -73,7 +73,7 @@ _UNREAD: Final = (
     (b"\x1aE\xdf\xa3", "video/webm"),
     (b"GGUF", "application/x-gguf"),
 )
-SOURCES: Final = {
+SOURCE_LANGUAGES: Final = {
     **dict.fromkeys((".py", ".pyi"), "python"), **dict.fromkeys((".js", ".mjs", ".jsx"), "javascript"),
     **dict.fromkeys((".ts", ".tsx"), "typescript"), **dict.fromkeys((".c", ".h"), "c"), ".cs": "csharp",
     **dict.fromkeys((".cc", ".cpp", ".hpp"), "cpp"), ".kt": "kotlin", ".rs": "rust", ".rb": "ruby", ".sh": "bash",
@@ -97,14 +97,14 @@ _HTML_START: Final = re.compile(
     rb"(?:\s|<!--.{0,2000}?-->|<\?xml[^>]{0,200}>)*<(?:" + _TAGS + rb")[\s/>]",
     re.I | re.S,
 )
-_UNSAID: Final = {
+_UNSAID_TYPES: Final = {
     "",
     _BYTES,
     "binary/octet-stream",
     "application/unknown",
     "unknown/unknown",
 }
-_PLAIN: Final = (
+_PLAIN_TYPES: Final = (
     *("application/javascript", "application/x-javascript", "application/x-sh"),
     *("application/x-yaml", "application/yaml", "application/toml", "application/sql"),
     *("application/x-tex", PLAIN),
@@ -148,7 +148,7 @@ def _known() -> _Known:
     every = formats()
     magic = [
         *((start, kind) for one in every for start, kind in one.magic.items()),
-        *_UNREAD,
+        *_UNREAD_IMAGES,
     ]
     programs = {name.encode(): one.types[0] for one in every for name in one.programs}
     texts = [one for one in every if not one.binary]
@@ -156,12 +156,12 @@ def _known() -> _Known:
         magic=magic,
         by_ending={
             **dict.fromkeys((".html", ".htm", ".xhtml"), HTML),
-            **dict.fromkeys(SOURCES, SOURCE),
+            **dict.fromkeys(SOURCE_LANGUAGES, SOURCE),
             **{ending: one.types[0] for one in texts for ending in one.endings},
         },
         by_type={
             **dict.fromkeys((HTML, "application/xhtml+xml"), HTML),
-            **dict.fromkeys(_PLAIN, PLAIN),
+            **dict.fromkeys(_PLAIN_TYPES, PLAIN),
             **{
                 kind: one.types[0]
                 for one in texts
@@ -186,7 +186,7 @@ def _known() -> _Known:
     )
 
 
-_MARKUP: Final = re.compile(rb"<|&(?:[a-zA-Z]{2,8}|#x?[0-9a-fA-F]{1,6});")
+_MARKUP_BYTES: Final = re.compile(rb"<|&(?:[a-zA-Z]{2,8}|#x?[0-9a-fA-F]{1,6});")
 """What may begin a tag, or an entity: a text without any is not HTML, whatever its
 type."""
 _DATA_START: Final = re.compile(rb"\s*(?:\{\s*(?:\"|\})|\[\s*[\[{\"\d])")
@@ -195,7 +195,7 @@ _PAGE_START: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """How pages begin, and no text in Markdown does."""
-_SHEETS: Final = frozenset(
+_WORKBOOK_TYPES: Final = frozenset(
     {
         "application/vnd.ms-excel",
         "application/msexcel",
@@ -226,7 +226,7 @@ def media_type(body: bytes, *, content_type: str = "", name: str = "") -> str:
     # Zeros are UTF-16's, or strayed into a text.
     if b"\x00" not in start and (clear := _clear_type(body, start, said, by_name)):
         return clear
-    if said in _UNSAID:
+    if said in _UNSAID_TYPES:
         said = by_name or _guessed(start)
     return _text_type(said, by_name, start)
 
@@ -240,11 +240,11 @@ def _clear_type(body: bytes, start: bytes, said: str, by_name: str) -> str:
             b"}",
             b"]",
         }
-        if not is_data and _MARKUP.search(body):
+        if not is_data and _MARKUP_BYTES.search(body):
             return ""
         guess = JSON if is_data else _guessed(start)
         return guess if guess != PLAIN else by_name or PLAIN
-    if said in _UNSAID or said.endswith(("+xml", "/xml")):
+    if said in _UNSAID_TYPES or said.endswith(("+xml", "/xml")):
         return ""
     if _PAGE_START.match(text):
         return HTML
@@ -282,13 +282,17 @@ def looks_like_text(start: bytes) -> bool:
 
 def old_format(body: bytes) -> str:
     """Return what a file of Microsoft's older container is, and what to do with it."""
-    found = (shown for name, shown in _OLD.items() if name.encode("utf-16-le") in body)
+    found = (
+        shown
+        for name, shown in _OLD_STREAMS.items()
+        if name.encode("utf-16-le") in body
+    )
     return next(found, "a file of Microsoft's older container: save it in a newer form")
 
 
 def language_of(name: str) -> str:
     """Return the language of a program by its name's ending."""
-    return SOURCES[posixpath.splitext(name)[1].lower()]
+    return SOURCE_LANGUAGES[posixpath.splitext(name)[1].lower()]
 
 
 def _binary_type(body: bytes, start: bytes, said: str) -> str:
@@ -411,7 +415,7 @@ def _text_type(said: str, by_name: str, start: bytes) -> str:
         # download.
         guess = _guessed(start)
         return (
-            (by_name or (CSV if said in _SHEETS else PLAIN))
+            (by_name or (CSV if said in _WORKBOOK_TYPES else PLAIN))
             if guess == PLAIN
             else guess
         )
@@ -504,13 +508,13 @@ _WEB_LABELS: Final = {
     **dict.fromkeys(("koi8-ru", "koi"), "koi8_u"),
 }
 """Labels of the Encoding standard that Python does not know."""
-_MARKS: Final = (
+_BYTE_ORDER_MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_LATIN: Final = {"cp1250", "cp1254", "cp1257", "cp1258"}
-_LOOKED_AT: Final = 16_384
+_LATIN_CODECS: Final = {"cp1250", "cp1254", "cp1257", "cp1258"}
+_SNIFFED_BYTES: Final = 16_384
 """Bytes in which declarations, zeros and words for detection are looked for. Browsers
 stop at 1024 for declarations; pages with long comments in front are not rare. More
 words make detection slower, not better."""
@@ -525,10 +529,10 @@ _META: Final = re.compile(
 _XML: Final = re.compile(
     rb"\A\s{0,9}<\?xml\b[^>]{0,200}?encoding\s{0,9}=\s{0,9}[\"']([A-Za-z0-9_.:-]{2,40})"
 )
-_HEADER: Final = re.compile(
+_CHARSET: Final = re.compile(
     r"charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{2,40})", re.IGNORECASE
 )
-_TAG: Final = re.compile(rb"<[^<>]{0,4000}>")
+_TAG_BYTES: Final = re.compile(rb"<[^<>]{0,4000}>")
 
 logging.getLogger("charset_normalizer").setLevel(logging.WARNING)
 
@@ -560,7 +564,7 @@ def decode(body: bytes, *, content_type: str = "") -> Decoded:
 
     Never fails: a label that the bytes contradict is passed over, and bytes that fit no
     codec become U+FFFD. `note` says what is doubtful, "" if nothing is."""
-    for mark, codec in _MARKS:
+    for mark, codec in _BYTE_ORDER_MARKS:
         if body.startswith(mark):
             return Decoded(body[len(mark) :].decode(codec, "replace"))
     wide = unmarked_utf16(body)
@@ -598,7 +602,7 @@ def unmarked_utf16(body: bytes) -> str:
     The zero bytes of spaces, digits and tags are at even or at odd offsets. A
     table of small numbers has such zeros too, but control characters, or no blanks,
     among what it then reads as."""
-    start = body[: min(len(body), _LOOKED_AT) // 2 * 2]
+    start = body[: min(len(body), _SNIFFED_BYTES) // 2 * 2]
     if _has_stray_zeros(start):
         return ""
     even, odd = start[::2].count(0), start[1::2].count(0)
@@ -617,8 +621,8 @@ def unmarked_utf16(body: bytes) -> str:
 def _declared(body: bytes, content_type: str) -> list[str]:
     """Return the codecs that header and body name, in that order, each once; unknown
     ones are left out, and UTF-16 in the body means UTF-8."""
-    header = _HEADER.search(content_type)
-    start = body[:_LOOKED_AT]
+    header = _CHARSET.search(content_type)
+    start = body[:_SNIFFED_BYTES]
     inside = [
         codec_of(found.group(1).decode("ascii"))
         for found in (_META.search(start), _XML.search(start))
@@ -679,19 +683,19 @@ def _likeliest(sample: bytes) -> str:
         and western.chaos <= first.chaos + 0.01
         and western.coherence >= first.coherence - 0.01
     )
-    return "cp1252" if near and first.encoding in _LATIN else first.encoding
+    return "cp1252" if near and first.encoding in _LATIN_CODECS else first.encoding
 
 
 def _words(body: bytes) -> bytes:
-    """Return up to `_LOOKED_AT` bytes of the texts between tags that are not plain
+    """Return up to `_SNIFFED_BYTES` bytes of the texts between tags that are not plain
     ASCII, each once."""
     kept: dict[bytes, None] = {}
     size = 0
-    for piece in _TAG.split(body[: 40 * _LOOKED_AT]):
+    for piece in _TAG_BYTES.split(body[: 40 * _SNIFFED_BYTES]):
         if not piece.isascii():
-            text = piece[:_LOOKED_AT].strip()
+            text = piece[:_SNIFFED_BYTES].strip()
             size += 0 if text in kept else len(text)
             kept[text] = None
-            if size > _LOOKED_AT:
+            if size > _SNIFFED_BYTES:
                 break
     return b"\n".join(kept)

@@ -95,8 +95,8 @@ def csv_to_html(text: str) -> Converted:
     )
 
 
-_TAG: Final = re.compile(r"<[^<>]{0,2000}>")
-_LANG: Final = "{http://www.w3.org/XML/1998/namespace}lang"
+_BOUNDED_TAG: Final = re.compile(r"<[^<>]{0,2000}>")
+_XML_LANG: Final = "{http://www.w3.org/XML/1998/namespace}lang"
 XML_OPTIONS: Final[dict[str, Any]] = dict.fromkeys(
     ("resolve_entities", "load_dtd", "huge_tree"), False
 ) | {
@@ -180,7 +180,7 @@ def _feed(root: etree._Element) -> Converted:
         if len(entries) > MAX_ITEMS
         else ""
     )
-    language = (child_text(channel, "language") or root.get(_LANG) or "")[:2]
+    language = (child_text(channel, "language") or root.get(_XML_LANG) or "")[:2]
     inner = whole_page("\n".join(parts), title=title, language=language)
     return Converted(inner, title, language.lower(), unread=unread)
 
@@ -252,4 +252,4 @@ def fragment_to_html(text: str) -> str:
 
 def _plain_text(text: str) -> str:
     """Return a text that may be HTML as plain text on one line."""
-    return " ".join(html.unescape(_TAG.sub(" ", text)).split())
+    return " ".join(html.unescape(_BOUNDED_TAG.sub(" ", text)).split())

@@ -26,7 +26,7 @@ MOST_RATIO: Final = 1_000
 times more of bombs."""
 _UNBOUNDED: Final = 1_000_000
 """Unpacked bytes up to which the compression ratio is not checked."""
-_PIECE: Final = 65_536
+_BYTES_AT_A_TIME: Final = 65_536
 """Packed bytes given to a library at a time, between which a call can be cancelled."""
 _NO_PADDING: Final = re.compile(rb"[^\x00]")
 _MEMORY: Final = 100_000_000
@@ -82,7 +82,7 @@ def unpacked(body: bytes, *, most: int = MAX_UNPACKED) -> bytes:
         try:
             while at < len(body) and not stream.eof:
                 check_cancelled()
-                piece = body[at : at + _PIECE]
+                piece = body[at : at + _BYTES_AT_A_TIME]
                 at += len(piece)
                 size += _append(stream, piece, pieces, allowed + 1 - size)
                 if size > allowed:
@@ -92,7 +92,13 @@ def unpacked(body: bytes, *, most: int = MAX_UNPACKED) -> bytes:
                         hint=raising_the_cap(2 * allowed) if allowed == most else "",
                     )
         except (*DAMAGED, lzma.LZMAError) as error:
-            if pieces and at - start <= _PIECE and not stream.eof and size and start:
+            if (
+                pieces
+                and at - start <= _BYTES_AT_A_TIME
+                and not stream.eof
+                and size
+                and start
+            ):
                 break  # padding after the last stream, as on tapes
             raise Unreadable(
                 f"it is damaged {what} ({type(error).__name__})"

@@ -10,7 +10,7 @@ from typing import Final
 from pipeline.document.converted import escape
 from pipeline.document.tree import VOID_TAGS
 
-_EMPTY: Final = re.compile(r"<([A-Za-z][\w:.-]{0,100})((?:\s[^<>]{0,2000})?)/>")
+_EMPTY_ELEMENT: Final = re.compile(r"<([A-Za-z][\w:.-]{0,100})((?:\s[^<>]{0,2000})?)/>")
 _OPENS: Final = "<![CDATA["
 _COMMENTED: Final = ("//", "/*")
 """Text before a CDATA section in a script or style, which is not content."""
@@ -30,7 +30,9 @@ def is_xhtml(kind: str, name: str, text: str) -> bool:
 def xhtml_to_html(text: str) -> str:
     """Return markup with empty elements closed as HTML has it, and CDATA sections as
     text."""
-    return _EMPTY.sub(_closed, _without_sections(text) if _OPENS in text else text)
+    return _EMPTY_ELEMENT.sub(
+        _closed, _without_sections(text) if _OPENS in text else text
+    )
 
 
 def _closed(empty: re.Match[str]) -> str:

@@ -75,7 +75,7 @@ class Room(NamedTuple):
 ROOM: Final = Room()
 ASK_FROM: Final = NONE / 2
 """Confidence of the gate below which no model is asked, since a call takes seconds."""
-LIFT: Final = 0.25
+VOTE_LIFT: Final = 0.25
 """What a vote of 1 adds to a sentence, as a share of the best score. SmolLM2 of 135
 million parameters, the one model measured (`python -m bench.asking`), orders HotpotQA
 worse at any lift from .1 on (R-precision .69 -> .61 and below); at .25 its share of
@@ -86,10 +86,10 @@ LIFTED: Final = 2
 of .850 by rules; with an oracle that names the right lines .917, .933, .950 for one,
 two and all of them, with lines named at random .852, .848, .833 (`python -m bench.eval
 --mimic noise`)."""
-NEAR: Final = 3
+NEAR_SENTENCES: Final = 3
 """Best sentences of the gate, one of which the model must name to turn `unsure` into
 `answered`."""
-KEPT: Final = 6
+KEPT_SENTENCES: Final = 6
 """Best sentences of the gate that a shortened answer keeps, whatever the model names.
 Of 58 test questions 768 tokens hold the answers of .931; with a model that names at
 random .879 with three."""
@@ -151,8 +151,8 @@ async def ask(
     Where no candidate fits, nothing is asked and the choice is empty."""
     if not can_ask(model, way):
         raise ModelError(
-            f"{model.name} cannot be asked by {way}.",
-            hint="Set WINNOW_EXTRACTOR to another way.",
+            f"{model.name} does not support WINNOW_EXTRACTOR={way}.",
+            hint="Set WINNOW_EXTRACTOR to lines, tags, votes or rules.",
         )
     if way == "pages":
         return await _by_pages(request, candidates, model)
@@ -287,7 +287,7 @@ def read_answer(answer: str, count: int) -> frozenset[int]:
         last = int(match.group(2) or first) if match else 0
         if not 1 <= first <= last <= count:
             raise ModelError(
-                f"The answer {answer[:60]!r} names no lines from 1 to {count}.",
+                f"The generator answered {answer[:60]!r}, not line numbers from 1 to {count}.",
                 hint="Set another model.",
             )
         found.update(range(first, last + 1))
@@ -374,7 +374,7 @@ def _prompt(name: str, request: str, candidates: str, **more: str) -> Said:
 def agree(verdict: Verdict, chosen: ModelChoice, values: Floats) -> tuple[Verdict, str]:
     """Return the verdict of both, and how model and gate relate, as a clause for the
     reason."""
-    best = set(np.argsort(-values, kind="stable")[:NEAR].tolist())
+    best = set(np.argsort(-values, kind="stable")[:NEAR_SENTENCES].tolist())
     names = bool(chosen.rows)
     if verdict == "answered":
         return (
@@ -396,7 +396,7 @@ def agree(verdict: Verdict, chosen: ModelChoice, values: Floats) -> tuple[Verdic
     return "none", "and the model agrees"
 
 
-def lifted(values: Floats, chosen: ModelChoice, *, lift: float = LIFT) -> Floats:
+def lifted(values: Floats, chosen: ModelChoice, *, lift: float = VOTE_LIFT) -> Floats:
     """Return the scores [size] with the named rows raised, by `lift` times the best
     score for a weight of 1: those `LIFTED` of them that the scores hold best."""
     raised = values.copy()
@@ -415,7 +415,7 @@ def borne_out(
     names at random has the best of 24 among three in one of eight answers, and the best
     rows are kept whatever it names. Of an `unsure` answer in which it finds nothing the
     scores' best are left."""
-    best = np.argsort(-values, kind="stable")[:KEPT].tolist()
+    best = np.argsort(-values, kind="stable")[:KEPT_SENTENCES].tolist()
     if verdict == "unsure":
         return frozenset() if chosen.rows else frozenset(best)
     if verdict != "answered":

@@ -189,13 +189,15 @@ def reciprocal_rank_fusion(orders: Sequence[Sequence[int]], count: int) -> Float
 
 Windows = NDArray[np.int64]
 """Stretches of units, first and last-plus-one [n, 2]; none crosses a page."""
-GROUP: Final = 4
+GROUP_LETTERS: Final = 4
 """Letters of the groups that a question shares with texts in another language (names,
 loan words, cognates); 3 and 5 find as much."""
-_WORD: Final = re.compile(rf"[^\W\d_]{{{GROUP},}}|\d{{2,}}")
-_LATIN: Final = "a b v g d e e zh z i i k l m n o p r s t u f h ts ch sh sch y e yu ya"
+_GROUPED_WORD: Final = re.compile(rf"[^\W\d_]{{{GROUP_LETTERS},}}|\d{{2,}}")
+_TRANSLITERATED: Final = (
+    "a b v g d e e zh z i i k l m n o p r s t u f h ts ch sh sch y e yu ya"
+)
 _CYRILLIC: Final = str.maketrans(
-    dict(zip("абвгдеёжзийклмнопрстуфхцчшщыэюя", _LATIN.split(), strict=True))
+    dict(zip("абвгдеёжзийклмнопрстуфхцчшщыэюя", _TRANSLITERATED.split(), strict=True))
     | {"ъ": "", "ь": ""}
 )
 
@@ -398,16 +400,19 @@ def cut_windows(
 
 
 def letter_groups(text: str) -> list[str]:
-    """Return the distinct groups of `GROUP` letters in the words of `text`, and its
+    """Return the distinct groups of `GROUP_LETTERS` letters in the words of `text`, and its
     numbers; shorter words are whole."""
     groups: dict[str, None] = {}
-    for word in _WORD.findall(_latin(text)):
-        whole = word.isdigit() or len(word) <= GROUP
+    for word in _GROUPED_WORD.findall(_latin(text)):
+        whole = word.isdigit() or len(word) <= GROUP_LETTERS
         groups.update(
             dict.fromkeys(
                 [word]
                 if whole
-                else [word[i : i + GROUP] for i in range(len(word) - GROUP + 1)]
+                else [
+                    word[i : i + GROUP_LETTERS]
+                    for i in range(len(word) - GROUP_LETTERS + 1)
+                ]
             )
         )
     return list(groups)

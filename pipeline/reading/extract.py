@@ -22,6 +22,7 @@ import numpy as np
 from errors import ModelError, unopened
 from models.protocols import Generator
 from pipeline.document.page import Block, Document, Failure, Reading, Sentence, Verdict
+from pipeline.document.table import FEWEST_CHOSEN_FROM
 from pipeline.document.units import is_aside, tag_sentences
 from pipeline.question.kind import Choice
 from pipeline.question.question import NOTHING, Question
@@ -40,17 +41,17 @@ from pipeline.reading.bm25 import Floats, PageUnits, page_units
 from pipeline.reading.outline import outlined
 from pipeline.reading.relevance import WORTH, Reader, Relevance
 from pipeline.reading.verdict import judge
-from pipeline.tables.asked import FEWEST, ask_parts
+from pipeline.tables.answers import ask_parts
 from pipeline.text.cells import number_of
-from pipeline.text.frame import LONGEST, failure_text, one_line
+from pipeline.text.frame import TITLE_CHARACTERS, failure_text, one_line
 from pipeline.text.literals import begins_with
 from pipeline.text.words import index_terms
 from pipeline.work import STEP_SHARE, check_cancelled, in_thread, time_left, traced
 
-_COMPARED: Final = (
+_PARTLY_COMPARED: Final = (
     "Time ran out: only its most likely parts were compared with the question."
 )
-FURNITURE: Final = 0.8
+FURNITURE_FACTOR: Final = 0.8
 """Factor on the scores of menu, footer and similar lines, which would otherwise rank
 next to answers; their sentences are not lowered (figures: docs/log.md, 2026-11-27)."""
 PARTS_WORK: Final = 2.0
@@ -157,7 +158,7 @@ def unless_cut(reading: Reading, failures: Sequence[Failure]) -> Reading:
     unread = "; ".join(
         failure_text(one.source, one.reason).rstrip(".") for one in missing
     )
-    said = f"Not everything was read ({unopened(unread[:LONGEST])}). {reading.reason}"
+    said = f"Not everything was read ({unopened(unread[:TITLE_CHARACTERS])}). {reading.reason}"
     return replace(reading, verdict="unsure", reason=said, cut=True)
 
 
@@ -165,7 +166,7 @@ def left_unread(reading: Reading, documents: Sequence[Document]) -> list[Failure
     """Return the documents that there was no time to read, or to compare with the
     question."""
     late = [
-        Failure(document.page.final_url, _COMPARED, late=True)
+        Failure(document.page.final_url, _PARTLY_COMPARED, late=True)
         for document in documents
         if reading.late
     ]
@@ -215,7 +216,7 @@ def _content_first(
         for unit in units
     ]
     lowered = np.where(
-        np.array(low, dtype=bool), np.float32(FURNITURE) * values, values
+        np.array(low, dtype=bool), np.float32(FURNITURE_FACTOR) * values, values
     ).astype(np.float32)
     best = lowered.max(initial=0.0)
     return lowered / best if best > 0 else lowered
@@ -519,7 +520,7 @@ def lift_terms(
 
 # Rows that a request chooses
 
-NAMED: Final = 0.9
+EXTREME_LIFT: Final = 0.9
 """Part of the distance to the best score that the extremes of a column gain which the
 question names; not all of it, so that lifted rows stay in their own order (`python -m
 bench.extract_tables`)."""
@@ -556,7 +557,7 @@ def lift_rows(
             for place, gain in _chosen(request, choice, document, sentences, table):
                 gains[begin + place] = max(gains[begin + place], gain)
                 if (
-                    gain == NAMED
+                    gain == EXTREME_LIFT
                 ):  # before the other rows of its table, which may say as much in the same words
                     least[begin + place] = np.nextafter(
                         values[begin + table.start : begin + table.stop].max(), np.inf
@@ -568,7 +569,7 @@ def lift_rows(
 
 def _tables(document: Document, sentences: Sequence[Sentence]) -> Iterator[range]:
     """Yield the places of rows that follow each other below one header. Stretches of
-    fewer than `FEWEST` rows are left out."""
+    fewer than `FEWEST_CHOSEN_FROM` rows are left out."""
     start = 0
     for place in range(1, len(sentences) + 1):
         if place < len(sentences) and _table(document, sentences[place]) == _table(
@@ -576,7 +577,7 @@ def _tables(document: Document, sentences: Sequence[Sentence]) -> Iterator[range
         ):
             continue
         if (
-            place - start >= FEWEST
+            place - start >= FEWEST_CHOSEN_FROM
             and document.blocks[sentences[start].block].kind == "row"
         ):
             yield range(start, place)
@@ -596,7 +597,7 @@ def _chosen(
     table: range,
 ) -> Iterator[tuple[int, float]]:
     """Yield a table's rows that are chosen, each with the part of its distance to the
-    best that it gains. An extreme that `FEWEST` rows or more have chooses none of them.
+    best that it gains. An extreme that `FEWEST_CHOSEN_FROM` rows or more have chooses none of them.
     """
     if choice.ends:
         yield from ((table[0], UNNAMED), (table[-1], UNNAMED))
@@ -622,13 +623,14 @@ def _chosen(
             places = [
                 table[row] for row, number in numbers.items() if number == extreme
             ]
-            if len(places) < FEWEST:
+            if len(places) < FEWEST_CHOSEN_FROM:
                 named.setdefault(rank, []).extend(places)
     if named:
         # The columns that the request names, or else those that its words mean, or else all.
         best = min(named)
         yield from (
-            (place, NAMED if best < len(asked) else UNNAMED) for place in named[best]
+            (place, EXTREME_LIFT if best < len(asked) else UNNAMED)
+            for place in named[best]
         )
 
 
@@ -642,5 +644,5 @@ def _columns(rows: Sequence[Block]) -> Iterator[tuple[str, dict[int, float]]]:
             if (number := number_of(cell)) is not None:
                 columns.setdefault(column, {})[place] = number
     for column, numbers in sorted(columns.items()):
-        if len(numbers) >= max(FEWEST, len(rows) / 2):
+        if len(numbers) >= max(FEWEST_CHOSEN_FROM, len(rows) / 2):
             yield header[column] if column < len(header) else "", numbers

@@ -19,14 +19,14 @@ from pipeline.question.broad import has_word_for_all, is_broad, names_summary
 from pipeline.question.question import Question
 from pipeline.reading.bm25 import Floats
 
-_SITE: Final = re.compile(r"\s[|·–—-]\s")
+_SITE_SEPARATOR: Final = re.compile(r"\s[|·–—-]\s")
 """What parts a title from the name of its site."""
 SAYS: Final = 6
 """Words from which a unit says something by itself."""
 DEEPER: Final = 0.1
 """What a unit's score loses for each heading above its own, so that chapters come before their
 sections."""
-LEAST: Final = 0.5
+DEEPEST_SCORE: Final = 0.5
 """Score of the deepest heading's first unit."""
 
 
@@ -43,7 +43,7 @@ def outlined(
     own = _outline(documents[place], reading.tagged[place])
     values[first : first + len(own)] = own
     title = documents[place].page.title or documents[place].page.final_url
-    reason = f"It is about all of {title!r}: these are the first words of its sections."
+    reason = f"The question is about all of {title!r}: these are the first words of its sections."
     return replace(
         reading,
         verdict="answered",
@@ -83,7 +83,7 @@ def _about(
 def _names(document: Document) -> list[str]:
     """Return what a document is called: its title without the name of its site, and the name of its
     file."""
-    title = _SITE.split(document.page.title, maxsplit=1)[0]
+    title = _SITE_SEPARATOR.split(document.page.title, maxsplit=1)[0]
     return [title, document.page.final_url.rpartition("/")[2].rpartition(".")[0]]
 
 
@@ -101,6 +101,6 @@ def _outline(document: Document, units: Sequence[Sentence]) -> list[float]:
         says = says and (summary or count_words(unit.text) >= SAYS)
         new = says and (summary or unit.heading_path not in seen)
         seen |= {unit.heading_path} if new else set()
-        depth = max(LEAST, 1.0 - DEEPER * len(unit.heading_path))
+        depth = max(DEEPEST_SCORE, 1.0 - DEEPER * len(unit.heading_path))
         scores.append(depth - number / (1e3 * len(units)) if new else 0.0)
     return scores

@@ -61,7 +61,7 @@ saw 96 letters of Thai."""
 MEANING: Final = 2.0
 """Weight of the cosine against BM25, both standardised: 1.5 shows .855 of the asked
 questions at 512 tokens, 2 .863."""
-LETTERS: Final = 0.5
+GROUPS_WEIGHT: Final = 0.5
 """Weight of shared letter groups for a question in another language than the page: .42
 to .50 of 26 at 512 tokens."""
 SMOOTHING: Final = 0.1
@@ -75,7 +75,7 @@ FIRST_TOKENS: Final = 4_000
 cross-encoder looks, .3 processor seconds. Of 179 questions on texts of some 90,000
 tokens, units best first at 512 and 1,000 tokens: .600 / .711 of the evidence, .604 /
 .709 with all of `EMBED_TOKENS` at once."""
-ENOUGH: Final = 0.7
+ENOUGH_PROBABILITY: Final = 0.7
 """Probability that a window answers, from which no further unit of such a text is
 embedded."""
 EMBEDDED_AT_ONCE: Final = 64
@@ -322,7 +322,7 @@ class _Counted:
         scores = standardise(self.index.window_scores(self.own, self.above, windows))
         if letters is not None:
             shared = self.index.window_scores(letters, np.zeros_like(letters), windows)
-            scores = scores + np.float32(LETTERS) * standardise(shared)
+            scores = scores + np.float32(GROUPS_WEIGHT) * standardise(shared)
         return scores
 
 
@@ -533,7 +533,7 @@ class Reread:
             if relevance.read is None
             else float(np.nanmax(relevance.read, initial=0.0))
         )
-        if not relevance.long or relevance.late or found >= ENOUGH:
+        if not relevance.long or relevance.late or found >= ENOUGH_PROBABILITY:
             return relevance
         further = await self._read(question, pages, share, EMBED_TOKENS)
         return replace(relevance, late=True) if further.late else further

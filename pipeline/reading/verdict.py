@@ -33,8 +33,8 @@ from pipeline.text.words import (
 # the sample library's dev questions, and the dev part of the reader's questions with their twins;
 # negatives besides are unanswerable questions, pages without the answering paragraph, and other
 # pages, which count a quarter for what a reader read. Order: constant, unit, names, length, cosine.
-_WORDS: Final = (-8.4, 5.9, 3.94, 2.38, 0.0)
-_MEANING: Final = (-5.26, 3.15, 2.34, 1.02, 2.2)
+_WORD_WEIGHTS: Final = (-8.4, 5.9, 3.94, 2.38, 0.0)
+_MEANING_WEIGHTS: Final = (-5.26, 3.15, 2.34, 1.02, 2.2)
 # Order: constant, names, reader's log-odds, size, size times unit (docs/log.md, 2026-11-27).
 _READ: Final = (-0.11, 1.09, 0.53, -0.97, 0.98)
 # For pages in other languages without a reader, and for questions in another language than
@@ -44,16 +44,16 @@ _ACROSS: Final = (-4.68, 0.0, 0.0, 0.0, 7.89)
 _SMALL: Final = 120
 """Windows of all pages, some 80 tokens each, up to which their number changes nothing:
 pages have fewer."""
-_LEAST: Final = 0.001
+_READER_CLAMP: Final = 0.001
 """Probability below which a reader is taken by; its log-odds have no end."""
-SURE: Final = 0.6
+ANSWERED_CONFIDENCE: Final = 0.6
 """Confidence from which a question is taken for answered: .74 of 618 written questions
 of sites that the reader was not trained on, .25 of their 397 almost-answered twins, .08
 of 309 on other pages; .5 gives .83, .33, .10."""
 NONE: Final = 0.12
 """Confidence below which nothing answers: of one page where the meaning says so too,
-see `NEAR` and `NEVER`, of several wherever a reader read them."""
-NEAR: Final = 0.34
+see `NEAR_COSINE` and `NEVER`, of several wherever a reader read them."""
+NEAR_COSINE: Final = 0.34
 """Cosine from which a window is near enough in meaning that the answer is never None.
 With both, .006 of 785 questions are None on their own page and .69 of 459 on another;
 with a confidence of .2 .010 and .73."""
@@ -61,7 +61,7 @@ NEVER: Final = 0.04
 """Confidence below which nothing answers however near it is in meaning, where a reader
 chose among more than `_SMALL` windows: none of 92 questions on long documents, 15 of
 their 92 twins."""
-FAR: Final = 0.06
+FAR_LOGISTIC: Final = 0.06
 FAR_ACROSS: Final = 0.08
 """Of the two logistics of other languages, the values below which nothing answers. In
 one language the least of the questions on their own page is .083, and .57 of the
@@ -137,7 +137,7 @@ class Verdict:
 
     word: Word
     confidence: float
-    """0..1; at least `SURE` where answered."""
+    """0..1; at least `ANSWERED_CONFIDENCE` where answered."""
     reason: str
     absent: tuple[str, ...] = ()
     """Names and longer numbers of the question that no page has; empty where it surely
@@ -163,7 +163,7 @@ def judge(question: Question, relevance: Relevance) -> Verdict:
         reason += f"; not on that page: {', '.join(best.missing[:5])}"
     if best.translated:
         reason += f"; question translated as: {best.translated[:QUOTED]}"
-    if confidence >= SURE:
+    if confidence >= ANSWERED_CONFIDENCE:
         return Verdict("answered", round(confidence, 4), f"{reason}.")
     lacking = _lacking(question, pages, relevance.index)
     absent = _common(lacking)
@@ -190,8 +190,8 @@ def _is_near(page: Features) -> bool:
     if page.across:
         return _logistic(_ACROSS, _meaning_row(page)) >= FAR_ACROSS
     if not page.english:
-        return _logistic(_OTHER, _meaning_row(page)) >= FAR
-    return page.cosine >= NEAR
+        return _logistic(_OTHER, _meaning_row(page)) >= FAR_LOGISTIC
+    return page.cosine >= NEAR_COSINE
 
 
 def _lacking(
@@ -250,11 +250,11 @@ def confidence_of(features: Features) -> float:
     if features.read is not None:
         weights = _READ
     elif features.cosine is None:
-        weights = _WORDS
+        weights = _WORD_WEIGHTS
     elif features.across:
         weights = _ACROSS
     else:
-        weights = _MEANING if features.english else _OTHER
+        weights = _MEANING_WEIGHTS if features.english else _OTHER
     return _logistic(weights, as_row(features))
 
 
@@ -268,7 +268,7 @@ def _logistic(weights: Sequence[float], row: Sequence[float]) -> float:
 def as_row(features: Features) -> tuple[float, ...]:
     """Return the features in the order of the weights."""
     if features.read is not None:
-        odds = min(max(features.read, _LEAST), 1.0 - _LEAST)
+        odds = min(max(features.read, _READER_CLAMP), 1.0 - _READER_CLAMP)
         sized = features.size, features.size * features.unit
         return features.names, math.log(odds / (1.0 - odds)), *sized
     return _meaning_row(features)

@@ -11,7 +11,7 @@ for: speaking to a provider (`providers/`), ranking by relevance
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol, TypeVar
@@ -166,7 +166,7 @@ REST: Final = {
     "unauthorized": 300.0,
     "blocked": 60.0,
 }
-"""Seconds a provider is left alone when it did not say for how long."""
+"""Seconds for which a provider is paused when it names no time."""
 _LASTING: Final[tuple[SearchStatus, ...]] = ("rate_limited", "quota")
 """Failures that are remembered on disk: another process would only meet them again."""
 WORKS: Final = 50
@@ -221,8 +221,8 @@ class Searcher(Protocol):
         ...
 
     async def search(self, query: SearchQuery, *, limit: int) -> SearchOutcome:
-        """Return at most `limit` results and how it went; `reason` also says what of
-        `query` was not honoured."""
+        """Return at most `limit` results and how it went; `reason` also names the
+        filters of `query` that were ignored."""
         ...
 
 
@@ -284,7 +284,39 @@ class Chain:
                 "as WINNOW_BRAVE_KEY.",
             )
         # 1. Ask, every query on its own, all against one deadline
-        queries = tuple(dict.fromkeys(queries))
+        asked = self._lines(tuple(dict.fromkeys(queries)))
+        answers: list[list[SearchOutcome]] = [[] for _ in asked]
+        began, most = anyio.current_time(), STEP_SHARE * time_left()
+        async with anyio.create_task_group() as group:
+            for (query, line), into in zip(asked, answers, strict=True):
+                own = UNDATED.issuperset(provider.name for provider in line)
+                ends = began + (most if own else min(self._deadline, most))
+                group.start_soon(self._ask, line, query, limit, ends, into)
+        # 2. Did anyone answer?
+        outcomes = _flat(answers)
+        if not any(map(_has_answered, outcomes)):
+            raise _failure(outcomes)
+        # 3. One list: fused over the queries, without repeats
+        known, guessed = (
+            [
+                outcome.results
+                for (query, _), answer in zip(asked, answers, strict=True)
+                for outcome in answer
+                if query.guessed == by_model and outcome.results
+            ]
+            for by_model in (False, True)
+        )
+        results = distinct(seated(_fused(known), _fused(guessed)))
+        ranked = [
+            replace(result, rank=rank) for rank, result in enumerate(results, start=1)
+        ]
+        silent = [one for one in answers if not any(map(_has_answered, one))]
+        return Findings(tuple(ranked[:limit]), outcomes, _flat(silent))
+
+    def _lines(
+        self, queries: Sequence[SearchQuery]
+    ) -> list[tuple[SearchQuery, Sequence[Searcher]]]:
+        """Return each query with each line of providers that is asked it."""
         lines = [self._providers, *((provider,) for provider in self._beside)]
         asked = [
             (query, line)
@@ -293,39 +325,8 @@ class Chain:
             if not _repeats(query, queries, line)
         ]
         besides = self._scholarly if self._scholarly not in lines else ()
-        asked += [(query, besides) for query in queries if query.scholarly and besides]
-        answers: list[list[SearchOutcome]] = [[] for _ in asked]
-        began, most = anyio.current_time(), STEP_SHARE * time_left()
-        async with anyio.create_task_group() as group:
-            for (query, line), into in zip(asked, answers, strict=True):
-                own = UNDATED.issuperset(provider.name for provider in line)
-                ends = began + (most if own else min(self._deadline, most))
-                group.start_soon(self._ask, line, query, limit, ends, into)
-        outcomes = tuple(outcome for answer in answers for outcome in answer)
-        # 2. Did anyone answer?
-        if not any(map(_has_answered, outcomes)):
-            raise _failure(outcomes)
-        # 3. One list: fused over the queries, without repeats
-        lists = {
-            guessed: [
-                outcome.results
-                for (query, _), answer in zip(asked, answers, strict=True)
-                for outcome in answer
-                if query.guessed == guessed and outcome.results
-            ]
-            for guessed in (False, True)
-        }
-        results = distinct(seated(_fused(lists[False]), _fused(lists[True])))
-        ranked = [
-            replace(result, rank=rank) for rank, result in enumerate(results, start=1)
-        ]
-        silent = [
-            one
-            for answer in answers
-            if not any(map(_has_answered, answer))
-            for one in answer
-        ]
-        return Findings(tuple(ranked[:limit]), outcomes, tuple(silent))
+        scholarly = [query for query in queries if query.scholarly and besides]
+        return [*asked, *((query, besides) for query in scholarly)]
 
     async def look_up(self, dois: Sequence[str]) -> Findings:
         """Return what the catalogues of research know of works, each asked for those
@@ -474,6 +475,11 @@ def _rest_from(value: JsonValue, provider: str) -> tuple[float, SearchOutcome | 
             )
         case _:
             return 0.0, None
+
+
+def _flat(answers: Iterable[Sequence[SearchOutcome]]) -> tuple[SearchOutcome, ...]:
+    """Return the outcomes of all lines of providers together."""
+    return tuple(outcome for answer in answers for outcome in answer)
 
 
 def _has_answered(outcome: SearchOutcome) -> bool:

@@ -31,14 +31,14 @@ from pipeline.document.page import (
 from pipeline.fetch.exchange import retry_after as seconds_asked
 from pipeline.search.chain import DEADLINE
 from pipeline.search.service import Judge, Request, error_text
-from pipeline.text.frame import LONGEST, one_line
+from pipeline.text.frame import TITLE_CHARACTERS, one_line
 
-MAX_BYTES: Final = 4_000_000
+RESULTS_BYTES: Final = 4_000_000
 """A page of results has about 50 kB, with long passages 300 kB."""
-_TAG: Final = re.compile(r"<(?:!--[^<>]*|/?[a-zA-Z][^<>]*)>")
-_LOGIN: Final = re.compile(r"(?<=//)[^/@]*@")
+_SNIPPET_TAG: Final = re.compile(r"<(?:!--[^<>]*|/?[a-zA-Z][^<>]*)>")
+_URL_LOGIN: Final = re.compile(r"(?<=//)[^/@]*@")
 """Name and password in an address, which no reason may show."""
-_STATUS: Final[Mapping[int, SearchStatus]] = {
+_KIND_OF_STATUS: Final[Mapping[int, SearchStatus]] = {
     401: "unauthorized",
     402: "quota",
     403: "unauthorized",
@@ -46,7 +46,7 @@ _STATUS: Final[Mapping[int, SearchStatus]] = {
     429: "rate_limited",
     504: "timeout",
 }
-_MEANING: Final[Mapping[SearchStatus, str]] = {
+_STATUS_REASONS: Final[Mapping[SearchStatus, str]] = {
     "unauthorized": "the key was not accepted, or not for this",
     "quota": "the plan or the credits are used up",
     "rate_limited": "too many requests",
@@ -78,8 +78,8 @@ class Exchange:
         nothing over the other side.
 
         A redirect is not followed and counts as a failure, and so does a body over
-        `MAX_BYTES`."""
-        address = _LOGIN.sub("", request.url)
+        `RESULTS_BYTES`."""
+        address = _URL_LOGIN.sub("", request.url)
         try:
             async with self.client.stream(
                 request.method,
@@ -129,9 +129,9 @@ class Exchange:
         self, response: httpx2.Response, answer: object, judged: SearchStatus | None
     ) -> SearchOutcome:
         code = response.status_code
-        status = judged or _STATUS.get(code, "bad_response")
+        status = judged or _KIND_OF_STATUS.get(code, "bad_response")
         said = plain_text(error_text(answer), longest=200).rstrip(".")
-        meaning = _MEANING.get(
+        meaning = _STATUS_REASONS.get(
             status,
             "the service failed" if code >= 500 else "the request was not accepted",
         )
@@ -198,7 +198,7 @@ def plain_text(value: object, *, longest: int = 2_000) -> str:
     and a long tail."""
     if not isinstance(value, str):
         return ""
-    bare = html.unescape(_TAG.sub("", value[: 4 * longest]))
+    bare = html.unescape(_SNIPPET_TAG.sub("", value[: 4 * longest]))
     return one_line(bare)[:longest]
 
 
@@ -247,7 +247,7 @@ def hit(
     address = web_address(row.get(url))
     if not address:
         return None
-    title = plain_text(row.get("title"), longest=LONGEST) or address
+    title = plain_text(row.get("title"), longest=TITLE_CHARACTERS) or address
     return SearchResult(
         title=title, url=address, snippet=plain_text(snippet), engine=provider
     )
@@ -321,13 +321,13 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 async def _read_body(response: httpx2.Response) -> bytes:
-    """Return the body; b"" for one over `MAX_BYTES`, which then is read as not
+    """Return the body; b"" for one over `RESULTS_BYTES`, which then is read as not
     complete.
 
     Raises httpx2's errors."""
     body = bytearray()
     async for chunk in response.aiter_bytes():
         body += chunk
-        if len(body) > MAX_BYTES:
+        if len(body) > RESULTS_BYTES:
             return b""
     return bytes(body)

@@ -44,15 +44,15 @@ from pipeline.question.question import Question
 from pipeline.read.sniff import decode, looks_like_text
 from pipeline.reading.bm25 import Floats, blend
 from pipeline.search.listing import (
-    MOST_BYTES,
     MOST_FILES,
+    MOST_LISTED_BYTES,
     Folders,
     Listing,
     not_searched,
 )
 from pipeline.search.mixed import best_passages
 from pipeline.search.word_index import (
-    VERSION,
+    INDEX_VERSION,
     FileStamp,
     IndexedFile,
     IndexedFiles,
@@ -62,7 +62,7 @@ from pipeline.search.word_index import (
 from pipeline.text.frame import one_line
 from pipeline.work import check_cancelled, in_thread, time_left
 
-EMBEDDED_AT_ONCE: Final = 16
+OUTLINES_AT_ONCE: Final = 16
 """Outlines of one batch; what a batch gave is kept when time runs out. A quarter of it
 in the background: a new question waits for the running batch."""
 OUTLINES: Final = 128
@@ -89,7 +89,7 @@ class FolderLimits:
     """How much of the folders is looked at."""
 
     files: int = MOST_FILES
-    file_bytes: int = MOST_BYTES
+    file_bytes: int = MOST_LISTED_BYTES
     seconds: float = 4.0
     """How long a question waits for files not seen before; its answer says what is
     left. Half as much at least for reading the best ones, and what is left of twice as
@@ -150,7 +150,9 @@ class FolderProvider:
             False  # in the background, since a question embedded the first outlines
         )
         name = hashlib.blake2b(repr(self._roots).encode(), digest_size=12).hexdigest()
-        self._place = place / f"{VERSION}-{name}.sqlite" if place is not None else None
+        self._place = (
+            place / f"{INDEX_VERSION}-{name}.sqlite" if place is not None else None
+        )
 
     @asynccontextmanager
     async def behind(self) -> AsyncIterator[None]:
@@ -515,8 +517,8 @@ class FolderProvider:
         Raises `ModelError`."""
         index = self._opened()
         new = await in_thread(index.without_vector, embedder.name, abouts, OUTLINES)
-        for at in range(0, len(new), EMBEDDED_AT_ONCE):
-            part = dict(new[at : at + EMBEDDED_AT_ONCE])
+        for at in range(0, len(new), OUTLINES_AT_ONCE):
+            part = dict(new[at : at + OUTLINES_AT_ONCE])
             vectors = await embedder.embed(list(part.values()), kind="passage")
             await in_thread(index.keep_vectors, embedder.name, list(part), vectors)
 
@@ -534,7 +536,7 @@ class FolderProvider:
                     embedder.name, index.indexed().abouts, OUTLINES
                 )
             )
-        at_once = EMBEDDED_AT_ONCE // 4
+        at_once = OUTLINES_AT_ONCE // 4
         vectors: list[Floats] = []
         for at in range(0, len(new), at_once):
             async with self._slice():
@@ -572,8 +574,8 @@ def _shown(
 def _left_out(
     query: SearchQuery, indexed: IndexedFiles, listing: Listing
 ) -> Iterator[str]:
-    """Sentences on what was not honoured, and what will not be searched by asking
-    again."""
+    """Yield sentences on filters that were ignored, and on what a repeated call does not
+    search either."""
     if query.freshness != "any":
         yield "Files carry no reliable date, so freshness was not filtered by."
     # Otherwise no filter was requested

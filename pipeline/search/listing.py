@@ -32,7 +32,7 @@ from pipeline.work import check_cancelled
 
 MOST_FILES: Final = 200_000
 """Files of a listing."""
-MOST_BYTES: Final = 20_000_000
+MOST_LISTED_BYTES: Final = 20_000_000
 """Larger files are left out: no document that a person wrote is larger, save scans
 without text."""
 _SKIPPED_FOLDERS: Final = frozenset({"node_modules", "__pycache__", "site-packages"})
@@ -54,21 +54,21 @@ _LOCAL: Final = frozenset(
     }
 )
 """Local file systems, whose every write the kernel reports."""
-_OLD: Final = (
+_OLD_ENDINGS: Final = (
     ".doc .xls .ppt .msg .pst .pages .numbers .wpd .wps .one .pub .mobi .azw3 .chm "
     ".djvu .xps .vsd .vsdx"
 )
-_UNREAD_DOCUMENTS: Final = frozenset(_OLD.split())
+_UNREAD_DOCUMENTS: Final = frozenset(_OLD_ENDINGS.split())
 """Endings of documents of forms that no reader here knows."""
 _ENDING: Final = re.compile(r"(?:\.[a-z0-9_+-]{1,8})?")
 """A file extension that messages may show; longer ones, or with spaces, are text of the
 file's author."""
-_NAMED: Final = 6
+_ENDINGS_SHOWN: Final = 6
 """Endings that a message names."""
 _ENDINGS: Final = frozenset(ending[1:] for ending in DOCUMENTS)
-_NAME: Final = attrgetter("name")
+_BY_NAME: Final = attrgetter("name")
 _MOUNTS: Final = Path("/proc/self/mountinfo")
-_ESCAPED: Final = re.compile(r"\\([0-7]{3})")
+_OCTAL_ESCAPE: Final = re.compile(r"\\([0-7]{3})")
 # From <sys/inotify.h>: modified, attributes (links among them), closed after writing, moved, made,
 # deleted; the folder itself deleted or moved; and that a watch is over. Where the kernel lost
 # count, the number of a watch is -1.
@@ -116,7 +116,7 @@ class Folders:
         roots: Sequence[Path],
         *,
         most: int = MOST_FILES,
-        file_bytes: int = MOST_BYTES,
+        file_bytes: int = MOST_LISTED_BYTES,
         watched: bool = True,
     ) -> None:
         """List at most `most` files of at most `file_bytes` each below resolved
@@ -298,7 +298,7 @@ def _entries(folder: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
     try:
         with os.scandir(folder if descriptor is None else descriptor) as found:
             listed = sorted(
-                [entry for entry in found if entry.name[0] != "."], key=_NAME
+                [entry for entry in found if entry.name[0] != "."], key=_BY_NAME
             )
         for entry in listed:
             yield above + entry.name, entry
@@ -337,7 +337,7 @@ def not_searched(passed: Passed) -> str:
     """Return the message part on files without text: `21 files not searched: .bin
     17, .xls 4`."""
     plain = [(ending, count) for ending, count in passed if _ENDING.fullmatch(ending)][
-        :_NAMED
+        :_ENDINGS_SHOWN
     ]
     named = [f"{ending or 'without ending'} {count}" for ending, count in plain]
     rest = sum(count for _, count in passed) - sum(count for _, count in plain)
@@ -349,7 +349,10 @@ def not_searched(passed: Passed) -> str:
 
 
 def list_files(
-    roots: Sequence[Path], *, most: int = MOST_FILES, file_bytes: int = MOST_BYTES
+    roots: Sequence[Path],
+    *,
+    most: int = MOST_FILES,
+    file_bytes: int = MOST_LISTED_BYTES,
 ) -> Listing:
     """Return the readable documents below `roots` once, as `Folders.look` does."""
     return Folders(roots, most=most, file_bytes=file_bytes, watched=False).look()
@@ -375,7 +378,9 @@ def _is_local(folder: str) -> bool:
     kinds: dict[str, str] = {}
     for line in lines:
         left, _, right = line.partition(" - ")
-        point = _ESCAPED.sub(lambda octal: chr(int(octal[1], 8)), left.split(" ")[4])
+        point = _OCTAL_ESCAPE.sub(
+            lambda octal: chr(int(octal[1], 8)), left.split(" ")[4]
+        )
         kinds[point.rstrip("/")] = right.partition(" ")[
             0
         ]  # the last one mounted there is seen

@@ -23,9 +23,11 @@ from pipeline.search.service import rows_of
 BACKENDS: Final = "duckduckgo,brave,mojeek,startpage,yahoo"
 """Named, because `auto` asks two encyclopedias first and the rest in random order, and
 an unknown name becomes it."""
-_ABLE: Final = frozenset({"freshness", "language", "region", "safe search", "paging"})
+_DDGS_FILTERS: Final = frozenset(
+    {"freshness", "language", "region", "safe search", "paging"}
+)
 _PERIOD: Final = {"day": "d", "week": "w", "month": "m", "year": "y"}
-_SAFE: Final = {"off": "off", "moderate": "moderate", "strict": "on"}
+_SAFE_SEARCH: Final = {"off": "off", "moderate": "moderate", "strict": "on"}
 _NOT_KNOWN: Final = "blocked or nothing found: the library does not report which"
 
 
@@ -70,7 +72,7 @@ class Metasearch:
         }
         options |= {
             "backend": self._backends,
-            "safesearch": _SAFE.get(query.safe, "moderate"),
+            "safesearch": _SAFE_SEARCH.get(query.safe, "moderate"),
         }
         if query.freshness != "any" and not (query.since or query.until):
             options["timelimit"] = _PERIOD[query.freshness]
@@ -121,5 +123,5 @@ class Metasearch:
             else ""
         )
         return SearchOutcome(
-            kept, self.name, "ok", sentences(unmet(query, _ABLE), cut, damage)
+            kept, self.name, "ok", sentences(unmet(query, _DDGS_FILTERS), cut, damage)
         )

@@ -31,9 +31,9 @@ from pipeline.question.wants import (
 )
 from pipeline.text.frame import one_line
 from pipeline.text.words import (
-    LOOKED_AT,
     MAX_ENTITIES,
     OTHER_SCRIPTS,
+    REQUEST_CHARACTERS,
     fold,
     index_terms,
     is_cjk,
@@ -53,7 +53,7 @@ _LANGUAGES: Final = (
     "sl sr sv th tr uk "
     "vi zh"
 )
-SCHEMA: Final[dict[str, object]] = {
+REQUEST_SCHEMA: Final[dict[str, object]] = {
     "type": "object",
     "properties": {
         "entities": {
@@ -197,9 +197,9 @@ async def parse(question: Question, parser: Parser, *, today: date) -> ParsedReq
     prompt = load(PROMPT)
     # On one line the request cannot look like a part of the prompt.
     text = prompt.fill(
-        date=today.isoformat(), request=one_line(question.text[:LOOKED_AT])
+        date=today.isoformat(), request=one_line(question.text[:REQUEST_CHARACTERS])
     )
-    asking = AskOptions(ANSWER_TOKENS, parser.seconds, prompt.version, SCHEMA)
+    asking = AskOptions(ANSWER_TOKENS, parser.seconds, prompt.version, REQUEST_SCHEMA)
     try:
         reply = await ask(
             parser.generator, [Said("user", text)], asking, store=parser.store

@@ -41,9 +41,9 @@ SUSPENDED: Final[Mapping[SearchStatus, float]] = {
 }
 """Seconds an instance, as it comes, rests an engine that said 429 or 403; a CAPTCHA
 rests an hour, but asking sooner does no harm."""
-_ABLE: Final = frozenset({"freshness", "language", "safe search", "paging"})
-_SAFE: Final = {"off": "0", "moderate": "1", "strict": "2"}
-_COMMANDS: Final = "!:<"
+_SEARXNG_FILTERS: Final = frozenset({"freshness", "language", "safe search", "paging"})
+_SAFE_LEVELS: Final = {"off": "0", "moderate": "1", "strict": "2"}
+_QUERY_SIGNS: Final = "!:<"
 """What a word of SearXNG's own query language begins with: `!!g` sends the caller
 elsewhere, `:de` sets the language, `<3` the time limit, and each is taken out of the
 words."""
@@ -59,7 +59,7 @@ _STATUS_WORDS: Final[Mapping[str, SearchStatus]] = {
 }
 """What engines' reasons say, as a status; the first that any of them says counts, since
 it says most about what to do."""
-_MEANING: Final[dict[SearchStatus, str]] = {
+_SEARXNG_REASONS: Final[dict[SearchStatus, str]] = {
     "rate_limited": "the instance limits our requests; where its limiter is on, every program is "
     "refused until "
     "`pass_ip` in its limiter.toml names us",
@@ -69,7 +69,7 @@ _MEANING: Final[dict[SearchStatus, str]] = {
 }
 
 
-_REFUSED: Final[dict[SearchStatus, str]] = {
+_REFUSALS: Final[dict[SearchStatus, str]] = {
     "unauthorized": "the name and password in WINNOW_SEARXNG were not accepted"
 }
 
@@ -117,7 +117,7 @@ class Searxng:
             timeout,
             secret=unquote(login.partition(":")[2]),
             judge=lambda code, answer: "blocked" if code == 403 else None,
-            meaning=_MEANING | (_REFUSED if login else {}),
+            meaning=_SEARXNG_REASONS | (_REFUSALS if login else {}),
             inside=names_inside(base_url),
         )
 
@@ -126,7 +126,7 @@ class Searxng:
         instance does.
 
         Without results, engines that failed make it a failure, not `empty`."""
-        plain = " ".join(word.lstrip(_COMMANDS) for word in query.text.split())
+        plain = " ".join(word.lstrip(_QUERY_SIGNS) for word in query.text.split())
         words, cut = words_of(replace(query, text=plain), operator=True)
         # Reasons come in the instance's own language without `locale`, and could not be
         # distinguished
@@ -140,7 +140,7 @@ class Searxng:
         if query.freshness != "any" and not (query.since or query.until):
             parameters["time_range"] = query.freshness
         if query.safe:
-            parameters["safesearch"] = _SAFE[query.safe]
+            parameters["safesearch"] = _SAFE_LEVELS[query.safe]
         if query.page > 1:
             parameters["pageno"] = str(query.page)
         # Its limiter takes a program that accepts no HTML for a bot
@@ -164,7 +164,12 @@ class Searxng:
         silent_ones = "; ".join(f"{engine}: {reason}" for engine, reason in failures)
         failed = f"Some engines failed ({silent_ones})." if failures else ""
         notes = sentences(
-            failed, unmet(query, _ABLE | {"region"} if query.language else _ABLE), cut
+            failed,
+            unmet(
+                query,
+                _SEARXNG_FILTERS | {"region"} if query.language else _SEARXNG_FILTERS,
+            ),
+            cut,
         )
         outcome = self._exchange.finished(
             map(self._result, rows), query, limit=limit, notes=notes

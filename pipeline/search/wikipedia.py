@@ -20,8 +20,8 @@ from pipeline.search.provider import Access
 from pipeline.search.providers.wikipedia import WIKIPEDIA
 from pipeline.search.service import Request, agent, error_code, rows_of
 
-_LANGUAGE: Final = re.compile(r"[a-z]{2,12}(?:-[a-z]{2,12})*")
-_SITE: Final = re.compile(r"([a-z-]{2,30})\.wikipedia\.org")
+_LANGUAGE_CODE: Final = re.compile(r"[a-z]{2,12}(?:-[a-z]{2,12})*")
+_WIKIPEDIA_HOST: Final = re.compile(r"([a-z-]{2,30})\.wikipedia\.org")
 _WIKI_JUDGED: Final[Mapping[str, SearchStatus]] = {
     "ratelimited": "rate_limited",
     "maxlag": "rate_limited",
@@ -83,9 +83,9 @@ class Wikipedia:
         nothing. Nothing is raised for what it does; searches are cut to 300 characters.
         """
         # Its site names a Wikipedia, and more exactly than the language does
-        named = _SITE.fullmatch(query.site.lower().removeprefix("www."))
+        named = _WIKIPEDIA_HOST.fullmatch(query.site.lower().removeprefix("www."))
         wished = named[1] if named else query.language.lower()
-        language = wished if _LANGUAGE.fullmatch(wished) else "en"
+        language = wished if _LANGUAGE_CODE.fullmatch(wished) else "en"
         base = self._base_url.replace("{language}", language).rstrip("/")
         if not on_site(base, query.site):
             reason = f"Wikipedia searches only its own articles, not {query.site}."

@@ -46,16 +46,16 @@ from pipeline.text.words import (
 
 TITLE_WEIGHT: Final = 3
 """How often a word of title or file name counts more than one of the text."""
-VERSION: Final = "9"
+INDEX_VERSION: Final = "9"
 """Part of the database's name; raise it when counting changes."""
-MOST_BYTES: Final = 4_000_000
+MOST_INDEXED_BYTES: Final = 4_000_000
 """Maximum indexed bytes of one file; text after it cannot be found by this search."""
 OUTLINE: Final = 500
 """Letters of a file's outline, about 100 tokens: 200 tokens of headings, or first
 paragraphs, find no more."""
-_PREFIX: Final = 3
+_STEM_CHARACTERS: Final = 3
 """Characters that a word and its stem share in every Snowball language but Arabic."""
-_BLANKS: Final = bytes(
+_FOLDED_BYTES: Final = bytes(
     code if code >= 0x80 else ord(chr(code).lower()) if chr(code).isalnum() else 0x20
     for code in range(256)
 )
@@ -64,14 +64,14 @@ characters as they are."""
 _STRETCH: Final = re.compile(r"(?<![!-~])[!-~]*+[^\x00-\x7f]\S*")
 # Linear on any input: an unclosed piece of markup ends at the end of the data, and `*+` never tries
 # again.
-_MARKUP: Final = re.compile(
+_UNINDEXED_MARKUP: Final = re.compile(
     rb"<(?:!--[^-]*+(?:-(?!->)[^-]*+)*+(?:-->|\Z)"
     rb"|(script|style|template|svg)\b[^<]*+(?:<(?!/\1\s*>)[^<]*+)*+(?:</\1\s*>|\Z)"
     rb"|/?[a-z!?][^>]*+(?:>|\Z))",
     re.DOTALL | re.IGNORECASE,
 )
-_TITLE: Final = re.compile(rb"<title[^>]{0,200}>([^<]{1,500})", re.IGNORECASE)
-_HEADINGS: Final = re.compile(
+_TITLE_BYTES: Final = re.compile(rb"<title[^>]{0,200}>([^<]{1,500})", re.IGNORECASE)
+_HEADING_BYTES: Final = re.compile(
     rb"<h[1-4]\b[^>]{0,500}>(.{1,400}?)</h[1-4]", re.IGNORECASE | re.DOTALL
 )
 _MARKDOWN_HEADINGS: Final = re.compile(rb"^#{1,4}[ \t]+(.{1,300})$", re.MULTILINE)
@@ -79,7 +79,7 @@ _MARKDOWN_TITLE: Final = re.compile(
     rb"^(?:#[ \t]+|title:[ \t]*)(.{1,300})$", re.MULTILINE | re.IGNORECASE
 )
 _JSON_ESCAPE: Final = re.compile(rb"\\(?:u([0-9a-fA-F]{4})|.)")
-_MARKED_UP: Final = (
+_MARKUP_ENDINGS: Final = (
     CONVERTED
     | {".html", ".htm", ".xhtml"}
     | endings_of(one for one in formats() if one.indexed == "markup")
@@ -112,11 +112,11 @@ def title_text_outline(data: bytes, suffix: str) -> tuple[str, bytes, str]:
 
     The title is empty where none is given; in the text markup is blanked; the outline
     is title and headings, or the first words where there are none. Of more than
-    `MOST_BYTES` the rest is dropped."""
-    title, text = _title_and_text(data[:MOST_BYTES], suffix)
-    headings = (_HEADINGS if suffix in _MARKED_UP else _MARKDOWN_HEADINGS).findall(
-        data[:MOST_BYTES]
-    )
+    `MOST_INDEXED_BYTES` the rest is dropped."""
+    title, text = _title_and_text(data[:MOST_INDEXED_BYTES], suffix)
+    headings = (
+        _HEADING_BYTES if suffix in _MARKUP_ENDINGS else _MARKDOWN_HEADINGS
+    ).findall(data[:MOST_INDEXED_BYTES])
     parts = dict.fromkeys([title, *map(_line, headings)])
     outline = ". ".join(filter(None, parts))
     if len(outline) < OUTLINE // 4:
@@ -132,13 +132,13 @@ def _title_and_text(data: bytes, suffix: str) -> tuple[str, bytes]:
             ),
             data,
         )
-    if suffix not in _MARKED_UP:
+    if suffix not in _MARKUP_ENDINGS:
         heading = _MARKDOWN_TITLE.search(data[:4_000])
         return (
             heading[1].decode("utf-8", "replace").strip(" #\"'\r") if heading else ""
         ), data
-    named = _TITLE.search(data[:20_000]) or _HEADINGS.search(data)
-    text = _MARKUP.sub(b" ", data)
+    named = _TITLE_BYTES.search(data[:20_000]) or _HEADING_BYTES.search(data)
+    text = _UNINDEXED_MARKUP.sub(b" ", data)
     if b"&" in text:
         text = html.unescape(text.decode("utf-8", "replace")).encode(
             "utf-8", "surrogatepass"
@@ -148,7 +148,9 @@ def _title_and_text(data: bytes, suffix: str) -> tuple[str, bytes]:
 
 def _line(marked_up: bytes) -> str:
     return " ".join(
-        html.unescape(_MARKUP.sub(b" ", marked_up).decode("utf-8", "replace")).split()
+        html.unescape(
+            _UNINDEXED_MARKUP.sub(b" ", marked_up).decode("utf-8", "replace")
+        ).split()
     )
 
 
@@ -356,7 +358,7 @@ class WordIndex:
         text += b" " + TITLE_WEIGHT * f"{title} {name} ".encode(
             "utf-8", "surrogatepass"
         )
-        spaced = text.translate(_BLANKS).decode("utf-8", "replace")
+        spaced = text.translate(_FOLDED_BYTES).decode("utf-8", "replace")
         spaced = (
             spaced
             if spaced.isascii()
@@ -420,7 +422,7 @@ class WordIndex:
 
     def _ids(self, term: str, language: str) -> NDArray[np.int64]:
         """File ids, repeated for each occurrence of a term in any of its forms."""
-        prefix = term[:_PREFIX]
+        prefix = term[:_STEM_CHARACTERS]
         near = self._database.execute(
             "SELECT word FROM words WHERE word >= ? AND word < ?",
             (prefix, f"{prefix}\U0010ffff"),

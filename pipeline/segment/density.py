@@ -22,14 +22,20 @@ from numpy.typing import NDArray
 from cache.store import Store
 from errors import ModelError
 from models.protocols import Embedder, Generator, Said, chooser
-from pipeline.messages import KEPT_SECONDS, AskOptions, ask, side_by_side, within
+from pipeline.messages import (
+    CACHED_ANSWER_SECONDS,
+    AskOptions,
+    ask,
+    side_by_side,
+    within,
+)
 from pipeline.text.frame import one_line
 from pipeline.text.tokens import count_tokens
 from pipeline.text.words import FIGURE, MAX_ENTITIES, find_entities
 from pipeline.work import in_thread
 from prompts import load
 
-KEPT: Final = 0.8
+KEPT_NAMES: Final = 0.8
 """Part of a chunk's names that a written form must still have."""
 ITERATIONS: Final = 3
 """Most iterations of supplementing a chunk, and sentences from elsewhere that each
@@ -160,10 +166,12 @@ async def _rating(text: str, reading: DensityModels) -> float | None:
     except ModelError as error:
         raise ModelError(
             f"A chunk's density could not be rated: {error}",
-            hint="Set the option without the generator's rating.",
+            hint="Set WINNOW_IDMS without +density, or another generator.",
         ) from error
     if reading.store is not None:
-        await in_thread(reading.store.set_json, key, rating, expire=KEPT_SECONDS)
+        await in_thread(
+            reading.store.set_json, key, rating, expire=CACHED_ANSWER_SECONDS
+        )
     return rating
 
 
@@ -284,5 +292,5 @@ def _is_faithful(
             name.lower() in allowed.lower()
             for name in find_entities(written, language=language)
         )
-        and sum(name in written for name in names) >= KEPT * len(names)
+        and sum(name in written for name in names) >= KEPT_NAMES * len(names)
     )

@@ -27,7 +27,7 @@ from cache.store import Store
 from errors import ContextExceeded, ModelError
 from models.protocols import Embedder, Generator, Said, chooser, tree_scorer
 from pipeline.document.page import Sentence
-from pipeline.messages import KEPT_SECONDS
+from pipeline.messages import CACHED_ANSWER_SECONDS
 from pipeline.segment.density import DensityModels, Form, densities, enrich
 from pipeline.segment.partition import (
     Ranges,
@@ -42,9 +42,9 @@ from pipeline.work import in_thread
 from prompts import load
 
 PROMPT: Final = "segment"
-OPTIONS: Final = ("Yes", "No")
-ORDERS: Final = (OPTIONS, OPTIONS[::-1])
-FAR: Final = 10**9
+YES_NO: Final = ("Yes", "No")
+ORDERS: Final = (YES_NO, YES_NO[::-1])
+UNBOUNDED_TOKENS: Final = 10**9
 """Tokens that no chunk has: the paper's chunks have no bounds."""
 Found = TypeVar("Found")
 Question: TypeAlias = tuple[int, tuple[str, str]]
@@ -72,7 +72,7 @@ class Judge:
         """Maximum tokens of the text so far before the prompt is restarted."""
         self._longest = min(TOGETHER, generator.context_tokens // 4)
         self._together = TOGETHER if self._scorer is not None else 0
-        self._question = count_tokens(split_prompt("", "", OPTIONS)[1])
+        self._question = count_tokens(split_prompt("", "", YES_NO)[1])
         self._store = store
         self._seconds = seconds
         self._until: float | None = None
@@ -119,7 +119,7 @@ class Judge:
             while sum(sizes[shown : gap + 1]) > self._window and shown < gap:
                 shown += 1
             answer = await self._answers(
-                *stretch_prompts(texts, shown, [(gap, OPTIONS)])
+                *stretch_prompts(texts, shown, [(gap, YES_NO)])
             )
             threshold = float(np.mean(margins[1:] or margins))
             margins.append(float(answer[0]))
@@ -156,7 +156,7 @@ class Judge:
                     raise
                 continue
             for (at, order), answer in zip(asked, answers.tolist(), strict=True):
-                if order == OPTIONS:
+                if order == YES_NO:
                     margins[at] = answer
                 else:
                     changed.append((margins[at] - answer) / 2)
@@ -192,7 +192,10 @@ class Judge:
         if self._store is not None:
             # At once, so that a call that is cut short leaves to the next what it found.
             await in_thread(
-                self._store.set_bytes, key, answers.tobytes(), expire=KEPT_SECONDS
+                self._store.set_bytes,
+                key,
+                answers.tobytes(),
+                expire=CACHED_ANSWER_SECONDS,
             )
         return answers
 
@@ -206,7 +209,7 @@ class Judge:
         may spell them in pieces."""
         if self._scorer is not None:
             paths = [
-                f"{question} {option}" for question in questions for option in OPTIONS
+                f"{question} {option}" for question in questions for option in YES_NO
             ]
             scored = await self._scorer.score_tree(prefix, paths, among_siblings=True)
             yes, no = scored.log_probabilities.reshape(-1, 2).T
@@ -217,7 +220,7 @@ class Judge:
                 hint="Set a GGUF generator (llama:FILE.gguf).",
             )
         chosen = [
-            await self._chooser.choose([Said("user", prefix + question)], list(OPTIONS))
+            await self._chooser.choose([Said("user", prefix + question)], list(YES_NO))
             for question in questions
         ]
         return np.array(
@@ -231,7 +234,7 @@ def stretch_prompts(
     """Return the prompt from sentence `start` up to the first gap asked about, and how
     it goes on to each question."""
     first = asked[0][0]
-    before, _ = split_prompt("\n".join(texts[start : first + 1]), "", OPTIONS)
+    before, _ = split_prompt("\n".join(texts[start : first + 1]), "", YES_NO)
     questions = []
     for gap, order in asked:
         _, question = split_prompt("", texts[gap + 1], order)
@@ -387,7 +390,7 @@ class Idms:
         boundaries to embeddings, and `notes` say so."""
         rule = self._options.rule
         if rule == "running":
-            minimum, maximum = 0, FAR
+            minimum, maximum = 0, UNBOUNDED_TOKENS
         if self._judge is not None and len(sentences) > 1:
             texts = [sentence.text for sentence in sentences]
             try:

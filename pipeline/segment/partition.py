@@ -30,7 +30,7 @@ Rule = Literal["partition", "running"]
 PRICE: Final = 1.1
 """What a further segment costs, in units of a unit vector's agreement with itself;
 higher means longer segments."""
-LONGEST: Final = 64
+SEGMENT_ITEMS: Final = 64
 """Most items of one segment, which bounds the work to 64 ranges an item."""
 
 
@@ -95,10 +95,10 @@ def partition(
 
 def _agreements(vectors: Floats) -> Iterator[NDArray[np.float64]]:
     """For each end j = 1..n, what the segments [start, j) are worth, for the last
-    `LONGEST` starts in order."""
+    `SEGMENT_ITEMS` starts in order."""
     pairs = np.zeros(0)
     for j in range(1, len(vectors) + 1):
-        low = max(0, j - LONGEST)
+        low = max(0, j - SEGMENT_ITEMS)
         # pairs[i]: sum of the cosines of all pairs within [low + i, j).
         beside = vectors[low : j - 1] @ vectors[j - 1]
         before = pairs[len(pairs) - len(beside) :]
@@ -132,7 +132,9 @@ def cut_by_margins(
         gains = margins.mean() - margins.std() - margins
     # A segment is worth what the boundary before it is; the beginning of the text is none.
     opened = np.concatenate(([0.0], gains))
-    worths = (opened[max(0, end - LONGEST) : end] for end in range(1, len(costs) + 1))
+    worths = (
+        opened[max(0, end - SEGMENT_ITEMS) : end] for end in range(1, len(costs) + 1)
+    )
     return _best_ranges(
         worths, costs, minimum, maximum, short=1 + 2 * float(np.abs(gains).sum())
     )
@@ -150,7 +152,7 @@ def _best_ranges(
     ends.
 
     `worths` has for each end, in order, the worth of the ranges that end there, for the
-    last `LONGEST` starts. A range below `minimum` tokens pays `short`, more than all
+    last `SEGMENT_ITEMS` starts. A range below `minimum` tokens pays `short`, more than all
     ranges together can be worth."""
     n = len(costs)
     totals = np.concatenate(([0], np.cumsum(costs, dtype=np.int64)))

@@ -29,21 +29,21 @@ from pipeline.evidence.show import GAP
 from pipeline.fetch.exchange import DAY
 from pipeline.fetch.files import may_open
 from pipeline.fetch.handles import page_handle
-from pipeline.messages import KEPT_SECONDS
+from pipeline.messages import CACHED_ANSWER_SECONDS
 from pipeline.question.question import Question
 from pipeline.question.turns import completed
 from pipeline.search.chain import Findings
 from pipeline.services import Fetches, Searches, Services
-from pipeline.text.frame import LONGEST
+from pipeline.text.frame import TITLE_CHARACTERS
 from pipeline.work import in_thread
 
-SCHEME: Final = "winnow://session/"
-MOST_BYTES: Final = 500_000
+SESSION_SCHEME: Final = "winnow://session/"
+MOST_SESSION_BYTES: Final = 500_000
 """Most that the turns of one session take; the oldest leave first. A question with its
 passages and pages takes about 10 kB (`python -m bench.sessions`)."""
-MOST_PAGES: Final = 200
+MOST_SESSION_PAGES: Final = 200
 """Most pages that a session lists, the latest; their texts are in the page store."""
-_HANDLE: Final = re.compile(rf"(?:{SCHEME})?([0-9a-f]{{24}})\Z")
+_SESSION_HANDLE: Final = re.compile(rf"(?:{SESSION_SCHEME})?([0-9a-f]{{24}})\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,8 @@ def list_sessions(stores: Stores) -> list[Session]:
 
     Those that have expired are left out."""
     handles = [
-        f"{SCHEME}{key.removeprefix('begun:')}" for key in _local(stores).keys("begun:")
+        f"{SESSION_SCHEME}{key.removeprefix('begun:')}"
+        for key in _local(stores).keys("begun:")
     ]
     found = (find_session(stores, handle, owner="", roots=None) for handle in handles)
     return sorted(
@@ -159,7 +160,7 @@ def list_sessions(stores: Stores) -> list[Session]:
 
 def remove_session(stores: Stores, session: Session) -> None:
     """Forget a session, with the list of what was searched and read for it."""
-    name = session.handle.removeprefix(SCHEME)
+    name = session.handle.removeprefix(SESSION_SCHEME)
     for store in {stores.own, stores.sessions}:
         for key in [*store.keys(f"session:{name}"), *store.keys(f"begun:{name}")]:
             store.set_json(key, None, expire=0)
@@ -169,16 +170,16 @@ def rename_session(stores: Stores, session: Session, name: str) -> None:
     """Call a session by another name, on one line; by its first question again where
     that is empty.
 
-    The name is cut to `LONGEST` characters. Raises `StopIteration` for a session that
+    The name is cut to `TITLE_CHARACTERS` characters. Raises `StopIteration` for a session that
     is no longer kept."""
-    key = f"session:{session.handle.removeprefix(SCHEME)}"
-    named = replace(session, name=" ".join(name.split())[:LONGEST])
+    key = f"session:{session.handle.removeprefix(SESSION_SCHEME)}"
+    named = replace(session, name=" ".join(name.split())[:TITLE_CHARACTERS])
     store = next(
         store
         for store in (stores.own, stores.sessions)
         if _read(store, session.handle) is not None
     )
-    store.set_json(key, _dumped(named), expire=KEPT_SECONDS)
+    store.set_json(key, _dumped(named), expire=CACHED_ANSWER_SECONDS)
 
 
 class Ongoing:
@@ -222,7 +223,7 @@ class Ongoing:
         Raises `UsageError`: there is no such session for this caller. The question is
         written at once, without an answer."""
         session: Session | None = Session(
-            f"{SCHEME}{secrets.token_hex(12)}", owner, _now()
+            f"{SESSION_SCHEME}{secrets.token_hex(12)}", owner, _now()
         )
         if handle.strip():
             session = await in_thread(
@@ -313,15 +314,13 @@ class Ongoing:
             repr((list(queries), limit)).encode("utf-8", "surrogatepass"),
             digest_size=12,
         )
-        return (
-            f"session:{self.session.handle.removeprefix(SCHEME)}:{digest.hexdigest()}"
-        )
+        return f"session:{self.session.handle.removeprefix(SESSION_SCHEME)}:{digest.hexdigest()}"
 
     def _write(self, turn: Turn, pages: Sequence[SeenPage]) -> None:
         """Append a turn to the session as it is stored now, replacing an earlier one of
         the same question, whose passages stay.
 
-        The oldest pages beyond `MOST_PAGES`, and the oldest turns beyond `MOST_BYTES`,
+        The oldest pages beyond `MOST_SESSION_PAGES`, and the oldest turns beyond `MOST_SESSION_BYTES`,
         are dropped."""
         # Read again: another call may have gone on with the session meanwhile.
         now = _read(self._store, self.session.handle) or self.session
@@ -333,19 +332,21 @@ class Ongoing:
             )
         turns = (*(one for one in now.turns if one is not same), turn)
         listed = {page.url: page for page in (*now.pages, *pages)}
-        kept_pages = tuple(listed.values())[-MOST_PAGES:]
+        kept_pages = tuple(listed.values())[-MOST_SESSION_PAGES:]
         value = _dumped(replace(now, turns=turns, pages=kept_pages))
         while (
             len(turns) > 1
             and len(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
-            > MOST_BYTES
+            > MOST_SESSION_BYTES
         ):
             turns = turns[1:]
             value = _dumped(replace(now, turns=turns, pages=kept_pages))
-        name = self.session.handle.removeprefix(SCHEME)
-        self._store.set_json(f"session:{name}", value, expire=KEPT_SECONDS)
+        name = self.session.handle.removeprefix(SESSION_SCHEME)
+        self._store.set_json(f"session:{name}", value, expire=CACHED_ANSWER_SECONDS)
         if not self.session.owner:
-            _local(self._stores).set_json(f"begun:{name}", True, expire=KEPT_SECONDS)
+            _local(self._stores).set_json(
+                f"begun:{name}", True, expire=CACHED_ANSWER_SECONDS
+            )
 
 
 class _CachedPages:
@@ -445,7 +446,7 @@ def _asking(turn: Turn) -> tuple[str, str]:
 
 
 def _read(store: Store, handle: str) -> Session | None:
-    match = _HANDLE.match(handle.strip())
+    match = _SESSION_HANDLE.match(handle.strip())
     with suppress(ValidationError):
         return (
             _SESSION.validate_python(store.get_json(f"session:{match.group(1)}"))

@@ -14,20 +14,20 @@ from urllib.parse import unquote
 
 from pipeline.document.page import Block, Document
 
-_TEXT: Final = ":~:text="
-_BEGINNING: Final = 200
+_TEXT_DIRECTIVE: Final = ":~:text="
+_COMPARED_LETTERS: Final = 200
 """Letters after an id that are compared, to distinguish a heading from its entry in a
 table of contents."""
 _SURE: Final = 20
 """Equal letters from which a unit is the place, or all of a shorter one."""
-_TRIES: Final = 5
+_UNIT_TRIES: Final = 5
 """Texts after an id with which a unit may begin; the first may be a button or a
 mark."""
-_BEHIND: Final = 20_000
+_SEARCHED_CHARACTERS: Final = 20_000
 """Characters after an id that are searched."""
-_LONGEST: Final = 300
+_FRAGMENT_CHARACTERS: Final = 300
 """Letters of a fragment."""
-_NO_TEXT: Final = re.compile(
+_UNSHOWN_HTML: Final = re.compile(
     r"<!--.*?(?:-->|\Z)|<(script|style|template|noscript|svg)\b.*?(?:</\1[^>]*>|\Z)|<[^>]*(?:>|\Z)",
     re.I | re.S,
 )
@@ -39,7 +39,7 @@ def place_of_address(document: Document) -> int | None:
     fragment = document.page.url.partition("#")[2]
     if not fragment or not document.blocks or document.page.url.startswith("file:"):
         return None
-    name, _, directive = fragment.partition(_TEXT)
+    name, _, directive = fragment.partition(_TEXT_DIRECTIVE)
     found = _of_words(directive, document.blocks) if directive else None
     if found is None and name.strip(":~"):
         found = _of_file(name, document.blocks)
@@ -60,7 +60,7 @@ def _of_words(directive: str, blocks: Sequence[Block]) -> int | None:
     found = [
         number
         for number, text in enumerate(texts)
-        if wanted and wanted[:_LONGEST] in text
+        if wanted and wanted[:_FRAGMENT_CHARACTERS] in text
     ]
     near = (
         number
@@ -83,10 +83,10 @@ def _of_file(name: str, blocks: Sequence[Block]) -> int | None:
 def _of_id(name: str, document: Document) -> int | None:
     """Return the unit that begins after the element with an id, or a link's name.
 
-    None where no text follows it, and for an id of more than `_LONGEST` characters."""
+    None where no text follows it, and for an id of more than `_FRAGMENT_CHARACTERS` characters."""
     html = document.page.html
     for said in dict.fromkeys((unquote(name), name, f"user-content-{unquote(name)}")):
-        if len(said) > _LONGEST:
+        if len(said) > _FRAGMENT_CHARACTERS:
             return None
         written = "|".join({re.escape(said), re.escape(entities.escape(said))})
         for found in re.finditer(
@@ -94,12 +94,16 @@ def _of_id(name: str, document: Document) -> int | None:
             html,
             re.I,
         ):
-            start = html.rfind("<", max(0, found.start() - _LONGEST), found.start())
+            start = html.rfind(
+                "<", max(0, found.start() - _FRAGMENT_CHARACTERS), found.start()
+            )
             if start >= 0 and (
                 found[1].lower() == "id"
                 or html[start : start + 3].lower() in {"<a ", "<a\n"}
             ):
-                return _behind(html[start : start + _BEHIND], document.blocks)
+                return _behind(
+                    html[start : start + _SEARCHED_CHARACTERS], document.blocks
+                )
     return None
 
 
@@ -127,7 +131,9 @@ def _behind(markup: str, blocks: Sequence[Block]) -> int | None:
         for number, text in enumerate(texts):
             if not text or not beginning.startswith(text[: min(_SURE, len(text))]):
                 continue
-            own = "".join(texts[number : number + _BEGINNING])[:_BEGINNING]
+            own = "".join(texts[number : number + _COMPARED_LETTERS])[
+                :_COMPARED_LETTERS
+            ]
             same = next(
                 (
                     at
@@ -147,11 +153,11 @@ def _beginnings(markup: str) -> Iterator[str]:
     on."""
     pieces = [
         _letters(entities.unescape(piece))
-        for piece in _NO_TEXT.sub("\0", markup).split("\0")
+        for piece in _UNSHOWN_HTML.sub("\0", markup).split("\0")
     ]
     shown = [piece for piece in pieces if piece]
-    for first in range(min(_TRIES, len(shown))):
-        yield "".join(shown[first:])[:_BEGINNING]
+    for first in range(min(_UNIT_TRIES, len(shown))):
+        yield "".join(shown[first:])[:_COMPARED_LETTERS]
 
 
 def _letters(text: str) -> str:

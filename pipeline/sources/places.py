@@ -26,7 +26,7 @@ from pipeline.document.page import Document, Page
 from pipeline.document.table import Table
 from pipeline.evidence.render import Kept, Style, all_links, render, repeats_title
 from pipeline.evidence.show import GAP, shortened
-from pipeline.evidence.values import FORMS, RowForm, rows_as
+from pipeline.evidence.values import VALUE_FORMATS, RowForm, rows_as
 from pipeline.fetch.handles import page_handle
 from pipeline.prune.prune import UNASKED_PAGE, Pruned, PrunedPage, PruneOptions
 from pipeline.search.listing import not_searched
@@ -51,7 +51,7 @@ from pipeline.work import in_thread
 
 KNOWN_TOKENS: Final = 8
 """Maximum tokens of a heading that repeats the page's title in an outline."""
-PLACES: Final = (
+PART_KINDS: Final = (
     "outline",
     "section",
     "whole",
@@ -62,10 +62,10 @@ PLACES: Final = (
     "pages",
     "changes",
 )
-_PLACE: Final = re.compile(
-    rf"\s*({'|'.join(PLACES)}|page)s?\b[:\s]*(.*)", re.IGNORECASE | re.DOTALL
+_PART_SYNTAX: Final = re.compile(
+    rf"\s*({'|'.join(PART_KINDS)}|page)s?\b[:\s]*(.*)", re.IGNORECASE | re.DOTALL
 )
-_PAGES: Final = re.compile(r"(\d{1,6})(?:\s*[-–]\s*(\d{1,6})?)?\s*")
+_PAGE_RANGE: Final = re.compile(r"(\d{1,6})(?:\s*[-–]\s*(\d{1,6})?)?\s*")
 _WHICH: Final = re.compile(r"\s*(?:(\d+)\b|\"([^\"]+)\")?\s*(.*)", re.DOTALL)
 
 
@@ -83,7 +83,7 @@ class _Listing:
 def split_place(part: str) -> tuple[str, str]:
     """Return the place that `part` names and what it says of it; raises `UsageError`
     where it names none."""
-    found = _PLACE.fullmatch(part)
+    found = _PART_SYNTAX.fullmatch(part)
     if found is None:
         raise UsageError(
             f"part={part!r} is not a valid part.",
@@ -101,7 +101,7 @@ def named_pages(sources: Sequence[str], said: str) -> list[str]:
 
     `66` is that page alone, `66-` all from it on. A fragment that a source has is
     replaced."""
-    pages = _PAGES.fullmatch(said)
+    pages = _PAGE_RANGE.fullmatch(said)
     if pages is None:
         raise UsageError(
             f'part="pages {said}" is not a page range.',
@@ -127,7 +127,7 @@ def read_place(
     `before` has each document as it was earlier, for its changes. Raises `UsageError`,
     which says which places there are, where there is no such place."""
     place, said = split_place(part)
-    if form not in FORMS and place not in {"links", "tables", "table", "files"}:
+    if form not in VALUE_FORMATS and place not in {"links", "tables", "table", "files"}:
         raise UsageError(
             f'format="{form}" is for tables.',
             hint='Write part="table 1", or format="markdown".',
@@ -326,7 +326,7 @@ def _blocks(
     titled: bool = False,
     links: bool = False,
 ) -> _Listing:
-    style = Style(FORMS[form], titled=titled, links=links)
+    style = Style(VALUE_FORMATS[form], titled=titled, links=links)
 
     def write(start: int, end: int) -> str:
         shown = places[start:end]

@@ -4,7 +4,7 @@ columns name, price`.
 Clauses come in any order, each at most once: `where`, `sort COLUMN [desc]`, `top N`,
 `columns A, B`, and `by COLUMN` for one value a group; any number of `count`, `sum`,
 `min`, `max`, `mean` with their columns. Names and values with such words must be
-quoted. Not for: questions in a person's words (`asked.py`), or writing the rows
+quoted. Not for: questions in a person's words (`extras/tables/asked.py`), or writing the rows
 (`table.py`)."""
 
 import math
@@ -26,10 +26,10 @@ from pipeline.text.words import words
 Measure = Literal["count", "sum", "min", "max", "mean"]
 Operator = Literal["=", "!=", "<", "<=", ">", ">=", "contains"]
 
-_TOKEN: Final = re.compile(
+_QUERY_TOKEN: Final = re.compile(
     r"\"[^\"]*\"|'[^']*'|[<>!=]=|<>|[<>=~]|[,;()]|[^\s,;()<>=!~\"]+"
 )
-_WORDS: Final = {
+_SYNONYMS: Final = {
     "order": "sort",
     "group": "by",
     "limit": "top",
@@ -43,11 +43,13 @@ _WORDS: Final = {
 """Other words for a clause."""
 _MEASURES: Final = ("count", "sum", "min", "max", "mean")
 _CLAUSES: Final = ("where", "sort", "top", "columns", "by", *_MEASURES)
-CLAUSE: Final = re.compile(rf"\b(?:{'|'.join((*_CLAUSES, *_WORDS))})\b", re.IGNORECASE)
+CLAUSE: Final = re.compile(
+    rf"\b(?:{'|'.join((*_CLAUSES, *_SYNONYMS))})\b", re.IGNORECASE
+)
 """A word that begins a clause."""
 CONDITION: Final = re.compile(r"[^<>=~]+(?:[<>!=]=|<>|[<>=~])\s*[^\s<>=~]")
 """Words that compare a column with a value."""
-_NAMING: Final = frozenset({"sum", "min", "max", "mean", "by", "where"})
+_NAMING_WORDS: Final = frozenset({"sum", "min", "max", "mean", "by", "where"})
 """Clauses whose next word is a column's name, whatever it is."""
 _OPERATORS: Final[dict[str, Operator]] = {
     **{sign: sign for sign in ("=", "!=", "<", "<=", ">", ">=")},
@@ -57,7 +59,7 @@ _OPERATORS: Final[dict[str, Operator]] = {
     "contains": "contains",
     "is": "=",
 }
-_COMPARED: Final[dict[str, Callable[[float, float], bool]]] = {
+_COMPARE: Final[dict[str, Callable[[float, float], bool]]] = {
     "=": lambda a, b: a == b,
     "!=": lambda a, b: a != b,
     "<": lambda a, b: a < b,
@@ -116,15 +118,15 @@ def _clauses(text: str) -> tuple[dict[str, list[str]], list[tuple[Measure, list[
 
     Raises `UsageError`: a word begins no clause.
     """
-    tokens = _TOKEN.findall(text)
+    tokens = _QUERY_TOKEN.findall(text)
     clauses: dict[str, list[str]] = {}
     asked: list[tuple[Measure, list[str]]] = []
     last, said = "", list[str]()
     for place, token in enumerate(tokens):
-        word = _WORDS.get(token.lower(), token.lower())
+        word = _SYNONYMS.get(token.lower(), token.lower())
         if word == ";" or (word == "by" and last == "sort" and not said):
             continue
-        names = last in _NAMING and not said and place + 1 < len(tokens)
+        names = last in _NAMING_WORDS and not said and place + 1 < len(tokens)
         if not names and (
             word in _MEASURES or (word in _CLAUSES and word not in clauses)
         ):
@@ -310,7 +312,7 @@ def _holds(condition: Condition, cell: str, value: Value | None) -> bool:
     whole_year = asked.kind == "number" and value.kind == "date"
     if asked.kind != value.kind and not whole_year:
         return sign == "!="
-    return _COMPARED[sign](
+    return _COMPARE[sign](
         math.floor(value.number) if whole_year else value.number, asked.number
     )
 

@@ -1,7 +1,7 @@
 """The data tables of a document, as columns and rows.
 
 Not for: reading a table element (`pipeline/html/table.py`), working out what is asked of a table
-(`query.py`, `asked.py`), or showing one (`pipeline/evidence/values.py`).
+(`query.py`, `answers.py`), or showing one (`pipeline/evidence/values.py`).
 """
 
 import re
@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from pipeline.document.page import Block, Document, table_of
-from pipeline.document.table import GROUP, Table
+from pipeline.document.table import GROUP_COLUMN, Table
 from pipeline.html.clean import MAX_NODES
 from pipeline.text.words import index_terms, meanings
 from pipeline.work import check_cancelled
 
-_PARTS: Final = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![^\W\d_A-Z])|\d+|[%€$£°]")
+_NAME_PARTS: Final = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![^\W\d_A-Z])|\d+|[%€$£°]")
 _ROWS: Final = re.compile("<tr[ >]", re.IGNORECASE)
 READ_ROWS: Final = 0.98
 """Share of a large page's rows that must have been read as rows; the others are empty, or lay
@@ -57,7 +57,7 @@ def _table(number: int, document: Document, places: Sequence[int]) -> Table:
     # 2. What leads all rows is the title, what leads some is their group
     shared, groups = _leads(read)
     if any(groups):
-        columns.append(GROUP)
+        columns.append(GROUP_COLUMN)
         rows = [(*row, group) for row, group in zip(rows, groups, strict=True)]
     path = blocks[0].heading_path
     carried = tuple(block.carried for block in read)
@@ -101,7 +101,7 @@ def name_terms(name: str, language: str) -> list[str]:
     people say them."""
     months = meanings("months.short")
     parts = " ".join(
-        months.get(part, part) for part in map(str.lower, _PARTS.findall(name))
+        months.get(part, part) for part in map(str.lower, _NAME_PARTS.findall(name))
     )
     return index_terms(parts, language=language) or index_terms(
         parts, language=language, keep_stop_words=True

@@ -2,7 +2,7 @@
 
 Numbers are read as people write them: separators of both kinds, signs, currencies,
 footnote marks, thousands as letters. Not for: what a column is called (`words.py`), or
-which rows are meant (`query.py`, `asked.py`)."""
+which rows are meant (`query.py`, `answers.py`)."""
 
 import re
 from collections.abc import Sequence
@@ -13,15 +13,15 @@ from pipeline.text.months import COUNTED, month_named
 
 CellKind = Literal["number", "date", "clock"]
 
-_NOTE: Final = re.compile(r"\[[^\[\]]{0,9}\]|[*†‡]+$")
+_CELL_NOTE: Final = re.compile(r"\[[^\[\]]{0,9}\]|[*†‡]+$")
 _CLOCK: Final = re.compile(r"\D{0,2}(\d{1,4}):([0-5]\d)(?::([0-5]\d))?(\.\d{1,6})?")
-_NUMBER: Final = re.compile(
+_CELL_NUMBER: Final = re.compile(
     r"(\(?)[^\w+−.-]{0,3}(?:[A-Z]{0,3}[$€£¥#] ?)?([+−-]?(?:\d[\d.,\u00a0\u202f ]{0,20}\d|\.?\d+))"
 )
-_YEAR: Final = re.compile(r"(?<!\d)(1[5-9]\d\d|20\d\d)(?!\d)")
-_ISO: Final = re.compile(r"(\d{4})-(\d\d)(?:-(\d\d))?(?!\d)")
+_CELL_YEAR: Final = re.compile(r"(?<!\d)(1[5-9]\d\d|20\d\d)(?!\d)")
+_ISO_CELL: Final = re.compile(r"(\d{4})-(\d\d)(?:-(\d\d))?(?!\d)")
 _DAY: Final = re.compile(r"(?<!\d)([0-3]?\d)(?!\d)")
-_DATE: Final = 30
+_DATED_CHARACTERS: Final = 30
 """Maximum characters of a cell in which a year is a date."""
 _SCALES: Final = {
     **dict.fromkeys(("k", "thousand"), 1e3),
@@ -32,7 +32,7 @@ _CURRENCY: Final = re.compile(
     r"[$€£¥]|(?<![A-Za-z])(?:EUR|USD|GBP|CHF|JPY)(?![A-Za-z])"
 )
 _UNIT: Final = re.compile(r"[^\W\d_]+|[%°'\"]")
-_PLAIN: Final = 12
+_UNIT_SIGNS: Final = 12
 """Characters of a unit, beyond which a cell says more than a number (`3 of 12 were
 new`)."""
 
@@ -62,7 +62,7 @@ def value_of(cell: str, *, decimal_comma: bool = False) -> Value | None:
 
     `decimal_comma` says that the column writes `2,500` for two and a half.
     """
-    text = _NOTE.sub("", cell).strip()
+    text = _CELL_NOTE.sub("", cell).strip()
     if clock := _CLOCK.match(text):
         total = 0.0
         for part in clock.groups()[:3]:
@@ -74,7 +74,7 @@ def value_of(cell: str, *, decimal_comma: bool = False) -> Value | None:
         )
     if dated := _dated(text):
         return dated
-    if found := _NUMBER.match(text):
+    if found := _CELL_NUMBER.match(text):
         rest = text[found.end() :]
         number = _read_number(found[2], decimal_comma=decimal_comma)
         if found[1] and rest.startswith(")"):  # as accounts write what is below nothing
@@ -82,19 +82,21 @@ def value_of(cell: str, *, decimal_comma: bool = False) -> Value | None:
         currency = _CURRENCY.search(text)
         unit = currency[0].lower() if currency else ""
         letters = " ".join(_UNIT.findall(_CURRENCY.sub("", rest))).lower()
-        plain = len(rest.strip()) <= _PLAIN and not any(map(str.isdigit, rest))
+        plain = len(rest.strip()) <= _UNIT_SIGNS and not any(map(str.isdigit, rest))
         return Value(number, "number", f"{unit} {letters}".strip(), plain)
-    year = _YEAR.search(text) if len(text) <= _DATE else None
+    year = _CELL_YEAR.search(text) if len(text) <= _DATED_CHARACTERS else None
     return Value(float(year[1]), "date") if year else None
 
 
 def _dated(text: str) -> Value | None:
     """Return a date with its month, in years; None where the text has no month."""
     counted = COUNTED.match(text)
-    if digits := _ISO.match(text) or (counted if counted and counted["year"] else None):
+    if digits := _ISO_CELL.match(text) or (
+        counted if counted and counted["year"] else None
+    ):
         year, month, day = (int(part or 0) for part in digits.group(1, 2, 3))
         return Value(float(year) + (month - 1) / 12 + day / 400, "date")
-    found = _YEAR.search(text) if len(text) <= _DATE else None
+    found = _CELL_YEAR.search(text) if len(text) <= _DATED_CHARACTERS else None
     month = month_named(text) if found else 0
     if found is None or not month:
         return None

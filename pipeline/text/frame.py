@@ -27,11 +27,11 @@ from pipeline.text.words import is_cjk, whole_words, words
 # selectors above the basic plane and tag characters: nothing that a reader sees, all of it a way to
 # hide text or to reorder a line. The joiners U+200C and U+200D stay: Persian, Indic scripts and
 # emoji need them.
-_INVISIBLE: Final = re.compile(
+_CONTROL_CHARACTERS: Final = re.compile(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f"
     "\u202a-\u202e\u2060-\u206f\u3164\ufeff\ufff0-\ufffb\U000e0000-\U000e0fff\ud800-\udfff]+"
 )
-LONGEST: Final = QUOTED
+TITLE_CHARACTERS: Final = QUOTED
 """Maximum characters of a title, alt text, URL or session name."""
 TITLE_TOKENS: Final = 32
 """Maximum tokens of a title (about 24 words, enough for 99 of 100 real titles)."""
@@ -39,7 +39,9 @@ SAID_TOKENS: Final = 40
 """Maximum tokens of a quotation within one of our lines."""
 LONGEST_AUTHOR: Final = 80
 """Maximum characters of a page's author."""
-_IMAGE: Final = re.compile(r"!\[([^\[\]]*)\](?:\((?:[^()]|\([^()]*\))*\)|\[[^\[\]]*\])")
+_MARKDOWN_IMAGE: Final = re.compile(
+    r"!\[([^\[\]]*)\](?:\((?:[^()]|\([^()]*\))*\)|\[[^\[\]]*\])"
+)
 _LINK: Final = re.compile(
     r"(?<![\\\w\]])(\[[^\[\]]+\])\(\s*<?(?:[a-z][a-z0-9+.-]*:|//)(?:[^()]|\([^()]*\))*\)",
     re.IGNORECASE,
@@ -60,7 +62,7 @@ an answer as Markdown."""
 def visible(text: str) -> str:
     """Return `text` without invisible characters: controls, zero-width and
     bidirectional marks, tag characters."""
-    return _INVISIBLE.sub("", text)
+    return _CONTROL_CHARACTERS.sub("", text)
 
 
 def one_line(text: str) -> str:
@@ -81,7 +83,7 @@ def notice(mark: str) -> str:
 
 def quoted(text: str, mark: str) -> str:
     """Return outside text on one line, shortened, between delimiters; "" for ""."""
-    folded = without_password(one_line(text))[:LONGEST]
+    folded = without_password(one_line(text))[:TITLE_CHARACTERS]
     return f"«{mark}» {folded} «/{mark}»" if folded else ""
 
 
@@ -108,7 +110,7 @@ def failure_text(source: str, reason: str) -> str:
     )
     named = why.startswith(name) or f"'{name}'" in why
     line = why if named else f"{name}: {why}"
-    return unopened(line[: LONGEST + len(name)])
+    return unopened(line[: TITLE_CHARACTERS + len(name)])
 
 
 def source_line(url: str) -> tuple[str, str]:
@@ -150,7 +152,7 @@ def inert(text: str) -> str:
     definitions and tags that load something are defused. Not for listings, which hosts
     draw verbatim."""
     if "](" in text or "![" in text or "][" in text:
-        text = _LINK.sub(r"\1", _IMAGE.sub(r"\1", text))
+        text = _LINK.sub(r"\1", _MARKDOWN_IMAGE.sub(r"\1", text))
     if "]:" in text:
         text = _DEFINITION.sub(r"\1 :", text)
     return _LOADING.sub("\\\\<", text) if "<" in text else text
@@ -161,7 +163,7 @@ def inert(text: str) -> str:
 # readers, not a defense: the defenses are the frame and the ranking, since these words
 # can be avoided.
 
-_SIGNS: Final = re.compile(
+_CHAT_MARKUP: Final = re.compile(
     r"<\|\w{2,20}\|>|\[/?INST\]|<</?SYS>>|</?(?:tool|function)_(?:call|result|response)s?\b|</?system[-_ ]\w+>"
     r"|#{2,}\s*\(?system[ _](?:message|prompt)|«\s*[/∕]?\d{12}\s*»",
     re.IGNORECASE,
@@ -177,7 +179,7 @@ _KEYS: Final = frozenset(
 )
 """The longest word of each phrase that an order needs: most units hold none, and no
 pattern need look at them."""
-_SIGN: Final = re.compile(r"[<[#«]")
+_FRAME_SIGN: Final = re.compile(r"[<[#«]")
 _ORDER_END: Final = re.compile(r"(?<=[.!?])\s+|[。！？\n]")
 
 
@@ -187,7 +189,7 @@ def is_injection(text: str) -> bool:
     True if a sentence asks a model to ignore or conceal something, discards
     instructions, or imitates control tokens of chat templates, tool results or our
     frames. Other wordings are not found."""
-    if _SIGN.search(text) and _SIGNS.search(text):
+    if _FRAME_SIGN.search(text) and _CHAT_MARKUP.search(text):
         return True
     folded = text.casefold().replace(",", " ")
     if _KEYS.isdisjoint(_ORDER_WORD.findall(folded)) and not is_cjk(text):

@@ -7,8 +7,8 @@ letter. Not for: names of persons and places (`words.find_entities`)."""
 import re
 from typing import Final
 
-_TOKEN: Final = re.compile(r"\S+")
-_AROUND: Final = "\"'`«»“”‘’()[]{}<>,;:?!¿¡。、？！"
+_NONBLANK: Final = re.compile(r"\S+")
+_PUNCTUATION_AROUND: Final = "\"'`«»“”‘’()[]{}<>,;:?!¿¡。、？！"
 """Punctuation around a word that is not part of it."""
 _LEADING: Final = re.compile(r"[-^~@#$./\\+*%&]+\w")
 _INNER: Final = re.compile(r"\w(?:[_@#\\]|::)\w|[^\W\d][-.]\w*\d|\w{2}\.\w{2}")
@@ -18,9 +18,10 @@ _DECIMAL: Final = re.compile(r"[\d.,/%$€£-]+")
 def literals(text: str) -> tuple[str, ...]:
     """Return the words of `text` that count letter by letter, in order, each once."""
     called = (
-        match[0].lstrip(_AROUND).partition("(")[0] for match in _TOKEN.finditer(text)
+        match[0].lstrip(_PUNCTUATION_AROUND).partition("(")[0]
+        for match in _NONBLANK.finditer(text)
     )
-    tokens = (token.rstrip(f"{_AROUND}.") for token in called)
+    tokens = (token.rstrip(f"{_PUNCTUATION_AROUND}.") for token in called)
     return tuple(dict.fromkeys(filter(is_literal, tokens)))
 
 

@@ -2,7 +2,7 @@
 2026`, `mars 2026`, `2026-03`.
 
 Their names are words of languages (`[months]` in `pipeline/text/words/`). Not for:
-numbers with units (`cells.py`), or which rows are meant (`asked.py`)."""
+numbers with units (`cells.py`), or which rows are meant (`extras/tables/asked.py`)."""
 
 import re
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ COUNTED: Final = re.compile(
 """As Chinese, Japanese and Korean write them: 2026年3月."""
 _CODED: Final = re.compile(r"\bmonth(?P<year>\d{4})(?P<month>\d\d)(?P<day>)\b")
 """As `coded` writes them."""
-_LONGEST: Final = 24
+_DATE_CHARACTERS: Final = 24
 """Characters of a cell that is a date (`17. September 2026`)."""
 
 
@@ -85,7 +85,7 @@ def month_of(cell: str) -> Month | None:
     """Return the month of a cell that is a date with month and year, with a day or not;
     None for other cells."""
     text = cell.strip()
-    if len(text) > _LONGEST:
+    if len(text) > _DATE_CHARACTERS:
         return None
     if digits := _ISO.fullmatch(text) or COUNTED.fullmatch(text):
         return (

@@ -17,21 +17,21 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-TABLE: Final = Path(__file__).with_name("tokens.xz")
+TOKENS_FILE: Final = Path(__file__).with_name("tokens.xz")
 """The tokens as bytes, by rank, concatenated with `PARTED` between them: a byte that
 UTF-8 never has."""
 PARTED: Final = "\udcff"
-LONGEST: Final = 64
+PIECE_CHARACTERS: Final = 64
 """Characters of a piece: longer ones, which the tokenizer leaves whole, cost the square
 of their length to merge."""
 _PIECE: Final = re.compile(
-    rf"(?i:'(?:[stmd]|re|ve|ll))|[\W_]?[^\W\d_]{{1,{LONGEST}}}|\d{{1,3}}"
-    rf"| ?(?:[^\s\w]|_){{1,{LONGEST}}}|\s{{1,{LONGEST}}}(?!\S)|\s"
+    rf"(?i:'(?:[stmd]|re|ve|ll))|[\W_]?[^\W\d_]{{1,{PIECE_CHARACTERS}}}|\d{{1,3}}"
+    rf"| ?(?:[^\s\w]|_){{1,{PIECE_CHARACTERS}}}|\s{{1,{PIECE_CHARACTERS}}}(?!\S)|\s"
 )
-_BREAKS: Final = re.compile(r"[\r\n]+")
-_UNPARTED: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
+_LINE_BREAKS: Final = re.compile(r"[\r\n]+")
+_KANA_OR_HAN: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 """Letters of Chinese and Japanese, which have no blanks between words."""
-_RUN: Final = re.compile(r"[\r\n]+|[^\r\n]+")
+_LINE_OR_BREAKS: Final = re.compile(r"[\r\n]+|[^\r\n]+")
 SAMPLE, SAMPLES = 1000, 25
 """Characters of a sample, and number of samples of a long text."""
 
@@ -40,7 +40,7 @@ SAMPLE, SAMPLES = 1000, 25
 def _ranks() -> dict[str, int]:
     """Return the rank of each token; bytes that are no character of their own are lone
     surrogates."""
-    text = lzma.decompress(TABLE.read_bytes()).decode(errors="surrogateescape")
+    text = lzma.decompress(TOKENS_FILE.read_bytes()).decode(errors="surrogateescape")
     return {token: rank for rank, token in enumerate(text.split(PARTED))}
 
 
@@ -86,7 +86,7 @@ def _line(line: str) -> int:
 
 def count_tokens(text: str) -> int:
     """Return the number of tokens in `text`; 0 for the empty text."""
-    lines = _BREAKS.split(text)
+    lines = _LINE_BREAKS.split(text)
     return len(lines) - 1 + sum(map(_line, filter(None, lines)))
 
 
@@ -140,7 +140,7 @@ def cut_to_tokens(text: str, max_tokens: int) -> str:
 
     Chinese and Japanese are cut between any two characters."""
     room, end = max_tokens, 0
-    for run in _RUN.finditer(text):
+    for run in _LINE_OR_BREAKS.finditer(text):
         cost = 1 if run[0][0] in "\r\n" else _line(run[0])
         if cost > room:
             break
@@ -157,7 +157,7 @@ def cut_to_tokens(text: str, max_tokens: int) -> str:
                 for at in range(len(piece[0]) - 1, 0, -1)
                 if _merged(piece[0][:at]) <= room
             )
-            end = piece.start() + next(fit, 0) if _UNPARTED.search(piece[0]) else end
+            end = piece.start() + next(fit, 0) if _KANA_OR_HAN.search(piece[0]) else end
             break
         room -= cost
         if not (piece[0][-1].isalnum() and text[piece.end()].isalnum()):

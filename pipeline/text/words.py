@@ -59,8 +59,8 @@ from typing import Final
 
 import Stemmer
 
-_FOLDER: Final = Path(__file__).with_name("words")
-_UNPARTED: Final = re.compile("[\u3040-\ud7ff]")
+_WORDS_FOLDER: Final = Path(__file__).with_name("words")
+_UNSPACED_RANGE: Final = re.compile("[\u3040-\ud7ff]")
 """Scripts that write words without blanks between them, or with endings that hang on
 them."""
 
@@ -87,7 +87,7 @@ def meanings(section: str, language: str = "") -> dict[str, str]:
 @cache
 def languages() -> tuple[str, ...]:
     """Return the codes of the languages that have a file, in order."""
-    return tuple(sorted(path.stem for path in _FOLDER.glob("*.txt")))
+    return tuple(sorted(path.stem for path in _WORDS_FOLDER.glob("*.txt")))
 
 
 def any_of(entries: Iterable[str]) -> str:
@@ -107,7 +107,7 @@ def whole_words(entries: Iterable[str]) -> re.Pattern[str]:
     """Return a pattern that finds any of `entries` as whole words; Chinese, Japanese
     and Korean ones anywhere."""
     entries = frozenset(entries)
-    unparted = frozenset(filter(_UNPARTED.match, entries))
+    unparted = frozenset(filter(_UNSPACED_RANGE.match, entries))
     return re.compile(
         rf"(?<!\w)(?:{any_of(entries - unparted)})(?!\w)|{any_of(unparted)}"
     )
@@ -117,7 +117,9 @@ def whole_words(entries: Iterable[str]) -> re.Pattern[str]:
 def _sections(language: str) -> dict[str, frozenset[str]]:
     sections: dict[str, set[str]] = {}
     entries: set[str] = set()
-    for line in (_FOLDER / f"{language}.txt").read_text(encoding="utf-8").splitlines():
+    for line in (
+        (_WORDS_FOLDER / f"{language}.txt").read_text(encoding="utf-8").splitlines()
+    ):
         if line.startswith("["):
             entries = sections.setdefault(line.strip("[] "), set())
         elif not line.startswith("#"):
@@ -136,7 +138,7 @@ _UNSPACED: Final = re.compile("[\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff]+")
 _LETTER_WITH_MARKS: Final = re.compile(r".[^\w\s]*")
 CJK_LETTERS: Final = 2.7
 """English letters per character of Chinese, Japanese or Korean."""
-_MARKS: Final = "".join(
+_COMBINING_MARKS: Final = "".join(
     re.escape(chr(point))
     for point in range(0x300, 0xE00)
     if unicodedata.category(chr(point)) in {"Mn", "Mc"}
@@ -144,9 +146,9 @@ _MARKS: Final = "".join(
 """Accents that are letters of their own, vowel signs of Indic scripts, points of Hebrew
 and Arabic: they belong to the word around them. Not those of Thai and its neighbors,
 which write no blanks."""
-_REST: Final = rf"(?:[{_MARKS}]+[^\W_{_CJK_RANGES}]*)*(?:['’][^\W\d_]+)?"
+_REST: Final = rf"(?:[{_COMBINING_MARKS}]+[^\W_{_CJK_RANGES}]*)*(?:['’][^\W\d_]+)?"
 _TERM: Final = re.compile(rf"[{_CJK_RANGES}]+|[^\W_{_CJK_RANGES}]+{_REST}")
-_WORD: Final = re.compile(rf"[^\W_]+{_REST}")
+_INFLECTED: Final = re.compile(rf"[^\W_]+{_REST}")
 _ASCII_WORD: Final = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
 _HALF_WIDTH: Final = re.compile(r"[ｦ-ﾟ]")
 _ELIDED: Final = words("elided")
@@ -154,7 +156,7 @@ _CJK_STOPS: Final = words("stop", "zh") | words("stop", "ja")
 _KEPT_MARK: Final = "\u0306"
 """The breve: й without it is another letter, and the Russian stemmer then misses its
 endings."""
-_SCRIPTS: Final = (
+_WRITING_SYSTEMS: Final = (
     ("ja", re.compile(r"[぀-ヿ]")),
     ("ko", re.compile(r"[가-힯ᄀ-ᇿ]")),
     ("zh", re.compile(r"[㐀-䶿一-鿿\U00020000-\U0002fa1f]")),
@@ -166,17 +168,17 @@ _SCRIPTS: Final = (
     ("uk", re.compile(r"[іїєґІЇЄҐ]")),
     ("ru", re.compile(r"[Ѐ-ӿ]")),
 )
-OTHER_SCRIPTS: Final = frozenset(code for code, _ in _SCRIPTS)
+OTHER_SCRIPTS: Final = frozenset(code for code, _ in _WRITING_SYSTEMS)
 """Detected languages that are not written in Latin letters."""
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _APOSTROPHE: Final = re.compile(r"\b(\w+)['’]")
 _LATIN_TEXT: Final = "en de fr es it pt nl sv da no fi pl tr ro vi cs hu"
-_LATIN: Final = tuple(_LATIN_TEXT.split())
+_LATIN_LANGUAGES: Final = tuple(_LATIN_TEXT.split())
 """Of languages with as many points the first is taken."""
 SURELY_OTHER: Final = 3.0
 """Times as many points as the language that a page says of itself: a template's
 `lang="en"` around French text has nine times as many for French."""
-LOOKED_AT: Final = 4_000
+REQUEST_CHARACTERS: Final = 4_000
 """Characters of a request that are looked at; a longer one brings text along, whose
 words are not asked about."""
 _SCRIPT_SHARE: Final = 0.2
@@ -267,7 +269,7 @@ def lower_runs(text: str) -> list[str]:
     lowered = full_width(text).lower()
     if lowered.isascii():
         return _ASCII_WORD.findall(lowered)
-    return (_TERM if _CJK.search(lowered) else _WORD).findall(lowered)
+    return (_TERM if _CJK.search(lowered) else _INFLECTED).findall(lowered)
 
 
 def full_width(text: str) -> str:
@@ -350,12 +352,12 @@ def count_letters(text: str) -> int:
 
 def guess_language(text: str) -> str:
     """Return an ISO 639-1 code for the language of `text`, or "" if unknown, by its
-    first `LOOKED_AT` characters."""
-    text = text[:LOOKED_AT]
+    first `REQUEST_CHARACTERS` characters."""
+    text = text[:REQUEST_CHARACTERS]
     letters = len(_LETTER.findall(text))
     if not letters:
         return ""
-    for code, script in _SCRIPTS:
+    for code, script in _WRITING_SYSTEMS:
         found = len(script.findall(text))
         # Kana among many Han characters are enough for Japanese, and Ukrainian letters are rare
         # among the Cyrillic ones
@@ -393,10 +395,10 @@ def language_of(text: str, declared: str) -> str:
     if not declared or not guessed or guessed == declared:
         return declared or guessed
     if guessed in OTHER_SCRIPTS or declared in OTHER_SCRIPTS:
-        return guessed if declared in (*_LATIN, *OTHER_SCRIPTS) else declared
-    if declared not in _LATIN:
+        return guessed if declared in (*_LATIN_LANGUAGES, *OTHER_SCRIPTS) else declared
+    if declared not in _LATIN_LANGUAGES:
         return declared
-    points = _latin_points(text[:LOOKED_AT])
+    points = _latin_points(text[:REQUEST_CHARACTERS])
     return guessed if points[guessed] > SURELY_OTHER * points[declared] else declared
 
 
@@ -411,7 +413,7 @@ def _latin_points(text: str) -> dict[str, float]:
     lowered = text.lower()
     signs, elided = frozenset(lowered), frozenset(_APOSTROPHE.findall(lowered))
     points: dict[str, float] = {}
-    for code in _LATIN:
+    for code in _LATIN_LANGUAGES:
         # A letter or an elision (`l'`) of its own counts as one and a half words
         own = not (
             signs.isdisjoint(words("letters", code))
@@ -439,8 +441,8 @@ _LATIN_IN_CJK: Final = re.compile(
 )
 _SENTENCE_END: Final = re.compile(r"[.!?:;…。！？]['\")\]]?\s*$")
 _JOINING: Final = words("names.joining")
-_ROLES: Final = words("names.roles")
-_COMMON: Final = words("names.never")
+_ROLE_WORDS: Final = words("names.roles")
+_NEVER_NAMES: Final = words("names.never")
 _PAIRS_NO_WORD_HAS: Final = re.compile(
     r"(?:[bcdfghjklmnpqrstvwxz]{6,}|q(?![uaei'])|[jqvwxz]{2,}|[bcdfghjklmnpqrstvwxz]x(?=[a-z])|v[bcdfghjkmnpqstwxz]|"
     r"j[bcdfghklmnpqrstvwxz]|z[bcdfgjkmnpqrstvx](?=[a-z]))"
@@ -454,9 +456,9 @@ def find_entities(text: str, *, language: str) -> tuple[str, ...]:
     """Return names and unknown words of a request (its language ISO 639-1 or empty),
     verbatim, in order.
 
-    At most `MAX_ENTITIES` of its first `LOOKED_AT` characters; a name inside a longer
+    At most `MAX_ENTITIES` of its first `REQUEST_CHARACTERS` characters; a name inside a longer
     one is left out, and so is a single letter."""
-    text = text[:LOOKED_AT]
+    text = text[:REQUEST_CHARACTERS]
     found: list[tuple[int, str]] = []
     covered: list[tuple[int, int]] = []
     for match in _QUOTED.finditer(text):
@@ -510,7 +512,7 @@ def _named_runs(
             and text[tokens[ahead - 1][1] : tokens[ahead][0]] in (" ", ": ", " & ")
         ):
             following = tokens[ahead][2]
-            if following in _ROLES:
+            if following in _ROLE_WORDS:
                 break
             if (
                 following[0].isupper()
@@ -532,11 +534,11 @@ def _named_runs(
 
 def _starts_name(text: str, start: int, word: str, language: str) -> bool:
     bare = re.sub(r"['’]s?$", "", word)
-    if bare in _ROLES:
+    if bare in _ROLE_WORDS:
         return False
     if _odd(bare):
         return True
-    if not bare[0].isupper() or bare.lower() in _COMMON:
+    if not bare[0].isupper() or bare.lower() in _NEVER_NAMES:
         return False
     first = (
         start == 0
@@ -578,7 +580,7 @@ def _odd(word: str) -> bool:
 # Words in another language
 
 _GLOSSES: Final = Path(__file__).with_name("glosses")
-_PART: Final = 3
+_COMPOUND_PART_LETTERS: Final = 3
 """Least letters of a compound's part: shorter ones are found in any word."""
 _JOINTS: Final = ("", "s", "es", "n", "en")
 """What German puts between the parts of a compound."""
@@ -707,7 +709,9 @@ class _WordList:
         """
         if self._language != "de" or len(word) > LONGEST_WORD or most < 2:
             return []
-        for end in range(len(word) - _PART, _PART - 1, -1):
+        for end in range(
+            len(word) - _COMPOUND_PART_LETTERS, _COMPOUND_PART_LETTERS - 1, -1
+        ):
             first = self._words.get(word[:end])
             if not first:
                 continue
@@ -717,9 +721,11 @@ class _WordList:
                     if word[end:].startswith(joint)
                     else ""
                 )
-                if len(rest) >= _PART and (last := self._known(rest)):
+                if len(rest) >= _COMPOUND_PART_LETTERS and (last := self._known(rest)):
                     return [first, last]
-                if len(rest) >= _PART and (more := self._parts(rest, most - 1)):
+                if len(rest) >= _COMPOUND_PART_LETTERS and (
+                    more := self._parts(rest, most - 1)
+                ):
                     return [first, *more]
         return []
 

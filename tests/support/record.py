@@ -8,13 +8,12 @@ test runs again unless it passed before and
 
 - nothing in its file was skipped, for such a file meets an extra or a program that CI installs in
 between, and
-- it looked for no module in vain that is there now. All code of ours asks whether an extra is there
-when it needs it (`extra.py`), and packages of others import what they can do without, so that the
-finder at the end of `sys.meta_path` sees each question. What fixtures look for counts for their
-whole file.
+- it looked for no module in vain that is there now. Our code asks whether an extra is there when it
+needs it (`extra.py`). Packages of others try to import what they can do without. The finder at the
+end of `sys.meta_path` sees each of these. What fixtures look for counts for their whole file.
 
-A process that a test starts is not seen. It runs the code that other tests run here, and servers,
-commands and converters with every extra are started by files that run again whole since one of
+A process that a test starts is not seen. It runs the code that other tests run here. Servers,
+commands and converters with every extra are started by files that run again whole, since one of
 their tests needs an extra (`test_stdio.py`, `test_operations.py`, `test_install.py`,
 `test_scans.py`). What modules look for when they are first imported counts for none: of what extras
 bring that is rapidocr, for the endings of images that a folder lists.

@@ -30,10 +30,10 @@ from pipeline.sources.gather import failure_line
 from pipeline.text.frame import place_of, quoted
 from pipeline.view import View
 from pipeline.work import in_thread
-from tools.common.context import MOST_TOKENS
+from tools.common.context import LARGEST_BUDGET
 from tools.common.results import WITH_WORDS, Next
 
-MINUTE: Final = 60
+MINUTES_FROM: Final = 60
 """Age in seconds above which it is shown in minutes."""
 FIRST: Final = 4
 """Maximum notes and failures in the text."""
@@ -44,7 +44,7 @@ RESULT: Final = "winnow/result"
 to no model."""
 VIEW: Final = "winnow/view"
 """Key of the desk's data in `_meta` of a result; in a request it asks for them."""
-TOOL: Final = "winnow/tool"
+TOOL_KEY: Final = "winnow/tool"
 """Key of the tool's name in `_meta`, for hosts that do not pass it to the desk."""
 P = ParamSpec("P")
 
@@ -92,7 +92,9 @@ class Ending:
         if known:
             oldest = max(known)
             said = (
-                f"{oldest:.0f} s" if oldest < MINUTE else f"{oldest / MINUTE:.0f} min"
+                f"{oldest:.0f} s"
+                if oldest < MINUTES_FROM
+                else f"{oldest / MINUTES_FROM:.0f} min"
             )
             self.sheet.add(f"As read {said} ago; fresh=true reads it again.")
 
@@ -159,7 +161,7 @@ def behind(
 
 def larger(tool: str, max_tokens: int) -> list[Next]:
     """Return this call with twice the budget, if allowed."""
-    more = min(2 * max_tokens, MOST_TOKENS)
+    more = min(2 * max_tokens, LARGEST_BUDGET)
     return (
         [Next(tool=tool, arguments={"max_tokens": more})] if more > max_tokens else []
     )

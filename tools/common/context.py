@@ -26,11 +26,13 @@ FRESH: Final = Field(description="Skip the cache.")
 PROGRESS_GAP: Final = 0.25
 """Seconds between two progress messages; otherwise a slow client would block the
 tool."""
-MOST_TOKENS: Final = 20_000
+LARGEST_BUDGET: Final = 20_000
 """Largest allowed max_tokens."""
 LEAST_TOKENS: Final = 100
 """Smallest useful max_tokens: below, the frame alone fills an answer."""
-BUDGET: Final = Field(description="Left out: as much as helps.", ge=0, le=MOST_TOKENS)
+BUDGET: Final = Field(
+    description="Left out: as much as helps.", ge=0, le=LARGEST_BUDGET
+)
 ToolContext = Context[Services, object]
 
 

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from models.onnx import SENTENCE_TOKENS
+from models.onnx import READER_SENTENCE_TOKENS
 from models.protocols import Window
 from pipeline.reading.bm25 import JOINT
 from pipeline.text.words import index_terms
@@ -433,7 +433,7 @@ class _Index:
 
 
 def _tokens(sentence: str) -> int:
-    return min(SENTENCE_TOKENS, 1 + int(len(sentence) / CHARACTERS_A_TOKEN))
+    return min(READER_SENTENCE_TOKENS, 1 + int(len(sentence) / CHARACTERS_A_TOKEN))
 
 
 def _exchange(text: str, one: str, other: str) -> str:

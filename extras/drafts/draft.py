@@ -3,7 +3,7 @@
 A draft is Markdown or plain text: a report, or a model's answer. A statement's
 citations are the marks in its sentence or right after it: `[1]`, `[1a]`, `[^note]`,
 `[2, 5]`, a link, an address. Where nothing is cited, every sentence is a statement
-about all sources. Not for: judging them (`quotes.py`, `statements.py`).
+about all sources. Not for: judging them (`check.py`).
 """
 
 import re
@@ -19,13 +19,13 @@ from pipeline.text.words import raw_words
 LEAST_WORDS: Final = 3
 """Words of a quotation; fewer are a term, a title or irony."""
 _URL: Final = r"(?:https?|file)://(?:[^\s<>\"'`|\\^{}()]|\([^\s()]*\))*(?:[^\s<>\"'`|\\^{}().,;:!?\]]|\([^\s()]*\))"
-_LINK: Final = re.compile(
+_INLINE_LINK: Final = re.compile(
     rf"\[([^\[\]\n]{{0,300}})\]\(\s*<?({_URL})>?(?:\s+[\"'][^\n\"']*[\"'])?\s*\)"
 )
-_ASIDE: Final = re.compile(rf"\(\s*(?:{_LINK.pattern}[\s,;]*)+\)")
+_LINK_ASIDE: Final = re.compile(rf"\(\s*(?:{_INLINE_LINK.pattern}[\s,;]*)+\)")
 """A link in brackets by itself, which cites and states nothing."""
-_BARE: Final = re.compile(rf"<?({_URL})>?")
-_MARK: Final = re.compile(
+_BARE_URL: Final = re.compile(rf"<?({_URL})>?")
+_REFERENCE_MARK: Final = re.compile(
     r"\[(\^?[\w.-]{1,12}(?:\s*[,;]\s*\^?[\w.-]{1,12}){0,9})\](?![(:\[])"
 )
 _REFERENCE: Final = re.compile(
@@ -39,19 +39,19 @@ DOI_ADDRESS: Final = re.compile(
 """Characters of a DOI that every catalog accepts; older DOIs with others are read as
 addresses."""
 _DOI_NAMED: Final = re.compile(r"\bdoi:\s*(?=10\.\d{4,9}/)", re.IGNORECASE)
-_QUOTED: Final = re.compile(
+_QUOTATION: Final = re.compile(
     r"“([^”\n]{4,2000})”|„([^“”\n]{4,2000})[“”]|«\s?([^»\n]{4,2000}?)\s?»|»\s?([^«\n]{4,2000}?)\s?«|「([^」\n]{2,1000})」|"
     r"『([^』\n]{2,1000})』|(?<![\w\"])\"([^\"\n]{4,2000})\"(?![\w\"])"
 )
 _BLOCK_QUOTE: Final = re.compile(r"(?:^[ \t]{0,3}>[^\n]*(?:\n|\Z))+", re.MULTILINE)
-_FENCE: Final = re.compile(
+_CODE_FENCE: Final = re.compile(
     r"^[ \t]{0,3}(```|~~~)[^\n]*\n.*?(?:^[ \t]{0,3}\1[^\n]*$|\Z)",
     re.MULTILINE | re.DOTALL,
 )
 _LINE_MARK: Final = re.compile(r"^\s{0,8}(?:#{1,6}\s+|[-*+•]\s+|\d{1,3}[.)]\s+|>\s?)+")
 _ONLY_MARKS: Final = re.compile(r"[\W\d_]*")
-_STYLE: Final = re.compile(r"\*\*|__|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)|`")
-_YEAR: Final = re.compile(r"(?<!\d)(?:1[5-9]|20)\d\d(?!\d)")
+_EMPHASIS: Final = re.compile(r"\*\*|__|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)|`")
+_CITED_YEAR: Final = re.compile(r"(?<!\d)(?:1[5-9]|20)\d\d(?!\d)")
 
 
 _TEXT_TAGS: Final = "p, li, dd, dt, td, th, figcaption, h1, h2, h3, h4, h5, h6"
@@ -101,22 +101,10 @@ def read_draft(text: str) -> Draft:
     Quotations and statements of fewer than `LEAST_WORDS` words are dropped. Where some
     statements cite a source, those that cite none are dropped, too."""
     text = _DOI_NAMED.sub(
-        "https://doi.org/", _FENCE.sub("\n", text.replace("\r\n", "\n"))
+        "https://doi.org/", _CODE_FENCE.sub("\n", text.replace("\r\n", "\n"))
     )
     # 1. The list of references, which contains no statements
-    named = {
-        mark
-        for found in _MARK.finditer(_REFERENCE.sub("", text))
-        for mark in re.findall(r"\d+", found[1])
-    }
-    # A numbered line is one where its number is cited; else it is an item with a link.
-    entries = [
-        found for found in _REFERENCE.finditer(text) if found[1] or found[2] in named
-    ]
-    listed = {found[1] or found[2]: _reference(found[3]) for found in entries}
-    body = _REFERENCE.sub(
-        lambda found: "" if found[1] or found[2] in named else found[0], text
-    )
+    body, listed = _without_references(text)
     references = {url: _reference(url) for url in _addresses(body)} | {
         one.url: one for one in listed.values()
     }
@@ -127,7 +115,7 @@ def read_draft(text: str) -> Draft:
         for sentence, cited in _sentences(passage, listed):
             quoted = [
                 _plain(next(filter(None, found.groups())))
-                for found in _QUOTED.finditer(sentence)
+                for found in _QUOTATION.finditer(sentence)
             ]
             quotes += [Quote(one, cited) for one in quoted]
             stated = _plain(sentence)
@@ -135,12 +123,7 @@ def read_draft(text: str) -> Draft:
             # What is mostly a quotation is judged as one, word for word.
             if own >= max(LEAST_WORDS, len(raw_words(stated)) / 2):
                 statements.append(DraftStatement(stated, cited))
-    for found in _BLOCK_QUOTE.finditer(body):
-        lines = "\n".join(_LINE_MARK.sub("", line) for line in found[0].splitlines())
-        cited = _cited(found[0], listed) or _cited(
-            body[found.end() :].lstrip().partition("\n")[0], listed
-        )
-        quotes.append(Quote(_plain(lines).strip(' \t“”"«»„'), cited))
+    quotes += _block_quotes(body, listed)
     # 3. Where sentences carry marks, those without are the author's own
     marked = [one for one in statements if one.cited]
     kept = [one for one in quotes if len(raw_words(one.text)) >= LEAST_WORDS]
@@ -149,6 +132,36 @@ def read_draft(text: str) -> Draft:
         tuple(marked or statements),
         tuple(references.values()),
     )
+
+
+def _without_references(text: str) -> tuple[str, dict[str, Reference]]:
+    """Return a draft without its list of references, and that list by number.
+
+    A numbered line is a reference where its number is cited; else it is an item with a
+    link."""
+    named = {
+        mark
+        for found in _REFERENCE_MARK.finditer(_REFERENCE.sub("", text))
+        for mark in re.findall(r"\d+", found[1])
+    }
+    entries = [
+        found for found in _REFERENCE.finditer(text) if found[1] or found[2] in named
+    ]
+    listed = {found[1] or found[2]: _reference(found[3]) for found in entries}
+    body = _REFERENCE.sub(
+        lambda found: "" if found[1] or found[2] in named else found[0], text
+    )
+    return body, listed
+
+
+def _block_quotes(body: str, listed: dict[str, Reference]) -> Iterator[Quote]:
+    """Yield quotations that are paragraphs of their own; one without a citation has
+    those of the line after it."""
+    for found in _BLOCK_QUOTE.finditer(body):
+        lines = "\n".join(_LINE_MARK.sub("", line) for line in found[0].splitlines())
+        following = body[found.end() :].lstrip().partition("\n")[0]
+        cited = _cited(found[0], listed) or _cited(following, listed)
+        yield Quote(_plain(lines).strip(' \t“”"«»„'), cited)
 
 
 def markdown_of(html: str) -> str:
@@ -178,13 +191,13 @@ def markdown_of(html: str) -> str:
 
 
 def _reference(line: str) -> Reference:
-    found = _BARE.search(line)
+    found = _BARE_URL.search(line)
     url = found[1] if found else ""
     doi = DOI_ADDRESS.search(line)
-    said = _plain(_BARE.sub(" ", _LINK.sub(lambda link: link[1], line))).strip(
-        ' .,:;—–-()"“”'
-    )
-    years = set(_YEAR.findall(said))
+    said = _plain(
+        _BARE_URL.sub(" ", _INLINE_LINK.sub(lambda link: link[1], line))
+    ).strip(' .,:;—–-()"“”')
+    years = set(_CITED_YEAR.findall(said))
     return Reference(
         url, said, years.pop() if len(years) == 1 else "", doi[1].lower() if doi else ""
     )
@@ -210,8 +223,12 @@ def _sentences(
     pieces = [passage[start:end] for start, end in split_sentences(passage)]
     joined: list[str] = []
     for piece in pieces:
-        behind = _MARK.match(piece.lstrip()) or _LINK.match(piece.lstrip())
-        unmarked = _BARE.sub(" ", _MARK.sub(" ", _LINK.sub(" ", piece)))
+        behind = _REFERENCE_MARK.match(piece.lstrip()) or _INLINE_LINK.match(
+            piece.lstrip()
+        )
+        unmarked = _BARE_URL.sub(
+            " ", _REFERENCE_MARK.sub(" ", _INLINE_LINK.sub(" ", piece))
+        )
         if joined and (
             _ONLY_MARKS.fullmatch(unmarked) or (behind and _cited(behind[0], listed))
         ):
@@ -235,7 +252,7 @@ def _cited(text: str, listed: dict[str, Reference]) -> tuple[str, ...]:
     Marks that the list of references lacks are dropped."""
     marks = [
         part.strip()
-        for found in _MARK.finditer(text)
+        for found in _REFERENCE_MARK.finditer(text)
         for part in re.split(r"[,;]", found[1])
     ]
     # `[1a]` is a passage of page 1, as our own answers number them.
@@ -252,20 +269,24 @@ def _cited(text: str, listed: dict[str, Reference]) -> tuple[str, ...]:
 
 def _addresses(text: str) -> list[str]:
     """Return the addresses of links, then bare addresses."""
-    return [found[2] for found in _LINK.finditer(text)] + [
-        found[1] for found in _BARE.finditer(_LINK.sub("", text))
+    return [found[2] for found in _INLINE_LINK.finditer(text)] + [
+        found[1] for found in _BARE_URL.finditer(_INLINE_LINK.sub("", text))
     ]
 
 
 def _plain(text: str) -> str:
     """Return words as a reader sees them: links by their words, no marks, no signs of
     emphasis."""
-    text = _LINK.sub(
+    text = _INLINE_LINK.sub(
         lambda link: "" if _ONLY_MARKS.fullmatch(link[1]) else link[1],
-        _ASIDE.sub("", text),
+        _LINK_ASIDE.sub("", text),
     )
     return (
-        " ".join(_STYLE.sub("", _BARE.sub(" ", _MARK.sub(" ", text))).split())
+        " ".join(
+            _EMPHASIS.sub(
+                "", _BARE_URL.sub(" ", _REFERENCE_MARK.sub(" ", text))
+            ).split()
+        )
         .replace(" .", ".")
         .replace(" ,", ",")
     )

@@ -22,10 +22,10 @@ from pipeline.text.words import (
     words,
 )
 
-_WORD: Final = re.compile(
+_CONDITION_WORD: Final = re.compile(
     r"\d[\d.,:]*\d|[^\W_]+(?:['’][^\W\d_]+)?|[<>!]=|<>|[<>=≤≥≠%€$£✓✗]"
 )
-_SIGNS: Final[dict[str, Operator]] = {
+_COMPARISONS: Final[dict[str, Operator]] = {
     "<": "<",
     "<=": "<=",
     "≤": "<=",
@@ -146,7 +146,7 @@ def read_question(question: str, language: str) -> Spoken:
 @lru_cache(maxsize=20_000)
 def tokens_of(text: str, language: str) -> tuple[Token, ...]:
     """Return the words of a text."""
-    return tuple(_token(found, language) for found in _WORD.finditer(text))
+    return tuple(_token(found, language) for found in _CONDITION_WORD.finditer(text))
 
 
 def _token(found: re.Match[str], language: str) -> Token:
@@ -199,9 +199,12 @@ def _compared(lowered: str, tokens: Sequence[Token]) -> tuple[Compared, ...]:
                     number, Compared(operator, number, range(own[0], after))
                 )
     for place, token in enumerate(tokens[:-1]):
-        if token.text in _SIGNS and tokens[place + 1].text[0].isdigit():
+        if token.text in _COMPARISONS and tokens[place + 1].text[0].isdigit():
             signed = Compared(
-                _SIGNS[token.text], place + 1, range(place, place + 1), signed=True
+                _COMPARISONS[token.text],
+                place + 1,
+                range(place, place + 1),
+                signed=True,
             )
             found.setdefault(place + 1, signed)
     return tuple(found.values())

@@ -5,7 +5,7 @@ The core's order names the sentences that may support it; those that together ho
 of its words are the evidence. A logistic over what they hold says whether they support
 it. Where one of them says nearly the same in the same words, the difference is looked
 at: another number, another name, names in each other's place, a negation more or less.
-Not for: quotations (`quotes.py`), where each word counts."""
+Not for: quotations, where each word counts."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -28,13 +28,13 @@ from pipeline.text.words import (
 )
 
 Support = Literal["supported", "contradicted", "not found"]
-MOST: Final = 4
+SUPPORTING_SENTENCES: Final = 4
 """Sentences that together may support a statement."""
 GAIN: Final = 0.1
 """Least share of a statement's words that a further sentence must bring to be cited: F1
 against people's evidence on WiCE .686, with .05 .670, with .15 .683; the best two by
 BM25 .629 (`python -m bench.claims`)."""
-LIKE: Final = 0.85
+LIKE_SHARE: Final = 0.85
 """Share of a statement's words beside numbers and names that one sentence must have for
 a difference to contradict: of 115 supported claims of WiCE 2 are taken for
 contradicted, with .8 4, with .7 5; of 160 altered statements 116 to 117 are seen with
@@ -51,7 +51,7 @@ _MEASURE: Final = re.compile(
     r"(\d+(?:[.,:]\d+)*)\s?(sq\.?\s|square\s)?([^\W\d_]+)(\^?2|²)?", re.IGNORECASE
 )
 """A number with its unit, and what makes the unit one of area."""
-_UNITS: Final = meanings("units")
+_UNIT_WORDS: Final = meanings("units")
 CELLS: Final = 16
 """Maximum words of a table row with one measure (`Max. depth: 213 m`); a longer one has
 several."""
@@ -84,7 +84,7 @@ def judge_statement(
     """Return whether the units `texts` [units], in the order of `relevance` for this
     statement, support it.
 
-    No more than `MOST` of them are used; without any it is `not found`."""
+    No more than `SUPPORTING_SENTENCES` of them are used; without any it is `not found`."""
     if not texts:
         return Supported("not found", 0.0, ())
     language, text = statement.language, statement.text
@@ -134,7 +134,7 @@ def _chosen(
     lack, and how many to cite."""
     rows = [int(np.argmax(values + held @ weights))]
     cited = 1
-    while len(rows) < min(MOST, len(values)):
+    while len(rows) < min(SUPPORTING_SENTENCES, len(values)):
         new = (held & ~held[rows].any(axis=0)) @ weights
         # Of two sentences with the same words the one that the core puts first.
         gains = new + 0.3 * values
@@ -164,7 +164,7 @@ def _difference(statement: str, sentence: str, language: str) -> tuple[str, str]
         for term in index_terms(one, language=language, keep_stop_words=True)
     }
     rest = stated - aside.union(*names.values())
-    if len(rest & said) < LIKE * len(rest) or not rest:
+    if len(rest & said) < LIKE_SHARE * len(rest) or not rest:
         return ("", "")
     wrong, right = (
         [one for one in some if one not in other]
@@ -202,7 +202,7 @@ def _measures(text: str) -> dict[str, tuple[str, str]]:
     """Return unit to the first number with it: its value and its text."""
     found: dict[str, tuple[str, str]] = {}
     for measure in _MEASURE.finditer(text):
-        if unit := _UNITS.get(measure[3].lower(), ""):
+        if unit := _UNIT_WORDS.get(measure[3].lower(), ""):
             unit += "²" if measure[2] or measure[4] else ""
             found.setdefault(unit, (measure[1].replace(",", ""), measure[0]))
     return found

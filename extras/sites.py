@@ -38,12 +38,13 @@ from pipeline.fetch.files import DOCUMENTS, split_span
 from pipeline.html.addresses import base_of
 from pipeline.html.guard import parse
 from pipeline.question.question import Question
-from pipeline.question.wants import SITE
+from pipeline.question.wants import SITE, is_site
 from pipeline.read.format import HTML
 from pipeline.reading.relevance import score_texts
 from pipeline.search.chain import Findings, canonical_url
-from pipeline.services import Fetches, Services
-from pipeline.text.frame import LONGEST, one_line, place_of
+from pipeline.services import Fetches, Once, Services
+from pipeline.sources.gather import MAX_FILES, SitePages, failure_of
+from pipeline.text.frame import TITLE_CHARACTERS, one_line, place_of
 from pipeline.work import STEP_SHARE, Report, check_cancelled, in_thread, time_left
 
 READ: Final = 16
@@ -55,7 +56,7 @@ _SITEMAP: Final = re.compile(
     r"\bsitemap\b(?:[\s:]|</?\w+>)*(https?://[^\s<]+)", re.IGNORECASE
 )
 """Of a robots.txt, as its lines became HTML."""
-_TWIN: Final = re.compile(r"\.mdx?$")
+_MARKDOWN_TWIN: Final = re.compile(r"\.mdx?$")
 _SAME: Final = re.compile(r"(?:/index)?(?:\.html?)?$")
 _MARKDOWN_LINK: Final = 'link[rel~="alternate"][type="text/markdown"]'
 _LISTS: Final = (
@@ -168,6 +169,52 @@ async def _ranked(
         else np.arange(len(listed))
     )
     return [listed[place] for place in order.tolist()]
+
+
+async def site_pages(
+    names: Sequence[str],
+    question: Question,
+    services: Services,
+    *,
+    seconds: float,
+    report: Report,
+) -> SitePages:
+    """Return sources with the pages of each site in its place.
+
+    Raises the `SourceError` of a site that is the only source; else it is a failure."""
+    expanded: list[str] = []
+    outside: set[str] = set()
+    left: list[Failure] = []
+    for name in names:
+        if not is_site(name):
+            expanded.append(name)
+            continue
+        try:
+            survey = await look_over(name, [question], services, seconds=seconds)
+        except SourceError as error:
+            if len(names) == 1:
+                raise
+            left.append(failure_of(error))
+            continue
+        await report(0, None, survey.summary)
+        chosen = await nearest(survey, [question], services, most=MAX_FILES)
+        expanded += [page.url for page in chosen.pages]
+        outside.update(page.url for page in chosen.pages if not survey.inside)
+        left += chosen.left
+    return SitePages(
+        list(dict.fromkeys(expanded)),
+        outside - set(names),
+        left,
+        replace(services, fetcher=Twins(services.fetcher)),
+    )
+
+
+def site_search(sites: Sequence[str], services: Services, report: Report) -> Services:
+    """Return services that search nothing but `sites`."""
+    search = SiteSearch(sites, services, report)
+    return replace(
+        services, chain=search, fetcher=Twins(services.fetcher), notice=Once()
+    )
 
 
 class Twins:
@@ -408,10 +455,10 @@ class Survey:
         if len(self._listed) >= MAX_ITEMS:
             self.cut = True
             return
-        key = _SAME.sub("", canonical_url(_TWIN.sub("", page.url)))
+        key = _SAME.sub("", canonical_url(_MARKDOWN_TWIN.sub("", page.url)))
         known = self._listed.get(key, page)
         # The Markdown version has the same text without furniture.
-        url = page.url if _TWIN.search(urlsplit(page.url).path) else known.url
+        url = page.url if _MARKDOWN_TWIN.search(urlsplit(page.url).path) else known.url
         self._listed[key] = Listed(url, known.said or page.said)
 
 
@@ -429,7 +476,7 @@ def _links(root: LexborNode, base: str) -> Iterator[Listed]:
                 if node.next is not None and node.next.tag == "-text"
                 else ""
             )
-            words = one_line(f"{node.text()} {behind or ''}")[:LONGEST]
+            words = one_line(f"{node.text()} {behind or ''}")[:TITLE_CHARACTERS]
             yield Listed(
                 url, "" if words.startswith(("http://", "https://")) else words
             )

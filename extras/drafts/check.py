@@ -4,22 +4,22 @@ references what they say?
 Every quotation is looked for word for word, every cited sentence is judged against the
 sources that it cites, or all where it cites none of them. What could not be read is
 reported and never counts as "not found". Not for: taking a draft apart (`draft.py`), or
-what an answer looks like (`tools/common/check_draft.py`).
+what an answer looks like (`extras/drafts/answer.py`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from pipeline.check.draft import DOI_ADDRESS, Draft, Reference
-from pipeline.check.quotes import QuoteMatch, Standing, Text, find_quote
-from pipeline.check.statements import Support, Supported, judge_statement
+from extras.drafts.draft import DOI_ADDRESS, Draft, Reference
+from extras.drafts.quotes import QuoteMatch, Standing, Text, find_quote
 from pipeline.document.cite import cite
 from pipeline.document.page import Document, Failure, Page, SearchResult
 from pipeline.document.units import tag_sentences
 from pipeline.question.question import Question
 from pipeline.reading.bm25 import PageUnits, page_units
 from pipeline.reading.relevance import Reader
+from pipeline.reading.statements import Support, Supported, judge_statement
 from pipeline.search.chain import Findings as Works
 from pipeline.text.words import index_terms
 from pipeline.work import in_thread, time_left
@@ -27,7 +27,7 @@ from pipeline.work import in_thread, time_left
 Outcome = (
     Standing | Support | Literal["agrees", "differs", "retracted", "dead", "not read"]
 )
-FINE: Final = frozenset({"verbatim", "supported", "agrees"})
+CORRECT: Final = frozenset({"verbatim", "supported", "agrees"})
 """Results that need no correction."""
 TITLE_SHARE: Final = 0.5
 """Share of a title's words that a page's own title must have, either way: drafts

@@ -3,7 +3,7 @@ not.
 
 Letters and digits decide, in their order: white space, hyphens, quotation marks, case
 and marks between words may differ, and an ellipsis or an editor's brackets may replace
-words. Not for: what a sentence states (`statements.py`)."""
+words. Not for: what a sentence states (`pipeline/reading/statements.py`)."""
 
 import re
 import unicodedata
@@ -22,14 +22,14 @@ Standing = Literal["verbatim", "near", "nowhere"]
 ALIKE: Final = 0.6
 """Share of words in common, in order, from which a passage is what was meant; of 300
 made drafts' invented quotations none comes near it (`python -m bench.claims`)."""
-PLACES: Final = 3
+COMPARED_PLACES: Final = 3
 """Places of a source that are compared word by word: those with most of the quotation's
 words in line."""
-_GAP: Final = re.compile(r"\[[^\[\]]{0,80}\]|\(?\s?(?:…|\.\s?\.\s?\.)\s?\)?")
-_WORD: Final = re.compile(
+_ELLIPSIS: Final = re.compile(r"\[[^\[\]]{0,80}\]|\(?\s?(?:…|\.\s?\.\s?\.)\s?\)?")
+_QUOTED_WORD: Final = re.compile(
     r"(?<![^\W_])[-−–‒]\d+(?:[.,:/]\d+)*|\d+(?:[.,:/]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*"
 )
-_SIGNS: Final = str.maketrans("’‘ʼ´`−–‒", "'''''---")
+_PLAIN_SIGNS: Final = str.maketrans("’‘ʼ´`−–‒", "'''''---")
 _BROKEN: Final = re.compile(
     r"(?<=[^\W\d_])[-\u2010\u2011\u00ad]\s*\n\s*(?=[^\W\d_])|\u00ad|[\u200b\u2060\ufeff]"
 )
@@ -73,7 +73,7 @@ def find_quote(quote: str, texts: Sequence[Text]) -> QuoteMatch:
 
     It is `nowhere` for a quotation without words, and where less than `ALIKE` of it is
     found."""
-    pieces = [words for piece in _GAP.split(quote) if (words := _words(piece)[0])]
+    pieces = [words for piece in _ELLIPSIS.split(quote) if (words := _words(piece)[0])]
     for text in texts:
         check_cancelled()
         if pieces and (span := _verbatim(pieces, text)):
@@ -113,7 +113,9 @@ def _words(text: str) -> tuple[list[str], list[tuple[int, int]]]:
     for found in re.finditer(r"[^\s\u00ad](?:[^\s]|\u00ad)*", whole):
         bare = found[0].replace("\u00ad", "")
         is_one = found[0] != bare or is_cjk(bare)
-        for word in re.finditer(r"\w", bare) if is_cjk(bare) else _WORD.finditer(bare):
+        for word in (
+            re.finditer(r"\w", bare) if is_cjk(bare) else _QUOTED_WORD.finditer(bare)
+        ):
             words.append(_folded(word[0]))
             spans.append(
                 found.span()
@@ -124,7 +126,7 @@ def _words(text: str) -> tuple[list[str], list[tuple[int, int]]]:
 
 
 def _folded(word: str) -> str:
-    return unicodedata.normalize("NFKC", word).casefold().translate(_SIGNS)
+    return unicodedata.normalize("NFKC", word).casefold().translate(_PLAIN_SIGNS)
 
 
 def _letters(word: str) -> str:
@@ -162,7 +164,7 @@ def _near(asked: Sequence[str], text: Text) -> tuple[float, tuple[int, int]]:
             # Shifts by one or two words vote together; frequent words weigh little.
             votes[(place - offset) // 4] += 1 / len(standing) ** 0.5
     best = (0.0, (0, 0))
-    for shift, _ in votes.most_common(PLACES):
+    for shift, _ in votes.most_common(COMPARED_PLACES):
         low = max(0, 4 * shift - 4)
         high = min(len(text.words), 4 * shift + len(asked) + 8)
         stretch = text.words[low:high]

@@ -4,7 +4,7 @@ their words are about it.
 Every word that says something must be explained: by what is to be done, a column's
 name, a cell's value, a number that is compared, or the table's title. If one is not, no
 value is returned: a wrong value is worse than none. Not for: reading the question
-(`spoken.py`), or computing (`query.py`)."""
+(`spoken.py`), or computing (`pipeline/tables/query.py`)."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,8 +14,23 @@ from typing import Final
 from urllib.parse import unquote
 
 from errors import UsageError
+from extras.tables.spoken import (
+    Compared,
+    Spoken,
+    Token,
+    read_question,
+    said_of,
+    tokens_of,
+    translated_for,
+)
 from pipeline.document.page import Document
-from pipeline.document.table import GROUP, KNOWN, Table, TableAnswer
+from pipeline.document.table import (
+    FEWEST_CHOSEN_FROM,
+    GROUP_COLUMN,
+    KNOWN,
+    Table,
+    TableAnswer,
+)
 from pipeline.question.question import Question
 from pipeline.tables.query import (
     Condition,
@@ -25,34 +40,22 @@ from pipeline.tables.query import (
     rows_of,
     without_totals,
 )
-from pipeline.tables.spoken import (
-    Compared,
-    Spoken,
-    Token,
-    read_question,
-    said_of,
-    tokens_of,
-    translated_for,
-)
 from pipeline.tables.table import all_rows, name_terms, tables_of
 from pipeline.text.frame import one_line
 from pipeline.text.months import Month, month_of
 from pipeline.text.words import index_terms, meanings, words
 
-FEWEST: Final = 3
-"""Rows of a table in which something can be chosen, and this many with the same extreme
-are not a choice."""
-LONGEST: Final = 80
+NAME_CHARACTERS: Final = 80
 """Characters of a cell up to which it is the name of something that a question may
 repeat."""
-REACH: Final = 4
+WORD_REACH: Final = 4
 """Words between `not` and what it denies, and between a column's name and the number
 that it is compared with."""
-WHOLE: Final = 10
+WHOLE_COLUMNS: Final = 10
 """Columns of a table up to which a row that is chosen is shown whole."""
-MOST_ROWS: Final = 0.5
+CHOSEN_SHARE: Final = 0.5
 """Share of a table above which the rows that match a condition are not a choice."""
-MOST_GROUPS: Final = 20
+GROUPS_NAMED: Final = 20
 """Values of a column that an answer names with a measure of each."""
 _EQUAL: Final = "="
 _GLOSS: Final = re.compile(r"\b([A-Z]\w+(?:\s[A-Z]\w+)*)\s\(([A-Z][A-Z\d]{1,5})\)")
@@ -63,7 +66,7 @@ def ask_tables(question: Question, documents: Sequence[Document]) -> TableAnswer
     """Return the answer of the one table that a question is about; None if uncertain.
 
     It is uncertain if two tables that fit best disagree, or if another matching table
-    has unread rows or cells that do not add up. Tables of fewer than `FEWEST` rows, or
+    has unread rows or cells that do not add up. Tables of fewer than `FEWEST_CHOSEN_FROM` rows, or
     without column names, are left out."""
     found: list[TableAnswer] = []
     silent = -1
@@ -94,7 +97,7 @@ def _asking(asked: Spoken, document: Document, place: int) -> "Iterator[_Asking]
         f"{document.page.title} {document.page.final_url}", language=asked.language
     )
     for table in tables_of(document):
-        if table.named and len(table.rows) >= FEWEST:
+        if table.named and len(table.rows) >= FEWEST_CHOSEN_FROM:
             yield _Asking(asked, table, place, about)
 
 
@@ -210,7 +213,7 @@ class _Asking:
             for cell in dict.fromkeys(self.table.cells(column)):
                 own = (
                     tokens_of(cell, self.spoken.language)
-                    if len(cell) <= LONGEST
+                    if len(cell) <= NAME_CHARACTERS
                     else ()
                 )
                 if not own or own[0].stem not in known:
@@ -306,7 +309,7 @@ class _Asking:
                 for cell in (
                     one
                     for one in dict.fromkeys(self.table.cells(column))
-                    if len(one) <= LONGEST
+                    if len(one) <= NAME_CHARACTERS
                 ):
                     own = [
                         token.stem for token in tokens_of(cell, self.spoken.language)
@@ -363,7 +366,7 @@ class _Asking:
             self.either.setdefault(column, set()).add(cell)
 
     def _denied(self, start: int) -> bool:
-        return any(0 < start - place <= REACH for place in self.spoken.negated)
+        return any(0 < start - place <= WORD_REACH for place in self.spoken.negated)
 
     def _yes_or_no(self) -> None:
         """Filter by columns of yes and no that the question names."""
@@ -412,7 +415,7 @@ class _Asking:
         """Return the column of a number that words compare.
 
         None where several fit or none."""
-        near = range(one.words[0] - REACH, one.number + REACH)
+        near = range(one.words[0] - WORD_REACH, one.number + WORD_REACH)
         words_near = (
             said_of("choosing.measures", self._within(one.words))
             + " "
@@ -424,7 +427,7 @@ class _Asking:
         """Return the column that is named right before a sign (`unit price <= 5`).
 
         None where that is none, several or a column without numbers."""
-        for reach in range(1, REACH + 1):
+        for reach in range(1, WORD_REACH + 1):
             near = range(sign - reach, sign)
             named = [
                 c for c in range(len(self.table.columns)) if self._matched(c, near)
@@ -452,7 +455,7 @@ class _Asking:
         name = self.table.columns[column]
         return (
             frozenset(name_terms(name, self.spoken.language))
-            if name != GROUP
+            if name != GROUP_COLUMN
             else frozenset()
         )
 
@@ -579,7 +582,7 @@ class _Asking:
             column = self._numeric(None, self._same(range(len(spoken.tokens))))
             return self._measured("sum" if adding else "mean", column, rows, group)
         few = self.conditions and len(rows) <= max(
-            FEWEST, MOST_ROWS * len(self.table.rows)
+            FEWEST_CHOSEN_FROM, CHOSEN_SHARE * len(self.table.rows)
         )
         return self._answer("", "rows", rows, ()) if few else None
 
@@ -616,7 +619,7 @@ class _Asking:
         each port`); None where rows do not share them."""
         by = words("tables.by", self.spoken.language)
         for place, token in enumerate(self.spoken.tokens):
-            after = range(place + 1, place + 1 + REACH)
+            after = range(place + 1, place + 1 + WORD_REACH)
             for column in (
                 range(len(self.table.columns)) if token.text.lower() in by else ()
             ):
@@ -634,7 +637,7 @@ class _Asking:
     ) -> TableAnswer:
         """Return a measure of each value of a column, in place of rows alone.
 
-        Values beyond `MOST_GROUPS` are only counted. Raises `UsageError` where the
+        Values beyond `GROUPS_NAMED` are only counted. Raises `UsageError` where the
         column has no such measure."""
         values: dict[str, list[int]] = {}
         for row in rows:
@@ -643,13 +646,13 @@ class _Asking:
             f"{name or '(empty)'} {measured(self.table, measure, column, own)[1].value}"
             for name, own in values.items()
         ]
-        more = f"; {len(said) - MOST_GROUPS} more" if len(said) > MOST_GROUPS else ""
+        more = f"; {len(said) - GROUPS_NAMED} more" if len(said) > GROUPS_NAMED else ""
         noun = "rows" if column < 0 else f"{measure} of {self.table.columns[column]}"
         of = (group, column) if column >= 0 else (group,)
         answer = self._answer("", f"{noun} by {self.table.columns[group]}", rows, of)
         return replace(
             answer,
-            what=one_line(f"{answer.what}: {'; '.join(said[:MOST_GROUPS])}{more}"),
+            what=one_line(f"{answer.what}: {'; '.join(said[:GROUPS_NAMED])}{more}"),
         )
 
     def _measured(
@@ -681,7 +684,7 @@ class _Asking:
         column = self._numeric(None, hints.replace("+", "").replace("-", ""))
         if column is None:
             column = self._dates(hints)
-        if column is None or len(rows) < FEWEST:
+        if column is None or len(rows) < FEWEST_CHOSEN_FROM:
             return None
         if not self._is_plain(column, rows):
             self.doubtful = True
@@ -700,7 +703,7 @@ class _Asking:
         found = [
             row for number in wanted for row, own in known.items() if own == number
         ]
-        if not found or len(found) >= FEWEST + spoken.rows - 1:
+        if not found or len(found) >= FEWEST_CHOSEN_FROM + spoken.rows - 1:
             return None
         said = " ".join(
             token.text
@@ -775,7 +778,7 @@ class _Asking:
             for column, cells in self.either.items()
         ]
         answer = one_line(f"{what} where {' and '.join(parts)}" if parts else what)
-        all_columns = range(len(named)) if whole and len(named) <= WHOLE else ()
+        all_columns = range(len(named)) if whole and len(named) <= WHOLE_COLUMNS else ()
         columns = tuple(
             dict.fromkeys((self._label(), *of, *self.columns, *all_columns))
         )

@@ -7,7 +7,7 @@ from seams import later
 
 FORMAT: Final = Format(
     types=("image/png", "image/jpeg", "image/tiff", "image/webp"),
-    to_html=later("pipeline.read.pdf", "ImageReading"),
+    to_html=later("extras.ocr.image_file", "ImageReading"),
     endings=(".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp"),
     magic={
         b"\x89PNG\r\n": "image/png",

@@ -1,7 +1,7 @@
 """Draft mode of `extract_relevant`: check quotations, cited sentences and references
 against the sources.
 
-Not for: judging them (`pipeline/check`).
+Not for: judging them (`extras/drafts/check.py`).
 """
 
 from collections import Counter
@@ -9,18 +9,17 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from mcp_types import CallToolResult
-from pydantic import Field
 
 from errors import UsageError
-from pipeline.check.check import FINE, Checked, check
-from pipeline.check.draft import Draft, read_draft
+from extras.drafts.check import CORRECT, Checked, check
+from extras.drafts.draft import Draft, read_draft
 from pipeline.document.page import Document
 from pipeline.evidence.assemble import UNASKED
 from pipeline.evidence.show import Sheet, shortened
 from pipeline.fetch.handles import page_handle
 from pipeline.search.chain import Findings as Works
 from pipeline.services import Services
-from pipeline.session.session import SCHEME, find_session
+from pipeline.session.session import SESSION_SCHEME, find_session
 from pipeline.sources.gather import Loaded, load_sources
 from pipeline.text.frame import SAID_TOKENS, address, new_mark, notice, one_line, quoted
 from pipeline.work import LONG_SHARE, in_thread
@@ -31,36 +30,10 @@ from tools.common.context import (
     reporter,
     services_of,
 )
-from tools.common.results import APART, Found, Part
+from tools.common.results import Item
+from tools.extract_relevant import ExtractRelevantResult
 
-TOOL: Final = "extract_relevant"
-LONGEST_DRAFT: Final = 100_000
-"""Maximum characters of a draft (about 15,000 words)."""
-
-
-class Item(Part):
-    """One checked quotation, statement or reference; the text has it under its
-    number."""
-
-    WORDS = frozenset(("text", "note", "nearest"))
-
-    number: int
-    kind: str
-    outcome: str
-    citation: str = ""
-    text: str = Field(default="", description=f"Its words; {APART}")
-    note: str = Field(
-        default="", description=f"What differs, or why it was not judged; {APART}"
-    )
-    nearest: str = Field(default="", description=f"The words of its source; {APART}")
-
-
-class DraftFound(Found):
-    """Result fields of a draft check."""
-
-    checked: list[Item] = Field(
-        default=[], description="Of a draft: what does not hold first"
-    )
+CHECKING_TOOL: Final = "extract_relevant"
 
 
 async def check_draft(
@@ -98,11 +71,13 @@ async def check_draft(
         taken, _by_name(loaded.documents), unread, works, reader=services.reader
     )
     # 3. What does not hold first
-    ordered = sorted(checked, key=lambda one: one.outcome in FINE)
+    ordered = sorted(checked, key=lambda one: one.outcome in CORRECT)
     sheet, written = await in_thread(_sheet, ordered, loaded, max_tokens or UNASKED)
-    fine = sum(one.outcome in FINE for one in checked)
-    following = larger(TOOL, max_tokens or UNASKED) if written < len(checked) else []
-    ending = Ending(TOOL, sheet, following, loaded.failures)
+    fine = sum(one.outcome in CORRECT for one in checked)
+    following = (
+        larger(CHECKING_TOOL, max_tokens or UNASKED) if written < len(checked) else []
+    )
+    ending = Ending(CHECKING_TOOL, sheet, following, loaded.failures)
     ending.write(hinted=False)
     pages = [document.page for document in loaded.documents[:FIRST]]
     facts: dict[str, object] = {
@@ -116,12 +91,12 @@ async def check_draft(
         "left_out": len(checked) - written,
         "checked": [_item(*numbered) for numbered in enumerate(ordered[:written], 1)],
     }
-    data = DraftFound.model_validate(facts | ending.facts)
+    data = ExtractRelevantResult.model_validate(facts | ending.facts)
     return answer(sheet.text, data)
 
 
 def _item(number: int, one: Checked) -> Item:
-    fine = one.outcome in FINE
+    fine = one.outcome in CORRECT
     return Item(
         number=number,
         kind=one.kind,
@@ -144,7 +119,7 @@ def _named(
     """
     found: list[str] = []
     for source in (*sources, *(one.url for one in draft.references)):
-        if not source.startswith(SCHEME):
+        if not source.startswith(SESSION_SCHEME):
             found.append(source)
             continue
         session = find_session(
@@ -190,7 +165,7 @@ def _sheet(
         ]
         if one.note:
             lines.append(quoted(one.note, mark))
-        if one.outcome not in FINE and one.citation:
+        if one.outcome not in CORRECT and one.citation:
             lines.append(
                 f"Nearest: {quoted(shortened(one.words, SAID_TOKENS), mark)} "
                 f"{address(one.citation)}"

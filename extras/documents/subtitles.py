@@ -3,7 +3,7 @@ with their times.
 
 Cues are joined until a sentence ends or some seconds have passed, so that a paragraph can be read
 and its time still leads to what is said. Not for: finding a page's transcript
-(`pipeline/fetch/transcript.py`), nor hearing one.
+(`extras/transcript.py`), nor hearing one.
 """
 
 import html
@@ -16,26 +16,26 @@ from typing import Final, NamedTuple
 from pipeline.document.converted import MAX_ITEMS, Converted, escape, placed, whole_page
 from pipeline.work import check_cancelled
 
-_TIMES: Final = re.compile(
+_CUE_TIMES: Final = re.compile(
     r"^[ \t]*((?:\d+:)?\d\d?:\d\d(?:[.,]\d+)?)[ \t]*-->[ \t]*((?:\d+:)?\d\d?:\d\d(?:[.,]\d+)?)",
     re.M,
 )
-_TAG: Final = re.compile(
+_CUE_TAG: Final = re.compile(
     r"</?(?:[cibuv]|lang|ruby|rt|font|\d\d)[^<>]{0,200}>|\{\\an\d\}|<(?:\d+:)?\d\d:\d\d[.,]\d+>",
     re.I,
 )
 _VOICE: Final = re.compile(r"<v(?:\.[\w.]+)?\s+([^<>]{1,80})>")
 _OVERRIDE: Final = re.compile(r"\{[^{}]{0,500}\}")
-_DRAWN: Final = re.compile(r"\{[^{}]{0,200}\\p[1-9]")
+_DRAWING_COMMAND: Final = re.compile(r"\{[^{}]{0,200}\\p[1-9]")
 """What in ASS draws a shape."""
-_CLOCK: Final = re.compile(r"\d+:\d\d:\d\d(?:[.:]\d+)?")
-_NOTE: Final = re.compile(
+_CUE_CLOCK: Final = re.compile(r"\d+:\d\d:\d\d(?:[.:]\d+)?")
+_NOTE_BLOCK: Final = re.compile(
     r"\n[ \t]*\n(?:NOTE|STYLE|REGION)\b.*?(?=\n[ \t]*\n|\Z)", re.DOTALL
 )
-_ENDS: Final = (".", "!", "?", "。", "！", "？", "…", '."', "?”", ".”")
-_LEAST: Final = 6.0
+_CUE_ENDS: Final = (".", "!", "?", "。", "！", "？", "…", '."', "?”", ".”")
+_SENTENCE_SECONDS: Final = 6.0
 """Seconds from which a paragraph ends with a sentence."""
-_MOST: Final = 30.0
+_PARAGRAPH_SECONDS: Final = 30.0
 """Seconds after which it ends in any case: automatic captions have no full stops."""
 
 
@@ -77,14 +77,14 @@ def timed_to_html(text: str) -> str:
 
 def _cues(text: str) -> Iterator[_Cue]:
     """Yield the cues of WebVTT or SRT."""
-    text = _NOTE.sub("\n", text.replace("\r\n", "\n").replace("\r", "\n"))
-    found = list(_TIMES.finditer(text))
+    text = _NOTE_BLOCK.sub("\n", text.replace("\r\n", "\n").replace("\r", "\n"))
+    found = list(_CUE_TIMES.finditer(text))
     for place, one in enumerate(found):
         end = found[place + 1].start() if place + 1 < len(found) else len(text)
         below = text[one.end() : end].partition("\n")[2]
         lines = below.partition("\n\n")[0] if "\n\n" in below else below
         voice = _VOICE.search(lines)
-        said = html.unescape(_TAG.sub("", _VOICE.sub("", lines)))
+        said = html.unescape(_CUE_TAG.sub("", _VOICE.sub("", lines)))
         yield _cue(
             _seconds(one[1]), _seconds(one[2]), said, voice[1].strip() if voice else ""
         )
@@ -109,8 +109,8 @@ def _script_cues(text: str) -> Iterator[_Cue]:
     cues: list[_Cue] = []
     for found in islice(re.finditer(r"(?m)^Dialogue:(.*)$", events), MAX_ITEMS):
         values = dict(zip(fields, found[1].split(",", len(fields) - 1), strict=False))
-        if not _DRAWN.search(values.get("text", "")) and all(
-            _CLOCK.fullmatch(values[name].strip())
+        if not _DRAWING_COMMAND.search(values.get("text", "")) and all(
+            _CUE_CLOCK.fullmatch(values[name].strip())
             for name in fields[:3]
             if name in {"start", "end"}
         ):
@@ -152,7 +152,9 @@ def _body(cues: Iterable[_Cue]) -> str:
         if not new or len(parts) >= MAX_ITEMS:
             continue
         lasts = held[-1].end - held[0].start if held else 0.0
-        ended = lasts >= _MOST or (lasts >= _LEAST and held[-1].text.endswith(_ENDS))
+        ended = lasts >= _PARAGRAPH_SECONDS or (
+            lasts >= _SENTENCE_SECONDS and held[-1].text.endswith(_CUE_ENDS)
+        )
         if held and (ended or cue.speaker != held[0].speaker):
             parts.append(_paragraph(held))
             held = []

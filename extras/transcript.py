@@ -3,7 +3,7 @@ subtitles, YouTube's player data.
 
 What the page names is fetched through the guard as a part of the page, and added after
 its text with times for links. Not for: speech recognition; subtitle formats
-(`pipeline/read/subtitles.py`).
+(`extras/documents/subtitles.py`).
 """
 
 import json
@@ -16,24 +16,24 @@ from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
 import anyio
 
 from errors import SourceError
+from extras.documents.subtitles import timed_to_html
 from pipeline.html.addresses import base_of
 from pipeline.html.guard import parse
 from pipeline.read.convert import Raw, kind_of
 from pipeline.read.format import HTML
 from pipeline.read.sniff import decode
-from pipeline.read.subtitles import timed_to_html
 from pipeline.work import in_thread
 
-_SIGNS: Final = tuple(
+_TRANSCRIPT_BYTES: Final = tuple(
     b"captiontracks <track <video <audio text/vtt x-subrip .vtt\" .vtt' .vtt? .srt\" .srt' .srt?".split()
 )
 """What a page with a film, a sound or captions holds, in lower case; looked for one by
 one, which takes a tenth of what a pattern of all does."""
 _CAPTIONS: Final = '"captionTracks":'
-_PLAYED: Final = re.compile(
+_YOUTUBE_VIDEO: Final = re.compile(
     r"https?://(?:www\.|m\.)?(?:youtube\.com/(?:watch|shorts/|live/)|youtu\.be/)"
 )
-_LINKS: Final = (
+_TRANSCRIPT_LINKS: Final = (
     'track[src], link[href][type="text/vtt"], link[href][type*="subrip"], '
     'a[href$=".vtt"], a[href$=".srt"]'
 )
@@ -50,7 +50,7 @@ class _Track(NamedTuple):
 
 def _has_signs(body: bytes) -> bool:
     lowered = body.lower()
-    return any(sign in lowered for sign in _SIGNS)
+    return any(sign in lowered for sign in _TRANSCRIPT_BYTES)
 
 
 async def with_transcript(
@@ -61,7 +61,7 @@ async def with_transcript(
 
     `get` fetches a sub-resource of the page and raises `SourceError`; it may take
     `seconds`."""
-    is_film = _PLAYED.match(raw.final_url) is not None
+    is_film = _YOUTUBE_VIDEO.match(raw.final_url) is not None
     if not is_film and not _has_signs(raw.body):
         return raw
     if kind_of(raw) != HTML:
@@ -103,7 +103,7 @@ def _tracks(raw: Raw) -> tuple[list[_Track], bool]:
     html = decode(raw.body, content_type=raw.content_type).text
     found = _players(html)
     top, base = parse(html), base_of(html, raw.final_url)
-    for one in top.css(_LINKS) if top is not None else ():
+    for one in top.css(_TRANSCRIPT_LINKS) if top is not None else ():
         given = one.attributes
         address = given.get("src") or given.get("href") or ""
         if (given.get("kind") or "") in _SPOKEN:

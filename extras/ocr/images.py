@@ -1,28 +1,27 @@
 """Pages as images: of a PDF as PDFium draws them, of PNG, JPEG, TIFF and WebP as Pillow decodes
 them, each in bounds.
 
-Needs the extra `ocr`, which brings both. Not for: reading what they show (`pipeline/read/scan.py`).
+Needs the extra `ocr`, which brings both. Not for: reading what they show (`extras/ocr/scan.py`).
 """
 
 import io
 import math
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import pypdfium2
-from numpy.typing import NDArray
 from PIL import Image, ImageOps
 from pypdfium2.raw import FPDF_PAGEOBJ_IMAGE
 
 from pipeline.document.converted import DAMAGED, MOST_PIXELS, Unreadable, ended_after
+from pipeline.read.recognition import Scan
 
 PAGE_PIXELS: Final = 2_800_000
 """That a page has at most when it is read: A4 at 170 dpi."""
 DRAW_SECONDS: Final = 4.0
 """Processor time for a page to be drawn: nine times what the largest image that it may show takes.
 One that needs more ends its process twice, so that it is known which page did."""
-LAYERS: Final = 3
+IMAGE_LAYERS: Final = 3
 """Images of `MOST_PIXELS` that a page may show: scanners part print from its background, and mask
 one by the other."""
 _FORMATS: Final = ("PNG", "JPEG", "TIFF", "WEBP")
@@ -30,17 +29,6 @@ _FORMATS: Final = ("PNG", "JPEG", "TIFF", "WEBP")
 Image.MAX_IMAGE_PIXELS = (
     None  # it warns, and for less than its cap decodes: `_bounded` looks before
 )
-
-Pixels = NDArray[np.uint8]
-
-
-@dataclass(frozen=True, slots=True)
-class Scan:
-    """A page as an image [height, width, 3]."""
-
-    pixels: Pixels
-    unit: float
-    """Points of a PDF's page, or pixels of the image as it came, that a pixel is long."""
 
 
 class PdfScans:
@@ -66,7 +54,7 @@ class PdfScans:
             ]
             for width, height in sizes:
                 _bounded(width, height)
-            _bounded(1, sum(width * height for width, height in sizes) // LAYERS)
+            _bounded(1, sum(width * height for width, height in sizes) // IMAGE_LAYERS)
             width, height = page.get_size()
             scale = min(math.sqrt(PAGE_PIXELS / (width * height)), 300 / 72)
             scale = min(scale, PAGE_PIXELS / max(width, height))

@@ -7,23 +7,21 @@ become API or file requests, and one page of HTML. Citations keep the original a
 No token is needed: if the API refuses (GitHub allows 60 anonymous requests an hour),
 the caller reads the page itself. GitHub's REST API returns discussions, though
 undocumented; GitLab's API requires a token for comments, its site does not. Not for:
-connections and refusals (`exchange.py`), nor forms of addresses beyond these."""
+connections and refusals (`pipeline/fetch/exchange.py`), nor forms of addresses beyond these."""
 
 import base64
 import binascii
 import html
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
 from errors import SourceError, SourceUnreadable
 from pipeline.document.converted import escape, whole_page
-
-Get = Callable[[str], Awaitable[bytes]]
-"""Asks for an address; raises `SourceError`."""
+from pipeline.fetch.page_source import Content, Get
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +37,36 @@ class Forge:
     """Where GitHub has the bytes of a file."""
     gists: str = ""
 
+    def plan(self, url: str) -> "ForgePlan | None":
+        """Return how to read an address of the forge; None for any that is not plainly
+        of its form."""
+        bare = url.partition("#")[0]
+        try:
+            query = urlsplit(bare).query
+        except ValueError:
+            return None
+        if not _QUERY.fullmatch(query):
+            return None
+        for site, rules in ((self.gists, _GISTS), (self.site, _FORGE_RULES[self.kind])):
+            path = bare.partition("?")[0].removeprefix(site)
+            if not site or not bare.startswith(f"{site}/"):
+                continue
+            for rule in rules:
+                found = rule.path.fullmatch(path.rstrip("/"))
+                if found and not _NOT_OWNERS.fullmatch(
+                    found.groupdict().get("o") or ""
+                ):
+                    fields = {
+                        name: value or "" for name, value in found.groupdict().items()
+                    }
+                    return ForgePlan(self, rule, fields, bare)
+        return None
+
 
 def forge_at(kind: str, site: str) -> Forge:
     """Return the forge of a `kind` that somebody runs at `site`, with its API where
-    such a forge has it.
-
-    Raises `ValueError` for any other kind."""
+    such a forge has it."""
     site = site.rstrip("/")
-    if kind not in _RULES:
-        raise ValueError(
-            f"Use {', '.join(_RULES)} with an address, such as gitlab=https://git.example.org."
-        )
     if kind == "github":
         return Forge(
             kind,
@@ -61,7 +78,7 @@ def forge_at(kind: str, site: str) -> Forge:
     return Forge(kind, site, f"{site}/api/{'v4' if kind == 'gitlab' else 'v1'}")
 
 
-MOST_ROWS: Final = 500
+MOST_COMMENTS: Final = 500
 """Comments that are asked for, and files of a tree that are listed, the least deep
 first."""
 _QUERY: Final = re.compile(r"(?:plain=1|tab=readme-ov-file|ref_type=\w+)?")
@@ -72,21 +89,10 @@ _NOT_OWNERS: Final = re.compile(
     "trending|users"
 )
 """First parts of addresses below which no repository lies."""
-_OWNED: Final = r"/(?P<o>[\w.-]+)/(?P<r>[\w.-]+?)(?:\.git)?"
+_OWNER_PATH: Final = r"/(?P<o>[\w.-]+)/(?P<r>[\w.-]+?)(?:\.git)?"
 _PROJECT: Final = r"/(?P<o>[\w.-]+)/(?P<r>[\w.-]+(?:/[\w.-]+)*?)"
 _RELATIVE: Final = re.compile(r'\b(?:href|src)="(?![a-zA-Z][\w+.-]*:|[#/])')
 _README: Final = re.compile(r"readme(?:\.(?:md|markdown|rst|txt))?", re.IGNORECASE)
-
-
-class Made(NamedTuple):
-    """Content from a forge: bytes and media type."""
-
-    body: bytes
-    name: str = "page.html"
-    """For its ending."""
-    author: str = ""
-    published: str = ""
-    unread: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +104,13 @@ class ForgePlan:
     fields: Mapping[str, str]
     address: str
 
-    async def read(self, get: Get) -> Made:
+    async def read(self, get: Get) -> Content:
         """Request the forge's API and combine the responses; raises `SourceError` if it
         refuses one that the page needs.
 
         Where it refuses a further one, `unread` says that something is missing."""
         if self.rule.shape is None:
-            return Made(
+            return Content(
                 await get(self._url(self.rule.calls[0], {})), self.fields["path"]
             )
         said: list[object] = []
@@ -129,7 +135,9 @@ class ForgePlan:
         )
         if readme:
             found = {"path": readme, "branch": _text(said[0], "default_branch")}
-            words = _prose(readme, await get(self._url(_FILE[self.forge.kind], found)))
+            words = _prose(
+                readme, await get(self._url(_RAW_FILE[self.forge.kind], found))
+            )
             above = _open_at(
                 self, _ref(self, said[0]), readme, is_folder=False
             ).rpartition("/")[0]
@@ -145,15 +153,17 @@ class ForgePlan:
 
     async def _rows(self, get: Get, url: str) -> tuple[object, bool]:
         """Return an answer, of a list the rows of all pages until there are
-        `MOST_ROWS`, and whether there are more."""
+        `MOST_COMMENTS`, and whether there are more."""
         value = self._json(await get(url))
         rows = list(value) if isinstance(value, list) else []
         page = 1
-        while rows and "per_page=100" in url and len(rows) == page * 100 < MOST_ROWS:
+        while (
+            rows and "per_page=100" in url and len(rows) == page * 100 < MOST_COMMENTS
+        ):
             page += 1
             more = self._json(await get(f"{url}&page={page}"))
             rows += more if isinstance(more, list) else []
-        return (rows if isinstance(value, list) else value), len(rows) == MOST_ROWS
+        return (rows if isinstance(value, list) else value), len(rows) == MOST_COMMENTS
 
     def _json(self, body: bytes) -> object:
         try:
@@ -184,7 +194,7 @@ class ForgePlan:
         return base + call.replace("{raw}", self.forge.raw).format(**named)
 
 
-Shape = Callable[[ForgePlan, Sequence[object]], Made]
+Shape = Callable[[ForgePlan, Sequence[object]], Content]
 
 
 class Rule(NamedTuple):
@@ -196,31 +206,6 @@ class Rule(NamedTuple):
     """Below the API, or whole; a `?` in front may fail."""
     shape: Shape | None = None
     """None for a file, whose bytes are the page."""
-
-
-def plan_for(url: str, forges: Sequence[Forge]) -> ForgePlan | None:
-    """Return how to read an address of a forge; None for any that is not plainly of its
-    form."""
-    bare = url.partition("#")[0]
-    try:
-        query = urlsplit(bare).query
-    except ValueError:
-        return None
-    for forge in forges if _QUERY.fullmatch(query) else ():
-        for site, rules in ((forge.gists, _GISTS), (forge.site, _RULES[forge.kind])):
-            path = bare.partition("?")[0].removeprefix(site)
-            if not site or not bare.startswith(f"{site}/"):
-                continue
-            for rule in rules:
-                found = rule.path.fullmatch(path.rstrip("/"))
-                if found and not _NOT_OWNERS.fullmatch(
-                    found.groupdict().get("o") or ""
-                ):
-                    fields = {
-                        name: value or "" for name, value in found.groupdict().items()
-                    }
-                    return ForgePlan(forge, rule, fields, bare)
-    return None
 
 
 # ---- from answers to a page
@@ -275,9 +260,9 @@ def _prose(name: str, body: bytes | str) -> str:
     )
 
 
-def _page(title: str, parts: Sequence[str], **about: str) -> Made:
+def _page(title: str, parts: Sequence[str], **about: str) -> Content:
     body = "\n".join((f"<h1>{escape(title)}</h1>", *filter(None, parts)))
-    return Made(
+    return Content(
         whole_page(f"<main>{body}</main>", title=title).encode("utf-8", "replace"),
         **about,
     )
@@ -291,7 +276,7 @@ def _missing(plan: ForgePlan, what: str) -> SourceUnreadable:
     )
 
 
-def _thread(plan: ForgePlan, said: Sequence[object]) -> Made:
+def _thread(plan: ForgePlan, said: Sequence[object]) -> Content:
     first, number = said[0], plan.fields["n"]
     if not _text(first, "title"):
         raise _missing(plan, "issue")
@@ -342,7 +327,7 @@ def _when(row: object) -> str:
     return _text(row, "created_at", "submitted_at")[:16].replace("T", " ")
 
 
-def _releases(plan: ForgePlan, said: Sequence[object]) -> Made:
+def _releases(plan: ForgePlan, said: Sequence[object]) -> Content:
     rows = _objects(said[0]) or _objects([said[0]])
     if not all(_text(row, "tag_name") for row in rows):
         raise _missing(plan, "release")
@@ -368,7 +353,7 @@ def _releases(plan: ForgePlan, said: Sequence[object]) -> Made:
     )
 
 
-def _gist(plan: ForgePlan, said: Sequence[object]) -> Made:
+def _gist(plan: ForgePlan, said: Sequence[object]) -> Content:
     files = said[0].get("files") if isinstance(said[0], dict) else None
     if not isinstance(files, dict) or not files:
         raise _missing(plan, "gist")
@@ -396,7 +381,7 @@ def _gist(plan: ForgePlan, said: Sequence[object]) -> Made:
     )
 
 
-def _repository(plan: ForgePlan, said: Sequence[object]) -> Made:
+def _repository(plan: ForgePlan, said: Sequence[object]) -> Content:
     about, folder = said[0], unquote(plan.fields.get("path") or "").strip("/")
     name = _text(about, "full_name", "path_with_namespace")
     if not name:
@@ -418,7 +403,7 @@ def _repository(plan: ForgePlan, said: Sequence[object]) -> Made:
     listed.sort(key=lambda row: (_text(row, "path").count("/"), _text(row, "path")))
     ref = _ref(plan, about)
     items = []
-    for row in listed[:MOST_ROWS]:
+    for row in listed[:MOST_COMMENTS]:
         path = _text(row, "path")
         is_folder = _text(row, "type") in ("tree", "dir")
         link = html.escape(_open_at(plan, ref, path, is_folder=is_folder))
@@ -432,7 +417,9 @@ def _repository(plan: ForgePlan, said: Sequence[object]) -> Made:
     ]
     parts.append(f"<h2>Files</h2>\n<ul>\n{chr(10).join(items)}\n</ul>" if items else "")
     unread = (
-        f"what follows the first {MOST_ROWS} files" if len(listed) > MOST_ROWS else ""
+        f"what follows the first {MOST_COMMENTS} files"
+        if len(listed) > MOST_COMMENTS
+        else ""
     )
     return _page(f"{name}/{folder}" if folder else name, parts, unread=unread)
 
@@ -481,7 +468,7 @@ def _readme_in(said: Sequence[object], folder: str) -> str:
     )
 
 
-def _source(plan: ForgePlan, said: Sequence[object]) -> Made:
+def _source(plan: ForgePlan, said: Sequence[object]) -> Content:
     """Return a folder or a file of Gitea's, whose addresses look the same.
 
     Raises `SourceUnreadable` where its content is missing or malformed."""
@@ -489,7 +476,7 @@ def _source(plan: ForgePlan, said: Sequence[object]) -> Made:
     if isinstance(found, list):
         return _repository(plan, said)
     try:
-        return Made(base64.b64decode(_text(found, "content")), _text(found, "name"))
+        return Content(base64.b64decode(_text(found, "content")), _text(found, "name"))
     except (binascii.Error, ValueError) as error:
         raise _missing(plan, "file") from error
 
@@ -498,7 +485,7 @@ def _rule(path: str, calls: str, shape: Shape | None = None) -> Rule:
     return Rule(re.compile(path), tuple(calls.split()), shape)
 
 
-_FILE: Final[Mapping[str, str]] = {
+_RAW_FILE: Final[Mapping[str, str]] = {
     "github": "{raw}",
     "gitlab": "/projects/{project}/repository/files/{whole}/raw?ref={ref}",
     "gitea": "/repos/{o}/{r}/raw/{path}?ref={ref}",
@@ -508,47 +495,51 @@ _ISSUE: Final = (
     "/repos/{o}/{r}/issues/{n} ?/repos/{o}/{r}/issues/{n}/comments?per_page=100"
 )
 _SHARED: Final = (
-    _rule(_OWNED + r"/issues/(?P<n>\d+)", _ISSUE, _thread),
-    _rule(_OWNED + r"/releases", "/repos/{o}/{r}/releases?per_page=20", _releases),
-    _rule(_OWNED + r"/releases/latest", "/repos/{o}/{r}/releases/latest", _releases),
+    _rule(_OWNER_PATH + r"/issues/(?P<n>\d+)", _ISSUE, _thread),
+    _rule(_OWNER_PATH + r"/releases", "/repos/{o}/{r}/releases?per_page=20", _releases),
     _rule(
-        _OWNED + r"/releases/tag/(?P<tag>.+)",
+        _OWNER_PATH + r"/releases/latest", "/repos/{o}/{r}/releases/latest", _releases
+    ),
+    _rule(
+        _OWNER_PATH + r"/releases/tag/(?P<tag>.+)",
         "/repos/{o}/{r}/releases/tags/{tag}",
         _releases,
     ),
     _rule(
-        _OWNED, "/repos/{o}/{r} /repos/{o}/{r}/git/trees/{ref}?recursive=1", _repository
+        _OWNER_PATH,
+        "/repos/{o}/{r} /repos/{o}/{r}/git/trees/{ref}?recursive=1",
+        _repository,
     ),
 )
 _GITHUB: Final = (
     _rule(
-        _OWNED + r"/pull/(?P<n>\d+)",
+        _OWNER_PATH + r"/pull/(?P<n>\d+)",
         f"{_ISSUE} ?/repos/{{o}}/{{r}}/pulls/{{n}}/comments?per_page=100 "
         f"?/repos/{{o}}/{{r}}/pulls/{{n}}/reviews",
         _thread,
     ),
-    _rule(f"{_OWNED}/blob{_AT}/(?P<path>.+)", "{raw}"),
+    _rule(f"{_OWNER_PATH}/blob{_AT}/(?P<path>.+)", "{raw}"),
     _rule(
-        f"{_OWNED}/tree{_AT}(?:/(?P<path>.+))?",
+        f"{_OWNER_PATH}/tree{_AT}(?:/(?P<path>.+))?",
         "/repos/{o}/{r} /repos/{o}/{r}/git/trees/{ref}?recursive=1",
         _repository,
     ),
     _rule(
-        _OWNED + r"/discussions/(?P<n>\d+)",
+        _OWNER_PATH + r"/discussions/(?P<n>\d+)",
         "/repos/{o}/{r}/discussions/{n} ?/repos/{o}/{r}/discussions/{n}/comments?per_page=100",
         _thread,
     ),
 )
 _GITEA: Final = (
-    _rule(_OWNED + r"/pulls/(?P<n>\d+)", _ISSUE, _thread),
+    _rule(_OWNER_PATH + r"/pulls/(?P<n>\d+)", _ISSUE, _thread),
     _rule(
-        _OWNED + r"/src/(?P<what>branch|tag|commit)" + _AT + r"(?:/(?P<path>.+))?",
+        _OWNER_PATH + r"/src/(?P<what>branch|tag|commit)" + _AT + r"(?:/(?P<path>.+))?",
         "/repos/{o}/{r} /repos/{o}/{r}/contents/{path}?ref={ref}",
         _source,
     ),
 )
 _GITLAB: Final = (
-    _rule(f"{_PROJECT}/-/blob{_AT}/(?P<path>.+)", _FILE["gitlab"]),
+    _rule(f"{_PROJECT}/-/blob{_AT}/(?P<path>.+)", _RAW_FILE["gitlab"]),
     _rule(
         f"{_PROJECT}/-/tree{_AT}(?:/(?P<path>.+))?",
         "/projects/{project} "
@@ -583,11 +574,12 @@ _GITLAB: Final = (
         _repository,
     ),
 )
-_RULES: Final[Mapping[str, tuple[Rule, ...]]] = {
+_FORGE_RULES: Final[Mapping[str, tuple[Rule, ...]]] = {
     "github": (*_GITHUB, *_SHARED),
     "gitea": (*_GITEA, *_SHARED),
     "gitlab": _GITLAB,
 }
+KINDS: Final = tuple(_FORGE_RULES)
 _GISTS: Final = (_rule(r"/(?:[\w-]+/)?(?P<id>[0-9a-f]{8,64})", "/gists/{id}", _gist),)
 FORGES: Final = (
     Forge(

@@ -8,7 +8,7 @@ from seams import later
 
 FORMAT: Final = Format(
     types=("text/vtt",),
-    to_html=later("pipeline.read.subtitles", "subtitles_to_html"),
+    to_html=later("extras.documents.subtitles", "subtitles_to_html"),
     reads="text",
     endings=(".vtt", ".srt", ".ass", ".ssa"),
     also=(

@@ -22,8 +22,8 @@ import rapidocr
 from rapidocr.main import RapidOCRError
 
 from pipeline.document.converted import MOST_PIXELS
-from pipeline.read.images import Scan
 from pipeline.read.pdf_lines import TYPE, Cell, PrintLine
+from pipeline.read.recognition import Recognised, Scan
 from pipeline.work import check_cancelled
 
 FOUND_PIXELS: Final = 1_000_000
@@ -34,14 +34,14 @@ LEAST_CONFIDENCE: Final = 0.8
 print in six fonts, down to 9 points at 100 dpi under noise, had 0.88 and more (with the
 dots of a table of contents 0.60); lines in Arabic, Armenian and Georgian up to 0.81,
 specks and pictures below 0.5."""
-SURE: Final = 0.95
+SURE_CONFIDENCE: Final = 0.95
 """Minimum confidence on a page whose lines are mostly rejected: Cyrillic that looks
 like Latin had 0.70 to 0.91, Latin print 0.98 in the median."""
 UNLEARNT: Final = "   "
 """In a line's text it says that letters are missing, at any confidence: of one that it
 has not learnt the recogniser makes a blank. 41 of 47 lines in Cyrillic and Greek above
 0.8 had it, none of 219 in known writings."""
-LETTERS: Final = 80
+WRITING_LETTERS: Final = 80
 """Letters of a writing that the recogniser's set must have to know it. It has 86 of the
 smallest one that it reads (Hiragana); its 62 Greek ones lack those with accents, and
 its four Hebrew ones are signs of mathematics."""
@@ -50,12 +50,10 @@ COLUMN: Final = 20
 cells of a table."""
 
 
-def read_lines(scan: Scan, ends: float) -> tuple[list[PrintLine], int, bool]:
-    """Return the lines of a page in reading order, how many could not be read, and
-    whether all were tried.
+def read_scan(scan: Scan, ends: float) -> Recognised:
+    """Return the lines of a page.
 
-    Coordinates are in the page's units, from left and bottom. At `ends`, by this
-    thread's processor time, it stops. Lines that the recogniser fails on, or finds
+    At `ends`, by this thread's processor time, it stops. Lines that the recogniser fails on, or finds
     empty, are not counted. If most are unsure, only sure ones are returned.
     """
     reader = _reader()
@@ -96,15 +94,17 @@ def read_lines(scan: Scan, ends: float) -> tuple[list[PrintLine], int, bool]:
             )
         )
     sure = (
-        [piece for piece in pieces if piece.score >= SURE]
+        [piece for piece in pieces if piece.score >= SURE_CONFIDENCE]
         if unsure >= len(pieces)
         else pieces
     )
-    return _ordered(sure, scan), unsure + len(pieces) - len(sure), whole
+    unsure += len(pieces) - len(sure)
+    known = _known_writings() if unsure else ""
+    return Recognised(_ordered(sure, scan), unsure, whole, known)
 
 
 @functools.cache
-def known_writings() -> str:
+def _known_writings() -> str:
     """Return the names of the writings that the recogniser knows, by the letters of its
     own set."""
     signs = _reader().text_rec.session.get_character_list()
@@ -114,7 +114,7 @@ def known_writings() -> str:
         for sign in signs
         if len(sign) == 1 and sign.isalpha()
     )
-    known = [name for name, count in names.most_common() if count >= LETTERS]
+    known = [name for name, count in names.most_common() if count >= WRITING_LETTERS]
     return ", ".join(name if name == "CJK" else name.capitalize() for name in known)
 
 
@@ -128,7 +128,7 @@ def _reader() -> Any:
             "Global.log_level": "critical",
             "Global.use_cls": False,
             "Global.use_rec": False,
-            # `pipeline/read/images.py` has made it small enough
+            # `extras/ocr/images.py` has made it small enough
             "Global.max_side_len": MOST_PIXELS,
             "EngineConfig.onnxruntime.intra_op_num_threads": 1,
             "EngineConfig.onnxruntime.inter_op_num_threads": 1,

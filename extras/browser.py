@@ -48,7 +48,7 @@ from errors import (
 from pipeline.fetch.address import Target, check_url
 from pipeline.fetch.body import read_body
 from pipeline.fetch.exchange import ServerAnswer
-from pipeline.fetch.render import RENDERED, UNSETTLED, Browser, Renderer
+from pipeline.fetch.render import RENDERED, UNSETTLED, Browser, Renderer, Show
 from pipeline.read.convert import Raw
 from pipeline.work import in_thread
 
@@ -101,12 +101,12 @@ _WRITE: Final = """(() => {
 _AS_GET: Final = frozenset((301, 302, 303))
 """Redirects after which a POST goes on as a GET, as browsers do."""
 _METHODS: Final = frozenset(("GET", "HEAD", "POST"))
-_KINDS: Final = frozenset(("document", "script", "stylesheet", "xhr", "fetch"))
+_LOADED_KINDS: Final = frozenset(("document", "script", "stylesheet", "xhr", "fetch"))
 """What a page's text can depend on; images, media, fonts, pings, manifests and sockets
 are refused unasked."""
 # Headers set by the page's scripts are passed on; cookies and connection headers are
 # ours or none.
-_DROPPED: Final = frozenset(
+_DROPPED_HEADERS: Final = frozenset(
     (
         "host",
         "content-length",
@@ -122,6 +122,11 @@ _DROPPED_STARTS: Final = (":", "sec-", "proxy-", "if-", "x-forwarded-")
 _RETURNED: Final = frozenset(
     ("content-type", "content-security-policy", "content-language")
 )
+
+
+def driver() -> Show:
+    """Return the function that shows pages."""
+    return show
 
 
 async def show(raw: Raw, renderer: Renderer) -> tuple[Raw, str]:
@@ -277,7 +282,7 @@ class _RequestQueue:
         self._asked += 1
         content = request.post_data_buffer or b""
         if (
-            request.resource_type not in _KINDS
+            request.resource_type not in _LOADED_KINDS
             or request.method not in _METHODS
             or self._asked > self.caps.requests
             or self._bytes >= self.caps.bytes
@@ -304,7 +309,7 @@ class _RequestQueue:
         headers = {
             name: value
             for name, value in request.headers.items()
-            if name.lower() not in _DROPPED
+            if name.lower() not in _DROPPED_HEADERS
             and not name.lower().startswith(_DROPPED_STARTS)
         }
         for _ in range(self._limits.max_redirects + 1):

@@ -1,0 +1,1 @@
+"""Print in images, recognised (extra `ocr`)."""

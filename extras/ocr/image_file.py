@@ -1,0 +1,38 @@
+"""Image files to HTML, whose text is recognised (extra `ocr`)."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import ClassVar
+
+from pipeline.document.converted import INSTALL_OCR, Unreadable, can_recognise
+from pipeline.read.pdf import PageLines, PdfReading
+from pipeline.read.pdf_lines import Band
+from pipeline.read.recognition import Scans
+
+
+class ImageReading(PdfReading):
+    """An image on its way to HTML, a TIFF page by page."""
+
+    kind: ClassVar = "an image"
+    box: ClassVar = "xywh"
+    """W3C Media Fragments 1.0."""
+
+    def _open(self) -> None:
+        if not can_recognise():
+            raise Unreadable(f"it is an image, whose text needs OCR: {INSTALL_OCR}")
+        from extras.ocr.images import ImageScans  # noqa: PLC0415  brings Pillow, of the extra
+
+        self._images = ImageScans(self._body)
+        self.count = self._images.count
+        self._about, self._attached, self._is_xfa = ("", ""), [], False
+
+    def _read_page(self, number: int) -> PageLines:
+        return PageLines([], "image")
+
+    @cached_property
+    def _scans(self) -> Scans:
+        return self._images
+
+    def _place(self, number: int, bands: Sequence[Band], height: float) -> str:
+        place = super()._place(number, bands, height)
+        return place if self.count > 1 else place.partition("&")[2]

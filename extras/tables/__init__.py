@@ -1,0 +1,1 @@
+"""Values that tables answer: the question as words, and what they choose."""

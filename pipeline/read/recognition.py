@@ -1,0 +1,44 @@
+"""What recognising the text of images takes and returns.
+
+The steps `page images` and `image text` do it (`extras/ocr/`); `can_recognise` says
+whether they can be used. Not for: making HTML of lines (`pdf.py`).
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.read.pdf_lines import PrintLine
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """A page as an image [height, width, 3]."""
+
+    pixels: NDArray[np.uint8]
+    unit: float
+    """Points of a PDF's page, or pixels of the image as it came, that a pixel is long."""
+
+
+class Scans(Protocol):
+    """The pages of a file as images: what the step `page images` makes of the bytes of a
+    PDF."""
+
+    def page(self, number: int) -> Scan:
+        """Return a page, 1-based; raises `Unreadable`."""
+
+
+class Recognised(NamedTuple):
+    """What the step `image text` reads in a `Scan`, by a time of this thread's processor
+    clock."""
+
+    lines: list[PrintLine]
+    """In reading order; coordinates in the page's units, from left and bottom."""
+    unsure: int
+    """Lines that could not be read."""
+    whole: bool
+    """Whether all lines were tried."""
+    known: str
+    """Names of the writings that can be recognised, where lines could not be read."""
