@@ -162,7 +162,9 @@ async def test_behind_a_heading_near_the_end_that_leads_on_nothing_is_content() 
     assert "hull of wreck" not in text
 
 
-async def test_teasers_are_the_next_part_however_many_below_a_story_and_content_without_one() -> None:
+async def test_teasers_are_the_next_part_however_many_below_a_story_and_content_without_one() -> (
+    None
+):
     teasers = "".join(
         f"<li><div><h3>Wreck {n} is seen again</h3><p>Divers who went down to wreck {n} at low "
         f"water brought up a bell, a plate, and a bottle of wine that was still sealed.</p></div>"
