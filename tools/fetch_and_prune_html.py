@@ -45,7 +45,7 @@ from pipeline.sources.places import (
 )
 from pipeline.tables.answers import ask_parts
 from pipeline.text.frame import framed, is_injection, new_mark, one_line
-from pipeline.text.tokens import Budget, count_each, count_tokens
+from pipeline.text.tokens import Budget, about_tokens, count_each, count_tokens
 from pipeline.view import view_pages
 from pipeline.work import LONG_SHARE, STEP_SHARE, Report, in_thread
 from tools.common.answer import (
@@ -461,7 +461,7 @@ def _data(
                 handle=page_handle(page),
                 published=page.published,
                 language=page.language,
-                raw_tokens=page.raw_tokens,
+                raw_tokens=about_tokens(page.html),
                 kept_tokens=kept[place].tokens if place in kept else 0,
                 kept_blocks=len(blocks),
                 blocks=len(document.blocks),

@@ -119,7 +119,7 @@ class Node:
         return f"<Node {self.tag} with {len(self.children)} children>"
 
 
-def add_text(node: Node, text: str, *, pre: bool) -> None:
+def add_text(node: Node, text: str, pre: bool) -> None:
     """Append a text, blanks folded (not inside `pre`) and dropped where a line
     begins."""
     if not text.isascii():
