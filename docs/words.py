@@ -54,6 +54,7 @@ BANNED_NAMES: Final = frozenset(
 BY_ROLE: Final = frozenset(
     {
         "BACKEND",
+        "EXPORT",
         "FORMAT",
         "NAME",
         "PAGE_SOURCE",

@@ -337,7 +337,7 @@ _FLAGS: Final = {
 _NEEDS: Final = {
     "CUDA": "the CUDA toolkit (nvcc)",
     "ROCm": "ROCm (hipcc)",
-    "Vulkan": "the Vulkan SDK (glslc and the headers)",
+    "Vulkan": "the Vulkan SDK (glslc, and the headers of Vulkan and SPIR-V)",
 }
 _WHEELS: Final = {
     "CUDA": "cu118 to cu132, by the driver's CUDA version",

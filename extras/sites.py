@@ -38,11 +38,12 @@ from pipeline.fetch.files import DOCUMENTS, split_span
 from pipeline.html.addresses import base_of
 from pipeline.html.guard import parse
 from pipeline.question.question import Question
-from pipeline.question.wants import SITE
+from pipeline.question.wants import SITE, is_site
 from pipeline.read.format import HTML
 from pipeline.reading.relevance import score_texts
 from pipeline.search.chain import Findings, canonical_url
-from pipeline.services import Fetches, Services
+from pipeline.services import Fetches, Once, Services
+from pipeline.sources.gather import MAX_FILES, SitePages, failure_of
 from pipeline.text.frame import TITLE_CHARACTERS, one_line, place_of
 from pipeline.work import STEP_SHARE, Report, check_cancelled, in_thread, time_left
 
@@ -168,6 +169,52 @@ async def _ranked(
         else np.arange(len(listed))
     )
     return [listed[place] for place in order.tolist()]
+
+
+async def site_pages(
+    names: Sequence[str],
+    question: Question,
+    services: Services,
+    *,
+    seconds: float,
+    report: Report,
+) -> SitePages:
+    """Return sources with the pages of each site in its place.
+
+    Raises the `SourceError` of a site that is the only source; else it is a failure."""
+    expanded: list[str] = []
+    outside: set[str] = set()
+    left: list[Failure] = []
+    for name in names:
+        if not is_site(name):
+            expanded.append(name)
+            continue
+        try:
+            survey = await look_over(name, [question], services, seconds=seconds)
+        except SourceError as error:
+            if len(names) == 1:
+                raise
+            left.append(failure_of(error))
+            continue
+        await report(0, None, survey.summary)
+        chosen = await nearest(survey, [question], services, most=MAX_FILES)
+        expanded += [page.url for page in chosen.pages]
+        outside.update(page.url for page in chosen.pages if not survey.inside)
+        left += chosen.left
+    return SitePages(
+        list(dict.fromkeys(expanded)),
+        outside - set(names),
+        left,
+        replace(services, fetcher=Twins(services.fetcher)),
+    )
+
+
+def site_search(sites: Sequence[str], services: Services, report: Report) -> Services:
+    """Return services that search nothing but `sites`."""
+    search = SiteSearch(sites, services, report)
+    return replace(
+        services, chain=search, fetcher=Twins(services.fetcher), notice=Once()
+    )
 
 
 class Twins:
