@@ -410,7 +410,8 @@ class Lane:
             raise self._busy(turn, self._expected(turn))
 
     def _expected(self, turn: _Turn) -> float:
-        """Return the expected seconds until a waiting call begins."""
+        """Return the expected seconds until a waiting call begins; 0 for one that has
+        begun."""
         if turn.begun:
             return 0.0
         before = sum(one.cost for one in self._queue[: self._queue.index(turn)])

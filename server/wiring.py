@@ -56,7 +56,9 @@ KEYLESS_NOTICE: Final = (
 
 
 def open_cache(settings: Settings) -> Stores:
-    """Open the stores of the cache; raises what `cache.store.open_stores` raises."""
+    """Open the stores of the cache. Raises `MissingExtra` or `BrokenExtra` for the
+    package `redis`, `CacheError` for an invalid WINNOW_CACHE_URL; an unusable folder or
+    server is reported in `stats()` instead."""
     return open_stores(
         settings.cache,
         size_limit=settings.cache_mb * MEGABYTE,
@@ -265,8 +267,8 @@ async def open_models(
 ) -> AsyncIterator[Models]:
     """Choose the model of each role, and close them at the end.
 
-    Raises what `models.choose.choose` raises.
-    """
+    Raises `UsageError` for an invalid spec or a missing file, `MissingExtra` if a
+    backend's package is not installed."""
     resources = _resources(settings, http)
     models = Models(
         choose("embedder", settings.embedder, resources),

@@ -141,8 +141,10 @@ async def extract_relevant(
 async def _check_draft(
     draft: str, sources: Sequence[str], ctx: ToolContext, max_tokens: int
 ) -> CallToolResult:
-    """Return a draft checked against `sources` and those that it cites, by the step
-    `draft check`."""
+    """Return a draft checked against `sources` and the sources that it cites.
+
+    Raises `UsageError` where the step `draft check` is not installed, and what that
+    step raises."""
     check = steps().get("draft check")
     if check is None:
         raise UsageError(

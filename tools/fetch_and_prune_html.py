@@ -311,7 +311,8 @@ def _number(cursor: str, key: str) -> int:
 
 
 def _heads(documents: Sequence[Document], max_tokens: int, mark: str) -> list[Head]:
-    """Return the head of each page, within their share of the budget."""
+    """Return one head for each page, cut to its share of the budget; none is left out.
+    `documents` must not be empty."""
     marks = count_tokens(notice_within(mark, max_tokens)) + len(documents) * (
         count_tokens(framed(".", mark)) + 2
     )

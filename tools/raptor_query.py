@@ -305,7 +305,10 @@ async def _tree(
     idms: Idms | None,
 ) -> tuple[Tree | None, Loaded]:
     """Return the tree of a handle, a tree grown from it by further sources, or a tree
-    of the sources, and what was read for it; None if it is not built in time."""
+    of the sources, and what was read for it; None if it is not built in time.
+
+    Raises `UsageError` for two handles, an unknown handle, or sources of which none can
+    be read."""
     handles = [source for source in sources if source.startswith(TREE_SCHEME)]
     if len(handles) > 1:
         raise UsageError(
