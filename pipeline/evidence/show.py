@@ -32,6 +32,8 @@ from pipeline.text.tokens import Budget, count_each, count_tokens, cut_to_tokens
 FRAME_SHARE: Final = 0.15
 """Most of a budget that may go to what is not quoted: marks, heads, headings, links,
 hints. The rest is words."""
+FIRST: Final = 4
+"""Maximum notes and failures in the text."""
 WIDE: Final = 1500
 """Budget from which passages carry their whole heading path; below, the innermost
 heading."""

@@ -22,7 +22,7 @@ from pipeline.document.page import (
     Page,
     SearchOutcome,
 )
-from pipeline.evidence.show import Sheet
+from pipeline.evidence.show import FIRST, Sheet
 from pipeline.sources.gather import failure_line
 from pipeline.text.frame import place_of, quoted
 from tools.common.context import LARGEST_BUDGET
@@ -31,8 +31,6 @@ from tools.common.view import VIEW_KEY, Drawing
 
 MINUTES_FROM: Final = 60
 """Age in seconds above which it is shown in minutes."""
-FIRST: Final = 4
-"""Maximum notes and failures in the text."""
 READERS: Final = ("fetch_and_prune_html", "extract_relevant", "raptor_query")
 """Tools that take sources by name."""
 RESULT: Final = "winnow/result"
