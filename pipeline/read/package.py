@@ -80,7 +80,7 @@ class Package:
                 archive.read(name)
             ):
                 raise Unreadable(
-                    f"it is {what} with XML entities of its own, as only attacks have them"
+                    f"it is {what} that defines XML entities of its own, refused as a possible attack"
                 )
         self.what = what
         self._as_written = {name.lower(): name for name in self.names}
