@@ -94,7 +94,8 @@ def _inner(body: bytes, *, depth: int) -> Converted:
 
 
 def _margins(walk: Walk, parts: list[str]) -> list[str]:
-    """Return what headers or footers say, each text once."""
+    """Return what headers or footers say, each text once; parts that are missing are
+    left out. Moves `walk` to these parts."""
     walk.in_margin = True
     found: dict[str, None] = {}
     for name in dict.fromkeys(parts):

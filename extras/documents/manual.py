@@ -162,7 +162,7 @@ def _section(lines: Sequence[str]) -> str:
 
 def _body(lines: Sequence[str], depth: int = 0) -> str:
     """Return lines as paragraphs, lists, definitions and listings, each with what is
-    indented below it."""
+    indented below it; "" if all lines are blank."""
     if not any(lines):
         return ""
     left = min(indent_of(line) for line in lines if line)

@@ -275,7 +275,8 @@ class _GroupSpace(NamedTuple):
 
 
 def _box_of(element: etree._Element) -> _Box | None:
-    """Return the box that a shape says it has."""
+    """Return the box in which a shape is drawn, None where the shape has no position of
+    its own (a placeholder takes its layout's)."""
     holder = next(element.iterchildren(f"{_P}spPr", f"{_P}grpSpPr"), element)
     form = next(holder.iterchildren(f"{A}xfrm", f"{_P}xfrm"), None)
     if form is None or form.find(f"{A}off") is None:

@@ -434,7 +434,8 @@ class _UnitCollector:
     def _enter_list(
         self, frame: _Container, child: Node, path: str, *, mark: Mark | None
     ) -> None:
-        """Read a list, an item, a term or its definition."""
+        """Read a list, an item, a term or its definition; a term is kept in `frame` for
+        its definition."""
         if child.tag == "dt":
             term = text_of(child).rstrip(":： ")
             frame.term = (
@@ -707,7 +708,8 @@ _WRAPPERS: Final[dict[BlockKind, str]] = {
 
 
 def _mark_of(node: Node, around: Mark | None) -> Mark | None:
-    """Return the innermost furniture mark around a node's content."""
+    """Return the innermost furniture mark that holds for a node's content: its own, or
+    that `around` it; None where neither is furniture."""
     if not node.furniture or node.tag in _NEVER_FURNITURE:
         return around
     return Mark(around, opens=node.furniture == OPENED_NAME)

@@ -267,7 +267,7 @@ class _Rule:
         self.names: _Names = frozenset()
         """What an element must be named, or pass."""
         self.around: _Names = frozenset()
-        """The same of its ancestors."""
+        """What its ancestors must be named, or pass."""
         self.nodes: set[int] | None = None
         """Addresses of what Lexbor found."""
         self.said: tuple[tuple[str, str, bool], ...] | None = None
@@ -516,8 +516,8 @@ class StyleJudge:
         return names
 
     def _met(self, place: ElementContext) -> ElementContext:
-        """Match a new place with the rules; after `SELECTOR_STEPS` steps in all it is
-        returned without a style."""
+        """Match a new place with the rules, set its style and return it. After
+        `SELECTOR_STEPS` steps over the whole page it is returned without a style."""
         names = place.names
         around = place.above.inner if place.above is not None else frozenset()
         rules: list[_Rule] = []

@@ -52,8 +52,8 @@ def rarity(found: NDArray[np.integer], size: int) -> NDArray[np.float64]:
 def okapi(
     counts: NDArray[np.floating] | NDArray[np.integer], lengths: NDArray[np.floating]
 ) -> Floats:
-    """Return the Okapi scores [n] of texts with `counts` [terms, n] and `lengths`
-    [n]."""
+    """Return the Okapi BM25 scores [n] of texts with `counts` [terms, n] and `lengths`
+    [n], in words; texts without words score 0."""
     weights = rarity(np.count_nonzero(counts, axis=1), counts.shape[1]).astype(
         np.float32
     )

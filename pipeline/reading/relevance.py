@@ -273,8 +273,9 @@ def _fitting(
     pages: Sequence[PageUnits],
     index: TermIndex,
 ) -> Embedder | None:
-    """Return the embedder for question and pages; vectors that pages bring are the
-    first's."""
+    """Return the embedder for question and pages (see `models.pair.fitting`), None
+    without one. Where a page has stored vectors, it is the first of a pair, which made
+    them."""
     if any(page.vectors is not None for page in pages):
         return fitting(embedder, (), ())
     languages = [question.spoken, *index.languages]
