@@ -120,17 +120,17 @@ def _rendered(document: Document) -> Document:
             unseen.append((block.start, block.end))
         elif "<img" in block.html:
             unseen += _descriptions(document.text, block)
-    kept, place = list[str](), 0
+    kept, offset = list[str](), 0
     for start, end in unseen:
-        kept += document.text[place:start], "\n" * (end - start)
-        place = end
-    return replace(document, text="".join((*kept, document.text[place:])))
+        kept += document.text[offset:start], "\n" * (end - start)
+        offset = end
+    return replace(document, text="".join((*kept, document.text[offset:])))
 
 
 def _descriptions(text: str, block: Block) -> list[tuple[int, int]]:
     """Return the spans of image descriptions in a unit's text."""
     found: list[tuple[int, int]] = []
-    place = block.start
+    offset = block.start
     pieces = _PARTING.split(block.html)
     described = [_ALT_TEXT.match(piece) for piece in pieces]
     words = [
@@ -138,8 +138,8 @@ def _descriptions(text: str, block: Block) -> list[tuple[int, int]]:
         for said, piece in zip(described, pieces, strict=True)
     ]
     for index, said in enumerate(described):
-        start = text.find(words[index], place, block.end) if words[index] else -1
-        if start < 0 or (said and text[place:start].strip(" |\n")):
+        start = text.find(words[index], offset, block.end) if words[index] else -1
+        if start < 0 or (said and text[offset:start].strip(" |\n")):
             continue
         behind = start + len(words[index])
         if said:
@@ -153,7 +153,7 @@ def _descriptions(text: str, block: Block) -> list[tuple[int, int]]:
             if text.find(next(shown, ""), behind, block.end) < 0:
                 continue
             found.append((start, behind))
-        place = behind
+        offset = behind
     return found
 
 
@@ -252,40 +252,40 @@ def _pieces(document: Document, start: int, end: int) -> list[tuple[int, int]]:
     """Spans of text that each lie within one block or cell or line, in order,
     trimmed."""
     spans: list[tuple[int, int]] = []
-    place = start
-    while place < end:
-        block, behind = _block_at(document, place)
+    offset = start
+    while offset < end:
+        block, behind = _block_at(document, offset)
         stop = min(end, behind)
         if (
             block is not None
             and block.kind == "row"
             and block.cells
-            and place <= block.start
+            and offset <= block.start
         ):
             spans += _from_distinct(
                 document.text, _parts(document.text, block)
             ) or _cells(document.text, block)
         elif block is not None and (parts := _parts(document.text, block)):
             spans += [
-                (max(a, place), min(b, stop))
+                (max(a, offset), min(b, stop))
                 for a, b in parts
-                if a < stop and b > place
+                if a < stop and b > offset
             ]
         else:
             for line in re.finditer(
-                r"[^\n\r\v\f\u2028\u2029]+", document.text[place:stop]
+                r"[^\n\r\v\f\u2028\u2029]+", document.text[offset:stop]
             ):
-                spans.append((place + line.start(), place + line.end()))
-        place = max(stop, place + 1)
+                spans.append((offset + line.start(), offset + line.end()))
+        offset = max(stop, offset + 1)
     return _trimmed(document.text, spans)
 
 
-def _block_at(document: Document, place: int) -> tuple[Block | None, int]:
-    """The content unit that holds `place` and where it ends; None between units, and
+def _block_at(document: Document, offset: int) -> tuple[Block | None, int]:
+    """The content unit that holds `offset` and where it ends; None between units, and
     where the next one begins."""
     blocks = document.blocks
-    after = bisect_right(blocks, place, key=lambda block: block.start)
-    if after and place < blocks[after - 1].end:
+    after = bisect_right(blocks, offset, key=lambda block: block.start)
+    if after and offset < blocks[after - 1].end:
         return blocks[after - 1], blocks[after - 1].end
     return None, blocks[after].start if after < len(blocks) else len(document.text)
 
@@ -300,12 +300,12 @@ def _parts(text: str, block: Block) -> list[tuple[int, int]]:
         return []
     words = [_words(piece) for piece in _PARTING.split(block.html)]
     spans: list[tuple[int, int]] = []
-    place = block.start
+    offset = block.start
     for piece in filter(None, words):
-        found = text.find(piece, place, block.end)
+        found = text.find(piece, offset, block.end)
         if found >= 0:
             spans.append((found, found + len(piece)))
-            place = found + len(piece)
+            offset = found + len(piece)
     return spans if len(spans) > 1 else []
 
 
@@ -313,12 +313,12 @@ def _cells(text: str, block: Block) -> list[tuple[int, int]]:
     """Return the spans of a row's cells in the text; cells that are not found are left
     out; the whole row where none is."""
     spans: list[tuple[int, int]] = []
-    place = block.start
+    offset = block.start
     for cell in block.cells:
-        found = text.find(cell, place, block.end) if cell.strip() else -1
+        found = text.find(cell, offset, block.end) if cell.strip() else -1
         if found >= 0:
             spans.append((found, found + len(cell)))
-            place = found + len(cell)
+            offset = found + len(cell)
     return _from_distinct(text, spans) or [(block.start, block.end)]
 
 
@@ -454,9 +454,9 @@ class _Flat(NamedTuple):
     dropped: list[int]
     """Code points that the original has besides up to the next of these places."""
 
-    def original(self, place: int) -> int:
+    def original(self, offset: int) -> int:
         """Return where in the original a place is."""
-        return place + self.dropped[bisect_right(self.breaks, place) - 1]
+        return offset + self.dropped[bisect_right(self.breaks, offset) - 1]
 
 
 @lru_cache(maxsize=8)
@@ -483,12 +483,12 @@ def _lowered(text: str) -> str:
 def _places(flat: _Flat, words: str, low: int) -> Iterator[tuple[int, int]]:
     """Yield start and end (in the original text) of each match of `words` from `low`
     on."""
-    place = flat.text.find(words, max(0, low - flat.dropped[-1]))
-    while place >= 0:
-        start = flat.original(place)
+    offset = flat.text.find(words, max(0, low - flat.dropped[-1]))
+    while offset >= 0:
+        start = flat.original(offset)
         if start >= low:
-            yield start, flat.original(place + len(words) - 1) + 1
-        place = flat.text.find(words, place + 1)
+            yield start, flat.original(offset + len(words) - 1) + 1
+        offset = flat.text.find(words, offset + 1)
 
 
 def _with_context(document: Document, start: int, end: int, head: str) -> str:
@@ -540,16 +540,16 @@ def _telling(text: str, start: int, end: int, words: Sequence[str]) -> str:
             re.compile(f"{_pattern(prefix)}{_CONTEXT_GAP}\\Z", re.IGNORECASE),
         )
         if not any(
-            before.search(text, max(0, place - _CONTEXT_REACH), place)
-            for place in earlier
+            before.search(text, max(0, offset - _CONTEXT_REACH), offset)
+            for offset in earlier
         ):
             break
     return chosen
 
 
-def _after(text: str, place: int) -> str:
-    """The words that follow `place`, of one unit or cell; empty at the end."""
-    pieces = _SEPARATOR.split(text[place : place + _CONTEXT_REACH])
+def _after(text: str, offset: int) -> str:
+    """The words that follow `offset`, of one unit or cell; empty at the end."""
+    pieces = _SEPARATOR.split(text[offset : offset + _CONTEXT_REACH])
     words = next(filter(None, (piece.strip(" |") for piece in pieces)), "").split()[
         :_DIRECTIVE_WORDS
     ]
@@ -562,10 +562,10 @@ def _after(text: str, place: int) -> str:
     )
 
 
-def _part_before(document: Document, place: int) -> int:
-    """Where the piece of a unit begins that ends before `place`; 0 where the unit is
+def _part_before(document: Document, offset: int) -> int:
+    """Where the piece of a unit begins that ends before `offset`; 0 where the unit is
     one piece."""
-    last = len(document.text[:place].rstrip()) - 1
+    last = len(document.text[:offset].rstrip()) - 1
     block, _ = _block_at(document, last)
     parts = _parts(document.text, block) if block else []
     return next((start for start, end in parts if start <= last < end), 0)
@@ -694,16 +694,16 @@ class Copies:
         self._texts = texts
         self._runs: dict[int, frozenset[tuple[str, ...]]] = {}
 
-    def hold(self, place: int, texts: Iterable[str]) -> bool:
-        """Return whether the page at `place` holds one of `texts`. A text of fewer than
+    def hold(self, index: int, texts: Iterable[str]) -> bool:
+        """Return whether the page at `index` holds one of `texts`. A text of fewer than
         `TELLING_RUNS` runs of words is never held."""
         for text in texts:
             runs = word_runs(text)
-            if len(runs) < TELLING_RUNS or place not in self._texts:
+            if len(runs) < TELLING_RUNS or index not in self._texts:
                 continue
-            if place not in self._runs:
-                self._runs[place] = word_runs(self._texts[place])
-            if len(runs & self._runs[place]) >= COPIED * len(runs):
+            if index not in self._runs:
+                self._runs[index] = word_runs(self._texts[index])
+            if len(runs & self._runs[index]) >= COPIED * len(runs):
                 return True
         return False
 
