@@ -18,12 +18,12 @@ import anyio
 from cli.install import CLIENTS, client_name, install
 from cli.output import FAILED, NO_ANSWER, OK, USAGE, drawn_progress, print_json
 from errors import UsageError, WinnowError
-from server.offered import by_place
+from server.offered import by_order
 from server.settings import Settings, did_you_mean, read_settings, refuse_unknown
 from tools.common.tool import OURS
 
 CommandMaker = Callable[[str, str], argparse.ArgumentParser]
-TOOL_OF_COMMAND: Final = {tool[OURS]["command"]: tool["name"] for tool in by_place()}
+TOOL_OF_COMMAND: Final = {tool[OURS]["command"]: tool["name"] for tool in by_order()}
 """Command to tool."""
 _COMMAND_OF_TOOL: Final = {tool: command for command, tool in TOOL_OF_COMMAND.items()}
 WITHOUT_LOG: Final = frozenset({"models", "cache", "sessions", "eval"})
@@ -438,7 +438,7 @@ def _port(text: str) -> int:
 def _add_tools(command: CommandMaker) -> None:
     """Add a command for each tool with its schema's arguments; required ones are
     positional."""
-    for tool in by_place():
+    for tool in by_order():
         name, required = tool[OURS]["command"], tool["inputSchema"].get("required", [])
         parser = command(name, tool[OURS]["help"])
         fields = tool["inputSchema"]["properties"]

@@ -94,20 +94,24 @@ def cite(document: Document, start: int, end: int) -> str:
     directive = _directive(
         _rendered(document), max(start, 0), min(end, len(document.text))
     )
-    place = place_of(document, max(start, 0), min(end, len(document.text)))
-    if is_box(place):  # viewers cannot search in images
-        return f"{url}#{place}"
-    if (begins := _TIMED.match(place)) and _YOUTUBE_PAGE.match(url):
+    position = position_of(document, max(start, 0), min(end, len(document.text)))
+    if is_box(position):  # viewers cannot search in images
+        return f"{url}#{position}"
+    if (begins := _TIMED.match(position)) and _YOUTUBE_PAGE.match(url):
         hours, minutes, seconds = map(int, begins[1].split(":"))
-        url, place = f"{url}&t={3600 * hours + 60 * minutes + seconds}s", ""
-    place = f"#{_short_place(place)}" if place else ""
-    return f"{url}{place or '#'}:~:text={directive}" if directive else f"{url}{place}"
+        url, position = f"{url}&t={3600 * hours + 60 * minutes + seconds}s", ""
+    position = f"#{_short_position(position)}" if position else ""
+    return (
+        f"{url}{position or '#'}:~:text={directive}"
+        if directive
+        else f"{url}{position}"
+    )
 
 
-def _short_place(place: str) -> str:
+def _short_position(position: str) -> str:
     """Return a position in a file, without the sheet's name if that is too long."""
-    name, mark, cells = place.rpartition("!")
-    return place if not mark or _is_part(unquote(name)) else f"…!{cells}"
+    name, mark, cells = position.rpartition("!")
+    return position if not mark or _is_part(unquote(name)) else f"…!{cells}"
 
 
 @kept_with_document
@@ -236,12 +240,12 @@ def _end(
             break
         tail = _tail(text, max(start, head_end), end)
         if tail is not None and any(map(str.isalnum, text[tail:end])):
-            if _first_place(text, tail, end, low=head_end) == tail:
+            if _first_offset(text, tail, end, low=head_end) == tail:
                 return tail, end, ""
             after = "" if found else _after(text, end)
             if (
                 after
-                and _first_place(text, tail, end, low=head_end, after=after) == tail
+                and _first_offset(text, tail, end, low=head_end, after=after) == tail
             ):
                 return tail, end, after
             found.append((tail, end, ""))
@@ -327,7 +331,7 @@ def _from_distinct(text: str, cells: list[tuple[int, int]]) -> list[tuple[int, i
     if another cell does not. All stay where each of them does."""
     cells = _trimmed(text, cells)
     for index, (start, end) in enumerate(cells):
-        if _first_place(text, start, end) == start and any(
+        if _first_offset(text, start, end) == start and any(
             map(str.isalnum, text[start:end])
         ):
             return cells[index:]
@@ -411,7 +415,7 @@ def _pattern(phrase: str) -> str:
     return f"{left}{words}{right}"
 
 
-def _first_place(
+def _first_offset(
     text: str, start: int, end: int, *, low: int = 0, after: str = ""
 ) -> int:
     """Where a browser that searches from `low` finds text[start:end] first, of those
@@ -420,7 +424,7 @@ def _first_place(
     followed = (
         re.compile(_CONTEXT_GAP + _pattern(after), re.IGNORECASE) if after else None
     )
-    for first, behind in _places(_flat(text), _lowered(" ".join(phrase.split())), low):
+    for first, behind in _offsets(_flat(text), _lowered(" ".join(phrase.split())), low):
         if _is_apart(text, first, behind, phrase) and (
             followed is None or followed.match(text, behind)
         ):
@@ -480,7 +484,7 @@ def _lowered(text: str) -> str:
     return low.replace("ς", "σ")
 
 
-def _places(flat: _Flat, words: str, low: int) -> Iterator[tuple[int, int]]:
+def _offsets(flat: _Flat, words: str, low: int) -> Iterator[tuple[int, int]]:
     """Yield start and end (in the original text) of each match of `words` from `low`
     on."""
     offset = flat.text.find(words, max(0, low - flat.dropped[-1]))
@@ -498,7 +502,7 @@ def _with_context(document: Document, start: int, end: int, head: str) -> str:
     Context must touch the words but for white space and block boundaries, so its inner
     edge keeps its punctuation."""
     text = document.text
-    if _first_place(text, start, end) == start:
+    if _first_offset(text, start, end) == start:
         return head
     low = max(0, start - _CONTEXT_REACH, _part_before(document, start))
     before = [piece for piece in _CONTEXT_BREAK.split(text[low:start]) if piece.strip()]
@@ -523,7 +527,7 @@ def _telling(text: str, start: int, end: int, words: Sequence[str]) -> str:
     """
     flat, phrase = _flat(text), text[start:end]
     places = islice(
-        _places(flat, _lowered(" ".join(phrase.split())), 0), _EARLIER_COMPARED
+        _offsets(flat, _lowered(" ".join(phrase.split())), 0), _EARLIER_COMPARED
     )
     earlier = [
         first
@@ -579,7 +583,7 @@ def _encode(words: str) -> str:
     )
 
 
-def place_of(document: Document, start: int, end: int) -> str:
+def position_of(document: Document, start: int, end: int) -> str:
     """Return the position of `document.text[start:end]` in its file as a link fragment;
     "" for web pages.
 
@@ -590,7 +594,7 @@ def place_of(document: Document, start: int, end: int) -> str:
     last, _ = _block_at(document, max(start, end - 1))
     if first is None or last is None:
         return first.place if first else ""
-    reaching = one_place(first.place, last.place)
+    reaching = one_position(first.place, last.place)
     return first.place if reaching is None else reaching
 
 
@@ -618,11 +622,11 @@ def box_of(document: Document, spans: Iterable[tuple[int, int]]) -> tuple[float,
 
 
 def _printed(
-    document: Document, place: str, start: int, end: int
+    document: Document, position: str, start: int, end: int
 ) -> list[tuple[float, ...]]:
     """Return the edges of the printed lines of a PDF's page on which a stretch of text
     is; [] if the lines of the page are not known."""
-    known = _pages_printed(document).get(place)
+    known = _pages_printed(document).get(position)
     if known is None:
         return []
     first, bands = known
@@ -646,15 +650,15 @@ def _pages_printed(document: Document) -> dict[str, tuple[int, list[list[float]]
     found = {}
     for line in document.page.printed.splitlines():
         number, *bands = line.split()
-        if (place := f"page={number}") in begins:
-            found[place] = (
-                begins[place],
+        if (position := f"page={number}") in begins:
+            found[position] = (
+                begins[position],
                 [list(map(float, band.split(","))) for band in bands],
             )
     return found
 
 
-def one_place(first: str, last: str) -> str | None:
+def one_position(first: str, last: str) -> str | None:
     """Return the range between two positions of a file; None if a link cannot express
     it."""
     if first == last:
@@ -673,12 +677,14 @@ def one_place(first: str, last: str) -> str | None:
     return None
 
 
-def place_name(place: str) -> str:
+def position_name(position: str) -> str:
     """Return a position in a file as people write it: `p. 3`, `slide 2`, `Costs!A4:C9`,
     `00:12:31,00:12:52`."""
-    if is_box(place):
-        place = place.partition("&")[0] if "&" in place else ""
-    return unquote(place).removeprefix("t=").replace("page=", "p. ").replace("=", " ")
+    if is_box(position):
+        position = position.partition("&")[0] if "&" in position else ""
+    return (
+        unquote(position).removeprefix("t=").replace("page=", "p. ").replace("=", " ")
+    )
 
 
 # Which pages hold a passage's words: wire stories, mirrors and other copies across sites, small

@@ -657,12 +657,12 @@ class _WordList:
         may be in another language."""
         words = raw_words(question)
         found: list[str] = []
-        place = known = 0
-        while place < len(words):
-            count, said = self._longest(words[place : place + self._phrase])
+        index = known = 0
+        while index < len(words):
+            count, said = self._longest(words[index : index + self._phrase])
             known += count if said is not None else 0
-            found.append(words[place] if said is None else said)
-            place += count
+            found.append(words[index] if said is None else said)
+            index += count
         sure = self._language in OTHER_SCRIPTS or known >= _KNOWN * len(words)
         return " ".join(filter(None, found)) if sure else question
 
@@ -682,16 +682,16 @@ class _WordList:
         stop words have none. A word that the list lacks stays as it is."""
         words = raw_words(question)
         found: list[str] = []
-        place = 0
-        while place < len(words):
-            for count in range(min(self._phrase, len(words) - place), 0, -1):
-                phrase = " ".join(words[place : place + count])
+        index = 0
+        while index < len(words):
+            for count in range(min(self._phrase, len(words) - index), 0, -1):
+                phrase = " ".join(words[index : index + count])
                 if meant := self._back.get(_stem(phrase, "en")):
                     break
             else:
-                count, phrase, meant = 1, words[place], [words[place]]
+                count, phrase, meant = 1, words[index], [words[index]]
             found += meant[:_SENSES] if index_terms(phrase) else []
-            place += count
+            index += count
         return " ".join(found)
 
     def _known(self, phrase: str) -> str | None:
