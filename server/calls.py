@@ -9,8 +9,8 @@ The SDK answers an unknown tool with a tool error and drops unknown arguments si
 small models send null for "default" and one string for a list of one. The bounds of
 each argument are in its type; here they become messages. The log never contains
 questions, sources or answers. Not for: the time limit around a call
-(`server/toolbox.py`), requests a minute (`server/http.py`), figures over many calls
-(`server/metrics.py`), or spans within one (`pipeline/work.py`).
+(`server/toolbox.py`), requests a minute (`extras/http/gate.py`), figures over many calls
+(`extras/http/metrics.py`), or spans within one (`pipeline/work.py`).
 """
 
 import json

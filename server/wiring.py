@@ -16,6 +16,7 @@ from typing import Any, Final, Literal, NamedTuple, cast
 
 import httpx2
 
+from cache.server import server_at
 from cache.store import Stores, open_stores
 from errors import BrokenExtra, MissingExtra, WinnowError
 from extra import require
@@ -186,6 +187,12 @@ def _need_extras(names: Sequence[str]) -> None:
             require(one.extra, f"The search provider {one.name}")
 
 
+def _need_cache_server(url: str) -> None:
+    """Raise `MissingExtra` if a cache server needs a package that is not installed."""
+    if url and (extra := server_at(url).extra):
+        require(extra, "A cache server (cache_url)")
+
+
 def _role(role: Role) -> _Try:
     return lambda settings, http: choose(
         role, getattr(settings, role), _resources(settings, http)
@@ -212,7 +219,7 @@ _TRIED: Final[Mapping[str, tuple[_Try, Any]]] = {
     "proxy": (lambda settings, _: settings.proxy and parse_proxy(settings.proxy), ""),
     "search": (lambda settings, _: _need_extras(settings.search), ("none",)),
     "cache_url": (
-        _needs("redis", "redis", "A cache server (cache_url)", "cache_url"),
+        lambda settings, _: _need_cache_server(settings.cache_url),
         "",
     ),
     "otlp": (_needs("opentelemetry", "otel", "WINNOW_OTLP", "otlp"), ""),

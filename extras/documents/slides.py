@@ -13,15 +13,7 @@ from typing import Final, NamedTuple
 
 from lxml import etree
 
-from pipeline.document.converted import (
-    Converted,
-    Unreadable,
-    escape,
-    placed,
-    whole_page,
-)
-from pipeline.document.ledger import Ledger
-from pipeline.read.drawing import (
+from extras.documents.drawing import (
     FALLBACK,
     RELATION,
     A,
@@ -34,8 +26,16 @@ from pipeline.read.drawing import (
     texts_of,
     words_of,
 )
-from pipeline.read.equations import TEXT
-from pipeline.read.package import Package, open_package
+from extras.documents.equations import TEXT
+from extras.documents.package import Package, open_package
+from pipeline.document.converted import (
+    Converted,
+    Unreadable,
+    escape,
+    placed,
+    whole_page,
+)
+from pipeline.document.ledger import Ledger
 from pipeline.work import check_cancelled
 
 _P: Final = "{http://schemas.openxmlformats.org/presentationml/2006/main}"

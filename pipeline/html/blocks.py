@@ -34,7 +34,6 @@ from pipeline.html.ordinals import ordinals_of
 from pipeline.html.table import Grid, read_grid
 from pipeline.html.values import DESCRIBED_WORDS
 from pipeline.text.frame import is_injection
-from pipeline.text.tokens import count_each
 from pipeline.work import check_cancelled
 
 CODE_LINES: Final = 30
@@ -817,14 +816,12 @@ def content_blocks(
         ]
         main = [*[True] * (len(units) - len(main)), *main]
     starts = list(accumulate((len(unit.shown) + 1 for unit in units), initial=0))
-    tokens = count_each([unit.text for unit in units])
     blocks = tuple(
         Block(
             path=unit.path,
             heading_path=unit.headings,
             text=unit.text,
             html=unit.html,
-            tokens=count,
             kind=unit.kind,
             start=start,
             end=start + len(unit.shown),
@@ -838,9 +835,7 @@ def content_blocks(
             trust=_trust(unit),
             closed=unit.mark is not None and unit.mark.closed and not unit.described,
         )
-        for unit, start, count, main in zip(
-            units, starts[:-1], tokens, main, strict=True
-        )
+        for unit, start, main in zip(units, starts[:-1], main, strict=True)
     )
     return "\n".join(unit.shown for unit in units), blocks
 
