@@ -40,8 +40,8 @@ from pipeline.sources.places import (
     load_folders,
     named_pages,
     read_from_address,
-    read_place,
-    split_place,
+    read_part,
+    split_part,
 )
 from pipeline.tables.answers import ask_parts
 from pipeline.text.frame import framed, is_injection, new_mark, one_line
@@ -199,7 +199,7 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     # 3. Read the requested part, or prune all pages together to the remaining budget
     if part or format not in VALUE_FORMATS:
         place = partial(
-            read_place,
+            read_part,
             before=before,
             form=format,
             max_tokens=room,
@@ -257,7 +257,7 @@ async def _load(
 ) -> tuple[Loaded, str, list[Document | None]]:
     """Return the documents of the sources, the part still to read, and for changes the
     former documents."""
-    place, said = split_place(part) if part.strip() else ("", "")
+    place, said = split_part(part) if part.strip() else ("", "")
     seconds = services.seconds * LONG_SHARE
     if place == "files":
         return await load_folders(sources, services, seconds=seconds), part, []
@@ -447,22 +447,22 @@ def _data(
 ) -> FetchAndPruneResult:
     kept = {page.document: page for page in pruned.pages}
     pages = []
-    for place, document in enumerate(loaded.documents):
+    for index, document in enumerate(loaded.documents):
         page = document.page
         blocks = (
-            [document.blocks[number] for number in kept[place].kept]
-            if place in kept
+            [document.blocks[number] for number in kept[index].kept]
+            if index in kept
             else []
         )
         pages.append(
             PrunedPageInfo(
-                number=place + 1,
+                number=index + 1,
                 url=page.final_url,
                 handle=page_handle(page),
                 published=page.published,
                 language=page.language,
                 raw_tokens=about_tokens(page.html),
-                kept_tokens=kept[place].tokens if place in kept else 0,
+                kept_tokens=kept[index].tokens if index in kept else 0,
                 kept_blocks=len(blocks),
                 blocks=len(document.blocks),
                 citations=[cite(document, block.start, block.end) for block in blocks]
@@ -471,9 +471,9 @@ def _data(
                 notes=list(page.notes),
                 trust=page.trust,
                 hidden=page.hidden,
-                speaks=place in kept and _speaks(kept[place], loaded),
+                speaks=index in kept and _speaks(kept[index], loaded),
                 title=one_line(page.title),
-                text=_shown(kept[place]) if place in kept else "",
+                text=_shown(kept[index]) if index in kept else "",
             )
         )
     return FetchAndPruneResult(

@@ -150,7 +150,7 @@ element is a box or line of its own in what is around it."""
 _Around = tuple[LexborNode | None, Node, bool, int, Shade, ElementContext | None, bool]
 """What holds again after an element: the next node, what that is added to, whether that
 is a listing; of texts there `UNSEEN`, `BLANK` and `UNEVEN` where they are, and what
-they inherit. Last the place among the page's rules, and whether the element was a box
+they inherit. Last the context for the page's rules, and whether the element was a box
 or line of its own."""
 
 
@@ -213,14 +213,14 @@ class _Builder:
                     if below is None:
                         continue
                 attributes = current.attributes
-                place = around and enter(around, tag.name, attributes)
+                context = around and enter(around, tag.name, attributes)
                 seen: Seen | None
-                seen = current, tag, attributes, PLAIN, below, behind, place
+                seen = current, tag, attributes, PLAIN, below, behind, context
                 if (
                     inside & UNEVEN
                     or tag.odd
                     or below is None
-                    or (place is not None and not place.is_plain)
+                    or (context is not None and not context.is_plain)
                     or (
                         attributes
                         and (
@@ -333,7 +333,7 @@ class _Builder:
     def _add_replacement(self, seen: Seen, kind: int, parent: Node, pre: bool) -> None:
         """Add the text of an image, frame, drawing or the like; beyond `MAX_NODES`
         images, frames and drawings no more are added."""
-        current, tag, attributes, _, _, shade, place = seen
+        current, tag, attributes, _, _, shade, context = seen
         if kind == SAYS and tag.name != "svg":
             is_metadata = tag.name == "script" and parent.tag in ROOTS
             said = (
@@ -352,7 +352,7 @@ class _Builder:
             elif kind == FRAME:
                 self._add_frame(parent, tag.name, attributes)
             else:
-                words = self._sight.words_in(current, shade, place)
+                words = self._sight.words_in(current, shade, context)
                 _add_drawing(parent, current, attributes, words)
 
     def _add_frame(

@@ -40,9 +40,9 @@ _COORDINATE: Final = re.compile(r"\s*(-?(?:\d{1,9}(?:\.\d{0,9})?|\.\d{1,9}))")
 
 
 def words_of(
-    svg: LexborNode, look: Look, shade: Shade, place: ElementContext | None
+    svg: LexborNode, look: Look, shade: Shade, context: ElementContext | None
 ) -> list[str]:
-    """Return the texts that a drawing shows, in its order; `shade` and `place` are
+    """Return the texts that a drawing shows, in its order; `shade` and `context` are
     those of the drawing itself.
 
     Texts that are hidden or outside of its edges are left out, as are those beyond
@@ -58,7 +58,7 @@ def words_of(
         else (-1e4, 1e4, -1e4, 1e4)
     )
     found: list[str] = []
-    waiting = [(node, shade, place) for node in reversed(list(svg.iter()))]
+    waiting = [(node, shade, context) for node in reversed(list(svg.iter()))]
     for _ in range(_DRAWING_ELEMENTS):
         if not waiting:
             break
@@ -120,13 +120,13 @@ def _is_inside(
 
 
 def _text_of(
-    text: LexborNode, look: Look, shade: Shade, place: ElementContext | None
+    text: LexborNode, look: Look, shade: Shade, context: ElementContext | None
 ) -> str:
     """Return the words of a text, its lines and nested texts separated; hidden ones are
     left out, as are those beyond `_DRAWING_ELEMENTS` nodes."""
     parts: list[str] = []
     waiting: list[tuple[LexborNode, Shade, ElementContext | None]] = [
-        (text, shade, place)
+        (text, shade, context)
     ]
     for _ in range(_DRAWING_ELEMENTS):
         if not waiting:

@@ -124,8 +124,8 @@ def subject(question: str) -> str:
     )
     tokens = own.split()
     telling = [
-        place
-        for place, token in enumerate(tokens)
+        index
+        for index, token in enumerate(tokens)
         if _says(token.strip(_END_SIGNS), rules)
     ]
     if telling:

@@ -108,7 +108,7 @@ class FolderProvider:
     def __init__(
         self,
         roots: Sequence[Path],
-        place: Path | None,
+        path: Path | None,
         *,
         files: Files | None = None,
         embedder: Embedder | None = None,
@@ -119,7 +119,7 @@ class FolderProvider:
         process.
 
         The best are cleaned by `read`, which may remember them; by default without
-        memory. What is counted is kept in `place`, a folder of this machine; None keeps
+        memory. What is counted is kept in `path`, a folder of this machine; None keeps
         it as long as the process. `embedder` finds what shares no word with the
         question; it is left out where it does not read the question.
         """
@@ -151,7 +151,7 @@ class FolderProvider:
         )
         name = hashlib.blake2b(repr(self._roots).encode(), digest_size=12).hexdigest()
         self._place = (
-            place / f"{INDEX_VERSION}-{name}.sqlite" if place is not None else None
+            path / f"{INDEX_VERSION}-{name}.sqlite" if path is not None else None
         )
 
     @asynccontextmanager

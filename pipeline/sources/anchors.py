@@ -33,7 +33,7 @@ _UNSHOWN_HTML: Final = re.compile(
 )
 
 
-def place_of_address(document: Document) -> int | None:
+def unit_of_address(document: Document) -> int | None:
     """Return the unit that the fragment of a page's address points to; None without
     one, where none matches, and for files."""
     fragment = document.page.url.partition("#")[2]
