@@ -705,7 +705,7 @@ SHEETS = {
         f".x{n} p, .x{n} > * > p{{display:none}}" for n in range(5_000)
     ),
     "rules by attribute": "".join(f'[id*="q{n}"]{{opacity:.5}}' for n in range(5_000)),
-    "rules for what stands beside": "".join(
+    "rules for adjacent elements": "".join(
         f"p:nth-child({n}n + 7){{opacity:.5}}" for n in range(2, 5_000)
     ),
 }
