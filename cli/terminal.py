@@ -183,7 +183,7 @@ def _location(url: str) -> str:
     url = _TEXT_FRAGMENT.sub("", url)
     if not url.startswith("file://"):
         return url
-    behind = url.endswith(",") * ","
+    comma = url.endswith(",") * ","
     path = url2pathname(urlsplit(url.removesuffix(",")).path)
     near = os.path.relpath(path)
-    return (path if near.startswith("..") else near) + behind
+    return (path if near.startswith("..") else near) + comma

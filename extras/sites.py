@@ -471,12 +471,12 @@ def _links(root: LexborNode, base: str) -> Iterator[Listed]:
             r"\.\w+$", urlsplit(url).path
         )
         if url and (not ending or ending[0].lower() in DOCUMENTS):
-            behind = (
+            description = (
                 node.next.text_content
                 if node.next is not None and node.next.tag == "-text"
                 else ""
             )
-            words = one_line(f"{node.text()} {behind or ''}")[:TITLE_CHARACTERS]
+            words = one_line(f"{node.text()} {description or ''}")[:TITLE_CHARACTERS]
             yield Listed(
                 url, "" if words.startswith(("http://", "https://")) else words
             )

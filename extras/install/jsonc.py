@@ -102,8 +102,8 @@ def _inserted(
     if not members:
         outer = _indent_of(text, at)
         ours = f"\n{outer}{unit}{name}: {_written(entry[1], outer + unit, unit)}"
-        behind = _REST_OF_LINE.match(text, at + 1)
-        offset = behind.end() if behind else at + 1
+        rest = _REST_OF_LINE.match(text, at + 1)
+        offset = rest.end() if rest else at + 1
         close = "" if text[offset:].lstrip(" \t").startswith("\n") else f"\n{outer}"
         return text[:offset] + ours + close + text[offset:]
     last = members[-1]
@@ -114,8 +114,8 @@ def _inserted(
         )
     indent = _indent_of(text, last.start)
     ours = f"\n{indent}{name}: {_written(entry[1], indent, unit)}"
-    behind = _REST_OF_LINE.match(text, last.end)
-    offset = behind.end() if behind else last.end
+    rest = _REST_OF_LINE.match(text, last.end)
+    offset = rest.end() if rest else last.end
     said = text[last.end : offset]
     if said.startswith(","):  # this file uses trailing commas
         return text[: last.end] + said + ours + "," + text[offset:]

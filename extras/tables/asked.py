@@ -679,8 +679,8 @@ class _Asking:
         that the words mean; None where it is uncertain or too many rows are equal."""
         spoken = self.spoken
         chosen = sorted(spoken.least | spoken.most)
-        behind = (index + 1 for index in chosen)  # `most expensive`
-        hints = said_of("choosing.measures", self._within((*chosen, *behind)))
+        following = (index + 1 for index in chosen)  # `most expensive`
+        hints = said_of("choosing.measures", self._within((*chosen, *following)))
         column = self._numeric(None, hints.replace("+", "").replace("-", ""))
         if column is None:
             column = self._dates(hints)

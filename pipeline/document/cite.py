@@ -145,7 +145,7 @@ def _descriptions(text: str, block: Block) -> list[tuple[int, int]]:
         start = text.find(words[index], offset, block.end) if words[index] else -1
         if start < 0 or (said and text[offset:start].strip(" |\n")):
             continue
-        behind = start + len(words[index])
+        stop = start + len(words[index])
         if said:
             shown = (
                 word
@@ -154,10 +154,10 @@ def _descriptions(text: str, block: Block) -> list[tuple[int, int]]:
             )
             # A button's icon that is described by the button's own words is not in the text beside
             # them.
-            if text.find(next(shown, ""), behind, block.end) < 0:
+            if text.find(next(shown, ""), stop, block.end) < 0:
                 continue
-            found.append((start, behind))
-        offset = behind
+            found.append((start, stop))
+        offset = stop
     return found
 
 
@@ -258,8 +258,8 @@ def _pieces(document: Document, start: int, end: int) -> list[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
     offset = start
     while offset < end:
-        block, behind = _block_at(document, offset)
-        stop = min(end, behind)
+        block, block_end = _block_at(document, offset)
+        stop = min(end, block_end)
         if (
             block is not None
             and block.kind == "row"
@@ -403,7 +403,7 @@ def _word_starts(text: str, start: int, end: int) -> list[int]:
         (m.group().lstrip(_EDGE), start + m.end()) for m in _UNBROKEN.finditer(piece)
     )
     return list(
-        deque((behind - len(word) for word, behind in words if word), _DIRECTIVE_WORDS)
+        deque((stop - len(word) for word, stop in words if word), _DIRECTIVE_WORDS)
     )
 
 
@@ -424,9 +424,9 @@ def _first_offset(
     followed = (
         re.compile(_CONTEXT_GAP + _pattern(after), re.IGNORECASE) if after else None
     )
-    for first, behind in _offsets(_flat(text), _lowered(" ".join(phrase.split())), low):
-        if _is_apart(text, first, behind, phrase) and (
-            followed is None or followed.match(text, behind)
+    for first, stop in _offsets(_flat(text), _lowered(" ".join(phrase.split())), low):
+        if _is_apart(text, first, stop, phrase) and (
+            followed is None or followed.match(text, stop)
         ):
             return first
     return start
@@ -531,8 +531,8 @@ def _telling(text: str, start: int, end: int, words: Sequence[str]) -> str:
     )
     earlier = [
         first
-        for first, behind in places
-        if first < start and _is_apart(text, first, behind, phrase)
+        for first, stop in places
+        if first < start and _is_apart(text, first, stop, phrase)
     ]
     chosen = ""
     for count in range(1, len(words) + 1):

@@ -193,10 +193,10 @@ class _Builder:
         )
         language = top.attributes.get("lang")
         node = root = Node("html", {"lang": language} if language else NO_ATTRS)
-        behind, around, item = sight.styles.ground, sight.around, top.first_child
+        inherited, around, item = sight.styles.ground, sight.around, top.first_child
         pre = False
-        inside = behind.unseen * (UNSEEN | UNEVEN) | behind.parts * UNEVEN
-        above: list[_Around] = [(None, root, pre, inside, behind, around, False)]
+        inside = inherited.unseen * (UNSEEN | UNEVEN) | inherited.parts * UNEVEN
+        above: list[_Around] = [(None, root, pre, inside, inherited, around, False)]
         while above:
             while item is not None:
                 current, number, item = item, item.tag_id, item.next
@@ -215,7 +215,7 @@ class _Builder:
                 attributes = current.attributes
                 context = around and enter(around, tag.name, attributes)
                 seen: Seen | None
-                seen = current, tag, attributes, PLAIN, below, behind, context
+                seen = current, tag, attributes, PLAIN, below, inherited, context
                 if (
                     inside & UNEVEN
                     or tag.odd
@@ -235,12 +235,12 @@ class _Builder:
                 begun = self._begin(seen, node, pre, len(above))
                 if begun is None:
                     continue
-                above.append((item, node, pre, inside, behind, around, begun[2]))
+                above.append((item, node, pre, inside, inherited, around, begun[2]))
                 node, pre, _ = begun
-                _, _, _, found, item, behind, around = seen
+                _, _, _, found, item, inherited, around = seen
                 inside = found & (UNSEEN | UNEVEN) | tag.blank
             done = node
-            item, node, pre, inside, behind, around, boxed = above.pop()
+            item, node, pre, inside, inherited, around, boxed = above.pop()
             if done is not node:
                 attach(node, done)
             if boxed:

@@ -62,7 +62,7 @@ def words_of(
     for _ in range(_DRAWING_ELEMENTS):
         if not waiting:
             break
-        node, behind, around = waiting.pop()
+        node, inherited, around = waiting.pop()
         name = (node.tag or "").lower()
         own = presented(node.attributes)
         if (
@@ -71,14 +71,14 @@ def words_of(
             or not _is_inside(own, edges)
         ):
             continue
-        hidden, behind, around = look(node, own, behind, around)
-        if hidden or behind.unseen:
+        hidden, inherited, around = look(node, own, inherited, around)
+        if hidden or inherited.unseen:
             continue
         if name in _DRAWN_TEXTS:
-            found += filter(None, [_text_of(node, look, behind, around)])
+            found += filter(None, [_text_of(node, look, inherited, around)])
         else:
             waiting += [
-                (child, behind, around) for child in reversed(list(node.iter()))
+                (child, inherited, around) for child in reversed(list(node.iter()))
             ]
     size = 0
     for number, text in enumerate(found):
@@ -131,20 +131,20 @@ def _text_of(
     for _ in range(_DRAWING_ELEMENTS):
         if not waiting:
             break
-        node, behind, around = waiting.pop()
+        node, inherited, around = waiting.pop()
         if node.tag_id == TEXT_NODE:
             parts.append(node.text_content or "")
             continue
         if node is not text:
             own = presented(node.attributes)
-            hidden, behind, around = look(node, own, behind, around)
-            if hidden or behind.unseen or (node.tag or "") in _UNDRAWN:
+            hidden, inherited, around = look(node, own, inherited, around)
+            if hidden or inherited.unseen or (node.tag or "") in _UNDRAWN:
                 continue
             parts.append(
                 " " if {"x", "y", "dy"} & own.keys() or node.tag != "tspan" else ""
             )
         waiting += [
-            (child, behind, around)
+            (child, inherited, around)
             for child in reversed(list(node.iter(include_text=True)))
         ]
     return " ".join("".join(parts).split())

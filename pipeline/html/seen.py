@@ -168,13 +168,13 @@ class Sight:
         Args:
             element: The element as if it were plain, with what text inherits around it.
         """
-        current, tag, attributes, _, below, behind, context = element
+        current, tag, attributes, _, below, inherited, context = element
         if PLACED < tag.kind <= FRAME:
             drawn = self._drawn(current, tag, attributes, context)
             return drawn and (current, tag, attributes, PLAIN, None, drawn, context)
         if below is None and tag.mute and "aria-label" not in attributes:
             return None
-        found, shade = EMPTY * (below is None), behind
+        found, shade = EMPTY * (below is None), inherited
         if tag.kind == SHUT and "open" not in attributes:
             if not (
                 self._show
@@ -183,7 +183,9 @@ class Sight:
                 return None
             found |= OPENS
         if not tag.shown:
-            hiding, shade, verdict = self._asked(current, attributes, behind, context)
+            hiding, shade, verdict = self._asked(
+                current, attributes, inherited, context
+            )
             if hiding:
                 if not self._opens(current, tag, attributes, hiding):
                     return None
@@ -191,30 +193,30 @@ class Sight:
             found |= LINED * (verdict == "lines") | MARKED * (
                 not tag.marking.isdisjoint(attributes)
             )
-        if shade is not behind or behind.parts or behind.unseen:
-            found, shade = _laid(found, shade, behind)
+        if shade is not inherited or inherited.parts or inherited.unseen:
+            found, shade = _laid(found, shade, inherited)
         return current, tag, attributes, found, below, shade, context
 
     def _asked(
         self,
         current: LexborNode,
         attributes: _Attributes,
-        behind: Shade,
+        inherited: Shade,
         context: ElementContext | None,
     ) -> tuple[Hiding, Shade, Verdict]:
         """Return how an element is hidden, what its text inherits, and what its class
         says."""
         verdict = self.verdicts[attributes.get("class")]
-        known = behind if context is None else context.shade_in(behind)
+        known = inherited if context is None else context.shade_in(inherited)
         if known is not None and not verdict and WATCHED.isdisjoint(attributes):
             return "", known, verdict
-        return *self._hides(current, attributes, behind, verdict, context), verdict
+        return *self._hides(current, attributes, inherited, verdict, context), verdict
 
     def _hides(
         self,
         current: LexborNode,
         attributes: _Attributes,
-        behind: Shade,
+        inherited: Shade,
         verdict: Verdict,
         context: ElementContext | None,
     ) -> tuple[Hiding, Shade]:
@@ -223,16 +225,16 @@ class Sight:
         Words that are hidden softly are counted, unless the page is read with them
         shown."""
         if verdict == "dropped" or self._show == "all":
-            return "hard" if verdict == "dropped" else "", behind
+            return "hard" if verdict == "dropped" else "", inherited
         may_be_shut = not _SHUTTING.isdisjoint(attributes)
         is_shut = may_be_shut and self._is_shut(current, attributes)
         if verdict == "reader":
-            return "hard" if is_shut or is_long(current) else "", behind
+            return "hard" if is_shut or is_long(current) else "", inherited
         if _is_line_number(current, attributes, verdict):
-            return "hard", behind
-        hiding, behind = self.styles.look(context, current, attributes, behind)
+            return "hard", inherited
+        hiding, inherited = self.styles.look(context, current, attributes, inherited)
         if not (hiding or may_be_shut):
-            return hiding, behind
+            return hiding, inherited
         self._is_drawn = not hiding and attributes.get("aria-hidden") == "true"
         if hiding == "hard":
             self.miss(current)
@@ -240,9 +242,9 @@ class Sight:
             hiding = "shut"
         elif hiding in {"soft", "begun"}:
             if self._show:
-                return "", behind
+                return "", inherited
             self.soft_words += count_words(current.text(deep=True))
-        return hiding, behind
+        return hiding, inherited
 
     def _is_shut(self, current: LexborNode, attributes: _Attributes) -> bool:
         """Whether an element's attributes say that it is not seen; what `aria-hidden`
@@ -349,13 +351,13 @@ class Sight:
         self,
         node: LexborNode,
         attributes: _Attributes,
-        behind: Shade,
+        inherited: Shade,
         around: ElementContext | None,
     ) -> tuple[bool, Shade, ElementContext | None]:
         """Return whether an element of a drawing is hidden, and the style that its
         content inherits."""
         context = around and self.styles.enter(around, node.tag or "", attributes)
-        hiding, shade, _ = self._asked(node, attributes, behind, context)
+        hiding, shade, _ = self._asked(node, attributes, inherited, context)
         return hiding != "", shade, context
 
 
@@ -376,13 +378,13 @@ def _inside(shade: Shade, own: bool) -> Shade:
     return shade._replace(apart=False, parts=shade.parts and own)
 
 
-def _laid(found: int, shade: Shade, behind: Shade) -> tuple[int, Shade]:
+def _laid(found: int, shade: Shade, inherited: Shade) -> tuple[int, Shade]:
     """Return what is found of an element, with how it is laid out, and what text in it
     inherits."""
-    own = shade is not behind
+    own = shade is not inherited
     if own and shade.apart:
         found |= BOXED | APART
-    if behind.parts:
+    if inherited.parts:
         found |= APART
     if shade.unseen:
         found |= UNSEEN

@@ -175,8 +175,8 @@ def _trust(document: Document, leaves: Sequence[Leaf]) -> Trust:
     trusts = [document.page.trust]
     for leaf in leaves:
         first = bisect_left(blocks, leaf.start, key=lambda block: block.start)
-        behind = bisect_left(blocks, leaf.end, key=lambda block: block.start)
-        trusts += [block.trust for block in blocks[first:behind]]
+        last = bisect_left(blocks, leaf.end, key=lambda block: block.start)
+        trusts += [block.trust for block in blocks[first:last]]
     return least_trust(trusts)
 
 
