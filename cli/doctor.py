@@ -24,6 +24,7 @@ from pipeline.document.converted import can_recognise
 from pipeline.fetch.cookies import Cookies
 from pipeline.fetch.render import find_browser
 from pipeline.search.provider import providers
+from pipeline.session.export import exports
 from pipeline.work import in_thread
 from seams import faults as faults_of_others
 from server.clients import service_client
@@ -110,6 +111,7 @@ async def examine(
     roles = await report_roles(settings, tried=True, machine=here)
     checks += [role for role in roles if role.name not in more]
     checks += await _services(settings)
+    exports()  # forms of other packages that fail are among the faults below
     checks += [
         check_wheels(WHEELS),
         _extras(),

@@ -18,11 +18,11 @@ from cli.output import FAILED, NO_ANSWER, OK, drawn_progress, print_json
 from cli.subcommand import Subcommand
 from errors import UsageError
 from seams import later
-from server.offered import by_place
+from server.offered import by_order
 from server.settings import Settings, read_settings
 from tools.common.tool import OURS
 
-_LISTED: Final = {tool["name"]: tool for tool in by_place()}
+_LISTED: Final = {tool["name"]: tool for tool in by_order()}
 TOOL_OF_COMMAND: Final = {tool[OURS]["command"]: name for name, tool in _LISTED.items()}
 """Command to tool."""
 _COMMAND_OF_TOOL: Final = {tool: command for command, tool in TOOL_OF_COMMAND.items()}

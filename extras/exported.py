@@ -45,11 +45,11 @@ class QuotedPage:
         """Name of its entry, of letters, digits and hyphens: host or file name, year of
         publication if known, number of the page (`example-com-2024-3`). Unique by the
         number, never empty."""
-        place = self.page.final_url.partition("//")[2].strip("/")
+        location = self.page.final_url.partition("//")[2].strip("/")
         name = (
-            place.rpartition("/")[2]
+            location.rpartition("/")[2]
             if self.page.final_url.startswith("file:")
-            else place.partition("/")[0]
+            else location.partition("/")[0]
         )
         return "-".join(
             [
@@ -70,7 +70,7 @@ class QuotedPage:
     def notes(self) -> list[str]:
         """Each quote with its page and link, on a line."""
         return [
-            f"“{one_line(one.text)}” {_place(one)}{link_of(one.citation)}".strip()
+            f"“{one_line(one.text)}” {_position(one)}{link_of(one.citation)}".strip()
             for one in self.quotes
         ]
 
@@ -119,10 +119,10 @@ def outcome_of(turn: Turn) -> list[str]:
 def label_of(one: Evidence, sources: dict[str, QuotedPage]) -> str:
     """Return the number and title of a quote's page, and the page of a PDF."""
     source = sources[one.url]
-    return f"{source.number}. {source.title}{f', {_place(one)[:-2]}' if _page_of(one) else ''}"
+    return f"{source.number}. {source.title}{f', {_position(one)[:-2]}' if _page_of(one) else ''}"
 
 
-def _place(one: Evidence) -> str:
+def _position(one: Evidence) -> str:
     return f"p. {_page_of(one)}: " if _page_of(one) else ""
 
 

@@ -44,7 +44,7 @@ from pipeline.reading.relevance import score_texts
 from pipeline.search.chain import Findings, canonical_url
 from pipeline.services import Fetches, Once, Services
 from pipeline.sources.gather import MAX_FILES, SitePages, failure_of
-from pipeline.text.frame import TITLE_CHARACTERS, one_line, place_of
+from pipeline.text.frame import TITLE_CHARACTERS, one_line, shown_location
 from pipeline.work import STEP_SHARE, Report, check_cancelled, in_thread, time_left
 
 READ: Final = 16
@@ -76,7 +76,7 @@ class Listed:
     @property
     def text(self) -> str:
         """What it is ranked by."""
-        path = " ".join(re.split(r"[\W_]+", _place(self.url)[1]))
+        path = " ".join(re.split(r"[\W_]+", _location(self.url)[1]))
         return f"{self.said}\n{path}".strip()
 
 
@@ -168,7 +168,7 @@ async def _ranked(
         if scores
         else np.arange(len(listed))
     )
-    return [listed[place] for place in order.tolist()]
+    return [listed[index] for index in order.tolist()]
 
 
 async def site_pages(
@@ -240,7 +240,7 @@ class Twins:
             if link is not None
             else ""
         )
-        if twin and _place(twin)[0] == _place(page.final_url)[0]:
+        if twin and _location(twin)[0] == _location(page.final_url)[0]:
             with suppress(SourceError):  # the page itself is there
                 found = await self._web.fetch(
                     twin, since=since, refresh=refresh, outside=not page.inside
@@ -324,7 +324,7 @@ class Survey:
         self.name, self.span = split_span(site)
         start = self.name[len(SITE) :].strip()
         start = start if "://" in start else f"https://{start}"
-        if not _place(start)[0]:
+        if not _location(start)[0]:
             raise UsageError(
                 f"{site} is not a site.",
                 hint="Write site:https://docs.example.org/guide/.",
@@ -357,7 +357,7 @@ class Survey:
     def pages(self) -> list[Listed]:
         """What is known of pages in the part of the site that was named, in its own
         order."""
-        places = ((page, _place(page.url)) for page in list(self._listed.values()))
+        places = ((page, _location(page.url)) for page in list(self._listed.values()))
         return [
             page
             for page, (host, path) in places
@@ -370,7 +370,7 @@ class Survey:
     @property
     def summary(self) -> str:
         """A line of progress."""
-        return f"{place_of(self.name)} lists {len(self.pages)} pages"
+        return f"{shown_location(self.name)} lists {len(self.pages)} pages"
 
     async def run(self) -> None:
         """Ask for what lists pages, in three rounds.
@@ -384,9 +384,9 @@ class Survey:
             if url.endswith("/robots.txt"):
                 lists += map(unescape, _SITEMAP.findall(page.html))
                 continue
-            if url == self.start and _place(page.final_url)[0] != _place(url)[0]:
+            if url == self.start and _location(page.final_url)[0] != _location(url)[0]:
                 self._scope.append(
-                    (_place(page.final_url)[0], "/")
+                    (_location(page.final_url)[0], "/")
                 )  # it lives there now
             lists += await in_thread(self._take, page)
         lists = lists or [self._sitemap]
@@ -415,7 +415,7 @@ class Survey:
         guessed."""
         hosts = {host for host, _ in self._scope}
         wanted = [
-            url for url in urls if url not in self._asked and _place(url)[0] in hosts
+            url for url in urls if url not in self._asked and _location(url)[0] in hosts
         ]
         self._asked.update(wanted)
         found: dict[str, Page] = {}
@@ -471,18 +471,18 @@ def _links(root: LexborNode, base: str) -> Iterator[Listed]:
             r"\.\w+$", urlsplit(url).path
         )
         if url and (not ending or ending[0].lower() in DOCUMENTS):
-            behind = (
+            description = (
                 node.next.text_content
                 if node.next is not None and node.next.tag == "-text"
                 else ""
             )
-            words = one_line(f"{node.text()} {behind or ''}")[:TITLE_CHARACTERS]
+            words = one_line(f"{node.text()} {description or ''}")[:TITLE_CHARACTERS]
             yield Listed(
                 url, "" if words.startswith(("http://", "https://")) else words
             )
 
 
-def _place(url: str) -> tuple[str, str]:
+def _location(url: str) -> tuple[str, str]:
     """Return the host and port of an address, with and without `www.` alike, and its
     path; both empty for a malformed one."""
     try:
@@ -495,7 +495,7 @@ def _place(url: str) -> tuple[str, str]:
 def _folder(url: str) -> tuple[str, str]:
     """Return the host and the folder of an address; a last part with an ending is a
     file in it."""
-    host, path = _place(url)
+    host, path = _location(url)
     folder = (
         path.rpartition("/")[0] if "." in path.rpartition("/")[2] else path.rstrip("/")
     )

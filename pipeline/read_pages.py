@@ -38,8 +38,8 @@ from pipeline.sources.places import (
     load_folders,
     named_pages,
     read_from_address,
-    read_place,
-    split_place,
+    read_part,
+    split_part,
 )
 from pipeline.tables.answers import ask_parts
 from pipeline.text.frame import framed, is_injection, new_mark
@@ -98,7 +98,7 @@ async def read_pages(
 ) -> PagesRead:
     """Return the sources, pruned to the question or cut to the part.
 
-    Raises what `load_sources` and `read_place` raise.
+    Raises what `load_sources` and `read_part` raise.
     """
     # 1. Read the sources
     asked, most = order.question, order.max_tokens
@@ -119,7 +119,7 @@ async def read_pages(
     # 3. Read the requested part, or prune all pages together to the remaining budget
     if part or order.form not in VALUE_FORMATS:
         place = partial(
-            read_place,
+            read_part,
             before=before,
             form=order.form,
             max_tokens=room,
@@ -172,7 +172,7 @@ async def _load(
 ) -> tuple[Loaded, str, list[Document | None]]:
     """Return the documents of the sources, the part still to read, and for changes the
     former documents."""
-    place, said = split_place(part) if part.strip() else ("", "")
+    place, said = split_part(part) if part.strip() else ("", "")
     seconds = services.seconds * LONG_SHARE
     if place == "files":
         return await load_folders(sources, services, seconds=seconds), part, []

@@ -256,7 +256,7 @@ async def _tree(
         await _pages(before, range(len(before.sources)), services) if before else {}
     )
     gone = (
-        [s.url for place, s in enumerate(before.sources) if place not in standing]
+        [s.url for index, s in enumerate(before.sources) if index not in standing]
         if before
         else []
     )
@@ -319,8 +319,8 @@ async def _pages(
     tree: Tree, places: Iterable[int], services: Services
 ) -> dict[int, Document]:
     documents: dict[int, Document] = {}
-    for place in places:
-        source = tree.sources[place]
+    for index in places:
+        source = tree.sources[index]
         named = Page(
             source.url,
             source.url,
@@ -331,5 +331,5 @@ async def _pages(
         )
         page = await in_thread(find_page, services.stores.pages, page_handle(named))
         if page is not None:
-            documents[place] = await services.documents.read(page)
+            documents[index] = await services.documents.read(page)
     return documents

@@ -137,7 +137,7 @@ def build_server(
         opening = Opening(settings)
         current[:] = [opening]
         if own_signals:
-            async with opening.behind(leave), anyio.create_task_group() as group:
+            async with opening.in_background(leave), anyio.create_task_group() as group:
                 group.start_soon(watch_signals, opening.close_stores, drain)
                 group.start_soon(_look_after_memory, opening)
                 group.start_soon(_work_between_calls, opening)

@@ -496,7 +496,7 @@ class Admission:
             )
         ends = anyio.current_time() + seconds
         cost = self._seconds.get(tool, FIRST_GUESS)
-        async with AsyncExitStack() as place, AsyncExitStack() as first:
+        async with AsyncExitStack() as slot, AsyncExitStack() as first:
             lane = self._light if light else self._whole
             patience = STEP_SHARE * seconds
             await first.enter_async_context(
@@ -523,7 +523,7 @@ class Admission:
                         await first.aclose()
                         left = STEP_SHARE * max(0.0, ends - anyio.current_time())
                         try:
-                            await place.enter_async_context(
+                            await slot.enter_async_context(
                                 self._whole.place(
                                     caller, cost, patience=left, report=report
                                 )

@@ -293,7 +293,7 @@ class Opening:
             yield self
 
     @asynccontextmanager
-    async def behind(
+    async def in_background(
         self, failed: Callable[[WinnowError], None]
     ) -> AsyncIterator[Opening]:
         """Open the services after a pause or at the first call, and close them at the

@@ -381,7 +381,7 @@ async def _open_folder(
         read=documents.read,
         limits=limits,
     )
-    async with folder.behind():
+    async with folder.indexing():
         yield folder
 
 

@@ -27,7 +27,7 @@ from pipeline.reading.extract import extract, left_unread, unless_cut
 from pipeline.reading.rows import named_rows_first
 from pipeline.sources.gather import Loaded, load_sources, room_for
 from pipeline.steps import steps
-from pipeline.text.frame import new_mark, place_of
+from pipeline.text.frame import new_mark, shown_location
 from pipeline.text.tokens import count_tokens
 from pipeline.work import LONG_SHARE, in_thread
 from tools.common.answer import (
@@ -186,7 +186,8 @@ def _sheet(
         sheet.add_cut(
             "Read: "
             + ", ".join(
-                place_of(document.page.final_url) for document in loaded.documents[:10]
+                shown_location(document.page.final_url)
+                for document in loaded.documents[:10]
             )
         )
     return sheet, assembled

@@ -16,9 +16,9 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--format",
-        choices=["markdown", "html", "json", "bibtex", "ris", "csl"],
         default="markdown",
-        help="export: format (default: markdown)",
+        help="export: markdown (default), html, json, bibtex, ris, csl, or another "
+        "package's form",
     )
 
 

@@ -64,8 +64,8 @@ def view_pages(question: str, documents: Sequence[Document], pruned: Pruned) -> 
     kept = {page.document: set(page.kept) for page in pruned.pages}
     room = MOST_CHARACTERS
     pages = []
-    for place, document in enumerate(documents):
-        scores = rows.of_blocks(place)
+    for index, document in enumerate(documents):
+        scores = rows.of_blocks(index)
         blocks = []
         for number, block in enumerate(document.blocks):
             room -= len(block.text)
@@ -76,7 +76,7 @@ def view_pages(question: str, documents: Sequence[Document], pruned: Pruned) -> 
                     "path": block.path,
                     "kind": block.kind,
                     "text": block.text,
-                    "kept": number in kept.get(place, ()),
+                    "kept": number in kept.get(index, ()),
                     "score": scores.get(number),
                     "main": block.main,
                     "trust": block.trust,
@@ -111,18 +111,18 @@ class _Rows:
 
     def __init__(self, documents: Sequence[Document], reading: Reading | None) -> None:
         self._documents = {
-            document.page.final_url: (place, document)
-            for place, document in enumerate(documents)
+            document.page.final_url: (index, document)
+            for index, document in enumerate(documents)
         }
         self._reading = reading
         places = reading.places if reading is not None else []
         self._row = {
-            (place, unit.number): row for row, (place, unit) in enumerate(places)
+            (index, unit.number): row for row, (index, unit) in enumerate(places)
         }
         self._places = places
         self._of: dict[int, list[int]] = {}
-        for row, (place, _) in enumerate(places):
-            self._of.setdefault(place, []).append(row)
+        for row, (index, _) in enumerate(places):
+            self._of.setdefault(index, []).append(row)
 
     def _value(self, row: int) -> float:
         return (
@@ -134,11 +134,11 @@ class _Rows:
     def passage(self, label: str, one: Evidence, page: int) -> Drawing:
         """Return a passage with its context. One of a page that is not among the
         documents has no units, box or surroundings."""
-        place, document = self._documents.get(one.url, (-1, None))
+        index, document = self._documents.get(one.url, (-1, None))
         rows = [
             row
             for number in one.sentences
-            if (row := self._row.get((place, number))) is not None
+            if (row := self._row.get((index, number))) is not None
         ]
         spans = [(self._places[row][1].start, self._places[row][1].end) for row in rows]
         whole = document.text if document is not None and one.start >= 0 else ""
@@ -168,10 +168,10 @@ class _Rows:
         """Return a page, with the best score in each cell of its strip. Of `evidence`
         at least one is of this page."""
         own = [one for one in evidence if one.url == url]
-        place, document = self._documents.get(url, (-1, None))
+        index, document = self._documents.get(url, (-1, None))
         length = len(document.text) if document is not None else 0
         strip = [0.0] * STRIP
-        for row in self._of.get(place, ()) if length else ():
+        for row in self._of.get(index, ()) if length else ():
             cell = min(STRIP - 1, self._places[row][1].start * STRIP // length)
             strip[cell] = max(strip[cell], self._value(row))
         return {
@@ -206,12 +206,12 @@ class _Rows:
         urls = list(self._documents)
         found: list[Drawing] = []
         for row in np.argsort(-self._reading.values, kind="stable").tolist():
-            place, unit = self._places[row]
-            if (place, unit.number) not in held:
+            index, unit = self._places[row]
+            if (index, unit.number) not in held:
                 found.append(
                     {
                         "text": unit.text[:AROUND],
-                        "url": urls[place],
+                        "url": urls[index],
                         "score": self._value(row),
                     }
                 )

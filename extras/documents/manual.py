@@ -91,17 +91,17 @@ def manual_to_html(text: str) -> Converted:
 
     parts: list[str] = []
     about = ""
-    for place, (start, stop) in enumerate(
+    for index, (start, stop) in enumerate(
         zip(starts, [*starts[1:], len(body)], strict=True)
     ):
         check_cancelled()
         inner = body[start + 1 : stop]
-        if place == 0:
+        if index == 0:
             about = _joined([line for line in inner if line])
         parts.append(f"<h2>{escape(body[start])}</h2>")
         parts.append(
             _synopsis(inner, name)
-            if place == 1 and _is_synopsis(inner, name)
+            if index == 1 and _is_synopsis(inner, name)
             else _section(inner)
         )
 
@@ -167,24 +167,24 @@ def _body(lines: Sequence[str], depth: int = 0) -> str:
         return ""
     left = min(indent_of(line) for line in lines if line)
     parts: list[tuple[str, str]] = []
-    place = 0
-    while place < len(lines):
-        if not lines[place]:
-            place += 1
+    index = 0
+    while index < len(lines):
+        if not lines[index]:
+            index += 1
             continue
-        opens = not place or not lines[place - 1]
-        if opens and (column := _column(lines, place, left)):
+        opens = not index or not lines[index - 1]
+        if opens and (column := _column(lines, index, left)):
             stop = next(
-                (n for n in range(place, len(lines)) if not lines[n]), len(lines)
+                (n for n in range(index, len(lines)) if not lines[n]), len(lines)
             )
-            parts.append(("dl", _aligned(lines[place:stop], column)))
-            place = stop
+            parts.append(("dl", _aligned(lines[index:stop], column)))
+            index = stop
             continue
-        stop = _end(lines, place, left)
+        stop = _end(lines, index, left)
         parts.append(
-            _piece(lines[place:stop], left, depth, after=parts[-1][0] if parts else "")
+            _piece(lines[index:stop], left, depth, after=parts[-1][0] if parts else "")
         )
-        place = stop
+        index = stop
     return _wrapped(parts)
 
 
@@ -250,13 +250,13 @@ def _end(lines: Sequence[str], start: int, left: int) -> int:
     return stop
 
 
-def _starts(lines: Sequence[str], place: int) -> bool:
+def _starts(lines: Sequence[str], index: int) -> bool:
     """Whether a line begins something of its own although no empty line is above it."""
-    line = lines[place].strip()
-    deeper = place + 1 < len(lines) and indent_of(lines[place + 1]) > indent_of(
-        lines[place]
+    line = lines[index].strip()
+    deeper = index + 1 < len(lines) and indent_of(lines[index + 1]) > indent_of(
+        lines[index]
     )
-    tagged = line.startswith("-") and _tag(lines[place : place + 2]) is not None
+    tagged = line.startswith("-") and _tag(lines[index : index + 2]) is not None
     return (
         bool(_MANUAL_BULLET.match(line))
         or tagged

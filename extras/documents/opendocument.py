@@ -320,11 +320,11 @@ class _OpenDocumentReader:
             for one, own in zip(self.lists[first:], forms, strict=True)
             if (kind := own.get(f"{_STYLE}num-format", "") if own is not None else "")
         ]
-        before, behind = (
+        before, after = (
             form.get(f"{_STYLE}num-prefix", ""),
             form.get(f"{_STYLE}num-suffix", ""),
         )
-        return f"{before}{'.'.join(said)}{behind}".strip() if said else ""
+        return f"{before}{'.'.join(said)}{after}".strip() if said else ""
 
     def _notes(self, paragraph: etree._Element) -> Iterator[str]:
         """Yield the notes of a paragraph after it, each with its mark."""

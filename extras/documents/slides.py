@@ -340,7 +340,7 @@ def _apart(shapes: Sequence[_SlideShape], *, across: bool) -> list[list[_SlideSh
         else:
             groups.append([shape])
         end = max(end, box[at] + box[size])
-    order = {id(shape.element): place for place, shape in enumerate(shapes)}
+    order = {id(shape.element): index for index, shape in enumerate(shapes)}
     return [sorted(group, key=lambda one: order[id(one.element)]) for group in groups]
 
 
@@ -349,8 +349,8 @@ def _follow(
 ) -> bool:
     """Whether the file has each group of several shapes as one run, in the order of the groups."""
     of = {
-        id(shape.element): place
-        for place, group in enumerate(groups)
+        id(shape.element): index
+        for index, group in enumerate(groups)
         for shape in group
     }
     places = [of[id(shape.element)] for shape in shapes]
@@ -370,8 +370,8 @@ def _kind(shape: etree._Element) -> str:
 def _table(table: etree._Element) -> str:
     """Return a table with its merged cells, its first row as the header."""
     rows = []
-    for place, row in enumerate(table.iter(f"{A}tr")):
-        tag = "th" if place == 0 else "td"
+    for index, row in enumerate(table.iter(f"{A}tr")):
+        tag = "th" if index == 0 else "td"
         cells = (
             cell
             for cell in row.iter(f"{A}tc")

@@ -449,15 +449,17 @@ def _prompts(name: str, body: bytes) -> Iterator[str]:
             if asked is not None
             else []
         )
-        text, place = (
+        text, position = (
             " ".join(" ".join(said).split()),
             asked.get("sqref", "").partition(" ")[0],
         )
         if text:
-            row = _number(place.partition(":")[0].lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
+            row = _number(
+                position.partition(":")[0].lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+            )
             yield placed(
-                escape(f"Note at {place}: {text}"),
-                address(name, row, [_column(place)]),
+                escape(f"Note at {position}: {text}"),
+                address(name, row, [_column(position)]),
                 tag="p",
             )
 

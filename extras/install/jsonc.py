@@ -102,10 +102,10 @@ def _inserted(
     if not members:
         outer = _indent_of(text, at)
         ours = f"\n{outer}{unit}{name}: {_written(entry[1], outer + unit, unit)}"
-        behind = _REST_OF_LINE.match(text, at + 1)
-        place = behind.end() if behind else at + 1
-        close = "" if text[place:].lstrip(" \t").startswith("\n") else f"\n{outer}"
-        return text[:place] + ours + close + text[place:]
+        rest = _REST_OF_LINE.match(text, at + 1)
+        offset = rest.end() if rest else at + 1
+        close = "" if text[offset:].lstrip(" \t").startswith("\n") else f"\n{outer}"
+        return text[:offset] + ours + close + text[offset:]
     last = members[-1]
     if "\n" not in plain[at : last.start]:  # object on one line
         return (
@@ -114,34 +114,34 @@ def _inserted(
         )
     indent = _indent_of(text, last.start)
     ours = f"\n{indent}{name}: {_written(entry[1], indent, unit)}"
-    behind = _REST_OF_LINE.match(text, last.end)
-    place = behind.end() if behind else last.end
-    said = text[last.end : place]
+    rest = _REST_OF_LINE.match(text, last.end)
+    offset = rest.end() if rest else last.end
+    said = text[last.end : offset]
     if said.startswith(","):  # this file uses trailing commas
-        return text[: last.end] + said + ours + "," + text[place:]
-    return text[: last.end] + "," + said + ours + text[place:]
+        return text[: last.end] + said + ours + "," + text[offset:]
+    return text[: last.end] + "," + said + ours + text[offset:]
 
 
 def _members(plain: str, at: int) -> Iterator[_Member]:
     """Yield the members of the object at `at`; the text has no comments or trailing
     commas."""
     decoder = json.JSONDecoder()
-    place = _past(plain, at + 1)
-    while plain[place] != "}":
-        name, end = decoder.raw_decode(plain, place)
+    offset = _past(plain, at + 1)
+    while plain[offset] != "}":
+        name, end = decoder.raw_decode(plain, offset)
         value = _past(plain, plain.index(":", end) + 1)
         _, end = decoder.raw_decode(plain, value)
-        yield _Member(name, place, value, end)
-        place = _past(plain, end)
-        if plain[place] == ",":
-            place = _past(plain, place + 1)
+        yield _Member(name, offset, value, end)
+        offset = _past(plain, end)
+        if plain[offset] == ",":
+            offset = _past(plain, offset + 1)
 
 
-def _past(text: str, place: int) -> int:
+def _past(text: str, offset: int) -> int:
     """Return the offset of the next non-space character."""
-    while text[place].isspace():
-        place += 1
-    return place
+    while text[offset].isspace():
+        offset += 1
+    return offset
 
 
 def _without_comments(text: str) -> str:
@@ -156,9 +156,9 @@ def _plain(text: str) -> str:
     return _TRAILING.sub(lambda found: found[1] or " ", _without_comments(text))
 
 
-def _indent_of(text: str, place: int) -> str:
-    """Return the indentation of the line at `place`."""
-    line = text[text.rfind("\n", 0, place) + 1 : place]
+def _indent_of(text: str, offset: int) -> str:
+    """Return the indentation of the line at `offset`."""
+    line = text[text.rfind("\n", 0, offset) + 1 : offset]
     return line[: len(line) - len(line.lstrip())]
 
 

@@ -429,7 +429,7 @@ class Reading:
     def places(self) -> Sequence[tuple[int, Sentence]]:
         """Index of the document and the unit of each score [units]."""
         return [
-            (place, unit) for place, units in enumerate(self.tagged) for unit in units
+            (index, unit) for index, units in enumerate(self.tagged) for unit in units
         ]
 
 

@@ -166,14 +166,14 @@ def add_line(node: Node, mark: str = "\n") -> None:
         node.children.append(mark)
 
 
-def point_before(node: Node, label: str, behind: str) -> str:
+def point_before(node: Node, label: str, following: str) -> str:
     """Return "." if two digits are the cents of a price in an element of their own,
     else "".
 
     Args:
         node: Parent of the digits.
         label: Class of their element.
-        behind: Text after them.
+        following: Text after them.
     """
     children = node.children
     whole = children[-1] if children else ""
@@ -182,7 +182,9 @@ def point_before(node: Node, label: str, behind: str) -> str:
     sign = children[-2] if len(children) > 1 else ""
     is_price = isinstance(sign, str) and sign.rstrip().endswith(_CURRENCY_SIGNS)
     return (
-        "." if is_price or _CURRENCY_AHEAD.match(behind) or _CENTS.search(label) else ""
+        "."
+        if is_price or _CURRENCY_AHEAD.match(following) or _CENTS.search(label)
+        else ""
     )
 
 
@@ -590,10 +592,10 @@ def part_number(parent: Node, text: str, current: LexborNode, *, raised: bool) -
         raised: Whether it is raised, so that it may be a price's cents and nothing
             else."""
     if len(text) == 2 and text.isdecimal():
-        behind = current.next
-        if behind is not None and behind.tag_id != TEXT_NODE:
-            behind = behind.first_child
-        following = (behind.text_content or "")[:8] if behind is not None else ""
+        after = current.next
+        if after is not None and after.tag_id != TEXT_NODE:
+            after = after.first_child
+        following = (after.text_content or "")[:8] if after is not None else ""
         return (
             point_before(parent, current.attributes.get("class") or "", following)
             + text

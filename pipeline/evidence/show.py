@@ -13,7 +13,7 @@ from itertools import groupby, zip_longest
 from typing import Final, Literal, NamedTuple
 
 from errors import unopened
-from pipeline.document.cite import count_origins, place_name
+from pipeline.document.cite import count_origins, position_name
 from pipeline.document.page import Block, Document, Evidence, Page, Reading, Sentence
 from pipeline.text.frame import (
     TITLE_CHARACTERS,
@@ -22,7 +22,7 @@ from pipeline.text.frame import (
     inert,
     notice,
     one_line,
-    place_of,
+    shown_location,
     source_line,
     visible,
 )
@@ -298,7 +298,7 @@ def _body(
         path = _path_within(
             inert(" › ".join(shown)), 4 * HEADING_TOKENS if wide else heading_tokens
         )
-        where = place_name(passage.place)
+        where = position_name(passage.place)
         label = f"({letter}, {one_line(where)}) " if where else f"({letter}) "
         places = f"{len(passage.sources)} place{'s' * (len(passage.sources) != 1)}"
         label += f"[summary of {places}] " if passage.is_summary else ""
@@ -356,7 +356,7 @@ def _also(passage: Evidence, numbers: Mapping[str, int]) -> str:
         return ""
     urls = [citation.partition("#")[0] for citation in passage.also[:ALSO]]
     shown = ", ".join(
-        f"[{numbers[url]}]" if url in numbers else place_of(url) for url in urls
+        f"[{numbers[url]}]" if url in numbers else shown_location(url) for url in urls
     )
     more = len(passage.also) - ALSO
     return shown + (f" and {more} more" if more > 0 else "")
@@ -373,20 +373,20 @@ def passage_text(document: Document, run: Sequence[Sentence]) -> str:
     header, which is written once."""
     lines: list[str] = []
     above = ""
-    for place, sentence in enumerate(run):
-        apart = bool(place) and sentence.number > run[place - 1].number + 1
+    for index, sentence in enumerate(run):
+        apart = bool(index) and sentence.number > run[index - 1].number + 1
         if document.blocks[sentence.block].kind == "code":
-            if not place or run[place - 1].block != sentence.block:
+            if not index or run[index - 1].block != sentence.block:
                 inside = [
                     (one.start, one.end)
-                    for one in run[place:]
+                    for one in run[index:]
                     if one.block == sentence.block
                 ]
                 lines += [*[GAP] * apart, listing(document.text, inside)]
             continue
         header = _header(document, sentence)
         listed = _row_below_header(document, sentence)
-        follows = place + 1 < len(run) and _header(document, run[place + 1]) == header
+        follows = index + 1 < len(run) and _header(document, run[index + 1]) == header
         if (
             listed
             and header != above
@@ -401,7 +401,7 @@ def passage_text(document: Document, run: Sequence[Sentence]) -> str:
             continue
         above = one_line(sentence.text)
         words = f"{GAP} {above}" if apart else above
-        if place and run[place - 1].block == sentence.block:
+        if index and run[index - 1].block == sentence.block:
             lines[-1] += f" {words}"
         else:
             lines.append(item_mark(document.blocks[sentence.block]) + words)

@@ -154,8 +154,8 @@ async def _connect(
     Raises `SourceUnavailable` where the proxy refuses, `httpcore2.ConnectError` where
     it does not answer, answers with more than 16 kB, or says that the target is away
     (500, 502, 503, 504)."""
-    place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-    lines = [f"CONNECT {place} HTTP/1.1", f"Host: {place}"]
+    target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    lines = [f"CONNECT {target} HTTP/1.1", f"Host: {target}"]
     if proxy.user or proxy.password:
         token = base64.b64encode(f"{proxy.user}:{proxy.password}".encode()).decode(
             "ascii"
@@ -220,7 +220,7 @@ async def _socks(
                 proxy, host, port, "it asks for another user name or password"
             )
     await stream.write(
-        b"\x05\x01\x00" + _socks_place(host) + port.to_bytes(2, "big"), seconds
+        b"\x05\x01\x00" + _socks_address(host) + port.to_bytes(2, "big"), seconds
     )
     _, reply, _, kind = await _exactly(stream, proxy, 4, seconds)
     if reply != 0:
@@ -235,7 +235,7 @@ async def _socks(
     await _exactly(stream, proxy, length + 2, seconds)
 
 
-def _socks_place(host: str) -> bytes:
+def _socks_address(host: str) -> bytes:
     """Return a host as SOCKS5 addresses it: an IP address, or a name of at most 255
     bytes."""
     try:

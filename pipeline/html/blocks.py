@@ -301,11 +301,11 @@ class _UnitCollector:
             self._flush(frame)
             self._begin(child)
             self._enter(frame, child, f"{frame.path}/{label}")
-        for (first, place), (end, _) in pairwise(
+        for (first, position), (end, _) in pairwise(
             [*self._places, (len(self._units), "")]
         ):
             for unit in self._units[first:end]:
-                unit.place = place
+                unit.place = position
         for first, path, ordinal in self._ordinals:
             begins = (
                 unit
@@ -811,7 +811,7 @@ def content_blocks(
     main = judge(units)
     if units:
         units = [
-            *(_about(root, place, text) for place, text in enumerate(about, start=1)),
+            *(_about(root, index, text) for index, text in enumerate(about, start=1)),
             *units,
         ]
         main = [*[True] * (len(units) - len(main)), *main]

@@ -150,7 +150,7 @@ element is a box or line of its own in what is around it."""
 _Around = tuple[LexborNode | None, Node, bool, int, Shade, ElementContext | None, bool]
 """What holds again after an element: the next node, what that is added to, whether that
 is a listing; of texts there `UNSEEN`, `BLANK` and `UNEVEN` where they are, and what
-they inherit. Last the place among the page's rules, and whether the element was a box
+they inherit. Last the context for the page's rules, and whether the element was a box
 or line of its own."""
 
 
@@ -193,10 +193,10 @@ class _Builder:
         )
         language = top.attributes.get("lang")
         node = root = Node("html", {"lang": language} if language else NO_ATTRS)
-        behind, around, item = sight.styles.ground, sight.around, top.first_child
+        inherited, around, item = sight.styles.ground, sight.around, top.first_child
         pre = False
-        inside = behind.unseen * (UNSEEN | UNEVEN) | behind.parts * UNEVEN
-        above: list[_Around] = [(None, root, pre, inside, behind, around, False)]
+        inside = inherited.unseen * (UNSEEN | UNEVEN) | inherited.parts * UNEVEN
+        above: list[_Around] = [(None, root, pre, inside, inherited, around, False)]
         while above:
             while item is not None:
                 current, number, item = item, item.tag_id, item.next
@@ -213,14 +213,14 @@ class _Builder:
                     if below is None:
                         continue
                 attributes = current.attributes
-                place = around and enter(around, tag.name, attributes)
+                context = around and enter(around, tag.name, attributes)
                 seen: Seen | None
-                seen = current, tag, attributes, PLAIN, below, behind, place
+                seen = current, tag, attributes, PLAIN, below, inherited, context
                 if (
                     inside & UNEVEN
                     or tag.odd
                     or below is None
-                    or (place is not None and not place.is_plain)
+                    or (context is not None and not context.is_plain)
                     or (
                         attributes
                         and (
@@ -235,12 +235,12 @@ class _Builder:
                 begun = self._begin(seen, node, pre, len(above))
                 if begun is None:
                     continue
-                above.append((item, node, pre, inside, behind, around, begun[2]))
+                above.append((item, node, pre, inside, inherited, around, begun[2]))
                 node, pre, _ = begun
-                _, _, _, found, item, behind, around = seen
+                _, _, _, found, item, inherited, around = seen
                 inside = found & (UNSEEN | UNEVEN) | tag.blank
             done = node
-            item, node, pre, inside, behind, around, boxed = above.pop()
+            item, node, pre, inside, inherited, around, boxed = above.pop()
             if done is not node:
                 attach(node, done)
             if boxed:
@@ -333,7 +333,7 @@ class _Builder:
     def _add_replacement(self, seen: Seen, kind: int, parent: Node, pre: bool) -> None:
         """Add the text of an image, frame, drawing or the like; beyond `MAX_NODES`
         images, frames and drawings no more are added."""
-        current, tag, attributes, _, _, shade, place = seen
+        current, tag, attributes, _, _, shade, context = seen
         if kind == SAYS and tag.name != "svg":
             is_metadata = tag.name == "script" and parent.tag in ROOTS
             said = (
@@ -352,7 +352,7 @@ class _Builder:
             elif kind == FRAME:
                 self._add_frame(parent, tag.name, attributes)
             else:
-                words = self._sight.words_in(current, shade, place)
+                words = self._sight.words_in(current, shade, context)
                 _add_drawing(parent, current, attributes, words)
 
     def _add_frame(

@@ -294,15 +294,15 @@ def _again(
         set[tuple[str, str]](),
         set[tuple[str, str | tuple[str, ...]]](),
     )
-    for place, number in enumerate(inside):
+    for index, number in enumerate(inside):
         block = blocks[number]
         box, below = (block.text, _box(block)), (block.text, block.heading_path)
-        near = [blocks[other].text for other in inside[max(0, place - 1) : place + 2]]
+        near = [blocks[other].text for other in inside[max(0, index - 1) : index + 2]]
         is_copy = below in known or not pairs.isdisjoint(pairwise(near))
         if is_copy and len(words[number]) >= PROSE and box not in known:
             found.add(number)
         known |= {box, below}
-        if place:
+        if index:
             pairs.add((near[0], block.text))
     return found
 
@@ -360,9 +360,9 @@ def _asides(blocks: Sequence[Block], words: Sequence[Sequence[str]]) -> list[int
     }
     threads = sum(lead == "comments" for lead in leads.values())
     running = {
-        _box(blocks[place]): place
-        for place in reversed(range(len(blocks)))
-        if len(words[place]) >= PROSE
+        _box(blocks[index]): index
+        for index in reversed(range(len(blocks)))
+        if len(words[index]) >= PROSE
     }
     story = _first_story(blocks, words)
     found: list[int] = []
@@ -376,18 +376,18 @@ def _asides(blocks: Sequence[Block], words: Sequence[Sequence[str]]) -> list[int
             running.get(_box(blocks[number]), number) >= number
         ):  # an inset, not a section of the text itself
             below = (
-                place for place in range(number, end) if len(words[place]) >= PROSE
+                index for index in range(number, end) if len(words[index]) >= PROSE
             )
             end = next(
-                (place for place in below if running[_box(blocks[place])] < number), end
+                (index for index in below if running[_box(blocks[index])] < number), end
             )
         size = before[end] - before[number]
         is_below = size <= before[number] if lead == "comments" else number > story
         if is_below or size <= (1 - CONTENT_SHARE) * before[-1]:
             found += (
-                place
-                for place in range(number, end)
-                if blocks[place].kind not in _WHOLE_KINDS
+                index
+                for index in range(number, end)
+                if blocks[index].kind not in _WHOLE_KINDS
             )
             reached = end
     return found
@@ -546,9 +546,9 @@ def _heading_over(blocks: Sequence[Block], first: int) -> int:
     below its title."""
     above = blocks[first].heading_path
     over = (
-        place for place in range(first - 1, -1, -1) if blocks[place].kind == "heading"
+        index for index in range(first - 1, -1, -1) if blocks[index].kind == "heading"
     )
-    return next((place for place in over if blocks[place].text in above), first)
+    return next((index for index in over if blocks[index].text in above), first)
 
 
 def _length(block: Block, words: Sequence[str]) -> int:
@@ -644,7 +644,7 @@ def _other_runs(document: Document) -> Counter[tuple[str, ...]]:
         return Counter()
     other = _WORD.findall(_extracted(html, document.page.final_url).lower())
     return Counter(
-        zip(*(other[place:] for place in range(SHARED_RUN_WORDS)), strict=False)
+        zip(*(other[index:] for index in range(SHARED_RUN_WORDS)), strict=False)
     )
 
 
@@ -659,7 +659,7 @@ def _shown(html: str) -> str:
 
 def _is_in(words: Sequence[str], runs: Container[tuple[str, ...]]) -> bool:
     """Whether half of the runs of a block are among those of a text."""
-    own = list(zip(*(words[place:] for place in range(SHARED_RUN_WORDS)), strict=False))
+    own = list(zip(*(words[index:] for index in range(SHARED_RUN_WORDS)), strict=False))
     return 2 * sum(run in runs for run in own) >= len(own)
 
 

@@ -3,7 +3,7 @@ Cascade 4, §6).
 
 As in browsers, a rule is looked up by what its last compound names, and the rest of its
 selector is compared with the ancestors. The result depends only on the names of the
-element and its ancestors, its *place*, so that elements of one place share it.
+element and its ancestors, its *context*, so that elements of one context share it.
 Selectors on siblings or descendants are left to Lexbor when a matching element may
 exist. Linked sheets are not fetched. Not for: what declarations do to text
 (`style.py`)."""
@@ -51,7 +51,7 @@ from pipeline.html.style import (
 )
 
 SELECTOR_STEPS: Final = 2_000_000
-"""Of comparing selectors with places, for a page: a second; the slowest of 495 real
+"""Of comparing selectors with contexts, for a page: a second; the slowest of 495 real
 pages takes fewer than 40,000."""
 LEXBOR_STEPS: Final = 100_000_000
 """Of one selector that Lexbor matches, at worst: 0.3 s. Its backtracking is
@@ -152,7 +152,7 @@ class ElementContext:
     __slots__ = ("above", "below", "inner", "is_plain", "names", "single", "style")
 
     def __init__(self, above: "ElementContext | None", names: "_Names") -> None:
-        """Make a place that no rule is known to match."""
+        """Make a context that no rule is known to match."""
         self.above = above
         self.names = names
         """Of its tag, its classes as `.a`, its id as `#a` and tests that its attributes
@@ -167,7 +167,7 @@ class ElementContext:
         """All names of its content's ancestors."""
         self.below: dict[object, ElementContext] = {}
         self.style = _UNSTYLED
-        """What all elements of this place are given."""
+        """What all elements of this context are given."""
         self.single: list[_Rule] = []
         """Rules that match some of them."""
         self.is_plain = True
@@ -219,12 +219,12 @@ class _Compound(NamedTuple):
     sides: "tuple[tuple[bool, tuple[_Compound, ...]], ...]" = ()
     """Whether it must be one of the compounds, or none."""
 
-    def fits(self, place: ElementContext) -> bool:
-        """Whether the element of a place is such a one."""
-        return self.names <= place.names and (
+    def fits(self, context: ElementContext) -> bool:
+        """Whether the element of a context is such a one."""
+        return self.names <= context.names and (
             not self.sides
             or all(
-                any(one.fits(place) for one in some) is wanted
+                any(one.fits(context) for one in some) is wanted
                 for wanted, some in self.sides
             )
         )
@@ -313,7 +313,7 @@ class StyleJudge:
         """Styles of which something is known."""
         self._folds = False
         """Whether classes and ids are the same in any case, as without a doctype."""
-        self._read_rules = self._steps = self._places = 0
+        self._read_rules = self._steps = self._contexts = 0
         self._top = top
         self._bounds: dict[str, int] = {}
         """Maximum nesting (`>`), siblings (`+`), and number of elements (`*`)."""
@@ -323,7 +323,7 @@ class StyleJudge:
         """Rules that cut off what does not fit, and do nothing else that hides."""
         self.texts: list[str] = []
         """What the `style` elements of the page hold."""
-        self.place: ElementContext | None = None
+        self.root_context: ElementContext | None = None
         """That of the root element; None where no rule says anything."""
         self.ground: Shade = Shade()
         """What the page's text begins with."""
@@ -332,14 +332,14 @@ class StyleJudge:
 
     def look(
         self,
-        place: ElementContext | None,
+        context: ElementContext | None,
         node: LexborNode,
         attributes: _Attributes,
         around: Shade,
     ) -> tuple[Hiding, Shade]:
         """Return how an element is hidden, and the style that its text inherits;
         `around`: its parent's."""
-        style, own = self._style_at(place, node), attributes.get("style")
+        style, own = self._style_at(context, node), attributes.get("style")
         is_bare = PRESENTING.isdisjoint(attributes)
         if own or not is_bare:
             alone = own and is_bare
@@ -347,16 +347,18 @@ class StyleJudge:
             if alone and (seen := known.get((own, around))):
                 return seen
             found, hiding = self._found(style, own)
-            if self._cutting and not hiding:
-                hiding = self._cut(node, found)
+            if self._cutting and not hiding and (cut := _hides_if_cut(found)):
+                hiding, alone = self._cut(node, cut), False
             seen = hiding, shade_under(around, attributes, found)
             if alone and own in self._owned:
                 known[own, around] = seen
                 if style.given and len(known) == 1:
                     self._known.append(style)
             return seen
-        if style.may_be_cut and (hiding := self._cut(node, self._of(style)[0])):
-            return hiding, around
+        if style.may_be_cut:
+            hiding = self._cut(node, _hides_if_cut(self._of(style)[0]))
+            if hiding:
+                return hiding, around
         if not style.said:
             return VISIBLE, around
         if (shaded := style.known.get(around)) is None:
@@ -365,14 +367,12 @@ class StyleJudge:
             shaded = style.known[around] = hiding, None if shade is around else shade
         return shaded[0], shaded[1] or around
 
-    def _cut(self, node: LexborNode, found: Mapping[str, str]) -> Hiding:
-        """Return how an element is hidden that is shown unless it cuts off what does
-        not fit, as rules may say that say nothing else.
+    def _cut(self, node: LexborNode, hiding: Hiding) -> Hiding:
+        """Return `hiding` of an element that cuts off what does not fit, as rules may
+        say that say nothing else; `VISIBLE` of any other.
 
         Only the first `_MOST_CUTTING` rules are asked; a selector that Lexbor refuses
         matches nothing."""
-        if not (hiding := _hides_if_cut(found)):
-            return VISIBLE
         for rule in self._cutting[:_MOST_CUTTING]:
             with suppress(SelectolaxError):
                 # Lexbor is quick here, but also matches what is inside the node.
@@ -384,26 +384,28 @@ class StyleJudge:
 
     def hides(self, node: LexborNode) -> Hiding:
         """Return how an element is hidden by the page's sheets alone."""
-        return self._of(self._style_at(self._place_of(node), node))[1]
+        return self._of(self._style_at(self._context_of(node), node))[1]
 
     def hides_image(self, style: str) -> bool:
         """Return whether an image's own style hides it whatever scripts do."""
         found, hiding = self._own(style)
         return hiding != VISIBLE and how_hidden(found, in_sheet=True) != VISIBLE
 
-    def _place_of(self, node: LexborNode) -> ElementContext | None:
+    def _context_of(self, node: LexborNode) -> ElementContext | None:
         above = node.parent
-        if self.place is None or above is None or not above.is_element_node:
-            return self.place
-        return self.enter(self._place_of(above), node.tag or "", node.attributes)
+        if self.root_context is None or above is None or not above.is_element_node:
+            return self.root_context
+        return self.enter(self._context_of(above), node.tag or "", node.attributes)
 
-    def _style_at(self, place: ElementContext | None, node: LexborNode) -> _Style:
+    def _style_at(self, context: ElementContext | None, node: LexborNode) -> _Style:
         """Return what rules say of an element."""
-        if place is None or not place.single:
-            return _UNSTYLED if place is None else place.style
+        if context is None or not context.single:
+            return _UNSTYLED if context is None else context.style
         at = node.mem_id
-        single = [rule for rule in place.single if rule.nodes and at in rule.nodes]
-        return self._said_by((*place.style.rules, *single)) if single else place.style
+        single = [rule for rule in context.single if rule.nodes and at in rule.nodes]
+        return (
+            self._said_by((*context.style.rules, *single)) if single else context.style
+        )
 
     def _said_by(self, rules: tuple[_Rule, ...]) -> _Style:
         """Return what rules say together."""
@@ -467,10 +469,10 @@ class StyleJudge:
     def enter(
         self, above: ElementContext | None, tag: str, attributes: _Attributes
     ) -> ElementContext:
-        """Return the place of an element from its name, attributes and parent's place;
+        """Return the context of an element from its name, attributes and parent's;
         `above` is None for the root alone.
 
-        Beyond `MAX_ITEMS` places are made again each time; after `SELECTOR_STEPS` no
+        Beyond `MAX_ITEMS`, contexts are made again each time; after `SELECTOR_STEPS` no
         further rule matches."""
         known: _Known = tag, None, None, ()
         if attributes:
@@ -480,22 +482,22 @@ class StyleJudge:
             known = tag, attributes.get("class"), attributes.get("id"), asked or ()
         if above is None:
             return self._met(ElementContext(None, self._names_of(known) | {":root"}))
-        place = above.below.get(known)
-        if place is None:
-            place = self._placed(above, self._names_of(known))
+        context = above.below.get(known)
+        if context is None:
+            context = self._inner_context(above, self._names_of(known))
             if len(above.below) < MAX_ITEMS:
-                above.below[known] = place
-        return place
+                above.below[known] = context
+        return context
 
-    def _placed(self, above: ElementContext, names: _Names) -> ElementContext:
-        """Return the child place of some names, created at its first use."""
-        place = above.below.get(names)
-        if place is None:
-            place = self._met(ElementContext(above, names))
-            self._places += 1
-            if self._places <= MAX_ITEMS:
-                above.below[names] = place
-        return place
+    def _inner_context(self, above: ElementContext, names: _Names) -> ElementContext:
+        """Return the child context of some names, created at its first use."""
+        context = above.below.get(names)
+        if context is None:
+            context = self._met(ElementContext(above, names))
+            self._contexts += 1
+            if self._contexts <= MAX_ITEMS:
+                above.below[names] = context
+        return context
 
     def _names_of(self, known: _Known) -> _Names:
         """Return what selectors ask of an element that holds; after `SELECTOR_STEPS` no
@@ -515,33 +517,33 @@ class StyleJudge:
                 self._names[known] = names
         return names
 
-    def _met(self, place: ElementContext) -> ElementContext:
-        """Match a new place with the rules, set its style and return it. After
+    def _met(self, context: ElementContext) -> ElementContext:
+        """Match a new context with the rules, set its style and return it. After
         `SELECTOR_STEPS` steps over the whole page it is returned without a style."""
-        names = place.names
-        around = place.above.inner if place.above is not None else frozenset()
+        names = context.names
+        around = context.above.inner if context.above is not None else frozenset()
         rules: list[_Rule] = []
         for name in (*names, "*"):
             for rule in self._rules.get(name, ()):
                 if (steps := self._steps + 1) > SELECTOR_STEPS:
-                    return place
+                    return context
                 self._steps = steps
                 if not (rule.around <= around and rule.names <= names):
                     continue
                 if rule.chains is None:
                     if self._matched(rule):
-                        place.single.append(rule)
-                        place.is_plain = False
-                elif self._fits(place, rule.chains):
+                        context.single.append(rule)
+                        context.is_plain = False
+                elif self._fits(context, rule.chains):
                     rules.append(rule)
-        place.style = self._said_by(tuple(rules))
-        place.is_plain &= not place.style.said
-        return place
+        context.style = self._said_by(tuple(rules))
+        context.is_plain &= not context.style.said
+        return context
 
-    def _fits(self, place: ElementContext, chains: tuple[_Chain, ...]) -> bool:
-        """Return whether a selector matches a place; ancestors are matched greedily,
+    def _fits(self, context: ElementContext, chains: tuple[_Chain, ...]) -> bool:
+        """Return whether a selector matches a context; ancestors are matched greedily,
         nearest first."""
-        at: ElementContext | None = place
+        at: ElementContext | None = context
         for chain in chains:
             while True:
                 self._steps += len(chain)
@@ -627,8 +629,8 @@ class StyleJudge:
             self._defined.ends and "animation" in low
         ):
             known = {}, VISIBLE
-        elif "--" not in low and "env(" not in low and not self._defined.ends:
-            known = _plainly(low)
+        elif "--" not in low and "env(" not in low:
+            known = self._seen(_plainly(low))
         if known is not None:
             self._owned[style] = known
             return known
@@ -716,7 +718,7 @@ class StyleJudge:
             if node is not None:
                 attributes = node.attributes
                 at = self.enter(at, node.tag or "", attributes) if self._rules else None
-                self.place = self.place or at
+                self.root_context = self.root_context or at
                 ground = self.look(at, node, attributes, ground)[1]
         return ground
 
@@ -797,14 +799,14 @@ def _hides_if_cut(found: Mapping[str, str]) -> Hiding:
     return how_hidden({**found, "overflow": "hidden"})
 
 
-def _plainly(style: str) -> tuple[Mapping[str, str], Hiding]:
+def _plainly(style: str) -> Mapping[str, str]:
     """Return the declarations of a style attribute, in lower case, that refers to no
-    property of another, and how they hide."""
+    property of another."""
     found = declarations(style)
     for name, value in found.items():
         if "(" in value:
             found[name] = worked_out(value)
-    return found, how_hidden(found)
+    return found
 
 
 def _names_in(top: LexborNode, *, folds: bool) -> frozenset[str]:
@@ -822,9 +824,9 @@ def _weighed(name: str | _Test) -> tuple[int, str | _Test]:
     return (-2 if isinstance(name, _Test) else ".#".find(name[0])), name
 
 
-def _matches_position(chain: _Chain, place: ElementContext) -> bool:
-    """Whether a chain of compounds ends in a place."""
-    at: ElementContext | None = place
+def _matches_position(chain: _Chain, context: ElementContext) -> bool:
+    """Whether a chain of compounds ends in a context."""
+    at: ElementContext | None = context
     for compound in chain:
         if at is None or not compound.fits(at):
             return False

@@ -153,8 +153,8 @@ class Shade(NamedTuple):
         if SHADING.isdisjoint(found):
             return self
         ink, inkless, tiny = self.ink, self.inkless, self.tiny
-        behind = found.get("background-color") or found.get("background", "")
-        ground = _ground(found, behind, self.ground)
+        background = found.get("background-color") or found.get("background", "")
+        ground = _ground(found, background, self.ground)
         over = found.get("-webkit-text-fill-color") or found.get("color", "")
         if over and over not in _KEPT_WORDS:
             inkless, ink = _inked(found, over)
@@ -162,7 +162,8 @@ class Shade(NamedTuple):
             tiny = _is_tiny(size) or (tiny and not _OWN_SIZE.fullmatch(size))
         # A ground of the ink's own colour, unless letters are filled with another.
         drowned = (
-            behind.strip() == "currentcolor" and "-webkit-text-fill-color" not in found
+            background.strip() == "currentcolor"
+            and "-webkit-text-fill-color" not in found
         )
         faint = ink is not None and ground is not None and is_faint(ink, ground)
         unseen = tiny or inkless or drowned or faint
@@ -196,16 +197,20 @@ def _inked(found: Mapping[str, str], over: str) -> tuple[bool, Rgb | None]:
     return inkless, None if clips or inkless else rgb_of(over)
 
 
-def _ground(found: Mapping[str, str], behind: str, ground: Rgb | None) -> Rgb | None:
-    """Return what is painted below an element on `ground`, `behind` being its
+def _ground(
+    found: Mapping[str, str], background: str, ground: Rgb | None
+) -> Rgb | None:
+    """Return what is painted below an element on `ground`, `background` being its
     background; None if it is an image or unknown."""
     image = found.get("background-image", "none")
-    if "background-size" in found and ("gradient(" in image or "gradient(" in behind):
+    if "background-size" in found and (
+        "gradient(" in image or "gradient(" in background
+    ):
         return None
     if image not in _NO_GROUND:
         return _even(image)
-    if behind and behind not in _NO_GROUND and not is_clear_colour(behind):
-        return _painted(behind, ground)
+    if background and background not in _NO_GROUND and not is_clear_colour(background):
+        return _painted(background, ground)
     return ground
 
 

@@ -124,8 +124,8 @@ def subject(question: str) -> str:
     )
     tokens = own.split()
     telling = [
-        place
-        for place, token in enumerate(tokens)
+        index
+        for index, token in enumerate(tokens)
         if _says(token.strip(_END_SIGNS), rules)
     ]
     if telling:
@@ -302,7 +302,7 @@ def _continued(before: str, rest: str, rules: _TurnRules) -> str:
 
     place = _numbered(whole, name) or _alike(whole, name)
     if place is None and preposition and _named(name, rules):
-        place = _behind(whole, preposition[0].strip(), rules)
+        place = _after_preposition(whole, preposition[0].strip(), rules)
     return (
         f"{whole[: place[0]]}{name}{whole[place[1] :]}?"
         if place
@@ -337,7 +337,9 @@ def _alike(whole: str, name: str) -> tuple[int, int] | None:
     return found[0].span() if len(found) == 1 else None
 
 
-def _behind(whole: str, preposition: str, rules: _TurnRules) -> tuple[int, int] | None:
+def _after_preposition(
+    whole: str, preposition: str, rules: _TurnRules
+) -> tuple[int, int] | None:
     """Return the span of the first name in `whole` that follows `preposition`, or None."""
     for old in find_entities(whole, language=rules.language):
         found = re.search(

@@ -187,10 +187,10 @@ def leaves_as_document(source: Source, leaves: Sequence[Leaf]) -> Document:
     """
     pieces: list[str] = []
     blocks: list[Block] = []
-    place = 0
+    offset = 0
     for leaf in leaves:
-        pieces += (" " * (leaf.start - place), leaf.text)
-        place = leaf.end
+        pieces += (" " * (leaf.start - offset), leaf.text)
+        offset = leaf.end
         for start, end in leaf.sentences:
             text = leaf.text[start - leaf.start : end - leaf.start]
             block = Block(

@@ -536,7 +536,7 @@ def _read_page(page: Print) -> PageLines:
     """Return the visible lines of a page; of a scanned page without visible text, its
     invisible ones."""
     hidden = len(page.hidden)
-    if behind := not page.pieces and hidden > 0 and page.images > 0:
+    if only_hidden := not page.pieces and hidden > 0 and page.images > 0:
         page.pieces = page.hidden
     lines = lines_of(page)
     letters = sum(len(piece.text) for piece in page.pieces)
@@ -556,13 +556,13 @@ def _read_page(page: Print) -> PageLines:
     return PageLines(
         lines,
         trouble,
-        0 if behind else hidden,
-        behind,
+        0 if only_hidden else hidden,
+        only_hidden,
         page.height,
         comments=page.comments,
         vanished=vanished,
         pictures=0
-        if behind
+        if only_hidden
         else page.pictures + (letters < _STRAY and page.paths >= _OUTLINES),
         attached=page.attached,
         media=page.media,

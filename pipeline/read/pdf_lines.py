@@ -371,7 +371,7 @@ def sizes_of(pages: Sequence[list[PrintLine]]) -> tuple[dict[float, int], float]
     larger = sorted(
         (size for size in sizes if body and size >= body * TYPE.heading), reverse=True
     )
-    levels = {size: min(place + 2, 6) for place, size in enumerate(larger)}
+    levels = {size: min(index + 2, 6) for index, size in enumerate(larger)}
     return levels, gaps.most_common(1)[0][0] if gaps else 1.2
 
 

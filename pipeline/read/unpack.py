@@ -106,8 +106,8 @@ def unpacked(body: bytes, *, most: int = MAX_UNPACKED) -> bytes:
         if not stream.eof:
             raise Unreadable(f"it is {what} whose end is cut")
         # The data after a stream is found by offset: copying would be quadratic
-        behind = _NO_PADDING.search(body, at - len(stream.unused_data))
-        start = behind.start() if behind else len(body)
+        padded = _NO_PADDING.search(body, at - len(stream.unused_data))
+        start = padded.start() if padded else len(body)
     return b"".join(pieces)
 
 

@@ -187,7 +187,7 @@ class Blend:
         if self.reranker is None or not counted.index.size:
             return relevance
         texts = [
-            page.headed(place) for page in pages for place in range(len(page.texts))
+            page.headed(index) for page in pages for index in range(len(page.texts))
         ]
         best = np.argsort(-relevance.values, kind="stable")[:WINDOWS_OF_PAGES]
         with anyio.move_on_after(STEP_SHARE * time_left()):
@@ -357,19 +357,19 @@ def _to_embed(
     unit over `EMBED_LONGEST` is cut."""
     readable = [embedder.reads(" ".join(page.texts[:20])) for page in pages]
     owners = [
-        (number, place)
+        (number, index)
         for number, page in enumerate(pages)
-        for place in range(len(page.texts))
+        for index in range(len(page.texts))
     ]
     near = _spread(counted.words[1], counted.windows[1], counted.index.size)
     rows: list[int] = []
     texts: list[str] = []
     budget = Budget(most)
     for row in np.argsort(-near, kind="stable").tolist():
-        number, place = owners[row]
+        number, index = owners[row]
         if not readable[number]:
             continue
-        body, above = pages[number].texts[place], pages[number].above[place]
+        body, above = pages[number].texts[index], pages[number].above[index]
         innermost = above.rpartition(JOINT)[2]
         title = above.partition(JOINT)[0] if len(pages) > 1 else innermost
         heading = innermost if title == innermost else f"{title}{JOINT}{innermost}"
@@ -568,7 +568,7 @@ class Reread:
                     key=asked.__getitem__,
                 ):
                     readings += await self.encoder.read(
-                        text, [windows[place] for place in run]
+                        text, [windows[index] for index in run]
                     )
         relevance = replace(relevance, late=relevance.late or step.cancelled_caught)
         if not readings:
@@ -616,7 +616,7 @@ def _best_windows(
     """Return the windows that hold the best `readable` units, each by the window in
     which it is most central. Beyond the `share` of `WINDOWS` only units that score
     `WORTH` bring further ones."""
-    owners = [(page, place) for page in pages for place in range(len(page.texts))]
+    owners = [(page, index) for page in pages for index in range(len(page.texts))]
     windows = relevance.windows
     least, most = (
         math.ceil(share * count)
@@ -638,9 +638,9 @@ def _best_windows(
         chosen.append((start, stop))
     texts = []
     for start, stop in chosen:
-        page, place = owners[start]
+        page, index = owners[start]
         texts.append(
-            Window(page.above[place], tuple(page.texts[place : place + stop - start]))
+            Window(page.above[index], tuple(page.texts[index : index + stop - start]))
         )
     return chosen, texts
 

@@ -33,7 +33,7 @@ _UNSHOWN_HTML: Final = re.compile(
 )
 
 
-def place_of_address(document: Document) -> int | None:
+def unit_of_address(document: Document) -> int | None:
     """Return the unit that the fragment of a page's address points to; None without
     one, where none matches, and for files."""
     fragment = document.page.url.partition("#")[2]
@@ -103,7 +103,7 @@ def _of_id(name: str, document: Document) -> int | None:
                 found[1].lower() == "id"
                 or html[start : start + 3].lower() in {"<a ", "<a\n"}
             ):
-                return _behind(
+                return _after_id(
                     html[start : start + _SEARCHED_CHARACTERS], document.blocks
                 )
     return None
@@ -124,7 +124,7 @@ def _of_heading(name: str, blocks: Sequence[Block]) -> int | None:
     )
 
 
-def _behind(markup: str, blocks: Sequence[Block]) -> int | None:
+def _after_id(markup: str, blocks: Sequence[Block]) -> int | None:
     """Return the unit with which a page goes on as `markup` does; None where none
     begins so."""
     texts = [_letters("".join(block.cells) or block.text) for block in blocks]

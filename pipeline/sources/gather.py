@@ -51,7 +51,7 @@ from pipeline.search.mixed import RankedPage, RankForm, mixed_rank
 from pipeline.search.parse import Parser, parse
 from pipeline.services import Fetches, Services
 from pipeline.steps import steps
-from pipeline.text.frame import failure_text, place_of
+from pipeline.text.frame import failure_text, shown_location
 from pipeline.text.tokens import count_tokens
 from pipeline.work import (
     STEP_SHARE,
@@ -216,7 +216,7 @@ async def open_all(
         except SourceError as error:
             found[name] = error
         done += 1
-        await report(done, len(names), f"read {place_of(name)}")
+        await report(done, len(names), f"read {shown_location(name)}")
 
     with anyio.move_on_after(seconds):
         async with anyio.create_task_group() as group:
@@ -512,7 +512,7 @@ async def gather_pages(
     for one in chain.from_iterable(zip(*orders, strict=True)):
         turns.setdefault(one.result.url, one)
     ranked = [
-        replace(one, place=place) for place, one in enumerate(turns.values(), start=1)
+        replace(one, place=index) for index, one in enumerate(turns.values(), start=1)
     ]
     await report(7, 10, f"ranked {len(ranked)} pages")
     ranked = ranked[: wanted.max_pages]

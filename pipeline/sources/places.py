@@ -20,7 +20,7 @@ from typing import Final
 import anyio
 
 from errors import SourceError, UsageError
-from pipeline.document.cite import place_name, place_of
+from pipeline.document.cite import position_name, position_of
 from pipeline.document.converted import html_table, whole_page
 from pipeline.document.page import Document, Page
 from pipeline.document.table import Table
@@ -31,7 +31,7 @@ from pipeline.fetch.handles import page_handle
 from pipeline.prune.prune import UNASKED_PAGE, Pruned, PrunedPage, PruneOptions
 from pipeline.search.listing import not_searched
 from pipeline.services import Services
-from pipeline.sources.anchors import place_of_address
+from pipeline.sources.anchors import unit_of_address
 from pipeline.sources.changes import changes
 from pipeline.sources.gather import MAX_FILES, Loaded, files_in
 from pipeline.tables.query import (
@@ -80,7 +80,7 @@ class _Listing:
     blocks: tuple[int, ...] = ()
 
 
-def split_place(part: str) -> tuple[str, str]:
+def split_part(part: str) -> tuple[str, str]:
     """Return the place that `part` names and what it says of it; raises `UsageError`
     where it names none."""
     found = _PART_SYNTAX.fullmatch(part)
@@ -111,7 +111,7 @@ def named_pages(sources: Sequence[str], said: str) -> list[str]:
     return [f"{source.partition('#')[0]}#pages={pages[1]}-{last}" for source in sources]
 
 
-def read_place(
+def read_part(
     documents: Sequence[Document],
     part: str,
     *,
@@ -126,7 +126,7 @@ def read_place(
 
     `before` has each document as it was earlier, for its changes. Raises `UsageError`,
     which says which places there are, where there is no such place."""
-    place, said = split_place(part)
+    place, said = split_part(part)
     if form not in VALUE_FORMATS and place not in {"links", "tables", "table", "files"}:
         raise UsageError(
             f'format="{form}" is for tables.',
@@ -165,7 +165,7 @@ def read_from_address(
 
     The text above it comes last; a document without such a place is read from its
     top."""
-    begins = [place_of_address(one) for one in documents]
+    begins = [unit_of_address(one) for one in documents]
     if all(begin is None for begin in begins):
         return None
     listings: list[_Listing] = []
@@ -260,7 +260,7 @@ def _outline(at: int, document: Document) -> _Listing | str:
     for place in headings:
         block = document.blocks[place]
         tokens = sum(counts[inner] for inner in _below(document, place))
-        where = place_name(place_of(document, block.start, block.end))
+        where = position_name(position_of(document, block.start, block.end))
         where += ", " if where else ""
         text = one_line(block.text)
         if repeats_title(block, document.page.title):  # which is shown above

@@ -24,7 +24,7 @@ from pipeline.document.page import (
 )
 from pipeline.evidence.show import FIRST, Sheet
 from pipeline.sources.gather import failure_line
-from pipeline.text.frame import place_of, quoted
+from pipeline.text.frame import quoted, shown_location
 from tools.common.context import LARGEST_BUDGET
 from tools.common.results import WITH_WORDS, Next
 from tools.common.view import VIEW_KEY, Drawing
@@ -130,7 +130,7 @@ def data_of(result: CallToolResult) -> dict[str, Any]:
 def notes_of(pages: Iterable[Page]) -> list[str]:
     """Return notes on the first few pages: removed text, origin of the text."""
     return [
-        f"{place_of(page.final_url)}: {narrowed(note)}"
+        f"{shown_location(page.final_url)}: {narrowed(note)}"
         for page in islice(pages, FIRST)
         for note in page.notes
     ]
