@@ -172,17 +172,17 @@ async def _load(
 ) -> tuple[Loaded, str, list[Document | None]]:
     """Return the documents of the sources, the part still to read, and for changes the
     former documents."""
-    place, said = split_part(part) if part.strip() else ("", "")
+    kind, said = split_part(part) if part.strip() else ("", "")
     seconds = services.seconds * LONG_SHARE
-    if place == "files":
+    if kind == "files":
         return await load_folders(sources, services, seconds=seconds), part, []
-    if place == "pages":
+    if kind == "pages":
         sources, part = named_pages(sources, said), ""
     loaded = await load_sources(
         sources, services, seconds=seconds, report=report, question=question
     )
     before = (
-        await earlier(loaded.documents, said, services) if place == "changes" else []
+        await earlier(loaded.documents, said, services) if kind == "changes" else []
     )
     return loaded, part.strip(), before
 
@@ -249,16 +249,16 @@ def _write_pages(
     )
     shown = {page.document for page in pruned.pages}
     bare: dict[str, list[int]] = {}
-    for place, document in enumerate(read.documents):
-        if place not in shown:
-            bare.setdefault(_why_nothing(document, pruned), []).append(place)
+    for index, document in enumerate(read.documents):
+        if index not in shown:
+            bare.setdefault(_why_nothing(document, pruned), []).append(index)
     for why, places in bare.items():
         # Dozens of page heads would fill the answer.
         if len(places) > FIRST:
             sheet.add_cut(f"{len(places)} further pages ({why})")
         else:
             sheet.add_cut(
-                "\n".join(f"{heads[place].above} ({why})" for place in places)
+                "\n".join(f"{heads[index].above} ({why})" for index in places)
             )
 
 

@@ -80,10 +80,10 @@ def _to_try(documents: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
             for one in document["headings"]
             if _QUESTION.fullmatch(one) and not _ABOUT_IT.search(one)
         ]
-        asking += [(place, title, heading) for place, heading in enumerate(own)]
+        asking += [(index, title, heading) for index, heading in enumerate(own)]
         naming += [
-            (place, title, heading)
-            for place, heading in enumerate(filter(_names, document["headings"]))
+            (index, title, heading)
+            for index, heading in enumerate(filter(_names, document["headings"]))
         ]
     # Round robin over documents.
     asked = [
@@ -92,8 +92,8 @@ def _to_try(documents: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
     ]
     named = [
         {"title": title, "heading": heading, "asks": ""}
-        for place, title, heading in naming
-        if place == 0
+        for index, title, heading in naming
+        if index == 0
         and len(title) <= _HEADING_CHARACTERS
         and heading.casefold() not in title.casefold()
     ]

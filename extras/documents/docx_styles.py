@@ -169,14 +169,14 @@ def _written(
     all_digits = level.find(f"{W}isLgl") is not None
 
     def shown(mark: re.Match[str]) -> str:
-        place = int(mark[1]) - 1
-        other = levels.get(place)
+        index = int(mark[1]) - 1
+        other = levels.get(index)
         form = (
             value_of(other.find(f"{W}numFmt"))
             if other is not None and not all_digits
             else "decimal"
         )
-        return in_form(counts.get(place, 1), form)
+        return in_form(counts.get(index, 1), form)
 
     return _LEVEL_MARK.sub(shown, value_of(level.find(f"{W}lvlText"))).strip()
 

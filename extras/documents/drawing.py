@@ -61,17 +61,17 @@ def chart_to_html(chart: etree._Element) -> str:
     series = [_Series(one) for one in chart.iter("{*}ser")]
     places = list(
         dict.fromkeys(
-            place for one in series for place in (*one.categories, *one.values)
+            index for one in series for index in (*one.categories, *one.values)
         )
     )
     places = sorted(places)[: MOST_POINTS // max(1, len(series))]
     categories = next((one.categories for one in series if one.categories), {})
     rows = [
         [
-            categories.get(place, str(place + 1)),
-            *(one.values.get(place, "") for one in series),
+            categories.get(index, str(index + 1)),
+            *(one.values.get(index, "") for one in series),
         ]
-        for place in places
+        for index in places
     ]
     title = next(
         (words_of(one) for one in chart.iter("{*}title") if _is_of_chart(one)), ""
@@ -99,8 +99,8 @@ def _later_chart(chart: etree._Element) -> str:
     rows = []
     for data in chart.iter("{*}data"):
         columns = [_figures(one) for one in data.iterchildren("{*}strDim", "{*}numDim")]
-        places = sorted({place for column in columns for place in column})[:MOST_POINTS]
-        rows += [[column.get(place, "") for column in columns] for place in places]
+        places = sorted({index for column in columns for index in column})[:MOST_POINTS]
+        rows += [[column.get(index, "") for column in columns] for index in places]
     caption = f"<caption>{said}</caption>" if said else ""
     return (
         html_table(rows, header=False, caption=caption)
@@ -116,8 +116,8 @@ def _figures(dimension: etree._Element) -> dict[int, str]:
     A point without a valid place comes after those before it."""
     found: dict[int, str] = {}
     for point in dimension.iter("{*}pt"):
-        place, text = point.get("idx", ""), "".join(point.itertext())
-        key = int(place) if place.isdecimal() and len(place) < 8 else len(found)
+        index, text = point.get("idx", ""), "".join(point.itertext())
+        key = int(index) if index.isdecimal() and len(index) < 8 else len(found)
         found[key] = f"{text} {found[key]}" if key in found else text
     return found
 
@@ -136,11 +136,11 @@ def _points(series: etree._Element, name: str) -> dict[int, str]:
     found: dict[int, str] = {}
     for holder in series.iterchildren(f"{{*}}{name}"):
         for number, point in enumerate(holder.iter("{*}pt")):
-            place = point.get("idx", "")
+            index = point.get("idx", "")
             text = " ".join(
                 "".join(value.itertext()) for value in point.iterchildren("{*}v")
             )
-            key = int(place) if place.isdecimal() and len(place) < 8 else number
+            key = int(index) if index.isdecimal() and len(index) < 8 else number
             # Levels of categories follow each other, the innermost first.
             found[key] = f"{text} {found[key]}" if key in found else text
         if not found:

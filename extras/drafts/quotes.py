@@ -160,9 +160,9 @@ def _near(asked: Sequence[str], text: Text) -> tuple[float, tuple[int, int]]:
     votes: Counter[int] = Counter()
     for offset, word in enumerate(asked):
         standing = text.places.get(word, ())
-        for place in standing:
+        for index in standing:
             # Shifts by one or two words vote together; frequent words weigh little.
-            votes[(place - offset) // 4] += 1 / len(standing) ** 0.5
+            votes[(index - offset) // 4] += 1 / len(standing) ** 0.5
     best = (0.0, (0, 0))
     for shift, _ in votes.most_common(COMPARED_PLACES):
         low = max(0, 4 * shift - 4)

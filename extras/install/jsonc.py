@@ -71,9 +71,9 @@ def without_member(text: str, path: tuple[str, ...]) -> str:
     at = plain.index("{")
     for name in path:
         members = list(_members(plain, at))
-        place = max(place for place, one in enumerate(members) if one.name == name)
-        at = members[place].value
-    member, bare = members[place], _without_comments(text)
+        index = max(index for index, one in enumerate(members) if one.name == name)
+        at = members[index].value
+    member, bare = members[index], _without_comments(text)
     comma = re.compile(r"\s*,").match(bare, member.end)
     end = comma.end() if comma else member.end
     start = len(text[: member.start].rstrip())
@@ -82,10 +82,10 @@ def without_member(text: str, path: tuple[str, ...]) -> str:
     ):
         start = member.start  # the text before may end with a line comment
     rest = text[:start], text[end:]
-    if comma or place == 0:
+    if comma or index == 0:
         return "".join(rest)
     # The comma before the last member is removed too; a comment after it stays.
-    gap = bare.index(",", members[place - 1].end)
+    gap = bare.index(",", members[index - 1].end)
     return rest[0][:gap] + rest[0][gap + 1 :] + rest[1]
 
 

@@ -172,7 +172,7 @@ def show_evidence(
     labels: list[str] = []
     bodies: list[str] = []
     for number, passages in enumerate(groups, start=1):
-        letters = [lettered(place) for place in range(1, len(passages) + 1)]
+        letters = [lettered(index) for index in range(1, len(passages) + 1)]
         labels.extend(f"{number}{letter}" for letter in letters)
         bodies.append(_body(letters, passages, max_tokens=max_tokens))
     # What marks, labels and headings leave of the frame is for the heads, then for links
@@ -207,7 +207,7 @@ def show_evidence(
             if links == "rest"
             else min(limit, int(words / (1 - FRAME_SHARE)))
         )
-        first = max(range(len(evidence)), key=lambda place: evidence[place].score.value)
+        first = max(range(len(evidence)), key=lambda index: evidence[index].score.value)
         link = _link(labels[first], evidence[first])
         text = (
             f"{text}\n{link}"

@@ -121,7 +121,8 @@ class Files:
         """Return `raw`, of a file or not, as a page; see
         `pipeline.read.convert.to_page`.
 
-        Raises as that does."""
+        Raises `NeedsBrowser` for a page that is empty until its scripts run, and
+        `SourceUnreadable` for what has no text or is damaged."""
         return await (
             self._converter.page(raw)
             if self._converter is not None

@@ -682,12 +682,12 @@ class _UnitCollector:
             else []
         )
         labels = label_children(row.node) if row.opened else []
-        for place in reversed(row.opened):
+        for index in reversed(row.opened):
             self._push(
-                cells[place],
-                f"{path}/{labels[place]}",
+                cells[index],
+                f"{path}/{labels[index]}",
                 "block",
-                mark=_mark_of(cells[place], frame.mark),
+                mark=_mark_of(cells[index], frame.mark),
             )
 
 
@@ -848,9 +848,9 @@ def _trust(unit: Unit) -> Trust:
     return "recognised" if is_box(unit.place) else "visible"
 
 
-def _about(root: Node, place: int, text: str) -> Unit:
+def _about(root: Node, index: int, text: str) -> Unit:
     return Unit(
-        f"{root.tag}/head/about{place}",
+        f"{root.tag}/head/about{index}",
         (),
         text,
         text,

@@ -300,13 +300,11 @@ def _continued(before: str, rest: str, rules: _TurnRules) -> str:
     preposition = rules.before.match(rest)
     name = rest[preposition.end() :].strip() if preposition else rest
 
-    place = _numbered(whole, name) or _alike(whole, name)
-    if place is None and preposition and _named(name, rules):
-        place = _after_preposition(whole, preposition[0].strip(), rules)
+    span = _numbered(whole, name) or _alike(whole, name)
+    if span is None and preposition and _named(name, rules):
+        span = _after_preposition(whole, preposition[0].strip(), rules)
     return (
-        f"{whole[: place[0]]}{name}{whole[place[1] :]}?"
-        if place
-        else f"{whole}, {rest}?"
+        f"{whole[: span[0]]}{name}{whole[span[1] :]}?" if span else f"{whole}, {rest}?"
     )
 
 

@@ -91,8 +91,8 @@ def split_part(part: str) -> tuple[str, str]:
             '"tables", "table 2", '
             '"files" or "changes since 2026-11-20".',
         )
-    place = found[1].lower()
-    return "pages" if place == "page" else place, found[2].strip()
+    kind = found[1].lower()
+    return "pages" if kind == "page" else kind, found[2].strip()
 
 
 def named_pages(sources: Sequence[str], said: str) -> list[str]:
@@ -126,8 +126,8 @@ def read_part(
 
     `before` has each document as it was earlier, for its changes. Raises `UsageError`,
     which says which places there are, where there is no such place."""
-    place, said = split_part(part)
-    if form not in VALUE_FORMATS and place not in {"links", "tables", "table", "files"}:
+    kind, said = split_part(part)
+    if form not in VALUE_FORMATS and kind not in {"links", "tables", "table", "files"}:
         raise UsageError(
             f'format="{form}" is for tables.',
             hint='Write part="table 1", or format="markdown".',
@@ -142,7 +142,7 @@ def read_part(
         "files": lambda at, one: _files(at, one, said, form, mark),
         "changes": lambda at, one: _changes(at, one, before[at]),
     }
-    found = [makers[place](at, one) for at, one in enumerate(documents)]
+    found = [makers[kind](at, one) for at, one in enumerate(documents)]
     listings = [one for one in found if isinstance(one, _Listing) and one.count]
     if not listings:
         shown_text = "; ".join(
@@ -253,13 +253,13 @@ def _pages(
 
 def _outline(at: int, document: Document) -> _Listing | str:
     headings = [
-        place for place, block in enumerate(document.blocks) if block.kind == "heading"
+        index for index, block in enumerate(document.blocks) if block.kind == "heading"
     ]
     lines: list[str] = []
     counts = count_each([block.text for block in document.blocks])
-    for place in headings:
-        block = document.blocks[place]
-        tokens = sum(counts[inner] for inner in _below(document, place))
+    for index in headings:
+        block = document.blocks[index]
+        tokens = sum(counts[inner] for inner in _below(document, index))
         where = position_name(position_of(document, block.start, block.end))
         where += ", " if where else ""
         text = one_line(block.text)
@@ -290,8 +290,8 @@ def _below(document: Document, heading: int) -> range:
 
 def _section(at: int, document: Document, said: str, form: RowForm) -> _Listing | str:
     headings = {
-        place: block.text
-        for place, block in enumerate(document.blocks)
+        index: block.text
+        for index, block in enumerate(document.blocks)
         if block.kind == "heading"
     }
     wanted = said.strip("\"'").casefold()
@@ -304,11 +304,11 @@ def _section(at: int, document: Document, said: str, form: RowForm) -> _Listing 
         lambda text: bool(terms) and terms <= set(index_terms(text, language=language)),
     )
     for way in ways:
-        found = [place for place, text in headings.items() if way(one_line(text))]
+        found = [index for index, text in headings.items() if way(one_line(text))]
         if found:
             # A heading may be in a table of contents as well; the section is the one
             # with most text below it.
-            best = max(found, key=lambda place: len(_below(document, place)))
+            best = max(found, key=lambda index: len(_below(document, index)))
             return _blocks(at, document, _below(document, best), form, titled=True)
     some = quoted(", ".join(headings.values()), new_mark())
     return (
@@ -336,7 +336,7 @@ def _blocks(
             (at for at in range(1, len(shown)) if shown[at] < shown[at - 1]), len(shown)
         )
         parts = (
-            render(document, [Kept(place) for place in part], style)
+            render(document, [Kept(index) for index in part], style)
             for part in (shown[:turn], shown[turn:])
             if part
         )
