@@ -122,8 +122,8 @@ def narrowed(text: str) -> str:
 def without_password(text: str) -> str:
     """Return `text` with the name and password of every address in it replaced by an
     ellipsis."""
-    head, *behind = " ".join(map(_without_scheme, text.split(" "))).split("//")
-    return "//".join([head, *map(_bare, behind)])
+    head, *after = " ".join(map(_without_scheme, text.split(" "))).split("//")
+    return "//".join([head, *map(_bare, after)])
 
 
 def _without_scheme(word: str) -> str:

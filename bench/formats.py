@@ -37,7 +37,7 @@ from bench.answers import CACHE_BYTES, References, filled
 from cache.store import open_stores
 from models.onnx import OnnxEmbedder
 from pipeline.cached_models import CachedEmbedder
-from pipeline.document.cite import place_name
+from pipeline.document.cite import position_name
 from server.app import build_server
 from server.settings import read_settings
 from tests.support.hostile_files import HOSTILE, read_all
@@ -579,7 +579,7 @@ def leads_to(place: str, text: str) -> bool:
     """Return whether a link in a text, or the label of a passage, names a place of a
     file or a range that holds it."""
     links = (link.partition(":~:")[0] for link in re.findall(r"#([^\s\"'\\]*)", text))
-    named = [*map(place_name, links), *re.findall(r"\(\w+, (.+?)\) ", text)]
+    named = [*map(position_name, links), *re.findall(r"\(\w+, (.+?)\) ", text)]
     if place.startswith("t="):
         spans = [re.fullmatch(r"([\d:]+),([\d:]+)", one) for one in named]
         second = int(place[2:])
@@ -598,7 +598,7 @@ def leads_to(place: str, text: str) -> bool:
         return any(
             one and int(one[1]) <= int(row) <= int(one[2] or one[1]) for one in found
         )
-    return not place or place_name(place) in named
+    return not place or position_name(place) in named
 
 
 def _seconds(clock: str) -> int:

@@ -323,7 +323,7 @@ def print_answers(asked: Sequence[Question], *, peers: bool) -> int:
         f"{OURS} at {b}: {k} {v:.3f} < {bar}"
         for (k, b), bar, v in _against(measured[OURS], asked, BARS)
     ]
-    failed += _behind(measured, asked)
+    failed += _shortfalls(measured, asked)
     if share < AUTO[0] or tokens > AUTO[1]:
         failed.append(
             f"no budget named: {share:.3f} at {tokens:.0f} tokens, not {AUTO[0]} at {AUTO[1]}"
@@ -404,7 +404,7 @@ def _against(
     return short
 
 
-def _behind(
+def _shortfalls(
     measured: dict[str, dict[int, Row]], asked: Sequence[Question], *, own: str = OURS
 ) -> list[str]:
     """Return where a peer is ahead of our `own` beyond the paired bootstrap interval,
@@ -465,7 +465,7 @@ def check() -> int:
         f"{kind} at {budget}: {v:.3f} < {bar}"
         for (kind, budget), bar, v in _against(rows, asked, BARS_WORDS)
     ]
-    short += _behind(measured, asked, own=OURS_WORDS)
+    short += _shortfalls(measured, asked, own=OURS_WORDS)
     found = [
         unnamed(question, Blend(None)) for question in asked if question.set != "table"
     ]

@@ -5,6 +5,7 @@ Not for: the checks themselves (`bench/papers_*.py`).
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from bench.remembering import Remembering
@@ -41,19 +42,25 @@ class Row(NamedTuple):
 
     number: int
     title: str
+    where: str
+    """File or folder that does it, from the project's root; "" where none does."""
     check: Check
 
 
+ROOT: Final = Path(__file__).resolve().parents[1]
 ROWS: Final[dict[int, Row]] = {}
 
 
-def row(number: int, title: str) -> Callable[[Check], Check]:
-    """Return a decorator that puts a check into the table."""
+def row(number: int, title: str, where: str) -> Callable[[Check], Check]:
+    """Return a decorator that puts a check into the table, with what does it; that must
+    be there."""
+    if not (ROOT / where).exists():
+        raise AssertionError(f"Row {number} names {where}, which is not there.")
 
     def kept(check: Check) -> Check:
         if number in ROWS:
             raise AssertionError(f"Row {number} has two checks.")
-        ROWS[number] = Row(number, title, check)
+        ROWS[number] = Row(number, title, where, check)
         return check
 
     return kept

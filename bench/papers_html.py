@@ -62,7 +62,7 @@ def holds(html: str, text: str, *, gone: bool) -> bool:
     return (text not in to_html(clean(html))) == gone
 
 
-@row(31, "HR §3.2 CSS, JavaScript and comments are removed")
+@row(31, "HR §3.2 CSS, JavaScript and comments are removed", "pipeline/html/clean.py")
 async def _(_: Bench) -> Outcome:
     html = "<style>.a{}</style><script>var b</script><!--cee--><p>dee</p>"
     assert all(holds(html, text, gone=True) for text in (".a{}", "var b", "cee"))
@@ -70,27 +70,31 @@ async def _(_: Bench) -> Outcome:
     return works("3 of 3 gone")
 
 
-@row(32, "HR §3.2 attributes are cleared")
+@row(32, "HR §3.2 attributes are cleared", "pipeline/html/clean.py")
 async def _(_: Bench) -> Outcome:
     html = f"<p class=long style=x data-q='{'q' * 300}'>text</p>"
     assert to_html(clean(html)).count("=") == 0
     return works("class, style and data are gone; an image's words stay")
 
 
-@row(33, "HR §3.2 single-nested tags are merged")
+@row(33, "HR §3.2 single-nested tags are merged", "pipeline/html/clean.py")
 async def _(_: Bench) -> Outcome:
     found = to_html(clean("<div><div><p>some text</p></div></div>"))
     assert found.count("<div") == 0 and "<p>some text</p>" in found
     return works("<div><div><p> becomes <p>")
 
 
-@row(34, "HR §3.2 empty tags are dropped")
+@row(34, "HR §3.2 empty tags are dropped", "pipeline/html/clean.py")
 async def _(_: Bench) -> Outcome:
     assert "<b>" not in to_html(clean("<div><b></b><p>some text</p><i> </i></div>"))
     return works("2 of 2 gone")
 
 
-@row(35, "HR §3.2 cleaning leaves 6 % of the size, nearly without loss")
+@row(
+    35,
+    "HR §3.2 cleaning leaves 6 % of the size, nearly without loss",
+    "pipeline/html/clean.py",
+)
 async def _(_: Bench) -> Outcome:
     found = [
         (len(html), len(to_html(page_of(name).root)))
@@ -102,7 +106,7 @@ async def _(_: Bench) -> Outcome:
     )
 
 
-@row(36, "HR §3.2 the pages are one DOM")
+@row(36, "HR §3.2 the pages are one DOM", "pipeline/prune/paper.py")
 async def _(_: Bench) -> Outcome:
     two = [document("<p>one text</p>"), document("<p>another text</p>")]
     paths = block_paths(paper_blocks(two), first=0)
@@ -129,7 +133,7 @@ def literal(root: Node, most: int) -> list[str]:
     return sorted(filter(None, (" ".join(text.split()) for text in found)))
 
 
-@row(37, "HR Algorithm 1, the block tree")
+@row(37, "HR Algorithm 1, the block tree", "pipeline/html/block_tree.py")
 async def _(_: Bench) -> Outcome:
     equal = whole = 0
     for name in pages(15):
@@ -144,7 +148,7 @@ async def _(_: Bench) -> Outcome:
     return works(f"{equal} of {whole} equal to a literal reading")
 
 
-@row(38, "HR §4.4 256 words, then 128")
+@row(38, "HR §4.4 256 words, then 128", "pipeline/prune/paper.py")
 async def _(_: Bench) -> Outcome:
     assert PAPER_WORDS == 256 and PruneOptions().block_words == 256
     return works("PruneOptions.block_words, and half of it")
@@ -169,7 +173,7 @@ async def kept(
     return float(np.mean(found))
 
 
-@row(39, "HR §3.4.1 relevance by the embedding")
+@row(39, "HR §3.4.1 relevance by the embedding", "pipeline/prune/prune.py")
 async def _(bench: Bench) -> Outcome:
     printed, blend = await kept(bench, "paper"), await kept(bench, "blocks")
     return works(
@@ -177,7 +181,7 @@ async def _(bench: Bench) -> Outcome:
     )
 
 
-@row(40, "HR Algorithm 2, the lowest blocks are deleted")
+@row(40, "HR Algorithm 2, the lowest blocks are deleted", "pipeline/prune/paper.py")
 async def _(bench: Bench) -> Outcome:
     page = document(
         "".join(
@@ -197,7 +201,7 @@ async def _(bench: Bench) -> Outcome:
     return works(f"{found.tokens} of 300 tokens, no emptied parent")
 
 
-@row(41, "HR §3.4.1 the structure is adjusted again")
+@row(41, "HR §3.4.1 the structure is adjusted again", "pipeline/prune/paper.py")
 async def _(bench: Bench) -> Outcome:
     html = f"<div><div><p>the harbour opens at six</p></div><div><p>{'other words ' * 300}</p></div></div>"
     options = PruneOptions(60, "html", method="paper", block_words=20)
@@ -212,7 +216,7 @@ async def _(bench: Bench) -> Outcome:
     return works("an only child takes its wrapper's place")
 
 
-@row(42, "HR Table 3, without each stage")
+@row(42, "HR Table 3, without each stage", "bench/papers_html.py")
 async def _(bench: Bench) -> Outcome:
     found = await ablation(bench, QUESTIONS)
     text = ", ".join(f"{name} {np.mean(own):.3f}" for name, own in found.items())
@@ -222,7 +226,7 @@ async def _(bench: Bench) -> Outcome:
     )
 
 
-@row(43, "HR Figure 5, 64 to 512 words")
+@row(43, "HR Figure 5, 64 to 512 words", "pipeline/html/block_tree.py")
 async def _(bench: Bench) -> Outcome:
     sizes = (64, 128, 256, 512)
     found = [await kept(bench, "paper", words=words) for words in sizes]
@@ -353,7 +357,7 @@ async def listened(page: Document) -> Listening:
     return model
 
 
-@row(44, "HR Figure 4, the prompt")
+@row(44, "HR Figure 4, the prompt", "prompts/prune_html.md")
 async def _(_: Bench) -> Outcome:
     model = await listened(
         document("<div><p>one text here</p><p>another text here</p></div>")
@@ -364,7 +368,7 @@ async def _(_: Bench) -> Outcome:
     return works("the authors' wording")
 
 
-@row(45, "HR §3.4.2 equal siblings are numbered")
+@row(45, "HR §3.4.2 equal siblings are numbered", "pipeline/prune/paper.py")
 async def _(_: Bench) -> Outcome:
     model = await listened(
         document("<div><p>one text here now</p><p>another text here now</p></div>")
@@ -377,7 +381,7 @@ async def _(_: Bench) -> Outcome:
     )
 
 
-@row(46, "HR §3.4.2 the token tree")
+@row(46, "HR §3.4.2 the token tree", "models/llama/token_tree.py")
 async def _(_: Bench) -> Outcome:
     tree = grow([[1, 2, 3], [1, 2, 4], [1, 5]])
     assert tree.size == 5
@@ -407,7 +411,11 @@ async def scored() -> PathScores:
         await model.aclose()
 
 
-@row(47, "HR §3.4.2 probability 1 for single tokens, softmax of siblings")
+@row(
+    47,
+    "HR §3.4.2 probability 1 for single tokens, softmax of siblings",
+    "models/llama/token_tree.py",
+)
 async def _(_: Bench) -> Outcome:
     found = await scored()
     whole = float(np.exp(found.log_probabilities).sum())
@@ -415,14 +423,18 @@ async def _(_: Bench) -> Outcome:
     return works(f"SmolLM2: the paths' probabilities sum to {whole:.6f}")
 
 
-@row(48, "HR §3.4.2 a block's score is the sum of logarithms")
+@row(
+    48,
+    "HR §3.4.2 a block's score is the sum of logarithms",
+    "models/llama/token_tree.py",
+)
 async def _(_: Bench) -> Outcome:
     found = await scored()
     assert (found.log_probabilities <= 0).all()
     return works(f"nats: {', '.join(f'{one:.2f}' for one in found.log_probabilities)}")
 
 
-@row(49, "HR §3.4.2 over 45 % of the nodes need no step")
+@row(49, "HR §3.4.2 over 45 % of the nodes need no step", "models/llama/token_tree.py")
 async def _(_: Bench) -> Outcome:
     alone = nodes = 0
     for name in pages(15):
@@ -437,14 +449,14 @@ async def _(_: Bench) -> Outcome:
     return works(f"{alone / nodes:.2f} of {nodes} nodes (of characters) have no rival")
 
 
-@row(50, "HR §3.4.2 depth first, the KV cache is kept")
+@row(50, "HR §3.4.2 depth first, the KV cache is kept", "models/llama/decode.py")
 async def _(_: Bench) -> Outcome:
     found = await scored()
     assert found.evaluated_tokens < found.whole_tokens
     return works(f"{found.evaluated_tokens} tokens evaluated for {found.whole_tokens}")
 
 
-@row(51, "HR §3.3 the path of an opened node")
+@row(51, "HR §3.3 the path of an opened node", "pipeline/prune/paper.py")
 async def _(_: Bench) -> Outcome:
     page = document(
         f"<div>loose words stand here before <p>{'and more text ' * 9}</p></div>"
@@ -458,7 +470,7 @@ async def _(_: Bench) -> Outcome:
     )
 
 
-@row(52, "HR §4.5 two steps: 8K, then 4K")
+@row(52, "HR §4.5 two steps: 8K, then 4K", "pipeline/prune/paper.py")
 async def _(bench: Bench) -> Outcome:
     html = "".join(
         f"<section><p>Line {n} {'of many words ' * 30}</p></section>"
@@ -485,7 +497,7 @@ async def _(bench: Bench) -> Outcome:
     )
 
 
-@row(53, "HR the pruner that is the default")
+@row(53, "HR the pruner that is the default", "pipeline/prune/prune.py")
 async def _(bench: Bench) -> Outcome:
     ours, printed = await kept(bench, "winnow"), await kept(bench, "paper")
     assert ours > printed
@@ -494,7 +506,7 @@ async def _(bench: Bench) -> Outcome:
     )
 
 
-@row(54, "HR App. A samples: path and content, 2K to 32K tokens")
+@row(54, "HR App. A samples: path and content, 2K to 32K tokens", "train/pruner.py")
 async def _(_: Bench) -> Outcome:
     config = tomllib.loads((CONFIGS / "pruner_paper.toml").read_text("utf-8"))
     assert config["kind"] == "printed" and config["most_tokens"] > 32_000
@@ -503,7 +515,7 @@ async def _(_: Bench) -> Outcome:
     )
 
 
-@row(55, "HR App. A constant rate, second beta .98, decay 1e-4")
+@row(55, "HR App. A constant rate, second beta .98, decay 1e-4", "train/lora.py")
 async def _(_: Bench) -> Outcome:
     config = tomllib.loads((CONFIGS / "pruner_paper.toml").read_text("utf-8"))
     assert (config["constant"], config["beta2"], config["decay"]) == (True, 0.98, 1e-4)
@@ -512,7 +524,7 @@ async def _(_: Bench) -> Outcome:
     )
 
 
-@row(56, "HR §4 EM, Hit@1, ROUGE-L, BLEU")
+@row(56, "HR §4 EM, Hit@1, ROUGE-L, BLEU", "bench/paper_measures.py")
 async def _(bench: Bench) -> Outcome:
     assert exact("The Danube.", ["Danube"]) == 1 and exact("a river", ["Danube"]) == 0
     assert hit(["It is the Danube, of course"], ["Danube"]) == 1
@@ -531,7 +543,7 @@ async def _(bench: Bench) -> Outcome:
     return works(f"{len(asked)} questions at 400 tokens; {'; '.join(reported)}")
 
 
-@row(57, "JA documents (PDF, Word) are read as HTML")
+@row(57, "JA documents (PDF, Word) are read as HTML", "pipeline/read/formats")
 async def _(_: Bench) -> Outcome:
     names = [name.rpartition(".")[2] for name in SEAM.modules()]
     assert {"pdf", "docx"} <= set(names)

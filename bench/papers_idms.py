@@ -23,7 +23,7 @@ def sentences(texts: list[str]) -> list[Sentence]:
     ]
 
 
-@row(75, "ID Eq. 1, margins with the open chunk")
+@row(75, "ID Eq. 1, margins with the open chunk", "pipeline/segment/idms.py")
 async def _(_: Bench) -> Outcome:
     reader = Reader()
     found = await Judge(reader, store=None, seconds=30).chunks(TEXTS)
@@ -49,7 +49,7 @@ async def error(embedder: Embedder, rule: Rule) -> float:
     return float(np.mean(found))
 
 
-@row(76, "ID θ is 0, then the mean of the margins")
+@row(76, "ID θ is 0, then the mean of the margins", "pipeline/segment/partition.py")
 async def _(bench: Bench) -> Outcome:
     chance = np.random.default_rng(0)
     for _ in range(100):
@@ -72,7 +72,7 @@ async def _(bench: Bench) -> Outcome:
     )
 
 
-@row(77, "ID the lean to an option is taken off")
+@row(77, "ID the lean to an option is taken off", "pipeline/segment/idms.py")
 async def _(_: Bench) -> Outcome:
     margins = await Judge(Reader(), store=None, seconds=30).margins(TEXTS)
     assert np.allclose(np.abs(margins), 0.4)
@@ -92,7 +92,7 @@ CHUNKS = [
 ]
 
 
-@row(78, "ID Eq. 2, density")
+@row(78, "ID Eq. 2, density", "pipeline/segment/density.py")
 async def _(bench: Bench) -> Outcome:
     printed = await densities(
         CHUNKS, DensityModels(bench.embedder, printed=True), language="en"
@@ -104,7 +104,7 @@ async def _(bench: Bench) -> Outcome:
     )
 
 
-@row(79, "ID low density condensed, high supplemented")
+@row(79, "ID low density condensed, high supplemented", "pipeline/segment/density.py")
 async def _(bench: Bench) -> Outcome:
     class Writer(Reader):
         """Writes what it is shown."""
@@ -126,7 +126,7 @@ async def _(bench: Bench) -> Outcome:
     )
 
 
-@row(80, "ID the KV cache is kept over a long text")
+@row(80, "ID the KV cache is kept over a long text", "pipeline/segment/idms.py")
 async def _(_: Bench) -> Outcome:
     reader = Reader()
     await Judge(reader, store=None, seconds=30).margins(TEXTS * 9)
@@ -136,7 +136,7 @@ async def _(_: Bench) -> Outcome:
     return works(f"{on} of {len(pairs)} prompts go on from the one before")
 
 
-@row(81, "ID F1, Hits and BERTScore on its sets")
+@row(81, "ID F1, Hits and BERTScore on its sets", "bench/paper_measures.py")
 async def _(_: Bench) -> Outcome:
     assert f1("the blue Danube", "Danube") > 0.6 and hit(["the Danube"], ["Danube"])
     return cannot(

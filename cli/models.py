@@ -12,10 +12,9 @@ from typing import Any, Final, cast
 
 import anyio
 
-from cli.output import OK, Check, print_json, show
+from cli.output import OK, Check, for_person, print_json, show
 from errors import UsageError, WinnowError
 from extra import lacking
-from extras.flagembedding import FlagModel
 from models.catalogue import (
     MODELS,
     PROFILES,
@@ -34,6 +33,7 @@ from models.protocols import (
     CrossEncoder,
     Embedder,
     Generator,
+    HeldModel,
     Reranker,
     Said,
     Window,
@@ -43,7 +43,7 @@ from models.pull import Hub, describe, kept_files, pull, remove
 from models.remote.openai import OpenAIEmbedder, OpenAIGenerator
 from models.remote.server import RemoteModel
 from models.shares import usable_cores
-from models.tuning import set_options
+from models.tuning import Tuning, set_options
 from pipeline.text.tokens import count_tokens
 from server.clients import service_client
 from server.settings import Settings
@@ -196,7 +196,7 @@ def options_of(
         return {"devices": str(error)}
     layers = model.weights.layers
     on_gpu = layers if placed.gpu_layers < 0 else placed.gpu_layers
-    trained = f"the file's {model.trained_tokens} and our most" if plan.context else ""
+    trained = f"of {model.trained_tokens} that the model was trained for"
     flash = (
         "on"
         if plan.role != "generator" or plan.kv.startswith("q")
@@ -204,21 +204,24 @@ def options_of(
     )
     flash = "llama.cpp decides" if on_gpu and plan.role == "generator" else flash
     values: dict[str, tuple[object, str]] = {
-        "layers": (f"{on_gpu} of {layers} on a GPU", f"free memory: {placed.reason}"),
+        "layers": (f"{on_gpu} of {layers} on a GPU", placed.reason),
         "devices": (
             ", ".join(placed.devices) or "processor",
-            "the most precise of this build",
+            "the GPU with most free memory"
+            if placed.devices
+            else "no layer is on a GPU",
         ),
         "split": ("all on one device", "usual"),
         "context": (plan.context, trained),
-        "kv": (plan.kv or "f16", "32 bits while the cache is under 1 GB, else 16"),
         "flash": (flash, "usual for the role and the device"),
         "threads": (placed.threads, f"{usable_cores()} cores"),
         "batch": (plan.batch, "usual"),
         "mmap": ("on", "usual"),
     }
     if isinstance(model, LlamaGenerator):
-        values |= {name: (getattr(tuning, name), "usual") for name in SAMPLING}
+        kept = "32 bits while the cache is under 1 GB, else 16"
+        values["kv"] = (plan.kv or "f16", kept)
+        values |= {name: (_value(tuning, name), "usual") for name in SAMPLING}
         values["prompt cache"] = (
             "on",
             "shared prompt prefixes are evaluated once",
@@ -238,6 +241,8 @@ def options_of(
 
 
 SAMPLING: Final = ("temperature", "top_k", "top_p", "min_p", "seed", "thinking")
+SENT_ALWAYS: Final = ("temperature", "thinking")
+"""Options of sampling that go with every request to a server."""
 
 
 def _served_options(model: OpenAIGenerator) -> dict[str, str]:
@@ -245,15 +250,32 @@ def _served_options(model: OpenAIGenerator) -> dict[str, str]:
     given = set_options(model.tuning)
     kind = model.server or "the server"
     unused = [name for name in given if name not in (*SAMPLING, "context")]
-    found = {
-        name: f"{getattr(model.tuning, name)}: "
-        + ("set in generator_options" if name in given else "usual")
+    found = dict.fromkeys(SAMPLING, f"not sent: {kind} decides")
+    found |= {name: f"{_value(model.tuning, name)}: usual" for name in SENT_ALWAYS}
+    found |= {
+        name: f"{_value(model.tuning, name)}: set in generator_options"
         for name in SAMPLING
+        if name in given
     }
-    found["context"] = f"{model.context_tokens}: " + (
-        "set in generator_options" if "context" in given else f"from {kind}"
-    )
+    window = model.context_tokens
+    source = {
+        "setting": "set in generator_options",
+        "server": f"from {kind}",
+        "usual": "usual where the server does not say",
+    }[model.context_source]
+    if "context" not in given and model.trained_tokens > window:
+        source += (
+            f"; the model was trained for {model.trained_tokens}, and context=N in "
+            "generator_options asks for more"
+        )
+    found["context"] = f"{window}: {source}"
     return found | dict.fromkeys(unused, f"not used: {kind} decides it")
+
+
+def _value(tuning: Tuning, name: str) -> object:
+    """Return an option's value as a person writes it."""
+    value = getattr(tuning, name)
+    return {True: "on", False: "off"}[value] if name == "thinking" else value
 
 
 def _row(hub: Hub, offered: Offered) -> dict[str, object]:
@@ -370,7 +392,7 @@ async def _report(
                 await _use(role, model, [PROBE], "Say yes.", 4)
                 works = f"works, {1_000 * (time.perf_counter() - started):.0f} ms with loading"
         except WinnowError as error:
-            works, healthy = str(error), False
+            works, healthy = for_person(str(error)), False
         backend, device, memory = _standing(model)
         parts = [
             backend,
@@ -434,7 +456,8 @@ async def _bench(settings: Settings, as_json: bool) -> int:
     for row in rows:
         if "tokens_per_second" in row:
             speed = f"{row['tokens_per_second']} tokens/s over {row['tokens']} tokens (our counter)"
-            print(f"{row['role']}: {row['model']}; {speed}; {row['memory']}")
+            shown = [str(row["model"]), speed, str(row["memory"])]
+            print(f"{row['role']}: {'; '.join(filter(None, shown))}")
         else:
             print(f"{row['role']}: {row['model']}; {row['reason']}")
     return OK
@@ -445,8 +468,8 @@ def _standing(model: Model) -> tuple[str, str, str]:
     if isinstance(model, RemoteModel):
         return (
             model.server or "OpenAI-compatible server",
-            "device of the server",
-            "memory of the server",
+            "runs on the server",
+            "",
         )
     if isinstance(model, GgufModel):
         placed = model.placement
@@ -463,19 +486,16 @@ def _standing(model: Model) -> tuple[str, str, str]:
         )
         return "llama.cpp", device, memory
     megabytes = memory_of("self")[1] / 1e6
-    memory = f"{megabytes:.0f} MB with everything in this process" if megabytes else ""
-    if isinstance(model, FlagModel):
-        return (
-            "FlagEmbedding",
-            "graphics card where torch finds CUDA, else processor",
-            memory,
-        )
-    return "onnxruntime", "processor", memory
+    memory = f"this process takes {megabytes:.0f} MB" if megabytes else ""
+    runs_on = model.runs_on if isinstance(model, HeldModel) else None
+    return *(runs_on or ("onnxruntime", "processor")), memory
 
 
 def _reason(model: Model, reason: str) -> str:
     if isinstance(model, GgufModel) and "reason" in model.placement:
         return f"{reason}; {model.placement['reason']}"
+    if isinstance(model, RemoteModel) and not model.found:
+        return f"{reason}; the server did not answer at /models"
     if isinstance(model, OpenAIEmbedder) and model.dimension:
         return f"{reason}; {model.dimension} dimensions"
     if (

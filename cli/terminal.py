@@ -77,8 +77,8 @@ class Pen:
             break_on_hyphens=False,
         ) or [""]
         return "\n".join(
-            f"{indent if place else first or indent}{line}"
-            for place, line in enumerate(lines)
+            f"{indent if index else first or indent}{line}"
+            for index, line in enumerate(lines)
         )
 
 
@@ -142,14 +142,14 @@ def _lines(lines: list[str], mark: str, pen: Pen) -> Iterator[str]:
 def _drawn_head(head: tuple[str, str], title: str, pen: Pen) -> Iterator[str]:
     """Yield the head of a page: blank line, number and title, address; nothing without
     a number."""
-    number, place = head[0], _place(head[1])
+    number, location = head[0], _location(head[1])
     if number:
         yield ""
         yield pen.paint(
-            pen.fill(title or place, " " * (len(number) + 3), f"[{number}] "), "bold"
+            pen.fill(title or location, " " * (len(number) + 3), f"[{number}] "), "bold"
         )
-        if title and place:
-            yield pen.paint(f"{' ' * (len(number) + 3)}{place}", "dim")
+        if title and location:
+            yield pen.paint(f"{' ' * (len(number) + 3)}{location}", "dim")
 
 
 def _said(line: str, pen: Pen) -> str:
@@ -164,7 +164,7 @@ def _said(line: str, pen: Pen) -> str:
 
 def _ours(line: str, pen: Pen) -> str:
     """Return a line of ours in its color."""
-    line = re.sub(r"file://\S+", lambda found: _place(found[0]), line)
+    line = re.sub(r"file://\S+", lambda found: _location(found[0]), line)
     colour = next(
         (colour for begin, colour in _VERDICTS.items() if line.startswith(begin)), ""
     )
@@ -177,13 +177,13 @@ def _ours(line: str, pen: Pen) -> str:
     )
 
 
-def _place(url: str) -> str:
+def _location(url: str) -> str:
     """Return a page's address without fragment, or a file's path, which is relative
     below the working folder."""
     url = _TEXT_FRAGMENT.sub("", url)
     if not url.startswith("file://"):
         return url
-    behind = url.endswith(",") * ","
+    comma = url.endswith(",") * ","
     path = url2pathname(urlsplit(url.removesuffix(",")).path)
     near = os.path.relpath(path)
-    return (path if near.startswith("..") else near) + behind
+    return (path if near.startswith("..") else near) + comma

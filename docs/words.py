@@ -33,13 +33,13 @@ NOT_PRODUCT: Final = (*DATA, "docs/", "train/")
 """Folders that no installed program imports."""
 LOGS: Final = (
     "docs/log",
-    "CHANGELOG.md",
     "docs/glossary.md",
     "AGENTS.md",
     "docs/words.py",
     "examples/library",
 )
-"""Not checked: records of the past, files that name the banned words, sample documents."""
+"""Not checked: the log, which quotes names and texts as they were on their day; files that
+name the banned words; sample documents."""
 BANNED: Final = re.compile(
     r"\b(?:told|tell(?! the user)|tells|telling|heard|hear|hears|stand|stands|stood|anew|nobody|whoever"
     r"|speaks?|spoken|wished|the same of|(?<!there )(?:is|are|was) no(?= (?!longer|more|less|need|\w+er\b)))\b"
@@ -54,6 +54,9 @@ BANNED_NAMES: Final = frozenset(
 BY_ROLE: Final = frozenset(
     {
         "BACKEND",
+        "CACHE",
+        "COMMAND",
+        "EXPORT",
         "FORMAT",
         "NAME",
         "PAGE_SOURCE",
@@ -63,6 +66,8 @@ BY_ROLE: Final = frozenset(
         "SEAM",
         "STEP",
         "TOOL",
+        "TRANSPORT",
+        "VIEW",
     }
 )
 """Constants that many files define with one meaning: what a seam finds there, the name of

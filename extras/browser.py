@@ -185,13 +185,13 @@ async def _visit(
         await tab.goto(desk.url, wait_until="commit")
     settled = await _settle(session, desk, ends, desk.caps.quiet_seconds)
     # 3. what it shows, and where: scripts may have led to another page of the same site
-    place = await _evaluate(session, "location.href")
+    location = await _evaluate(session, "location.href")
     html = await _evaluate(session, _WRITE.replace("CAP", str(desk.caps.html)))
     shown = replace(
         desk.raw,
         body=html.encode() if isinstance(html, str) else b"",
-        final_url=place
-        if isinstance(place, str) and place.startswith(("http://", "https://"))
+        final_url=location
+        if isinstance(location, str) and location.startswith(("http://", "https://"))
         else desk.url,
         content_type="text/html; charset=utf-8",
         notes=(*desk.raw.notes, RENDERED, *(() if settled else (UNSETTLED,))),

@@ -129,12 +129,12 @@ def _tracks(raw: Raw) -> tuple[list[_Track], bool]:
 def _players(html: str) -> list[_Track]:
     """Return the tracks in YouTube's player data, as WebVTT; [] where there is none or
     it has another form."""
-    place = html.find(_CAPTIONS)
-    if place < 0:
+    offset = html.find(_CAPTIONS)
+    if offset < 0:
         return []
     try:
         listed, _ = json.JSONDecoder().raw_decode(
-            html[place + len(_CAPTIONS) :].lstrip()[:200_000]
+            html[offset + len(_CAPTIONS) :].lstrip()[:200_000]
         )
     except (ValueError, RecursionError):
         return []

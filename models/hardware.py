@@ -138,7 +138,8 @@ class Hardware:
 
     @property
     def best(self) -> Card | None:
-        """The preferred GPU: with memory of its own first, then the largest."""
+        """The preferred GPU: with memory of its own first, then the largest; None
+        without a GPU. One with a fault is taken only if all have one."""
         usable = [card for card in self.cards if not card.fault] or list(self.cards)
         return max(
             usable, key=lambda card: (not card.integrated, card.memory), default=None
@@ -336,7 +337,7 @@ _FLAGS: Final = {
 _NEEDS: Final = {
     "CUDA": "the CUDA toolkit (nvcc)",
     "ROCm": "ROCm (hipcc)",
-    "Vulkan": "the Vulkan SDK (glslc and the headers)",
+    "Vulkan": "the Vulkan SDK (glslc, and the headers of Vulkan and SPIR-V)",
 }
 _WHEELS: Final = {
     "CUDA": "cu118 to cu132, by the driver's CUDA version",

@@ -401,7 +401,7 @@ class OnnxEmbedder(OnnxBackend):
             )
 
         def run(batch: list[int]) -> None:
-            found[batch] = self._run(model, [ids[place] for place in batch])
+            found[batch] = self._run(model, [ids[index] for index in batch])
 
         await run_batches([len(tokens) for tokens in ids], run)
         return found
@@ -592,14 +592,14 @@ class OnnxReader(OnnxBackend):
         found: dict[int, WindowReading] = {}
 
         def run(batch: list[int]) -> None:
-            readings = self._run(model, [encoded[place] for place in batch])
-            for place, (keep, answers) in zip(batch, readings, strict=True):
-                whole = np.zeros(len(windows[place].sentences), dtype=np.float32)
+            readings = self._run(model, [encoded[index] for index in batch])
+            for index, (keep, answers) in zip(batch, readings, strict=True):
+                whole = np.zeros(len(windows[index].sentences), dtype=np.float32)
                 whole[: len(keep)] = keep
-                found[place] = WindowReading(whole, answers)
+                found[index] = WindowReading(whole, answers)
 
         await run_batches([len(window.ids) for window in encoded], run)
-        return [found[place] for place in range(len(windows))]
+        return [found[index] for index in range(len(windows))]
 
     @cached_property
     def _card(self) -> tuple[str, dict[str, str]]:

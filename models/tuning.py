@@ -7,7 +7,7 @@ layer, from the file's header and the free memory (`models/llama/placement.py`).
 for: which model it is (`models/choose.py`)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
 
 KV_TYPES: Final = ("f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0")
@@ -51,6 +51,8 @@ class Tuning:
     speculate: int = 0
     """Tokens guessed ahead from the prompt itself and checked in one batch; 0 for
     none."""
+    named: tuple[str, ...] = ()
+    """Options that a person wrote, also where the value is the usual one."""
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "Tuning":
@@ -62,8 +64,8 @@ class Tuning:
         return cls(**read)
 
     def sampling(self) -> dict[str, object]:
-        """Return what goes into a request to a server: the temperature, and what
-        differs from a server's own choice."""
+        """Return what goes into a request to a server: the temperature, and what was
+        set; the rest is the server's choice."""
         named = ("top_k", "top_p", "min_p", "seed")
         body: dict[str, object] = {"temperature": self.temperature}
         return body | {
@@ -107,7 +109,7 @@ def _between(low: float, high: float, kind: type = int) -> Option:
             raise ValueError(text)
         return value
 
-    return Option(read, f"a number from {low:g} to {high:g}")
+    return Option(read, f"a number from {low:,} to {high:,}")
 
 
 def _one_of(*known: str) -> Option:
@@ -192,15 +194,17 @@ def read_tuning(text: str, role: Role) -> Tuning:
                 f"{name} is {value!r}; use {TUNING_OPTIONS[name].form}."
             ) from error
         found[name] = read == "on" if name == "thinking" else read
-    tuning = Tuning(**found)
+    tuning = Tuning(**found, named=tuple(found))
     if tuning.split and len(tuning.split) != len(tuning.devices):
         raise ValueError("split needs a share for each of devices.")
     return tuning
 
 
 def set_options(tuning: Tuning) -> dict[str, object]:
-    """Return the options that differ from the usual, by name."""
-    values = {option.name: getattr(tuning, option.name) for option in fields(Tuning)}
+    """Return the options that a person wrote or that differ from the usual, by name."""
+    values = {name: getattr(tuning, name) for name in TUNING_OPTIONS}
     return {
-        name: value for name, value in values.items() if value != getattr(USUAL, name)
+        name: value
+        for name, value in values.items()
+        if name in tuning.named or value != getattr(USUAL, name)
     }

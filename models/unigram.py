@@ -89,11 +89,11 @@ class Charsmap:
         None without one."""
         units, base = self._units, self._base
         for byte in signs.encode("utf-8", "surrogatepass"):
-            place = base ^ byte
-            if place >= len(units) or units[place] & _LABEL_BITS != byte:
+            state = base ^ byte
+            if state >= len(units) or units[state] & _LABEL_BITS != byte:
                 return None
-            base = _next(place, units[place])
-            if units[place] & _HAS_VALUE:
+            base = _next(state, units[state])
+            if units[state] & _HAS_VALUE:
                 start = units[base] & _VALUE_BITS
                 return self._texts[start : self._texts.index(b"\0", start)].decode()
         return None
@@ -121,9 +121,9 @@ class _Table(dict[int, str]):
         return self[code]
 
 
-def _next(place: int, unit: int) -> int:
-    """Return where the children of the node at `place` are counted from."""
-    return place ^ (unit >> 10) << (unit >> 6 & 8)
+def _next(state: int, unit: int) -> int:
+    """Return where the children of the node at `state` are counted from."""
+    return state ^ (unit >> 10) << (unit >> 6 & 8)
 
 
 class Unigram:

@@ -73,7 +73,14 @@ from pipeline.sources.gather import (
     open_all,
     room_for,
 )
-from pipeline.text.frame import framed, new_mark, notice, one_line, place_of, quoted
+from pipeline.text.frame import (
+    framed,
+    new_mark,
+    notice,
+    one_line,
+    quoted,
+    shown_location,
+)
 from pipeline.text.tokens import count_tokens
 from pipeline.text.words import (
     any_of,
@@ -387,7 +394,7 @@ def enriched(
 def _followed(hop: Hop, label: str, mark: str) -> str:
     """Return the line about follow-up searches and the passage that led to them."""
     return (
-        f"Follow-up search from {f'[{label}]' if label else place_of(hop.url)}: "
+        f"Follow-up search from {f'[{label}]' if label else shown_location(hop.url)}: "
         f"{quoted(hop.query, mark)}"
     )
 
@@ -414,7 +421,7 @@ def _foot(
     )
     lines += filter(None, (*map(one_line, gathered.parsed.notes), gathered.notice))
     if reading.verdict == "none" and gathered.ranked:
-        nearest = place_of(gathered.ranked[0].result.url)
+        nearest = shown_location(gathered.ranked[0].result.url)
         lines.append(f"Pages read: {len(gathered.ranked)}; nearest: {nearest}")
     texts = [query.text for query in gathered.parsed.queries]
     queries = "; ".join(
@@ -462,14 +469,14 @@ def _leads(question: Question, known: Followed) -> list[Hop]:
     the question describes or what a page at hand is about."""
     found: list[Hop] = []
     at_hand = {about_of(page.page.title) for page in known.gathered.documents.values()}
-    for place, part in enumerate(known.reading.parts or (known.reading,)):
+    for index, part in enumerate(known.reading.parts or (known.reading,)):
         asking = part.question or question
         hops = (
-            _named(place, asking, part, known.documents, at_hand)
+            _named(index, asking, part, known.documents, at_hand)
             if len(part.values)
             else []
         )
-        if part.answered and any(hop.part == place for hop in known.hops):
+        if part.answered and any(hop.part == index for hop in known.hops):
             continue
         found += [
             hop
@@ -486,7 +493,7 @@ def about_of(title: str) -> str:
 
 
 def _named(
-    place: int,
+    index: int,
     question: Question,
     part: Reading,
     documents: Sequence[Document],
@@ -541,7 +548,7 @@ def _named(
     )
     return [
         Hop(
-            place,
+            index,
             name,
             f"{name} {rest}",
             page.final_url,
@@ -554,8 +561,8 @@ def _named(
     ]
 
 
-def _is_text(place: tuple[int, Sentence], documents: Sequence[Document]) -> bool:
-    return documents[place[0]].blocks[place[1].block].kind != "heading"
+def _is_text(unit: tuple[int, Sentence], documents: Sequence[Document]) -> bool:
+    return documents[unit[0]].blocks[unit[1].block].kind != "heading"
 
 
 async def _hop(

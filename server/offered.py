@@ -47,14 +47,14 @@ def offered() -> tuple[dict[str, Any], ...]:
     return (*known, *(tool for tool in listing() if tool["name"] not in names))
 
 
-def by_place() -> list[dict[str, Any]]:
+def by_order() -> list[dict[str, Any]]:
     """Return every tool in the recommended order."""
     return sorted(offered(), key=lambda tool: int(tool[OURS]["place"]))
 
 
 def instructions() -> str:
     """Return the server instructions that clients give to their model."""
-    advice = " ".join(filter(None, (tool[OURS]["advice"] for tool in by_place())))
+    advice = " ".join(filter(None, (tool[OURS]["advice"] for tool in by_order())))
     return "\n".join(
         [
             _GUIDE_START,

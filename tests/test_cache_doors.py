@@ -126,7 +126,7 @@ def mounted(folder: Path, size: str) -> Iterator[None]:
         [mount, "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], check=False
     )
     if made.returncode:
-        pytest.skip("this machine lets nobody mount a small disk")
+        pytest.skip("this machine lets no user mount a small disk")
     try:
         yield
     finally:

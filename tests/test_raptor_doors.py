@@ -21,6 +21,7 @@ from cache.store import open_stores
 from errors import ModelError
 from models.onnx import OnnxEmbedder
 from pipeline.document.units import split_sentences
+from pipeline.evidence.show import FIRST
 from pipeline.messages import CACHED_ANSWER_SECONDS
 from pipeline.question.question import Question
 from pipeline.raptor.build import build_tree
@@ -38,7 +39,6 @@ from pipeline.work import no_report
 from tests.support import LIBRARY, ROOT, Clock, Connect, data_of, text_of
 from tests.support.model_server import model_server
 from tests.support.raptor_pages import SUBJECTS, Author, chapters, guided, page_of, prose
-from tools.common.answer import FIRST
 
 
 def a_file(folder: Path, name: str, subject: str, lines: int = 40) -> str:

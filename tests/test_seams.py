@@ -1,5 +1,6 @@
-"""A format, a provider, a backend and a tool of one file each, as `docs/extending.md` shows them:
-put into the folders of a checkout, or brought by another package."""
+"""A format, a provider, a backend, a tool and a subcommand of one file each, as
+`docs/extending.md` shows them: put into the folders of a checkout, or brought by another
+package."""
 
 import json
 import os
@@ -24,12 +25,18 @@ FOLDERS: Final = {
     "providers": "pipeline/search/providers",
     "backends": "models/backends",
     "tools": "tools",
+    "commands": "cli/commands",
+    "page_sources": "extras/page_sources",
+    "exports": "extras/exports",
 }
 OBJECTS: Final = {
     "formats": "FORMAT",
     "providers": "PROVIDER",
     "backends": "BACKEND",
     "tools": "TOOL",
+    "commands": "COMMAND",
+    "page_sources": "PAGE_SOURCE",
+    "exports": "EXPORT",
 }
 CARDS: Final = """BEGIN:VCARD
 VERSION:4.0
@@ -44,16 +51,16 @@ def examples(site: Site) -> dict[tuple[str, str], str]:
     """The files that the document shows, by seam and name, with the wiki on loopback."""
     text = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
     found = re.findall(r"<!-- (\w+)/(\w+) -->\n```python\n(.*?)```", text, re.DOTALL)
-    address = site.url("/api")
+    address = site.url("").rstrip("/")
     return {
-        (seam, name): code.replace("https://wiki.example.org/api", address)
+        (seam, name): code.replace("https://wiki.example.org", address)
         for seam, name, code in found
     }
 
 
 @dataclass(frozen=True)
 class Extended:
-    """A Winnow that has the four examples."""
+    """A Winnow that has the examples."""
 
     checkout: Path
     environment: dict[str, str]
@@ -189,6 +196,40 @@ async def test_a_new_tool_is_a_command_and_is_listed_advised_and_called(winnow: 
             "count_words", {"sources": [str(winnow.cards / "people.vcf")]}
         )
     assert " words: " in text_of(called)
+
+
+def test_a_new_subcommand_is_listed_with_its_options_and_run(winnow: Extended) -> None:
+    ran = winnow.run("folders", "--folder", str(winnow.cards), "--count", "--json")
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout) == {"folders": 1}
+    unknown = winnow.run("folder")
+    assert "Did you mean folders?" in unknown.stderr
+
+
+@pytest.mark.nightly
+def test_a_new_site_is_read_through_its_api(winnow: Extended) -> None:
+    note = {"title": "The lamp", "text": "Ilse Marwood trims the lamp on Fridays."}
+    winnow.site.put("/api/notes/7", json.dumps(note), kind="application/json")
+    address = winnow.site.url("/notes/7")
+    asking = ("extract", "Who trims the lamp?", address, "--set", "allow_loopback=true", "-q")
+    ran = winnow.run(*asking)
+    assert ran.returncode == 0, ran.stderr
+    assert "Ilse Marwood trims the lamp" in ran.stdout
+    assert address in ran.stdout
+
+
+@pytest.mark.nightly
+def test_a_new_form_of_export_is_written_and_an_unknown_one_names_those_there_are(
+    winnow: Extended,
+) -> None:
+    question = "What is the telephone number of Ilse Marwood?"
+    folder = ("--folder", str(winnow.cards), "--set", "search=folder", "-q", "--json")
+    session = json.loads(winnow.run("research", question, *folder).stdout)["session"]
+    ran = winnow.run("sessions", "export", session, "--format", "questions")
+    assert ran.stdout.endswith(f": {question}\n")
+    unknown = winnow.run("sessions", "export", session, "--format", "poem")
+    assert unknown.returncode == 2
+    assert "questions" in unknown.stderr
 
 
 def test_what_cannot_be_loaded_is_left_out_and_the_doctor_says_why(

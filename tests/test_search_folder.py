@@ -578,7 +578,7 @@ from pipeline.search.folder import FolderLimits, FolderProvider
 
 async def main():
     provider = FolderProvider([Path(sys.argv[1])], Path(sys.argv[2]), limits=FolderLimits(seconds=float(sys.argv[3])))
-    async with provider.behind():
+    async with provider.indexing():
         print((await provider.search(SearchQuery("harbour"), limit=8)).unread or "all", flush=True)
         await anyio.sleep_forever() if sys.argv[3] == "0" else None
 
@@ -664,7 +664,7 @@ async def test_notes_beside_a_long_document_answer_at_once_and_it_is_counted_beh
     async with aclosing(Converter(store, processes=1)) as converter:
         files = Files([mixed], store=store, converter=converter)
         provider = FolderProvider([mixed], index, files=files, limits=FolderLimits(seconds=0.5))
-        async with provider.behind():
+        async with provider.indexing():
             outcome = await asked(provider, "harbour")
             assert sorted(names(outcome)) == ["note0.md", "note1.md", "note2.md"]
             assert outcome.unread == "3 of 4 documents are read; repeat the call to continue."
@@ -705,7 +705,7 @@ async def test_outlines_are_embedded_behind_a_question_only_when_its_pages_have_
         (tmp_path / f"{number}.md").write_text(f"# Boat {number}\n\nIt sails.")
     embedder = _Noting()
     provider = FolderProvider([tmp_path], None, embedder=embedder, limits=PATIENT)
-    async with provider.behind():
+    async with provider.indexing():
         began = anyio.current_time()
         await asked(provider, "boat")
         embedder.answered = True

@@ -14,7 +14,7 @@ summaries before each tag (Instruction-A) are left out, since the product asks f
 import random
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final
 
@@ -24,7 +24,7 @@ from pipeline.question.question import Question as Asked
 from pipeline.reading.ask import ROOM, Candidate, Way, show_candidates
 from pipeline.reading.bm25 import BM25
 from pipeline.text.frame import framed, new_mark, notice, one_line
-from pipeline.text.tokens import count_tokens
+from pipeline.text.tokens import count_tokens, cut_to_tokens
 from prompts import load
 from train.lora import Part, Sample, run_recipe
 from train.reader.data import Corpus, Question, Split, load_own, load_public
@@ -35,14 +35,37 @@ NONE_SHARE: Final = 0.25
 TOKENS: Final = (60, 120, 200)
 """Of the candidates of a sample; the product shows up to 1,000, for which a run needs
 memory and time."""
-PAGE: Final = 12_000
-"""Most tokens of a page in the paper's samples, which leaves room in its window of
-16,384."""
+PAGE: Final = 9_000
+"""Most tokens of a page's sentences in the paper's samples, which leaves room for tags
+and headings in its window of 16,384."""
+TAGS: Final = 10
+"""Tokens of a pair of tags and a line's end."""
 FEWEST: Final = 100
+SUMMARY: Final = 40
+"""Tokens of the summary before a tag."""
+BEFORE_EACH: Final = (
+    "Write before each tag or range, on a line of its own, what it says in few words."
+)
 NEIGHBOURS: Final = 2
 NEAREST: Final = 200
-"""Sentences of a document that BM25 looks through, from around the answer: some have
+"""Sentences of a document that candidates come from, around the answer: some have
 thousands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What the samples show of a text."""
+
+    tokens: Sequence[int] = TOKENS
+    """Of the candidates; each sample draws one."""
+    nearest: int = NEAREST
+    marks: int = 4
+    """Tokens beside each candidate."""
+    none_share: float = NONE_SHARE
+
+
+OURS: Final = Form()
+PRINTED: Final = Form(tokens=(PAGE,), nearest=PAGE, marks=TAGS, none_share=0.05)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +92,32 @@ def extractor_samples(
 
 def printed_samples(part: Part, seed: int) -> Iterator[Sample]:
     """Yield the paper's samples (§4.2): whole pages in its tags, those of fewer tokens
-    than `FEWEST` left out, None for one in twenty."""
+    than `FEWEST` left out, None for one in twenty; each with a summary before each tag
+    (Instruction-A), and without (Instruction-B)."""
     rng = random.Random(f"{seed}:{part}:printed")
-    for one in _shown([load_own(part)], rng, tokens=(PAGE,), none_share=0.05):
+    pages = _shown([load_own(part)], rng, PRINTED)
+    for one in pages:
         if sum(count_tokens(line.sentence.text) for line in one.candidates) >= FEWEST:
-            yield _sample(one, rng, way="tags")
+            plain = _sample(one, rng, way="tags")
+            yield _with_summaries(plain, one)
+            yield plain
+
+
+def _with_summaries(plain: Sample, one: Shown) -> Sample:
+    """Return a sample whose answer has a summary before each run of tags: the beginning
+    of its sentences, where the paper has GPT-4o's words."""
+    numbers = sorted(one.gold)
+    runs = [
+        [number for _, number in run]
+        for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0])
+    ][: ROOM.ranges]
+    said = []
+    for run in runs:
+        texts = [one_line(one.candidates[number - 1].sentence.text) for number in run]
+        summary = cut_to_tokens(" ".join(texts), SUMMARY)
+        said.append(f"{summary}: {_ranges(set(run), 'tags')}")
+    prompt = f"{plain.prompt.rstrip()}\n{BEFORE_EACH}\n"
+    return replace(plain, prompt=prompt, answer="\n".join(said) or "None")
 
 
 def shown_candidates(split: Split, seed: int) -> list[Shown]:
@@ -85,18 +129,16 @@ def shown_candidates(split: Split, seed: int) -> list[Shown]:
 def _shown(
     corpora: Sequence[Corpus],
     rng: random.Random,
-    *,
-    tokens: Sequence[int] = TOKENS,
-    none_share: float = NONE_SHARE,
+    form: Form = OURS,
 ) -> Iterator[Shown]:
     """Yield questions in random order, those that nothing answers up to their share."""
     asked = [(corpus, one) for corpus in corpora for one in corpus.questions]
     rng.shuffle(asked)
     some = nothing = 0
     for corpus, one in asked:
-        if not one.gold and nothing >= none_share * (some + 1):
+        if not one.gold and nothing >= form.none_share * (some + 1):
             continue
-        lines = _candidates(corpus, one, rng, tokens)
+        lines = _candidates(corpus, one, rng, form)
         gold = frozenset(
             place for place, line in enumerate(lines, start=1) if line.row in one.gold
         )
@@ -138,27 +180,28 @@ def _sample(
 
 
 def _candidates(
-    corpus: Corpus, one: Question, rng: random.Random, tokens: Sequence[int]
+    corpus: Corpus,
+    one: Question,
+    rng: random.Random,
+    form: Form,
 ) -> list[Candidate]:
-    """Return lines of the question's text in reading order: the near ones first, then
-    the nearest by words."""
+    """Return lines of the question's text in reading order, chosen among so many around
+    the answer: the near ones first, then the best by words."""
     text = corpus.texts[one.text]
-    room = rng.choice(tokens)
+    room = rng.choice(form.tokens)
     around = [
         place + step
         for place in sorted(one.near)
         for step in range(-NEIGHBOURS, NEIGHBOURS + 1)
     ]
     middle = sorted(one.near)[len(one.near) // 2]
-    begin = max(0, middle - NEAREST // 2)
-    near = list(range(begin, min(len(text.sentences), begin + NEAREST)))
+    begin = max(0, middle - form.nearest // 2)
+    near = list(range(begin, min(len(text.sentences), begin + form.nearest)))
     scores = BM25([text.sentences[place] for place in near]).scores(Asked(one.question))
-    nearest = [
-        near[i] for i in sorted(range(len(near)), key=lambda i: -float(scores[i]))
-    ]
+    best = [near[i] for i in sorted(range(len(near)), key=lambda i: -float(scores[i]))]
     rng.shuffle(around)
     chosen: dict[int, None] = {}
-    for place in (*sorted(one.near), *_mixed(nearest, around)):
+    for place in (*sorted(one.near), *_mixed(best, around)):
         known = (
             0 <= place < len(text.sentences)
             and text.sentences[place]
@@ -166,7 +209,7 @@ def _candidates(
         )
         if (
             known
-            and (room := room - count_tokens(text.sentences[place]) - 4) < 0
+            and (room := room - count_tokens(text.sentences[place]) - form.marks) < 0
             and len(chosen) >= len(one.near)
         ):
             break

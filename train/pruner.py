@@ -134,9 +134,9 @@ def path_samples(
                 yield sample
 
 
-def write_library(folder: Path, split: Split) -> int:
-    """Write the pages of a split and the questions on them as `python -m bench.eval`
-    takes them; return how many questions.
+def write_library(folder: Path, split: Split, most: int = 0) -> int:
+    """Write the pages of a split, at most so many and evenly spread (0: all), and the
+    questions on them as `python -m bench.eval` takes them; return how many questions.
 
     Only those whose gold texts are verbatim on their page: others could be kept and not
     be found. A twin, which is asked almost alike and not answered by the page, follows
@@ -146,8 +146,11 @@ def write_library(folder: Path, split: Split) -> int:
     library.mkdir(parents=True, exist_ok=True)
     lines = []
     texts: dict[str, str] = {}
-    for row in own_rows():
-        if row["split"] != split:
+    rows = [row for row in own_rows() if row["split"] == split]
+    pages = list(dict.fromkeys(row["page"] for row in rows))
+    few = {pages[place * len(pages) // most] for place in range(most)} or set(pages)
+    for row in rows:
+        if row["page"] not in few:
             continue
         name = f"{row['page']}.html"
         if name not in texts:

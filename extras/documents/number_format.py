@@ -206,7 +206,7 @@ def _in_groups(value: int, section: _Section, groups: list[str]) -> str:
     sizes = [len(_DIGIT_SIGN.findall(group)) for group in groups]
     digits = str(abs(value)).zfill(max(sum(sizes[1:]) + 1, "".join(groups).count("0")))
     first = len(digits) - sum(sizes[1:])
-    ends = [first + sum(sizes[1:place]) for place in range(1, len(sizes) + 1)]
+    ends = [first + sum(sizes[1:index]) for index in range(1, len(sizes) + 1)]
     cut = iter(
         [
             digits[:first],

@@ -103,22 +103,22 @@ def _without(text: str, opening: re.Pattern[str], instead: Callable[[str], str])
     return "".join([*kept, text[at:]])
 
 
-def _all_behind(text: str) -> str:
+def _notes_at_end(text: str) -> str:
     """Return RTF with each note replaced by a number, and the notes, comments, text
     boxes, page headers and footers (which the library drops) after the text.
 
     Of all but notes those without a letter are dropped, and page numbers; equal ones
     come once."""
-    behind: dict[str, None] = {}
+    notes: dict[str, None] = {}
 
     def noted(inner: str) -> str:
-        number = sum(one.startswith("[") for one in behind) + 1
-        behind[f"[{number}] {_NOTE_MARK.sub('', inner)}"] = None
+        number = sum(one.startswith("[") for one in notes) + 1
+        notes[f"[{number}] {_NOTE_MARK.sub('', inner)}"] = None
         return f"[{number}] "
 
     def moved(inner: str, name: str = "") -> str:
         if any(map(str.isalpha, _CONTROL.sub("", inner))):
-            behind[name + inner] = None
+            notes[name + inner] = None
         return ""
 
     def margin(inner: str) -> str:
@@ -133,9 +133,9 @@ def _all_behind(text: str) -> str:
     text = _without(_without(text, _WORD_ART, moved), _TEXT_BOX, moved)
     text = _without(text, _MARGIN, margin)
     last = text.rfind("}")
-    if not behind or last < 0:
+    if not notes or last < 0:
         return text
-    lines = [f"\\par {_PARAGRAPH.sub(' ', one)}" for one in behind]
+    lines = [f"\\par {_PARAGRAPH.sub(' ', one)}" for one in notes]
     return "".join([text[:last], *lines, "\\par ", text[last:]])
 
 
@@ -184,7 +184,7 @@ def rtf_to_html(text: str) -> Converted:
     text = text.replace("\\pntext", "\\listtext")
     text = _without(_without(text, _UNICODE, _unicode), _RTF_FIELD, _chosen)
     text = _without(text, _EQUATION, lambda inner: f" {_equation(inner)} ")
-    text = _SUPER.sub(r"^\1", _all_behind(text))
+    text = _SUPER.sub(r"^\1", _notes_at_end(text))
     text = _LEVEL.sub(lambda _: f"\\u{ord(_HEADING_SIGN)}?", text)
     # A pattern of striprtf for links reads to the end of a line from each field: one line for each
     # keeps that linear.

@@ -8,9 +8,9 @@ import re
 from dataclasses import dataclass, replace
 from typing import Final
 
+from extras.documents.docx_looks import LEAST_WIDTH
 from pipeline.document.converted import LEAST_SIZE
 from pipeline.html.colours import WHITE, Rgb, is_faint
-from pipeline.read.docx_looks import LEAST_WIDTH
 
 _RTF_TOKEN: Final = re.compile(
     r"\\([a-zA-Z]+)(-?\d{1,9})? ?|\\'[\da-fA-F]{2}|\\[^a-zA-Z]|[{}]|[^\\{}]+", re.DOTALL
@@ -71,7 +71,7 @@ def without_unseen(text: str) -> tuple[str, int]:
         or any(colour and is_faint(colour, WHITE) for colour in colours)
     ):
         return text, 0
-    state, above, kept, words, behind = _State(), list[_State](), list[str](), 0, 0
+    state, above, kept, words, delimiter = _State(), list[_State](), list[str](), 0, 0
     letters = 0  # that are written as their numbers
     for token in _RTF_TOKEN.finditer(text):
         said = token[0]
@@ -82,12 +82,12 @@ def without_unseen(text: str) -> tuple[str, int]:
         elif token[1]:
             state = state.under(token[1], int(token[2]) if token[2] else None)
             if token[1] == "u" and _is_unseen(state, colours, shaded=shaded):
-                behind = 1
+                delimiter = 1
                 letters += 1
                 continue
         elif _is_unseen(state, colours, shaded=shaded):
-            words += len(said[behind:].split()) if said[0] != "\\" else 0
-            behind = 0
+            words += len(said[delimiter:].split()) if said[0] != "\\" else 0
+            delimiter = 0
             continue
         kept.append(said)
     return "".join(kept), words + bool(letters)

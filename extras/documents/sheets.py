@@ -108,9 +108,9 @@ def _with_covered(rows: list[Row], merged: Sequence[Merged]) -> list[Row]:
         covered += (last - first) * (one.right - one.left + 1)
         if covered > MOST_COVERED:
             break
-        for place in range(first, last):
+        for index in range(first, last):
             check_cancelled()
-            line = filled[place]
+            line = filled[index]
             line += [""] * (one.right + 1 - len(line))
             for column in range(one.left, one.right + 1):
                 line[column] = copy = _Covered(text)
@@ -210,16 +210,16 @@ def _table(name: str, rows: Sequence[Row], columns: range) -> tuple[list[str], i
         for column in some
     )
     first = next(
-        (place for place, some in enumerate(filled) if len(some) > 1), len(rows)
+        (index for index, some in enumerate(filled) if len(some) > 1), len(rows)
     )
     above = [
-        (number, " ".join(cells[column] for column in filled[place]))
-        for place, (number, cells) in enumerate(rows[:first])
+        (number, " ".join(cells[column] for column in filled[index]))
+        for index, (number, cells) in enumerate(rows[:first])
     ]
     if first == len(rows):
         made = [
-            placed(escape(text), address(name, number, filled[place][:1]), tag="p")
-            for place, (number, text) in enumerate(above)
+            placed(escape(text), address(name, number, filled[index][:1]), tag="p")
+            for index, (number, text) in enumerate(above)
         ]
         return made, own
     left = min(some[0] for some in filled[first:])
@@ -228,8 +228,8 @@ def _table(name: str, rows: Sequence[Row], columns: range) -> tuple[list[str], i
     right = max(right, *(_reach(cells, right) for _, cells in body))
     heads = _heads(body, columns)
     lines = [
-        _line(body, place, range(left, right), is_head=place < heads)
-        for place in range(len(body))
+        _line(body, index, range(left, right), is_head=index < heads)
+        for index in range(len(body))
     ]
     places = [address(name, number, (left, right - 1)) for number, _ in body]
     caption = (
@@ -238,7 +238,7 @@ def _table(name: str, rows: Sequence[Row], columns: range) -> tuple[list[str], i
         else ""
     )
     inner = "\n".join(
-        placed(line, place, tag="tr") for line, place in zip(lines, places, strict=True)
+        placed(line, index, tag="tr") for line, index in zip(lines, places, strict=True)
     )
     return [f"<table>{caption}\n{inner}\n</table>"], own
 
@@ -270,9 +270,9 @@ def _heads(rows: Sequence[Row], columns: range) -> int:
     return count
 
 
-def _line(rows: Sequence[Row], place: int, columns: range, *, is_head: bool) -> str:
+def _line(rows: Sequence[Row], index: int, columns: range, *, is_head: bool) -> str:
     """Return the cells of a row as HTML, those that another covers left out."""
-    cells = rows[place][1]
+    cells = rows[index][1]
     tag = "th" if is_head else "td"
     parts = []
     for column in columns:
@@ -281,13 +281,13 @@ def _line(rows: Sequence[Row], place: int, columns: range, *, is_head: bool) -> 
         if isinstance(cell, _Covered):
             one = cell.merged
             if column > max(one.left, columns.start) or (
-                place and rows[place - 1][0] >= one.top
+                index and rows[index - 1][0] >= one.top
             ):
                 continue
             wide = min(one.right + 1, columns.stop) - column
             high = next(
-                (n for n, (other, _) in enumerate(rows[place:]) if other > one.bottom),
-                len(rows) - place,
+                (n for n, (other, _) in enumerate(rows[index:]) if other > one.bottom),
+                len(rows) - index,
             )
             spans = f' colspan="{wide}"' * (wide > 1) + f' rowspan="{high}"' * (
                 high > 1

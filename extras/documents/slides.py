@@ -13,15 +13,7 @@ from typing import Final, NamedTuple
 
 from lxml import etree
 
-from pipeline.document.converted import (
-    Converted,
-    Unreadable,
-    escape,
-    placed,
-    whole_page,
-)
-from pipeline.document.ledger import Ledger
-from pipeline.read.drawing import (
+from extras.documents.drawing import (
     FALLBACK,
     RELATION,
     A,
@@ -34,8 +26,16 @@ from pipeline.read.drawing import (
     texts_of,
     words_of,
 )
-from pipeline.read.equations import TEXT
-from pipeline.read.package import Package, open_package
+from extras.documents.equations import TEXT
+from extras.documents.package import Package, open_package
+from pipeline.document.converted import (
+    Converted,
+    Unreadable,
+    escape,
+    placed,
+    whole_page,
+)
+from pipeline.document.ledger import Ledger
 from pipeline.work import check_cancelled
 
 _P: Final = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
@@ -275,7 +275,8 @@ class _GroupSpace(NamedTuple):
 
 
 def _box_of(element: etree._Element) -> _Box | None:
-    """Return the box that a shape says it has."""
+    """Return the box in which a shape is drawn, None where the shape has no position of
+    its own (a placeholder takes its layout's)."""
     holder = next(element.iterchildren(f"{_P}spPr", f"{_P}grpSpPr"), element)
     form = next(holder.iterchildren(f"{A}xfrm", f"{_P}xfrm"), None)
     if form is None or form.find(f"{A}off") is None:
@@ -339,7 +340,7 @@ def _apart(shapes: Sequence[_SlideShape], *, across: bool) -> list[list[_SlideSh
         else:
             groups.append([shape])
         end = max(end, box[at] + box[size])
-    order = {id(shape.element): place for place, shape in enumerate(shapes)}
+    order = {id(shape.element): index for index, shape in enumerate(shapes)}
     return [sorted(group, key=lambda one: order[id(one.element)]) for group in groups]
 
 
@@ -348,8 +349,8 @@ def _follow(
 ) -> bool:
     """Whether the file has each group of several shapes as one run, in the order of the groups."""
     of = {
-        id(shape.element): place
-        for place, group in enumerate(groups)
+        id(shape.element): index
+        for index, group in enumerate(groups)
         for shape in group
     }
     places = [of[id(shape.element)] for shape in shapes]
@@ -369,8 +370,8 @@ def _kind(shape: etree._Element) -> str:
 def _table(table: etree._Element) -> str:
     """Return a table with its merged cells, its first row as the header."""
     rows = []
-    for place, row in enumerate(table.iter(f"{A}tr")):
-        tag = "th" if place == 0 else "td"
+    for index, row in enumerate(table.iter(f"{A}tr")):
+        tag = "th" if index == 0 else "td"
         cells = (
             cell
             for cell in row.iter(f"{A}tc")

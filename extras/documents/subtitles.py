@@ -79,8 +79,8 @@ def _cues(text: str) -> Iterator[_Cue]:
     """Yield the cues of WebVTT or SRT."""
     text = _NOTE_BLOCK.sub("\n", text.replace("\r\n", "\n").replace("\r", "\n"))
     found = list(_CUE_TIMES.finditer(text))
-    for place, one in enumerate(found):
-        end = found[place + 1].start() if place + 1 < len(found) else len(text)
+    for index, one in enumerate(found):
+        end = found[index + 1].start() if index + 1 < len(found) else len(text)
         below = text[one.end() : end].partition("\n")[2]
         lines = below.partition("\n\n")[0] if "\n\n" in below else below
         voice = _VOICE.search(lines)

@@ -47,8 +47,8 @@ class Unseen:
         inks = [_colour(font.find("{*}color"), _BLACK) for font in fonts]
         grounds = [_ground(fill.find("{*}patternFill")) for fill in fills]
         tiny = {
-            place
-            for place, size in enumerate(sizes)
+            index
+            for index, size in enumerate(sizes)
             if size is not None and _points(size) < LEAST_SIZE
         }
         own = [

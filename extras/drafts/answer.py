@@ -15,7 +15,7 @@ from extras.drafts.check import CORRECT, Checked, check
 from extras.drafts.draft import Draft, read_draft
 from pipeline.document.page import Document
 from pipeline.evidence.assemble import UNASKED
-from pipeline.evidence.show import Sheet, shortened
+from pipeline.evidence.show import FIRST, Sheet, shortened
 from pipeline.fetch.handles import page_handle
 from pipeline.search.chain import Findings as Works
 from pipeline.services import Services
@@ -23,7 +23,7 @@ from pipeline.session.session import SESSION_SCHEME, find_session
 from pipeline.sources.gather import Loaded, load_sources
 from pipeline.text.frame import SAID_TOKENS, address, new_mark, notice, one_line, quoted
 from pipeline.work import LONG_SHARE, in_thread
-from tools.common.answer import FIRST, Ending, answer, larger
+from tools.common.answer import Ending, answer, larger
 from tools.common.context import (
     ToolContext,
     owner_of,

@@ -113,7 +113,7 @@ def _source(document: Document) -> _Source:
     )
 
 
-def _behind(
+def _cited_of(
     cited: Sequence[str], read: Mapping[str, _Source], unread: Mapping[str, Failure]
 ) -> list[_Source]:
     """Return the cited sources; all if none is cited or known, none if those cited
@@ -137,7 +137,7 @@ def _quotation(
     read: Mapping[str, _Source],
     unread: Mapping[str, Failure],
 ) -> Checked:
-    found = find_quote(text, [source.text for source in _behind(cited, read, unread)])
+    found = find_quote(text, [source.text for source in _cited_of(cited, read, unread)])
     if found.standing != "verbatim" and (gone := _gone(cited, unread)):
         return Checked("quote", text, "not read", note=gone)
     if found.standing == "nowhere" and cited:
@@ -173,8 +173,8 @@ async def _statement(
     unread: Mapping[str, Failure],
     reader: Reader,
 ) -> Checked:
-    behind = _behind(cited, read, unread)
-    units = [unit for source in behind for unit in source.units.texts]
+    cited_sources = _cited_of(cited, read, unread)
+    units = [unit for source in cited_sources for unit in source.units.texts]
     if not units:
         return Checked(
             "statement",
@@ -183,17 +183,17 @@ async def _statement(
             note=_gone(cited, unread) or "The sources contain no text.",
         )
     statement = Question(text)
-    relevance = await reader.read(statement, [source.units for source in behind])
+    relevance = await reader.read(statement, [source.units for source in cited_sources])
     judged = await in_thread(judge_statement, statement, units, relevance)
     if judged.support != "supported" and (gone := _gone(cited, unread)):
         return Checked("statement", text, "not read", note=gone)
-    return await in_thread(_supported, text, judged, behind, units)
+    return await in_thread(_supported, text, judged, cited_sources, units)
 
 
 def _supported(
-    text: str, judged: Supported, behind: Sequence[_Source], units: Sequence[str]
+    text: str, judged: Supported, cited_sources: Sequence[_Source], units: Sequence[str]
 ) -> Checked:
-    places = [(source, span) for source in behind for span in source.spans]
+    places = [(source, span) for source in cited_sources for span in source.spans]
     source, span = places[judged.rows[0]]
     citation = cite(source.text.document, *span)
     stated, actual = judged.differs

@@ -223,19 +223,17 @@ def _sentences(
     pieces = [passage[start:end] for start, end in split_sentences(passage)]
     joined: list[str] = []
     for piece in pieces:
-        behind = _REFERENCE_MARK.match(piece.lstrip()) or _INLINE_LINK.match(
+        mark = _REFERENCE_MARK.match(piece.lstrip()) or _INLINE_LINK.match(
             piece.lstrip()
         )
         unmarked = _BARE_URL.sub(
             " ", _REFERENCE_MARK.sub(" ", _INLINE_LINK.sub(" ", piece))
         )
         if joined and (
-            _ONLY_MARKS.fullmatch(unmarked) or (behind and _cited(behind[0], listed))
+            _ONLY_MARKS.fullmatch(unmarked) or (mark and _cited(mark[0], listed))
         ):
             cut = (
-                len(piece)
-                - len(piece.lstrip())
-                + (behind.end() if behind else len(piece))
+                len(piece) - len(piece.lstrip()) + (mark.end() if mark else len(piece))
             )
             joined[-1] += f" {piece[:cut]}"
             joined += [piece[cut:]] if piece[cut:].strip() else []

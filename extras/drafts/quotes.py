@@ -139,19 +139,19 @@ def _verbatim(pieces: Sequence[Sequence[str]], text: Text) -> tuple[int, int] | 
     """Return the word range [start, end) that contains all pieces in order, each whole,
     or None."""
     first: int | None = None
-    place = 0
+    offset = 0
     for piece in pieces:
         wanted = "".join(map(_letters, piece))
-        place = text.joined.find(wanted, place)
-        while place >= 0 and (
-            place not in text.starts or place + len(wanted) not in text.starts
+        offset = text.joined.find(wanted, offset)
+        while offset >= 0 and (
+            offset not in text.starts or offset + len(wanted) not in text.starts
         ):
-            place = text.joined.find(wanted, place + 1)
-        if place < 0:
+            offset = text.joined.find(wanted, offset + 1)
+        if offset < 0:
             return None
-        first = text.starts[place] if first is None else first
-        place += len(wanted)
-    return (first, text.starts[place]) if first is not None else None
+        first = text.starts[offset] if first is None else first
+        offset += len(wanted)
+    return (first, text.starts[offset]) if first is not None else None
 
 
 def _near(asked: Sequence[str], text: Text) -> tuple[float, tuple[int, int]]:
@@ -160,9 +160,9 @@ def _near(asked: Sequence[str], text: Text) -> tuple[float, tuple[int, int]]:
     votes: Counter[int] = Counter()
     for offset, word in enumerate(asked):
         standing = text.places.get(word, ())
-        for place in standing:
+        for index in standing:
             # Shifts by one or two words vote together; frequent words weigh little.
-            votes[(place - offset) // 4] += 1 / len(standing) ** 0.5
+            votes[(index - offset) // 4] += 1 / len(standing) ** 0.5
     best = (0.0, (0, 0))
     for shift, _ in votes.most_common(COMPARED_PLACES):
         low = max(0, 4 * shift - 4)

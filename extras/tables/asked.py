@@ -71,14 +71,14 @@ def ask_tables(question: Question, documents: Sequence[Document]) -> TableAnswer
     found: list[TableAnswer] = []
     silent = -1
     spoken: dict[str, Spoken] = {}
-    for place, document in enumerate(documents):
+    for index, document in enumerate(documents):
         # A file that does not name its language is in English or in that of the question.
         said = document.page.language
         for language in (said,) if said else dict.fromkeys(("en", question.language)):
             asked = spoken.setdefault(
                 language, read_question(translated_for(question, language), language)
             )
-            for asking in _asking(asked, document, place) if asked.asks else ():
+            for asking in _asking(asked, document, index) if asked.asks else ():
                 answer = asking.answer()
                 if answer is not None and all_rows(document):
                     found.append(answer)
@@ -91,14 +91,14 @@ def ask_tables(question: Question, documents: Sequence[Document]) -> TableAnswer
     return first[0] if first[0].explained > silent else None
 
 
-def _asking(asked: Spoken, document: Document, place: int) -> "Iterator[_Asking]":
+def _asking(asked: Spoken, document: Document, index: int) -> "Iterator[_Asking]":
     """Yield a question put to each table of a document that names its columns."""
     about = index_terms(
         f"{document.page.title} {document.page.final_url}", language=asked.language
     )
     for table in tables_of(document):
         if table.named and len(table.rows) >= FEWEST_CHOSEN_FROM:
-            yield _Asking(asked, table, place, about)
+            yield _Asking(asked, table, index, about)
 
 
 def ask_parts(
@@ -114,9 +114,9 @@ def ask_parts(
 
 
 def _asked(question: Question, documents: Sequence[Document]) -> TableAnswer | None:
-    """Return a table's answer to a question in any of its wordings; if it names a file,
-    from a table of that file and no other."""
-    for place, document in enumerate(documents):
+    """Return a table's answer to the first wording of a question that has one, or None.
+    If the question names a file, only tables of that file are asked."""
+    for index, document in enumerate(documents):
         name = unquote(document.page.final_url.partition("#")[0].rpartition("/")[2])
         if "." in name and name.casefold() in question.text.casefold():
             called = rf"(?:\b\w+\s+)?{re.escape(name)}"
@@ -125,7 +125,7 @@ def _asked(question: Question, documents: Sequence[Document]) -> TableAnswer | N
             answer = next(
                 filter(None, (ask_tables(one, [document]) for one in wordings)), None
             )
-            return replace(answer, document=place) if answer else None
+            return replace(answer, document=index) if answer else None
     return next(
         filter(None, (ask_tables(one, documents) for one in _wordings(question))), None
     )
@@ -206,7 +206,7 @@ class _Asking:
         spans: dict[tuple[int, int], dict[int, str]] = {}
         stems = [token.stem for token in self.spoken.tokens]
         known = {
-            stem: [place for place, other in enumerate(stems) if other == stem]
+            stem: [index for index, other in enumerate(stems) if other == stem]
             for stem in stems
         }
         for column in range(len(self.table.columns)):
@@ -290,16 +290,16 @@ class _Asking:
             self._about(),
         )
         free = [
-            place
-            for place, token in enumerate(tokens)
-            if place
+            index
+            for index, token in enumerate(tokens)
+            if index
             and token.text[0].isupper()
             and token.says
-            and place not in self.used | self.spoken.operating
+            and index not in self.used | self.spoken.operating
         ]
-        for first in (place for place in free if place - 1 not in free):
+        for first in (index for index in free if index - 1 not in free):
             last = next(
-                place for place in range(first, len(tokens) + 1) if place not in free
+                index for index in range(first, len(tokens) + 1) if index not in free
             )
             run = tuple(stems[first:last])
             if named.issuperset(run):
@@ -340,7 +340,7 @@ class _Asking:
             token.says for token in cell
         ):
             return False
-        if any(place == one.number for one in self.spoken.compared for place in places):
+        if any(index == one.number for one in self.spoken.compared for index in places):
             return False
         return (
             len(cell[0].text) > 1
@@ -349,8 +349,8 @@ class _Asking:
         )
 
     def _column_of(self, found: dict[int, str]) -> int | None:
-        """Return the column that a value is of: the only one, or that which is named
-        beside it."""
+        """Return the one of the `found` columns that holds a value: the only one, or
+        the only one that the question names; None if several or none are named."""
         if len(found) == 1:
             return next(iter(found))
         named = [column for column in found if self._matched(column)]
@@ -366,7 +366,7 @@ class _Asking:
             self.either.setdefault(column, set()).add(cell)
 
     def _denied(self, start: int) -> bool:
-        return any(0 < start - place <= WORD_REACH for place in self.spoken.negated)
+        return any(0 < start - index <= WORD_REACH for index in self.spoken.negated)
 
     def _yes_or_no(self) -> None:
         """Filter by columns of yes and no that the question names."""
@@ -441,9 +441,9 @@ class _Asking:
 
     def _within(self, places: Iterable[int]) -> list[Token]:
         return [
-            self.spoken.tokens[place]
-            for place in places
-            if 0 <= place < len(self.spoken.tokens)
+            self.spoken.tokens[index]
+            for index in places
+            if 0 <= index < len(self.spoken.tokens)
         ]
 
     def _same(self, places: Iterable[int]) -> str:
@@ -463,8 +463,8 @@ class _Asking:
         """Return the places of the question's words that name a column."""
         stems = self._stems(column)
         places = range(len(self.spoken.tokens)) if near is None else near
-        own = [place for place in places if 0 <= place < len(self.spoken.tokens)]
-        return {place for place in own if self.spoken.tokens[place].stem in stems}
+        own = [index for index in places if 0 <= index < len(self.spoken.tokens)]
+        return {index for index in own if self.spoken.tokens[index].stem in stems}
 
     def _numeric(self, near: range | None, hints: str) -> int | None:
         """Return the column of numbers that is named within `near`, else by `hints`,
@@ -502,7 +502,7 @@ class _Asking:
         done = self.spoken.operating
         far = {
             column: min(
-                (abs(place - at) for place in self._matched(column) for at in done),
+                (abs(index - at) for index in self._matched(column) for at in done),
                 default=0,
             )
             for column in columns
@@ -563,10 +563,10 @@ class _Asking:
             for stem in self._stems(column)
         }
         adding = {
-            place for place in spoken.total if spoken.tokens[place].stem not in named
+            index for index in spoken.total if spoken.tokens[index].stem not in named
         }
         meaning = {
-            place for place in spoken.mean if spoken.tokens[place].stem not in named
+            index for index in spoken.mean if spoken.tokens[index].stem not in named
         }
         chooses = bool(spoken.least) != bool(spoken.most) or bool(
             spoken.least & spoken.most
@@ -618,8 +618,8 @@ class _Asking:
         """Return the column by whose values a measure is asked (`tons by state`, `in
         each port`); None where rows do not share them."""
         by = words("tables.by", self.spoken.language)
-        for place, token in enumerate(self.spoken.tokens):
-            after = range(place + 1, place + 1 + WORD_REACH)
+        for index, token in enumerate(self.spoken.tokens):
+            after = range(index + 1, index + 1 + WORD_REACH)
             for column in (
                 range(len(self.table.columns)) if token.text.lower() in by else ()
             ):
@@ -628,7 +628,7 @@ class _Asking:
                 if len(named) == len(self._stems(column)) > 0 and different < len(
                     self.table.rows
                 ):
-                    self.used |= {place, *named}
+                    self.used |= {index, *named}
                     return column
         return None
 
@@ -679,8 +679,8 @@ class _Asking:
         that the words mean; None where it is uncertain or too many rows are equal."""
         spoken = self.spoken
         chosen = sorted(spoken.least | spoken.most)
-        behind = (place + 1 for place in chosen)  # `most expensive`
-        hints = said_of("choosing.measures", self._within((*chosen, *behind)))
+        following = (index + 1 for index in chosen)  # `most expensive`
+        hints = said_of("choosing.measures", self._within((*chosen, *following)))
         column = self._numeric(None, hints.replace("+", "").replace("-", ""))
         if column is None:
             column = self._dates(hints)
@@ -808,14 +808,14 @@ class _Asking:
         filler |= meanings("choosing.measures").keys()
         known = self.used | self.spoken.operating
         known |= {
-            place
-            for place, token in enumerate(self.spoken.tokens)
+            index
+            for index, token in enumerate(self.spoken.tokens)
             if token.text == _EQUAL
         }
         rest = (
             token
-            for place, token in enumerate(self.spoken.tokens)
-            if token.says and place not in known
+            for index, token in enumerate(self.spoken.tokens)
+            if token.says and index not in known
         )
         return all(
             token.stem in about or token.text.lower() in filler for token in rest

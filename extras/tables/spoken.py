@@ -106,7 +106,7 @@ class Spoken:
     @property
     def operating(self) -> set[int]:
         """Places of the words that say what is to be done."""
-        compared = {place for one in self.compared for place in one.words}
+        compared = {index for one in self.compared for index in one.words}
         chosen = self.least | self.most | self.ranks
         return chosen | self.total | self.mean | self.count | self.negated | compared
 
@@ -128,16 +128,16 @@ def read_question(question: str, language: str) -> Spoken:
         tokens, language, months=tuple(months_in(question, frozenset((language,))))
     )
     spoken.compared = _compared(lowered, tokens)
-    taken = {place for one in spoken.compared for place in one.words}
-    spoken.least = _places(lowered, tokens, "choosing.least") - taken
-    spoken.most = _places(lowered, tokens, "choosing.most") - taken
-    spoken.total = _places(lowered, tokens, "tables.sum")
-    spoken.mean = _places(lowered, tokens, "tables.mean")
-    count = _places(lowered, tokens, "tables.count")
+    taken = {index for one in spoken.compared for index in one.words}
+    spoken.least = _indexes(lowered, tokens, "choosing.least") - taken
+    spoken.most = _indexes(lowered, tokens, "choosing.most") - taken
+    spoken.total = _indexes(lowered, tokens, "tables.sum")
+    spoken.mean = _indexes(lowered, tokens, "tables.mean")
+    count = _indexes(lowered, tokens, "tables.count")
     spoken.count = set() if count & spoken.total else count
-    spoken.negated = _places(lowered, tokens, "tables.not") - taken
+    spoken.negated = _indexes(lowered, tokens, "tables.not") - taken
     spoken.negated |= {
-        place for place, token in enumerate(tokens) if token.text in _UNEQUAL
+        index for index, token in enumerate(tokens) if token.text in _UNEQUAL
     }
     _rank(spoken)
     return spoken
@@ -166,11 +166,11 @@ def _pattern(section: str) -> re.Pattern[str]:
     return whole_words(words(section))
 
 
-def _places(lowered: str, tokens: Sequence[Token], section: str) -> set[int]:
+def _indexes(lowered: str, tokens: Sequence[Token], section: str) -> set[int]:
     spans = [found.span() for found in _pattern(section).finditer(lowered)]
     return {
-        place
-        for place, token in enumerate(tokens)
+        index
+        for index, token in enumerate(tokens)
         for start, end in spans
         if start <= token.start < end
     }
@@ -183,14 +183,14 @@ def _compared(lowered: str, tokens: Sequence[Token]) -> tuple[Compared, ...]:
     for section, operator in _COMPARING:
         for match in _pattern(section).finditer(lowered):
             own = [
-                place
-                for place, token in enumerate(tokens)
+                index
+                for index, token in enumerate(tokens)
                 if match.start() <= token.start < match.end()
             ]
             after = own[-1] + 1 if own else len(tokens)
             near = range(after, min(after + 2, len(tokens)))
             number = next(
-                (place for place in near if tokens[place].text[0].isdigit()), -1
+                (index for index in near if tokens[index].text[0].isdigit()), -1
             )
             if number >= 0 and not any(
                 set(own) & set(one.words) for one in found.values()
@@ -198,15 +198,15 @@ def _compared(lowered: str, tokens: Sequence[Token]) -> tuple[Compared, ...]:
                 found.setdefault(
                     number, Compared(operator, number, range(own[0], after))
                 )
-    for place, token in enumerate(tokens[:-1]):
-        if token.text in _COMPARISONS and tokens[place + 1].text[0].isdigit():
+    for index, token in enumerate(tokens[:-1]):
+        if token.text in _COMPARISONS and tokens[index + 1].text[0].isdigit():
             signed = Compared(
                 _COMPARISONS[token.text],
-                place + 1,
-                range(place, place + 1),
+                index + 1,
+                range(index, index + 1),
                 signed=True,
             )
-            found.setdefault(place + 1, signed)
+            found.setdefault(index + 1, signed)
     return tuple(found.values())
 
 

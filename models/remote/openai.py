@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -242,6 +242,19 @@ class OpenAIGenerator(RemoteModel):
             return min(self.tuning.context, self._facts.longest or self.tuning.context)
         return reported or self.tuning.context or CONTEXT_TOKENS
 
+    @property
+    def context_source(self) -> Literal["setting", "server", "usual"]:
+        """What `context_tokens` comes from."""
+        if self.context_tokens == self.tuning.context:
+            return "setting"
+        return "server" if self._facts.context_tokens else "usual"
+
+    @property
+    def trained_tokens(self) -> int:
+        """Tokens that the model was trained for, where that is more than the server
+        gives it; 0 where it does not say."""
+        return self._facts.longest
+
     async def counters(self) -> Mapping[str, object]:
         """Return the tokens that the server says it read and wrote; empty where it says
         nothing."""
@@ -306,8 +319,8 @@ class OpenAIGenerator(RemoteModel):
         await self.prepare()
         if not options or not all(options) or len(set(options)) < len(options):
             raise ModelError(
-                f"The options {list(options)!r} cannot be weighed.",
-                hint="Give different texts.",
+                f"The options {list(options)!r} cannot be compared.",
+                hint="Give texts that differ, none of them empty.",
             )
         messages = (
             [{"role": "user", "content": printable(prompt)}]
@@ -421,7 +434,7 @@ class OpenAIGenerator(RemoteModel):
             self._forms[schema] = form
             return answer
         assert first is not None  # noqa: S101  each form was refused
-        raise first
+        raise self.explained(first)
 
     async def _ask(self, form: Form, body: Mapping[str, object]) -> Any:
         endpoint = self._endpoint

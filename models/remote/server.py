@@ -263,6 +263,8 @@ class Facts:
     asked: bool = True
     """False when the server was away: the identity then holds for this process
     alone."""
+    others: tuple[str, ...] = ()
+    """Models that the server lists, where ours is none of them."""
 
 
 class RemoteModel(HeldModel):
@@ -296,6 +298,11 @@ class RemoteModel(HeldModel):
     def server(self) -> str:
         """Kind of server, "" where it is not known."""
         return self._facts.server
+
+    @property
+    def found(self) -> bool:
+        """Whether the server answered when it was asked for its facts."""
+        return self._facts.asked
 
     async def prepare(self) -> None:
         """Request the model's facts, valid for a minute. Raises nothing; without an
@@ -336,9 +343,21 @@ class RemoteModel(HeldModel):
                 found = await ask(form)
             except ModelError:
                 # the first form is the one that most servers know: its refusal says more
-                raise error from None
+                raise self.explained(error) from None
         self._other_form = form
         return found
+
+    def explained(self, error: RefusedCall) -> RefusedCall:
+        """Return the refusal of a model that is not there with the names of those that
+        the server lists, any other one as it is."""
+        others = self._facts.others
+        if error.status != 404 or not others:
+            return error
+        hint = (
+            f"The server lists {said(', '.join(others))}, not {self._endpoint.model!r}: "
+            "set one of those, or pull the model there."
+        )
+        return RefusedCall(error.what, hint=hint, status=error.status)
 
     async def fitting(self, ask: Callable[[int], Awaitable[Any]]) -> Any:
         """Return the answer of `ask(characters)`, texts cut to half as often as the
@@ -398,7 +417,8 @@ async def _ask_facts(endpoint: Endpoint) -> Facts:
     # unknown.
     if owner == "library" or await _is_ollama(endpoint, owner):
         return await _ollama(endpoint)
-    return Facts()
+    names = () if entry else (item.get("id") for item in _items(listed, "data"))
+    return Facts(others=tuple(map(str, filter(None, names))))
 
 
 async def _is_ollama(endpoint: Endpoint, owner: object) -> bool:

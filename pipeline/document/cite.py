@@ -94,20 +94,24 @@ def cite(document: Document, start: int, end: int) -> str:
     directive = _directive(
         _rendered(document), max(start, 0), min(end, len(document.text))
     )
-    place = place_of(document, max(start, 0), min(end, len(document.text)))
-    if is_box(place):  # viewers cannot search in images
-        return f"{url}#{place}"
-    if (begins := _TIMED.match(place)) and _YOUTUBE_PAGE.match(url):
+    position = position_of(document, max(start, 0), min(end, len(document.text)))
+    if is_box(position):  # viewers cannot search in images
+        return f"{url}#{position}"
+    if (begins := _TIMED.match(position)) and _YOUTUBE_PAGE.match(url):
         hours, minutes, seconds = map(int, begins[1].split(":"))
-        url, place = f"{url}&t={3600 * hours + 60 * minutes + seconds}s", ""
-    place = f"#{_short_place(place)}" if place else ""
-    return f"{url}{place or '#'}:~:text={directive}" if directive else f"{url}{place}"
+        url, position = f"{url}&t={3600 * hours + 60 * minutes + seconds}s", ""
+    position = f"#{_short_position(position)}" if position else ""
+    return (
+        f"{url}{position or '#'}:~:text={directive}"
+        if directive
+        else f"{url}{position}"
+    )
 
 
-def _short_place(place: str) -> str:
+def _short_position(position: str) -> str:
     """Return a position in a file, without the sheet's name if that is too long."""
-    name, mark, cells = place.rpartition("!")
-    return place if not mark or _is_part(unquote(name)) else f"…!{cells}"
+    name, mark, cells = position.rpartition("!")
+    return position if not mark or _is_part(unquote(name)) else f"…!{cells}"
 
 
 @kept_with_document
@@ -120,17 +124,17 @@ def _rendered(document: Document) -> Document:
             unseen.append((block.start, block.end))
         elif "<img" in block.html:
             unseen += _descriptions(document.text, block)
-    kept, place = list[str](), 0
+    kept, offset = list[str](), 0
     for start, end in unseen:
-        kept += document.text[place:start], "\n" * (end - start)
-        place = end
-    return replace(document, text="".join((*kept, document.text[place:])))
+        kept += document.text[offset:start], "\n" * (end - start)
+        offset = end
+    return replace(document, text="".join((*kept, document.text[offset:])))
 
 
 def _descriptions(text: str, block: Block) -> list[tuple[int, int]]:
     """Return the spans of image descriptions in a unit's text."""
     found: list[tuple[int, int]] = []
-    place = block.start
+    offset = block.start
     pieces = _PARTING.split(block.html)
     described = [_ALT_TEXT.match(piece) for piece in pieces]
     words = [
@@ -138,10 +142,10 @@ def _descriptions(text: str, block: Block) -> list[tuple[int, int]]:
         for said, piece in zip(described, pieces, strict=True)
     ]
     for index, said in enumerate(described):
-        start = text.find(words[index], place, block.end) if words[index] else -1
-        if start < 0 or (said and text[place:start].strip(" |\n")):
+        start = text.find(words[index], offset, block.end) if words[index] else -1
+        if start < 0 or (said and text[offset:start].strip(" |\n")):
             continue
-        behind = start + len(words[index])
+        stop = start + len(words[index])
         if said:
             shown = (
                 word
@@ -150,10 +154,10 @@ def _descriptions(text: str, block: Block) -> list[tuple[int, int]]:
             )
             # A button's icon that is described by the button's own words is not in the text beside
             # them.
-            if text.find(next(shown, ""), behind, block.end) < 0:
+            if text.find(next(shown, ""), stop, block.end) < 0:
                 continue
-            found.append((start, behind))
-        place = behind
+            found.append((start, stop))
+        offset = stop
     return found
 
 
@@ -236,12 +240,12 @@ def _end(
             break
         tail = _tail(text, max(start, head_end), end)
         if tail is not None and any(map(str.isalnum, text[tail:end])):
-            if _first_place(text, tail, end, low=head_end) == tail:
+            if _first_offset(text, tail, end, low=head_end) == tail:
                 return tail, end, ""
             after = "" if found else _after(text, end)
             if (
                 after
-                and _first_place(text, tail, end, low=head_end, after=after) == tail
+                and _first_offset(text, tail, end, low=head_end, after=after) == tail
             ):
                 return tail, end, after
             found.append((tail, end, ""))
@@ -252,40 +256,40 @@ def _pieces(document: Document, start: int, end: int) -> list[tuple[int, int]]:
     """Spans of text that each lie within one block or cell or line, in order,
     trimmed."""
     spans: list[tuple[int, int]] = []
-    place = start
-    while place < end:
-        block, behind = _block_at(document, place)
-        stop = min(end, behind)
+    offset = start
+    while offset < end:
+        block, block_end = _block_at(document, offset)
+        stop = min(end, block_end)
         if (
             block is not None
             and block.kind == "row"
             and block.cells
-            and place <= block.start
+            and offset <= block.start
         ):
             spans += _from_distinct(
                 document.text, _parts(document.text, block)
             ) or _cells(document.text, block)
         elif block is not None and (parts := _parts(document.text, block)):
             spans += [
-                (max(a, place), min(b, stop))
+                (max(a, offset), min(b, stop))
                 for a, b in parts
-                if a < stop and b > place
+                if a < stop and b > offset
             ]
         else:
             for line in re.finditer(
-                r"[^\n\r\v\f\u2028\u2029]+", document.text[place:stop]
+                r"[^\n\r\v\f\u2028\u2029]+", document.text[offset:stop]
             ):
-                spans.append((place + line.start(), place + line.end()))
-        place = max(stop, place + 1)
+                spans.append((offset + line.start(), offset + line.end()))
+        offset = max(stop, offset + 1)
     return _trimmed(document.text, spans)
 
 
-def _block_at(document: Document, place: int) -> tuple[Block | None, int]:
-    """The content unit that holds `place` and where it ends; None between units, and
+def _block_at(document: Document, offset: int) -> tuple[Block | None, int]:
+    """The content unit that holds `offset` and where it ends; None between units, and
     where the next one begins."""
     blocks = document.blocks
-    after = bisect_right(blocks, place, key=lambda block: block.start)
-    if after and place < blocks[after - 1].end:
+    after = bisect_right(blocks, offset, key=lambda block: block.start)
+    if after and offset < blocks[after - 1].end:
         return blocks[after - 1], blocks[after - 1].end
     return None, blocks[after].start if after < len(blocks) else len(document.text)
 
@@ -300,12 +304,12 @@ def _parts(text: str, block: Block) -> list[tuple[int, int]]:
         return []
     words = [_words(piece) for piece in _PARTING.split(block.html)]
     spans: list[tuple[int, int]] = []
-    place = block.start
+    offset = block.start
     for piece in filter(None, words):
-        found = text.find(piece, place, block.end)
+        found = text.find(piece, offset, block.end)
         if found >= 0:
             spans.append((found, found + len(piece)))
-            place = found + len(piece)
+            offset = found + len(piece)
     return spans if len(spans) > 1 else []
 
 
@@ -313,12 +317,12 @@ def _cells(text: str, block: Block) -> list[tuple[int, int]]:
     """Return the spans of a row's cells in the text; cells that are not found are left
     out; the whole row where none is."""
     spans: list[tuple[int, int]] = []
-    place = block.start
+    offset = block.start
     for cell in block.cells:
-        found = text.find(cell, place, block.end) if cell.strip() else -1
+        found = text.find(cell, offset, block.end) if cell.strip() else -1
         if found >= 0:
             spans.append((found, found + len(cell)))
-            place = found + len(cell)
+            offset = found + len(cell)
     return _from_distinct(text, spans) or [(block.start, block.end)]
 
 
@@ -327,7 +331,7 @@ def _from_distinct(text: str, cells: list[tuple[int, int]]) -> list[tuple[int, i
     if another cell does not. All stay where each of them does."""
     cells = _trimmed(text, cells)
     for index, (start, end) in enumerate(cells):
-        if _first_place(text, start, end) == start and any(
+        if _first_offset(text, start, end) == start and any(
             map(str.isalnum, text[start:end])
         ):
             return cells[index:]
@@ -339,8 +343,8 @@ def _trimmed(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int
 
 
 def _trim(text: str, start: int, end: int) -> tuple[int, int] | None:
-    """Drop white space and marks at both ends: a browser matches words, and ends must
-    be word boundaries."""
+    """Return `start` and `end` without white space and marks at both ends: a browser
+    matches words, and ends must be word boundaries. None if nothing else is left."""
     while start < end and text[start] in _EDGE:
         start += 1
     while end > start and text[end - 1] in _EDGE:
@@ -399,7 +403,7 @@ def _word_starts(text: str, start: int, end: int) -> list[int]:
         (m.group().lstrip(_EDGE), start + m.end()) for m in _UNBROKEN.finditer(piece)
     )
     return list(
-        deque((behind - len(word) for word, behind in words if word), _DIRECTIVE_WORDS)
+        deque((stop - len(word) for word, stop in words if word), _DIRECTIVE_WORDS)
     )
 
 
@@ -411,7 +415,7 @@ def _pattern(phrase: str) -> str:
     return f"{left}{words}{right}"
 
 
-def _first_place(
+def _first_offset(
     text: str, start: int, end: int, *, low: int = 0, after: str = ""
 ) -> int:
     """Where a browser that searches from `low` finds text[start:end] first, of those
@@ -420,9 +424,9 @@ def _first_place(
     followed = (
         re.compile(_CONTEXT_GAP + _pattern(after), re.IGNORECASE) if after else None
     )
-    for first, behind in _places(_flat(text), _lowered(" ".join(phrase.split())), low):
-        if _is_apart(text, first, behind, phrase) and (
-            followed is None or followed.match(text, behind)
+    for first, stop in _offsets(_flat(text), _lowered(" ".join(phrase.split())), low):
+        if _is_apart(text, first, stop, phrase) and (
+            followed is None or followed.match(text, stop)
         ):
             return first
     return start
@@ -454,9 +458,9 @@ class _Flat(NamedTuple):
     dropped: list[int]
     """Code points that the original has besides up to the next of these places."""
 
-    def original(self, place: int) -> int:
+    def original(self, offset: int) -> int:
         """Return where in the original a place is."""
-        return place + self.dropped[bisect_right(self.breaks, place) - 1]
+        return offset + self.dropped[bisect_right(self.breaks, offset) - 1]
 
 
 @lru_cache(maxsize=8)
@@ -480,15 +484,15 @@ def _lowered(text: str) -> str:
     return low.replace("ς", "σ")
 
 
-def _places(flat: _Flat, words: str, low: int) -> Iterator[tuple[int, int]]:
+def _offsets(flat: _Flat, words: str, low: int) -> Iterator[tuple[int, int]]:
     """Yield start and end (in the original text) of each match of `words` from `low`
     on."""
-    place = flat.text.find(words, max(0, low - flat.dropped[-1]))
-    while place >= 0:
-        start = flat.original(place)
+    offset = flat.text.find(words, max(0, low - flat.dropped[-1]))
+    while offset >= 0:
+        start = flat.original(offset)
         if start >= low:
-            yield start, flat.original(place + len(words) - 1) + 1
-        place = flat.text.find(words, place + 1)
+            yield start, flat.original(offset + len(words) - 1) + 1
+        offset = flat.text.find(words, offset + 1)
 
 
 def _with_context(document: Document, start: int, end: int, head: str) -> str:
@@ -498,7 +502,7 @@ def _with_context(document: Document, start: int, end: int, head: str) -> str:
     Context must touch the words but for white space and block boundaries, so its inner
     edge keeps its punctuation."""
     text = document.text
-    if _first_place(text, start, end) == start:
+    if _first_offset(text, start, end) == start:
         return head
     low = max(0, start - _CONTEXT_REACH, _part_before(document, start))
     before = [piece for piece in _CONTEXT_BREAK.split(text[low:start]) if piece.strip()]
@@ -523,12 +527,12 @@ def _telling(text: str, start: int, end: int, words: Sequence[str]) -> str:
     """
     flat, phrase = _flat(text), text[start:end]
     places = islice(
-        _places(flat, _lowered(" ".join(phrase.split())), 0), _EARLIER_COMPARED
+        _offsets(flat, _lowered(" ".join(phrase.split())), 0), _EARLIER_COMPARED
     )
     earlier = [
         first
-        for first, behind in places
-        if first < start and _is_apart(text, first, behind, phrase)
+        for first, stop in places
+        if first < start and _is_apart(text, first, stop, phrase)
     ]
     chosen = ""
     for count in range(1, len(words) + 1):
@@ -540,16 +544,16 @@ def _telling(text: str, start: int, end: int, words: Sequence[str]) -> str:
             re.compile(f"{_pattern(prefix)}{_CONTEXT_GAP}\\Z", re.IGNORECASE),
         )
         if not any(
-            before.search(text, max(0, place - _CONTEXT_REACH), place)
-            for place in earlier
+            before.search(text, max(0, offset - _CONTEXT_REACH), offset)
+            for offset in earlier
         ):
             break
     return chosen
 
 
-def _after(text: str, place: int) -> str:
-    """The words that follow `place`, of one unit or cell; empty at the end."""
-    pieces = _SEPARATOR.split(text[place : place + _CONTEXT_REACH])
+def _after(text: str, offset: int) -> str:
+    """The words that follow `offset`, of one unit or cell; empty at the end."""
+    pieces = _SEPARATOR.split(text[offset : offset + _CONTEXT_REACH])
     words = next(filter(None, (piece.strip(" |") for piece in pieces)), "").split()[
         :_DIRECTIVE_WORDS
     ]
@@ -562,10 +566,10 @@ def _after(text: str, place: int) -> str:
     )
 
 
-def _part_before(document: Document, place: int) -> int:
-    """Where the piece of a unit begins that ends before `place`; 0 where the unit is
+def _part_before(document: Document, offset: int) -> int:
+    """Where the piece of a unit begins that ends before `offset`; 0 where the unit is
     one piece."""
-    last = len(document.text[:place].rstrip()) - 1
+    last = len(document.text[:offset].rstrip()) - 1
     block, _ = _block_at(document, last)
     parts = _parts(document.text, block) if block else []
     return next((start for start, end in parts if start <= last < end), 0)
@@ -579,7 +583,7 @@ def _encode(words: str) -> str:
     )
 
 
-def place_of(document: Document, start: int, end: int) -> str:
+def position_of(document: Document, start: int, end: int) -> str:
     """Return the position of `document.text[start:end]` in its file as a link fragment;
     "" for web pages.
 
@@ -590,7 +594,7 @@ def place_of(document: Document, start: int, end: int) -> str:
     last, _ = _block_at(document, max(start, end - 1))
     if first is None or last is None:
         return first.place if first else ""
-    reaching = one_place(first.place, last.place)
+    reaching = one_position(first.place, last.place)
     return first.place if reaching is None else reaching
 
 
@@ -618,11 +622,11 @@ def box_of(document: Document, spans: Iterable[tuple[int, int]]) -> tuple[float,
 
 
 def _printed(
-    document: Document, place: str, start: int, end: int
+    document: Document, position: str, start: int, end: int
 ) -> list[tuple[float, ...]]:
-    """Return the edges of the lines of a PDF's page on which a stretch of text is
-    printed."""
-    known = _pages_printed(document).get(place)
+    """Return the edges of the printed lines of a PDF's page on which a stretch of text
+    is; [] if the lines of the page are not known."""
+    known = _pages_printed(document).get(position)
     if known is None:
         return []
     first, bands = known
@@ -646,15 +650,15 @@ def _pages_printed(document: Document) -> dict[str, tuple[int, list[list[float]]
     found = {}
     for line in document.page.printed.splitlines():
         number, *bands = line.split()
-        if (place := f"page={number}") in begins:
-            found[place] = (
-                begins[place],
+        if (position := f"page={number}") in begins:
+            found[position] = (
+                begins[position],
                 [list(map(float, band.split(","))) for band in bands],
             )
     return found
 
 
-def one_place(first: str, last: str) -> str | None:
+def one_position(first: str, last: str) -> str | None:
     """Return the range between two positions of a file; None if a link cannot express
     it."""
     if first == last:
@@ -673,12 +677,14 @@ def one_place(first: str, last: str) -> str | None:
     return None
 
 
-def place_name(place: str) -> str:
+def position_name(position: str) -> str:
     """Return a position in a file as people write it: `p. 3`, `slide 2`, `Costs!A4:C9`,
     `00:12:31,00:12:52`."""
-    if is_box(place):
-        place = place.partition("&")[0] if "&" in place else ""
-    return unquote(place).removeprefix("t=").replace("page=", "p. ").replace("=", " ")
+    if is_box(position):
+        position = position.partition("&")[0] if "&" in position else ""
+    return (
+        unquote(position).removeprefix("t=").replace("page=", "p. ").replace("=", " ")
+    )
 
 
 # Which pages hold a passage's words: wire stories, mirrors and other copies across sites, small
@@ -694,16 +700,16 @@ class Copies:
         self._texts = texts
         self._runs: dict[int, frozenset[tuple[str, ...]]] = {}
 
-    def hold(self, place: int, texts: Iterable[str]) -> bool:
-        """Return whether the page at `place` holds one of `texts`. A text of fewer than
+    def hold(self, index: int, texts: Iterable[str]) -> bool:
+        """Return whether the page at `index` holds one of `texts`. A text of fewer than
         `TELLING_RUNS` runs of words is never held."""
         for text in texts:
             runs = word_runs(text)
-            if len(runs) < TELLING_RUNS or place not in self._texts:
+            if len(runs) < TELLING_RUNS or index not in self._texts:
                 continue
-            if place not in self._runs:
-                self._runs[place] = word_runs(self._texts[place])
-            if len(runs & self._runs[place]) >= COPIED * len(runs):
+            if index not in self._runs:
+                self._runs[index] = word_runs(self._texts[index])
+            if len(runs & self._runs[index]) >= COPIED * len(runs):
                 return True
         return False
 

@@ -139,9 +139,9 @@ def unplaced(html: str) -> str:
     )
 
 
-def placed(inner: str, place: str, *, tag: str = "section") -> str:
-    """Return HTML as an element at a place; `place` is percent-encoded already."""
-    return f'<{tag} {PLACE}="{escape(place)}">{inner}</{tag}>'
+def placed(inner: str, position: str, *, tag: str = "section") -> str:
+    """Return HTML as an element at a place; `position` is percent-encoded already."""
+    return f'<{tag} {PLACE}="{escape(position)}">{inner}</{tag}>'
 
 
 def can_recognise() -> bool:
@@ -199,9 +199,9 @@ def ended_after(seconds: float) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_CPU, before)
 
 
-def is_box(place: str) -> bool:
+def is_box(position: str) -> bool:
     """Return whether a position is a region of a page image (OCR)."""
-    return _VIEW_BOX.search(place) is not None
+    return _VIEW_BOX.search(position) is not None
 
 
 def letters_in(text: str) -> int:

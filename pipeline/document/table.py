@@ -57,13 +57,13 @@ class Table:
     def is_numeric(self, column: int) -> bool:
         """Whether nearly all that a column holds are numbers, False if it is empty."""
         filled = [
-            place
-            for place, cell in enumerate(self.cells(column))
+            index
+            for index, cell in enumerate(self.cells(column))
             if cell.lower() not in EMPTY
         ]
         values = self.values(column)
         return bool(filled) and sum(
-            values[place] is not None for place in filled
+            values[index] is not None for index in filled
         ) >= KNOWN * len(filled)
 
 

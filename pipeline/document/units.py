@@ -104,25 +104,25 @@ def _items(text: str) -> list[int]:
     if first["bullet"]:
         wanted = re.compile(rf"(?<=\s){first['bullet']}")
         return starts + [found.start() for found in wanted.finditer(text, first.end())]
-    place = first.end()
+    offset = first.end()
     value = first["number"]
     while True:
         value = chr(ord(value) + 1) if value.isalpha() else str(int(value) + 1)
-        found = text.find(f" {value}{first['tail']} ", place)
+        found = text.find(f" {value}{first['tail']} ", offset)
         if found < 0 or (value.isalpha() and value > "z"):
             return starts
         starts.append(found + 1)
-        place = found + 1 + len(value) + len(first["tail"])
+        offset = found + 1 + len(value) + len(first["tail"])
 
 
 def _ends_cjk(text: str, match: re.Match[str], start: int) -> bool:
     """Whether a CJK stop ends the sentence: not inside a title or short quotation, nor
     before "と言った"."""
-    place = match.start()
-    low = max(start, place - _LOOK_BACK)
+    offset = match.start()
+    low = max(start, offset - _LOOK_BACK)
     for opening, closing in ("《》", "〈〉", "「」", "『』", "（）"):
-        opened = text.rfind(opening, low, place)
-        if opened <= text.rfind(closing, low, place):
+        opened = text.rfind(opening, low, offset)
+        if opened <= text.rfind(closing, low, offset):
             continue
         # `cjk` ends before the closing mark of the quotation unless that mark directly follows the
         # stop.
@@ -168,8 +168,8 @@ def _is_marker(word: str, before: str) -> bool:
 def _begins_lower(text: str, match: re.Match[str], after: str) -> bool:
     """Whether a word in small letters begins a sentence after a stop: a name that is
     written so."""
-    place = match.start()
-    plain = not match["closers"] and text[place - 1 : place].isalpha()
+    offset = match.start()
+    plain = not match["closers"] and text[offset - 1 : offset].isalpha()
     return plain and after in _LOWER_STARTERS
 
 
@@ -361,9 +361,9 @@ def _code_groups(code: str) -> Iterator[tuple[int, int]]:
     """Spans of runs of code lines, cut at blank lines and at `_CODE_GROUP`; a longer
     line is cut like any text."""
     start = end = 0
-    place = 0
+    offset = 0
     for line in code.splitlines(keepends=True):
-        after = place + len(line)
+        after = offset + len(line)
         blank = not line.strip()
         if end > start and (blank or after - start > _CODE_GROUP):
             yield start, end
@@ -371,12 +371,12 @@ def _code_groups(code: str) -> Iterator[tuple[int, int]]:
         if blank:
             start = end = after
         elif len(line) > UNIT_CHARACTERS:
-            yield from ((place + a, place + b) for a, b in split_sentences(line))
+            yield from ((offset + a, offset + b) for a, b in split_sentences(line))
             start = end = after
         else:
-            start = start if end > start else place
+            start = start if end > start else offset
             end = after
-        place = after
+        offset = after
     if end > start:
         yield start, end
 

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from pipeline.document.cite import Copies, cite, cite_copy, place_of
+from pipeline.document.cite import Copies, cite, cite_copy, position_of
 from pipeline.document.page import Document, Evidence, Reading, Score, least_trust
 from pipeline.evidence.passages import CRUMB, END, PassageMaker, UnitRange
 from pipeline.evidence.show import (
@@ -413,15 +413,15 @@ class _Writer:
             return {}
         items: list[int] = []
         headings: dict[tuple[int, str], int] = {}
-        for row, (place, unit) in enumerate(self.places):
+        for row, (index, unit) in enumerate(self.places):
             if self._kind(row) == "heading":
-                headings[place, _letters(unit.text)] = row
+                headings[index, _letters(unit.text)] = row
             elif self._kind(row) == "item":
                 items.append(row)
         found: dict[int, int] = {}
         for row in items if headings else ():
-            place, unit = self.places[row]
-            if (named := headings.get((place, _letters(unit.text)))) is not None:
+            index, unit = self.places[row]
+            if (named := headings.get((index, _letters(unit.text)))) is not None:
                 found[row] = named
         return found
 
@@ -429,12 +429,12 @@ class _Writer:
         """Return the first row from `row` on that is not a short heading or a repeat of
         the question. It is `row` itself where more than `REPEATED` of these follow each
         other."""
-        place, last = self.places[row][0], len(self.places) - 1
+        index, last = self.places[row][0], len(self.places) - 1
         last = min(last, row + REPEATED + 1)
         first = row
         while (
             row < last
-            and self.places[row + 1][0] == place
+            and self.places[row + 1][0] == index
             and (self._is_label(row) or self._repeats(row))
         ):
             row += 1
@@ -452,10 +452,10 @@ class _Writer:
     def _is_title(self, row: int) -> bool:
         """Whether a unit is the title of its page, which names what the page is about:
         what follows it is the page's beginning, whatever is asked."""
-        place, unit = self.places[row]
+        index, unit = self.places[row]
         if unit.heading_path or not self._is_label(row):
             return False
-        return unit.text.casefold() in self.documents[place].page.title.casefold()
+        return unit.text.casefold() in self.documents[index].page.title.casefold()
 
     def _is_label(self, row: int) -> bool:
         """Return whether a unit is a heading short enough to be shown above its
@@ -494,20 +494,20 @@ class _Writer:
 
     def speaks(self, row: int) -> bool:
         """Return whether a unit looks like a prompt injection."""
-        place, unit = self.places[row]
-        return self.documents[place].blocks[unit.block].speaks
+        index, unit = self.places[row]
+        return self.documents[index].blocks[unit.block].speaks
 
     def _kind(self, row: int) -> str:
-        place, unit = self.places[row]
-        return self.documents[place].blocks[unit.block].kind
+        index, unit = self.places[row]
+        return self.documents[index].blocks[unit.block].kind
 
     def _key(self, row: int) -> str:
         """Return what equal statements share: letters and digits in one case; short
         ones are equal on one page only."""
-        place, unit = self.places[row]
+        index, unit = self.places[row]
         letters = "".join(filter(str.isalnum, unit.text.casefold()))
         return (
-            letters if len(letters) >= SAME_WORDS else f"{place} {unit.text.casefold()}"
+            letters if len(letters) >= SAME_WORDS else f"{index} {unit.text.casefold()}"
         )
 
     def cost(self, passage: UnitRange) -> int:
@@ -572,7 +572,7 @@ class _Writer:
                 round(float(self.reading.values[best]), 4), self.reading.made_by
             ),
             citation=cite(document, *self._span(run, best)) if cited else "",
-            place=place_of(document, units[0].start, units[-1].end),
+            place=position_of(document, units[0].start, units[-1].end),
             heading_path=headings,
             published=page.published,
             author=page.author,
@@ -606,14 +606,14 @@ class _Writer:
             for row in reversed(self.said.get(self._key(best), []))
         }
         cited: dict[str, str] = {}
-        for place, document in enumerate(self.documents):
+        for index, document in enumerate(self.documents):
             url = document.page.final_url
             if url in {own, *cited} or not (
-                place in equal or self.copies.hold(place, (self._words(best), words))
+                index in equal or self.copies.hold(index, (self._words(best), words))
             ):
                 continue
             cited[url] = cite_copy(
-                document, self.reading.tagged[place], words, at=equal.get(place)
+                document, self.reading.tagged[index], words, at=equal.get(index)
             )
         return tuple(cited.values())
 
@@ -629,21 +629,21 @@ class _Writer:
         values = self.reading.values
         around: dict[int, set[int]] = {}
         for row in np.flatnonzero(values >= WORTH * values.max()).tolist():
-            place, rows = (
+            index, rows = (
                 self.places[row][0],
                 range(max(0, row - COPY_REACH), min(len(values), row + COPY_REACH + 1)),
             )
-            around.setdefault(place, set()).update(
-                one for one in rows if self.places[one][0] == place
+            around.setdefault(index, set()).update(
+                one for one in rows if self.places[one][0] == index
             )
         return {
-            place: "\n".join(map(self._words, sorted(rows)))
-            for place, rows in around.items()
+            index: "\n".join(map(self._words, sorted(rows)))
+            for index, rows in around.items()
         }
 
     def _words(self, row: int) -> str:
-        place, unit = self.places[row]
-        return self.documents[place].text[unit.start : unit.end]
+        index, unit = self.places[row]
+        return self.documents[index].text[unit.start : unit.end]
 
     def speaking(
         self, evidence: Sequence[Evidence], labels: Sequence[str]
@@ -652,8 +652,8 @@ class _Writer:
         unit, "" where none shown is near the part."""
         known = labels_of(evidence, labels)
         held = [
-            (self.documents[place].page.final_url, unit.number)
-            for place, unit in self.places
+            (self.documents[index].page.final_url, unit.number)
+            for index, unit in self.places
         ]
         found: list[str] = []
         for part in self.reading.parts:

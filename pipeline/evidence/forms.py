@@ -121,7 +121,7 @@ def _open_item(out: list[str], opened: list[ListItem], line: Line) -> None:
 
 
 def _close_lists(out: list[str], opened: list[ListItem], line: Line) -> None:
-    inside = {place.path for place in line.places}
+    inside = {item.path for item in line.places}
     while opened and opened[-1].path not in inside:
         _close_list(out, opened)
 
@@ -167,8 +167,8 @@ def _indented(lines: Sequence[Line], one: Callable[[Line], str], *, apart: str) 
     last, begins = "", False
     for line in lines:
         around = {
-            place.path
-            for place in (line.places[:-1] if line.kind == "item" else line.places)
+            item.path
+            for item in (line.places[:-1] if line.kind == "item" else line.places)
         }
         while opened and opened[-1][0].path not in around:
             opened.pop()

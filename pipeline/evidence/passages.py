@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, groupby
 from typing import Final, NamedTuple
 
-from pipeline.document.cite import one_place
+from pipeline.document.cite import one_position
 from pipeline.document.page import Document, Reading, Sentence
 from pipeline.document.tree import count_words
 from pipeline.document.units import is_aside
@@ -127,7 +127,7 @@ class PassageMaker:
         self._values: list[float] = reading.values.tolist()
         self._ends = list(accumulate(costs, initial=0))
         self._owners = [
-            place for place, units in enumerate(reading.tagged) for _ in units
+            index for index, units in enumerate(reading.tagged) for _ in units
         ]
         self._firsts = list(accumulate(map(len, reading.tagged), initial=0))
         self._taken = [False] * len(self._values)
@@ -264,8 +264,9 @@ class PassageMaker:
         return self._asked.all or self._asked.sample or steps
 
     def _begun(self, row: int) -> UnitRange | None:
-        """Return the passage that has a part of the listing of a unit: code in two
-        pieces is of no use."""
+        """Return the passage that already has a part of the listing of a unit, so that
+        code is not quoted in two pieces. None if the unit is in no listing, or no
+        passage has a part of it."""
         listing = next(
             (one for one in self._around(row) if one.kind == "listing"), None
         )
@@ -567,7 +568,7 @@ class PassageMaker:
         cited by one of them."""
         blocks = self._documents[self._owners[row]].blocks
         first, last = blocks[self._unit(row - 1).block], blocks[self._unit(row).block]
-        return one_place(first.place, last.place) is None
+        return one_position(first.place, last.place) is None
 
     def _table(self, run: Sequence[int]) -> tuple[int, int] | None:
         """Return the range of the table whose rows a stretch consists of, None for

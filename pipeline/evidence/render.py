@@ -136,8 +136,8 @@ def is_header_row(blocks: Sequence[Block], number: int) -> bool:
         if below.header:
             columns = below.header.split(" | ")
             return below.header == " | ".join(block.cells) or all(
-                not cell or (place < len(columns) and cell in columns[place])
-                for place, cell in enumerate(block.cells)
+                not cell or (index < len(columns) and cell in columns[index])
+                for index, cell in enumerate(block.cells)
             )
     return False
 
@@ -218,9 +218,9 @@ class _LineWriter:
         block = self.document.blocks[number]
         if block.kind == "item" and block.lead and not self._is_shown(block.lead):
             return  # its lead-in starts again
-        before, after = places_of(self.document.blocks[last]), places_of(block)
-        if not after or not {place.list for place in before} & {
-            place.list for place in after
+        before, after = list_items_of(self.document.blocks[last]), list_items_of(block)
+        if not after or not {index.list for index in before} & {
+            index.list for index in after
         }:
             self.lines.append(Line("gap"))
         elif not after[-1].ordered:
@@ -256,7 +256,7 @@ class _LineWriter:
 
     def _block(self, number: int, spans: Sequence[tuple[int, int]]) -> None:
         block = self.document.blocks[number]
-        places = places_of(block)
+        places = list_items_of(block)
         if block.kind == "code":
             self._code(block, spans)
             return
@@ -283,7 +283,7 @@ class _LineWriter:
     def _code(self, block: Block, spans: Sequence[tuple[int, int]]) -> None:
         """Write a listing, as an item of its list where it has a number."""
         named = _CODE_LANGUAGE.match(block.html)
-        places = places_of(block)
+        places = list_items_of(block)
         if block.ordinal and spans[0][0] == 0:
             self.lines.append(Line("item", places=places))
         language = named[1] if named else ""
@@ -302,7 +302,7 @@ class _LineWriter:
                 n for n in names if not any(text.endswith(n) for text in near)
             )
         self.lines.extend(
-            [Line("paragraph", lead, places=places_of(block)[:-1])] if lead else []
+            [Line("paragraph", lead, places=list_items_of(block)[:-1])] if lead else []
         )
 
     def _is_shown(self, lead: str) -> bool:
@@ -396,7 +396,7 @@ def _is_read_alone(row: Block, header: str) -> bool:
     )
 
 
-def places_of(block: Block) -> tuple[ListItem, ...]:
+def list_items_of(block: Block) -> tuple[ListItem, ...]:
     """Return the list items around a unit, outermost first."""
     places = [
         ListItem(block.path[: found.end()], found[1] == "ol", int(found[2] or 1))
@@ -458,14 +458,14 @@ class References:
         marked = list(cells)
         cell, position = 0, 0
         for words, address in links_in(self._document, block):
-            for place in range(cell, len(marked)):
-                found = marked[place].find(words, position if place == cell else 0)
+            for index in range(cell, len(marked)):
+                found = marked[index].find(words, position if index == cell else 0)
                 if found >= 0:
                     shown = self._mark(words, address)
-                    marked[place] = (
-                        f"{marked[place][:found]}{shown}{marked[place][found + len(words) :]}"
+                    marked[index] = (
+                        f"{marked[index][:found]}{shown}{marked[index][found + len(words) :]}"
                     )
-                    cell, position = place, found + len(shown)
+                    cell, position = index, found + len(shown)
                     break
         return tuple(marked)
 

@@ -12,7 +12,7 @@ from itertools import groupby, zip_longest
 from typing import Final, Literal, NamedTuple
 
 from errors import unopened
-from pipeline.document.cite import count_origins, place_name
+from pipeline.document.cite import count_origins, position_name
 from pipeline.document.page import Block, Document, Evidence, Page, Reading, Sentence
 from pipeline.text.frame import (
     TITLE_CHARACTERS,
@@ -21,7 +21,7 @@ from pipeline.text.frame import (
     inert,
     notice,
     one_line,
-    place_of,
+    shown_location,
     source_line,
     visible,
 )
@@ -31,6 +31,8 @@ from pipeline.text.tokens import Budget, count_each, count_tokens, cut_to_tokens
 FRAME_SHARE: Final = 0.15
 """Most of a budget that may go to what is not quoted: marks, heads, headings, links,
 hints. The rest is words."""
+FIRST: Final = 4
+"""Maximum notes and failures in the text."""
 WIDE: Final = 1500
 """Budget from which passages carry their whole heading path; below, the innermost
 heading."""
@@ -166,7 +168,7 @@ def show_evidence(
     labels: list[str] = []
     bodies: list[str] = []
     for number, passages in enumerate(groups, start=1):
-        letters = [lettered(place) for place in range(1, len(passages) + 1)]
+        letters = [lettered(index) for index in range(1, len(passages) + 1)]
         labels.extend(f"{number}{letter}" for letter in letters)
         bodies.append(_body(letters, passages, max_tokens=max_tokens))
     # What marks, labels and headings leave of the frame is for the heads, then for links
@@ -201,7 +203,7 @@ def show_evidence(
             if links == "rest"
             else min(limit, int(words / (1 - FRAME_SHARE)))
         )
-        first = max(range(len(evidence)), key=lambda place: evidence[place].score.value)
+        first = max(range(len(evidence)), key=lambda index: evidence[index].score.value)
         link = _link(labels[first], evidence[first])
         text = (
             f"{text}\n{link}"
@@ -292,7 +294,7 @@ def _body(
         path = _path_within(
             inert(" › ".join(shown)), 4 * HEADING_TOKENS if wide else heading_tokens
         )
-        where = place_name(passage.place)
+        where = position_name(passage.place)
         label = f"({letter}, {one_line(where)}) " if where else f"({letter}) "
         places = f"{len(passage.sources)} place{'s' * (len(passage.sources) != 1)}"
         label += f"[summary of {places}] " if passage.is_summary else ""
@@ -353,7 +355,7 @@ def _also(passage: Evidence, numbers: Mapping[str, int]) -> str:
         return ""
     urls = [citation.partition("#")[0] for citation in passage.also[:ALSO]]
     shown = ", ".join(
-        f"[{numbers[url]}]" if url in numbers else place_of(url) for url in urls
+        f"[{numbers[url]}]" if url in numbers else shown_location(url) for url in urls
     )
     more = len(passage.also) - ALSO
     return shown + (f" and {more} more" if more > 0 else "")
@@ -370,20 +372,20 @@ def passage_text(document: Document, run: Sequence[Sentence]) -> str:
     header, which is written once."""
     lines: list[str] = []
     above = ""
-    for place, sentence in enumerate(run):
-        apart = bool(place) and sentence.number > run[place - 1].number + 1
+    for index, sentence in enumerate(run):
+        apart = bool(index) and sentence.number > run[index - 1].number + 1
         if document.blocks[sentence.block].kind == "code":
-            if not place or run[place - 1].block != sentence.block:
+            if not index or run[index - 1].block != sentence.block:
                 inside = [
                     (one.start, one.end)
-                    for one in run[place:]
+                    for one in run[index:]
                     if one.block == sentence.block
                 ]
                 lines += [*[GAP] * apart, listing(document.text, inside)]
             continue
         header = _header(document, sentence)
         listed = _row_below_header(document, sentence)
-        follows = place + 1 < len(run) and _header(document, run[place + 1]) == header
+        follows = index + 1 < len(run) and _header(document, run[index + 1]) == header
         if (
             listed
             and header != above
@@ -398,7 +400,7 @@ def passage_text(document: Document, run: Sequence[Sentence]) -> str:
             continue
         above = one_line(sentence.text)
         words = f"{GAP} {above}" if apart else above
-        if place and run[place - 1].block == sentence.block:
+        if index and run[index - 1].block == sentence.block:
             lines[-1] += f" {words}"
         else:
             lines.append(item_mark(document.blocks[sentence.block]) + words)

@@ -15,7 +15,7 @@ from pipeline.document.page import Document, Evidence
 from pipeline.document.table import TableAnswer
 from pipeline.evidence.forms import Form, Line, write
 from pipeline.evidence.show import shortened
-from pipeline.text.frame import SAID_TOKENS, framed, one_line, place_of, quoted
+from pipeline.text.frame import SAID_TOKENS, framed, one_line, quoted, shown_location
 from pipeline.text.tokens import count_tokens
 
 _FORMULA: Final = re.compile(
@@ -152,7 +152,7 @@ def _value_text(
     )
     head = (
         f"Computed by Winnow over all {answer.over} rows of table {answer.table.number} of "
-        f"{place_of(page.final_url)}: "
+        f"{shown_location(page.final_url)}: "
         f"{what}{f' = {value}' if value else ''}, from {rows}{where}{':' if rest else '.'}"
     )
     if not rest:

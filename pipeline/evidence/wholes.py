@@ -113,13 +113,13 @@ def _elements(paths: Sequence[str]) -> list[_Element]:
         while opened and not f"{path}/".startswith(f"{opened[-1][0]}/"):
             name, start = opened.pop()
             found.append(_Element(name, start, number))
-        place = len(opened[-1][0]) + 1 if opened else 0
-        while path and place <= len(path):
-            end = path.find("/", place)
+        offset = len(opened[-1][0]) + 1 if opened else 0
+        while path and offset <= len(path):
+            end = path.find("/", offset)
             end = len(path) if end < 0 else end
             if end > (len(opened[-1][0]) if opened else 0):
                 opened.append((path[:end], number))
-            place = end + 1
+            offset = end + 1
     return found
 
 

@@ -361,8 +361,8 @@ def translated(address: IPv6Address, prefix: IPv6Network) -> IPv4Address:
     """Return the IPv4 address that a translator with `prefix` reads in `address` (RFC
     6052 §2.2)."""
     # Octet 8 is skipped: it is not part of the embedded address.
-    octets = [place for place in range(prefix.prefixlen // 8, 16) if place != 8][:4]
-    return IPv4Address(bytes(address.packed[place] for place in octets))
+    octets = [index for index in range(prefix.prefixlen // 8, 16) if index != 8][:4]
+    return IPv4Address(bytes(address.packed[index] for index in octets))
 
 
 def is_inner(address: Address, limits: FetchLimits) -> bool:

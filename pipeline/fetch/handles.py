@@ -29,7 +29,6 @@ MOST_VERSIONS: Final = 30
 _PAGE_HANDLE: Final = re.compile(r"(?:winnow://page/)?([0-9a-f]{24})\Z")
 _FORM: Final = {field.name: str for field in fields(Page)} | {
     "notes": list,
-    "raw_tokens": int,
     "hidden": int,
     "tables_whole": bool,
     "inside": bool,
@@ -54,10 +53,10 @@ class Known:
 
 def page_handle(page: Page) -> str:
     """Return the handle of a page, `winnow://page/<24 hex digits>`."""
-    place = hashlib.blake2b(
+    digest = hashlib.blake2b(
         page.final_url.encode("utf-8", "surrogatepass"), digest_size=6
     ).hexdigest()
-    return f"{PAGE_SCHEME}{page.content_hash[:12]}{place}"
+    return f"{PAGE_SCHEME}{page.content_hash[:12]}{digest}"
 
 
 def keep_page(store: Store, page: Page, *, seconds: float = HANDLE_SECONDS) -> str:

@@ -34,7 +34,6 @@ from pipeline.html.ordinals import ordinals_of
 from pipeline.html.table import Grid, read_grid
 from pipeline.html.values import DESCRIBED_WORDS
 from pipeline.text.frame import is_injection
-from pipeline.text.tokens import count_each
 from pipeline.work import check_cancelled
 
 CODE_LINES: Final = 30
@@ -302,11 +301,11 @@ class _UnitCollector:
             self._flush(frame)
             self._begin(child)
             self._enter(frame, child, f"{frame.path}/{label}")
-        for (first, place), (end, _) in pairwise(
+        for (first, position), (end, _) in pairwise(
             [*self._places, (len(self._units), "")]
         ):
             for unit in self._units[first:end]:
-                unit.place = place
+                unit.place = position
         for first, path, ordinal in self._ordinals:
             begins = (
                 unit
@@ -434,7 +433,8 @@ class _UnitCollector:
     def _enter_list(
         self, frame: _Container, child: Node, path: str, *, mark: Mark | None
     ) -> None:
-        """Read a list, an item, a term or its definition."""
+        """Read a list, an item, a term or its definition; a term is kept in `frame` for
+        its definition."""
         if child.tag == "dt":
             term = text_of(child).rstrip(":： ")
             frame.term = (
@@ -682,12 +682,12 @@ class _UnitCollector:
             else []
         )
         labels = label_children(row.node) if row.opened else []
-        for place in reversed(row.opened):
+        for index in reversed(row.opened):
             self._push(
-                cells[place],
-                f"{path}/{labels[place]}",
+                cells[index],
+                f"{path}/{labels[index]}",
                 "block",
-                mark=_mark_of(cells[place], frame.mark),
+                mark=_mark_of(cells[index], frame.mark),
             )
 
 
@@ -707,7 +707,8 @@ _WRAPPERS: Final[dict[BlockKind, str]] = {
 
 
 def _mark_of(node: Node, around: Mark | None) -> Mark | None:
-    """Return the innermost furniture mark around a node's content."""
+    """Return the innermost furniture mark that holds for a node's content: its own, or
+    that `around` it; None where neither is furniture."""
     if not node.furniture or node.tag in _NEVER_FURNITURE:
         return around
     return Mark(around, opens=node.furniture == OPENED_NAME)
@@ -810,19 +811,17 @@ def content_blocks(
     main = judge(units)
     if units:
         units = [
-            *(_about(root, place, text) for place, text in enumerate(about, start=1)),
+            *(_about(root, index, text) for index, text in enumerate(about, start=1)),
             *units,
         ]
         main = [*[True] * (len(units) - len(main)), *main]
     starts = list(accumulate((len(unit.shown) + 1 for unit in units), initial=0))
-    tokens = count_each([unit.text for unit in units])
     blocks = tuple(
         Block(
             path=unit.path,
             heading_path=unit.headings,
             text=unit.text,
             html=unit.html,
-            tokens=count,
             kind=unit.kind,
             start=start,
             end=start + len(unit.shown),
@@ -836,9 +835,7 @@ def content_blocks(
             trust=_trust(unit),
             closed=unit.mark is not None and unit.mark.closed and not unit.described,
         )
-        for unit, start, count, main in zip(
-            units, starts[:-1], tokens, main, strict=True
-        )
+        for unit, start, main in zip(units, starts[:-1], main, strict=True)
     )
     return "\n".join(unit.shown for unit in units), blocks
 
@@ -851,9 +848,9 @@ def _trust(unit: Unit) -> Trust:
     return "recognised" if is_box(unit.place) else "visible"
 
 
-def _about(root: Node, place: int, text: str) -> Unit:
+def _about(root: Node, index: int, text: str) -> Unit:
     return Unit(
-        f"{root.tag}/head/about{place}",
+        f"{root.tag}/head/about{index}",
         (),
         text,
         text,

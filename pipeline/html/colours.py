@@ -199,12 +199,12 @@ def _of_function(name: str, inner: str, depth: int) -> _Parsed | None:
     how = _SPACES.get(space)
     if how is None:
         return None
-    own, slash, behind = inner.partition("/")
+    own, slash, alpha_part = inner.partition("/")
     numbers = [_number(*one) for one in _COLOUR_NUMBER.findall(own)]
     if len(numbers) < 3:  # names of the other's own parts
         return base
     alpha = numbers[3:4] or (
-        [_number(*one) for one in _COLOUR_NUMBER.findall(behind)] if slash else []
+        [_number(*one) for one in _COLOUR_NUMBER.findall(alpha_part)] if slash else []
     )
     red, green, blue = how(numbers)
     return red, green, blue, _share(alpha[0]) if alpha else 1.0

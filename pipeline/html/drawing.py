@@ -40,9 +40,9 @@ _COORDINATE: Final = re.compile(r"\s*(-?(?:\d{1,9}(?:\.\d{0,9})?|\.\d{1,9}))")
 
 
 def words_of(
-    svg: LexborNode, look: Look, shade: Shade, place: ElementContext | None
+    svg: LexborNode, look: Look, shade: Shade, context: ElementContext | None
 ) -> list[str]:
-    """Return the texts that a drawing shows, in its order; `shade` and `place` are
+    """Return the texts that a drawing shows, in its order; `shade` and `context` are
     those of the drawing itself.
 
     Texts that are hidden or outside of its edges are left out, as are those beyond
@@ -58,11 +58,11 @@ def words_of(
         else (-1e4, 1e4, -1e4, 1e4)
     )
     found: list[str] = []
-    waiting = [(node, shade, place) for node in reversed(list(svg.iter()))]
+    waiting = [(node, shade, context) for node in reversed(list(svg.iter()))]
     for _ in range(_DRAWING_ELEMENTS):
         if not waiting:
             break
-        node, behind, around = waiting.pop()
+        node, inherited, around = waiting.pop()
         name = (node.tag or "").lower()
         own = presented(node.attributes)
         if (
@@ -71,14 +71,14 @@ def words_of(
             or not _is_inside(own, edges)
         ):
             continue
-        hidden, behind, around = look(node, own, behind, around)
-        if hidden or behind.unseen:
+        hidden, inherited, around = look(node, own, inherited, around)
+        if hidden or inherited.unseen:
             continue
         if name in _DRAWN_TEXTS:
-            found += filter(None, [_text_of(node, look, behind, around)])
+            found += filter(None, [_text_of(node, look, inherited, around)])
         else:
             waiting += [
-                (child, behind, around) for child in reversed(list(node.iter()))
+                (child, inherited, around) for child in reversed(list(node.iter()))
             ]
     size = 0
     for number, text in enumerate(found):
@@ -120,31 +120,31 @@ def _is_inside(
 
 
 def _text_of(
-    text: LexborNode, look: Look, shade: Shade, place: ElementContext | None
+    text: LexborNode, look: Look, shade: Shade, context: ElementContext | None
 ) -> str:
     """Return the words of a text, its lines and nested texts separated; hidden ones are
     left out, as are those beyond `_DRAWING_ELEMENTS` nodes."""
     parts: list[str] = []
     waiting: list[tuple[LexborNode, Shade, ElementContext | None]] = [
-        (text, shade, place)
+        (text, shade, context)
     ]
     for _ in range(_DRAWING_ELEMENTS):
         if not waiting:
             break
-        node, behind, around = waiting.pop()
+        node, inherited, around = waiting.pop()
         if node.tag_id == TEXT_NODE:
             parts.append(node.text_content or "")
             continue
         if node is not text:
             own = presented(node.attributes)
-            hidden, behind, around = look(node, own, behind, around)
-            if hidden or behind.unseen or (node.tag or "") in _UNDRAWN:
+            hidden, inherited, around = look(node, own, inherited, around)
+            if hidden or inherited.unseen or (node.tag or "") in _UNDRAWN:
                 continue
             parts.append(
                 " " if {"x", "y", "dy"} & own.keys() or node.tag != "tspan" else ""
             )
         waiting += [
-            (child, behind, around)
+            (child, inherited, around)
             for child in reversed(list(node.iter(include_text=True)))
         ]
     return " ".join("".join(parts).split())

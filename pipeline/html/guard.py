@@ -420,13 +420,13 @@ class Segments:
         segment = self._found.pop(f"{named[1]}S:{named[2]}", None)
         if segment is None:
             return None, place.next
-        before, depth, behind = place.prev, 0, place.next
+        before, depth, following = place.prev, 0, place.next
         if before is not None and _mark(before).startswith("$"):
             for _ in range(MAX_FALLBACK):
-                if behind is None or (depth == 0 and _mark(behind) == "/$"):
-                    return segment.first_child, behind
-                depth += {"/$": -1, "$": 1, "$?": 1, "$!": 1}.get(_mark(behind), 0)
-                behind = behind.next
+                if following is None or (depth == 0 and _mark(following) == "/$"):
+                    return segment.first_child, following
+                depth += {"/$": -1, "$": 1, "$?": 1, "$!": 1}.get(_mark(following), 0)
+                following = following.next
         return segment.first_child, place.next
 
 

@@ -134,11 +134,11 @@ def _names(tag: str, attributes: Mapping[str, str | None]) -> Iterator[str]:
     if tag == "img" and (file := _FILE_NAME.search(attributes.get("src") or "")):
         yield file[1]
     if tag == "use" and (
-        place := _URL_FRAGMENT.search(
+        fragment := _URL_FRAGMENT.search(
             attributes.get("href") or attributes.get("xlink:href") or ""
         )
     ):
-        yield place[1]
+        yield fragment[1]
 
 
 def _of_names(names: Iterable[str]) -> Iterator[str]:

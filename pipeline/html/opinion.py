@@ -54,8 +54,8 @@ MISNAMED: Final = 0.4
 furniture is content. Word F1 of mozilla's pages looked at is .918 without, .935 with
 .4, .941 with .3, which costs collections .023."""
 STORY: Final = 60
-"""Words of running text below a page's title that are its story. With 40 to 100 the
-figures are the same."""
+"""Words of running text below a page's title, or in one box, that are its story. With
+40 to 100 the figures are the same."""
 OPINION_CHARACTERS: Final = 1_000_000
 """Characters of markup, scripts and styles left out, up to which a second opinion is
 asked; most take a tenth of a second, the longest half of one."""
@@ -294,15 +294,15 @@ def _again(
         set[tuple[str, str]](),
         set[tuple[str, str | tuple[str, ...]]](),
     )
-    for place, number in enumerate(inside):
+    for index, number in enumerate(inside):
         block = blocks[number]
         box, below = (block.text, _box(block)), (block.text, block.heading_path)
-        near = [blocks[other].text for other in inside[max(0, place - 1) : place + 2]]
+        near = [blocks[other].text for other in inside[max(0, index - 1) : index + 2]]
         is_copy = below in known or not pairs.isdisjoint(pairwise(near))
         if is_copy and len(words[number]) >= PROSE and box not in known:
             found.add(number)
         known |= {box, below}
-        if place:
+        if index:
             pairs.add((near[0], block.text))
     return found
 
@@ -349,8 +349,9 @@ def _asides(blocks: Sequence[Block], words: Sequence[Sequence[str]]) -> list[int
 
     Such a section ends where the text above goes on below in its own box, as around an
     inset. Comments are none of it where they come after what they comment on: one
-    heading, more words above it than below. A section with more than `1 - MOST` of the
-    words is kept as content, unless it is comments shorter than what is above."""
+    heading, more words above it than below. Other sections with more than
+    `1 - CONTENT_SHARE` of the words are kept as content, unless a story is above them,
+    as above teasers."""
     before = list(accumulate(map(len, words), initial=0))
     leads = {
         number: lead
@@ -359,10 +360,11 @@ def _asides(blocks: Sequence[Block], words: Sequence[Sequence[str]]) -> list[int
     }
     threads = sum(lead == "comments" for lead in leads.values())
     running = {
-        _box(blocks[place]): place
-        for place in reversed(range(len(blocks)))
-        if len(words[place]) >= PROSE
+        _box(blocks[index]): index
+        for index in reversed(range(len(blocks)))
+        if len(words[index]) >= PROSE
     }
+    story = _first_story(blocks, words)
     found: list[int] = []
     reached = 0
     for number, lead in leads.items():
@@ -374,22 +376,33 @@ def _asides(blocks: Sequence[Block], words: Sequence[Sequence[str]]) -> list[int
             running.get(_box(blocks[number]), number) >= number
         ):  # an inset, not a section of the text itself
             below = (
-                place for place in range(number, end) if len(words[place]) >= PROSE
+                index for index in range(number, end) if len(words[index]) >= PROSE
             )
             end = next(
-                (place for place in below if running[_box(blocks[place])] < number), end
+                (index for index in below if running[_box(blocks[index])] < number), end
             )
         size = before[end] - before[number]
-        if size <= (1 - CONTENT_SHARE) * before[-1] or (
-            lead == "comments" and size <= before[number]
-        ):
+        is_below = size <= before[number] if lead == "comments" else number > story
+        if is_below or size <= (1 - CONTENT_SHARE) * before[-1]:
             found += (
-                place
-                for place in range(number, end)
-                if blocks[place].kind not in _WHOLE_KINDS
+                index
+                for index in range(number, end)
+                if blocks[index].kind not in _WHOLE_KINDS
             )
             reached = end
     return found
+
+
+def _first_story(blocks: Sequence[Block], words: Sequence[Sequence[str]]) -> int:
+    """Return the first block by which one box holds `STORY` words of running text; the
+    number of blocks if none does."""
+    running = Counter[str]()
+    for number, of in enumerate(words):
+        if len(of) >= PROSE:
+            running[_box(blocks[number])] += len(of)
+            if running[_box(blocks[number])] >= STORY:
+                return number
+    return len(blocks)
 
 
 def _leads_away(
@@ -533,9 +546,9 @@ def _heading_over(blocks: Sequence[Block], first: int) -> int:
     below its title."""
     above = blocks[first].heading_path
     over = (
-        place for place in range(first - 1, -1, -1) if blocks[place].kind == "heading"
+        index for index in range(first - 1, -1, -1) if blocks[index].kind == "heading"
     )
-    return next((place for place in over if blocks[place].text in above), first)
+    return next((index for index in over if blocks[index].text in above), first)
 
 
 def _length(block: Block, words: Sequence[str]) -> int:
@@ -624,13 +637,14 @@ def _box(block: Block) -> str:
 
 
 def _other_runs(document: Document) -> Counter[tuple[str, ...]]:
-    """Return the runs of words of what trafilatura calls content."""
+    """Return how often each run of words occurs in what trafilatura calls content;
+    empty for no markup, or more than `OPINION_CHARACTERS`."""
     html = _shown(document.page.html) if "html" in document.page.media_type else ""
     if not 0 < len(html) <= OPINION_CHARACTERS:
         return Counter()
     other = _WORD.findall(_extracted(html, document.page.final_url).lower())
     return Counter(
-        zip(*(other[place:] for place in range(SHARED_RUN_WORDS)), strict=False)
+        zip(*(other[index:] for index in range(SHARED_RUN_WORDS)), strict=False)
     )
 
 
@@ -645,7 +659,7 @@ def _shown(html: str) -> str:
 
 def _is_in(words: Sequence[str], runs: Container[tuple[str, ...]]) -> bool:
     """Whether half of the runs of a block are among those of a text."""
-    own = list(zip(*(words[place:] for place in range(SHARED_RUN_WORDS)), strict=False))
+    own = list(zip(*(words[index:] for index in range(SHARED_RUN_WORDS)), strict=False))
     return 2 * sum(run in runs for run in own) >= len(own)
 
 

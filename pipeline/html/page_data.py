@@ -216,7 +216,7 @@ def opened(value: Json) -> Json:
             item = _unwrapped(item)
         holder[key] = item  # type: ignore[index]  # a key of its own holder
         if isinstance(item, list):
-            waiting.extend((item, place, inner) for place, inner in enumerate(item))
+            waiting.extend((item, index, inner) for index, inner in enumerate(item))
         elif isinstance(item, dict):
             waiting.extend((item, name, inner) for name, inner in item.items())
     return top[0]

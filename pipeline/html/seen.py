@@ -39,7 +39,6 @@ from pipeline.html.roles import Verdict, line_keepers
 from pipeline.html.sheets import ElementContext, StyleJudge
 from pipeline.html.style import READER_CLASSES, Hiding, Shade, is_long, is_pixel
 from pipeline.text.frame import TITLE_CHARACTERS
-from pipeline.work import check_cancelled
 
 _DROPPED_CLASSES: Final = frozenset(
     {"mw-editsection", "mw-empty-elt", "mw-jump-link", "sortkey", "MathJax_Preview"}
@@ -72,7 +71,7 @@ Seen = tuple[
     LexborNode, Tag, _Attributes, int, LexborNode | None, Shade, ElementContext | None
 ]
 """An element, what is done with its name, its attributes, what was found of it, its
-first node, what text in it inherits, and its place among the page's rules."""
+first node, what text in it inherits, and its context for the page's rules."""
 
 
 class _Verdicts(dict[str | None, Verdict]):
@@ -125,8 +124,8 @@ class Sight:
         self.top = top
         self.styles = styles
         self._show = show
-        self.around = styles.place if show != "all" else None
-        """The root's place among the page's rules; None where no rule counts."""
+        self.around = styles.root_context if show != "all" else None
+        """The root's context for the page's rules; None where no rule counts."""
         self._uncovered = uncovered
         self.covered: set[int] = set()
         """Addresses of elements of more than `WAITING_WORDS` words that `aria-hidden`
@@ -142,12 +141,11 @@ class Sight:
         animation."""
         self.met: dict[int, Tag] = {}
         """By Lexbor's numbers for names, which mean something in one page only."""
-        self._verdicts = _Verdicts(line_keepers(styles.texts))
+        self.verdicts = _Verdicts(line_keepers(styles.texts))
         self._is_drawn = False
         """Whether the last element that was asked about is hidden from screen readers
         and by no style."""
         self._segments = Segments(top)
-        self._steps = 0
 
     def meet(self, number: int, current: LexborNode) -> Tag:
         """Return what is done with elements of a name that the walk met for the first
@@ -164,63 +162,19 @@ class Sight:
             return None, following
         return self._segments.at(current)
 
-    def see(
-        self,
-        current: LexborNode,
-        tag: Tag,
-        attributes: _Attributes,
-        below: LexborNode | None,
-        behind: Shade,
-        place: ElementContext | None,
-        is_uneven: bool,
-    ) -> Seen | None:
+    def look(self, element: Seen) -> Seen | None:
         """Return an element as it is seen; None where it is left out.
 
         Args:
-            current: The element.
-            tag: What is done with its name.
-            attributes: Its attributes.
-            below: Its first node.
-            behind: What text inherits around it.
-            place: Its place among the page's rules.
-            is_uneven: Whether `behind` hides texts or draws elements apart.
+            element: The element as if it were plain, with what text inherits around it.
         """
-        self._steps += 1
-        if not self._steps & 0x3FFF:
-            check_cancelled()
-        if (
-            is_uneven
-            or tag.odd
-            or below is None
-            or (place is not None and not place.is_plain)
-            or (
-                attributes
-                and (
-                    self._verdicts[attributes.get("class")]
-                    or not tag.telling.isdisjoint(attributes)
-                )
-            )
-        ):
-            return self._look(current, tag, attributes, below, behind, place)
-        return current, tag, attributes, PLAIN, below, behind, place
-
-    def _look(
-        self,
-        current: LexborNode,
-        tag: Tag,
-        attributes: _Attributes,
-        below: LexborNode | None,
-        behind: Shade,
-        place: ElementContext | None,
-    ) -> Seen | None:
-        """Return an element that may not be plain as it is seen; None where it is left
-        out."""
+        current, tag, attributes, _, below, inherited, context = element
         if PLACED < tag.kind <= FRAME:
-            drawn = self._drawn(current, tag, attributes, place)
-            return drawn and (current, tag, attributes, PLAIN, None, drawn, place)
+            drawn = self._drawn(current, tag, attributes, context)
+            return drawn and (current, tag, attributes, PLAIN, None, drawn, context)
         if below is None and tag.mute and "aria-label" not in attributes:
             return None
-        found, shade = EMPTY * (below is None), behind
+        found, shade = EMPTY * (below is None), inherited
         if tag.kind == SHUT and "open" not in attributes:
             if not (
                 self._show
@@ -229,7 +183,9 @@ class Sight:
                 return None
             found |= OPENS
         if not tag.shown:
-            hiding, shade, verdict = self._asked(current, attributes, behind, place)
+            hiding, shade, verdict = self._asked(
+                current, attributes, inherited, context
+            )
             if hiding:
                 if not self._opens(current, tag, attributes, hiding):
                     return None
@@ -237,48 +193,48 @@ class Sight:
             found |= LINED * (verdict == "lines") | MARKED * (
                 not tag.marking.isdisjoint(attributes)
             )
-        if shade is not behind or behind.parts or behind.unseen:
-            found, shade = _laid(found, shade, behind)
-        return current, tag, attributes, found, below, shade, place
+        if shade is not inherited or inherited.parts or inherited.unseen:
+            found, shade = _laid(found, shade, inherited)
+        return current, tag, attributes, found, below, shade, context
 
     def _asked(
         self,
         current: LexborNode,
         attributes: _Attributes,
-        behind: Shade,
-        place: ElementContext | None,
+        inherited: Shade,
+        context: ElementContext | None,
     ) -> tuple[Hiding, Shade, Verdict]:
         """Return how an element is hidden, what its text inherits, and what its class
         says."""
-        verdict = self._verdicts[attributes.get("class")]
-        known = behind if place is None else place.shade_in(behind)
+        verdict = self.verdicts[attributes.get("class")]
+        known = inherited if context is None else context.shade_in(inherited)
         if known is not None and not verdict and WATCHED.isdisjoint(attributes):
             return "", known, verdict
-        return *self._hides(current, attributes, behind, verdict, place), verdict
+        return *self._hides(current, attributes, inherited, verdict, context), verdict
 
     def _hides(
         self,
         current: LexborNode,
         attributes: _Attributes,
-        behind: Shade,
+        inherited: Shade,
         verdict: Verdict,
-        place: ElementContext | None,
+        context: ElementContext | None,
     ) -> tuple[Hiding, Shade]:
         """Return how an element is hidden, and what its text inherits.
 
         Words that are hidden softly are counted, unless the page is read with them
         shown."""
         if verdict == "dropped" or self._show == "all":
-            return "hard" if verdict == "dropped" else "", behind
+            return "hard" if verdict == "dropped" else "", inherited
         may_be_shut = not _SHUTTING.isdisjoint(attributes)
         is_shut = may_be_shut and self._is_shut(current, attributes)
         if verdict == "reader":
-            return "hard" if is_shut or is_long(current) else "", behind
+            return "hard" if is_shut or is_long(current) else "", inherited
         if _is_line_number(current, attributes, verdict):
-            return "hard", behind
-        hiding, behind = self.styles.look(place, current, attributes, behind)
+            return "hard", inherited
+        hiding, inherited = self.styles.look(context, current, attributes, inherited)
         if not (hiding or may_be_shut):
-            return hiding, behind
+            return hiding, inherited
         self._is_drawn = not hiding and attributes.get("aria-hidden") == "true"
         if hiding == "hard":
             self.miss(current)
@@ -286,9 +242,9 @@ class Sight:
             hiding = "shut"
         elif hiding in {"soft", "begun"}:
             if self._show:
-                return "", behind
+                return "", inherited
             self.soft_words += count_words(current.text(deep=True))
-        return hiding, behind
+        return hiding, inherited
 
     def _is_shut(self, current: LexborNode, attributes: _Attributes) -> bool:
         """Whether an element's attributes say that it is not seen; what `aria-hidden`
@@ -312,11 +268,6 @@ class Sight:
         """Count words that are left out since no reader sees them."""
         self.hid = True
         self.unseen_words += count_words(current.text(deep=True))
-
-    def pass_over(self, text: LexborNode, found: int) -> None:
-        """Pass over a text of an element (`found`: flags of that); hidden ones count."""
-        if found & UNSEEN:
-            self.miss(text)
 
     # What opens
 
@@ -359,18 +310,18 @@ class Sight:
         current: LexborNode,
         tag: Tag,
         attributes: _Attributes,
-        place: ElementContext | None,
+        context: ElementContext | None,
     ) -> Shade | None:
         """Return the style that text in an image, frame, drawing or the like inherits;
         None if hidden. Elements hidden from screen readers only are visible."""
         if tag.kind == IMAGE and not attributes.get("alt"):
             return None
         if tag.kind == SAYS and tag.name != "svg":
-            hiding, shade, _ = self._asked(current, attributes, Shade(), place)
+            hiding, shade, _ = self._asked(current, attributes, Shade(), context)
             return None if hiding else shade
         own = presented(attributes) if tag.kind == SAYS else attributes
         own = {name: value for name, value in own.items() if name != "aria-hidden"}
-        hiding, shade, _ = self._asked(current, own, self.styles.ground, place)
+        hiding, shade, _ = self._asked(current, own, self.styles.ground, context)
         if (
             hiding not in _DRAWN_ALL_THE_SAME[tag.kind]
             or "hidden" in own
@@ -379,17 +330,17 @@ class Sight:
             return None
         # Its own opacity and the like means nothing, and frameworks set it until it has come.
         style = own.get("style")
-        is_styled = hiding or (place is not None and not place.is_plain)
+        is_styled = hiding or (context is not None and not context.is_plain)
         return None if style and is_styled and self.styles.hides_image(style) else shade
 
     def words_in(
-        self, svg: LexborNode, shade: Shade, place: ElementContext | None
+        self, svg: LexborNode, shade: Shade, context: ElementContext | None
     ) -> list[str]:
         """Return the words that a drawing shows; none if a style sheet may make its
         letters invisible."""
         if svg.css_first("text, foreignobject") is None:
             return []
-        return [] if self._fills_blank else words_of(svg, self._looked, shade, place)
+        return [] if self._fills_blank else words_of(svg, self._looked, shade, context)
 
     @cached_property
     def _fills_blank(self) -> bool:
@@ -400,14 +351,14 @@ class Sight:
         self,
         node: LexborNode,
         attributes: _Attributes,
-        behind: Shade,
+        inherited: Shade,
         around: ElementContext | None,
     ) -> tuple[bool, Shade, ElementContext | None]:
         """Return whether an element of a drawing is hidden, and the style that its
         content inherits."""
-        place = around and self.styles.enter(around, node.tag or "", attributes)
-        hiding, shade, _ = self._asked(node, attributes, behind, place)
-        return hiding != "", shade, place
+        context = around and self.styles.enter(around, node.tag or "", attributes)
+        hiding, shade, _ = self._asked(node, attributes, inherited, context)
+        return hiding != "", shade, context
 
 
 def _is_line_number(
@@ -427,13 +378,13 @@ def _inside(shade: Shade, own: bool) -> Shade:
     return shade._replace(apart=False, parts=shade.parts and own)
 
 
-def _laid(found: int, shade: Shade, behind: Shade) -> tuple[int, Shade]:
+def _laid(found: int, shade: Shade, inherited: Shade) -> tuple[int, Shade]:
     """Return what is found of an element, with how it is laid out, and what text in it
     inherits."""
-    own = shade is not behind
+    own = shade is not inherited
     if own and shade.apart:
         found |= BOXED | APART
-    if behind.parts:
+    if inherited.parts:
         found |= APART
     if shade.unseen:
         found |= UNSEEN

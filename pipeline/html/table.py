@@ -123,7 +123,7 @@ def _rows(
     for number, (path, node, _, cells) in enumerate(raw):
         texts = _by_column(placed[number], is_header=number in heads)
         shown = " | ".join(cell.text for cell in cells)
-        opened = tuple(place for place, cell in enumerate(cells) if cell.is_box)
+        opened = tuple(index for index, cell in enumerate(cells) if cell.is_box)
         if opened:
             text = _readable(placed[number], headers)
             rows.append(
@@ -336,10 +336,10 @@ def _place(rows: list[list[_Cell]]) -> list[list[_Cell | None]]:
             elif cell is None:
                 line.append(None)
             else:
-                for place in range(column, column + cell.width):
+                for index in range(column, column + cell.width):
                     line.append(cell)
                     if cell.height > 1:
-                        below[place] = (cell, cell.height - 1)
+                        below[index] = (cell, cell.height - 1)
                 cell = next(waiting, None)
         allowed -= len(line)
         carried = below if allowed > 0 else {}

@@ -68,15 +68,15 @@ def text_of_media(
             else ""
         )
     if name == "input":
-        behind = current.next
+        following = current.next
         if (
             attributes.get("type") != "checkbox"
             or parent not in _TICKED
-            or behind is None
+            or following is None
         ):
             return ""
-        if not behind.text(deep=True).strip() and (
-            behind.next is None or not behind.next.text(deep=True).strip()
+        if not following.text(deep=True).strip() and (
+            following.next is None or not following.next.text(deep=True).strip()
         ):
             return ""
         return (

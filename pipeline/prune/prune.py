@@ -181,9 +181,9 @@ def _reading_order(documents: Sequence[Document]) -> Reading:
     content = [main_content(document) for document in documents]
     values = np.array(
         [
-            main[unit.block] + 1 - place / (len(units) + 1)
+            main[unit.block] + 1 - index / (len(units) + 1)
             for main, units in zip(content, tagged, strict=True)
-            for place, unit in enumerate(units)
+            for index, unit in enumerate(units)
         ],
         dtype=np.float32,
     )
@@ -282,14 +282,14 @@ class _Pages:
         if reading.made_by == "content":
             scored = zip(self.places, reading.values, strict=True)
             self._content = {
-                (place, unit.block) for (place, unit), value in scored if value > 1
+                (index, unit.block) for (index, unit), value in scored if value > 1
             }
 
-    def _around(self, place: int) -> set[int]:
+    def _around(self, index: int) -> set[int]:
         """Return the blocks of a page that are none of its content."""
-        blocks = range(len(self.documents[place].blocks))
+        blocks = range(len(self.documents[index].blocks))
         return {
-            number for number in blocks if (place, number) not in (self._content or ())
+            number for number in blocks if (index, number) not in (self._content or ())
         }
 
     def order(self, end: float) -> list[int]:
@@ -305,20 +305,20 @@ class _Pages:
     def cost(self, passage: UnitRange) -> int:
         """Return the tokens of a passage as it is written alone, with the line that
         parts it from others."""
-        place = self.places[passage.start][0]
-        kept = [self._kept(place, row) for row in range(passage.start, passage.stop)]
-        return count_tokens(render(self.documents[place], kept, self._style)) + 1
+        index = self.places[passage.start][0]
+        kept = [self._kept(index, row) for row in range(passage.start, passage.stop)]
+        return count_tokens(render(self.documents[index], kept, self._style)) + 1
 
     def speaks(self, row: int) -> bool:
         """Return whether a unit looks like a prompt injection."""
-        place, unit = self.places[row]
-        return self.documents[place].blocks[unit.block].speaks
+        index, unit = self.places[row]
+        return self.documents[index].blocks[unit.block].speaks
 
     def _says_something(self, row: int) -> bool:
         """Whether a unit says something by itself: short headings and header rows come
         with the text below them."""
-        place, unit = self.places[row]
-        blocks = self.documents[place].blocks
+        index, unit = self.places[row]
+        blocks = self.documents[index].blocks
         block = blocks[unit.block]
         if block.kind == "heading":
             following = (
@@ -331,22 +331,22 @@ class _Pages:
     def write(self, rows: Sequence[int]) -> tuple[PrunedPage, ...]:
         by_page: dict[int, list[Kept]] = {}
         for row in rows:
-            place = self.places[row][0]
-            by_page.setdefault(place, []).append(self._kept(place, row))
+            index = self.places[row][0]
+            by_page.setdefault(index, []).append(self._kept(index, row))
         is_content = self._content is not None and all(
             self._values[row] > 1 for row in rows
         )
         pages: list[PrunedPage] = []
-        for place in sorted(by_page):
-            around = self._around(place) if is_content else None
-            text = render(self.documents[place], by_page[place], self._style, around)
-            blocks = tuple(sorted({kept.block for kept in by_page[place]}))
-            pages.append(PrunedPage(place, text, count_tokens(text), blocks))
+        for index in sorted(by_page):
+            around = self._around(index) if is_content else None
+            text = render(self.documents[index], by_page[index], self._style, around)
+            blocks = tuple(sorted({kept.block for kept in by_page[index]}))
+            pages.append(PrunedPage(index, text, count_tokens(text), blocks))
         return tuple(pages)
 
-    def _kept(self, place: int, row: int) -> Kept:
+    def _kept(self, index: int, row: int) -> Kept:
         unit = self.places[row][1]
-        block = self.documents[place].blocks[unit.block]
+        block = self.documents[index].blocks[unit.block]
         if block.kind == "row":
             return Kept(unit.block)
         return Kept(unit.block, unit.start - block.start, unit.end - block.start)
@@ -354,11 +354,11 @@ class _Pages:
     def beginning(self, row: int, options: PruneOptions) -> tuple[PrunedPage, ...]:
         """Return what fits of a unit that is over the budget alone; a budget too small
         for a word gives nothing."""
-        place, unit = self.places[row]
+        index, unit = self.places[row]
         text = _cut_to_form(unit.text, options.format, options.max_tokens or 0)
         if not text:
             return ()
-        return (PrunedPage(place, text, count_tokens(text), (unit.block,)),)
+        return (PrunedPage(index, text, count_tokens(text), (unit.block,)),)
 
 
 async def _first_step(
@@ -397,7 +397,7 @@ async def _with_paths(
     ranking = await rank_finer(
         documents, question.text, found, order, finer, budget=budget
     )
-    places = [(place, unit.block) for place, unit in reading.places]
+    places = [(index, unit.block) for index, unit in reading.places]
     spread = await in_thread(spread_scores, documents, ranking, places)
     mixed = unit_range(standardise(reading.values) + np.float32(finer.weight) * spread)
     return _made_by(finer, ranking), replace(reading, values=mixed)

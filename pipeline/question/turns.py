@@ -134,8 +134,8 @@ def subject(question: str) -> str:
     )
     tokens = own.split()
     telling = [
-        place
-        for place, token in enumerate(tokens)
+        index
+        for index, token in enumerate(tokens)
         if _says(token.strip(_END_SIGNS), rules)
     ]
     if telling:
@@ -310,18 +310,17 @@ def _continued(before: str, rest: str, rules: _TurnRules) -> str:
     preposition = rules.before.match(rest)
     name = rest[preposition.end() :].strip() if preposition else rest
 
-    place = _numbered(whole, name) or _alike(whole, name)
-    if place is None and preposition and _named(name, rules):
-        place = _behind(whole, preposition[0].strip(), rules)
+    span = _numbered(whole, name) or _alike(whole, name)
+    if span is None and preposition and _named(name, rules):
+        span = _after_preposition(whole, preposition[0].strip(), rules)
     return (
-        f"{whole[: place[0]]}{name}{whole[place[1] :]}?"
-        if place
-        else f"{whole}, {rest}?"
+        f"{whole[: span[0]]}{name}{whole[span[1] :]}?" if span else f"{whole}, {rest}?"
     )
 
 
 def _numbered(whole: str, name: str) -> tuple[int, int] | None:
-    """Return where a question has the word of `version 3` with another number."""
+    """Return the span in `whole` of the word of `name` with another number (`version 2`
+    for `version 3`), or None: `name` has no number, or `whole` no such word."""
     numbered = _NUMBERED_NAME.fullmatch(name)
     old = numbered and re.search(
         rf"\b{re.escape(numbered[1])}\s+v?\d[\w.]*", whole, re.IGNORECASE
@@ -330,8 +329,9 @@ def _numbered(whole: str, name: str) -> tuple[int, int] | None:
 
 
 def _alike(whole: str, name: str) -> tuple[int, int] | None:
-    """Return where a question has its only number of as many digits as a number, or its
-    only option."""
+    """Return the span in `whole` of its only number with as many digits as the number
+    `name`, or of its only option if `name` is one. None if there is none, or more than
+    one."""
     form = next(
         (form for form in (_NUMBER_WORD, _OPTION_WORD) if form.fullmatch(name)), None
     )
@@ -345,8 +345,10 @@ def _alike(whole: str, name: str) -> tuple[int, int] | None:
     return found[0].span() if len(found) == 1 else None
 
 
-def _behind(whole: str, preposition: str, rules: _TurnRules) -> tuple[int, int] | None:
-    """Return the span of a question's name after the same preposition."""
+def _after_preposition(
+    whole: str, preposition: str, rules: _TurnRules
+) -> tuple[int, int] | None:
+    """Return the span of the first name in `whole` that follows `preposition`, or None."""
     for old in find_entities(whole, language=rules.language):
         found = re.search(
             rf"\b{re.escape(preposition)}\s+({re.escape(old)})(?!\w)",

@@ -259,7 +259,7 @@ class _Growth:
         # Counts of all leaves take 50 MB over a million tokens: they are kept for vectors of words
         # only.
         self._terms = terms if self._embedder is None else []
-        self.nodes = [leaf_node(place, leaf) for place, leaf in enumerate(self.leaves)]
+        self.nodes = [leaf_node(index, leaf) for index, leaf in enumerate(self.leaves)]
         # A tree in which every node has about `CHILDREN` children has one inner node for so many
         # leaves less one.
         self.total = max(1.0, len(self.leaves) * (1 + 1 / (CHILDREN - 1)))
@@ -383,8 +383,8 @@ class _Growth:
             layer = Layer(
                 vectors, [node.tokens for node in nodes], self._options.window_tokens
             )
-            place = {node: i for i, node in enumerate(group)}
-            before = [[place[node] for node in members] for members in stood.values()]
+            index = {node: i for i, node in enumerate(group)}
+            before = [[index[node] for node in members] for members in stood.values()]
             method = self._options.clustering
             clusters = (
                 join_clusters(layer, before, method)
@@ -414,10 +414,10 @@ class _Growth:
         )
         self.nodes.extend(fresh)
         above: list[list[int]] = []
-        place = first
+        index = first
         for group, clusters, stood in zip(groups, found, kept, strict=True):
-            parents = list(range(place, place + len(clusters)))
-            place += len(clusters)
+            parents = list(range(index, index + len(clusters)))
+            index += len(clusters)
             above.append(parents or group)
             if self.earlier and stood and parents:
                 self.earlier.settle(stood, list(zip(parents, clusters, strict=True)))
@@ -547,9 +547,9 @@ class Earlier:
             if (old := self._places.get(leaf.id)) is not None:
                 self._settle(old, new)
         self._parents: dict[int, list[int]] = {}
-        for place, node in enumerate(tree.nodes):
+        for index, node in enumerate(tree.nodes):
             for child in node.children:
-                self._parents.setdefault(child, []).append(place)
+                self._parents.setdefault(child, []).append(index)
 
     def _settle(self, old: int, new: int) -> None:
         self._now.setdefault(old, []).append(new)
@@ -558,20 +558,20 @@ class Earlier:
     def vector(self, node_id: str) -> Floats | None:
         """Return the unit vector of the node with this id, None where the earlier tree
         has none."""
-        place = self._places.get(node_id)
-        if place is None:
+        index = self._places.get(node_id)
+        if index is None:
             return None
         return np.asarray(
-            unit_rows(self._tree.vectors[place : place + 1].astype(np.float32))[0]
+            unit_rows(self._tree.vectors[index : index + 1].astype(np.float32))[0]
         )
 
     def summary(self, node_id: str) -> TreeNode | None:
         """Return the inner node with this id, its quotes on the leaves of the growing
         tree; None if there is none."""
-        place = self._places.get(node_id)
-        if place is None:
+        index = self._places.get(node_id)
+        if index is None:
             return None
-        node = self._tree.nodes[place]
+        node = self._tree.nodes[index]
         return node._replace(
             quotes=tuple(
                 SummaryQuote(self._now[q.leaf][0], q.sentence) for q in node.quotes

@@ -77,16 +77,16 @@ def layout(tree: Tree) -> dict[str, object]:
             "id": node.id,
             "layer": node.layer,
             "name": label(tree, node),
-            "text": tree.leaves[place].shown if place < len(tree.leaves) else node.text,
+            "text": tree.leaves[index].shown if index < len(tree.leaves) else node.text,
             "children": node.children,
             "begin": begin,
             "end": end,
             "documents": tree.documents_below(node),
-            "span": [tree.leaves[place].start, tree.leaves[place].end]
-            if place < len(tree.leaves)
+            "span": [tree.leaves[index].start, tree.leaves[index].end]
+            if index < len(tree.leaves)
             else [],
         }
-        for place, (node, (begin, end)) in enumerate(
+        for index, (node, (begin, end)) in enumerate(
             zip(tree.nodes, _spans(tree), strict=True)
         )
     ]
@@ -199,8 +199,8 @@ def _open(tree: Tree, node: TreeNode) -> str:
     )
 
 
-def _leaf(tree: Tree, place: int) -> str:
-    leaf, source = tree.leaves[place], tree.sources[tree.leaves[place].document]
+def _leaf(tree: Tree, index: int) -> str:
+    leaf, source = tree.leaves[index], tree.sources[tree.leaves[index].document]
     path = escape(" › ".join(leaf.heading_path))
     return (
         f'<div class="leaf" id="n{leaf.id}"><p>{escape(leaf.shown)}</p>'

@@ -41,14 +41,14 @@ def fit_evidence(
     def evidence(places: Sequence[int]) -> tuple[Evidence, ...]:
         return to_evidence(
             tree,
-            _said_once(tree, [passages[place] for place in sorted(places)]),
+            _said_once(tree, [passages[index] for index in sorted(places)]),
             documents,
         )
 
     def shown(places: Sequence[int]) -> Shown:
         return show_evidence(evidence(places), mark, max_tokens=max_tokens)
 
-    order = sorted(range(len(passages)), key=lambda place: -passages[place].score)
+    order = sorted(range(len(passages)), key=lambda index: -passages[index].score)
     costs = [passage.tokens for passage in passages]
     chosen = fill(order, costs, lambda places: shown(places).tokens, max_tokens)
     return Assembled(evidence(chosen), shown(chosen), len(passages) - len(chosen))
@@ -143,7 +143,8 @@ def _evidence(
 
 
 def _of_page(one: Evidence, source: Source) -> Evidence:
-    """Return evidence with the address and title of the page that has all of it."""
+    """Return a copy of `one` with address, title and date of `source`, the page that
+    has all of it. The caller makes sure of that; nothing is checked here."""
     return replace(
         one,
         url=source.url,
@@ -174,8 +175,8 @@ def _trust(document: Document, leaves: Sequence[Leaf]) -> Trust:
     trusts = [document.page.trust]
     for leaf in leaves:
         first = bisect_left(blocks, leaf.start, key=lambda block: block.start)
-        behind = bisect_left(blocks, leaf.end, key=lambda block: block.start)
-        trusts += [block.trust for block in blocks[first:behind]]
+        last = bisect_left(blocks, leaf.end, key=lambda block: block.start)
+        trusts += [block.trust for block in blocks[first:last]]
     return least_trust(trusts)
 
 
@@ -195,10 +196,10 @@ def _sources(
         ]
     cited = []
     for leaf, start, end in spans[:SUMMARY_CITATIONS]:
-        place = tree.leaves[leaf].document
+        index = tree.leaves[leaf].document
         cited.append(
-            cite(documents[place], start, end)
-            if place in documents
-            else tree.sources[place].url
+            cite(documents[index], start, end)
+            if index in documents
+            else tree.sources[index].url
         )
     return tuple(cited)

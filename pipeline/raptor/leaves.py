@@ -187,14 +187,14 @@ def leaves_as_document(source: Source, leaves: Sequence[Leaf]) -> Document:
     """
     pieces: list[str] = []
     blocks: list[Block] = []
-    place = 0
+    offset = 0
     for leaf in leaves:
-        pieces += (" " * (leaf.start - place), leaf.text)
-        place = leaf.end
+        pieces += (" " * (leaf.start - offset), leaf.text)
+        offset = leaf.end
         for start, end in leaf.sentences:
             text = leaf.text[start - leaf.start : end - leaf.start]
             block = Block(
-                leaf.block_path, leaf.heading_path, text, "", 0, "paragraph", start, end
+                leaf.block_path, leaf.heading_path, text, "", "paragraph", start, end
             )
             blocks.append(replace(block, speaks=is_injection(text)))
     page = Page(

@@ -39,13 +39,13 @@ def outline(tree: Tree, *, max_tokens: int) -> str:
     lines = [head]
     stack = [(node, 0) for node in reversed(tree.roots)]
     while stack:
-        place, depth = stack.pop()
-        if place in kept:
+        index, depth = stack.pop()
+        if index in kept:
             # A node is shown once, under its first parent.
-            kept.remove(place)
-            lines.append(_line(tree, tree.nodes[place], depth))
+            kept.remove(index)
+            lines.append(_line(tree, tree.nodes[index], depth))
             stack.extend(
-                (child, depth + 1) for child in reversed(tree.nodes[place].children)
+                (child, depth + 1) for child in reversed(tree.nodes[index].children)
             )
     return "\n".join(lines)
 
@@ -55,18 +55,18 @@ def _kept(tree: Tree, budget: Budget) -> set[int]:
     kept: set[int] = set()
     level, depth = list(tree.roots), 0
     while level:
-        for place in level:
+        for index in level:
             # A line may end up one step deeper than it is here; a deeper indentation costs at most
             # 1.
             if not budget.spend(
-                count_tokens(_line(tree, tree.nodes[place], depth)) + 2
+                count_tokens(_line(tree, tree.nodes[index], depth)) + 2
             ):
                 return kept
-            kept.add(place)
+            kept.add(index)
         below = dict.fromkeys(
-            child for place in level for child in tree.nodes[place].children
+            child for index in level for child in tree.nodes[index].children
         )
-        level, depth = [place for place in below if place not in kept], depth + 1
+        level, depth = [index for index in below if index not in kept], depth + 1
     return kept
 
 

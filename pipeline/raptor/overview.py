@@ -158,7 +158,7 @@ def _evidence(
         score=Score(len(places) / len(tree.sources), "guided"),
         citation=citation,
         is_summary=several,
-        sources=tuple(tree.sources[place].url for place in places[:SUMMARY_CITATIONS])
+        sources=tuple(tree.sources[index].url for index in places[:SUMMARY_CITATIONS])
         if several
         else (),
     )
@@ -229,15 +229,15 @@ def _sentence(tree: Tree, quote: SummaryQuote) -> str:
 
 def _whole_sentences(tree: Tree, number: int) -> Iterator[SummaryQuote]:
     """The sentences of a leaf that say something by themselves."""
-    for place in range(len(tree.leaves[number].sentences)):
-        text = _sentence(tree, SummaryQuote(number, place))
+    for index in range(len(tree.leaves[number].sentences)):
+        text = _sentence(tree, SummaryQuote(number, index))
         heading = text in map(one_line, tree.leaves[number].heading_path)
         if (
             not heading
             and text.endswith(ENDS)
             and count_tokens(text) in SUMMARY_SENTENCE_TOKENS
         ):
-            yield SummaryQuote(number, place)
+            yield SummaryQuote(number, index)
 
 
 def _quoted(
@@ -265,10 +265,10 @@ def _short(text: str) -> str:
 def themes_of(tree: Tree) -> list[Theme]:
     """Return the themes of the documents of `tree`, the largest first; a document like
     no other is one alone. Of at most `CHILDREN` documents each is one alone."""
-    with_leaves = [place for place, own in enumerate(tree.leaves_of) if own]
+    with_leaves = [index for index, own in enumerate(tree.leaves_of) if own]
     terms = [
-        word_forms([leaf.shown for leaf in tree.leaves_of[place]])
-        for place in with_leaves
+        word_forms([leaf.shown for leaf in tree.leaves_of[index]])
+        for index in with_leaves
     ]
     likeness = _likeness(tree, with_leaves, terms)
     # Of a few documents each has a line.
@@ -298,7 +298,7 @@ def _likeness(
     owners = np.array([leaf.document for leaf in tree.leaves])
     rows = tree.vectors[: len(owners)]
     vectors = np.stack(
-        [rows[owners == place].mean(axis=0, dtype=np.float32) for place in with_leaves]
+        [rows[owners == index].mean(axis=0, dtype=np.float32) for index in with_leaves]
     )
     spread = Counter(term for own in terms for term in own)
     column = {
@@ -358,9 +358,9 @@ def _theme_parts(tree: Tree, themes: Sequence[Theme]) -> Iterator[OverviewPart]:
     tops = {tuple(tree.documents_below(node)): node for node in tree.nodes}
     for group, theme in enumerate(themes):
         yield OverviewPart(group, ", ".join(theme.words), (0, group))
-        for turn, place in enumerate(theme.documents):
+        for turn, index in enumerate(theme.documents):
             yield OverviewPart(
-                group, title_of(tree, place), (1 + turn, group), is_title=True
+                group, title_of(tree, index), (1 + turn, group), is_title=True
             )
         said = _lead(tree, theme)
         said += (
@@ -380,11 +380,11 @@ def _theme_parts(tree: Tree, themes: Sequence[Theme]) -> Iterator[OverviewPart]:
 def _lead(tree: Tree, theme: Theme) -> tuple[SummaryQuote, ...]:
     """Of the first sentences of a theme's nearest document the one that has most words
     of its title and the theme; none where no sentence says something."""
-    place = theme.documents[0]
-    first = [i for i, leaf in enumerate(tree.leaves) if leaf.document == place][
+    index = theme.documents[0]
+    first = [i for i, leaf in enumerate(tree.leaves) if leaf.document == index][
         :LEAD_LEAVES
     ]
-    wanted = set(index_terms(f"{tree.sources[place].title} {' '.join(theme.words)}"))
+    wanted = set(index_terms(f"{tree.sources[index].title} {' '.join(theme.words)}"))
     found: dict[SummaryQuote, int] = {}
     for quote in (
         quote for number in first for quote in _whole_sentences(tree, number)
@@ -394,10 +394,10 @@ def _lead(tree: Tree, theme: Theme) -> tuple[SummaryQuote, ...]:
     return (max(found, key=lambda quote: found[quote]),) if found else ()
 
 
-def title_of(tree: Tree, place: int) -> str:
+def title_of(tree: Tree, index: int) -> str:
     """Return what a document is called: its title, else its first words."""
-    source = tree.sources[place]
-    return _short(source.title or tree.leaves_of[place][0].shown)
+    source = tree.sources[index]
+    return _short(source.title or tree.leaves_of[index][0].shown)
 
 
 def _themes_text(

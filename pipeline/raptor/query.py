@@ -111,9 +111,9 @@ async def read_tree(
         by_place.setdefault(tree.leaves[leaf].document, []).append(leaf)
     at_hand = await pages(list(by_place))
     documents = [
-        at_hand.get(place)
-        or leaves_as_document(tree.sources[place], [tree.leaves[leaf] for leaf in own])
-        for place, own in by_place.items()
+        at_hand.get(index)
+        or leaves_as_document(tree.sources[index], [tree.leaves[leaf] for leaf in own])
+        for index, own in by_place.items()
     ]
     # 3. The core's reading of their units
     if len(leaves) == len(tree.leaves):
@@ -202,8 +202,8 @@ def _units(
         # Of a long document few blocks hold a candidate, and cutting all of them takes longer than
         # the rest of a query.
         blocks = [
-            place
-            for place, block in enumerate(document.blocks)
+            index
+            for index, block in enumerate(document.blocks)
             if bisect(ends, block.start) < bisect_left(starts, block.end)
         ]
         places = [
@@ -236,7 +236,7 @@ def lifted(documents: Sequence[Document], reading: Reading) -> Reading:
         [_around(reading.values[low:high]) for low, high in pairwise(edges)]
         or [reading.values]
     )
-    blocks = [documents[place].blocks[unit.block] for place, unit in reading.places]
+    blocks = [documents[index].blocks[unit.block] for index, unit in reading.places]
     gains = np.array(
         [block.main and not block.speaks for block in blocks], dtype=np.float32
     )

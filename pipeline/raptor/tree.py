@@ -201,8 +201,8 @@ class Tree:
         layers: list[list[int]] = [
             [] for _ in range(1 + max((node.layer for node in self.nodes), default=-1))
         ]
-        for place, node in enumerate(self.nodes):
-            layers[node.layer].append(place)
+        for index, node in enumerate(self.nodes):
+            layers[node.layer].append(index)
         return tuple(map(tuple, layers))
 
     @cached_property
@@ -231,10 +231,10 @@ class Tree:
         return sorted({self.leaves[leaf].document for leaf in node.leaves})
 
 
-def leaf_node(place: int, leaf: Leaf) -> TreeNode:
-    """Return the node of leaf number `place`."""
+def leaf_node(index: int, leaf: Leaf) -> TreeNode:
+    """Return the node of leaf number `index`."""
     return TreeNode(
-        leaf.id, 0, leaf.shown, children=(), leaves=(place,), tokens=leaf.tokens
+        leaf.id, 0, leaf.shown, children=(), leaves=(index,), tokens=leaf.tokens
     )
 
 
@@ -318,7 +318,7 @@ def below(tree: Tree, node_id: str) -> Tree | None:
     It shares the tree's nodes and vectors, renumbered; sources that no leaf is from go.
     """
     top = next(
-        (place for place, node in enumerate(tree.nodes) if node.id == node_id), None
+        (index for index, node in enumerate(tree.nodes) if node.id == node_id), None
     )
     if top is None:
         return None
@@ -328,9 +328,9 @@ def below(tree: Tree, node_id: str) -> Tree | None:
         kept |= children
         waiting.extend(children)
     places = sorted(kept)
-    new = {place: number for number, place in enumerate(places)}
-    leaves = [place for place in places if place < len(tree.leaves)]
-    documents = sorted({tree.leaves[place].document for place in leaves})
+    new = {index: number for number, index in enumerate(places)}
+    leaves = [index for index in places if index < len(tree.leaves)]
+    documents = sorted({tree.leaves[index].document for index in leaves})
     return replace(
         tree,
         id=f"{tree.id}#{node_id}",
@@ -342,11 +342,11 @@ def below(tree: Tree, node_id: str) -> Tree | None:
                     quote._replace(leaf=new[quote.leaf]) for quote in node.quotes
                 ),
             )
-            for node in (tree.nodes[place] for place in places)
+            for node in (tree.nodes[index] for index in places)
         ),
         leaves=tuple(
             leaf._replace(document=documents.index(leaf.document))
-            for leaf in (tree.leaves[place] for place in leaves)
+            for leaf in (tree.leaves[index] for index in leaves)
         ),
         roots=(new[top],),
         vectors=tree.vectors[places],

@@ -51,15 +51,15 @@ async def write_tree(
     tried = written = 0
     for layer in tree.layers[1:]:
         changed: dict[int, TreeNode] = {}
-        for place in layer:
-            node = tree.nodes[place]
+        for index in layer:
+            node = tree.nodes[index]
             texts = [tree.nodes[child].text for child in node.children]
             write = partial(kept_summary, writer, texts, max_tokens=most, store=store)
             summary = await between_calls(write)
             tried += 1
             if summary.text:
                 written += 1
-                changed[place] = node._replace(
+                changed[index] = node._replace(
                     text=summary.text,
                     tokens=count_tokens(summary.text),
                     quotes=(),

@@ -463,16 +463,16 @@ def _fill_in(segments: list[_Segment], value: FieldValue) -> None:
     )
     y = before[1].y if before is not None else low + 0.3 * (top - low)
     if before is not None:
-        place = before[0] + 1
+        index = before[0] + 1
     else:
-        place = next(
+        index = next(
             (number for number, one in enumerate(segments) if one.y < y), len(segments)
         )
     text = " ".join(value.text.split())
     filled = _Segment(
         text, left, right, y, size, 0, [(text, left)], 0, low=low, top=top
     )
-    segments.insert(place, filled)
+    segments.insert(index, filled)
 
 
 # --- ruled tables
@@ -540,9 +540,9 @@ def _grids(
 
 def _apart(places: Iterable[float]) -> list[float]:
     found: list[float] = []
-    for place in sorted(places):
-        if not found or place - found[-1] > SNAP:
-            found.append(float(place))
+    for index in sorted(places):
+        if not found or index - found[-1] > SNAP:
+            found.append(float(index))
     return found
 
 
@@ -673,11 +673,9 @@ def _rows(inside: Sequence[_Segment], grid: _Grid) -> list[list[str]]:
     ]
 
 
-def _has(
-    rulings: Sequence[tuple[float, float, float]], place: float, at: float
-) -> bool:
+def _has(rulings: Sequence[tuple[float, float, float]], x: float, at: float) -> bool:
     return any(
-        abs(one - place) <= SNAP and begin - 2 <= at <= end + 2
+        abs(one - x) <= SNAP and begin - 2 <= at <= end + 2
         for one, begin, end in rulings
     )
 
@@ -759,14 +757,14 @@ def _gutter(segments: Sequence[_Segment]) -> float | None:
     for number in np.argsort(-score, kind="stable").tolist():
         if not fits[number]:
             continue
-        place = float(places[number, 0])
+        x = float(places[number, 0])
         left, right = (
-            [one for one in segments if one.right <= place],
-            [one for one in segments if one.left >= place],
+            [one for one in segments if one.right <= x],
+            [one for one in segments if one.left >= x],
         )
         width = min(one.left for one in right) - max(one.right for one in left)
         if width > _COLUMN_EMS.gutter * size and _is_text(left) and _is_text(right):
-            return place
+            return x
         if score[number] < 0:
             break
     return None

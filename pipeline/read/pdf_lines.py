@@ -237,11 +237,11 @@ def _run(lines: Sequence[PrintLine], start: int) -> int:
 
 
 def _continues(
-    lines: Sequence[PrintLine], place: int, before: PrintLine, line: PrintLine
+    lines: Sequence[PrintLine], index: int, before: PrintLine, line: PrintLine
 ) -> bool:
     """Return whether a single piece is below a cell, narrower than the row, with
     another row after it."""
-    after = lines[place + 1] if place + 1 < len(lines) else None
+    after = lines[index + 1] if index + 1 < len(lines) else None
     return (
         after is not None
         and len(after.cells) >= 2
@@ -270,7 +270,7 @@ def _table(lines: Sequence[PrintLine]) -> tuple[list[list[str]], list[Box]] | No
     for line in lines:
         row = [""] * len(columns)
         for cell in line.cells:
-            place = _column_of(cell, columns)
+            index = _column_of(cell, columns)
             for text, left in cell.parts:
                 # Columns may be so close that two cells look like one; text that begins
                 # where a column does belongs to it.
@@ -279,8 +279,8 @@ def _table(lines: Sequence[PrintLine]) -> tuple[list[list[str]], list[Box]] | No
                     for n, column in enumerate(columns)
                     if abs(column[0] - left) < TYPE.edge * line.size
                 ]
-                place = begun[0] if begun else place
-                row[place] = f"{row[place]} {text}".strip()
+                index = begun[0] if begun else index
+                row[index] = f"{row[index]} {text}".strip()
         if len(line.cells) >= 2:
             table.append(row)
             boxes.append(line.box)
@@ -323,8 +323,8 @@ def _in_line(rows: Sequence[PrintLine], columns: Sequence[tuple[float, float]]) 
 
 def _sharing(places: Sequence[tuple[float, float]]) -> int:
     """Return how many places lie within their tolerance of the middle one."""
-    middle = sorted(place for place, _ in places)[len(places) // 2]
-    return sum(abs(place - middle) <= tolerance for place, tolerance in places)
+    middle = sorted(index for index, _ in places)[len(places) // 2]
+    return sum(abs(index - middle) <= tolerance for index, tolerance in places)
 
 
 def _columns(rows: Sequence[PrintLine]) -> list[tuple[float, float]]:
@@ -371,7 +371,7 @@ def sizes_of(pages: Sequence[list[PrintLine]]) -> tuple[dict[float, int], float]
     larger = sorted(
         (size for size in sizes if body and size >= body * TYPE.heading), reverse=True
     )
-    levels = {size: min(place + 2, 6) for place, size in enumerate(larger)}
+    levels = {size: min(index + 2, 6) for index, size in enumerate(larger)}
     return levels, gaps.most_common(1)[0][0] if gaps else 1.2
 
 

@@ -563,9 +563,9 @@ def _corners(
     for number in range(count):
         segment = pdfium.FPDFPath_GetPathSegment(path, number)
         pdfium.FPDFPathSegment_GetPoint(segment, x, y)
-        place = frame.at(a * x.value + c * y.value + e, b * x.value + d * y.value + f)
+        corner = frame.at(a * x.value + c * y.value + e, b * x.value + d * y.value + f)
         kind = pdfium.FPDFPathSegment_GetType(segment)
-        corners.append((kind, *place, bool(pdfium.FPDFPathSegment_GetClose(segment))))
+        corners.append((kind, *corner, bool(pdfium.FPDFPathSegment_GetClose(segment))))
     return corners
 
 
@@ -616,8 +616,8 @@ def _noted(note: Any, form: Any, frame: PageFrame, found: Print) -> bool:
         if said.strip():
             box = pdfium.FS_RECTF()
             pdfium.FPDFAnnot_GetRect(note, box)
-            place = frame.box(box.left, box.bottom, box.right, box.top)
-            found.values.append(FieldValue(said, place))
+            box_shown = frame.box(box.left, box.bottom, box.right, box.top)
+            found.values.append(FieldValue(said, box_shown))
         return bool(said.strip())
     if kind in (pdfium.FPDF_ANNOT_LINK, pdfium.FPDF_ANNOT_POPUP):
         return True

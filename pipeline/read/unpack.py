@@ -1,7 +1,7 @@
 """Files that are packed as one stream (gzip, bzip2, xz): unpacked within bounds of size
 and ratio.
 
-Not for: archives of many files (`package.py` opens those that are documents).
+Not for: archives of many files (`extras/documents/package.py` opens those that are documents).
 """
 
 import bz2
@@ -106,8 +106,8 @@ def unpacked(body: bytes, *, most: int = MAX_UNPACKED) -> bytes:
         if not stream.eof:
             raise Unreadable(f"it is {what} whose end is cut")
         # The data after a stream is found by offset: copying would be quadratic
-        behind = _NO_PADDING.search(body, at - len(stream.unused_data))
-        start = behind.start() if behind else len(body)
+        padded = _NO_PADDING.search(body, at - len(stream.unused_data))
+        start = padded.start() if padded else len(body)
     return b"".join(pieces)
 
 

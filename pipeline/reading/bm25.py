@@ -52,8 +52,8 @@ def rarity(found: NDArray[np.integer], size: int) -> NDArray[np.float64]:
 def okapi(
     counts: NDArray[np.floating] | NDArray[np.integer], lengths: NDArray[np.floating]
 ) -> Floats:
-    """Return the Okapi scores [n] of texts with `counts` [terms, n] and `lengths`
-    [n]."""
+    """Return the Okapi BM25 scores [n] of texts with `counts` [terms, n] and `lengths`
+    [n], in words; texts without words score 0."""
     weights = rarity(np.count_nonzero(counts, axis=1), counts.shape[1]).astype(
         np.float32
     )
@@ -180,8 +180,8 @@ def reciprocal_rank_fusion(orders: Sequence[Sequence[int]], count: int) -> Float
     leave items out."""
     fused = np.zeros(count, dtype=np.float32)
     for order in orders:
-        for place, item in enumerate(order, start=1):
-            fused[item] += 1.0 / (RRF_K + place)
+        for index, item in enumerate(order, start=1):
+            fused[item] += 1.0 / (RRF_K + index)
     return fused
 
 
@@ -219,12 +219,12 @@ class PageUnits:
     """Unit vectors by the reader's embedder [units, d], where something keeps them;
     else units are embedded."""
 
-    def headed(self, place: int) -> str:
+    def headed(self, index: int) -> str:
         """Return a unit with everything above it in front, as a reranker reads it."""
         return (
-            f"{self.above[place]}: {self.texts[place]}"
-            if self.above[place]
-            else self.texts[place]
+            f"{self.above[index]}: {self.texts[index]}"
+            if self.above[index]
+            else self.texts[index]
         )
 
 
@@ -300,9 +300,9 @@ class TermIndex:
         }
         content = set(question.terms()) or set(forms[own])
         found: dict[str, dict[str, str]] = {}
-        for place, term in enumerate(forms[own]):
+        for index, term in enumerate(forms[own]):
             if term in content:
-                found.setdefault(term, {code: forms[code][place] for code in languages})
+                found.setdefault(term, {code: forms[code][index] for code in languages})
         return list(found.values())
 
     def has_prefix(self, text: str) -> bool:
@@ -316,14 +316,29 @@ class TermIndex:
         above: two [terms, units]."""
         own = np.zeros((len(terms), self.size), dtype=np.float32)
         above = np.zeros((len(terms), self.size), dtype=np.float32)
-        for place, forms in enumerate(terms):
+        for index, forms in enumerate(terms):
             for language, term in forms.items():
                 for row, count in self._own.get(language, {}).get(term, ()):
-                    own[place, row] = count
+                    own[index, row] = count
                 rows = self._above.get(language, {}).get(term)
                 if rows:
-                    above[place, rows] = 1.0
+                    above[index, rows] = 1.0
         return own, above
+
+    def names(self, question: Question) -> dict[str, NDArray[np.bool_]]:
+        """Return the names and numbers of a question, each with the matches of its
+        words [words, units]. The first word counts only with a digit, any other German
+        one only with a digit or in capitals."""
+        nouns_too = question.spoken == "de"
+        found: dict[str, NDArray[np.bool_]] = {}
+        for place, word in enumerate(question.words):
+            capital = (
+                place > 0 and word[0].isupper() and (not nouns_too or word.isupper())
+            )
+            if (capital or any(c.isdecimal() for c in word)) and index_terms(word):
+                own, above = self.counts(self.terms(Question(word)))
+                found[word] = (own + above) > 0
+        return found
 
     def owners(self, units: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the number of the page of each unit."""
@@ -423,10 +438,10 @@ def letter_counts(question: str, texts: Sequence[str]) -> Floats:
     They count inside of longer words, too."""
     groups = letter_groups(question)
     counts = np.zeros((len(groups), len(texts)), dtype=np.float32)
-    for place, text in enumerate(texts):
+    for index, text in enumerate(texts):
         check_cancelled()
         latin = _latin(text)
-        counts[:, place] = [latin.count(group) for group in groups]
+        counts[:, index] = [latin.count(group) for group in groups]
     return counts
 
 

@@ -354,9 +354,9 @@ def _candidates(
     places = reading.places
     found: list[Candidate] = []
     for row in np.argsort(-reading.values, kind="stable").tolist():
-        place, unit = places[row]
-        if documents[place].blocks[unit.block].kind != "heading":
-            found.append(Candidate(row, documents[place].page.title, unit, place))
+        index, unit = places[row]
+        if documents[index].blocks[unit.block].kind != "heading":
+            found.append(Candidate(row, documents[index].page.title, unit, index))
     return found[:most]
 
 
@@ -468,8 +468,8 @@ def _turns(parts: Sequence[Reading]) -> list[int]:
     taken: dict[int, None] = {}
     while any(waiting):
         turn = min(
-            (place for place, rows in enumerate(waiting) if rows),
-            key=lambda place: used[place],
+            (index for index, rows in enumerate(waiting) if rows),
+            key=lambda index: used[index],
         )
         row = waiting[turn].pop()
         # What another part brought counts for both.
@@ -554,12 +554,12 @@ def lift_rows(
     begin = 0
     for document, sentences in zip(documents, tagged, strict=True):
         for table in _tables(document, sentences):
-            for place, gain in _chosen(request, choice, document, sentences, table):
-                gains[begin + place] = max(gains[begin + place], gain)
+            for index, gain in _chosen(request, choice, document, sentences, table):
+                gains[begin + index] = max(gains[begin + index], gain)
                 if (
                     gain == EXTREME_LIFT
                 ):  # before the other rows of its table, which may say as much in the same words
-                    least[begin + place] = np.nextafter(
+                    least[begin + index] = np.nextafter(
                         values[begin + table.start : begin + table.stop].max(), np.inf
                     )
         begin += len(sentences)
@@ -571,17 +571,17 @@ def _tables(document: Document, sentences: Sequence[Sentence]) -> Iterator[range
     """Yield the places of rows that follow each other below one header. Stretches of
     fewer than `FEWEST_CHOSEN_FROM` rows are left out."""
     start = 0
-    for place in range(1, len(sentences) + 1):
-        if place < len(sentences) and _table(document, sentences[place]) == _table(
+    for index in range(1, len(sentences) + 1):
+        if index < len(sentences) and _table(document, sentences[index]) == _table(
             document, sentences[start]
         ):
             continue
         if (
-            place - start >= FEWEST_CHOSEN_FROM
+            index - start >= FEWEST_CHOSEN_FROM
             and document.blocks[sentences[start].block].kind == "row"
         ):
-            yield range(start, place)
-        start = place
+            yield range(start, index)
+        start = index
 
 
 def _table(document: Document, sentence: Sentence) -> tuple[str, str, tuple[str, ...]]:
@@ -610,7 +610,7 @@ def _chosen(
         set(index_terms(choice.measures, language=language)),
     ]
     for name, numbers in _columns(
-        [document.blocks[sentences[place].block] for place in table]
+        [document.blocks[sentences[index].block] for index in table]
     ):
         terms = index_terms(name, language=language)
         rank = next(
@@ -629,8 +629,8 @@ def _chosen(
         # The columns that the request names, or else those that its words mean, or else all.
         best = min(named)
         yield from (
-            (place, EXTREME_LIFT if best < len(asked) else UNNAMED)
-            for place in named[best]
+            (index, EXTREME_LIFT if best < len(asked) else UNNAMED)
+            for index in named[best]
         )
 
 
@@ -638,11 +638,11 @@ def _columns(rows: Sequence[Block]) -> Iterator[tuple[str, dict[int, float]]]:
     """Yield header and cells of the columns most of whose cells are numbers."""
     header = rows[0].header.split(" | ")
     columns: dict[int, dict[int, float]] = {}
-    for place, row in enumerate(rows):
+    for index, row in enumerate(rows):
         check_cancelled()
         for column, cell in enumerate(row.cells):
             if (number := number_of(cell)) is not None:
-                columns.setdefault(column, {})[place] = number
+                columns.setdefault(column, {})[index] = number
     for column, numbers in sorted(columns.items()):
         if len(numbers) >= max(FEWEST_CHOSEN_FROM, len(rows) / 2):
             yield header[column] if column < len(header) else "", numbers

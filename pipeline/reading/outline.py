@@ -35,15 +35,15 @@ def outlined(
 ) -> Reading:
     """Return `reading` as the outline of the document that `question` is about as a whole; itself
     for any other."""
-    place = _about(question, documents, reading)
-    if place is None:
+    index = _about(question, documents, reading)
+    if index is None:
         return reading
     values: Floats = np.zeros_like(reading.values)
-    first = sum(map(len, reading.tagged[:place]))
-    own = _outline(documents[place], reading.tagged[place])
+    first = sum(map(len, reading.tagged[:index]))
+    own = _outline(documents[index], reading.tagged[index])
     values[first : first + len(own)] = own
-    title = documents[place].page.title or documents[place].page.final_url
-    reason = f"It is about all of {title!r}: these are the first words of its sections."
+    title = documents[index].page.title or documents[index].page.final_url
+    reason = f"The question is about all of {title!r}: these are the first words of its sections."
     return replace(
         reading,
         verdict="answered",
@@ -65,18 +65,18 @@ def _about(
         return 0 if len(documents) == 1 and reading.tagged[0] else None
     if not has_word_for_all(question.text):
         return None
-    read = [place for place, units in enumerate(reading.tagged) if units]
+    read = [index for index, units in enumerate(reading.tagged) if units]
     named = [
-        place for place in read if is_broad(question.text, _names(documents[place]))
+        index for index in read if is_broad(question.text, _names(documents[index]))
     ]
     exact = [
-        place
-        for place in named
-        if is_broad(question.text, _names(documents[place]), parts=False)
+        index
+        for index in named
+        if is_broad(question.text, _names(documents[index]), parts=False)
     ]
     # Of several the one whose title says least besides
     return min(
-        exact or named, key=lambda place: len(documents[place].page.title), default=None
+        exact or named, key=lambda index: len(documents[index].page.title), default=None
     )
 
 

@@ -187,7 +187,7 @@ class Blend:
         if self.reranker is None or not counted.index.size:
             return relevance
         texts = [
-            page.headed(place) for page in pages for place in range(len(page.texts))
+            page.headed(index) for page in pages for index in range(len(page.texts))
         ]
         best = np.argsort(-relevance.values, kind="stable")[:WINDOWS_OF_PAGES]
         with anyio.move_on_after(STEP_SHARE * time_left()):
@@ -273,8 +273,9 @@ def _fitting(
     pages: Sequence[PageUnits],
     index: TermIndex,
 ) -> Embedder | None:
-    """Return the embedder for question and pages; vectors that pages bring are the
-    first's."""
+    """Return the embedder for question and pages (see `models.pair.fitting`), None
+    without one. Where a page has stored vectors, it is the first of a pair, which made
+    them."""
     if any(page.vectors is not None for page in pages):
         return fitting(embedder, (), ())
     languages = [question.spoken, *index.languages]
@@ -356,19 +357,19 @@ def _to_embed(
     unit over `EMBED_LONGEST` is cut."""
     readable = [embedder.reads(" ".join(page.texts[:20])) for page in pages]
     owners = [
-        (number, place)
+        (number, index)
         for number, page in enumerate(pages)
-        for place in range(len(page.texts))
+        for index in range(len(page.texts))
     ]
     near = _spread(counted.words[1], counted.windows[1], counted.index.size)
     rows: list[int] = []
     texts: list[str] = []
     budget = Budget(most)
     for row in np.argsort(-near, kind="stable").tolist():
-        number, place = owners[row]
+        number, index = owners[row]
         if not readable[number]:
             continue
-        body, above = pages[number].texts[place], pages[number].above[place]
+        body, above = pages[number].texts[index], pages[number].above[index]
         innermost = above.rpartition(JOINT)[2]
         title = above.partition(JOINT)[0] if len(pages) > 1 else innermost
         heading = innermost if title == innermost else f"{title}{JOINT}{innermost}"
@@ -521,8 +522,9 @@ class Reread:
         best windows added.
 
         A question of several reads its `share` of the windows. Of a long text few units
-        are embedded where an answer is found among them. Where time ends before more
-        are, what few say is given, which does not depend on how busy the machine is.
+        are embedded where an answer is found among them, or where the text lacks a name
+        of the question. Where time ends before more are, what few say is given, which
+        does not depend on how busy the machine is.
 
         Raises:
             ModelError: A model failed.
@@ -534,6 +536,9 @@ class Reread:
             else float(np.nanmax(relevance.read, initial=0.0))
         )
         if not relevance.long or relevance.late or found >= ENOUGH_PROBABILITY:
+            return relevance
+        names = relevance.index.names(question).values()
+        if not (relevance.foreign or all(name.any(axis=1).all() for name in names)):
             return relevance
         further = await self._read(question, pages, share, EMBED_TOKENS)
         return replace(relevance, late=True) if further.late else further
@@ -563,7 +568,7 @@ class Reread:
                     key=asked.__getitem__,
                 ):
                     readings += await self.encoder.read(
-                        text, [windows[place] for place in run]
+                        text, [windows[index] for index in run]
                     )
         relevance = replace(relevance, late=relevance.late or step.cancelled_caught)
         if not readings:
@@ -611,7 +616,7 @@ def _best_windows(
     """Return the windows that hold the best `readable` units, each by the window in
     which it is most central. Beyond the `share` of `WINDOWS` only units that score
     `WORTH` bring further ones."""
-    owners = [(page, place) for page in pages for place in range(len(page.texts))]
+    owners = [(page, index) for page in pages for index in range(len(page.texts))]
     windows = relevance.windows
     least, most = (
         math.ceil(share * count)
@@ -633,9 +638,9 @@ def _best_windows(
         chosen.append((start, stop))
     texts = []
     for start, stop in chosen:
-        page, place = owners[start]
+        page, index = owners[start]
         texts.append(
-            Window(page.above[place], tuple(page.texts[place : place + stop - start]))
+            Window(page.above[index], tuple(page.texts[index : index + stop - start]))
         )
     return chosen, texts
 

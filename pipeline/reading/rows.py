@@ -60,8 +60,8 @@ def _rows(document: Document, reading: Reading, owner: int) -> list[int]:
     below a header."""
     return [
         number
-        for number, (place, unit) in enumerate(reading.places)
-        if place == owner and document.blocks[unit.block].header
+        for number, (index, unit) in enumerate(reading.places)
+        if index == owner and document.blocks[unit.block].header
     ]
 
 

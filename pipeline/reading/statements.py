@@ -237,8 +237,8 @@ def _names(text: str, language: str, *, first: bool = False) -> dict[str, set[st
     found = raw_words(text)
     named = [
         word
-        for place, word in enumerate(found)
-        if (place or first) and word[:1].isupper()
+        for index, word in enumerate(found)
+        if (index or first) and word[:1].isupper()
     ]
     return {
         word: terms

@@ -67,7 +67,7 @@ OUTLINES_AT_ONCE: Final = 16
 in the background: a new question waits for the running batch."""
 OUTLINES: Final = 128
 """Outlines that a process's first question embeds, some 1.3 processor seconds, files
-with its words first; later questions leave the rest to `behind` (figures: docs/log.md,
+with its words first; later questions leave the rest to `indexing` (figures: docs/log.md,
 2026-11-27)."""
 SLICE: Final = 0.1
 """Processor seconds of counting after which the database is free for a question, and
@@ -94,7 +94,7 @@ class FolderLimits:
     """How long a question waits for files not seen before; its answer says what is
     left. Half as much at least for reading the best ones, and what is left of twice as
     much in all."""
-    behind: float = 600.0
+    background_seconds: float = 600.0
     """Seconds of background counting and embedding after the last question (at most
     half of the time)."""
 
@@ -108,7 +108,7 @@ class FolderProvider:
     def __init__(
         self,
         roots: Sequence[Path],
-        place: Path | None,
+        path: Path | None,
         *,
         files: Files | None = None,
         embedder: Embedder | None = None,
@@ -119,7 +119,7 @@ class FolderProvider:
         process.
 
         The best are cleaned by `read`, which may remember them; by default without
-        memory. What is counted is kept in `place`, a folder of this machine; None keeps
+        memory. What is counted is kept in `path`, a folder of this machine; None keeps
         it as long as the process. `embedder` finds what shares no word with the
         question; it is left out where it does not read the question.
         """
@@ -151,11 +151,11 @@ class FolderProvider:
         )
         name = hashlib.blake2b(repr(self._roots).encode(), digest_size=12).hexdigest()
         self._place = (
-            place / f"{INDEX_VERSION}-{name}.sqlite" if place is not None else None
+            path / f"{INDEX_VERSION}-{name}.sqlite" if path is not None else None
         )
 
     @asynccontextmanager
-    async def behind(self) -> AsyncIterator[None]:
+    async def indexing(self) -> AsyncIterator[None]:
         """While the context is open, count in the background what a question had no
         time for.
 
@@ -337,7 +337,7 @@ class FolderProvider:
         return place is not None
 
     async def _catch_up(self) -> None:
-        """Count what is new for as long as a question may wait; with `behind` open it
+        """Count what is new for as long as a question may wait; with `indexing` open it
         goes on after that."""
         self._waiting += 1
         try:
@@ -360,14 +360,14 @@ class FolderProvider:
         while True:
             await self._wanted.wait()
             self._wanted = anyio.Event()
-            with anyio.move_on_after(self._limits.behind):
+            with anyio.move_on_after(self._limits.background_seconds):
                 while self._plain or self._parsed:
                     await self._count_all()
                 if not self._wanted.is_set():
                     self._caught_up.set()
                 with suppress(ModelError, sqlite3.Error):
                     while self._embedder is not None and not self._wanted.is_set():
-                        if not await self._embed_behind(self._embedder):
+                        if not await self._embed_in_background(self._embedder):
                             break
             if not self._wanted.is_set():
                 self._caught_up.set()
@@ -522,7 +522,7 @@ class FolderProvider:
             vectors = await embedder.embed(list(part.values()), kind="passage")
             await in_thread(index.keep_vectors, embedder.name, list(part), vectors)
 
-    async def _embed_behind(self, embedder: Embedder) -> bool:
+    async def _embed_in_background(self, embedder: Embedder) -> bool:
         """Do the same in small batches until a question comes; return whether there
         were any.
 
@@ -574,8 +574,8 @@ def _shown(
 def _left_out(
     query: SearchQuery, indexed: IndexedFiles, listing: Listing
 ) -> Iterator[str]:
-    """Sentences on what was not honoured, and what will not be searched by asking
-    again."""
+    """Yield sentences on filters that were ignored, and on what a repeated call does not
+    search either."""
     if query.freshness != "any":
         yield "Files carry no reliable date, so freshness was not filtered by."
     # Otherwise no filter was requested

@@ -118,7 +118,7 @@ async def mixed_rank(
         [max(float(scores[item]) for item in kinds.values()) for kinds in best],
         dtype=np.float32,
     )
-    places, engine = _places(strongest), np.arange(1, len(best) + 1, dtype=np.float32)
+    places, engine = _ranks(strongest), np.arange(1, len(best) + 1, dtype=np.float32)
     fused = strongest
     if form == "engine":
         fused, made_by = 1.0 / (RRF_K + engine), "engine"
@@ -135,9 +135,9 @@ async def mixed_rank(
             passage=items[
                 max(best[page].values(), key=lambda item: float(scores[item]))
             ].shown,
-            place=place,
+            place=index,
         )
-        for place, page in enumerate(order, start=1)
+        for index, page in enumerate(order, start=1)
     )
 
 
@@ -224,7 +224,7 @@ def _best_items(
     return best
 
 
-def _places(values: Floats) -> Floats:
+def _ranks(values: Floats) -> Floats:
     """Places [n] by falling value. Equal values share a place: a list that knows
     nothing must not repeat the engine."""
     _, group, sizes = np.unique(-values, return_inverse=True, return_counts=True)
@@ -273,7 +273,7 @@ def best_passages(
     own = language or question.language
     passages, words = _counted(document, own if asked == question else page)
     scores = words.scores(asked)
-    return [passages[place] for place in np.argsort(-scores, kind="stable")[:limit]]
+    return [passages[index] for index in np.argsort(-scores, kind="stable")[:limit]]
 
 
 @kept_with_document
@@ -306,13 +306,13 @@ def cut_passages(document: Document) -> list[UnitRun]:
     )
     # Between two that do not follow each other was a heading, or furniture.
     kinds = [
-        (unit.number - place, document.blocks[unit.block].speaks)
-        for place, unit in enumerate(units)
+        (unit.number - index, document.blocks[unit.block].speaks)
+        for index, unit in enumerate(units)
     ]
     starts = [
-        place
-        for place, kind in enumerate(kinds)
-        if not place or kind != kinds[place - 1]
+        index
+        for index, kind in enumerate(kinds)
+        if not index or kind != kinds[index - 1]
     ]
     tokens = np.array(count_each([unit.text for unit in units]), dtype=np.float32)
     return [

@@ -198,17 +198,17 @@ class WordIndex:
     Methods raise `sqlite3.Error` where the database cannot be read or written.
     """
 
-    def __init__(self, place: Path | None, *, sighted: bool | None = None) -> None:
-        """Open or make the database at `place`, for its owner's eyes alone; None keeps
+    def __init__(self, path: Path | None, *, sighted: bool | None = None) -> None:
+        """Open or make the database at `path`, for its owner's eyes alone; None keeps
         it in memory.
 
         What was not read, in whole or in part, by who recognised no words in images is
         forgotten for who does: `sighted`, by default where the extra `ocr` is
         installed. Raises `OSError` or `sqlite3.Error` where it cannot be opened."""
-        if place is not None:
-            os.close(os.open(place, os.O_RDWR | os.O_CREAT, 0o600))
+        if path is not None:
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         self._database = sqlite3.connect(
-            place or ":memory:",
+            path or ":memory:",
             timeout=LOCK_WAIT,
             isolation_level=None,
             check_same_thread=False,
@@ -509,11 +509,11 @@ class WordIndex:
         return likeness
 
 
-def remove(place: Path) -> None:
+def remove(path: Path) -> None:
     """Remove a database; its own file first, for SQLite passes over the log of one that
     is gone."""
     for part in ("", "-wal", "-shm"):
-        Path(f"{place}{part}").unlink(missing_ok=True)
+        Path(f"{path}{part}").unlink(missing_ok=True)
 
 
 def _plain(text: str) -> str:

@@ -85,18 +85,18 @@ async def densities(
     )
     lengths = await in_thread(lambda: [max(10, count_tokens(text)) for text in texts])
     values: list[float] = []
-    for place, (chunk, names, rating, size) in enumerate(
+    for index, (chunk, names, rating, size) in enumerate(
         zip(chunks, listed, ratings, lengths, strict=True)
     ):
         vectors = await reading.embedder.embed([*chunk, *names], kind="passage")
-        others = np.delete(whole, place, axis=0)
+        others = np.delete(whole, index, axis=0)
         # I, effectiveness: how near the entities are to the chunk.
-        effective = _mean_cosine(vectors[len(chunk) :] @ whole[place]) if names else 0.0
+        effective = _mean_cosine(vectors[len(chunk) :] @ whole[index]) if names else 0.0
         # C, cohesion (Eq. 5): how near the sentences are to each other. α, relation: how near the
         # nearest other chunk is. S: whether the chunk reads well.
         factors = [
             _cohesion(vectors[: len(chunk)]),
-            _mean_cosine((others @ whole[place]).max(keepdims=True))
+            _mean_cosine((others @ whole[index]).max(keepdims=True))
             if len(others)
             else 1.0,
             *([] if rating is None else [rating]),
@@ -166,7 +166,7 @@ async def _rating(text: str, reading: DensityModels) -> float | None:
     except ModelError as error:
         raise ModelError(
             f"A chunk's density could not be rated: {error}",
-            hint="Set the option without the generator's rating.",
+            hint="Set WINNOW_IDMS without +density, or another generator.",
         ) from error
     if reading.store is not None:
         await in_thread(
@@ -203,13 +203,13 @@ async def enrich(
     # The paper gives no threshold, so a chunk is of low or high density by its document's
     # quartiles.
     low, high = np.quantile(densities, [0.25, 0.75])
-    owners = np.array([place for place, chunk in enumerate(chunks) for _ in chunk])
+    owners = np.array([index for index, chunk in enumerate(chunks) for _ in chunk])
     sentences = [sentence for chunk in chunks for sentence in chunk]
     vectors = await reading.embedder.embed(sentences, kind="passage")
 
-    async def one(place: int) -> Form:
-        text = " ".join(chunks[place])
-        if densities[place] < low:
+    async def one(index: int) -> Form:
+        text = " ".join(chunks[index])
+        if densities[index] < low:
             # Two thirds of the words are asked for.
             most = len(text.split())
             written = await _write(
@@ -221,10 +221,10 @@ async def enrich(
             )
             faithful = _is_faithful(written, text, text, most=most, language=language)
             return Form(written, "condensed") if faithful else Form("", "refused")
-        if densities[place] > high:
+        if densities[index] > high:
             # Neighbors are adjacent anyway; the paper uses non-adjacent sentences.
             own = (await reading.embedder.embed([text], kind="passage"))[0]
-            far = np.flatnonzero(np.abs(owners - place) > 1)
+            far = np.flatnonzero(np.abs(owners - index) > 1)
             nearest = far[np.argsort(-(vectors[far] @ own), kind="stable")]
             return await _supplemented(
                 text, [sentences[i] for i in nearest], generator, reading, language
@@ -232,7 +232,7 @@ async def enrich(
         return Form("", "kept")
 
     return await side_by_side(
-        [functools.partial(one, place) for place in range(len(chunks))]
+        [functools.partial(one, index) for index in range(len(chunks))]
     )
 
 

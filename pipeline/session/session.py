@@ -399,7 +399,7 @@ class _Results:
             ):
                 await self._session.note(found, queries, limit)
         leading = [
-            _result(page, place) for place, page in enumerate(self._leading, start=1)
+            _result(page, index) for index, page in enumerate(self._leading, start=1)
         ]
         ahead = {one.url for one in leading}
         results = [*leading, *(one for one in found.results if one.url not in ahead)]
@@ -413,19 +413,19 @@ class _Results:
         pages = sorted(self._pages, key=lambda page: page.final_url not in quoted)
         more = [page for page in pages if page.url not in listed][:limit]
         return [
-            _result(page, place)
-            for place, page in enumerate(more, start=len(results) + 1)
+            _result(page, index)
+            for index, page in enumerate(more, start=len(results) + 1)
         ]
 
 
-def _result(page: SeenPage, place: int) -> SearchResult:
+def _result(page: SeenPage, index: int) -> SearchResult:
     return SearchResult(
         page.title,
         page.url,
         "",
         page.published,
         "session",
-        place,
+        index,
         page.language,
         page.author,
         page.doi,

@@ -33,7 +33,7 @@ _UNSHOWN_HTML: Final = re.compile(
 )
 
 
-def place_of_address(document: Document) -> int | None:
+def unit_of_address(document: Document) -> int | None:
     """Return the unit that the fragment of a page's address points to; None without
     one, where none matches, and for files."""
     fragment = document.page.url.partition("#")[2]
@@ -49,10 +49,11 @@ def place_of_address(document: Document) -> int | None:
 
 
 def _of_words(directive: str, blocks: Sequence[Block]) -> int | None:
-    """Return the unit with the first words of a text directive, after its prefix; its
+    """Return the block with the first words of a text directive, after its prefix; its
     end and further directives are not read.
 
-    Where no match has the prefix before it, that is the first match."""
+    Where no match has the prefix before it, that is the first match; None if no block
+    has the words."""
     parts = directive.partition("&")[0].split(",")
     before = _letters(unquote(parts.pop(0))) if parts[0].endswith("-") else ""
     wanted = _letters(unquote(parts[0])) if parts else ""
@@ -71,7 +72,8 @@ def _of_words(directive: str, blocks: Sequence[Block]) -> int | None:
 
 
 def _of_file(name: str, blocks: Sequence[Block]) -> int | None:
-    """Return the first unit at a place in a file, as citations name it."""
+    """Return the first block at a position in a file, named as in citations (`page=3`);
+    None if no block is there."""
     places = (
         number
         for number, block in enumerate(blocks)
@@ -101,15 +103,15 @@ def _of_id(name: str, document: Document) -> int | None:
                 found[1].lower() == "id"
                 or html[start : start + 3].lower() in {"<a ", "<a\n"}
             ):
-                return _behind(
+                return _after_id(
                     html[start : start + _SEARCHED_CHARACTERS], document.blocks
                 )
     return None
 
 
 def _of_heading(name: str, blocks: Sequence[Block]) -> int | None:
-    """Return the heading whose words a name consists of, as where scripts make the ids
-    (`#basin-9`)."""
+    """Return the heading whose letters and digits are those of `name`, as where scripts
+    make the ids (`#basin-9`); None without one."""
     wanted = _letters(unquote(name))
     heads = (number for number, block in enumerate(blocks) if block.kind == "heading")
     return next(
@@ -122,7 +124,7 @@ def _of_heading(name: str, blocks: Sequence[Block]) -> int | None:
     )
 
 
-def _behind(markup: str, blocks: Sequence[Block]) -> int | None:
+def _after_id(markup: str, blocks: Sequence[Block]) -> int | None:
     """Return the unit with which a page goes on as `markup` does; None where none
     begins so."""
     texts = [_letters("".join(block.cells) or block.text) for block in blocks]

@@ -93,19 +93,19 @@ def changes(before: Document, after: Document) -> list[Change]:
     lost = Counter(one.text for _, one in old) - Counter(one.text for _, one in new)
     found: list[Change] = []
     places: dict[str, int] = {}
-    for place, one in new:
+    for index, one in new:
         if gained[one.text] > 0:
             gained[one.text] -= 1
-            found.append(Change("+", one, place))
+            found.append(Change("+", one, index))
         else:
-            places.setdefault(one.text, place)
-    place = -1
+            places.setdefault(one.text, index)
+    index = -1
     for _, one in old:
         if lost[one.text] > 0:
             lost[one.text] -= 1
-            found.append(Change("-", one, place))
+            found.append(Change("-", one, index))
         else:
-            place = places.get(one.text, place)
+            index = places.get(one.text, index)
     return sorted(
         found,
         key=lambda change: (change.place + (change.sign == "-"), change.sign == "+"),
@@ -114,7 +114,7 @@ def changes(before: Document, after: Document) -> list[Change]:
 
 def _main(document: Document) -> list[tuple[int, Block]]:
     return [
-        (place, one)
-        for place, one in enumerate(document.blocks)
+        (index, one)
+        for index, one in enumerate(document.blocks)
         if one.main and one.kind != "about"
     ]

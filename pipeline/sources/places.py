@@ -20,7 +20,7 @@ from typing import Final
 import anyio
 
 from errors import SourceError, UsageError
-from pipeline.document.cite import place_name, place_of
+from pipeline.document.cite import position_name, position_of
 from pipeline.document.converted import html_table, whole_page
 from pipeline.document.page import Document, Page
 from pipeline.document.table import Table
@@ -31,7 +31,7 @@ from pipeline.fetch.handles import page_handle
 from pipeline.prune.prune import UNASKED_PAGE, Pruned, PrunedPage, PruneOptions
 from pipeline.search.listing import not_searched
 from pipeline.services import Services
-from pipeline.sources.anchors import place_of_address
+from pipeline.sources.anchors import unit_of_address
 from pipeline.sources.changes import changes
 from pipeline.sources.gather import MAX_FILES, Loaded, files_in
 from pipeline.tables.query import (
@@ -45,7 +45,7 @@ from pipeline.tables.query import (
 )
 from pipeline.tables.table import all_rows, tables_of
 from pipeline.text.frame import inert, new_mark, one_line, quoted
-from pipeline.text.tokens import count_tokens
+from pipeline.text.tokens import count_each, count_tokens
 from pipeline.text.words import index_terms
 from pipeline.work import in_thread
 
@@ -80,7 +80,7 @@ class _Listing:
     blocks: tuple[int, ...] = ()
 
 
-def split_place(part: str) -> tuple[str, str]:
+def split_part(part: str) -> tuple[str, str]:
     """Return the place that `part` names and what it says of it; raises `UsageError`
     where it names none."""
     found = _PART_SYNTAX.fullmatch(part)
@@ -91,8 +91,8 @@ def split_place(part: str) -> tuple[str, str]:
             '"tables", "table 2", '
             '"files" or "changes since 2026-11-20".',
         )
-    place = found[1].lower()
-    return "pages" if place == "page" else place, found[2].strip()
+    kind = found[1].lower()
+    return "pages" if kind == "page" else kind, found[2].strip()
 
 
 def named_pages(sources: Sequence[str], said: str) -> list[str]:
@@ -111,7 +111,7 @@ def named_pages(sources: Sequence[str], said: str) -> list[str]:
     return [f"{source.partition('#')[0]}#pages={pages[1]}-{last}" for source in sources]
 
 
-def read_place(
+def read_part(
     documents: Sequence[Document],
     part: str,
     *,
@@ -126,8 +126,8 @@ def read_place(
 
     `before` has each document as it was earlier, for its changes. Raises `UsageError`,
     which says which places there are, where there is no such place."""
-    place, said = split_place(part)
-    if form not in VALUE_FORMATS and place not in {"links", "tables", "table", "files"}:
+    kind, said = split_part(part)
+    if form not in VALUE_FORMATS and kind not in {"links", "tables", "table", "files"}:
         raise UsageError(
             f'format="{form}" is for tables.',
             hint='Write part="table 1", or format="markdown".',
@@ -142,7 +142,7 @@ def read_place(
         "files": lambda at, one: _files(at, one, said, form, mark),
         "changes": lambda at, one: _changes(at, one, before[at]),
     }
-    found = [makers[place](at, one) for at, one in enumerate(documents)]
+    found = [makers[kind](at, one) for at, one in enumerate(documents)]
     listings = [one for one in found if isinstance(one, _Listing) and one.count]
     if not listings:
         shown_text = "; ".join(
@@ -165,7 +165,7 @@ def read_from_address(
 
     The text above it comes last; a document without such a place is read from its
     top."""
-    begins = [place_of_address(one) for one in documents]
+    begins = [unit_of_address(one) for one in documents]
     if all(begin is None for begin in begins):
         return None
     listings: list[_Listing] = []
@@ -253,13 +253,14 @@ def _pages(
 
 def _outline(at: int, document: Document) -> _Listing | str:
     headings = [
-        place for place, block in enumerate(document.blocks) if block.kind == "heading"
+        index for index, block in enumerate(document.blocks) if block.kind == "heading"
     ]
     lines: list[str] = []
-    for place in headings:
-        block = document.blocks[place]
-        tokens = sum(document.blocks[inner].tokens for inner in _below(document, place))
-        where = place_name(place_of(document, block.start, block.end))
+    counts = count_each([block.text for block in document.blocks])
+    for index in headings:
+        block = document.blocks[index]
+        tokens = sum(counts[inner] for inner in _below(document, index))
+        where = position_name(position_of(document, block.start, block.end))
         where += ", " if where else ""
         text = one_line(block.text)
         if repeats_title(block, document.page.title):  # which is shown above
@@ -289,8 +290,8 @@ def _below(document: Document, heading: int) -> range:
 
 def _section(at: int, document: Document, said: str, form: RowForm) -> _Listing | str:
     headings = {
-        place: block.text
-        for place, block in enumerate(document.blocks)
+        index: block.text
+        for index, block in enumerate(document.blocks)
         if block.kind == "heading"
     }
     wanted = said.strip("\"'").casefold()
@@ -303,11 +304,11 @@ def _section(at: int, document: Document, said: str, form: RowForm) -> _Listing 
         lambda text: bool(terms) and terms <= set(index_terms(text, language=language)),
     )
     for way in ways:
-        found = [place for place, text in headings.items() if way(one_line(text))]
+        found = [index for index, text in headings.items() if way(one_line(text))]
         if found:
             # A heading may be in a table of contents as well; the section is the one
             # with most text below it.
-            best = max(found, key=lambda place: len(_below(document, place)))
+            best = max(found, key=lambda index: len(_below(document, index)))
             return _blocks(at, document, _below(document, best), form, titled=True)
     some = quoted(", ".join(headings.values()), new_mark())
     return (
@@ -335,7 +336,7 @@ def _blocks(
             (at for at in range(1, len(shown)) if shown[at] < shown[at - 1]), len(shown)
         )
         parts = (
-            render(document, [Kept(place) for place in part], style)
+            render(document, [Kept(index) for index in part], style)
             for part in (shown[:turn], shown[turn:])
             if part
         )

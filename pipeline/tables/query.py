@@ -122,11 +122,11 @@ def _clauses(text: str) -> tuple[dict[str, list[str]], list[tuple[Measure, list[
     clauses: dict[str, list[str]] = {}
     asked: list[tuple[Measure, list[str]]] = []
     last, said = "", list[str]()
-    for place, token in enumerate(tokens):
+    for index, token in enumerate(tokens):
         word = _SYNONYMS.get(token.lower(), token.lower())
         if word == ";" or (word == "by" and last == "sort" and not said):
             continue
-        names = last in _NAMING_WORDS and not said and place + 1 < len(tokens)
+        names = last in _NAMING_WORDS and not said and index + 1 < len(tokens)
         if not names and (
             word in _MEASURES or (word in _CLAUSES and word not in clauses)
         ):
@@ -235,16 +235,16 @@ class _ClauseReader:
 def find_column(table: Table, name: str, language: str) -> int:
     """Return the one column that a name means, -1 for none or several."""
     exact = [
-        place
-        for place, column in enumerate(table.columns)
+        index
+        for index, column in enumerate(table.columns)
         if column.casefold() == name.casefold()
     ]
     wanted = name_terms(name, language)
     terms = [name_terms(column, language) for column in table.columns]
-    same = [place for place, column in enumerate(terms) if wanted and column == wanted]
+    same = [index for index, column in enumerate(terms) if wanted and column == wanted]
     within = [
-        place
-        for place, column in enumerate(terms)
+        index
+        for index, column in enumerate(terms)
         if wanted and set(wanted) <= set(column)
     ]
     return next((found[0] for found in (exact, same, within) if len(found) == 1), -1)

@@ -24,9 +24,9 @@ out."""
 def tables_of(document: Document) -> list[Table]:
     """Return the data tables of a document, in reading order."""
     found: dict[str, list[int]] = {}
-    for place, block in enumerate(document.blocks):
+    for index, block in enumerate(document.blocks):
         if block.kind == "row":
-            found.setdefault(table_of(block), []).append(place)
+            found.setdefault(table_of(block), []).append(index)
     return [
         _table(number, document, places)
         for number, places in enumerate(found.values(), start=1)
@@ -45,11 +45,11 @@ def all_rows(document: Document) -> bool:
 
 def _table(number: int, document: Document, places: Sequence[int]) -> Table:
     check_cancelled()
-    blocks = [document.blocks[place] for place in places]
+    blocks = [document.blocks[index] for index in places]
     header = next((block.header for block in blocks if block.header), "")
     names = header.split(" | ") if header else []
-    body = [place for place in places if _is_body(document.blocks[place], header)]
-    read = [document.blocks[place] for place in body]
+    body = [index for index in places if _is_body(document.blocks[index], header)]
+    read = [document.blocks[index] for index in body]
     # 1. Columns and cells, as many in each row
     width = max([len(names), *(len(block.cells) for block in read)], default=0)
     columns = [*names, *[""] * (width - len(names))]
@@ -64,7 +64,7 @@ def _table(number: int, document: Document, places: Sequence[int]) -> Table:
     return Table(
         number,
         shared or (path[-1] if path else ""),
-        tuple(name or f"column {place}" for place, name in enumerate(columns, start=1)),
+        tuple(name or f"column {index}" for index, name in enumerate(columns, start=1)),
         tuple(rows),
         tuple(body),
         " ".join(path),

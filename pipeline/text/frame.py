@@ -93,7 +93,7 @@ def address(url: str) -> str:
     return encoded(without_password(one_line(url)))
 
 
-def place_of(url: str) -> str:
+def shown_location(url: str) -> str:
     """Return an address as lines of ours show it: without a password, and narrow
     (`errors.narrow`)."""
     return narrow(without_password(one_line(url)))
@@ -102,7 +102,7 @@ def place_of(url: str) -> str:
 def failure_text(source: str, reason: str) -> str:
     """Return `source: reason` on one bounded line; a reason that begins with its source
     or quotes it names it."""
-    name = place_of(source)
+    name = shown_location(source)
     why = (
         one_line(narrowed(reason).replace(brief(source), name))
         if source

@@ -327,10 +327,10 @@ def _unspaced_terms(text: str, language: str, *, keep_stop_words: bool) -> list[
     """Return the index terms of a text with Thai or the like: of each run of it three
     letters with their marks, from each letter on."""
     terms: list[str] = []
-    place = 0
+    offset = 0
     for run in _UNSPACED.finditer(text):
         terms += index_terms(
-            text[place : run.start()],
+            text[offset : run.start()],
             language=language,
             keep_stop_words=keep_stop_words,
         )
@@ -338,9 +338,9 @@ def _unspaced_terms(text: str, language: str, *, keep_stop_words: bool) -> list[
         terms += [
             "".join(letters[at : at + 3]) for at in range(max(1, len(letters) - 2))
         ]
-        place = run.end()
+        offset = run.end()
     return terms + index_terms(
-        text[place:], language=language, keep_stop_words=keep_stop_words
+        text[offset:], language=language, keep_stop_words=keep_stop_words
     )
 
 
@@ -657,12 +657,12 @@ class _WordList:
         may be in another language."""
         words = raw_words(question)
         found: list[str] = []
-        place = known = 0
-        while place < len(words):
-            count, said = self._longest(words[place : place + self._phrase])
+        index = known = 0
+        while index < len(words):
+            count, said = self._longest(words[index : index + self._phrase])
             known += count if said is not None else 0
-            found.append(words[place] if said is None else said)
-            place += count
+            found.append(words[index] if said is None else said)
+            index += count
         sure = self._language in OTHER_SCRIPTS or known >= _KNOWN * len(words)
         return " ".join(filter(None, found)) if sure else question
 
@@ -682,16 +682,16 @@ class _WordList:
         stop words have none. A word that the list lacks stays as it is."""
         words = raw_words(question)
         found: list[str] = []
-        place = 0
-        while place < len(words):
-            for count in range(min(self._phrase, len(words) - place), 0, -1):
-                phrase = " ".join(words[place : place + count])
+        index = 0
+        while index < len(words):
+            for count in range(min(self._phrase, len(words) - index), 0, -1):
+                phrase = " ".join(words[index : index + count])
                 if meant := self._back.get(_stem(phrase, "en")):
                     break
             else:
-                count, phrase, meant = 1, words[place], [words[place]]
+                count, phrase, meant = 1, words[index], [words[index]]
             found += meant[:_SENSES] if index_terms(phrase) else []
-            place += count
+            index += count
         return " ".join(found)
 
     def _known(self, phrase: str) -> str | None:
@@ -732,16 +732,16 @@ class _WordList:
     def _cut(self, run: str) -> Iterator[str]:
         """Yield the English of the longest words that a run without blanks begins with,
         one after the other. Characters that no word begins with are left out."""
-        place = 0
-        while place < len(run):
-            for end in range(min(len(run), place + self._run), place, -1):
-                found = self._words.get(fold(run[place:end]))
+        offset = 0
+        while offset < len(run):
+            for end in range(min(len(run), offset + self._run), offset, -1):
+                found = self._words.get(fold(run[offset:end]))
                 if found is not None:
                     yield found
                     break
             else:
-                end = place + 1
-            place = end
+                end = offset + 1
+            offset = end
 
 
 def _stem(phrase: str, language: str) -> str:

@@ -25,7 +25,7 @@ MARKED: Final = pytest.StashKey[bool]()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option."""
-    help = f"write FILE anew: tests of {SLOW} processor seconds and more"
+    help = f"write FILE again: tests of {SLOW} processor seconds and more"
     parser.getgroup("winnow").addoption("--times", type=Path, help=help)
 
 

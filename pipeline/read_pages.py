@@ -1,0 +1,306 @@
+"""Named sources, cut to a budget and written as an answer: pages pruned to a question,
+or a part of them that is named.
+
+Not for: pruning (`pipeline/prune`), and finding a named part (`sources/places.py`).
+"""
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from pipeline.document.cite import cite
+from pipeline.document.page import Document, Failure
+from pipeline.document.table import TableAnswer
+from pipeline.evidence.assemble import UNASKED
+from pipeline.evidence.show import (
+    FIRST,
+    FRAME_SHARE,
+    HINT_TOKENS,
+    ROOMY,
+    WIDE,
+    Head,
+    Sheet,
+    hint_room,
+    injection_line,
+    notice_within,
+    page_head,
+)
+from pipeline.evidence.values import VALUE_FORMATS, RowForm, values_text
+from pipeline.prune.paper import is_pruner, path_scorer
+from pipeline.prune.prune import Pruned, PrunedPage, PruneOptions, prune
+from pipeline.question.question import NOTHING, Question
+from pipeline.services import Services
+from pipeline.sources.changes import earlier
+from pipeline.sources.gather import Loaded, load_sources, room_for
+from pipeline.sources.places import (
+    load_folders,
+    named_pages,
+    read_from_address,
+    read_part,
+    split_part,
+)
+from pipeline.tables.answers import ask_parts
+from pipeline.text.frame import framed, is_injection, new_mark
+from pipeline.text.tokens import Budget, count_each, count_tokens
+from pipeline.work import LONG_SHARE, STEP_SHARE, Report, in_thread
+
+CURSOR_TOKENS: Final = 12
+"""Tokens reserved below `ROOMY` for the cursor, which is needed to read the rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class PagesOrder:
+    """What of the sources is wanted, and in which form."""
+
+    question: Question
+    """What to look for; empty reads from the top."""
+    part: str = ""
+    """Instead of the question: a named part."""
+    form: RowForm = "markdown"
+    references: bool = False
+    """Whether links and citations are added."""
+    max_tokens: int = 0
+    """0: as much as helps."""
+    number: int = 1
+    """Number of this answer, among those that go on from each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class PagesRead:
+    """The answer; its sheet has room for what follows it."""
+
+    sheet: Sheet
+    documents: Sequence[Document]
+    failures: Sequence[Failure]
+    pruned: Pruned
+    computed: Sequence[TableAnswer]
+    citations: Mapping[int, Sequence[str]]
+    """Document to a citation for each kept block, on request."""
+    named: bool
+    """Whether a named part was read."""
+    short: bool
+    """Whether the sheet has room for a cursor only."""
+
+    @property
+    def kept(self) -> AbstractSet[tuple[int, int]]:
+        """Document and number of each block in the answer."""
+        return {(page.document, at) for page in self.pruned.pages for at in page.kept}
+
+    def is_injection(self, page: PrunedPage) -> bool:
+        """Return whether title or text of a page may be a prompt injection."""
+        return _is_injection(page, self.documents)
+
+
+async def read_pages(
+    sources: Sequence[str], order: PagesOrder, services: Services, report: Report
+) -> PagesRead:
+    """Return the sources, pruned to the question or cut to the part.
+
+    Raises what `load_sources` and `read_part` raise.
+    """
+    # 1. Read the sources
+    asked, most = order.question, order.max_tokens
+    loaded, part, before = await _load(sources, order.part, asked, services, report)
+    # 2. Reserve room for heads and notes
+    mark = new_mark()
+    heads = _heads(loaded.documents, most or WIDE, mark)
+    frame = count_tokens(notice_within(mark, most or WIDE))
+    frame += sum(count_tokens(head.over(".", mark)) + 1 for head in heads)
+    unread = room_for(loaded.failures, most or WIDE)
+    about = NOTHING if part or order.number > 1 else asked
+    computed = await in_thread(ask_parts, about, about.parts, loaded.documents)
+    values = values_text(computed, loaded.documents, mark, most or UNASKED)
+    frame += count_tokens(values) + 1 if values else 0
+    hint = _hint(part, most)
+    cited = int(FRAME_SHARE * (most or WIDE)) if order.references else 0
+    room = max(0, most - frame - hint - unread - cited) if most else None
+    # 3. Read the requested part, or prune all pages together to the remaining budget
+    if part or order.form not in VALUE_FORMATS:
+        place = partial(
+            read_part,
+            before=before,
+            form=order.form,
+            max_tokens=room,
+            number=order.number,
+            mark=mark,
+        )
+        pruned = await in_thread(place, loaded.documents, part or "table")
+    else:
+        options = PruneOptions(
+            room,
+            VALUE_FORMATS[order.form],
+            order.references,
+            services.pruning,
+            order.number,
+        )
+        pruned = await _pruned(loaded.documents, asked, options, services)
+    # 4. Write them
+    whole = most or pruned.budget + frame + hint_room(WIDE) + unread + cited
+    citations = await in_thread(_citations, loaded.documents, pruned, order.references)
+    read = PagesRead(
+        Sheet(whole),
+        loaded.documents,
+        loaded.failures,
+        pruned,
+        computed,
+        citations,
+        named=bool(part),
+        short=hint == CURSOR_TOKENS,
+    )
+    values = values_text(computed, loaded.documents, mark, most or UNASKED, read.kept)
+    _write_pages(read, heads, values, notice_within(mark, whole), mark)
+    await in_thread(_write_citations, read, hint + unread)
+    return read
+
+
+def _hint(part: str, max_tokens: int) -> int:
+    """Return the tokens reserved for follow-up calls."""
+    # A truncated part without a note would look complete.
+    if part:
+        return HINT_TOKENS
+    return CURSOR_TOKENS if 0 < max_tokens < ROOMY else hint_room(max_tokens)
+
+
+async def _load(
+    sources: Sequence[str],
+    part: str,
+    question: Question,
+    services: Services,
+    report: Report,
+) -> tuple[Loaded, str, list[Document | None]]:
+    """Return the documents of the sources, the part still to read, and for changes the
+    former documents."""
+    kind, said = split_part(part) if part.strip() else ("", "")
+    seconds = services.seconds * LONG_SHARE
+    if kind == "files":
+        return await load_folders(sources, services, seconds=seconds), part, []
+    if kind == "pages":
+        sources, part = named_pages(sources, said), ""
+    loaded = await load_sources(
+        sources, services, seconds=seconds, report=report, question=question
+    )
+    before = (
+        await earlier(loaded.documents, said, services) if kind == "changes" else []
+    )
+    return loaded, part.strip(), before
+
+
+async def _pruned(
+    documents: Sequence[Document],
+    question: Question,
+    options: PruneOptions,
+    services: Services,
+) -> Pruned:
+    led = None if question else await in_thread(read_from_address, documents, options)
+    if led is not None:
+        return led
+    writer = services.generator
+    # On request only: a model not trained for it gained nothing on 18 questions
+    # (docs/log.md).
+    scoring = (
+        writer if writer and (services.any_pruner or is_pruner(writer.name)) else None
+    )
+    return await prune(
+        documents,
+        question,
+        options=options,
+        reader=services.reader,
+        embedder=services.embedder,
+        finer=path_scorer(scoring, documents, seconds=services.seconds * STEP_SHARE),
+    )
+
+
+def _heads(documents: Sequence[Document], max_tokens: int, mark: str) -> list[Head]:
+    """Return one head for each page, cut to its share of the budget; none is left out.
+    `documents` must not be empty."""
+    marks = count_tokens(notice_within(mark, max_tokens)) + len(documents) * (
+        count_tokens(framed(".", mark)) + 2
+    )
+    room = max(
+        1,
+        (int(FRAME_SHARE * max_tokens) - hint_room(max_tokens) - marks)
+        // len(documents),
+    )
+    return [
+        page_head(number, document.page, room)
+        for number, document in enumerate(documents, start=1)
+    ]
+
+
+def _write_pages(
+    read: PagesRead, heads: Sequence[Head], values: str, notice: str, mark: str
+) -> None:
+    sheet, pruned = read.sheet, read.pruned
+    if pruned.pages:
+        sheet.add(notice)
+    sheet.add(values)
+    for page in pruned.pages:
+        sheet.add(
+            "\n".join(
+                filter(None, (page.said, heads[page.document].over(page.text, mark)))
+            )
+        )
+    sheet.add(
+        injection_line(
+            str(page.document + 1) for page in pruned.pages if read.is_injection(page)
+        )
+    )
+    shown = {page.document for page in pruned.pages}
+    bare: dict[str, list[int]] = {}
+    for index, document in enumerate(read.documents):
+        if index not in shown:
+            bare.setdefault(_why_nothing(document, pruned), []).append(index)
+    for why, places in bare.items():
+        # Dozens of page heads would fill the answer.
+        if len(places) > FIRST:
+            sheet.add_cut(f"{len(places)} further pages ({why})")
+        else:
+            sheet.add_cut(
+                "\n".join(f"{heads[index].above} ({why})" for index in places)
+            )
+
+
+def _is_injection(page: PrunedPage, documents: Sequence[Document]) -> bool:
+    return is_injection(f"{documents[page.document].page.title}\n{page.text}")
+
+
+def _why_nothing(document: Document, pruned: Pruned) -> str:
+    if not document.blocks:
+        return "the page contains no visible text"
+    return (
+        "no part of this page fits the budget"
+        if pruned.parts_left
+        else "all of this page was removed"
+    )
+
+
+def _citations(
+    documents: Sequence[Document], pruned: Pruned, wanted: bool
+) -> dict[int, list[str]]:
+    """Return a URL with a text fragment for each kept block, by document."""
+    if not wanted:
+        return {}
+    blocks = {page.document: (documents[page.document], page) for page in pruned.pages}
+    return {
+        place: [
+            cite(document, document.blocks[at].start, document.blocks[at].end)
+            for at in page.kept
+        ]
+        for place, (document, page) in blocks.items()
+    }
+
+
+def _write_citations(read: PagesRead, kept: int) -> None:
+    """Write the text fragments of kept blocks, in order, as far as they fit with `kept`
+    tokens reserved."""
+    for place, citations in sorted(read.citations.items()):
+        line = [f"[{place + 1}]"]
+        bare = read.documents[place].page.final_url.partition("#")[0]
+        links = [f" {link.removeprefix(bare)}" for link in citations if "#" in link]
+        budget = Budget(read.sheet.room - kept - count_tokens(line[0]))
+        # No token goes across a space before a word, so costs add up
+        costs = zip(links, count_each(links), strict=True)
+        line += [link for link, cost in costs if budget.spend(cost)]
+        read.sheet.add("".join(line) if len(line) > 1 else "")

@@ -1,0 +1,335 @@
+"""A tree over named sources, asked: kept, grown or built, and the passages within a
+budget.
+
+Not for: the tree itself and its nodes' scores (`pipeline/raptor`).
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final, NamedTuple
+
+import anyio
+
+from errors import UsageError
+from pipeline.document.page import Document, Failure, Page
+from pipeline.evidence.assemble import Assembled, assemble
+from pipeline.evidence.show import Sheet, hint_room, notice_within
+from pipeline.fetch.handles import find_page, page_handle
+from pipeline.question.broad import is_broad
+from pipeline.question.question import Question
+from pipeline.raptor.build import build_tree
+from pipeline.raptor.evidence import fit_evidence
+from pipeline.raptor.overview import overview
+from pipeline.raptor.query import Mode, NodeMode, Traversal, query_tree, read_tree
+from pipeline.raptor.summarise import Writer
+from pipeline.raptor.tree import TREE_SCHEME, Chunking, Tree, TreeOptions
+from pipeline.raptor.write import is_extracted, write_tree
+from pipeline.reading.extract import left_unread, read_documents
+from pipeline.segment.idms import Idms
+from pipeline.services import Services
+from pipeline.sources.gather import (
+    Loaded,
+    in_part,
+    load_sources,
+    open_tree,
+    room_for,
+    store_for,
+)
+from pipeline.text.frame import new_mark, one_line
+from pipeline.text.tokens import count_tokens
+from pipeline.work import LONG_SHARE, STEP_SHARE, Report, in_thread, time_left
+
+WRITE_SHARE: Final = STEP_SHARE / 2
+"""Share of the time limit for a generator's work: boundaries of idms leaves (the rest
+is cut by embeddings), and index texts."""
+NOTED: Final = 8
+"""Part of a budget that lines on how the tree was made may take: one in eight."""
+UNBUILT: Final = (
+    "The tree is not built yet; these passages are from the documents. "
+    "The same call continues building it."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TreeOrder:
+    """How the tree is built where there is none yet, and how it is asked."""
+
+    chunking: Chunking
+    mode: Mode
+    walk: Traversal
+    max_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class AskedTree:
+    """The answer of a tree; its sheet has room for what follows the passages."""
+
+    tree: Tree | None
+    """None if it is not built in time: then the passages are from the documents."""
+    sheet: Sheet
+    assembled: Assembled
+    documents: Sequence[Document]
+    failures: Sequence[Failure]
+    made: Sequence[str]
+    """Lines on how the tree was made."""
+
+    def write_tree(self, sheet: Sheet, *, sized: bool) -> None:
+        """Write that there is no tree yet, or, if `sized`, how large it is; and how it
+        was made."""
+        if self.tree is None:
+            sheet.add_cut(UNBUILT)
+        elif sized:
+            leaves, layers = len(self.tree.leaves), len(self.tree.layers)
+            sheet.add(f"Tree of {leaves} leaves in {layers} layers.")
+        for line in self.made:
+            sheet.add_cut(one_line(line))
+
+
+async def ask_tree(
+    question: Question,
+    sources: Sequence[str],
+    order: TreeOrder,
+    services: Services,
+    report: Report,
+) -> AskedTree:
+    """Return the passages that a tree over `sources` finds for a question.
+
+    Raises `UsageError` for two trees, and what `load_sources` and `open_tree` raise.
+    """
+    # 1. The tree: kept, grown, or built
+    idms = _idms(services) if order.chunking == "idms" else None
+    tree, loaded = await _tree(sources, question, order, services, report, idms)
+    made = [
+        *(idms.notes if tree and idms else ()),
+        *(_written_later(tree, services) if tree else ()),
+    ]
+    partly = [
+        in_part(one.url, one.unread, one.rest)
+        for one in (tree.sources if tree else ())
+        if one.unread
+    ]
+    failures = list(dict.fromkeys([*partly, *loaded.failures]))
+    # 2. Room for what follows the passages
+    mark, most = new_mark(), order.max_tokens
+    noted = min(most // NOTED, sum(count_tokens(line) + 1 for line in made))
+    sheet = Sheet(most, reserve=hint_room(most) + room_for(failures, most) + noted)
+    sheet.add(notice_within(mark, most))
+    # 3. Passages within the budget: units as the core reads them, or nodes of the tree
+    asked = _asked(tree, loaded, order)
+    found = await asked(question, services, max_tokens=sheet.room, mark=mark)
+    sheet.add(found.assembled.shown.text)
+    sheet.release()
+    return AskedTree(
+        tree, sheet, found.assembled, found.documents, (*failures, *found.unread), made
+    )
+
+
+def _written_later(tree: Tree, services: Services) -> list[str]:
+    """Have a generator, if one is set, write the summaries of a tree between calls;
+    return a line about how far it is."""
+    if services.generator is None or not is_extracted(tree) or "#" in tree.id:
+        return []
+    writer = Writer(services.generator, reader=services.reader)
+    store = store_for((source.url for source in tree.sources), services)
+    embedder = services.embedder
+    write = partial(write_tree, tree, writer, embedder=embedder, store=store)
+    services.later.begin(tree.id, lambda report: write(report=report))
+    return list(filter(None, (services.later.reached(tree.id),)))
+
+
+class _Passages(NamedTuple):
+    """Passages, their documents, and sources that were not read in time."""
+
+    assembled: Assembled
+    documents: Sequence[Document]
+    unread: Sequence[Failure] = ()
+
+
+def _asked(
+    tree: Tree | None, loaded: Loaded, order: TreeOrder
+) -> Callable[..., Awaitable[_Passages]]:
+    if tree is None:
+        return partial(_from_documents, loaded)
+    if order.mode == "guided":
+        return partial(_guided, tree)
+    return partial(_by_nodes, tree, mode=order.mode, walk=order.walk)
+
+
+async def _guided(
+    tree: Tree, question: Question, services: Services, *, max_tokens: int, mark: str
+) -> _Passages:
+    """Return the best units, or an overview if the question is about the whole, and
+    their pages."""
+    single = tree.sources[0] if len(tree.sources) == 1 else None
+    titles = (
+        [single.title, single.url.rpartition("/")[2].partition(".")[0]]
+        if single
+        else []
+    )
+    if is_broad(question.text, titles):
+        at_hand = await _pages(tree, range(len(tree.sources) == 1), services)
+        describe = partial(overview, tree, at_hand, max_tokens=max_tokens, mark=mark)
+        return _Passages(await in_thread(describe), list(at_hand.values()))
+    pages = partial(_pages, tree, services=services)
+    documents, reading = await read_tree(
+        tree,
+        question,
+        pages,
+        reader=services.reader,
+        embedder=services.embedder,
+        max_tokens=max_tokens,
+    )
+    fill = partial(assemble, documents, reading, max_tokens=max_tokens, mark=mark)
+    # Leaves that replace a deleted page have no page to open.
+    return _Passages(
+        await in_thread(fill),
+        [document for document in documents if document.page.html],
+    )
+
+
+async def _by_nodes(
+    tree: Tree,
+    question: Question,
+    services: Services,
+    *,
+    mode: NodeMode,
+    walk: Traversal,
+    max_tokens: int,
+    mark: str,
+) -> _Passages:
+    """Return leaves and summaries as they score in `mode`, and their pages."""
+    passages = await query_tree(
+        tree,
+        question,
+        mode=mode,
+        max_tokens=max_tokens,
+        embedder=services.embedder,
+        walk=walk,
+    )
+    places = {
+        document
+        for passage in passages
+        for document in tree.documents_below(passage.node)
+    }
+    documents = await _pages(tree, sorted(places), services)
+    fit = partial(
+        fit_evidence, tree, passages, documents, max_tokens=max_tokens, mark=mark
+    )
+    return _Passages(await in_thread(fit), list(documents.values()))
+
+
+def _idms(services: Services) -> Idms:
+    return Idms(
+        services.idms,
+        generator=services.generator,
+        embedder=services.embedder,
+        store=services.stores.scores,
+        seconds=services.seconds * WRITE_SHARE,
+    )
+
+
+async def _tree(
+    sources: Sequence[str],
+    question: Question,
+    order: TreeOrder,
+    services: Services,
+    report: Report,
+    idms: Idms | None,
+) -> tuple[Tree | None, Loaded]:
+    """Return the tree of a handle, a tree grown from it by further sources, or a tree
+    of the sources, and what was read for it; None if it is not built in time.
+
+    Raises `UsageError` for two handles, an unknown handle, or sources of which none can
+    be read."""
+    handles = [source for source in sources if source.startswith(TREE_SCHEME)]
+    if len(handles) > 1:
+        raise UsageError(
+            "Two trees cannot be combined.",
+            hint="Pass one winnow://tree/ handle, and URLs and files.",
+        )
+    before = await in_thread(open_tree, handles[0], services) if handles else None
+    named = [source for source in sources if source not in handles]
+    if before is not None and not named:
+        return before, Loaded((), ())
+    standing = (
+        await _pages(before, range(len(before.sources)), services) if before else {}
+    )
+    gone = (
+        [s.url for index, s in enumerate(before.sources) if index not in standing]
+        if before
+        else []
+    )
+    seconds = services.seconds * STEP_SHARE
+    loaded = await load_sources(
+        [*gone, *named], services, seconds=seconds, report=report, question=question
+    )
+    # A page that is given again replaces its earlier version.
+    fresh = {document.page.final_url for document in loaded.documents}
+    kept = [
+        document
+        for document in standing.values()
+        if document.page.final_url not in fresh
+    ]
+    loaded = replace(loaded, documents=(*kept, *loaded.documents))
+    with anyio.move_on_after(LONG_SHARE * time_left()):
+        tree = await build_tree(
+            loaded.documents,
+            embedder=services.embedder,
+            options=before.built_with.options
+            if before
+            else TreeOptions(order.chunking, clustering=services.clustering),
+            store=store_for(
+                (document.page.final_url for document in loaded.documents), services
+            ),
+            report=report,
+            grown_from=before,
+            idms=idms,
+        )
+        return tree, loaded
+    return None, loaded
+
+
+async def _from_documents(
+    loaded: Loaded,
+    question: Question,
+    services: Services,
+    *,
+    max_tokens: int,
+    mark: str,
+) -> _Passages:
+    """Return the best units of the documents, while the tree is not built."""
+    seconds = LONG_SHARE * time_left()
+    reading = await read_documents(
+        question, loaded.documents, reader=services.reader, seconds=seconds
+    )
+    fill = partial(
+        assemble,
+        loaded.documents,
+        replace(reading, verdict="unsure"),
+        max_tokens=max_tokens,
+        mark=mark,
+    )
+    return _Passages(
+        await in_thread(fill), loaded.documents, left_unread(reading, loaded.documents)
+    )
+
+
+async def _pages(
+    tree: Tree, places: Iterable[int], services: Services
+) -> dict[int, Document]:
+    documents: dict[int, Document] = {}
+    for index in places:
+        source = tree.sources[index]
+        named = Page(
+            source.url,
+            source.url,
+            source.title,
+            "",
+            "",
+            content_hash=source.content_hash,
+        )
+        page = await in_thread(find_page, services.stores.pages, page_handle(named))
+        if page is not None:
+            documents[index] = await services.documents.read(page)
+    return documents

@@ -1,0 +1,154 @@
+"""The result of `fetch_and_prune_html`, and the lines of its answer on how to go on."""
+
+from collections.abc import Sequence
+
+from pydantic import Field
+
+from pipeline.document.page import Trust
+from pipeline.evidence.show import WIDE, Sheet
+from pipeline.fetch.handles import page_handle
+from pipeline.read_pages import PagesRead
+from pipeline.text.frame import one_line
+from pipeline.text.tokens import about_tokens
+from tools.common.answer import Ending, write_next
+from tools.common.results import (
+    APART,
+    HIDDEN,
+    INJECTION,
+    TRUST,
+    ComputedValue,
+    Next,
+    Part,
+    computed_in,
+)
+
+
+class PrunedPageInfo(Part):
+    """One page of the answer; the text has it under its number."""
+
+    WORDS = frozenset(("title", "text"))
+
+    number: int = Field(description="Number in the text")
+    url: str
+    handle: str = Field(
+        description="Pass it as a source to later calls; the resource of this name is the whole "
+        "cleaned page"
+    )
+    published: str = Field(description="ISO date, empty when unknown")
+    language: str
+    raw_tokens: int = Field(description="Tokens of the original page")
+    kept_tokens: int
+    kept_blocks: int
+    blocks: int
+    citations: list[str] = Field(
+        description="One URL with a text fragment for each kept block, on request"
+    )
+    notes: list[str]
+    trust: Trust = Field(default="visible", description=TRUST)
+    hidden: int = Field(default=0, description=HIDDEN)
+    speaks: bool = Field(default=False, description=INJECTION)
+    title: str = Field(default="", description=f"Its title; {APART}")
+    text: str = Field(default="", description=f"What is kept of it; {APART}")
+
+
+class FetchAndPruneResult(Part):
+    """Structured result of `fetch_and_prune_html`."""
+
+    pages: list[PrunedPageInfo]
+    computed: list[ComputedValue] = Field(
+        default=[], description="Values computed over all rows of tables"
+    )
+    next_cursor: str = Field(
+        description="Pass it as cursor for the next part; empty when nothing is left"
+    )
+    around_cursor: str = Field(
+        default="",
+        description="Cursor of the content around the main text: menus, teasers, comments",
+    )
+    around: int = Field(
+        default=0,
+        description="Parts around the main content, which around_cursor leads to",
+    )
+    left_out: int = Field(
+        default=0, description="Parts of the pages that are in no answer yet"
+    )
+    failures: list[str] = Field(
+        description="Pages that could not be read, with the reason"
+    )
+    scored_by: str = ""
+    next: list[Next] = Field(description="Follow-up calls, best first")
+    tokens: int = Field(description="Tokens of the text")
+
+
+def pages_result(read: PagesRead, cursor: str, ending: Ending) -> FetchAndPruneResult:
+    """Return the result; `cursor` leads to the next answer."""
+    pruned = read.pruned
+    facts: dict[str, object] = {
+        "pages": [_page(read, place) for place in range(len(read.documents))],
+        "computed": computed_in(read.computed, read.documents, read.kept),
+        "next_cursor": cursor if pruned.parts_left else "",
+        "around_cursor": _around_cursor(read, cursor),
+        "around": 0 if pruned.parts_left else pruned.around,
+        "left_out": pruned.left_out if pruned.parts_left else 0,
+        "scored_by": pruned.scored_by,
+    }
+    return FetchAndPruneResult.model_validate(facts | ending.facts)
+
+
+def write_further(
+    read: PagesRead,
+    cursor: str,
+    following: Sequence[Next],
+    max_tokens: int,
+    sheet: Sheet,
+) -> None:
+    """Write the calls that go on, the number of parts left out if there is room, and
+    what scored beside the core.
+
+    A short answer has room for its cursor only. After the main content another call
+    reads the content around it.
+    """
+    pruned, around = read.pruned, _around_cursor(read, cursor)
+    brief = f"Around it: cursor={around}"
+    if pruned.pages and read.short:
+        sheet.add(
+            f"More: cursor={cursor}" if pruned.parts_left else brief if around else ""
+        )
+    else:
+        write_next(sheet, following, "fetch_and_prune_html")
+        if pruned.parts_left and (read.named or not 0 < max_tokens < WIDE):
+            kind = "further" if read.named else "weaker"
+            sheet.add(f"Left out: {pruned.left_out} {kind} parts.")
+        if around:
+            ends = f"Main content ends here. Around it, {pruned.around} parts: the same call with"
+            _ = sheet.add(f"{ends} cursor={around}") or sheet.add(brief)
+    if pruned.scored_by:
+        sheet.add_cut(f"Scores: words, embeddings, {one_line(pruned.scored_by)}.")
+
+
+def _around_cursor(read: PagesRead, cursor: str) -> str:
+    return cursor if read.pruned.around and not read.pruned.parts_left else ""
+
+
+def _page(read: PagesRead, place: int) -> PrunedPageInfo:
+    document = read.documents[place]
+    page = document.page
+    kept = next((one for one in read.pruned.pages if one.document == place), None)
+    return PrunedPageInfo(
+        number=place + 1,
+        url=page.final_url,
+        handle=page_handle(page),
+        published=page.published,
+        language=page.language,
+        raw_tokens=about_tokens(page.html),
+        kept_tokens=kept.tokens if kept else 0,
+        kept_blocks=len(kept.kept) if kept else 0,
+        blocks=len(document.blocks),
+        citations=list(read.citations.get(place, ())),
+        notes=list(page.notes),
+        trust=page.trust,
+        hidden=page.hidden,
+        speaks=kept is not None and read.is_injection(kept),
+        title=one_line(page.title),
+        text="\n".join(filter(None, (kept.said, kept.text))) if kept else "",
+    )

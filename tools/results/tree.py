@@ -1,0 +1,38 @@
+"""The result of `raptor_query`."""
+
+from pydantic import Field
+
+from pipeline.trees import UNBUILT, AskedTree
+from tools.common.answer import Ending, notes_of
+from tools.common.results import Quoted, shown_in
+
+
+class RaptorQueryResult(Quoted):
+    """Structured result of `raptor_query`."""
+
+    tree: str = Field(
+        description="Handle of the tree; pass it as source to ask the same tree again"
+    )
+    mode: str
+    layers: int
+    leaves: int
+    summaries: int
+
+
+def tree_result(found: AskedTree, mode: str, ending: Ending) -> RaptorQueryResult:
+    """Return the result for a tree that was asked in `mode`."""
+    tree = found.tree
+    facts: dict[str, object] = {
+        "tree": tree.id if tree else "",
+        "mode": mode if tree else "flat",
+        "layers": len(tree.layers) if tree else 0,
+        "leaves": len(tree.leaves) if tree else 0,
+        "summaries": sum(node.is_summary for node in tree.nodes) if tree else 0,
+        "notes": [
+            *([] if tree else [UNBUILT]),
+            *found.made,
+            *notes_of(ending.pages),
+        ],
+    }
+    shown = shown_in(found.assembled, found.documents)
+    return RaptorQueryResult.model_validate(facts | shown | ending.facts)
