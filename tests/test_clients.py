@@ -133,17 +133,17 @@ KINDS: Final = {
         {**BARE, "question": "What is this about?"},
         ("A look at the numbers", "winnow://tree/"),
     ),
-    "evidence": Kind("research", {"question": QUESTION}, (ANSWER, "Last Sunday boat", "Session: ")),
+    "evidence": Kind("research", {"question": QUESTION}, (ANSWER, "Last Sunday boat", "ession")),
     "evidence, small": Kind("research", {"question": QUESTION, "max_tokens": 150}, (ANSWER,)),
     "unsure": Kind(
         "research", {"question": "What does the Nightbird cost in winter?"}, ("unsure",)
     ),
-    "no evidence": Kind("research", {"question": FOREIGN}, ("question's words", "Session: ")),
+    "no evidence": Kind("research", {"question": FOREIGN}, ("question's words", "ession")),
     "no model writes": Kind(
         "research", {"question": QUESTION, "answer": True}, (ANSWER, "No answer was written")
     ),
     "nothing found": Kind("search_web", {"question": QUESTION}, ("empty", "folder")),
-    "nothing to read": Kind("research", {"question": QUESTION}, ("empty", "Session: ")),
+    "nothing to read": Kind("research", {"question": QUESTION}, ("empty", "ession")),
     "failed": Kind("fetch_and_prune_html", {"sources": [GONE]}, ("gone.html", "Check the path")),
     "refused": Kind("extract_relevant", {"question": "", "sources": []}, ("question is empty",)),
     "wrong": Kind("research", {"question": QUESTION, "max_tokens": 5}, ("max_tokens",)),
