@@ -30,7 +30,7 @@ from bench.attack_web import led, personal, rebinding, rendered, searched, urls
 from bench.attack_words import exports, outside
 
 SKIPPED: Final = {
-    "full disks, read-only caches": "need mounts, which are root's; a limit on files stands for them",
+    "full disks, read-only caches": "need mounts, which are root's; a limit on files replaces them",
     "clock jumps, other users": "need root",
     "name servers that flip": "a resolver that flips is passed in instead (group rebinding)",
 }

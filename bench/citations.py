@@ -69,7 +69,7 @@ _WORDS: Final = """() => {
       const at = range.getClientRects()[0];
       if (!at || at.width === 0) continue;
       const x = at.x + at.width / 2, y = at.y + at.height / 2;
-      // A word under another layer's words stands where their highlight is painted.
+      // A word under another layer's words is where their highlight is painted.
       const top = document.elementsFromPoint(x, y).find(
         one => [...one.childNodes].some(child => child.nodeType === 3 && child.data.trim()));
       if (!top || top.contains(node) || node.parentElement.contains(top)) found.push([match[0], x, y]);

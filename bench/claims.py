@@ -60,7 +60,7 @@ BARS: Final = {
     "wice: balanced accuracy": 0.65,
     "wice: F1 above BM25": 0.05,
     "origins: edited copies found": 0.95,
-    "origins: other pages told apart": 0.999,
+    "origins: other pages distinguished": 0.999,
 }
 EDITED: Final = (0.0, 0.05, 0.1, 0.2)
 """Shares of words that an edit drops, replaces or puts in."""
@@ -123,12 +123,12 @@ def _quotes(most: int) -> dict[str, float]:
         text = [Text(read_document(Page("u", "u", "", html, "text/html")))]
         elsewhere = pages[(place + 7) % len(pages)][1][2]
         for kind, quote in (
-            ("as it stands", _respaced(plain, draw)),
+            ("unchanged", _respaced(plain, draw)),
             ("changed", _changed(changed, names, draw)),
             ("invented", elsewhere),
         ):
             counts[kind, find_quote(quote, text).standing] += 1
-    for kind in ("as it stands", "changed", "invented"):
+    for kind in ("unchanged", "changed", "invented"):
         print(
             f"quotes {kind:13}",
             {standing: n for (of, standing), n in counts.items() if of == kind},
@@ -136,7 +136,7 @@ def _quotes(most: int) -> dict[str, float]:
     wrong = sum(
         n
         for (kind, standing), n in counts.items()
-        if kind != "as it stands" and standing != "verbatim"
+        if kind != "unchanged" and standing != "verbatim"
     )
     flagged = sum(n for (_, standing), n in counts.items() if standing != "verbatim")
     return {
@@ -190,7 +190,7 @@ def _origins(most: int) -> dict[str, float]:
     print(f"origins: {wrong} of {len(pairs)} other pages taken for copies")
     return {
         "origins: edited copies found": found[EDIT],
-        "origins: other pages told apart": 1 - wrong / len(pairs),
+        "origins: other pages distinguished": 1 - wrong / len(pairs),
     }
 
 
@@ -368,7 +368,7 @@ def _made(most: int) -> Iterator[Claim]:
             kind = ("number", "name", "role", "negation")[len(seen) % 4]
             kind = kind if kind in ways else draw.choice(sorted(ways))
             units = list(sentences[max(0, place - AROUND) : place + AROUND])
-            yield Claim(text, units, True, "as it stands", [])
+            yield Claim(text, units, True, "unchanged", [])
             yield Claim(ways[kind], units, False, kind, [])
             seen.add(text)
 
@@ -388,7 +388,7 @@ def _rows() -> Iterator[Claim]:
         row = json.loads(line)
         document = read_document(Page("u", "u", "", pages[row["page"]], "text/html"))
         units = page_units(document, tag_sentences(document)).texts
-        yield Claim(row["true"], list(units), True, "row: as it stands", [])
+        yield Claim(row["true"], list(units), True, "row: unchanged", [])
         yield Claim(row["false"], list(units), False, "row: number", [])
         yield Claim(
             row["false"],

@@ -262,7 +262,7 @@ def _judged(seen: Json) -> list[str]:
         )
         share = read_twice(text)
         failed += [f"{tool}: {share:.3f} is read twice > {TWICE}"] * (share > TWICE)
-    failed += ["no progress is heard"] * (seen["progress"] == 0)
+    failed += ["no progress arrives"] * (seen["progress"] == 0)
     failed += [f"an error reads {seen['error'][:200]!r}"] * (
         "Check the path" not in seen["error"]
     )

@@ -103,7 +103,7 @@
     if (next && next.nodeType === 1 && /[\p{L}\p{N}]$/u.test(node.textContent) && /^[\p{L}\p{N}]/u.test(next.textContent))
       node.after(node.matches('a, button') && next.matches('a, button') ? ' ' : '\ue000');
   }
-  // 5. What stands nowhere on the screen, by its place and size alone.
+  // 5. What is nowhere on the screen, by its position and size alone.
   const never = [];
   for (const node of every('body *')) {
     if (node.closest('svg') || !node.checkVisibility() || !node.textContent.trim()) continue;

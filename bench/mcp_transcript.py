@@ -130,8 +130,8 @@ async def _killed(client: Client, failed: list[str]) -> None:
             while not seen:
                 await anyio.sleep(0.01)
         group.cancel_scope.cancel()
-    _reported(began, f"the client is told: {seen or 'nothing'}")
-    failed += ["the client was not told that its server is gone"] * (not seen)
+    _reported(began, f"the client receives: {seen or 'nothing'}")
+    failed += ["the client was not informed that its server is gone"] * (not seen)
 
 
 async def _reconnected(

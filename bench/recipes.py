@@ -514,7 +514,7 @@ def main() -> int:
     parser.add_argument(
         "--whole",
         action="store_true",
-        help="for --check: all samples made, encoded and ordered anew",
+        help="for --check: all samples made, encoded and ordered again",
     )
     parser.add_argument("--draw", type=Path, metavar="FILE.svg")
     parser.add_argument("--costs", action="store_true")

@@ -20,12 +20,12 @@ import anyio
 import numpy as np
 
 from bench.remembering import Remembering
+from extras.sites import READ, Listed
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
 from pipeline.html.guard import parse
 from pipeline.question.question import Question
 from pipeline.reading.relevance import score_texts
-from pipeline.sources.sites import READ, Listed
 
 DATA: Final = Path(__file__).resolve().parents[2] / "shared" / "data"
 LEAST: Final = 0.1

@@ -219,7 +219,7 @@ def fresh() -> list[str]:
             f"{who}: bad_response" in reported
             for who in ("tavily-keyless", "wikipedia")
         ):
-            bad.append(f"fresh machine, nobody answers: {reported[-600:]}")
+            bad.append(f"fresh machine, no provider answers: {reported[-600:]}")
     return bad
 
 

@@ -17,7 +17,7 @@ from pipeline.raptor.draw import layout
 from pipeline.raptor.outline import outline
 from pipeline.raptor.tree import Tree
 from pipeline.services import Services
-from pipeline.session.export import EXPORT_FORMATS, export
+from pipeline.session.export import export, exports
 from pipeline.session.session import find_session
 from pipeline.sources.gather import open_tree
 from pipeline.text.frame import framed, new_mark, notice
@@ -85,7 +85,7 @@ async def read_session(
     found = await in_thread(
         find_session, services.stores, handle, owner=owner, roots=services.roots
     )
-    if found is None or form not in EXPORT_FORMATS:
+    if found is None or form not in exports():
         raise ResourceNotFoundError(
             f"{handle} is unknown or has expired, or has no format {form!r}."
         )

@@ -34,7 +34,7 @@ PAGE = Page(
     author="A. Bonin",
     published="2024-05-06",
     notes=("cut", "guessed"),
-    raw_tokens=8,
+    hidden=8,
 )
 
 
@@ -92,7 +92,7 @@ def test_any_page_survives_the_cache(
         html=html,
         content_hash=content_hash(html),
         notes=tuple(notes),
-        raw_tokens=tokens,
+        hidden=tokens,
     )
     assert find_page(store, keep_page(store, page)) == page
 

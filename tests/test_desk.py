@@ -13,7 +13,7 @@ from anyio.from_thread import start_blocking_portal
 
 from bench.desk import draw_pictures
 from cache.store import open_stores
-from desk.page import DESK_FOLDER, desk_html
+from extras.desk.page import DESK_FOLDER, desk_html
 from pipeline.question.question import Question
 from pipeline.session.session import Ongoing
 from tests.support import LIBRARY, ROOT, Site
@@ -214,7 +214,7 @@ def test_a_page_is_read_with_what_was_kept_lit_and_every_score_at_hand(page: Any
     assert region.locator(".block.kept").count() > 0
     assert region.locator(".block.pruned").count() > 0
     region.locator(".block.kept").first.hover()
-    assert re.search(r"kept · score \d\.\d\d by", region.locator(".told").inner_text())
+    assert re.search(r"kept · score \d\.\d\d by", region.locator(".shown").inner_text())
     # The tree beside it opens branch by branch and leads to the block.
     branch = region.locator(
         ".outline details:not([open])", has=page.locator("> summary.kept")

@@ -14,7 +14,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from pipeline.document.page import Evidence, Score
-from pipeline.session.export import EXPORT_FORMATS, export
+from pipeline.session.export import export, exports
 from pipeline.session.session import AskedPart, SeenPage, Session, Turn
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -115,7 +115,7 @@ def session() -> Session:
     )
 
 
-@pytest.mark.parametrize("form", EXPORT_FORMATS)
+@pytest.mark.parametrize("form", exports())
 def test_each_form_is_as_its_golden_file(form: str) -> None:
     written = export(session(), form)
     assert written == (GOLDEN / f"session.{form}").read_bytes().decode()
@@ -221,5 +221,5 @@ def test_csl_and_json_report_what_programs_need_and_not_whose_session_it_is() ->
 
 if __name__ == "__main__":
     GOLDEN.mkdir(exist_ok=True)
-    for name in EXPORT_FORMATS:
+    for name in exports():
         (GOLDEN / f"session.{name}").write_bytes(export(session(), name).encode())

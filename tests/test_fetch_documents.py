@@ -298,7 +298,7 @@ def test_json_becomes_nested_lists_a_person_can_read() -> None:
 
 def test_json_without_end_or_bottom_is_cut_or_read_as_text() -> None:
     deep = read(b"[" * 100_000 + b"]" * 100_000, "application/json")
-    assert deep.raw_tokens > 0
+    assert "[" in deep.html
     wide = read(json.dumps(list(range(50_000))).encode(), "application/json")
     assert wide.unread == "what follows its first 20000 values"
     assert "not json at all" in read(b"{not json at all", "application/json").html

@@ -16,7 +16,6 @@ async def test_a_page_comes_with_its_text_title_language_and_figures() -> None:
         page = await fetcher.fetch(site.url("/p"))
     assert (page.title, page.language, page.media_type) == ("Piran", "en", "text/html")
     assert "lighthouse" in page.html
-    assert page.raw_tokens > 50
     assert len(page.content_hash) == 32
     assert page.fetched_at.endswith("+00:00")
 

@@ -162,6 +162,20 @@ async def test_behind_a_heading_near_the_end_that_leads_on_nothing_is_content() 
     assert "hull of wreck" not in text
 
 
+async def test_teasers_are_the_next_part_however_many_below_a_story_and_content_without_one() -> (
+    None
+):
+    teasers = "".join(
+        f"<li><div><h3>Wreck {n} is seen again</h3><p>Divers who went down to wreck {n} at low "
+        f"water brought up a bell, a plate, and a bottle of wine that was still sealed.</p></div>"
+        for n in range(40)
+    )
+    below = f"<div><h2>Recommended for you</h2><ul>{teasers}</ul></div>"
+    text = await shown(f"<main><h1>Lamps</h1><div>{PARAGRAPHS}</div>{below}</main>")
+    assert STORY[11] in text and "Divers" not in text
+    assert "to wreck 39" in await shown(f"<main><h1>Wrecks</h1>{below}</main>")
+
+
 async def test_a_table_below_a_heading_that_leads_on_is_content() -> None:
     table = "<table><tr><th>Pier<th>Lamps</tr><tr><td>Orvane<td>31</tr><tr><td>Sunder<td>17</tr></table>"
     html = (

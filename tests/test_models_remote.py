@@ -281,7 +281,7 @@ async def test_options_are_weighed_by_their_first_tokens_in_a_chat(remote: Remot
     [
         (["yes", "yesterday"], "same token"),
         (["up", "down"], "likeliest are"),
-        (["yes", ""], "cannot be weighed"),
+        (["yes", ""], "cannot be compared"),
     ],
 )
 async def test_options_that_a_chat_cannot_distinguish_are_refused(

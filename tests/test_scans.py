@@ -162,7 +162,7 @@ def test_print_in_a_writing_that_the_recogniser_does_not_know_is_said_and_never_
 ) -> None:
     known = "knows CJK, Latin"
     with pytest.raises(
-        SourceUnreadable, match=rf"{len(UNKNOWN[language])} lines of print on page 1 .*{known}"
+        SourceUnreadable, match=rf"{len(UNKNOWN[language])} lines of text on page 1 .*{known}"
     ):
         read(scanned(UNKNOWN[language], font="sans"), "a.png")
 
@@ -170,7 +170,7 @@ def test_print_in_a_writing_that_the_recogniser_does_not_know_is_said_and_never_
 def test_beside_print_that_was_read_lines_in_an_unknown_writing_are_reported_as_unread() -> None:
     page = read(scanned([*HARBOUR, "", *UNKNOWN["Russian"][:2]], kind="PDF", font="sans"), "a.pdf")
     assert "41.5 metres deep" in page.html
-    assert "2 lines of print on page 1 that OCR could not read" in page.unread
+    assert "2 lines of text on page 1 that OCR could not read" in page.unread
     assert page.html.count("1812") == 1
 
 

@@ -142,7 +142,8 @@ async def test_a_page_handle_opens_the_whole_cleaned_page_and_works_as_a_source(
 ) -> None:
     async with connect() as client:
         fetched = await client.call_tool("fetch_and_prune_html", CALLS["fetch_and_prune_html"])
-        handle = data_of(fetched)["pages"][0]["handle"]
+        page = data_of(fetched)["pages"][0]
+        handle = page["handle"]
         resource = (await client.read_resource(handle)).contents[0]
         again = await client.call_tool(
             "extract_relevant", {"question": "Sunday departure", "sources": [handle]}
@@ -150,6 +151,7 @@ async def test_a_page_handle_opens_the_whole_cleaned_page_and_works_as_a_source(
     assert isinstance(resource, TextResourceContents)
     assert "<table" in resource.text
     assert "<script" not in resource.text
+    assert page["raw_tokens"] > count_tokens(resource.text) / 2 > 50
     assert not again.is_error
 
 

@@ -4,7 +4,6 @@ Not for: writing the answer; it returns the enriched prompt, and the caller writ
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Annotated, Final, Literal
 
@@ -19,18 +18,15 @@ from pipeline.question.question import Question
 from pipeline.question.wants import is_site, split_sites
 from pipeline.research import Researched
 from pipeline.research import research as run
-from pipeline.services import Once, Services
+from pipeline.services import Services
 from pipeline.session.session import AskedPart as Asked
 from pipeline.session.session import Ongoing
-from pipeline.sources.gather import Wanted
-from pipeline.sources.sites import SiteSearch, Twins
+from pipeline.sources.gather import Wanted, site_step
 from pipeline.text.frame import one_line
-from pipeline.view import view_evidence
 from pipeline.work import Report
 from tools.common.answer import (
     Ending,
     behind,
-    drawn,
     failures_of,
     larger,
     notes_of,
@@ -48,6 +44,7 @@ from tools.common.context import (
 )
 from tools.common.results import APART, Found, Next, Part, found_in
 from tools.common.tool import Tool
+from tools.common.view import draw_evidence
 
 NAME: Final = "research"
 MOST_PAGES_READ: Final = 20
@@ -191,9 +188,8 @@ async def research(
     data = _data(found, ending, handle, before)
     data.understood = one_line(ongoing.understood)
     data.notes += notes_of(pages)
-    view = await drawn(
+    view = await draw_evidence(
         ctx,
-        view_evidence,
         question,
         found.assembled,
         known.documents,
@@ -207,10 +203,8 @@ def _at(sites: Sequence[str], services: Services, report: Report) -> Services:
     """Return `services` restricted to these sites, if any."""
     if not sites:
         return services
-    search = SiteSearch(sites, services, report)
-    return replace(
-        services, chain=search, fetcher=Twins(services.fetcher), notice=Once()
-    )
+    restricted: Services = site_step("site search")(sites, services, report)
+    return restricted
 
 
 def _write_session(

@@ -180,8 +180,8 @@ class GgufModel(HeldModel):
             rows = np.frombuffer(frame.blob, dtype=np.float32)
             if rows.size != len(part) * plan.width or not np.isfinite(rows).all():
                 raise ModelError(
-                    f"{self._path} gave {rows.size} numbers for {len(part)} texts of "
-                    f"{plan.width}, or some are not finite.",
+                    f"{self._path} returned {rows.size} numbers for {len(part)} texts of "
+                    f"{plan.width} dimensions, or numbers that are not finite.",
                     hint="Set another GGUF file.",
                 )
             found.append(rows.reshape(len(part), plan.width))

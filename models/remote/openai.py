@@ -319,8 +319,8 @@ class OpenAIGenerator(RemoteModel):
         await self.prepare()
         if not options or not all(options) or len(set(options)) < len(options):
             raise ModelError(
-                f"The options {list(options)!r} cannot be weighed.",
-                hint="Give different texts.",
+                f"The options {list(options)!r} cannot be compared.",
+                hint="Give texts that differ, none of them empty.",
             )
         messages = (
             [{"role": "user", "content": printable(prompt)}]

@@ -215,9 +215,6 @@ class Page:
     """ISO date of publication, empty when unknown."""
     notes: tuple[str, ...] = ()
     """Note for the reader, such as `cut at 10 MB` or `needs a browser`."""
-    raw_tokens: int = 0
-    """About the tokens of the HTML as it came, the figure that pruning is compared
-    with."""
     unread: str = ""
     """What of the source is not in `html`, in a few words; empty where all is. Every
     answer from the page says it."""
@@ -275,8 +272,6 @@ class Block:
     value`."""
     html: str
     """The cleaned HTML of the block."""
-    tokens: int
-    """`count_tokens(text)`."""
     kind: BlockKind = "block"
     start: int = -1
     """Code point offsets into `Document.text`, -1 where a block is not a content

@@ -121,8 +121,8 @@ def error_for(answer: ServerAnswer, *, url: str, now: float) -> SourceError | No
 
 
 def retry_after(headers: Mapping[str, str], *, now: float) -> float | None:
-    """Return the seconds that a server asks to be left alone, None where `Retry-After`
-    is missing or malformed.
+    """Return the seconds of `Retry-After` during which a server wants no requests, or
+    None where the header is missing or malformed.
 
     A past date gives 0; a number of seconds is a year at most."""
     value = headers.get("retry-after", "").strip()

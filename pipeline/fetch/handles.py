@@ -29,7 +29,6 @@ MOST_VERSIONS: Final = 30
 _PAGE_HANDLE: Final = re.compile(r"(?:winnow://page/)?([0-9a-f]{24})\Z")
 _FORM: Final = {field.name: str for field in fields(Page)} | {
     "notes": list,
-    "raw_tokens": int,
     "hidden": int,
     "tables_whole": bool,
     "inside": bool,

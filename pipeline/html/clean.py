@@ -43,6 +43,7 @@ from pipeline.html.furniture import content_words, is_title_of, says_furniture
 from pipeline.html.guard import parse
 from pipeline.html.marks import mark_cells
 from pipeline.html.names import (
+    BLANK,
     BOX,
     CELL,
     DROP,
@@ -54,7 +55,6 @@ from pipeline.html.names import (
     ROOTS,
     SAYS,
     THROUGH,
-    VERBATIM,
     Tag,
 )
 from pipeline.html.roles import as_marked, keep
@@ -65,6 +65,7 @@ from pipeline.html.seen import (
     LINED,
     MARKED,
     OPENS,
+    PLAIN,
     UNEVEN,
     UNSEEN,
     WAITING_WORDS,
@@ -75,6 +76,7 @@ from pipeline.html.sheets import ElementContext, StyleJudge
 from pipeline.html.style import Shade
 from pipeline.html.values import bare_tex, text_of_media, title_of
 from pipeline.text.frame import TITLE_CHARACTERS
+from pipeline.work import check_cancelled
 
 _COPIES: Final = frozenset(
     {"copy", "copied", "copied!", "copy code", "copy to clipboard"}
@@ -138,18 +140,18 @@ def clean_parsed(top: LexborNode) -> tuple[Node, int, bool]:
 
 
 _LINE_MARKS: Final = {LINE: "\n", CELL: "\t"}
+_UNSEEN_OR_BLANK: Final = UNSEEN | BLANK
+"""What texts are left out."""
 _NO_LEAF: Final = OPENS | UNSEEN | APART
 """What is found of an element whose only text is added as any other."""
 _Begun = tuple[Node, bool, bool]
 """What an element's inside is added to, whether that is a listing, and whether the
 element is a box or line of its own in what is around it."""
-_Around = tuple[
-    LexborNode | None, Node, bool, int, bool, Shade, ElementContext | None, bool
-]
+_Around = tuple[LexborNode | None, Node, bool, int, Shade, ElementContext | None, bool]
 """What holds again after an element: the next node, what that is added to, whether that
-is a listing. Then of texts there: 0 or why they are left out (`UNSEEN`: no reader sees
-them), whether what they inherit is uneven, and that. Last the place among the page's
-rules, and whether the element was a box or line of its own."""
+is a listing; of texts there `UNSEEN`, `BLANK` and `UNEVEN` where they are, and what
+they inherit. Last the place among the page's rules, and whether the element was a box
+or line of its own."""
 
 
 def _end_box(node: Node, pre: bool) -> None:
@@ -173,7 +175,7 @@ class _Builder:
         """Take a page's sight; frames within a frame (`is_frame`) are not read."""
         self._sight = sight
         self._is_frame = is_frame
-        self._frames = self._images = self._made = 0
+        self._frames = self._images = self._made = self._steps = 0
         self._unseen_words = 0
         """Words in frames that no click brings to light."""
         self._furniture = _Furniture()
@@ -183,27 +185,26 @@ class _Builder:
         """Return the tree of what is seen, and the number of words that no click brings
         to light."""
         sight = self._sight
-        top, met, enter, see = sight.top, sight.met, sight.styles.enter, sight.see
+        top, met, enter, verdicts = (
+            sight.top,
+            sight.met,
+            sight.styles.enter,
+            sight.verdicts,
+        )
         language = top.attributes.get("lang")
         node = root = Node("html", {"lang": language} if language else NO_ATTRS)
-        behind, around, item, pre = (
-            sight.styles.ground,
-            sight.around,
-            top.first_child,
-            False,
-        )
-        silence, is_uneven = behind.unseen * UNSEEN, behind.parts or behind.unseen
-        above: list[_Around] = [
-            (None, root, pre, silence, is_uneven, behind, around, False)
-        ]
+        behind, around, item = sight.styles.ground, sight.around, top.first_child
+        pre = False
+        inside = behind.unseen * (UNSEEN | UNEVEN) | behind.parts * UNEVEN
+        above: list[_Around] = [(None, root, pre, inside, behind, around, False)]
         while above:
             while item is not None:
                 current, number, item = item, item.tag_id, item.next
                 if number == TEXT_NODE:
-                    if silence:
-                        sight.pass_over(current, silence)
-                    else:
-                        add_text(node, current.text_content or "", pre=pre)
+                    if not inside & _UNSEEN_OR_BLANK:
+                        add_text(node, current.text_content or "", pre)
+                    elif inside & UNSEEN:
+                        sight.miss(current)
                     continue
                 tag = met.get(number) or sight.meet(number, current)
                 below = current.first_child
@@ -213,20 +214,33 @@ class _Builder:
                         continue
                 attributes = current.attributes
                 place = around and enter(around, tag.name, attributes)
-                seen = see(current, tag, attributes, below, behind, place, is_uneven)
-                if seen is None:
-                    continue
+                seen: Seen | None
+                seen = current, tag, attributes, PLAIN, below, behind, place
+                if (
+                    inside & UNEVEN
+                    or tag.odd
+                    or below is None
+                    or (place is not None and not place.is_plain)
+                    or (
+                        attributes
+                        and (
+                            verdicts[attributes.get("class")]
+                            or not tag.telling.isdisjoint(attributes)
+                        )
+                    )
+                ):
+                    seen = sight.look(seen)
+                    if seen is None:
+                        continue
                 begun = self._begin(seen, node, pre, len(above))
                 if begun is None:
                     continue
-                above.append(
-                    (item, node, pre, silence, is_uneven, behind, around, begun[2])
-                )
+                above.append((item, node, pre, inside, behind, around, begun[2]))
                 node, pre, _ = begun
                 _, _, _, found, item, behind, around = seen
-                silence, is_uneven = found & UNSEEN | tag.blank, found & UNEVEN != 0
+                inside = found & (UNSEEN | UNEVEN) | tag.blank
             done = node
-            item, node, pre, silence, is_uneven, behind, around, boxed = above.pop()
+            item, node, pre, inside, behind, around, boxed = above.pop()
             if done is not node:
                 attach(node, done)
             if boxed:
@@ -252,6 +266,9 @@ class _Builder:
             pre: Whether that is a listing.
             depth: Elements around it, the root with them.
         """
+        self._steps += 1
+        if not self._steps & 0x3FFF:
+            check_cancelled()
         _, tag, _, found, below, _, _ = seen
         kind = tag.built
         if pre:
@@ -275,18 +292,12 @@ class _Builder:
         ):
             self._add_leaf(seen, tag, kind, below, parent, pre)
             return None
-        return self._open(seen, tag, kind, found, parent, pre)
-
-    def _open(
-        self, seen: Seen, tag: Tag, kind: int, found: int, parent: Node, pre: bool
-    ) -> _Begun:
-        """Return where the inside of an element is added, begun as its kind asks."""
         boxed = found & APART != 0 or CELL < kind < NODE
         if kind == NODE:
             node = self._make(seen, tag, parent, pre)
             if found & OPENS and not node.furniture:
                 node.furniture = OPENED_NAME
-            return node, pre or tag.name in VERBATIM, boxed
+            return node, pre or tag.verbatim, boxed
         if kind == BOX:
             add_space(parent)
         elif kind > THROUGH:
@@ -388,7 +399,7 @@ class _Builder:
         if not pre and (first.isupper() or first.isdecimal()):
             text = _parted(parent, tag, kind, text, seen[0])
         if kind == THROUGH:
-            add_text(parent, text, pre=pre)
+            add_text(parent, text, pre)
         elif kind == BOX:
             if tag.name != "button" or text.strip().lower() not in _COPIES:
                 add_boxed(parent, text, pre=pre)
@@ -397,11 +408,9 @@ class _Builder:
             add_text(parent, text, pre=True)
             if kind == LINE:
                 add_line(parent)
-        elif (
-            (verbatim := pre or tag.name in VERBATIM) or tag.stays or not text.isspace()
-        ):
+        elif (verbatim := pre or tag.verbatim) or tag.stays or not text.isspace():
             node = self._make(seen, tag, parent, pre)
-            add_text(node, text, pre=verbatim)
+            add_text(node, text, verbatim)
             attach(parent, node)
         else:
             add_space(parent)

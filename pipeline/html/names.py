@@ -46,6 +46,8 @@ _VALUED: Final = tags("span time")
 in a table's cell."""
 _TABLE_PARTS: Final = tags("table tbody tfoot thead tr")
 """Elements in which every text is blank (HTML §13.2.6.4.9) and means nothing."""
+BLANK: Final = 1 << 8
+"""Says so of an element, beside what is found of it (`seen.py`)."""
 _UNCHANGED: Final = tags("del ins rt s strike sub sup")
 """Inline tags that add markers in prose but not inside <pre>."""
 _ROLE_PARENTS: Final = frozenset({"table", ROLE_ROW})
@@ -61,7 +63,7 @@ _MARKING: Final = frozenset({"aria-label", "datetime", "role", "value"})
 """Attributes that may say that an element is not what its name says."""
 ROOTS: Final = frozenset({"html", "body"})
 """Never taken as hidden: pages hide them only until their scripts have run."""
-VERBATIM: Final = frozenset({"pre", "textarea"})
+_VERBATIM_TAGS: Final = frozenset({"pre", "textarea"})
 _ATTRIBUTES_OF_TAG: Final = {
     "a": ("href",),
     "abbr": ("title",),
@@ -96,7 +98,8 @@ class Tag:
 
     __slots__ = (
         "alone", "attributes", "blank", "block", "built", "counted", "furniture", "kept", "kind", "linking",
-        "listed", "listing", "marking", "mute", "name", "named", "neutral", "odd", "shown", "stays", "telling", "wraps",
+        "listed", "listing", "marking", "mute", "name", "named", "neutral", "odd", "shown", "stays", "telling",
+        "verbatim", "wraps",
     )  # fmt: skip
 
     def __init__(self, name: str) -> None:
@@ -121,7 +124,8 @@ class Tag:
         elif self.neutral or name in _LINED_TAGS:
             self.marking |= {"style"}
         self.block = name in BLOCK_TAGS
-        self.blank = name in _TABLE_PARTS
+        self.blank = BLANK * (name in _TABLE_PARTS)
+        self.verbatim = name in _VERBATIM_TAGS
         self.furniture = FURNITURE_NAME * (name in FURNITURE_TAGS)
         self.named = name in NAMED_TAGS and not self.furniture
         self.neutral = name in NEUTRAL

@@ -54,8 +54,8 @@ MISNAMED: Final = 0.4
 furniture is content. Word F1 of mozilla's pages looked at is .918 without, .935 with
 .4, .941 with .3, which costs collections .023."""
 STORY: Final = 60
-"""Words of running text below a page's title that are its story. With 40 to 100 the
-figures are the same."""
+"""Words of running text below a page's title, or in one box, that are its story. With
+40 to 100 the figures are the same."""
 OPINION_CHARACTERS: Final = 1_000_000
 """Characters of markup, scripts and styles left out, up to which a second opinion is
 asked; most take a tenth of a second, the longest half of one."""
@@ -349,8 +349,9 @@ def _asides(blocks: Sequence[Block], words: Sequence[Sequence[str]]) -> list[int
 
     Such a section ends where the text above goes on below in its own box, as around an
     inset. Comments are none of it where they come after what they comment on: one
-    heading, more words above it than below. A section with more than `1 - MOST` of the
-    words is kept as content, unless it is comments shorter than what is above."""
+    heading, more words above it than below. Other sections with more than
+    `1 - CONTENT_SHARE` of the words are kept as content, unless a story is above them,
+    as above teasers."""
     before = list(accumulate(map(len, words), initial=0))
     leads = {
         number: lead
@@ -363,6 +364,7 @@ def _asides(blocks: Sequence[Block], words: Sequence[Sequence[str]]) -> list[int
         for place in reversed(range(len(blocks)))
         if len(words[place]) >= PROSE
     }
+    story = _first_story(blocks, words)
     found: list[int] = []
     reached = 0
     for number, lead in leads.items():
@@ -380,9 +382,8 @@ def _asides(blocks: Sequence[Block], words: Sequence[Sequence[str]]) -> list[int
                 (place for place in below if running[_box(blocks[place])] < number), end
             )
         size = before[end] - before[number]
-        if size <= (1 - CONTENT_SHARE) * before[-1] or (
-            lead == "comments" and size <= before[number]
-        ):
+        is_below = size <= before[number] if lead == "comments" else number > story
+        if is_below or size <= (1 - CONTENT_SHARE) * before[-1]:
             found += (
                 place
                 for place in range(number, end)
@@ -390,6 +391,18 @@ def _asides(blocks: Sequence[Block], words: Sequence[Sequence[str]]) -> list[int
             )
             reached = end
     return found
+
+
+def _first_story(blocks: Sequence[Block], words: Sequence[Sequence[str]]) -> int:
+    """Return the first block by which one box holds `STORY` words of running text; the
+    number of blocks if none does."""
+    running = Counter[str]()
+    for number, of in enumerate(words):
+        if len(of) >= PROSE:
+            running[_box(blocks[number])] += len(of)
+            if running[_box(blocks[number])] >= STORY:
+                return number
+    return len(blocks)
 
 
 def _leads_away(
@@ -624,7 +637,8 @@ def _box(block: Block) -> str:
 
 
 def _other_runs(document: Document) -> Counter[tuple[str, ...]]:
-    """Return the runs of words of what trafilatura calls content."""
+    """Return how often each run of words occurs in what trafilatura calls content;
+    empty for no markup, or more than `OPINION_CHARACTERS`."""
     html = _shown(document.page.html) if "html" in document.page.media_type else ""
     if not 0 < len(html) <= OPINION_CHARACTERS:
         return Counter()

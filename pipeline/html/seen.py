@@ -39,7 +39,6 @@ from pipeline.html.roles import Verdict, line_keepers
 from pipeline.html.sheets import ElementContext, StyleJudge
 from pipeline.html.style import READER_CLASSES, Hiding, Shade, is_long, is_pixel
 from pipeline.text.frame import TITLE_CHARACTERS
-from pipeline.work import check_cancelled
 
 _DROPPED_CLASSES: Final = frozenset(
     {"mw-editsection", "mw-empty-elt", "mw-jump-link", "sortkey", "MathJax_Preview"}
@@ -142,12 +141,11 @@ class Sight:
         animation."""
         self.met: dict[int, Tag] = {}
         """By Lexbor's numbers for names, which mean something in one page only."""
-        self._verdicts = _Verdicts(line_keepers(styles.texts))
+        self.verdicts = _Verdicts(line_keepers(styles.texts))
         self._is_drawn = False
         """Whether the last element that was asked about is hidden from screen readers
         and by no style."""
         self._segments = Segments(top)
-        self._steps = 0
 
     def meet(self, number: int, current: LexborNode) -> Tag:
         """Return what is done with elements of a name that the walk met for the first
@@ -164,57 +162,13 @@ class Sight:
             return None, following
         return self._segments.at(current)
 
-    def see(
-        self,
-        current: LexborNode,
-        tag: Tag,
-        attributes: _Attributes,
-        below: LexborNode | None,
-        behind: Shade,
-        place: ElementContext | None,
-        is_uneven: bool,
-    ) -> Seen | None:
+    def look(self, element: Seen) -> Seen | None:
         """Return an element as it is seen; None where it is left out.
 
         Args:
-            current: The element.
-            tag: What is done with its name.
-            attributes: Its attributes.
-            below: Its first node.
-            behind: What text inherits around it.
-            place: Its place among the page's rules.
-            is_uneven: Whether `behind` hides texts or draws elements apart.
+            element: The element as if it were plain, with what text inherits around it.
         """
-        self._steps += 1
-        if not self._steps & 0x3FFF:
-            check_cancelled()
-        if (
-            is_uneven
-            or tag.odd
-            or below is None
-            or (place is not None and not place.is_plain)
-            or (
-                attributes
-                and (
-                    self._verdicts[attributes.get("class")]
-                    or not tag.telling.isdisjoint(attributes)
-                )
-            )
-        ):
-            return self._look(current, tag, attributes, below, behind, place)
-        return current, tag, attributes, PLAIN, below, behind, place
-
-    def _look(
-        self,
-        current: LexborNode,
-        tag: Tag,
-        attributes: _Attributes,
-        below: LexborNode | None,
-        behind: Shade,
-        place: ElementContext | None,
-    ) -> Seen | None:
-        """Return an element that may not be plain as it is seen; None where it is left
-        out."""
+        current, tag, attributes, _, below, behind, place = element
         if PLACED < tag.kind <= FRAME:
             drawn = self._drawn(current, tag, attributes, place)
             return drawn and (current, tag, attributes, PLAIN, None, drawn, place)
@@ -250,7 +204,7 @@ class Sight:
     ) -> tuple[Hiding, Shade, Verdict]:
         """Return how an element is hidden, what its text inherits, and what its class
         says."""
-        verdict = self._verdicts[attributes.get("class")]
+        verdict = self.verdicts[attributes.get("class")]
         known = behind if place is None else place.shade_in(behind)
         if known is not None and not verdict and WATCHED.isdisjoint(attributes):
             return "", known, verdict
@@ -312,11 +266,6 @@ class Sight:
         """Count words that are left out since no reader sees them."""
         self.hid = True
         self.unseen_words += count_words(current.text(deep=True))
-
-    def pass_over(self, text: LexborNode, found: int) -> None:
-        """Pass over a text of an element (`found`: flags of that); hidden ones count."""
-        if found & UNSEEN:
-            self.miss(text)
 
     # What opens
 

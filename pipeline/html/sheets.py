@@ -119,6 +119,8 @@ _BY_SIBLINGS: Final = re.compile(r"~|:nth-|-of-type|:only-")
 _Given = dict[str, tuple[tuple[bool, int, int], str]]
 """Of each property: how much its declaration weighs, and its value."""
 _Attributes = Mapping[str, str | None]
+_Known = tuple[str, str | None, str | None, tuple[tuple[str, str | None], ...]]
+"""Of an element its tag, class, id, and attributes that selectors ask for."""
 
 
 class _Style:
@@ -145,31 +147,17 @@ class _Style:
 
 
 class ElementContext:
-    """Selector context of an element: its tag, classes, id, attributes, and those of
-    its ancestors."""
+    """Selector context of an element: what rules may ask of it, and of its ancestors."""
 
-    __slots__ = (
-        "above",
-        "attributes",
-        "below",
-        "inner",
-        "is_plain",
-        "names",
-        "single",
-        "style",
-    )
+    __slots__ = ("above", "below", "inner", "is_plain", "names", "single", "style")
 
-    def __init__(
-        self,
-        above: "ElementContext | None",
-        names: frozenset[str],
-        attributes: _Attributes,
-    ) -> None:
+    def __init__(self, above: "ElementContext | None", names: "_Names") -> None:
         """Make a place that no rule is known to match."""
         self.above = above
         self.names = names
-        """Of its tag, its classes as `.a` and its id as `#a` those that rules name."""
-        self.inner: frozenset[str] = (
+        """Of its tag, its classes as `.a`, its id as `#a` and tests that its attributes
+        pass those that rules ask for."""
+        self.inner: _Names = (
             names
             if above is None
             else above.inner
@@ -177,7 +165,6 @@ class ElementContext:
             else above.inner | names
         )
         """All names of its content's ancestors."""
-        self.attributes = attributes
         self.below: dict[object, ElementContext] = {}
         self.style = _UNSTYLED
         """What all elements of this place are given."""
@@ -202,10 +189,8 @@ class _Test(NamedTuple):
     sign: str
     wanted: str
 
-    def holds(self, attributes: _Attributes) -> bool:  # noqa: PLR0911  one return a sign
-        if self.name not in attributes:
-            return False
-        value, wanted = attributes[self.name] or "", self.wanted
+    def holds(self, value: str) -> bool:  # noqa: PLR0911  one return a sign
+        wanted = self.wanted
         if self.name in _CASELESS:
             value, wanted = value.lower(), wanted.lower()
         if self.sign == "":
@@ -223,28 +208,24 @@ class _Test(NamedTuple):
         return value.endswith(wanted) if self.sign == "$=" else wanted in value
 
 
+_Names = frozenset[str | _Test]
+"""Of an element, or asked of one."""
+
+
 class _Compound(NamedTuple):
     """What a selector asks of one element."""
 
-    names: frozenset[str] = frozenset()
-    tests: tuple[_Test, ...] = ()
+    names: _Names = frozenset()
     sides: "tuple[tuple[bool, tuple[_Compound, ...]], ...]" = ()
     """Whether it must be one of the compounds, or none."""
 
     def fits(self, place: ElementContext) -> bool:
         """Whether the element of a place is such a one."""
-        return (
-            self.names <= place.names
-            and (
-                not self.tests
-                or all(test.holds(place.attributes) for test in self.tests)
-            )
-            and (
-                not self.sides
-                or all(
-                    any(one.fits(place) for one in some) is wanted
-                    for wanted, some in self.sides
-                )
+        return self.names <= place.names and (
+            not self.sides
+            or all(
+                any(one.fits(place) for one in some) is wanted
+                for wanted, some in self.sides
             )
         )
 
@@ -283,10 +264,10 @@ class _Rule:
         self.order = order
         self.chains = chains
         """Joined by blanks, from right to left; None where Lexbor has to match it."""
-        self.names: frozenset[str] = frozenset()
-        """What an element must be named."""
-        self.around: frozenset[str] = frozenset()
-        """Required ancestors."""
+        self.names: _Names = frozenset()
+        """What an element must be named, or pass."""
+        self.around: _Names = frozenset()
+        """What its ancestors must be named, or pass."""
         self.nodes: set[int] | None = None
         """Addresses of what Lexbor found."""
         self.said: tuple[tuple[str, str, bool], ...] | None = None
@@ -313,19 +294,20 @@ class StyleJudge:
         """Of any other style, in lower case: its declarations as they are written."""
         self._used: dict[str, tuple[tuple[str, str, bool], ...]] = {}
         """Of a rule's body: its declarations of which something is said."""
+        self._bodies: dict[str, bool] = {}
+        """Whether a rule with a body may hide something; half of all are repeated."""
         self._variables: dict[str, str] = {}
-        self._rules: dict[str, list[_Rule]] = {}
-        """By what an element must be named, or as `[a` by an attribute that it must
-        have; the rest under `*`."""
+        self._rules: dict[str | _Test, list[_Rule]] = {}
+        """By what an element must be named, or pass; the rest under `*`."""
         self._present: frozenset[str] = frozenset()
         """Classes and ids of the page."""
         self._named: set[str] = set()
         """Names in selectors; other names do not distinguish elements."""
-        self._asked: set[str] = set()
-        """Attributes that selectors ask for."""
-        self._names: dict[object, frozenset[str]] = {}
-        """Of a tag, a class attribute and an id: the names among them that selectors
-        name."""
+        self._asked: dict[str, set[_Test]] = {}
+        """Of attributes that selectors ask for: the tests."""
+        self._names: dict[_Known, _Names] = {}
+        """Of elements with the same tag, class, id and attributes that are asked for:
+        what selectors ask of them that holds."""
         self._styles: dict[tuple[_Rule, ...], _Style] = {(): _UNSTYLED}
         self._known: list[_Style] = []
         """Styles of which something is known."""
@@ -490,46 +472,34 @@ class StyleJudge:
 
         Beyond `MAX_ITEMS` places are made again each time; after `SELECTOR_STEPS` no
         further rule matches."""
-        known = (
-            (tag, attributes.get("class"), attributes.get("id"))
-            if attributes
-            else (tag, None, None)
-        )
-        if above is None:
-            names = self._names_of(known) | {":root"}
-            return self._met(ElementContext(None, names, attributes))
-        if self._asked.isdisjoint(attributes):
-            if (place := above.below.get(known)) is None:
-                names = self._names_of(known)
-                place = self._placed(above, names, names, attributes)
-                if len(above.below) < MAX_ITEMS:
-                    above.below[known] = place
-            return place
-        names = self._names_of(known)
-        asked = [one for one in attributes.items() if one[0] in self._asked]
-        return self._placed(above, (names, *asked), names, attributes)
-
-    def _placed(
-        self,
-        above: ElementContext,
-        key: object,
-        names: frozenset[str],
-        attributes: _Attributes,
-    ) -> ElementContext:
-        """Return the child place of a key, created at its first use."""
-        place = above.below.get(key)
-        if place is None:
-            place = self._met(
-                ElementContext(above, names, attributes if self._asked else {})
+        known: _Known = tag, None, None, ()
+        if attributes:
+            asked = self._asked and tuple(
+                [one for one in attributes.items() if one[0] in self._asked]
             )
-            self._places += 1
-            if self._places <= MAX_ITEMS:
-                above.below[key] = place
+            known = tag, attributes.get("class"), attributes.get("id"), asked or ()
+        if above is None:
+            return self._met(ElementContext(None, self._names_of(known) | {":root"}))
+        place = above.below.get(known)
+        if place is None:
+            place = self._placed(above, self._names_of(known))
+            if len(above.below) < MAX_ITEMS:
+                above.below[known] = place
         return place
 
-    def _names_of(self, known: tuple[str, str | None, str | None]) -> frozenset[str]:
-        """Return of a tag, a class attribute and an id the names among them that
-        selectors name."""
+    def _placed(self, above: ElementContext, names: _Names) -> ElementContext:
+        """Return the child place of some names, created at its first use."""
+        place = above.below.get(names)
+        if place is None:
+            place = self._met(ElementContext(above, names))
+            self._places += 1
+            if self._places <= MAX_ITEMS:
+                above.below[names] = place
+        return place
+
+    def _names_of(self, known: _Known) -> _Names:
+        """Return what selectors ask of an element that holds; after `SELECTOR_STEPS` no
+        test of an attribute does."""
         names = self._names.get(known)
         if names is None:
             tag, classes, own = known[0], known[1] or "", known[2] or ""
@@ -537,23 +507,21 @@ class StyleJudge:
                 classes, own = classes.lower(), own.lower()
             called = [tag, f"#{own}", *[f".{name}" for name in classes.split()]]
             names = frozenset(self._named.intersection(called))
+            for attribute, value in known[3]:
+                tests = self._asked[attribute] if self._steps < SELECTOR_STEPS else ()
+                self._steps += len(tests)
+                names |= {test for test in tests if test.holds(value or "")}
             if len(self._names) < MAX_ITEMS:
                 self._names[known] = names
         return names
 
     def _met(self, place: ElementContext) -> ElementContext:
-        """Match a new place with the rules; after `SELECTOR_STEPS` steps in all it is
-        returned without a style."""
-        names, around = (
-            place.names,
-            place.above.inner if place.above is not None else frozenset(),
-        )
+        """Match a new place with the rules, set its style and return it. After
+        `SELECTOR_STEPS` steps over the whole page it is returned without a style."""
+        names = place.names
+        around = place.above.inner if place.above is not None else frozenset()
         rules: list[_Rule] = []
-        for name in (
-            *names,
-            *[f"[{name}" for name in self._asked.intersection(place.attributes)],
-            "*",
-        ):
+        for name in (*names, "*"):
             for rule in self._rules.get(name, ()):
                 if (steps := self._steps + 1) > SELECTOR_STEPS:
                     return place
@@ -728,11 +696,13 @@ class StyleJudge:
         `coloured`."""
         if "--" in body:
             self._set(_SETS.findall(body))
-        if (
-            TELLING.search(body)
-            or (coloured and COLOURED.search(body))
-            or (self._defined.ends and "animation" in body)
-        ):
+        if (counts := self._bodies.get(body)) is None:
+            counts = self._bodies[body] = bool(
+                TELLING.search(body)
+                or (coloured and COLOURED.search(body))
+                or (self._defined.ends and "animation" in body)
+            )
+        if counts:
             for one in selectors:
                 self._add(one, body)
         elif "overflow" in body and CUTTING.search(body):
@@ -778,9 +748,8 @@ class StyleJudge:
         self._read_rules += 1
         chains = _chains(selector, folds=self._folds)
         rule = _Rule(selector, body, self._read_rules, chains)
-        key = "*"
         if chains is not None:
-            key = self._read_chains(rule, chains)
+            self._read_chains(rule, chains)
         elif "\\" not in bare:
             *around, last = _SIBLING.sub("", bare).replace(">", " ").rsplit(
                 None, 1
@@ -790,21 +759,20 @@ class StyleJudge:
                 self._folded(_SELECTOR_NAMES.findall("".join(around))),
             )
             self._named |= rule.names | rule.around
-        self._rules.setdefault(max(rule.names, key=_weighed, default=key), []).append(
-            rule
-        )
+        key = max(rule.names, key=_weighed, default="*")
+        self._rules.setdefault(key, []).append(rule)
 
-    def _read_chains(self, rule: _Rule, chains: tuple[_Chain, ...]) -> str:
-        """Note what the compounds of a rule name and ask for; return where it is looked
-        up without a name."""
+    def _read_chains(self, rule: _Rule, chains: tuple[_Chain, ...]) -> None:
+        """Note what the compounds of a rule ask for."""
         first, *others = [compound for chain in chains for compound in chain]
         rule.names = first.names
         rule.around = frozenset().union(*(other.names for other in others))
         parts = [part for compound in (first, *others) for part in compound.parts()]
-        self._named.update(*(part.names for part in parts))
-        tests = [[test.name for test in part.tests] for part in parts]
-        self._asked.update(*tests)
-        return f"[{tests[0][0]}" if tests[0] else "*"
+        for name in frozenset[str | _Test]().union(*(part.names for part in parts)):
+            if isinstance(name, _Test):
+                self._asked.setdefault(name.name, set()).add(name)
+            else:
+                self._named.add(name)
 
     def _folded(self, names: Iterable[str]) -> frozenset[str]:
         """Return names in a selector as they are compared."""
@@ -841,16 +809,17 @@ def _plainly(style: str) -> tuple[Mapping[str, str], Hiding]:
 
 def _names_in(top: LexborNode, *, folds: bool) -> frozenset[str]:
     """Return the classes of a page as `.a`, and its ids as `#a`."""
-    classes = {node.attrs.get("class") or "" for node in (top, *top.css("[class]"))}
-    names = {f"#{node.id}" for node in (top, *top.css("[id]"))} | {
+    named = (top, *top.css("[class], [id]"))
+    classes = {node.attrs.get("class") or "" for node in named}
+    names = {f"#{node.id}" for node in named} | {
         f".{name}" for name in " ".join(classes).split()
     }
     return frozenset(map(str.lower, names) if folds else names)
 
 
-def _weighed(name: str) -> tuple[int, str]:
+def _weighed(name: str | _Test) -> tuple[int, str | _Test]:
     """Order names by how few elements have one."""
-    return ".#".find(name[0]), name
+    return (-2 if isinstance(name, _Test) else ".#".find(name[0])), name
 
 
 def _matches_position(chain: _Chain, place: ElementContext) -> bool:
@@ -936,7 +905,6 @@ def _joined(parts: list[_Compound]) -> _Compound:
         return parts[0]
     return _Compound(
         frozenset().union(*(part.names for part in parts)),
-        tuple(test for part in parts for test in part.tests),
         tuple(side for part in parts for side in part.sides),
     )
 
@@ -950,11 +918,8 @@ def _part(piece: re.Match[str], *, folds: bool) -> _Compound | None:
         return _Compound(frozenset() if name == "*" else frozenset((name,)))
     if key := piece["key"]:
         wanted = piece["double"] or piece["single"] or piece["bare"] or ""
-        return (
-            None
-            if "\\" in key + wanted
-            else _Compound(tests=(_Test(key.lower(), piece["sign"] or "", wanted),))
-        )
+        test = _Test(key.lower(), piece["sign"] or "", wanted)
+        return None if "\\" in key + wanted else _Compound(frozenset((test,)))
     others = []
     for other in listed(piece["others"]):
         found = _chains(other, folds=folds)

@@ -26,7 +26,6 @@ from pipeline.read.format import HTML, SOURCE, Format, format_of, is_paged
 from pipeline.read.sniff import decode
 from pipeline.read.unpack import PACKED, is_packed, unpacked
 from pipeline.read.xhtml import is_xhtml, xhtml_to_html
-from pipeline.text.tokens import about_tokens
 from pipeline.work import check_cancelled
 from seams import later
 
@@ -155,7 +154,6 @@ def _to_page(raw: Raw, pdf: "PdfReading | None") -> Page:
             *([] if raw.span == ALL_PAGES or is_paged(kind) else [PAGELESS]),
             *made.notes,
         ),
-        raw_tokens=about_tokens(made.html),
         unread="; ".join(filter(None, (made.unread, made.ledger.unread))),
         tables_whole=not made.unread and made.ledger.leaves_tables_whole,
         trust=made.trust,

@@ -195,7 +195,7 @@ class PdfReading:
         self.count = len(self._file)
         if self.count > MOST_PDF_PAGES:
             raise Unreadable(
-                f"it is a PDF that says it has {self.count:,} pages, over the cap of {MOST_PDF_PAGES:,}"
+                f"it is a PDF that claims to have {self.count:,} pages, over the cap of {MOST_PDF_PAGES:,}"
             )
         self._file.init_forms()
         about = self._file.get_metadata_dict()
@@ -402,7 +402,7 @@ class PdfReading:
                 f"letters on {len(vanished)} pages (the first is page {vanished[0]})"
             )
         if self._is_xfa:
-            parts.append("its form, which is of a kind (XFA) that few programs show")
+            parts.append("its XFA form, which few programs can show")
         begin, rest = self.first + len(self.pages), ""
         if begin <= self._wanted:
             parts.append(f"pages {begin} to {self._wanted} of {self.count}")
@@ -435,7 +435,7 @@ class PdfReading:
         )
         may = f"may be in a writing that it does not know; it knows {page.known}"
         return (
-            f"{lines} {'lines' if lines > 1 else 'line'} of print on {where} that OCR could "
+            f"{lines} {'lines' if lines > 1 else 'line'} of text on {where} that OCR could "
             f"not read ({may})"
         )
 
@@ -493,7 +493,7 @@ class PdfReading:
         if len(troubles) == 1 and (trouble := troubles.pop()) in _WHOLE_TROUBLES:
             return f"it is {kind} whose pages {_TROUBLE[trouble]}"
         if any(page.hidden for page in self.pages):
-            return f"it is {kind} that shows no text: what it holds is hidden from its readers"
+            return f"it is {kind} without visible text: all of its text is hidden"
         # Scanned, if at all: what keeps the first such page from being read
         if lines := self._illegible():
             return f"it is scanned: {kind} with {lines}"

@@ -151,8 +151,8 @@ async def ask(
     Where no candidate fits, nothing is asked and the choice is empty."""
     if not can_ask(model, way):
         raise ModelError(
-            f"{model.name} cannot be asked by {way}.",
-            hint="Set WINNOW_EXTRACTOR to another way.",
+            f"{model.name} does not support WINNOW_EXTRACTOR={way}.",
+            hint="Set WINNOW_EXTRACTOR to lines, tags, votes or rules.",
         )
     if way == "pages":
         return await _by_pages(request, candidates, model)
@@ -287,7 +287,7 @@ def read_answer(answer: str, count: int) -> frozenset[int]:
         last = int(match.group(2) or first) if match else 0
         if not 1 <= first <= last <= count:
             raise ModelError(
-                f"The answer {answer[:60]!r} names no lines from 1 to {count}.",
+                f"The generator answered {answer[:60]!r}, not line numbers from 1 to {count}.",
                 hint="Set another model.",
             )
         found.update(range(first, last + 1))

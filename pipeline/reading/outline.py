@@ -43,7 +43,7 @@ def outlined(
     own = _outline(documents[place], reading.tagged[place])
     values[first : first + len(own)] = own
     title = documents[place].page.title or documents[place].page.final_url
-    reason = f"It is about all of {title!r}: these are the first words of its sections."
+    reason = f"The question is about all of {title!r}: these are the first words of its sections."
     return replace(
         reading,
         verdict="answered",

@@ -166,7 +166,7 @@ REST: Final = {
     "unauthorized": 300.0,
     "blocked": 60.0,
 }
-"""Seconds a provider is left alone when it did not say for how long."""
+"""Seconds for which a provider is paused when it names no time."""
 _LASTING: Final[tuple[SearchStatus, ...]] = ("rate_limited", "quota")
 """Failures that are remembered on disk: another process would only meet them again."""
 WORKS: Final = 50
@@ -221,8 +221,8 @@ class Searcher(Protocol):
         ...
 
     async def search(self, query: SearchQuery, *, limit: int) -> SearchOutcome:
-        """Return at most `limit` results and how it went; `reason` also says what of
-        `query` was not honoured."""
+        """Return at most `limit` results and how it went; `reason` also names the
+        filters of `query` that were ignored."""
         ...
 
 

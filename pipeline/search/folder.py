@@ -574,8 +574,8 @@ def _shown(
 def _left_out(
     query: SearchQuery, indexed: IndexedFiles, listing: Listing
 ) -> Iterator[str]:
-    """Sentences on what was not honoured, and what will not be searched by asking
-    again."""
+    """Yield sentences on filters that were ignored, and on what a repeated call does not
+    search either."""
     if query.freshness != "any":
         yield "Files carry no reliable date, so freshness was not filtered by."
     # Otherwise no filter was requested

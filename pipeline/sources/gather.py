@@ -7,12 +7,12 @@ ranking: `search_web` shows what comes out, `research` goes on with it. Not for:
 fetching as such (`pipeline/fetch`)."""
 
 import sys
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
 import anyio
@@ -50,7 +50,7 @@ from pipeline.search.listing import Passed, list_files, may_answer, not_searched
 from pipeline.search.mixed import RankedPage, RankForm, mixed_rank
 from pipeline.search.parse import Parser, parse
 from pipeline.services import Fetches, Services
-from pipeline.sources.sites import Twins, look_over, nearest
+from pipeline.steps import steps
 from pipeline.text.frame import failure_text, place_of
 from pipeline.text.tokens import count_tokens
 from pipeline.work import (
@@ -104,6 +104,31 @@ class Loaded:
     failures: tuple[Failure, ...]
 
 
+class SitePages(NamedTuple):
+    """What the step `site pages` makes of sources some of which are sites."""
+
+    names: list[str]
+    """The sources, with the pages of each site that are nearest to a question in its
+    place."""
+    outside: set[str]
+    """Those of them that are named from outside."""
+    left: list[Failure]
+    services: Services
+    """With what reads these pages."""
+
+
+def site_step(name: str) -> Callable[..., Any]:
+    """Return one of the steps `site pages` and `site search`; raises `UsageError` where
+    it is not there."""
+    found = steps().get(name)
+    if found is None:
+        raise UsageError(
+            f"Whole sites cannot be read here: the step `{name}` is not installed.",
+            hint="Name the pages themselves.",
+        )
+    return found
+
+
 async def load_sources(
     sources: Sequence[str],
     services: Services,
@@ -131,11 +156,11 @@ async def load_sources(
     expanded, failed = await in_thread(_expand_folders, names, services.roots)
     outside: set[str] = set()
     if any(map(is_site, expanded)):
-        expanded, outside, left = await _expand_sites(
+        found: SitePages = await site_step("site pages")(
             expanded, question, services, seconds=STEP_SHARE * seconds, report=report
         )
-        failed += left
-        services = replace(services, fetcher=Twins(services.fetcher))
+        expanded, outside, services = found.names, found.outside, found.services
+        failed += found.left
     seconds -= anyio.current_time() - began
     documents, errors = await open_all(
         expanded, services, seconds=seconds, report=report, outside=outside
@@ -347,40 +372,6 @@ def files_in(name: str, roots: Sequence[Path]) -> tuple[Path, list[Path], Passed
             hint=f"Allowed folders: {allowed}.",
         )
     return folder, *_documents_in(folder)
-
-
-async def _expand_sites(
-    names: Sequence[str],
-    question: Question,
-    services: Services,
-    *,
-    seconds: float,
-    report: Report,
-) -> tuple[list[str], set[str], list[Failure]]:
-    """Return sources with the pages of each site that are nearest to a question in its
-    place, those of them that are named from outside, and what is left.
-
-    Raises the `SourceError` of a site that is the only source; else it is a failure."""
-    expanded: list[str] = []
-    outside: set[str] = set()
-    left: list[Failure] = []
-    for name in names:
-        if not is_site(name):
-            expanded.append(name)
-            continue
-        try:
-            survey = await look_over(name, [question], services, seconds=seconds)
-        except SourceError as error:
-            if len(names) == 1:
-                raise
-            left.append(failure_of(error))
-            continue
-        await report(0, None, survey.summary)
-        chosen = await nearest(survey, [question], services, most=MAX_FILES)
-        expanded += [page.url for page in chosen.pages]
-        outside.update(page.url for page in chosen.pages if not survey.inside)
-        left += chosen.left
-    return list(dict.fromkeys(expanded)), outside - set(names), left
 
 
 def _expand_folders(

@@ -12,12 +12,12 @@ from typing import Final
 from zlib import crc32
 
 from errors import SourceError
+from extras.sites import Twins
 from pipeline.fetch.address import literal
 from pipeline.fetch.client import Fetcher, open_fetcher
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.proxy import parse_proxy
 from pipeline.fetch.render import Browser
-from pipeline.sources.sites import Twins
 from tests.support.proxy import open_proxy
 from tests.support.web_site import WORDS, Reply, Site, open_site
 

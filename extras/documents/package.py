@@ -1,0 +1,226 @@
+"""Documents that are archives of XML parts: opened with bounds on their number, size
+and elements.
+
+The bounds hold before anything is parsed, so that a zip bomb or XML bomb costs the
+reading of its table of contents. Not for: what the parts of a format mean (`docx.py`,
+`slides.py`, `workbook.py`, `opendocument.py`, `epub.py`)."""
+
+import io
+import posixpath
+import re
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+from urllib.parse import unquote
+from xml.parsers.expat import ExpatError
+
+from lxml import etree
+
+from pipeline.document.converted import (
+    DAMAGED,
+    MAX_ITEMS,
+    Unreadable,
+    most_unpacked,
+    person,
+    raising_the_cap,
+)
+from pipeline.read.text import XML_OPTIONS, child_text, has_own_entities, local_name
+
+MAX_PART_TAGS: Final = 600_000
+"""Of a part that is held as a tree, which then takes up to 70 MB; of what is shown,
+fewer become a page's elements."""
+_TEXT_PARTS: Final = (
+    ".xml",
+    ".rels",
+    ".opf",
+    ".ncx",
+    ".html",
+    ".htm",
+    ".xhtml",
+    ".css",
+    ".svg",
+    ".vml",
+)
+_STRICT: Final = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")
+"""Beginning of the namespaces of Office files in the strict form, whose elements are
+those of the usual form."""
+_USUAL_NAMESPACE: Final = rb"http://schemas.openxmlformats.org/\1/2006/"
+_DAMAGED: Final = (*DAMAGED, zipfile.BadZipFile, ExpatError, etree.LxmlError)
+
+
+class Package:
+    """The parts of an open file."""
+
+    def __init__(self, archive: zipfile.ZipFile, what: str) -> None:
+        """Take an archive whose parts of text are of a sound number and size; `what` is
+        how messages call the file.
+
+        Raises `Unreadable` for more or larger ones, and where one declares XML entities
+        of its own."""
+        self._archive = archive
+        self.names = [
+            part.filename
+            for part in archive.infolist()
+            if part.filename.lower().endswith(_TEXT_PARTS)
+        ]
+        if len(self.names) > MAX_ITEMS:
+            raise Unreadable(
+                f"it is {what} of {len(self.names):,} parts, over the cap of {MAX_ITEMS:,}"
+            )
+        unpacked = sum(archive.getinfo(name).file_size for name in self.names)
+        if unpacked > most_unpacked():
+            reason = (
+                f"it is {what} that unpacks to {unpacked:,} bytes, over the cap of "
+                f"{most_unpacked():,}"
+            )
+            raise Unreadable(reason, hint=raising_the_cap(unpacked))
+        for name in self.names:
+            if name.endswith((".xml", ".rels", ".opf")) and has_own_entities(
+                archive.read(name)
+            ):
+                raise Unreadable(
+                    f"it is {what} that defines XML entities of its own, refused as a possible attack"
+                )
+        self.what = what
+        self._as_written = {name.lower(): name for name in self.names}
+        self.damaged: list[str] = []
+        """Parts whose XML is read up to a place where it breaks off."""
+
+    def read(self, name: str) -> bytes:
+        """Return a part's bytes, none for one that is not there or not text; names
+        count in any case."""
+        written = self._as_written.get(name.lower(), "")
+        body = self._archive.read(written) if written else b""
+        return (
+            _STRICT.sub(_USUAL_NAMESPACE, body)
+            if b"purl.oclc.org/ooxml" in body
+            else body
+        )
+
+    def raw(self, name: str) -> bytes:
+        """Return the bytes of a part of any kind, none for one that is not there or too
+        large."""
+        part = self._archive.NameToInfo.get(name)
+        return (
+            self._archive.read(part)
+            if part is not None and part.file_size <= most_unpacked()
+            else b""
+        )
+
+    def tree(self, name: str) -> etree._Element | None:
+        """Return the root of an XML part; None for one that is missing, is not XML, or
+        declares entities of its own. One that breaks off is read up to there, and noted
+        as damaged.
+
+        Raises `Unreadable` for more than `MAX_PART_TAGS` tags."""
+        body = self.bounded(name)
+        if not body or has_own_entities(body):
+            return None
+        parser = etree.XMLParser(**XML_OPTIONS, remove_pis=True, remove_comments=True)
+        root: etree._Element | None = etree.fromstring(body, parser)
+        self.note_damage(name, parser.error_log)
+        return root
+
+    def note_damage(self, name: str, errors: etree._ListErrorLog) -> None:
+        """Keep the name of a part whose XML breaks off; what is only odd about it costs
+        no text."""
+        if (
+            any(error.level_name == "FATAL" for error in errors)
+            and name not in self.damaged
+        ):
+            self.damaged.append(name)
+
+    @property
+    def unread(self) -> str:
+        """What damage of the parts hides, empty for sound ones."""
+        # The file's author chose the names of its parts.
+        number = len(self.damaged)
+        return (
+            f"what follows a damaged place in {number} of its parts" if number else ""
+        )
+
+    def main(self, usual: str) -> str:
+        """Return the name of the part that an Office file begins with, `usual` where it
+        names none."""
+        kinds = self.targets("")
+        named = (
+            name
+            for kind, name in kinds.values()
+            if kind == "officeDocument" and self.read(name)
+        )
+        return next(named, usual)
+
+    def bounded(self, name: str) -> bytes:
+        """Return a part as `read` does; raises `Unreadable` for one of more than
+        `MAX_PART_TAGS` tags."""
+        body = self.read(name)
+        if body.count(b"<") > MAX_PART_TAGS:
+            raise Unreadable(
+                f"it is {self.what} of more than {MAX_PART_TAGS:,} tags: split it, or save it as CSV "
+                f"or text"
+            )
+        return body
+
+    def about(self) -> tuple[str, str]:
+        """Return title and author of an Office file; its dates are those of a template.
+
+        "" for what it does not say."""
+        core = self.tree("docProps/core.xml")
+        if core is None:
+            return "", ""
+        app = self.tree("docProps/app.xml")
+        tools = child_text(core, "description") + (
+            child_text(app, "application") if app is not None else ""
+        )
+        return child_text(core, "title"), person(child_text(core, "creator"), tools)
+
+    def targets(
+        self, part: str, *, outside: bool = False
+    ) -> dict[str, tuple[str, str]]:
+        """Return what a part of an Office file refers to, by id: the last word of the
+        type, and the other's name.
+
+        `outside` asks for addresses outside of the file, as they are written; the part
+        "" is the file itself. Nothing for a part that refers to nothing or is
+        missing."""
+        folder, name = posixpath.split(part)
+        root = self.tree(posixpath.join(folder, "_rels", f"{name}.rels"))
+        found: dict[str, tuple[str, str]] = {}
+        for link in root if root is not None else ():
+            if (
+                local_name(link) == "relationship"
+                and (link.get("TargetMode") == "External") == outside
+            ):
+                kind, target = (
+                    link.get("Type", "").rpartition("/")[2],
+                    link.get("Target", ""),
+                )
+                found[link.get("Id", "")] = (
+                    kind,
+                    target if outside else resolved(folder, target),
+                )
+        return found
+
+
+def resolved(folder: str, target: str) -> str:
+    """Return the name of a part that another one in `folder` refers to."""
+    path = unquote(target.partition("#")[0])
+    return posixpath.normpath(
+        path.lstrip("/") if path.startswith("/") else posixpath.join(folder, path)
+    )
+
+
+@contextmanager
+def open_package(body: bytes, what: str) -> Iterator[Package]:
+    """Open a file of `body`; raises `Unreadable` where that, or anything done with it
+    inside, finds it damaged."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(body)) as archive:
+            yield Package(archive, what)
+    except _DAMAGED as e:
+        if "encrypted" in str(e):
+            raise Unreadable(
+                f"it is {what} with a password: save a copy without one"
+            ) from e
+        raise Unreadable(f"it is {what} that is damaged ({type(e).__name__})") from e

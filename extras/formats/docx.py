@@ -1,0 +1,16 @@
+"""Word files."""
+
+from typing import Final
+
+from pipeline.read.format import Format
+from seams import later
+
+FORMAT: Final = Format(
+    types=("application/vnd.openxmlformats-officedocument.wordprocessingml.document",),
+    to_html=later("extras.documents.docx", "docx_to_html"),
+    endings=(".docx",),
+    parts=("word/document.xml",),
+    programs=("word",),
+    binary=True,
+    heavy=True,
+)

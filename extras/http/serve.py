@@ -1,0 +1,131 @@
+"""Serving Streamable HTTP: the port, and the process that listens there.
+
+Not for: the application (`app.py`).
+"""
+
+import errno
+import os
+import socket
+import sys
+from typing import Final
+
+import uvicorn
+
+from errors import CannotListen, UsageError
+from extras.http.app import build_app
+from extras.http.gate import MOST_REQUESTS
+from extras.http.protocol import PatientProtocol
+from server.process import tune_process
+from server.settings import Settings
+
+LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
+"""Loopback hosts."""
+_NOT_STARTED: Final = 3
+"""Exit code if the services cannot be opened (as uvicorn's)."""
+
+
+def serve_http(
+    settings: Settings,
+    *,
+    host: str,
+    port: int,
+    allowed_hosts: list[str],
+    allowed_origins: list[str],
+    open_to_all: bool,
+) -> None:
+    """Serve many clients at `http://host:port/mcp` until a signal.
+
+    Ends the process with an error code if the server does not start. Raises
+    `UsageError` for a non-loopback address without authentication, and if cookies are
+    set (they belong to one person); `CannotListen` if the port is not available.
+    """
+    if settings.cookies:
+        raise UsageError(
+            "WINNOW_COOKIES is set, but cookies are not allowed on an HTTP server.",
+            hint="Unset WINNOW_COOKIES, or serve stdio.",
+        )
+    guarded = settings.http_tokens or settings.http_issuer
+    if host not in LOOPBACK and not guarded and not open_to_all:
+        raise UsageError(
+            f"{host} can be reached by others, but no authentication is set.",
+            hint="Set WINNOW_HTTP_TOKENS or WINNOW_HTTP_ISSUER, or pass --without-auth on a "
+            "network that you trust.",
+        )
+    tune_process()
+    listening = listen(host, port)
+    app = build_app(
+        settings,
+        host=host,
+        port=port,
+        allowed_hosts=allowed_hosts,
+        allowed_origins=allowed_origins,
+    )
+    config = uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        http=PatientProtocol,
+        limit_concurrency=MOST_REQUESTS,
+        # Clients can forge this header: only configured proxies are trusted.
+        proxy_headers=bool(settings.http_proxies),
+        forwarded_allow_ips=[str(network) for network in settings.http_proxies],
+        log_level=settings.log_level.lower(),
+        log_config=None,  # its log goes to ours
+        access_log=False,  # calls are logged in server/calls.py
+        server_header=False,
+    )
+    if sys.stderr.isatty():
+        print(
+            f"Serving at http://{host}:{port}/mcp until Ctrl-C.",
+            file=sys.stderr,
+            flush=True,
+        )
+    server = uvicorn.Server(config)
+    server.run(sockets=listening)
+    if not server.started:
+        sys.exit(_NOT_STARTED)
+
+
+def listen(host: str, port: int) -> list[socket.socket]:
+    """Return a listening socket for each address of `host`; early connections wait.
+
+    Raises `CannotListen` if one of them is not available; then none stays open.
+    """
+    sockets: list[socket.socket] = []
+    try:
+        found = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        for family, _, _, _, address in dict.fromkeys(found):
+            one = socket.socket(family)
+            sockets.append(one)
+            if os.name == "posix":  # on Windows it would let two servers share a port
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            one.bind(address)
+            one.listen()
+    except OSError as error:
+        for one in sockets:
+            one.close()
+        raise _cannot_listen(host, port, error) from error
+    return sockets
+
+
+def _cannot_listen(host: str, port: int, error: OSError) -> CannotListen:
+    if error.errno == errno.EADDRINUSE:
+        other = (
+            f"Stop the other program, or use another port: --port "
+            f"{port + 1 if port % 2 else port - 1}."
+        )
+        return CannotListen(f"Port {port} of {host} is in use.", hint=other)
+    if error.errno == errno.EACCES:
+        return CannotListen(
+            f"Port {port} may not be used by this user (ports below 1024).",
+            hint="Use a port from 1024 up: --port 8765.",
+        )
+    reason = error.strerror or str(error)
+    return CannotListen(
+        f"{host} is not an address of this machine ({reason}).",
+        hint="Use --host 127.0.0.1.",
+    )
