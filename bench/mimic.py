@@ -222,17 +222,14 @@ class Mind:
         self, prompt: str, asked: MeasuredQuestion, chance: random.Random
     ) -> object:
         """Return a sentence for each fact, out of the passage that holds it."""
-        passages = dict(
-            re.findall(
-                r"\[(\d+[a-z]+)\]([^\[]*)", prompt.partition("Passages (data")[2]
-            )
-        )
+        shown = re.split(r"\[(\d+[a-z]+)\]", prompt.partition("Passages (data")[2])
+        passages = dict(zip(shown[1::2], shown[2::2], strict=True))
         if self._worth == "noise":
             words = prompt.split()
             label = chance.choice(sorted(passages) or ["1a"])
             said = " ".join(chance.sample(words, min(12, len(words))))
             return {"sentences": [{"passages": [label], "sentence": said}]}
-        sentences: list[dict[str, object]] = []
+        sentences: dict[str, str] = {}
         for fact in asked.answers:
             if chance.random() < self._errors.fact:
                 continue
@@ -242,14 +239,14 @@ class Mind:
             )
             if not label:
                 continue
-            text = passages[label]
-            lines = [text[start:end] for start, end in split_sentences(text)]
-            line = next((text for text in lines if one.is_in(text)), text)
-            sentences.append(
-                {"passages": [label], "sentence": " ".join(line.split())[:200]}
-            )
-        unique = {str(one["sentence"]): one for one in sentences}
-        return {"sentences": list(unique.values())[:5]}
+            said = _shortest(passages[label], one)
+            before = sentences.get(label, "")
+            sentences[label] = before if said in before else f"{before} {said}".strip()
+        rows = [
+            {"passages": [label], "sentence": said[:200]}
+            for label, said in sentences.items()
+        ]
+        return {"sentences": rows[:3]}
 
     def _next(self, text: str, chance: random.Random) -> frozenset[str]:
         """Return the characters that lead on to what is right."""
@@ -284,6 +281,15 @@ def _numbered(prompt: str) -> dict[int, str]:
 def _holds(asked: MeasuredQuestion, text: str) -> bool:
     """Whether a text holds one of the facts that answer."""
     return any(MeasuredQuestion("", (fact,), ()).is_in(text) for fact in asked.answers)
+
+
+def _shortest(text: str, asked: MeasuredQuestion) -> str:
+    """Return the sentence, else the line, else the whole text that holds the answer, on one
+    line."""
+    lines = text.splitlines()
+    parts = [line[start:end] for line in lines for start, end in split_sentences(line)]
+    found = (part for part in (*parts, *lines) if asked.is_in(part))
+    return " ".join(next(found, text).split())
 
 
 _TAG: Final = re.compile(r"<(/?)([a-z][a-z0-9]*)[^<>]*>")

@@ -235,7 +235,11 @@ def options_of(
     shown = {"split": tuning.split, "flash": tuning.flash, "mmap": tuning.mmap}
     return {
         name: f"{shown.get(name, value) if name in given else value}: "
-        + (f"set in {plan.role}_options" if name in given else source)
+        + (
+            f"set in {plan.role}_options"
+            if name in given and name != "layers"
+            else source
+        )
         for name, (value, source) in values.items()
     }
 

@@ -85,7 +85,7 @@ async def write_answer(
     of the best are shown; without any the answer is empty."""
     model = writing.generator.name
     passages = {
-        label: one_line(one.text) for label, one in zip(labels, evidence, strict=True)
+        label: _lines(one.text) for label, one in zip(labels, evidence, strict=True)
     }
     if not passages:
         return CheckedAnswer((), model, 0)
@@ -114,6 +114,12 @@ async def write_answer(
             break
         return CheckedAnswer(tuple(checked(reply, shown)), model, count)
     return CheckedAnswer((), model, 0, f"No answer was written: {failure}")
+
+
+def _lines(text: str) -> str:
+    """Return a passage with its lines, so that rows stay rows; all but the first are
+    indented, so that none passes for a label or for a part of the prompt."""
+    return "\n  ".join(filter(None, map(one_line, text.splitlines())))
 
 
 def _schema(labels: list[str]) -> dict[str, object]:

@@ -148,7 +148,7 @@ def reply(body: dict[str, object]) -> Response:
         }
         text = json.dumps(parsed)
     elif "boat Curlew" in prompt.partition("Question: ")[2].splitlines()[0]:
-        label = re.search(r"\[(\d+[a-z]+)\][^\n]*at dawn", prompt)
+        label = re.search(r"\[(\d+[a-z]+)\][^\[]*at dawn", prompt)
         cited = {
             "passages": [label.group(1) if label else "9z"],
             "sentence": "The boat Curlew sails at dawn.",
