@@ -162,6 +162,13 @@ async def test_behind_a_heading_near_the_end_that_leads_on_nothing_is_content() 
     assert "hull of wreck" not in text
 
 
+async def test_credits_in_the_box_of_the_title_are_the_next_part() -> None:
+    head = "<h1>The lamps of the outer coast</h1><p class=byline>4 May 2026, filed under Coast</p>"
+    html = f"<main><article><header>{head}</header><div>{PARAGRAPHS}</div></article></main>"
+    assert "filed under" not in await shown(html)
+    assert "filed under" in await shown(html, part=2)
+
+
 async def test_teasers_are_the_next_part_however_many_below_a_story_and_content_without_one() -> (
     None
 ):
