@@ -18,7 +18,8 @@ from jwt.algorithms import ECAlgorithm
 from starlette.types import Receive, Scope, Send
 
 from bench.loopback import Answer, serving
-from server.http import MOST_SESSIONS, Gate, JwtVerifier
+from extras.http.gate import MOST_SESSIONS, Gate
+from extras.http.oauth import JwtVerifier
 
 RATE = 5
 """Requests a minute in these tries."""

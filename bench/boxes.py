@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from bench.longdoc import DATA, read_lines
 from server.app import build_server
 from server.settings import read_settings
-from tools.common.answer import VIEW
+from tools.common.view import VIEW_KEY
 
 WANTED: Final = 200
 BAR: Final = 0.98
@@ -161,11 +161,13 @@ async def citations(
                     "sources": [str(path)],
                     "max_tokens": TOKENS,
                 }
-                meta: Any = {VIEW: True}
+                meta: Any = {VIEW_KEY: True}
                 result = await client.call_tool(
                     "extract_relevant", arguments, meta=meta
                 )
-                view = (result.meta or {}).get(VIEW) if not result.is_error else None
+                view = (
+                    (result.meta or {}).get(VIEW_KEY) if not result.is_error else None
+                )
                 found += _cited(path, view) if view else []
     return list({(one.file, one.page, one.text): one for one in found}.values())
 

@@ -18,10 +18,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from desk.page import desk_html
+from extras.desk.page import desk_html
 from tests.support import LIBRARY
 from tests.support.desk import HOST_PAGE, browsing, desk_served
-from tools.common.answer import RESULT, VIEW
+from tools.common.answer import RESULT
+from tools.common.view import VIEW_KEY
 
 BYTES_BAR: Final = 150_000
 PAINT_BAR: Final = 1_000.0
@@ -238,7 +239,7 @@ def _answer(view: dict[str, Any]) -> dict[str, Any]:
     }
     return {
         "content": [{"type": "text", "text": "text"}],
-        "_meta": {RESULT: data, VIEW: view},
+        "_meta": {RESULT: data, VIEW_KEY: view},
     }
 
 

@@ -33,7 +33,6 @@ FOLDERS: Final = (
     "models",
     "prompts",
     "cache",
-    "desk",
 )
 NODES: Final = 320_000
 """Most syntax nodes of the product."""

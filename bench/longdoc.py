@@ -64,7 +64,6 @@ def document_of(text: str, name: str) -> Document:
             (),
             " ".join(m.group().split()),
             "",
-            0,
             "paragraph",
             m.start(),
             m.end(),

@@ -54,7 +54,7 @@ conversation."""
 END_BAR: Final = 1.0
 DRAIN_BAR: Final = 28.0
 """Over HTTP SIGTERM lets the running call be answered: its deadline and what
-`server/http.py` adds."""
+`extras/http/` adds."""
 CANCEL_BAR: Final = 0.5
 QUIET: Final = 0.1
 """Seconds of a look at whether a server still works."""

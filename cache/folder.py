@@ -304,15 +304,9 @@ use."""
 
 
 class FolderBackend:
-    """Rows of bytes in a folder; stores sealed envelopes (`cache/rows.py`) as opaque
-    bytes.
-
-    Every method may be called from several threads at once and may wait for the disk.
-    Each raises CacheTrouble when this operation failed, and `errors.CacheError` when
-    the folder cannot be used at all."""
+    """Rows of one store in a folder: a `cache.server.RowBackend`."""
 
     shared: Final = False
-    """Whether other servers may read these rows (a shared cache in RFC 9111)."""
 
     def __init__(self, folder: Path, *, size_limit: int) -> None:
         """Set the folder of one store and its limit in bytes; nothing is opened yet."""

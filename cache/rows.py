@@ -1,7 +1,7 @@
 """One row of the cache: JSON or raw bytes in a checked envelope, and never pickle;
 types that both backends report.
 
-Not for: storage (`cache/folder.py`, `cache/redis.py`), or values and expiry
+Not for: storage (`cache/folder.py`, `cache/server.py`), or values and expiry
 (`cache/store.py`).
 """
 

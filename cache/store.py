@@ -6,7 +6,7 @@ miss, a failed write is dropped; an unusable backend is retried after some secon
 Failures are logged and counted in `stats()`. Five stores have separate limits, so that
 many entries of one kind never evict another. Not for: keys and expiry, which each step
 chooses where it writes, nor storage on disk (`cache/folder.py`) or on a server
-(`cache/redis.py`).
+(`cache/server.py`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from cache.folder import LOCK_WAIT, FolderBackend
 from cache.rows import (
@@ -45,13 +45,8 @@ from cache.rows import (
     seal,
     unseal,
 )
+from cache.server import RowBackend, server_at
 from errors import CacheError
-from extra import importing
-
-if TYPE_CHECKING:
-    from cache.redis import RedisBackend
-
-    Backend: TypeAlias = FolderBackend | RedisBackend
 
 JsonValue: TypeAlias = (
     "dict[str, JsonValue] | list[JsonValue] | str | int | float | bool | None"
@@ -150,7 +145,7 @@ class Store:
 
     def __init__(
         self,
-        place: Path | Backend,
+        place: Path | RowBackend,
         *,
         clock: Callable[[], float],
         size_limit: int = 0,
@@ -164,7 +159,7 @@ class Store:
         seconds since the epoch, for expiry; `kind` is part of every row's name. A
         `cipher` encrypts values, not names.
         """
-        self._backend: Backend = (
+        self._backend: RowBackend = (
             FolderBackend(place, size_limit=size_limit)
             if isinstance(place, Path)
             else place
@@ -610,12 +605,11 @@ def open_stores(
     `stats()`, and retry.
 
     `folder` is created for its owner only; `size_limit` is in bytes on disk for all
-    stores. A Valkey or Redis server at `url` keeps the entries instead; `private`: only
+    stores. A server at `url` keeps the entries instead; `private`: only
     replicas of this server read it, so it also keeps data from local files. `clock`
     returns seconds since the epoch. A `secret` encrypts values; entries of another
-    secret, or of none, are not found. Raises `MissingExtra` without the package
-    `redis`, `BrokenExtra` where it cannot be imported, `CacheError` for an invalid
-    `url`.
+    secret, or of none, are not found. Raises `CacheError` for an invalid `url`,
+    `MissingExtra` and `BrokenExtra` for the package that its server needs.
     """
     cipher = Cipher(secret) if secret else None
     names = {
@@ -633,13 +627,11 @@ def open_stores(
         return Stores(
             **made, own=made["pages"], place=str(folder), folders=folder / "folders"
         )
-    with importing("redis", "A cache server (cache_url)"):
-        from cache.redis import RedisBackend, connect, shown  # noqa: PLC0415  an extra that few install
-    client, place = connect(url), shown(url)
-    backends = {
-        kind: RedisBackend(client, names[kind], place=place, shared=not private)
-        for kind in _SHARES
-    }
+    found = server_at(url).connect(
+        url, (names[kind] for kind in _SHARES), shared=not private
+    )
+    backends = {kind: found[names[kind]] for kind in _SHARES}
+    place = backends["pages"].place
     made = {kind: new(backend, kind=names[kind]) for kind, backend in backends.items()}
     own = (
         made["pages"]

@@ -8,16 +8,15 @@ import importlib
 import logging
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Final
 
 import anyio
 import httpx2
 
 from cache.store import cache_trouble
-from cli.install import CLIENTS, entry_in, file_of, read_config
 from cli.models import Machine, look, machine_checks, report_roles
 from cli.output import FAILED, OK, Check, print_json
+from cli.subcommand import subcommands
 from cli.terminal import drawn_check, pen_for
 from errors import UsageError, WinnowError, without_password
 from extra import is_there
@@ -57,8 +56,6 @@ WHEELS: Final = {
     "cryptography.hazmat.bindings._rust": "cryptography",
 }
 """Required compiled modules, and their packages."""
-READY_STATE: Final = "ready"
-"""State of Winnow's entry in a client that can start it."""
 
 
 async def doctor(given: Mapping[str, str], as_json: bool) -> int:
@@ -121,7 +118,7 @@ async def examine(
         *([] if "cookies" in more else [_cookies(settings)]),
         *await _providers(settings),
         *(Check(name, why, healthy=False) for name, why in faults_of_others.items()),
-        *_clients(),
+        *(check for command in subcommands() for check in command.checks()),
     ]
     return checks
 
@@ -290,44 +287,3 @@ async def _answers(name: str, address: str) -> Check:
     return Check(
         name, f"{without_password(address)} responds with status {answer.status_code}"
     )
-
-
-def _clients() -> list[Check]:
-    """Return the clients with Winnow, and a check for each in which it cannot start."""
-    states = {name: state for name in CLIENTS if (state := client_state(name))}
-    ready = ", ".join(name for name, state in states.items() if state == READY_STATE)
-    none = "none; winnow install CLIENT adds Winnow to one"
-    broken = [
-        Check(f"client {name}", state, healthy=False)
-        for name, state in states.items()
-        if state != READY_STATE
-    ]
-    return (
-        [Check("clients", ready), *broken]
-        if ready or broken
-        else [Check("clients", none)]
-    )
-
-
-def client_state(name: str) -> str:
-    """Return the state of Winnow in a client's configuration, or "" if it is not in it.
-
-    Looks at the user's configuration, not at a project's; a command without an absolute
-    path is not checked.
-    """
-    path = file_of(name, "user")
-    try:
-        entry = entry_in(read_config(path), CLIENTS[name].key)
-    except UsageError:
-        return f"{path} cannot be read"
-    if entry is None:
-        return ""
-    command = entry.get("command", entry.get("cmd"))
-    command = command[0] if isinstance(command, list) and command else command
-    if (
-        isinstance(command, str)
-        and Path(command).is_absolute()
-        and not Path(command).exists()
-    ):
-        return f"its command {command} is gone; run winnow install {name} again"
-    return READY_STATE

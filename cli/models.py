@@ -15,7 +15,6 @@ import anyio
 from cli.output import OK, Check, for_person, print_json, show
 from errors import UsageError, WinnowError
 from extra import lacking
-from extras.flagembedding import FlagModel
 from models.catalogue import (
     MODELS,
     PROFILES,
@@ -34,6 +33,7 @@ from models.protocols import (
     CrossEncoder,
     Embedder,
     Generator,
+    HeldModel,
     Reranker,
     Said,
     Window,
@@ -487,13 +487,8 @@ def _standing(model: Model) -> tuple[str, str, str]:
         return "llama.cpp", device, memory
     megabytes = memory_of("self")[1] / 1e6
     memory = f"this process takes {megabytes:.0f} MB" if megabytes else ""
-    if isinstance(model, FlagModel):
-        return (
-            "FlagEmbedding",
-            "graphics card where torch finds CUDA, else processor",
-            memory,
-        )
-    return "onnxruntime", "processor", memory
+    runs_on = model.runs_on if isinstance(model, HeldModel) else None
+    return *(runs_on or ("onnxruntime", "processor")), memory
 
 
 def _reason(model: Model, reason: str) -> str:

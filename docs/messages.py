@@ -104,10 +104,12 @@ def snapshot() -> str:
         if path.startswith(FOLDERS) and path.endswith(".py"):
             found = list(dict.fromkeys(messages((ROOT / path).read_text("utf-8"))))
             lines += ["", path, *(f"  {text}" for text in found)] if found else []
-    texts = json.loads((ROOT / "desk" / "texts" / "en.json").read_text("utf-8"))
+    texts = json.loads(
+        (ROOT / "extras" / "desk" / "texts" / "en.json").read_text("utf-8")
+    )
     lines += [
         "",
-        "desk/texts/en.json",
+        "extras/desk/texts/en.json",
         *(f"  {name}: {text}" for name, text in texts.items()),
     ]
     return "\n".join(lines).lstrip("\n") + "\n"

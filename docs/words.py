@@ -54,6 +54,8 @@ BANNED_NAMES: Final = frozenset(
 BY_ROLE: Final = frozenset(
     {
         "BACKEND",
+        "CACHE",
+        "COMMAND",
         "EXPORT",
         "FORMAT",
         "NAME",
@@ -64,6 +66,8 @@ BY_ROLE: Final = frozenset(
         "SEAM",
         "STEP",
         "TOOL",
+        "TRANSPORT",
+        "VIEW",
     }
 )
 """Constants that many files define with one meaning: what a seam finds there, the name of

@@ -42,7 +42,9 @@ class QuotedPage:
 
     @property
     def key(self) -> str:
-        """Name of its entry, of letters, digits and hyphens."""
+        """Name of its entry, of letters, digits and hyphens: host or file name, year of
+        publication if known, number of the page (`example-com-2024-3`). Unique by the
+        number, never empty."""
         place = self.page.final_url.partition("//")[2].strip("/")
         name = (
             place.rpartition("/")[2]

@@ -43,6 +43,11 @@ batch."""
 class FlagModel(HeldModel):
     """Base of embedder and reranker: locating, loading once, computing in batches."""
 
+    runs_on = (
+        "FlagEmbedding",
+        "graphics card where torch finds CUDA, else processor",
+    )
+
     def __init__(self, model: str) -> None:
         self._model_name = model
         self._spec = f"flag:{model}"

@@ -138,7 +138,8 @@ class Hardware:
 
     @property
     def best(self) -> Card | None:
-        """The preferred GPU: with memory of its own first, then the largest."""
+        """The preferred GPU: with memory of its own first, then the largest; None
+        without a GPU. One with a fault is taken only if all have one."""
         usable = [card for card in self.cards if not card.fault] or list(self.cards)
         return max(
             usable, key=lambda card: (not card.integrated, card.memory), default=None

@@ -53,8 +53,7 @@ def fitting(
     language is not English or the first does not read a text.
 
     `languages` are those of question and pages, empty where one is unknown. Any other
-    model is returned unchanged.
-    """
+    model is returned unchanged, also None (no embedder)."""
     if not isinstance(embedder, PairedEmbedder):
         return embedder
     english = all(language in (ENGLISH, "") for language in languages)

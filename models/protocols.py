@@ -39,6 +39,9 @@ def unit_rows(vectors: NDArray[np.float32]) -> Vectors:
 class HeldModel:
     """Optional lifecycle methods of a model: prepare, close, counters."""
 
+    runs_on: tuple[str, str] | None = None
+    """Runtime and device, for reports; None: onnxruntime on the processor."""
+
     async def prepare(self) -> None:
         """Ask a server which model it serves, so that name, context and dimension are
         known; raises nothing."""

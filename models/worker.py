@@ -365,7 +365,8 @@ class Worker:
 
     async def _answered(self, child: Child, call: _Call) -> None:
         """Wait without limit until `call` is done; one of the waiting calls reads the
-        pipe for all."""
+        pipe for all. Raises the pipe's error (`PIPE_FAILURES`) where the process ends.
+        """
         while not call.done:
             if self._reader is not None:
                 call.event = anyio.Event()

@@ -2,7 +2,7 @@
 
 Imports little: the client waits for it. Not for: making the services
 (`server/wiring.py`), the wrapper around each call (`server/toolbox.py`), transports
-(`server/transports.py`).
+(`stdio.py`, `transport.py`).
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -26,7 +26,6 @@ from mcp_types import (
 )
 from mcp_types import Tool as ListedTool
 
-from desk.page import desk_html
 from pipeline.work import in_thread
 from server.calls import Admission, CheckArguments, Observer, log_call
 from server.offered import instructions, offered
@@ -44,16 +43,12 @@ from server.resources import offer_completions, offer_prompts, offer_resources
 from server.settings import Settings
 from server.version import VERSION
 from tools.common.tool import OURS
+from tools.common.view import view
 
 if TYPE_CHECKING:
     from cache.store import Stores
 
-DESK: Final = "ui://winnow/desk"
-"""The page that clients with MCP Apps draw answers with; `desk/page.py` makes it."""
 TOOL_NAMES: Final[tuple[str, ...]] = tuple(tool["name"] for tool in offered())
-
-
-_DESK_META: Final = {"ui": {"resourceUri": DESK}}
 
 
 class Winnow(MCPServer[Opening]):
@@ -77,12 +72,11 @@ class Winnow(MCPServer[Opening]):
             # Hosts read `_meta`, models never do, so the list that is counted in tokens goes
             # without it.
             left_out = {OURS} if self.structured else {OURS, "outputSchema"}
+            used = view()
+            drawn = {"_meta": {"ui": {"resourceUri": used.uri}}} if used else {}
             self._listed = [
                 ListedTool.model_validate(
-                    {
-                        **{key: tool[key] for key in tool.keys() - left_out},
-                        "_meta": _DESK_META,
-                    }
+                    {key: tool[key] for key in tool.keys() - left_out} | drawn
                 )
                 for tool in offered()
             ]
@@ -157,9 +151,14 @@ def build_server(
         await in_thread(end_telemetry)
 
     apps = Apps()
-    apps.add_html_resource(
-        DESK, desk_html(), name="desk", title="Winnow's desk", prefers_border=False
-    )
+    if used := view():
+        apps.add_html_resource(
+            used.uri,
+            used.html(),
+            name=used.name,
+            title=used.title,
+            prefers_border=False,
+        )
     server = Winnow(
         "winnow",
         title="Winnow",

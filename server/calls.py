@@ -9,8 +9,8 @@ The SDK answers an unknown tool with a tool error and drops unknown arguments si
 small models send null for "default" and one string for a list of one. The bounds of
 each argument are in its type; here they become messages. The log never contains
 questions, sources or answers. Not for: the time limit around a call
-(`server/toolbox.py`), requests a minute (`server/http.py`), figures over many calls
-(`server/metrics.py`), or spans within one (`pipeline/work.py`).
+(`server/toolbox.py`), requests a minute (`extras/http/gate.py`), figures over many calls
+(`extras/http/metrics.py`), or spans within one (`pipeline/work.py`).
 """
 
 import json
@@ -410,7 +410,8 @@ class Lane:
             raise self._busy(turn, self._expected(turn))
 
     def _expected(self, turn: _Turn) -> float:
-        """Return the expected seconds until a waiting call begins."""
+        """Return the expected seconds until a waiting call begins; 0 for one that has
+        begun."""
         if turn.begun:
             return 0.0
         before = sum(one.cost for one in self._queue[: self._queue.index(turn)])

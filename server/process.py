@@ -50,6 +50,9 @@ LOG_FORMAT: Final = "%(asctime)s %(name)s %(message)s"
 DROPPED: Final = (
     "winnow: further messages are dropped for an hour; WINNOW_LOG_FILE=FILE keeps all\n"
 )
+_TURN_SECONDS: Final = 0.002
+"""Seconds of the interpreter's switch interval: shorter gives faster pings during heavy
+work. Measurements: docs/log.md, 2026-11-27."""
 FULL_COLLECTION_EVERY: Final = 10
 """Collections of the middle generation (7,000 new objects each) before a full one, as
 in Python."""
@@ -172,6 +175,12 @@ def give_back_large_blocks() -> bool:
         AttributeError
     ):  # a C library without mallopt, such as musl, has no such threshold
         return False
+
+
+def tune_process() -> None:
+    """Set up a process that only serves: memory, and how long a thread may run."""
+    give_back_large_blocks()
+    sys.setswitchinterval(_TURN_SECONDS)
 
 
 async def collect_when_quiet() -> None:

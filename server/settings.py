@@ -18,7 +18,8 @@ from typing import Any, Final, Literal, NamedTuple, get_args, get_origin, get_ty
 
 from platformdirs import user_cache_dir
 
-from errors import UsageError, without_password
+from cache.server import server_at
+from errors import CacheError, UsageError, without_password
 from models.tuning import Role, Tuning, read_tuning
 from pipeline.fetch.page_source import ApiSite, site_at
 from pipeline.search.provider import providers
@@ -169,10 +170,15 @@ def _options(model: str) -> str:
 _key = _matching(
     r"[!-~]*", "Copy the key again: it holds a space or a character beyond ASCII."
 )
-_cache_server = _matching(
-    r"((redis|valkey)s?://[^/\s]+(/\d*)?|unix://\S+)(\?\S*)?",
-    "Use an address such as redis://127.0.0.1:6379/0.",
-)
+
+
+def _cache_server(text: str) -> str:
+    try:
+        if text:
+            server_at(text)
+    except CacheError as error:
+        raise ValueError(error.hint) from error
+    return text
 
 
 def _address(text: str) -> str:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.command import TOOL_OF_COMMAND, main
+from cli.command import main
+from cli.tool_calls import TOOL_OF_COMMAND
 from tests.support import LIBRARY, ROOT, commands
 from tests.support.clients import QUESTION
 from tests.support.processes import winnow

@@ -13,10 +13,10 @@ from mcp import Client
 
 from cache.store import Store
 from errors import UsageError
+from extras.http.serve import serve_http
 from pipeline.fetch.client import Fetcher, open_fetcher
 from pipeline.fetch.cookies import Cookies
 from server.settings import read_settings
-from server.transports import serve_http
 from tests.support import Connect, data_of, text_of
 from tests.support.commands import run_command
 from tests.support.web_site import LOOPBACK, Asked, Reply, Route, open_site

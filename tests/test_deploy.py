@@ -18,7 +18,7 @@ import pytest
 import yaml  # type: ignore[import-untyped]  # its types are a package of their own
 
 from bench.mcp_served import ROOT
-from server.http import ALIVE, READY_PATHS
+from extras.http.gate import ALIVE, READY_PATHS
 from server.settings import SETTINGS_TABLE, read_settings
 
 DEPLOY = ROOT / "deploy"

@@ -13,7 +13,7 @@ from anyio.from_thread import start_blocking_portal
 
 from bench.desk import draw_pictures
 from cache.store import open_stores
-from desk.page import DESK_FOLDER, desk_html
+from extras.desk.page import DESK_FOLDER, desk_html
 from pipeline.question.question import Question
 from pipeline.session.session import Ongoing
 from tests.support import LIBRARY, ROOT, Site

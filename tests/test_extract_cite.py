@@ -30,7 +30,6 @@ def document(*units: tuple[BlockKind, str, tuple[str, ...]], url: str = BASE) ->
                 (),
                 unit,
                 "",
-                1,
                 kind=kind,
                 start=start,
                 end=start + len(unit),

@@ -84,6 +84,8 @@ def test_scripts_styles_comments_templates_and_drawings_leave_nothing() -> None:
         "<p style='margin-left:-9999px'>secret</p>",
         "<p style='height:0;overflow:hidden'>secret</p>",
         "<p style='width:1px;height:1px;overflow:hidden'>secret</p>",
+        "<style>.c{overflow:hidden}</style><div style='height:0'>word</div>"
+        "<div class=c style='height:0'>secret</div>",
         "<p style='clip-path:inset(50%)'>secret</p>",
         "<p style='position:absolute;clip:rect(0,0,0,0)'>secret</p>",
         "<p style='transform:scale(0)'>secret</p>",
@@ -178,6 +180,8 @@ def test_text_that_the_page_hides_is_gone(hidden: str) -> None:
         "class=x>word</p></div></div></div>",
         "<style>.x{display:none}.x{display:block}</style><p class=x>word</p>",
         "<style>.c{overflow:hidden}</style><div style='height:0'><p class=c>word</p></div>",
+        "<style>.c{overflow:hidden}</style><div class=c style='height:0'>secret</div>"
+        "<div style='height:0'>word</div>",
         "<span class=sr-only>word</span>",
         "<details><summary>More</summary>word</details>",
         "<details><summary>More</summary><div aria-hidden=true>word</div></details>",

@@ -14,6 +14,7 @@ from pipeline.prune.prune import Method, Pruned, PruneOptions, prune
 from pipeline.question.question import Question
 from pipeline.reading.bm25 import Floats
 from pipeline.reading.relevance import Blend
+from pipeline.text.tokens import count_tokens
 from tests.support.doubles import Letters
 from tests.support.pages import document
 
@@ -46,7 +47,7 @@ async def test_the_second_step_scores_finer_blocks_of_the_survivors_only() -> No
     result = await prune(
         [one], Question("Part 3 Sentence"), options=options, reader=Blend(None), finer=scorer
     )
-    assert 0 < sum(block.tokens for block in scorer.shown) <= scorer.max_tokens
+    assert 0 < sum(count_tokens(block.text) for block in scorer.shown) <= scorer.max_tokens
     assert max(len(block.text.split()) for block in scorer.shown) < 128
     assert "Sentence 3.4" in result.pages[0].text
     assert result.tokens <= 150
@@ -76,7 +77,7 @@ async def test_the_second_step_is_shown_twice_the_budget() -> None:
         await prune(
             [one], Question("Part 3 Sentence"), options=options, reader=Blend(None), finer=scorer
         )
-        shown[budget] = sum(block.tokens for block in scorer.shown)
+        shown[budget] = sum(count_tokens(block.text) for block in scorer.shown)
     assert 300 < shown[150] <= 1_500 < shown[1_500] <= 3_000
 
 

@@ -14,7 +14,8 @@ from jwt.algorithms import RSAAlgorithm
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from server.http import MOST_REQUESTS, MOST_SESSIONS, SESSION_IDLE, Gate, JwtVerifier
+from extras.http.gate import MOST_REQUESTS, MOST_SESSIONS, SESSION_IDLE, Gate
+from extras.http.oauth import JwtVerifier
 from tests.support import Clock, Site
 
 pytestmark = pytest.mark.anyio

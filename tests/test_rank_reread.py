@@ -159,20 +159,26 @@ class Counting:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(
-    ("answers", "least", "most"), [("berth 7", 100, 250), ("nowhere", 1_000, 1_500)]
+    ("answers", "question", "least", "most"),
+    [
+        ("berth 7", "Which walks does berth 7 have?", 100, 250),
+        ("nowhere", "Which walks does berth 7 have?", 1_000, 1_500),
+        ("nowhere", "Which walks does Piran have?", 100, 250),
+    ],
+    ids=["a window answers", "none does", "a name is nowhere"],
 )
-async def test_of_a_long_text_all_is_embedded_only_where_no_window_answers(
-    answers: str, least: int, most: int
+async def test_of_a_long_text_all_is_embedded_only_where_it_may_answer_and_no_window_does(
+    answers: str, question: str, least: int, most: int
 ) -> None:
     texts = [f"{FILLER[number % 60]} It is berth {number} of all." for number in range(1_500)]
     page = PageUnits(texts, [""] * len(texts), "en")
     embedder = Counting()
     reader = Reread(Blend(embedder), Pointing(answers))
-    found = await reader.read(Question("Which walks does berth 7 have?"), [page])
+    found = await reader.read(Question(question), [page])
     assert found.long
     assert least < embedder.passages < most
     pages = [PageUnits(texts[:800], [""] * 800, "en"), PageUnits(texts[800:], [""] * 700, "en")]
-    several = await reader.read(Question("Which walks does berth 7 have?"), pages)
+    several = await reader.read(Question(question), pages)
     assert not several.long
 
 

@@ -2,7 +2,7 @@
 
 import time
 
-from pipeline.read.asciidoc import is_asciidoc
+from extras.documents.asciidoc import is_asciidoc
 from pipeline.read.plain import plain_to_html
 
 PAGE = """\

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from pipeline.read.manual import is_manual
+from extras.documents.manual import is_manual
 from pipeline.read.plain import plain_to_html
 
 PAGE = """\

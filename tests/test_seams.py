@@ -1,5 +1,6 @@
-"""A format, a provider, a backend and a tool of one file each, as `docs/extending.md` shows them:
-put into the folders of a checkout, or brought by another package."""
+"""A format, a provider, a backend, a tool and a subcommand of one file each, as
+`docs/extending.md` shows them: put into the folders of a checkout, or brought by another
+package."""
 
 import json
 import os
@@ -24,12 +25,14 @@ FOLDERS: Final = {
     "providers": "pipeline/search/providers",
     "backends": "models/backends",
     "tools": "tools",
+    "commands": "cli/commands",
 }
 OBJECTS: Final = {
     "formats": "FORMAT",
     "providers": "PROVIDER",
     "backends": "BACKEND",
     "tools": "TOOL",
+    "commands": "COMMAND",
 }
 CARDS: Final = """BEGIN:VCARD
 VERSION:4.0
@@ -189,6 +192,14 @@ async def test_a_new_tool_is_a_command_and_is_listed_advised_and_called(winnow: 
             "count_words", {"sources": [str(winnow.cards / "people.vcf")]}
         )
     assert " words: " in text_of(called)
+
+
+def test_a_new_subcommand_is_listed_with_its_options_and_run(winnow: Extended) -> None:
+    ran = winnow.run("folders", "--folder", str(winnow.cards), "--count", "--json")
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout) == {"folders": 1}
+    unknown = winnow.run("folder")
+    assert "Did you mean folders?" in unknown.stderr
 
 
 def test_what_cannot_be_loaded_is_left_out_and_the_doctor_says_why(

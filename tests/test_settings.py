@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.desk import setting_rows
 from errors import UsageError
+from extras.desk.serve import setting_rows
 from server.settings import SETTINGS_TABLE, read_settings
 
 

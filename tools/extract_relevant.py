@@ -29,13 +29,11 @@ from pipeline.sources.gather import Loaded, load_sources, room_for
 from pipeline.steps import steps
 from pipeline.text.frame import new_mark, place_of
 from pipeline.text.tokens import count_tokens
-from pipeline.view import view_evidence
 from pipeline.work import LONG_SHARE, in_thread
 from tools.common.answer import (
     Ending,
     answer,
     behind,
-    drawn,
     larger,
     next_line,
     notes_of,
@@ -52,6 +50,7 @@ from tools.common.context import (
 )
 from tools.common.results import Found, Item, Next, found_in
 from tools.common.tool import Tool
+from tools.common.view import draw_evidence
 
 NAME: Final = "extract_relevant"
 LONGEST_DRAFT: Final = 100_000
@@ -133,8 +132,8 @@ async def extract_relevant(
         notes=notes_of(pages),
         **ending.facts,
     )
-    view = await drawn(
-        ctx, view_evidence, question, assembled, loaded.documents, reading, max_tokens
+    view = await draw_evidence(
+        ctx, question, assembled, loaded.documents, reading, max_tokens
     )
     return answer(sheet.text, data, view=view)
 
@@ -142,8 +141,10 @@ async def extract_relevant(
 async def _check_draft(
     draft: str, sources: Sequence[str], ctx: ToolContext, max_tokens: int
 ) -> CallToolResult:
-    """Return a draft checked against `sources` and those that it cites, by the step
-    `draft check`."""
+    """Return a draft checked against `sources` and the sources that it cites.
+
+    Raises `UsageError` where the step `draft check` is not installed, and what that
+    step raises."""
     check = steps().get("draft check")
     if check is None:
         raise UsageError(

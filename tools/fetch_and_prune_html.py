@@ -46,13 +46,11 @@ from pipeline.sources.places import (
 from pipeline.tables.answers import ask_parts
 from pipeline.text.frame import framed, is_injection, new_mark, one_line
 from pipeline.text.tokens import Budget, about_tokens, count_each, count_tokens
-from pipeline.view import view_pages
 from pipeline.work import LONG_SHARE, STEP_SHARE, Report, in_thread
 from tools.common.answer import (
     FIRST,
     Ending,
     answer,
-    drawn,
     failures_of,
     repeated,
     write_next,
@@ -77,6 +75,7 @@ from tools.common.results import (
     computed_in,
 )
 from tools.common.tool import Tool
+from tools.common.view import draw_pages
 
 NAME: Final = "fetch_and_prune_html"
 CURSOR_TOKENS: Final = 12
@@ -233,7 +232,7 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     ending.write(own, hinted=False)
     data.computed = computed_in(computed, loaded.documents, kept)
     data.tokens = sheet.tokens
-    view = await drawn(ctx, view_pages, question, loaded.documents, pruned)
+    view = await draw_pages(ctx, question, loaded.documents, pruned)
     return answer(sheet.text, data, view=view)
 
 
@@ -312,7 +311,8 @@ def _number(cursor: str, key: str) -> int:
 
 
 def _heads(documents: Sequence[Document], max_tokens: int, mark: str) -> list[Head]:
-    """Return the head of each page, within their share of the budget."""
+    """Return one head for each page, cut to its share of the budget; none is left out.
+    `documents` must not be empty."""
     marks = count_tokens(notice_within(mark, max_tokens)) + len(documents) * (
         count_tokens(framed(".", mark)) + 2
     )

@@ -40,13 +40,11 @@ from pipeline.sources.gather import (
 )
 from pipeline.text.frame import new_mark, one_line
 from pipeline.text.tokens import count_tokens
-from pipeline.view import view_evidence
 from pipeline.work import LONG_SHARE, STEP_SHARE, Report, in_thread, time_left
 from tools.common.answer import (
     Ending,
     answer,
     behind,
-    drawn,
     larger,
     notes_of,
     repeated,
@@ -58,6 +56,7 @@ from tools.common.context import (
 )
 from tools.common.results import Next, Quoted, shown_in
 from tools.common.tool import Tool
+from tools.common.view import draw_evidence
 
 NAME: Final = "raptor_query"
 WRITE_SHARE: Final = STEP_SHARE / 2
@@ -152,8 +151,8 @@ async def raptor_query(
     ending.write(partial(_write_tree, tree, made, hinted), hinted=hinted)
     data = _data(tree, mode, found, ending)
     data.notes = [*([] if tree else [UNBUILT]), *made, *notes_of(pages)]
-    view = await drawn(
-        ctx, view_evidence, question, found.assembled, found.documents, None, max_tokens
+    view = await draw_evidence(
+        ctx, question, found.assembled, found.documents, None, max_tokens
     )
     return answer(sheet.text, data, view=view)
 
@@ -306,7 +305,10 @@ async def _tree(
     idms: Idms | None,
 ) -> tuple[Tree | None, Loaded]:
     """Return the tree of a handle, a tree grown from it by further sources, or a tree
-    of the sources, and what was read for it; None if it is not built in time."""
+    of the sources, and what was read for it; None if it is not built in time.
+
+    Raises `UsageError` for two handles, an unknown handle, or sources of which none can
+    be read."""
     handles = [source for source in sources if source.startswith(TREE_SCHEME)]
     if len(handles) > 1:
         raise UsageError(

@@ -23,12 +23,10 @@ from pipeline.session.session import AskedPart as Asked
 from pipeline.session.session import Ongoing
 from pipeline.sources.gather import Wanted, site_step
 from pipeline.text.frame import one_line
-from pipeline.view import view_evidence
 from pipeline.work import Report
 from tools.common.answer import (
     Ending,
     behind,
-    drawn,
     failures_of,
     larger,
     notes_of,
@@ -46,6 +44,7 @@ from tools.common.context import (
 )
 from tools.common.results import APART, Found, Next, Part, found_in
 from tools.common.tool import Tool
+from tools.common.view import draw_evidence
 
 NAME: Final = "research"
 MOST_PAGES_READ: Final = 20
@@ -189,9 +188,8 @@ async def research(
     data = _data(found, ending, handle, before)
     data.understood = one_line(ongoing.understood)
     data.notes += notes_of(pages)
-    view = await drawn(
+    view = await draw_evidence(
         ctx,
-        view_evidence,
         question,
         found.assembled,
         known.documents,

@@ -7,10 +7,10 @@ import posixpath
 import re
 from typing import Final
 
+from extras.documents.package import Package, open_package, resolved
 from pipeline.document.converted import Converted, Unreadable, placed, whole_page
 from pipeline.document.ledger import Ledger
 from pipeline.html.values import DESCRIBED_WORDS
-from pipeline.read.package import Package, open_package, resolved
 from pipeline.read.sniff import decode
 from pipeline.read.text import child_text, fragment_to_html
 from pipeline.read.xhtml import xhtml_to_html

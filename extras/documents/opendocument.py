@@ -13,6 +13,7 @@ from typing import Final
 from lxml import etree
 
 from extras.documents.opendocument_looks import Looks
+from extras.documents.package import MAX_PART_TAGS, open_package
 from extras.documents.sheets import UNREAD_CELLS, Row, sheet_to_html
 from pipeline.document.converted import (
     MAX_CELLS,
@@ -24,7 +25,6 @@ from pipeline.document.converted import (
     whole_page,
 )
 from pipeline.document.ledger import Ledger
-from pipeline.read.package import MAX_PART_TAGS, open_package
 from pipeline.read.text import child_text, parse_xml
 from pipeline.work import check_cancelled
 

@@ -11,10 +11,10 @@ from typing import Final
 
 from lxml import etree
 
+from extras.documents.docx_looks import LEAST_WIDTH
 from pipeline.document.converted import LEAST_SIZE
 from pipeline.html.colours import WHITE, Rgb, is_faint, rgb_of
 from pipeline.html.rules import length
-from pipeline.read.docx_looks import LEAST_WIDTH
 
 _TEXT, _TABLES, _DRAW, _STYLE, _FO = (
     f"{{urn:oasis:names:tc:opendocument:xmlns:{name}:1.0}}"

@@ -8,9 +8,9 @@ import re
 from dataclasses import dataclass, replace
 from typing import Final
 
+from extras.documents.docx_looks import LEAST_WIDTH
 from pipeline.document.converted import LEAST_SIZE
 from pipeline.html.colours import WHITE, Rgb, is_faint
-from pipeline.read.docx_looks import LEAST_WIDTH
 
 _RTF_TOKEN: Final = re.compile(
     r"\\([a-zA-Z]+)(-?\d{1,9})? ?|\\'[\da-fA-F]{2}|\\[^a-zA-Z]|[{}]|[^\\{}]+", re.DOTALL

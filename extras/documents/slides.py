@@ -13,15 +13,7 @@ from typing import Final, NamedTuple
 
 from lxml import etree
 
-from pipeline.document.converted import (
-    Converted,
-    Unreadable,
-    escape,
-    placed,
-    whole_page,
-)
-from pipeline.document.ledger import Ledger
-from pipeline.read.drawing import (
+from extras.documents.drawing import (
     FALLBACK,
     RELATION,
     A,
@@ -34,8 +26,16 @@ from pipeline.read.drawing import (
     texts_of,
     words_of,
 )
-from pipeline.read.equations import TEXT
-from pipeline.read.package import Package, open_package
+from extras.documents.equations import TEXT
+from extras.documents.package import Package, open_package
+from pipeline.document.converted import (
+    Converted,
+    Unreadable,
+    escape,
+    placed,
+    whole_page,
+)
+from pipeline.document.ledger import Ledger
 from pipeline.work import check_cancelled
 
 _P: Final = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
@@ -275,7 +275,8 @@ class _GroupSpace(NamedTuple):
 
 
 def _box_of(element: etree._Element) -> _Box | None:
-    """Return the box that a shape says it has."""
+    """Return the box in which a shape is drawn, None where the shape has no position of
+    its own (a placeholder takes its layout's)."""
     holder = next(element.iterchildren(f"{_P}spPr", f"{_P}grpSpPr"), element)
     form = next(holder.iterchildren(f"{A}xfrm", f"{_P}xfrm"), None)
     if form is None or form.find(f"{A}off") is None:

@@ -16,6 +16,16 @@ from typing import Final
 
 from lxml import etree
 
+from extras.documents.drawing import (
+    FALLBACK,
+    RELATION,
+    chart_of,
+    described,
+    diagram_to_html,
+    image_html,
+    is_decorative,
+    texts_of,
+)
 from extras.documents.number_format import (
     BUILT_IN,
     EPOCH,
@@ -23,6 +33,7 @@ from extras.documents.number_format import (
     shown,
     shown_text,
 )
+from extras.documents.package import Package, open_package
 from extras.documents.sheets import UNREAD_CELLS, Merged, Row, address, sheet_to_html
 from extras.documents.workbook_looks import Unseen
 from pipeline.document.converted import (
@@ -35,17 +46,6 @@ from pipeline.document.converted import (
     whole_page,
 )
 from pipeline.document.ledger import Ledger
-from pipeline.read.drawing import (
-    FALLBACK,
-    RELATION,
-    chart_of,
-    described,
-    diagram_to_html,
-    image_html,
-    is_decorative,
-    texts_of,
-)
-from pipeline.read.package import Package, open_package
 from pipeline.read.text import XML_OPTIONS
 from pipeline.work import check_cancelled
 

@@ -105,8 +105,10 @@ def read_scan(scan: Scan, ends: float) -> Recognised:
 
 @functools.cache
 def _known_writings() -> str:
-    """Return the names of the writings that the recogniser knows, by the letters of its
-    own set."""
+    """Return the names of the writings of which the recogniser's own set has
+    `WRITING_LETTERS` letters, joined by commas; "" if there is none.
+
+    Raises what rapidocr raises where its models cannot be loaded."""
     signs = _reader().text_rec.session.get_character_list()
     # A letter's name in Unicode begins with its writing.
     names = Counter(

@@ -114,8 +114,8 @@ def ask_parts(
 
 
 def _asked(question: Question, documents: Sequence[Document]) -> TableAnswer | None:
-    """Return a table's answer to a question in any of its wordings; if it names a file,
-    from a table of that file and no other."""
+    """Return a table's answer to the first wording of a question that has one, or None.
+    If the question names a file, only tables of that file are asked."""
     for place, document in enumerate(documents):
         name = unquote(document.page.final_url.partition("#")[0].rpartition("/")[2])
         if "." in name and name.casefold() in question.text.casefold():
@@ -349,8 +349,8 @@ class _Asking:
         )
 
     def _column_of(self, found: dict[int, str]) -> int | None:
-        """Return the column that a value is of: the only one, or that which is named
-        beside it."""
+        """Return the one of the `found` columns that holds a value: the only one, or
+        the only one that the question names; None if several or none are named."""
         if len(found) == 1:
             return next(iter(found))
         named = [column for column in found if self._matched(column)]

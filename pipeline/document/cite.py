@@ -339,8 +339,8 @@ def _trimmed(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int
 
 
 def _trim(text: str, start: int, end: int) -> tuple[int, int] | None:
-    """Drop white space and marks at both ends: a browser matches words, and ends must
-    be word boundaries."""
+    """Return `start` and `end` without white space and marks at both ends: a browser
+    matches words, and ends must be word boundaries. None if nothing else is left."""
     while start < end and text[start] in _EDGE:
         start += 1
     while end > start and text[end - 1] in _EDGE:
@@ -620,8 +620,8 @@ def box_of(document: Document, spans: Iterable[tuple[int, int]]) -> tuple[float,
 def _printed(
     document: Document, place: str, start: int, end: int
 ) -> list[tuple[float, ...]]:
-    """Return the edges of the lines of a PDF's page on which a stretch of text is
-    printed."""
+    """Return the edges of the printed lines of a PDF's page on which a stretch of text
+    is; [] if the lines of the page are not known."""
     known = _pages_printed(document).get(place)
     if known is None:
         return []

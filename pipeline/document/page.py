@@ -272,8 +272,6 @@ class Block:
     value`."""
     html: str
     """The cleaned HTML of the block."""
-    tokens: int
-    """`count_tokens(text)`."""
     kind: BlockKind = "block"
     start: int = -1
     """Code point offsets into `Document.text`, -1 where a block is not a content

@@ -270,8 +270,9 @@ def _break(parent: Node, node: Node) -> None:
 
 
 def _merged(node: Node, only: Node) -> Node:
-    """Return an element and its only child as one where one of them says nothing, else
-    the element."""
+    """Merge an element with its only child where one of them has no meaning of its own,
+    and return the one that stays, changed in place; `node` unchanged where both have
+    one."""
     tag = node.tag
     if tag in NEUTRAL and only.breaks and only.tag in BLOCK_TAGS:
         only.furniture = max(only.furniture, node.furniture)
@@ -319,8 +320,8 @@ def _is_written(parent: Node, node: Node) -> bool:
 
 
 def _finish_row(row: Node) -> None:
-    """Make what is a row by its role a table's row, or boxes where it holds anything
-    but cells."""
+    """Change an element with the role of a row in place: into `tr` if it holds only
+    cells, else into `div` with its cells."""
     row.children = [
         child
         for child in row.children
@@ -576,15 +577,18 @@ def part_links(node: Node) -> None:
 
 
 def part_number(parent: Node, text: str, current: LexborNode, *, raised: bool) -> str:
-    """Return a text that begins with a digit, parted from the number or word before it
-    that it does not go on with.
+    """Return `text`, which begins with a digit, separated from the number or word
+    before it that it does not continue.
+
+    Two digits that are a price's cents get a decimal point before them. Otherwise a
+    space is added to the end of `parent` (changed in place), not to the returned text.
 
     Args:
-        parent: What it is added to.
-        text: All that its element holds.
+        parent: Node to which the caller adds the text.
+        text: The element's whole text.
         current: The element.
         raised: Whether it is raised, so that it may be a price's cents and nothing
-    else."""
+            else."""
     if len(text) == 2 and text.isdecimal():
         behind = current.next
         if behind is not None and behind.tag_id != TEXT_NODE:

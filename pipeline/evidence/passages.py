@@ -264,8 +264,9 @@ class PassageMaker:
         return self._asked.all or self._asked.sample or steps
 
     def _begun(self, row: int) -> UnitRange | None:
-        """Return the passage that has a part of the listing of a unit: code in two
-        pieces is of no use."""
+        """Return the passage that already has a part of the listing of a unit, so that
+        code is not quoted in two pieces. None if the unit is in no listing, or no
+        passage has a part of it."""
         listing = next(
             (one for one in self._around(row) if one.kind == "listing"), None
         )

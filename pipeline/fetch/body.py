@@ -49,8 +49,9 @@ async def read_as_far(
     """Return a body as `read_body` does, or what came of it before it broke, could not
     be unpacked, or the call's time was nearly up (`Body.cut`).
 
-    Raises what broke it where nothing came, and what `read_body` raises for one that is
-    too large."""
+    Raises, where nothing came, the error of the connection
+    (`httpx2.RemoteProtocolError`, `ReadError`, `ReadTimeout`) or `SourceUnreadable`;
+    and `SourceTooLarge` for a body over a bound."""
     body = bytearray()
     left = anyio.current_effective_deadline() - anyio.current_time()
     cut: Cut | None = None

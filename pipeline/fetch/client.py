@@ -105,8 +105,8 @@ class Flights:
 
 
 def _found(store: Store, key: str, *, outside: bool) -> Known | None:
-    """Return what is known of an address; nothing of a page from inside for who may not
-    ask there."""
+    """Return what is stored of an address, or None. With `outside`, the caller may not
+    reach private networks: a page that came from one is not returned."""
     known = find_answer(store, key)
     return None if outside and known is not None and known.page.inside else known
 

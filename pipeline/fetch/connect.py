@@ -80,7 +80,8 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         """Return a tunnel to the first of `hosts` that the proxy reaches: it may know
         one address family only.
 
-        Raises what the last attempt raises."""
+        Raises `httpcore2.ConnectError` of the last attempt, and `SourceUnavailable` at
+        once where the proxy refuses."""
         for host in hosts[:-1]:
             try:
                 return await self._tunnel(proxy, host, port)

@@ -6,7 +6,7 @@ request. The file is Netscape's cookies.txt, for the pages that need a login: ea
 sent where the file says (host, subdomains, path, https only, until it expires), nothing
 that a site answers changes the file, and nothing here says a value: not a message, not
 a log, not `repr`. Not for: logging in, or for servers that others call, since the
-cookies are one person's (`server/transports.py` refuses)."""
+cookies are one person's (`extras/http/serve.py` refuses)."""
 
 import hashlib
 import logging

@@ -283,8 +283,10 @@ def read_raw(
     """Return the bytes of an allowed file, unpacked, with what is known of it; `source`
     is its name in messages.
 
-    `opened` says that a person has named the file itself as a root, so that it may hold
-    keys, which otherwise is refused. Raises as `read_file` does."""
+    `opened`: a person has named the file itself as a root, so that it may hold keys,
+    which otherwise is refused. Raises `AddressRefused` for a file of keys or what is
+    not a regular file, `SourceNotFound`, `SourceUnavailable` (its permissions),
+    `SourceTooLarge` over `max_bytes`, `SourceUnreadable` for a damaged packed file."""
     try:
         descriptor = open_beneath(os.fspath(resolved), _OPEN_FLAGS)
     except OSError as e:

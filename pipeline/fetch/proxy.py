@@ -149,9 +149,11 @@ async def _connect(
     port: int,
     seconds: float,
 ) -> None:
-    """HTTP's CONNECT (RFC 9110 §9.3.6).
+    """Send HTTP's CONNECT (RFC 9110 §9.3.6) and wait for the answer.
 
-    Raises as `open_tunnel` does, also for an answer of more than 16 kB."""
+    Raises `SourceUnavailable` where the proxy refuses, `httpcore2.ConnectError` where
+    it does not answer, answers with more than 16 kB, or says that the target is away
+    (500, 502, 503, 504)."""
     place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     lines = [f"CONNECT {place} HTTP/1.1", f"Host: {place}"]
     if proxy.user or proxy.password:
@@ -191,10 +193,11 @@ async def _socks(
     port: int,
     seconds: float,
 ) -> None:
-    """SOCKS5's CONNECT (RFC 1928), with a user name and password where there are some
-    (RFC 1929).
+    """Send SOCKS5's CONNECT (RFC 1928), with a user name and password where `proxy` has
+    them (RFC 1929), and wait for the answer.
 
-    Raises as `open_tunnel` does."""
+    Raises `SourceUnavailable` where the proxy refuses, `httpcore2.ConnectError` where
+    it breaks off or says that the target is away."""
     with_password = bool(proxy.user or proxy.password)
     await stream.write(
         b"\x05\x02\x00\x02" if with_password else b"\x05\x01\x00", seconds
@@ -233,6 +236,8 @@ async def _socks(
 
 
 def _socks_place(host: str) -> bytes:
+    """Return a host as SOCKS5 addresses it: an IP address, or a name of at most 255
+    bytes."""
     try:
         address = ip_address(host)
     except ValueError:
@@ -244,6 +249,8 @@ def _socks_place(host: str) -> bytes:
 async def _exactly(
     stream: httpcore2.AsyncNetworkStream, proxy: Proxy, count: int, seconds: float
 ) -> bytes:
+    """Return the next `count` bytes of the proxy; `httpcore2.ConnectError` if it closes
+    the connection before."""
     got = b""
     while len(got) < count:
         piece = await stream.read(count - len(got), seconds)

@@ -10,7 +10,6 @@ from typing import Final
 
 from pipeline.document.page import Block
 from pipeline.document.tree import Node, count_words, label_children, text_of, to_html
-from pipeline.text.tokens import count_each
 
 PAPER_WORDS: Final = 256
 """Words in a block for pruning by embedding (HtmlRAG §4.3); the generative step has half as
@@ -46,10 +45,9 @@ def block_tree(root: Node, *, max_words: int) -> tuple[Block, ...]:
             shell = Node(node.tag, node.attrs)
             shell.children = [own]
             found.append((path, own, to_html(shell)))
-    tokens = count_each([text for _, text, _ in found])
     return tuple(
-        Block(path=path, heading_path=(), text=text, html=html, tokens=count)
-        for (path, text, html), count in zip(found, tokens, strict=True)
+        Block(path=path, heading_path=(), text=text, html=html)
+        for path, text, html in found
     )
 
 

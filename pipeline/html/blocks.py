@@ -34,7 +34,6 @@ from pipeline.html.ordinals import ordinals_of
 from pipeline.html.table import Grid, read_grid
 from pipeline.html.values import DESCRIBED_WORDS
 from pipeline.text.frame import is_injection
-from pipeline.text.tokens import count_each
 from pipeline.work import check_cancelled
 
 CODE_LINES: Final = 30
@@ -434,7 +433,8 @@ class _UnitCollector:
     def _enter_list(
         self, frame: _Container, child: Node, path: str, *, mark: Mark | None
     ) -> None:
-        """Read a list, an item, a term or its definition."""
+        """Read a list, an item, a term or its definition; a term is kept in `frame` for
+        its definition."""
         if child.tag == "dt":
             term = text_of(child).rstrip(":： ")
             frame.term = (
@@ -707,7 +707,8 @@ _WRAPPERS: Final[dict[BlockKind, str]] = {
 
 
 def _mark_of(node: Node, around: Mark | None) -> Mark | None:
-    """Return the innermost furniture mark around a node's content."""
+    """Return the innermost furniture mark that holds for a node's content: its own, or
+    that `around` it; None where neither is furniture."""
     if not node.furniture or node.tag in _NEVER_FURNITURE:
         return around
     return Mark(around, opens=node.furniture == OPENED_NAME)
@@ -815,14 +816,12 @@ def content_blocks(
         ]
         main = [*[True] * (len(units) - len(main)), *main]
     starts = list(accumulate((len(unit.shown) + 1 for unit in units), initial=0))
-    tokens = count_each([unit.text for unit in units])
     blocks = tuple(
         Block(
             path=unit.path,
             heading_path=unit.headings,
             text=unit.text,
             html=unit.html,
-            tokens=count,
             kind=unit.kind,
             start=start,
             end=start + len(unit.shown),
@@ -836,9 +835,7 @@ def content_blocks(
             trust=_trust(unit),
             closed=unit.mark is not None and unit.mark.closed and not unit.described,
         )
-        for unit, start, count, main in zip(
-            units, starts[:-1], tokens, main, strict=True
-        )
+        for unit, start, main in zip(units, starts[:-1], main, strict=True)
     )
     return "\n".join(unit.shown for unit in units), blocks
 

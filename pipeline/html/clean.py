@@ -140,7 +140,7 @@ def clean_parsed(top: LexborNode) -> tuple[Node, int, bool]:
 
 
 _LINE_MARKS: Final = {LINE: "\n", CELL: "\t"}
-_SILENT: Final = UNSEEN | BLANK
+_UNSEEN_OR_BLANK: Final = UNSEEN | BLANK
 """What texts are left out."""
 _NO_LEAF: Final = OPENS | UNSEEN | APART
 """What is found of an element whose only text is added as any other."""
@@ -201,7 +201,7 @@ class _Builder:
             while item is not None:
                 current, number, item = item, item.tag_id, item.next
                 if number == TEXT_NODE:
-                    if not inside & _SILENT:
+                    if not inside & _UNSEEN_OR_BLANK:
                         add_text(node, current.text_content or "", pre)
                     elif inside & UNSEEN:
                         sight.miss(current)

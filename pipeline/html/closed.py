@@ -182,8 +182,11 @@ def _is_menu(current: LexborNode) -> bool:
 
 
 def _has_like(button: LexborNode) -> bool:
-    """Return whether another button or question of the same class is adjacent, or in a
-    similar box."""
+    """Return whether an element of the same tag and class is next to a button or
+    question, or in a similar box.
+
+    Without a class, only `button`, `dt` and `label` count next to it; in a similar box
+    (of the same class) every tag does."""
     own, around = button.attributes.get("class"), button.parent
     if any(
         other.tag == button.tag and other.attributes.get("class") == own

@@ -639,7 +639,8 @@ def _box(block: Block) -> str:
 
 
 def _other_runs(document: Document) -> Counter[tuple[str, ...]]:
-    """Return the runs of words of what trafilatura calls content."""
+    """Return how often each run of words occurs in what trafilatura calls content;
+    empty for no markup, or more than `OPINION_CHARACTERS`."""
     html = _shown(document.page.html) if "html" in document.page.media_type else ""
     if not 0 < len(html) <= OPINION_CHARACTERS:
         return Counter()

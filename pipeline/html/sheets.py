@@ -267,7 +267,7 @@ class _Rule:
         self.names: _Names = frozenset()
         """What an element must be named, or pass."""
         self.around: _Names = frozenset()
-        """The same of its ancestors."""
+        """What its ancestors must be named, or pass."""
         self.nodes: set[int] | None = None
         """Addresses of what Lexbor found."""
         self.said: tuple[tuple[str, str, bool], ...] | None = None
@@ -347,16 +347,18 @@ class StyleJudge:
             if alone and (seen := known.get((own, around))):
                 return seen
             found, hiding = self._found(style, own)
-            if self._cutting and not hiding:
-                hiding = self._cut(node, found)
+            if self._cutting and not hiding and (cut := _hides_if_cut(found)):
+                hiding, alone = self._cut(node, cut), False
             seen = hiding, shade_under(around, attributes, found)
             if alone and own in self._owned:
                 known[own, around] = seen
                 if style.given and len(known) == 1:
                     self._known.append(style)
             return seen
-        if style.may_be_cut and (hiding := self._cut(node, self._of(style)[0])):
-            return hiding, around
+        if style.may_be_cut:
+            hiding = self._cut(node, _hides_if_cut(self._of(style)[0]))
+            if hiding:
+                return hiding, around
         if not style.said:
             return VISIBLE, around
         if (shaded := style.known.get(around)) is None:
@@ -365,14 +367,12 @@ class StyleJudge:
             shaded = style.known[around] = hiding, None if shade is around else shade
         return shaded[0], shaded[1] or around
 
-    def _cut(self, node: LexborNode, found: Mapping[str, str]) -> Hiding:
-        """Return how an element is hidden that is shown unless it cuts off what does
-        not fit, as rules may say that say nothing else.
+    def _cut(self, node: LexborNode, hiding: Hiding) -> Hiding:
+        """Return `hiding` of an element that cuts off what does not fit, as rules may
+        say that say nothing else; `VISIBLE` of any other.
 
         Only the first `_MOST_CUTTING` rules are asked; a selector that Lexbor refuses
         matches nothing."""
-        if not (hiding := _hides_if_cut(found)):
-            return VISIBLE
         for rule in self._cutting[:_MOST_CUTTING]:
             with suppress(SelectolaxError):
                 # Lexbor is quick here, but also matches what is inside the node.
@@ -516,8 +516,8 @@ class StyleJudge:
         return names
 
     def _met(self, place: ElementContext) -> ElementContext:
-        """Match a new place with the rules; after `SELECTOR_STEPS` steps in all it is
-        returned without a style."""
+        """Match a new place with the rules, set its style and return it. After
+        `SELECTOR_STEPS` steps over the whole page it is returned without a style."""
         names = place.names
         around = place.above.inner if place.above is not None else frozenset()
         rules: list[_Rule] = []
@@ -627,8 +627,8 @@ class StyleJudge:
             self._defined.ends and "animation" in low
         ):
             known = {}, VISIBLE
-        elif "--" not in low and "env(" not in low and not self._defined.ends:
-            known = _plainly(low)
+        elif "--" not in low and "env(" not in low:
+            known = self._seen(_plainly(low))
         if known is not None:
             self._owned[style] = known
             return known
@@ -797,14 +797,14 @@ def _hides_if_cut(found: Mapping[str, str]) -> Hiding:
     return how_hidden({**found, "overflow": "hidden"})
 
 
-def _plainly(style: str) -> tuple[Mapping[str, str], Hiding]:
+def _plainly(style: str) -> Mapping[str, str]:
     """Return the declarations of a style attribute, in lower case, that refers to no
-    property of another, and how they hide."""
+    property of another."""
     found = declarations(style)
     for name, value in found.items():
         if "(" in value:
             found[name] = worked_out(value)
-    return found, how_hidden(found)
+    return found
 
 
 def _names_in(top: LexborNode, *, folds: bool) -> frozenset[str]:

@@ -245,7 +245,8 @@ def _compared(request: str, rules: _Rules) -> tuple[str, ...]:
 
 
 def _listed(left: str) -> list[str]:
-    """Return the names that a text ends with, commas between them, in order."""
+    """Return the names that a text ends with, commas between them, in order; [] if it
+    does not end with a name."""
     names = find_entities(left, language="")
     if not names or not left.endswith(names[-1]):
         return []

@@ -311,7 +311,8 @@ def _continued(before: str, rest: str, rules: _TurnRules) -> str:
 
 
 def _numbered(whole: str, name: str) -> tuple[int, int] | None:
-    """Return where a question has the word of `version 3` with another number."""
+    """Return the span in `whole` of the word of `name` with another number (`version 2`
+    for `version 3`), or None: `name` has no number, or `whole` no such word."""
     numbered = _NUMBERED_NAME.fullmatch(name)
     old = numbered and re.search(
         rf"\b{re.escape(numbered[1])}\s+v?\d[\w.]*", whole, re.IGNORECASE
@@ -320,8 +321,9 @@ def _numbered(whole: str, name: str) -> tuple[int, int] | None:
 
 
 def _alike(whole: str, name: str) -> tuple[int, int] | None:
-    """Return where a question has its only number of as many digits as a number, or its
-    only option."""
+    """Return the span in `whole` of its only number with as many digits as the number
+    `name`, or of its only option if `name` is one. None if there is none, or more than
+    one."""
     form = next(
         (form for form in (_NUMBER_WORD, _OPTION_WORD) if form.fullmatch(name)), None
     )
@@ -336,7 +338,7 @@ def _alike(whole: str, name: str) -> tuple[int, int] | None:
 
 
 def _behind(whole: str, preposition: str, rules: _TurnRules) -> tuple[int, int] | None:
-    """Return the span of a question's name after the same preposition."""
+    """Return the span of the first name in `whole` that follows `preposition`, or None."""
     for old in find_entities(whole, language=rules.language):
         found = re.search(
             rf"\b{re.escape(preposition)}\s+({re.escape(old)})(?!\w)",

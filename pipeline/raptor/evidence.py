@@ -143,7 +143,8 @@ def _evidence(
 
 
 def _of_page(one: Evidence, source: Source) -> Evidence:
-    """Return evidence with the address and title of the page that has all of it."""
+    """Return a copy of `one` with address, title and date of `source`, the page that
+    has all of it. The caller makes sure of that; nothing is checked here."""
     return replace(
         one,
         url=source.url,

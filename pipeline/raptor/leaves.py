@@ -194,7 +194,7 @@ def leaves_as_document(source: Source, leaves: Sequence[Leaf]) -> Document:
         for start, end in leaf.sentences:
             text = leaf.text[start - leaf.start : end - leaf.start]
             block = Block(
-                leaf.block_path, leaf.heading_path, text, "", 0, "paragraph", start, end
+                leaf.block_path, leaf.heading_path, text, "", "paragraph", start, end
             )
             blocks.append(replace(block, speaks=is_injection(text)))
     page = Page(

@@ -154,8 +154,8 @@ def extract_summary(
 
 
 def _value(candidate: Quotable, worth: Mapping[str, float]) -> float:
-    """Worth of the words, damped by the square root of their number so that length
-    neither helps nor hurts much."""
+    """Return the worth of a candidate's distinct words, damped by the square root of
+    their number so that length neither helps nor hurts much; 0 without words."""
     distinct = set(candidate.terms)
     if not distinct:
         return 0.0

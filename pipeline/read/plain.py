@@ -3,7 +3,7 @@ recognized by their lines.
 
 A line stays a line unless it was only broken to fit a width. A block (lines between two
 empty ones) is recognized by all of its lines; one odd line does not change it. Not
-for: Markdown, CSV, JSON (`text.py`), nor manual pages (`manual.py`).
+for: Markdown, CSV, JSON (`text.py`), nor manual pages (`extras/documents/manual.py`).
 """
 
 import re
@@ -13,8 +13,7 @@ from typing import Final
 
 from pipeline.document.converted import Converted, escape, html_table, whole_page
 from pipeline.html.blocks import CODE_LINES
-from pipeline.read.asciidoc import asciidoc_to_html, is_asciidoc
-from pipeline.read.manual import indent_of, is_manual, manual_to_html
+from pipeline.steps import steps
 from pipeline.work import check_cancelled
 
 _INDENTED_LINE: Final = re.compile(r" {4,}\S|\t+\S")
@@ -67,11 +66,11 @@ _FILLED_TABLE: Final = 0.8
 
 def plain_to_html(text: str) -> Converted:
     """Return plain text as HTML that says what its blocks are; manual pages and
-    AsciiDoc by their own rules; an empty text gives an empty page."""
-    if is_manual(text):
-        return manual_to_html(text)
-    if is_asciidoc(text):
-        return asciidoc_to_html(text)
+    AsciiDoc by the step `marked text`; an empty text gives an empty page."""
+    by_form = steps().get("marked text")
+    marked: Converted | None = by_form(text) if by_form is not None else None
+    if marked is not None:
+        return marked
     parts: list[str] = []
     blocks = [
         list(lines)
@@ -92,6 +91,11 @@ def plain_to_html(text: str) -> Converted:
             parts.append(f"<h2>{escape(lines.pop(0).strip())}</h2>")
         parts.append(_block(lines, is_last=number == len(blocks) - 1))
     return Converted(whole_page("\n".join(parts)))
+
+
+def indent_of(line: str) -> int:
+    """Return the blanks before the first letter of a line."""
+    return len(line) - len(line.lstrip())
 
 
 def source_to_html(text: str, language: str) -> Converted:

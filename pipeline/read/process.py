@@ -19,7 +19,6 @@ from pipeline.document.converted import Unreadable
 from pipeline.read.convert import Raw, kind_of, to_page, unreadable
 from pipeline.read.format import format_of, formats
 from pipeline.read.pdf import READING_SECONDS, PdfReading
-from pipeline.text.tokens import count_tokens
 from pipeline.work import Stopped, stopped_by
 
 SLICE_SECONDS: Final = 1.0
@@ -34,9 +33,7 @@ def main(text: str) -> None:
     """Convert what is asked until stdin ends or nothing is asked for long; `text` is
     JSON as `models.worker` sends."""
     arguments = json.loads(text)
-    # Tables and other wheels' formats are read before memory is bounded
-    count_tokens(" ")
-    formats()
+    formats()  # other wheels' formats are read before memory is bounded
     serve(
         _ConversionEngine,
         idle_seconds=arguments["idle_seconds"],

@@ -1,7 +1,7 @@
 """Files that are packed as one stream (gzip, bzip2, xz): unpacked within bounds of size
 and ratio.
 
-Not for: archives of many files (`package.py` opens those that are documents).
+Not for: archives of many files (`extras/documents/package.py` opens those that are documents).
 """
 
 import bz2

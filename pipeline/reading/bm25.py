@@ -52,8 +52,8 @@ def rarity(found: NDArray[np.integer], size: int) -> NDArray[np.float64]:
 def okapi(
     counts: NDArray[np.floating] | NDArray[np.integer], lengths: NDArray[np.floating]
 ) -> Floats:
-    """Return the Okapi scores [n] of texts with `counts` [terms, n] and `lengths`
-    [n]."""
+    """Return the Okapi BM25 scores [n] of texts with `counts` [terms, n] and `lengths`
+    [n], in words; texts without words score 0."""
     weights = rarity(np.count_nonzero(counts, axis=1), counts.shape[1]).astype(
         np.float32
     )
@@ -324,6 +324,21 @@ class TermIndex:
                 if rows:
                     above[place, rows] = 1.0
         return own, above
+
+    def names(self, question: Question) -> dict[str, NDArray[np.bool_]]:
+        """Return the names and numbers of a question, each with the matches of its
+        words [words, units]. The first word counts only with a digit, any other German
+        one only with a digit or in capitals."""
+        nouns_too = question.spoken == "de"
+        found: dict[str, NDArray[np.bool_]] = {}
+        for place, word in enumerate(question.words):
+            capital = (
+                place > 0 and word[0].isupper() and (not nouns_too or word.isupper())
+            )
+            if (capital or any(c.isdecimal() for c in word)) and index_terms(word):
+                own, above = self.counts(self.terms(Question(word)))
+                found[word] = (own + above) > 0
+        return found
 
     def owners(self, units: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the number of the page of each unit."""

@@ -273,8 +273,9 @@ def _fitting(
     pages: Sequence[PageUnits],
     index: TermIndex,
 ) -> Embedder | None:
-    """Return the embedder for question and pages; vectors that pages bring are the
-    first's."""
+    """Return the embedder for question and pages (see `models.pair.fitting`), None
+    without one. Where a page has stored vectors, it is the first of a pair, which made
+    them."""
     if any(page.vectors is not None for page in pages):
         return fitting(embedder, (), ())
     languages = [question.spoken, *index.languages]
@@ -521,8 +522,9 @@ class Reread:
         best windows added.
 
         A question of several reads its `share` of the windows. Of a long text few units
-        are embedded where an answer is found among them. Where time ends before more
-        are, what few say is given, which does not depend on how busy the machine is.
+        are embedded where an answer is found among them, or where the text lacks a name
+        of the question. Where time ends before more are, what few say is given, which
+        does not depend on how busy the machine is.
 
         Raises:
             ModelError: A model failed.
@@ -534,6 +536,9 @@ class Reread:
             else float(np.nanmax(relevance.read, initial=0.0))
         )
         if not relevance.long or relevance.late or found >= ENOUGH_PROBABILITY:
+            return relevance
+        names = relevance.index.names(question).values()
+        if not (relevance.foreign or all(name.any(axis=1).all() for name in names)):
             return relevance
         further = await self._read(question, pages, share, EMBED_TOKENS)
         return replace(relevance, late=True) if further.late else further

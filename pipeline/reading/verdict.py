@@ -329,7 +329,7 @@ class _Asked:
         own, above = index.counts(asked)
         self.length = len(asked)
         self.shares = _shares((own + above) > 0)
-        self.names = _names(question, index)
+        self.names = index.names(question)
 
 
 def _shares(held: NDArray[np.bool_]) -> Floats:
@@ -350,17 +350,3 @@ def _best(values: Floats | None, low: int, high: int) -> float | None:
     """Return the best value of a page's units, None where none is known."""
     known = values[low:high][~np.isnan(values[low:high])] if values is not None else ()
     return float(max(known)) if len(known) else None
-
-
-def _names(question: Question, index: TermIndex) -> dict[str, NDArray[np.bool_]]:
-    """Return the names and numbers of the question, each with the matches of its words
-    [words, units]. The first word counts only with a digit, any other German one only
-    with a digit or in capitals."""
-    nouns_too = question.spoken == "de"
-    found: dict[str, NDArray[np.bool_]] = {}
-    for place, word in enumerate(question.words):
-        capital = place > 0 and word[0].isupper() and (not nouns_too or word.isupper())
-        if (capital or any(c.isdecimal() for c in word)) and index_terms(word):
-            own, above = index.counts(index.terms(Question(word)))
-            found[word] = (own + above) > 0
-    return found

@@ -49,10 +49,11 @@ def place_of_address(document: Document) -> int | None:
 
 
 def _of_words(directive: str, blocks: Sequence[Block]) -> int | None:
-    """Return the unit with the first words of a text directive, after its prefix; its
+    """Return the block with the first words of a text directive, after its prefix; its
     end and further directives are not read.
 
-    Where no match has the prefix before it, that is the first match."""
+    Where no match has the prefix before it, that is the first match; None if no block
+    has the words."""
     parts = directive.partition("&")[0].split(",")
     before = _letters(unquote(parts.pop(0))) if parts[0].endswith("-") else ""
     wanted = _letters(unquote(parts[0])) if parts else ""
@@ -71,7 +72,8 @@ def _of_words(directive: str, blocks: Sequence[Block]) -> int | None:
 
 
 def _of_file(name: str, blocks: Sequence[Block]) -> int | None:
-    """Return the first unit at a place in a file, as citations name it."""
+    """Return the first block at a position in a file, named as in citations (`page=3`);
+    None if no block is there."""
     places = (
         number
         for number, block in enumerate(blocks)
@@ -108,8 +110,8 @@ def _of_id(name: str, document: Document) -> int | None:
 
 
 def _of_heading(name: str, blocks: Sequence[Block]) -> int | None:
-    """Return the heading whose words a name consists of, as where scripts make the ids
-    (`#basin-9`)."""
+    """Return the heading whose letters and digits are those of `name`, as where scripts
+    make the ids (`#basin-9`); None without one."""
     wanted = _letters(unquote(name))
     heads = (number for number, block in enumerate(blocks) if block.kind == "heading")
     return next(

@@ -45,7 +45,7 @@ from pipeline.tables.query import (
 )
 from pipeline.tables.table import all_rows, tables_of
 from pipeline.text.frame import inert, new_mark, one_line, quoted
-from pipeline.text.tokens import count_tokens
+from pipeline.text.tokens import count_each, count_tokens
 from pipeline.text.words import index_terms
 from pipeline.work import in_thread
 
@@ -256,9 +256,10 @@ def _outline(at: int, document: Document) -> _Listing | str:
         place for place, block in enumerate(document.blocks) if block.kind == "heading"
     ]
     lines: list[str] = []
+    counts = count_each([block.text for block in document.blocks])
     for place in headings:
         block = document.blocks[place]
-        tokens = sum(document.blocks[inner].tokens for inner in _below(document, place))
+        tokens = sum(counts[inner] for inner in _below(document, place))
         where = place_name(place_of(document, block.start, block.end))
         where += ", " if where else ""
         text = one_line(block.text)

@@ -33,8 +33,10 @@ NEEDED: Final = (
     "cli.models",
     "cli.terminal",
     "cli.trees",
+    "extras.http.serve",
+    "extras.install.install",
     "server.app",
-    "server.transports",
+    "server.stdio",
 )
 """Modules that `cli.command` imports for one command or another."""
 _NUMBER: Final = struct.Struct("i")

@@ -8,12 +8,9 @@ Not for: evidence (`pipeline/evidence`), and what a result says for programs
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import islice
-from typing import Any, Final, ParamSpec
+from typing import Any, Final
 
-from mcp.server.apps import client_supports_apps
-from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel
 
@@ -28,10 +25,9 @@ from pipeline.document.page import (
 from pipeline.evidence.show import Sheet
 from pipeline.sources.gather import failure_line
 from pipeline.text.frame import place_of, quoted
-from pipeline.view import View
-from pipeline.work import in_thread
 from tools.common.context import LARGEST_BUDGET
 from tools.common.results import WITH_WORDS, Next
+from tools.common.view import VIEW_KEY, Drawing
 
 MINUTES_FROM: Final = 60
 """Age in seconds above which it is shown in minutes."""
@@ -42,11 +38,8 @@ READERS: Final = ("fetch_and_prune_html", "extract_relevant", "raptor_query")
 RESULT: Final = "winnow/result"
 """Key of the result in `_meta`, for hosts, the desk and programs. Clients show `_meta`
 to no model."""
-VIEW: Final = "winnow/view"
-"""Key of the desk's data in `_meta` of a result; in a request it asks for them."""
 TOOL_KEY: Final = "winnow/tool"
 """Key of the tool's name in `_meta`, for hosts that do not pass it to the desk."""
-P = ParamSpec("P")
 
 
 @dataclass(slots=True)
@@ -108,21 +101,15 @@ class Ending:
         }
 
 
-async def drawn(
-    ctx: Context[Any, Any], make: Callable[P, View], *args: P.args, **kwargs: P.kwargs
-) -> View | None:
-    """Return the desk's data from `make`, or None if the client shows no desk."""
-    wanted = VIEW in (ctx.request_context.meta or {}) or client_supports_apps(ctx)
-    return await in_thread(partial(make, *args, **kwargs)) if wanted else None
-
-
-def answer(text: str, data: BaseModel, *, view: View | None = None) -> CallToolResult:
+def answer(
+    text: str, data: BaseModel, *, view: Drawing | None = None
+) -> CallToolResult:
     """Return a tool result: `text` for the model, `data` for programs.
 
     `data` goes to `_meta` without page text, and with it to the structured content,
     which is sent on request (`server/toolbox.py`). Fields at their default are omitted.
     There are no resource links: clients would show them to the model as repeated text.
-    `view` is the desk's data (`drawn`).
+    `view` is the drawing, of `draw_evidence` or `draw_pages`.
     """
     facts: dict[str, object] = {
         RESULT: data.model_dump(mode="json", exclude_defaults=True)
@@ -132,7 +119,7 @@ def answer(text: str, data: BaseModel, *, view: View | None = None) -> CallToolR
         structured_content=data.model_dump(
             mode="json", exclude_defaults=True, context=WITH_WORDS
         ),
-        _meta=facts | ({VIEW: view} if view else {}),
+        _meta=facts | ({VIEW_KEY: view} if view else {}),
     )
 
 

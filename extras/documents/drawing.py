@@ -11,11 +11,11 @@ from typing import Final
 
 from lxml import etree
 
+from extras.documents.equations import EQUATION, equation_text
+from extras.documents.package import Package
 from pipeline.document.converted import escape, html_table
 from pipeline.document.tree import count_words
 from pipeline.html.values import DESCRIBED_WORDS
-from pipeline.read.equations import EQUATION, equation_text
-from pipeline.read.package import Package
 from pipeline.read.text import local_name
 
 A: Final = "{http://schemas.openxmlformats.org/drawingml/2006/main}"

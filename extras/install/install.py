@@ -15,77 +15,32 @@ import sys
 import tomllib
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import anyio
 import yaml  # type: ignore[import-untyped]  # its types are a package of their own
-from platformdirs import user_config_path
 
-from cli.jsonc import read_jsonc, with_member, without_member
-from cli.output import OK, USAGE
+from cli.output import OK, USAGE, Check
 from errors import UsageError
-from server.settings import SETTINGS_TABLE, did_you_mean, read_settings
+from extras.install.clients import CLIENTS, ENTRY_NAME, Client, file_of
+from extras.install.jsonc import read_jsonc, with_member, without_member
+from server.settings import SETTINGS_TABLE, read_settings
 
 Json = dict[str, object]
-ROOT: Final = Path(__file__).resolve().parents[1]
+ROOT: Final = Path(__file__).resolve().parents[2]
 INSTALLED: Final = ROOT.name == "_app"
 """Whether this is an installed wheel (else a checkout)."""
-ENTRY_NAME: Final = "winnow"
 _PATHS: Final = frozenset(
     {"folders", "cache", "models", "cookies", "config", "log_file"}
 )
 _MODEL_ROLES: Final = frozenset({"embedder", "reader", "reranker", "generator"})
 """Settings whose value may be a backend's name followed by a file."""
+READY_STATE: Final = "ready"
+"""State of Winnow's entry in a client that can start it."""
 BEFORE: Final = ".before-winnow"
 """Suffix of the backup of a file before its first change."""
-
-
-_USUAL_ENTRY: Final = {
-    "type": "stdio",
-    "command": "$command",
-    "args": "$arguments",
-    "env": "$environment",
-}
-_OPENCODE: Final = {
-    "type": "local",
-    "command": "$line",
-    "environment": "$environment",
-    "enabled": True,
-}
-_ZED: Final = {
-    "source": "custom",
-    "command": "$command",
-    "args": "$arguments",
-    "env": "$environment",
-}
-_CODEX: Final = {"command": "$command", "args": "$arguments", "env": "$environment"}
-_GOOSE: Final = {
-    "enabled": True,
-    "type": "stdio",
-    "name": ENTRY_NAME,
-    "description": "The web and your own documents as small, cited evidence.",
-    "cmd": "$command",
-    "args": "$arguments",
-    "envs": "$environment",
-    "timeout": 300,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Client:
-    """One MCP client."""
-
-    user: str
-    """Path of the user's configuration file: from `~`, or below the desktop programs'
-    settings folder (`~/.config`, `~/Library/Application Support` or `%APPDATA%`)."""
-    project: str = ""
-    """Path of the project's configuration file, below its folder; "" if unsupported."""
-    key: str = "mcpServers"
-    after: str = "Restart it to load Winnow."
-    entry: Mapping[str, object] = field(default_factory=lambda: _USUAL_ENTRY)
-    """Template of a server's entry; `_entry` replaces texts that begin with $."""
 
 
 _SYNTAX_OF_ENDING: Final = {".toml": "TOML", ".yaml": "YAML"}
@@ -95,52 +50,6 @@ _PARSED: Final[Mapping[str, Callable[[str], object]]] = {
     "YAML": yaml.safe_load,
 }
 _EMPTY_CONFIG: Final = {"JSON": "{}", "TOML": "", "YAML": "{}"}
-CLIENTS: Final = {
-    "claude-desktop": Client(
-        "Claude/claude_desktop_config.json",
-        after="Quit it completely and start it again.",
-    ),
-    "claude-code": Client(
-        "~/.claude.json",
-        ".mcp.json",
-        after="It is available in the next session; /mcp shows it.",
-    ),
-    "cursor": Client("~/.cursor/mcp.json", ".cursor/mcp.json"),
-    "vscode": Client("Code/User/mcp.json", ".vscode/mcp.json", key="servers"),
-    "copilot": Client(
-        "~/.copilot/mcp-config.json",
-        ".mcp.json",
-        entry={**_USUAL_ENTRY, "tools": ["*"]},
-    ),
-    "windsurf": Client("~/.codeium/windsurf/mcp_config.json"),
-    "gemini": Client("~/.gemini/settings.json", ".gemini/settings.json"),
-    "lmstudio": Client("~/.lmstudio/mcp.json"),
-    "codex": Client(
-        "~/.codex/config.toml", ".codex/config.toml", key="mcp_servers", entry=_CODEX
-    ),
-    "opencode": Client(
-        "~/.config/opencode/opencode.json", "opencode.json", key="mcp", entry=_OPENCODE
-    ),
-    "zed": Client(
-        "~/.config/zed/settings.json",
-        ".zed/settings.json",
-        key="context_servers",
-        entry=_ZED,
-    ),
-    "cline": Client(
-        "Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"
-    ),
-    "goose": Client(
-        "Block/goose/config/config.yaml"
-        if sys.platform == "win32"
-        else "~/.config/goose/config.yaml",
-        key="extensions",
-        entry=_GOOSE,
-    ),
-    "continue": Client(
-        "~/.continue/mcpServers/winnow.json", ".continue/mcpServers/winnow.json"
-    ),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +100,47 @@ def install(args: argparse.Namespace, given: Mapping[str, str]) -> int:
     return OK
 
 
+def client_checks() -> list[Check]:
+    """Return the clients with Winnow, and a check for each in which it cannot start."""
+    states = {name: state for name in CLIENTS if (state := client_state(name))}
+    ready = ", ".join(name for name, state in states.items() if state == READY_STATE)
+    none = "none; winnow install CLIENT adds Winnow to one"
+    broken = [
+        Check(f"client {name}", state, healthy=False)
+        for name, state in states.items()
+        if state != READY_STATE
+    ]
+    return (
+        [Check("clients", ready), *broken]
+        if ready or broken
+        else [Check("clients", none)]
+    )
+
+
+def client_state(name: str) -> str:
+    """Return the state of Winnow in a client's configuration, or "" if it is not in it.
+
+    Looks at the user's configuration, not at a project's; a command without an absolute
+    path is not checked.
+    """
+    path = file_of(name, "user")
+    try:
+        entry = entry_in(read_config(path), CLIENTS[name].key)
+    except UsageError:
+        return f"{path} cannot be read"
+    if entry is None:
+        return ""
+    command = entry.get("command", entry.get("cmd"))
+    command = command[0] if isinstance(command, list) and command else command
+    if (
+        isinstance(command, str)
+        and Path(command).is_absolute()
+        and not Path(command).exists()
+    ):
+        return f"its command {command} is gone; run winnow install {name} again"
+    return READY_STATE
+
+
 async def _refuse_faults(given: Mapping[str, str]) -> None:
     """Raise for settings with which the server would not start in a client (without
     this shell's environment).
@@ -234,14 +184,6 @@ def absolute(given: Mapping[str, str]) -> dict[str, str]:
 
 def _from_root(path: str) -> str:
     return path if path.startswith("~") else os.path.abspath(path)
-
-
-def client_name(text: str) -> str:
-    """Return a valid client name; raises `ArgumentTypeError` with the closest one."""
-    if text not in CLIENTS:
-        hint = did_you_mean(text, CLIENTS) or f" Use one of {', '.join(CLIENTS)}."
-        raise argparse.ArgumentTypeError(f"unknown client {text!r}.{hint}")
-    return text
 
 
 def plan_change(
@@ -306,24 +248,6 @@ def _without_secrets(text: str, given: Mapping[str, str]) -> str:
     for name in secret & given.keys():
         text = text.replace(given[name], "…") if given[name] else text
     return text
-
-
-def file_of(name: str, scope: str) -> Path:
-    """Return the configuration file of a client, for the person (`user`) or the folder
-    (`project`) of this process.
-
-    Raises `UsageError` for a client without project configuration. The file need not
-    exist.
-    """
-    client = CLIENTS[name]
-    if scope == "project":
-        if not client.project:
-            raise UsageError(
-                f"{name} has no configuration for one project.",
-                hint="Leave out --scope project.",
-            )
-        return Path.cwd() / client.project
-    return user_config_path(appname=None, roaming=True) / Path(client.user).expanduser()
 
 
 def read_config(path: Path) -> Json:

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from lxml import etree
 
-from pipeline.read.docx_looks import W
+from extras.documents.docx_looks import W
 from pipeline.text.numerals import roman
 
 _HEADING_STYLE: Final = re.compile(

@@ -3,8 +3,8 @@
 The page exchanges MCP messages with a server in this process, as it does with a host
 that shows it as an MCP App. Sessions, health, cache and client configurations have
 routes of their own. A web page that guesses the port lacks the token, and its requests
-have another Host or Origin. Not for: the page (`desk/`), or serving clients
-(`server/http.py`).
+have another Host or Origin. Not for: the page (`page.py`), or serving clients
+(`extras/http/`).
 """
 
 import base64
@@ -34,14 +34,16 @@ from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cache.store import Stores
-from cli.doctor import client_state, examine
-from cli.install import CLIENTS, file_of, make_change, plan_change
+from cli.doctor import examine
 from cli.kept import row_of
-from cli.library import describe_library
 from cli.models import Machine, report_roles
 from cli.output import FAILED, OK
-from desk.page import desk_html
 from errors import UsageError, WinnowError
+from extras.desk.library import describe_library
+from extras.desk.page import desk_html
+from extras.http.serve import listen
+from extras.install.clients import CLIENTS, file_of
+from extras.install.install import client_state, make_change, plan_change
 from models.hardware import ThisHost, hardware_of
 from models.llama.probe import InstalledBuild
 from pipeline.session.session import (
@@ -54,7 +56,6 @@ from pipeline.session.session import (
 from pipeline.work import in_thread
 from server.app import build_server
 from server.settings import MEGABYTE, SETTINGS_TABLE, Settings
-from server.transports import listen
 from server.wiring import open_cache
 
 Emit = Callable[[str, object], Awaitable[None]]

@@ -13,10 +13,7 @@ from typing import Final
 
 from lxml import etree
 
-from pipeline.document.converted import MAX_CELLS, Converted, Unreadable, escape
-from pipeline.document.ledger import Ledger
-from pipeline.document.tree import LABEL_WORDS
-from pipeline.read.docx_layout import (
+from extras.documents.docx_layout import (
     CONTINUED,
     MARK,
     DocxCell,
@@ -26,10 +23,10 @@ from pipeline.read.docx_layout import (
     sliced,
     table_html,
 )
-from pipeline.read.docx_looks import Seen, W
-from pipeline.read.docx_styles import Number, Styles, value_of
-from pipeline.read.docx_symbols import symbol, without_private
-from pipeline.read.drawing import (
+from extras.documents.docx_looks import Seen, W
+from extras.documents.docx_styles import Number, Styles, value_of
+from extras.documents.docx_symbols import symbol, without_private
+from extras.documents.drawing import (
     RELATION,
     chart_of,
     described,
@@ -37,9 +34,12 @@ from pipeline.read.drawing import (
     image_html,
     is_decorative,
 )
-from pipeline.read.equations import EQUATION, MATH, equation_text
+from extras.documents.equations import EQUATION, MATH, equation_text
+from extras.documents.package import MAX_PART_TAGS, Package
+from pipeline.document.converted import MAX_CELLS, Converted, Unreadable, escape
+from pipeline.document.ledger import Ledger
+from pipeline.document.tree import LABEL_WORDS
 from pipeline.read.format import format_of
-from pipeline.read.package import MAX_PART_TAGS, Package
 from pipeline.read.sniff import decode
 from pipeline.read.text import XML_OPTIONS, fragment_to_html, has_own_entities
 from pipeline.work import check_cancelled

@@ -11,9 +11,9 @@ from typing import Final
 
 from lxml import etree
 
+from extras.documents.docx_looks import W
+from extras.documents.docx_styles import Number
 from pipeline.document.converted import escape
-from pipeline.read.docx_looks import W
-from pipeline.read.docx_styles import Number
 
 CONTINUED: Final = "continued"
 """Attribute of a table whose first rows were read as another."""

@@ -1,15 +1,12 @@
-"""The HTTP application: bearer tokens or OAuth (RFC 9068, RFC 8707), rate and size
-limits, MCP.
+"""The gate in front of the MCP application: probes, fixed bearer tokens, requests a
+minute, shares of sessions and requests, and a body that arrives in time.
 
-Plain ASGI, because the SDK's own checks know OAuth tokens only. Winnow issues no
-tokens: it checks signature, issuer, audience and expiry of a JWT against the issuer's
-public keys. Host and Origin are checked for every address by the SDK's transport. Not
-for: opening the port (`server/transports.py`)."""
+Plain ASGI, because the SDK's own checks know OAuth tokens only. Not for: OAuth
+(`oauth.py`), Host and Origin, which the SDK's transport checks.
+"""
 
-import asyncio
 import hashlib
 import hmac
-import logging
 import math
 import time
 from collections import Counter, OrderedDict
@@ -19,27 +16,15 @@ from datetime import timedelta
 from typing import Final
 
 import anyio
-import httpx2
-import jwt
-from anyio import to_thread
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
-from mcp.server.auth.settings import AuthSettings
-from mcp.server.transport_security import TransportSecuritySettings
 from starlette.datastructures import Headers
-from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from errors import UsageError
-from extra import importing
-from server.app import Winnow, build_server
-from server.calls import REQUEST_ID_HEADER, Observer, request_id
-from server.clients import service_client
-from server.process import PAUSE
-from server.settings import MEGABYTE, Settings
-from server.toolbox import GRACE
+from extras.http.protocol import REQUEST_SECONDS
+from server.calls import REQUEST_ID_HEADER, request_id
+from server.settings import MEGABYTE
 from server.version import VERSION
 
 ALIVE: Final = "/healthz"
@@ -48,24 +33,6 @@ READY_PATHS: Final = frozenset({"/readyz", "/health"})
 """Readiness probe: false while the services open and while draining. A missing cache or
 model server does not count: answers work without it."""
 MINUTE: Final = timedelta(minutes=1).total_seconds()
-ALGORITHMS: Final = (
-    "RS256",
-    "RS384",
-    "RS512",
-    "PS256",
-    "PS384",
-    "PS512",
-    "ES256",
-    "ES384",
-    "ES512",
-    "EdDSA",
-)
-"""Signatures with a public key only: a shared secret cannot be published, and `none` is
-no signature."""
-LEAST_RSA: Final = 2_048
-"""Minimum bits of an RSA key (NIST SP 800-131A)."""
-REQUEST_SECONDS: Final = 10.0
-"""Seconds for the head of a request, and for its body of at most 1 MB."""
 MOST_SESSIONS: Final = 1_000
 """Most sessions of the 2025 protocol; 38 kB each."""
 CALLER_SHARE: Final = 8
@@ -75,13 +42,6 @@ MOST_REQUESTS: Final = 512
 SESSION: Final = "mcp-session-id"
 SESSION_IDLE: Final = timedelta(minutes=10).total_seconds()
 """Seconds after which a session without a request or an open stream ends."""
-_METADATA_PATHS: Final = (
-    "/.well-known/oauth-authorization-server",
-    "/.well-known/openid-configuration",
-)
-_log: Final = logging.getLogger("winnow.http")
-
-
 _TOO_MANY_OPEN: Final = JSONResponse(
     {
         "error": "Too many of your sessions, requests or streams are open: close some, or retry later."
@@ -114,7 +74,7 @@ class Gate:
         """
         self._app = app
         self._opened = opened
-        self._tokens = [_digest(token.encode()) for token in tokens]
+        self._tokens = [digest_of(token.encode()) for token in tokens]
         self._rate = per_minute / MINUTE
         self._burst = per_minute
         self._clock = clock
@@ -213,7 +173,7 @@ class Gate:
         if known and token is not None:
             # The SDK binds a session to its user, and the queue of calls is fair by
             # user.
-            name = _digest(token).hex()
+            name = digest_of(token).hex()
             scope["user"] = AuthenticatedUser(
                 AccessToken(token=name, client_id=name, scopes=[])
             )
@@ -221,7 +181,7 @@ class Gate:
 
     def _is_known(self, token: bytes | None) -> bool:
         return token is not None and any(
-            hmac.compare_digest(_digest(token), each) for each in self._tokens
+            hmac.compare_digest(digest_of(token), each) for each in self._tokens
         )
 
     def _caller(self, scope: Scope) -> bytes:
@@ -229,9 +189,9 @@ class Gate:
         share one)."""
         token = _bearer(Headers(scope=scope).get("authorization", ""))
         valid = token is not None and (
-            self._is_known(token) or self._accepted(_digest(token))
+            self._is_known(token) or self._accepted(digest_of(token))
         )
-        return _digest(token) if token is not None and valid else _address(scope)
+        return digest_of(token) if token is not None and valid else _address(scope)
 
     def _wait(self, caller: bytes) -> float:
         """Token bucket: take one request; return the seconds to wait if it is empty,
@@ -359,7 +319,7 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
     return again
 
 
-def _digest(token: bytes) -> bytes:
+def digest_of(token: bytes) -> bytes:
     """Return a hash of a token: equal lengths for constant-time comparison, no token in
     memory."""
     return hashlib.blake2b(token, digest_size=32).digest()
@@ -377,247 +337,3 @@ def _bearer(header: str) -> bytes | None:
 def _address(scope: Scope) -> bytes:
     client = scope.get("client")
     return f"address {client[0]}".encode() if client else b"address"
-
-
-class PatientProtocol(H11Protocol):
-    """uvicorn's HTTP protocol with a timeout for the request head."""
-
-    _late: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as the base has it
-        """Start the timeout for a request's head."""
-        super().connection_made(transport)
-        self._late = self.loop.call_later(REQUEST_SECONDS, transport.close)
-
-    def data_received(self, data: bytes) -> None:
-        """Pass on data; the timeout starts at the first byte of a head."""
-        super().data_received(data)
-        if self.cycle is not None and not self.cycle.response_complete:
-            self._stop_waiting()
-        elif self._late is None:
-            self._late = self.loop.call_later(REQUEST_SECONDS, self.transport.close)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Cancel the timeout."""
-        self._stop_waiting()
-        super().connection_lost(exc)
-
-    def _stop_waiting(self) -> None:
-        if self._late is not None:
-            self._late.cancel()
-            self._late = None
-
-
-class JwtVerifier:
-    """Verifies access tokens (JWT) of one issuer for one resource.
-
-    PyJWT reloads the issuer's keys every five minutes, so that withdrawn keys expire,
-    and for an unknown key at most twice a minute, so that forged tokens cause no
-    traffic.
-    """
-
-    def __init__(self, issuer: str, resource: str) -> None:
-        """Set the issuer's URL and our own, as in the tokens (`iss`, `aud`)."""
-        self._issuer = issuer
-        self._resource = resource
-        self._keys: jwt.PyJWKClient | None = None
-        self._valid: OrderedDict[bytes, None] = OrderedDict()
-
-    def has_accepted(self, token: bytes) -> bool:
-        """Return whether a token (by hash) was valid lately; then it is a caller of its
-        own."""
-        return token in self._valid
-
-    async def verify_token(self, token: str) -> AccessToken | None:
-        """Return the access token's claims; None if it is not valid here and now.
-
-        None also if the issuer's keys cannot be read, which is logged.
-        """
-        try:
-            self._keys = self._keys or jwt.PyJWKClient(
-                await _address_of_keys(self._issuer)
-            )
-            key = await to_thread.run_sync(self._keys.get_signing_key_from_jwt, token)
-            _check_size(key)
-            claims = jwt.decode(
-                token,
-                key,
-                algorithms=list(ALGORITHMS),
-                audience=self._resource,
-                issuer=self._issuer,
-                options={"require": ["exp", "iss", "aud"]},
-            )
-        except (
-            jwt.PyJWKClientConnectionError,
-            httpx2.HTTPError,
-            ValueError,
-            UsageError,
-        ) as error:
-            _log.warning("the keys of %s cannot be read: %s", self._issuer, error)
-            return None
-        except jwt.PyJWTError as error:
-            _log.info("token refused: %s", type(error).__name__)
-            return None
-        self._valid[_digest(token.encode())] = None
-        if len(self._valid) > MOST_SESSIONS:
-            self._valid.popitem(last=False)
-        scope = claims.get("scope", "")
-        return AccessToken(
-            token=token,
-            client_id=str(
-                claims.get("client_id")
-                or claims.get("azp")
-                or claims.get("sub")
-                or "unknown"
-            ),
-            scopes=scope.split() if isinstance(scope, str) else [],
-            expires_at=int(claims["exp"]),
-            resource=self._resource,
-            subject=str(claims["sub"]) if "sub" in claims else None,
-        )
-
-
-def _check_size(key: jwt.PyJWK) -> None:
-    """Raise `InvalidKeyError` for an RSA key that is too short."""
-    size = getattr(key.key, "key_size", 0)
-    if key.key_type == "RSA" and size < LEAST_RSA:
-        raise jwt.InvalidKeyError(f"an RSA key of {size} bits")
-
-
-async def _address_of_keys(issuer: str) -> str:
-    async with service_client() as http:
-        for path in _METADATA_PATHS:
-            answer = await http.get(issuer.rstrip("/") + path)
-            if answer.status_code != httpx2.codes.OK:
-                continue
-            said = answer.json()
-            named, keys = (
-                (said.get("issuer"), said.get("jwks_uri"))
-                if isinstance(said, dict)
-                else (None, None)
-            )
-            if (
-                not isinstance(named, str)
-                or not isinstance(keys, str)
-                or named.rstrip("/") != issuer.rstrip("/")
-            ):
-                raise UsageError(
-                    f"The metadata of {issuer} names another issuer or no keys."
-                )
-            return keys
-    raise UsageError(
-        f"{issuer} publishes no metadata.", hint="Check WINNOW_HTTP_ISSUER."
-    )
-
-
-def build_app(
-    settings: Settings,
-    *,
-    host: str,
-    port: int,
-    allowed_hosts: list[str],
-    allowed_origins: Sequence[str] = (),
-) -> ASGIApp:
-    """Return the ASGI application: `/mcp`, `/healthz`, `/readyz`, and the metadata of
-    RFC 9728 where OAuth is set.
-
-    `allowed_origins`: sites such as `https://chat.example` whose pages may call from a
-    browser (CORS). Raises `UsageError` for OAuth settings that do not fit together, and
-    where the metrics' address cannot be used; `MissingExtra` or `BrokenExtra` without
-    the package of a feature that is set.
-    """
-    auth, verifier = _oauth(settings)
-
-    async def drain() -> None:
-        with anyio.move_on_after(settings.seconds + 2 * GRACE):
-            await gate.drain()
-        await anyio.sleep(PAUSE)  # lets uvloop write the last response
-
-    server = build_server(
-        settings, own_signals=True, drain=drain, auth=auth, token_verifier=verifier
-    )
-    if settings.metrics:
-        server.observers.append(_metrics(server, settings.metrics))
-    # The SDK checks Host and Origin by itself on loopback addresses only.
-    names = [
-        f"{host}:{port}",
-        f"127.0.0.1:{port}",
-        f"localhost:{port}",
-        f"[::1]:{port}",
-        *allowed_hosts,
-    ]
-    security = TransportSecuritySettings(
-        allowed_hosts=names,
-        allowed_origins=[
-            *allowed_origins,
-            *(f"{scheme}://{name}" for name in names for scheme in ("http", "https")),
-        ],
-    )
-    # Arguments are at most 50 sources and a question; the SDK's own limit is four times
-    # larger.
-    app = server.streamable_http_app(
-        host=host,
-        transport_security=security,
-        max_request_body_size=MEGABYTE,
-        stateless_http=settings.http_stateless,
-        session_idle_timeout=SESSION_IDLE,
-        max_sessions=MOST_SESSIONS,
-    )
-    gate = Gate(
-        app,
-        tokens=settings.http_tokens,
-        per_minute=settings.http_rate,
-        close=server.admission.close,
-        opened=server.is_open,
-        accepted=verifier.has_accepted if verifier else lambda _: False,
-    )
-    if not allowed_origins:
-        return gate
-    # Outside the gate: CORS preflights have no token, and browsers read refusals only
-    # with CORS headers.
-    return CORSMiddleware(
-        gate,
-        allow_origins=allowed_origins,
-        allow_methods=["GET", "POST", "DELETE"],
-        allow_headers=["*"],
-        expose_headers=["Mcp-Session-Id", "Retry-After", "WWW-Authenticate"],
-    )
-
-
-def _metrics(server: Winnow, at: str) -> Observer:
-    """Serve metrics of `server` at an address; return the observer that counts its
-    calls.
-
-    Raises `MissingExtra`, `BrokenExtra`, or `UsageError` for the address.
-    """
-    with importing("metrics", "WINNOW_METRICS"):
-        from server.metrics import Metrics  # noqa: PLC0415  an extra
-    metrics = Metrics(server.admission, server.stores)
-    metrics.serve(at)
-    return metrics
-
-
-def _oauth(settings: Settings) -> tuple[AuthSettings | None, JwtVerifier | None]:
-    if not settings.http_issuer:
-        return None, None
-    if not settings.http_resource:
-        raise UsageError(
-            "WINNOW_HTTP_ISSUER is set, but WINNOW_HTTP_RESOURCE (this server's URL "
-            "in its tokens) is not.",
-            hint="Set WINNOW_HTTP_RESOURCE to this server's URL, such as https://winnow.example/mcp.",
-        )
-    if settings.http_tokens:
-        raise UsageError(
-            "Both fixed tokens and an OAuth issuer are set.", hint="Choose one of them."
-        )
-    # Validated from JSON text, which keeps URLs unchanged: clients compare issuers as
-    # strings.
-    auth = AuthSettings.model_validate(
-        {
-            "issuer_url": settings.http_issuer,
-            "resource_server_url": settings.http_resource,
-            "required_scopes": list(settings.http_scopes) or None,
-            "validate_token_resource": True,
-        }
-    )
-    return auth, JwtVerifier(settings.http_issuer, settings.http_resource)

@@ -1,59 +1,27 @@
-"""Serving over stdio and Streamable HTTP; nothing else may write to stdout.
+"""Serving Streamable HTTP: the port, and the process that listens there.
 
-File descriptor 1 is the wire of a stdio server. Imports run while it points at stderr,
-and both Python's and C's buffers are flushed before the wire is given back; at the end
-they are dropped. Not for: what is served."""
+Not for: the application (`app.py`).
+"""
 
-from __future__ import annotations
-
-import ctypes
 import errno
-import gc
 import os
 import socket
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
-import anyio
+import uvicorn
 
 from errors import CannotListen, UsageError
+from extras.http.app import build_app
+from extras.http.gate import MOST_REQUESTS
+from extras.http.protocol import PatientProtocol
+from server.process import tune_process
 from server.settings import Settings
-
-if TYPE_CHECKING:
-    from mcp.server.mcpserver import MCPServer
 
 LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 """Loopback hosts."""
 _NOT_STARTED: Final = 3
 """Exit code if the services cannot be opened (as uvicorn's)."""
-_TURN_SECONDS: Final = 0.002
-"""Seconds of the interpreter's switch interval: shorter gives faster pings during heavy
-work. Measurements: docs/log.md, 2026-11-27."""
-
-
-def serve_stdio(settings: Settings) -> None:
-    """Serve one client until its end of stdin, then leave the process."""
-    with _stdout_kept_clean():
-        from server.app import build_server  # noqa: PLC0415  heavy imports may print; stdout is diverted here
-        from server.process import drop_unread_stderr, give_back_large_blocks  # noqa: PLC0415  as the line above
-
-        server = build_server(settings, own_signals=True)
-    drop_unread_stderr()
-    give_back_large_blocks()
-    sys.setswitchinterval(_TURN_SECONDS)
-    anyio.run(_serve, server)
-
-
-async def _serve(server: MCPServer[Any]) -> None:
-    """Serve until the end of stdin and leave at once.
-
-    Nothing is flushed: fd 1 is the wire again, and a buffer may contain some library's
-    print. `os._exit`, because threads of canceled calls would delay a normal exit.
-    """
-    await server.run_stdio_async()
-    os._exit(0)
 
 
 def serve_http(
@@ -76,11 +44,6 @@ def serve_http(
             "WINNOW_COOKIES is set, but cookies are not allowed on an HTTP server.",
             hint="Unset WINNOW_COOKIES, or serve stdio.",
         )
-    import uvicorn  # noqa: PLC0415  only this transport needs it
-
-    from server.http import MOST_REQUESTS, PatientProtocol, build_app  # noqa: PLC0415  heavy imports, which `winnow --help` does without
-    from server.process import give_back_large_blocks  # noqa: PLC0415  as the line above
-
     guarded = settings.http_tokens or settings.http_issuer
     if host not in LOOPBACK and not guarded and not open_to_all:
         raise UsageError(
@@ -88,7 +51,7 @@ def serve_http(
             hint="Set WINNOW_HTTP_TOKENS or WINNOW_HTTP_ISSUER, or pass --without-auth on a "
             "network that you trust.",
         )
-    give_back_large_blocks()
+    tune_process()
     listening = listen(host, port)
     app = build_app(
         settings,
@@ -97,7 +60,6 @@ def serve_http(
         allowed_hosts=allowed_hosts,
         allowed_origins=allowed_origins,
     )
-    sys.setswitchinterval(_TURN_SECONDS)
     config = uvicorn.Config(
         app,
         host=host,
@@ -167,21 +129,3 @@ def _cannot_listen(host: str, port: int, error: OSError) -> CannotListen:
         f"{host} is not an address of this machine ({reason}).",
         hint="Use --host 127.0.0.1.",
     )
-
-
-@contextmanager
-def _stdout_kept_clean() -> Iterator[None]:
-    wire = os.dup(1)
-    os.dup2(2, 1)
-    gc.disable()  # collections during imports cost 0.12 s and free little
-    try:
-        yield
-    finally:
-        gc.enable()
-        sys.stdout.flush()
-        with suppress(
-            OSError, AttributeError
-        ):  # no C library, such as on Windows, which does not buffer
-            ctypes.CDLL(None).fflush(None)
-        os.dup2(wire, 1)
-        os.close(wire)

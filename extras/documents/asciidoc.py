@@ -2,7 +2,7 @@
 terms, tables; markup goes.
 
 Attributes, comments and conditions of the source are dropped; what other files would
-include is not here. Not for: other plain text (`plain.py`), Markdown (`text.py`)."""
+include is not here. Not for: other plain text (`pipeline/read/plain.py`), Markdown (`pipeline/read/text.py`)."""
 
 import re
 from collections.abc import Sequence

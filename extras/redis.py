@@ -7,7 +7,7 @@ data.
 """
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from itertools import islice
 from typing import Final
@@ -18,6 +18,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from cache.rows import LOT, CacheTrouble, Held
+from cache.server import RowBackend
 from errors import CacheError
 
 ANSWER_SECONDS: Final = 1.0
@@ -60,6 +61,19 @@ def connect(url: str) -> redis.Redis:
         ) from e
 
 
+def backends_at(
+    url: str, kinds: Iterable[str], *, shared: bool
+) -> dict[str, RowBackend]:
+    """Return a backend for each store name of `kinds`, over one client of `url`.
+
+    Raises `CacheError` for an invalid address.
+    """
+    client, place = connect(url), shown(url)
+    return {
+        kind: RedisBackend(client, kind, place=place, shared=shared) for kind in kinds
+    }
+
+
 def shown(url: str) -> str:
     """Return `url` without user, password and query, for messages."""
     parts = urlsplit(url)
@@ -70,8 +84,7 @@ def shown(url: str) -> str:
 
 
 class RedisBackend:
-    """Rows of one store on a server; for the methods see
-    `cache.folder.FolderBackend`."""
+    """Rows of one store on a server: a `cache.server.RowBackend`."""
 
     def __init__(
         self, client: redis.Redis, kind: str, *, place: str, shared: bool

@@ -7,7 +7,7 @@ from seams import later
 
 FORMAT: Final = Format(
     types=("application/vnd.openxmlformats-officedocument.wordprocessingml.document",),
-    to_html=later("pipeline.read.docx", "docx_to_html"),
+    to_html=later("extras.documents.docx", "docx_to_html"),
     endings=(".docx",),
     parts=("word/document.xml",),
     programs=("word",),

@@ -1,7 +1,7 @@
 """Data for drawing an answer in the desk: whole passages, positions, scores.
 
-Plain JSON. It goes to the desk (`desk/`) in the `_meta` of a result, which no model
-reads, so nothing is shortened to save tokens; what bounds it is the size of a message.
+Plain JSON in the `_meta` of a result, which no model reads, so nothing is shortened to
+save tokens; what bounds it is the size of a message.
 Not for: what an answer says (`pipeline/evidence/show.py`)."""
 
 from collections.abc import Sequence
@@ -14,8 +14,7 @@ from pipeline.document.page import Document, Evidence, Reading
 from pipeline.evidence.assemble import Assembled
 from pipeline.fetch.handles import page_handle
 from pipeline.prune.prune import Pruned
-
-View = dict[str, object]
+from tools.common.view import Drawing
 
 AROUND: Final = 400
 """Characters of context before and after a passage."""
@@ -35,7 +34,7 @@ def view_evidence(
     documents: Sequence[Document],
     reading: Reading | None,
     max_tokens: int,
-) -> View:
+) -> Drawing:
     """Return passages with their sentences' scores, their pages, and the best of what
     was left out.
 
@@ -57,7 +56,7 @@ def view_evidence(
     }
 
 
-def view_pages(question: str, documents: Sequence[Document], pruned: Pruned) -> View:
+def view_pages(question: str, documents: Sequence[Document], pruned: Pruned) -> Drawing:
     """Return the pages as blocks in reading order, each with whether it was kept and
     its score where it has one. After `MOST_CHARACTERS` of all pages further blocks are
     only counted, as `more`."""
@@ -132,7 +131,7 @@ class _Rows:
             else 0.0
         )
 
-    def passage(self, label: str, one: Evidence, page: int) -> View:
+    def passage(self, label: str, one: Evidence, page: int) -> Drawing:
         """Return a passage with its context. One of a page that is not among the
         documents has no units, box or surroundings."""
         place, document = self._documents.get(one.url, (-1, None))
@@ -165,7 +164,7 @@ class _Rows:
             "units": [[self._places[row][1].text, self._value(row)] for row in rows],
         }
 
-    def page(self, url: str, evidence: Sequence[Evidence]) -> View:
+    def page(self, url: str, evidence: Sequence[Evidence]) -> Drawing:
         """Return a page, with the best score in each cell of its strip. Of `evidence`
         at least one is of this page."""
         own = [one for one in evidence if one.url == url]
@@ -194,7 +193,7 @@ class _Rows:
             ],
         }
 
-    def left_out(self, evidence: Sequence[Evidence]) -> list[View]:
+    def left_out(self, evidence: Sequence[Evidence]) -> list[Drawing]:
         """Return the beginnings of the best units that no passage holds, at most
         `NEXT_BEST`; none without a reading."""
         if self._reading is None:
@@ -205,7 +204,7 @@ class _Rows:
             for number in one.sentences
         }
         urls = list(self._documents)
-        found: list[View] = []
+        found: list[Drawing] = []
         for row in np.argsort(-self._reading.values, kind="stable").tolist():
             place, unit = self._places[row]
             if (place, unit.number) not in held:

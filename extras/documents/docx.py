@@ -10,12 +10,12 @@ from typing import Final
 
 from lxml import etree
 
+from extras.documents.docx_layout import rejoined
+from extras.documents.docx_looks import W, read_looks
+from extras.documents.docx_styles import read_styles
+from extras.documents.docx_walk import Walk, count_words
+from extras.documents.package import open_package
 from pipeline.document.converted import Converted, Unreadable, whole_page
-from pipeline.read.docx_layout import rejoined
-from pipeline.read.docx_looks import W, read_looks
-from pipeline.read.docx_styles import read_styles
-from pipeline.read.docx_walk import Walk, count_words
-from pipeline.read.package import open_package
 from pipeline.work import check_cancelled
 
 _FILE_DEPTH: Final = 2
@@ -94,7 +94,8 @@ def _inner(body: bytes, *, depth: int) -> Converted:
 
 
 def _margins(walk: Walk, parts: list[str]) -> list[str]:
-    """Return what headers or footers say, each text once."""
+    """Return what headers or footers say, each text once; parts that are missing are
+    left out. Moves `walk` to these parts."""
     walk.in_margin = True
     found: dict[str, None] = {}
     for name in dict.fromkeys(parts):

@@ -3,7 +3,7 @@
 Sections and subsections become headings, terms with their indented descriptions
 definition lists, marked items lists, the synopsis and other indented non-prose
 listings. Lines are joined, words that were broken too. Not for: other plain text
-(`plain.py`), or the source of manual pages."""
+(`pipeline/read/plain.py`), or the source of manual pages."""
 
 import re
 from collections import Counter
@@ -12,6 +12,7 @@ from itertools import groupby, pairwise
 from typing import Final
 
 from pipeline.document.converted import Converted, escape, whole_page
+from pipeline.read.plain import indent_of
 from pipeline.work import check_cancelled
 
 _PAGE_HEADER: Final = re.compile(r"(\S+\(\d\w*\)).*\S.*\s(\S+\(\d\w*\))\s*")
@@ -161,7 +162,7 @@ def _section(lines: Sequence[str]) -> str:
 
 def _body(lines: Sequence[str], depth: int = 0) -> str:
     """Return lines as paragraphs, lists, definitions and listings, each with what is
-    indented below it."""
+    indented below it; "" if all lines are blank."""
     if not any(lines):
         return ""
     left = min(indent_of(line) for line in lines if line)
@@ -400,8 +401,3 @@ def _joined(lines: Sequence[str]) -> str:
     """Return lines as one, words that a hyphen of the formatter broke whole again."""
     text = " ".join(" ".join(lines).split())
     return text.replace("‐ ", "")
-
-
-def indent_of(line: str) -> int:
-    """Return the blanks before the first letter of a line."""
-    return len(line) - len(line.lstrip())

@@ -1,0 +1,1 @@
+"""Subcommands of `winnow`, one `COMMAND` a file (`cli/subcommand.py`)."""

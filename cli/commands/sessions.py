@@ -1,0 +1,42 @@
+"""`winnow sessions`: research sessions of this machine."""
+
+import argparse
+from collections.abc import Mapping
+from typing import Final
+
+from cli.subcommand import Subcommand, settings_from
+from seams import later
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    actions = ["list", "show", "export", "remove"]
+    parser.add_argument("action", nargs="?", choices=actions, default="list")
+    parser.add_argument(
+        "handle", nargs="?", default="", metavar="HANDLE", help="winnow://session/…"
+    )
+    parser.add_argument(
+        "--format",
+        choices=["markdown", "html", "json", "bibtex", "ris", "csl"],
+        default="markdown",
+        help="export: format (default: markdown)",
+    )
+
+
+def _run(args: argparse.Namespace, given: Mapping[str, str]) -> int:
+    code: int = later("cli.kept", "look_after_sessions")(
+        settings_from(given),
+        args.action,
+        args.handle,
+        form=args.format,
+        as_json=args.json,
+    )
+    return code
+
+
+COMMAND: Final = Subcommand(
+    "sessions",
+    help="list, show, export or remove research sessions",
+    arguments=_arguments,
+    run=_run,
+    place=50,
+)

@@ -1,0 +1,207 @@
+"""Every tool as a command, called through an MCP client in this process, so that
+arguments, errors and answers are the server's.
+
+Not for: what a tool does, nor commands beside the tools (`subcommand.py`).
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, get_args, get_type_hints
+
+import anyio
+
+from cli.output import FAILED, NO_ANSWER, OK, drawn_progress, print_json
+from cli.subcommand import Subcommand
+from errors import UsageError
+from seams import later
+from server.offered import by_place
+from server.settings import Settings, read_settings
+from tools.common.tool import OURS
+
+_LISTED: Final = {tool["name"]: tool for tool in by_place()}
+TOOL_OF_COMMAND: Final = {tool[OURS]["command"]: name for name, tool in _LISTED.items()}
+"""Command to tool."""
+_COMMAND_OF_TOOL: Final = {tool: command for command, tool in TOOL_OF_COMMAND.items()}
+_NOT_ARGUMENTS: Final = frozenset(
+    [
+        "command",
+        "run",
+        "set",
+        "folder",
+        "searxng",
+        "json",
+        "quiet",
+        "html",
+        "clustering",
+    ]
+)
+"""Options of a tool's command that the tool does not take."""
+
+
+def tool_commands() -> list[Subcommand]:
+    """Return the command of each tool."""
+    return [
+        Subcommand(
+            command,
+            help=_LISTED[tool][OURS]["help"],
+            arguments=partial(_add_arguments, tool),
+            run=_run,
+        )
+        for command, tool in TOOL_OF_COMMAND.items()
+    ]
+
+
+def call(
+    args: argparse.Namespace,
+    settings: Settings,
+    tool: str,
+    arguments: Mapping[str, object],
+) -> int:
+    """Call `tool` and print its answer; return the exit code."""
+    return anyio.run(_call_tool, settings, tool, dict(arguments), args.json, args.quiet)
+
+
+def with_sources(given: Mapping[str, str], sources: Sequence[str]) -> dict[str, str]:
+    """Return `given` with the folders of files among `sources`: who names a file on the
+    command line may read it; MCP clients have no such right.
+
+    Raises `UsageError` if all are files that do not exist.
+    """
+    local = [
+        Path(name).expanduser()
+        for name in sources
+        if "://" not in name and not name.startswith("site:")
+    ]
+    if sources and len(local) == len(sources) and not any(map(os.path.exists, local)):
+        raise UsageError(
+            f"no such file: {sources[0]!r}.",
+            hint="Give a file, a folder, or a URL with https://.",
+        )
+    named = [
+        str(path.resolve() if path.is_dir() else path.resolve().parent)
+        for path in local
+        if os.path.exists(path)
+    ]
+    folders = dict.fromkeys([*filter(None, [given.get("folders")]), *named])
+    return {**given, "folders": os.pathsep.join(folders)} if folders else dict(given)
+
+
+def absolute(source: str) -> str:
+    """Return the absolute path of an existing file, and other sources unchanged."""
+    path = Path(source).expanduser()
+    return str(path.resolve()) if "://" not in source and path.exists() else source
+
+
+def _add_arguments(tool: str, parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of a tool's schema; required ones are positional."""
+    schema, facts = _LISTED[tool]["inputSchema"], _LISTED[tool][OURS]
+    fields = schema["properties"]
+    positional = (*facts["by_place"], *schema.get("required", []))
+    for argument, field in sorted(fields.items(), key=lambda one: one[0] != "question"):
+        described = {"help": field.get("description", "").replace("%", "%%")}
+        if argument in positional:
+            free = "?" if argument == "question" and "draft" in fields else None
+            parser.add_argument(
+                argument,
+                nargs="+" if field["type"] == "array" else free,
+                **described,
+            )
+        elif field["type"] == "boolean":
+            parser.add_argument(
+                f"--{argument}", action="store_const", const=True, **described
+            )
+        else:
+            kind = int if field["type"] == "integer" else str
+            option = f"--{argument.replace('_', '-')}"
+            parser.add_argument(
+                option, type=kind, choices=field.get("enum"), **described
+            )
+    if facts["command"] == "raptor":
+        parser.epilog = "The question `tree` draws the tree of the sources instead."
+        parser.add_argument(
+            "--html",
+            default="",
+            metavar="FILE",
+            help="tree: also write it to this HTML file",
+        )
+        ways = get_args(get_type_hints(Settings)["clustering"])
+        parser.add_argument(
+            "--clustering", choices=ways, help="clustering of tree nodes"
+        )
+
+
+def _run(args: argparse.Namespace, given: Mapping[str, str]) -> int:
+    """Raises `UsageError` for `extract` without a question or draft, and for invalid
+    settings."""
+    if getattr(args, "draft", "") is None and args.question is None:
+        raise UsageError(
+            "extract needs a question and a source.",
+            hint=f"Write winnow {args.command} QUESTION SOURCE, or SOURCE --draft TEXT.",
+        )
+    given = with_sources(given, args.sources) if "sources" in args else dict(given)
+    if getattr(args, "clustering", None):
+        given["clustering"] = args.clustering
+    settings = read_settings(given)
+    if args.command == "raptor" and args.question == "tree":
+        return _draw(args, settings)
+    arguments = {
+        name: [absolute(source) for source in value] if name == "sources" else value
+        for name, value in vars(args).items()
+        if name not in _NOT_ARGUMENTS and value is not None
+    }
+    return call(args, settings, TOOL_OF_COMMAND[args.command], arguments)
+
+
+def _draw(args: argparse.Namespace, settings: Settings) -> int:
+    sources = [absolute(source) for source in args.sources]
+    chunking = args.chunking or "sentences"
+    code: int = anyio.run(
+        later("cli.trees", "draw_tree"),
+        settings,
+        sources,
+        chunking,
+        args.html,
+        args.json,
+    )
+    return code
+
+
+async def _call_tool(
+    settings: Settings, tool: str, arguments: dict[str, Any], as_json: bool, quiet: bool
+) -> int:
+    """Call `tool` through an MCP client connected in this process, and print its
+    answer.
+
+    Returns the exit code: `FAILED` for an error, which goes to stderr; `NO_ANSWER`
+    without passages, hits or pages, or if not all of a draft is supported.
+    """
+    from mcp import Client  # noqa: PLC0415  the pipeline, which help and other commands start without
+    from mcp_types import TextContent  # noqa: PLC0415  the pipeline, which help and other commands start without
+
+    from cli.terminal import drawn_answer, pen_for  # noqa: PLC0415  the pipeline, which help and other commands start without
+    from server.app import build_server  # noqa: PLC0415  the pipeline, which help and other commands start without
+    from tools.common.answer import data_of  # noqa: PLC0415  the pipeline, which help and other commands start without
+
+    async with Client(build_server(settings)) as client:
+        with drawn_progress(quiet=quiet) as draw:
+            result = await client.call_tool(tool, arguments, progress_callback=draw)
+    text = "\n".join(
+        part.text for part in result.content if isinstance(part, TextContent)
+    )
+    if result.is_error:
+        print(f"winnow: {text}", file=sys.stderr)
+        return FAILED
+    data = data_of(result)
+    if as_json:
+        print_json({"text": text, **data})
+    else:
+        pen = pen_for(sys.stdout)
+        print(drawn_answer(text, pen, _COMMAND_OF_TOOL) if pen else text)
+    if "checked" in data:
+        return OK if data["answered"] else NO_ANSWER
+    found = [data[key] for key in ("passages", "hits", "pages") if key in data]
+    return NO_ANSWER if found and not found[0] else OK

@@ -1,0 +1,1 @@
+"""Cache servers, one `CACHE` a file (`cache/server.py`)."""

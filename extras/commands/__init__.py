@@ -1,0 +1,1 @@
+"""Subcommands beyond the core's, one `COMMAND` a file (`cli/subcommand.py`)."""

@@ -1,0 +1,63 @@
+"""`winnow check REPORT [SOURCE…]`: a draft against its sources, shown in full."""
+
+import argparse
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from cli.subcommand import Subcommand
+from cli.tool_calls import TOOL_OF_COMMAND, absolute, call, with_sources
+from errors import UsageError
+from seams import later
+from server.settings import read_settings
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = "Exit code 3: something is not supported."
+    parser.add_argument("report", help="Markdown, HTML or text; - for standard input")
+    parser.add_argument(
+        "sources",
+        nargs="*",
+        help="URLs, files or a session; default: what the report cites",
+    )
+
+
+def _run(args: argparse.Namespace, given: Mapping[str, str]) -> int:
+    from tools.common.context import LARGEST_BUDGET  # noqa: PLC0415  the SDK, which other commands start without
+
+    settings = read_settings(with_sources(given, args.sources))
+    arguments = {
+        "draft": _draft(args.report),
+        "sources": [absolute(source) for source in args.sources],
+        "max_tokens": LARGEST_BUDGET,
+    }
+    return call(args, settings, TOOL_OF_COMMAND["extract"], arguments)
+
+
+def _draft(name: str) -> str:
+    """Return a report's text as Markdown; `-` reads standard input. Raises `UsageError`
+    for a file that cannot be read as UTF-8."""
+    try:
+        text: str = (
+            sys.stdin.read()
+            if name == "-"
+            else Path(name).expanduser().read_text(encoding="utf-8")
+        )
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(
+            f"The report {name!r} cannot be read: {error}.",
+            hint="Give a UTF-8 text file.",
+        ) from error
+    if not name.lower().endswith((".html", ".htm")):
+        return text
+    return str(later("extras.drafts.draft", "markdown_of")(text))
+
+
+COMMAND: Final = Subcommand(
+    "check",
+    help="check a report's quotations, statements and references against its sources",
+    arguments=_arguments,
+    run=_run,
+    place=10,
+)

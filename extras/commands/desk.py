@@ -1,0 +1,34 @@
+"""`winnow desk`: a page in the browser to ask, and to view evidence."""
+
+import argparse
+from collections.abc import Mapping
+from typing import Final
+
+from cli.subcommand import Subcommand, port
+from seams import later
+from server.settings import read_settings
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--port", type=port, default=0, help="port on 127.0.0.1; default: a free one"
+    )
+    parser.add_argument(
+        "--no-browser", action="store_true", help="only print the address"
+    )
+
+
+def _run(args: argparse.Namespace, given: Mapping[str, str]) -> int:
+    code: int = later("extras.desk.serve", "serve_desk")(
+        read_settings(given), given, port=args.port, show=not args.no_browser
+    )
+    return code
+
+
+COMMAND: Final = Subcommand(
+    "desk",
+    help="open the desk, a page to ask and to view evidence, pages, trees and sessions",
+    arguments=_arguments,
+    run=_run,
+    place=70,
+)

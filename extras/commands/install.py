@@ -1,0 +1,44 @@
+"""`winnow install CLIENT`: Winnow in a client's configuration."""
+
+import argparse
+from collections.abc import Mapping
+from typing import Final
+
+from cli.subcommand import Subcommand
+from extras.install.clients import CLIENTS, client_name
+from seams import later
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "client",
+        type=client_name,
+        metavar="CLIENT",
+        help=f"one of {', '.join(CLIENTS)}",
+    )
+    parser.add_argument(
+        "--scope",
+        choices=["user", "project"],
+        default="user",
+        help="for your user account, or for this folder",
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="only show what would change"
+    )
+    parser.add_argument("--yes", action="store_true", help="write without confirmation")
+    parser.add_argument("--undo", action="store_true", help="remove Winnow again")
+
+
+def _run(args: argparse.Namespace, given: Mapping[str, str]) -> int:
+    code: int = later("extras.install.install", "install")(args, given)
+    return code
+
+
+COMMAND: Final = Subcommand(
+    "install",
+    help="add Winnow to a client's configuration",
+    arguments=_arguments,
+    run=_run,
+    checks=later("extras.install.install", "client_checks"),
+    place=60,
+)

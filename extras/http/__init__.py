@@ -1,0 +1,1 @@
+"""Streamable HTTP: authentication, limits for each caller, metrics."""

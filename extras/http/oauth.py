@@ -1,0 +1,142 @@
+"""OAuth access tokens (RFC 9068, RFC 8707): signature, issuer, audience and expiry of a
+JWT are checked against the issuer's public keys. Winnow issues none.
+
+Not for: fixed tokens (`gate.py`).
+"""
+
+import logging
+from collections import OrderedDict
+from typing import Final
+
+import httpx2
+import jwt
+from anyio import to_thread
+from mcp.server.auth.provider import AccessToken
+
+from errors import UsageError
+from extras.http.gate import MOST_SESSIONS, digest_of
+from server.clients import service_client
+
+ALGORITHMS: Final = (
+    "RS256",
+    "RS384",
+    "RS512",
+    "PS256",
+    "PS384",
+    "PS512",
+    "ES256",
+    "ES384",
+    "ES512",
+    "EdDSA",
+)
+"""Signatures with a public key only: a shared secret cannot be published, and `none` is
+no signature."""
+LEAST_RSA: Final = 2_048
+"""Minimum bits of an RSA key (NIST SP 800-131A)."""
+_METADATA_PATHS: Final = (
+    "/.well-known/oauth-authorization-server",
+    "/.well-known/openid-configuration",
+)
+_log: Final = logging.getLogger("winnow.http")
+
+
+class JwtVerifier:
+    """Verifies access tokens (JWT) of one issuer for one resource.
+
+    PyJWT reloads the issuer's keys every five minutes, so that withdrawn keys expire,
+    and for an unknown key at most twice a minute, so that forged tokens cause no
+    traffic.
+    """
+
+    def __init__(self, issuer: str, resource: str) -> None:
+        """Set the issuer's URL and our own, as in the tokens (`iss`, `aud`)."""
+        self._issuer = issuer
+        self._resource = resource
+        self._keys: jwt.PyJWKClient | None = None
+        self._valid: OrderedDict[bytes, None] = OrderedDict()
+
+    def has_accepted(self, token: bytes) -> bool:
+        """Return whether a token (by hash) was valid lately; then it is a caller of its
+        own."""
+        return token in self._valid
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """Return the access token's claims; None if it is not valid here and now.
+
+        None also if the issuer's keys cannot be read, which is logged.
+        """
+        try:
+            self._keys = self._keys or jwt.PyJWKClient(
+                await _address_of_keys(self._issuer)
+            )
+            key = await to_thread.run_sync(self._keys.get_signing_key_from_jwt, token)
+            _check_size(key)
+            claims = jwt.decode(
+                token,
+                key,
+                algorithms=list(ALGORITHMS),
+                audience=self._resource,
+                issuer=self._issuer,
+                options={"require": ["exp", "iss", "aud"]},
+            )
+        except (
+            jwt.PyJWKClientConnectionError,
+            httpx2.HTTPError,
+            ValueError,
+            UsageError,
+        ) as error:
+            _log.warning("the keys of %s cannot be read: %s", self._issuer, error)
+            return None
+        except jwt.PyJWTError as error:
+            _log.info("token refused: %s", type(error).__name__)
+            return None
+        self._valid[digest_of(token.encode())] = None
+        if len(self._valid) > MOST_SESSIONS:
+            self._valid.popitem(last=False)
+        scope = claims.get("scope", "")
+        return AccessToken(
+            token=token,
+            client_id=str(
+                claims.get("client_id")
+                or claims.get("azp")
+                or claims.get("sub")
+                or "unknown"
+            ),
+            scopes=scope.split() if isinstance(scope, str) else [],
+            expires_at=int(claims["exp"]),
+            resource=self._resource,
+            subject=str(claims["sub"]) if "sub" in claims else None,
+        )
+
+
+def _check_size(key: jwt.PyJWK) -> None:
+    """Raise `InvalidKeyError` for an RSA key that is too short."""
+    size = getattr(key.key, "key_size", 0)
+    if key.key_type == "RSA" and size < LEAST_RSA:
+        raise jwt.InvalidKeyError(f"an RSA key of {size} bits")
+
+
+async def _address_of_keys(issuer: str) -> str:
+    async with service_client() as http:
+        for path in _METADATA_PATHS:
+            answer = await http.get(issuer.rstrip("/") + path)
+            if answer.status_code != httpx2.codes.OK:
+                continue
+            said = answer.json()
+            named, keys = (
+                (said.get("issuer"), said.get("jwks_uri"))
+                if isinstance(said, dict)
+                else (None, None)
+            )
+            if (
+                not isinstance(named, str)
+                or not isinstance(keys, str)
+                or named.rstrip("/") != issuer.rstrip("/")
+            ):
+                raise UsageError(
+                    f"The metadata of {issuer} names another issuer or no keys."
+                )
+            return keys
+    raise UsageError(
+        f"{issuer} publishes no metadata.", hint="Check WINNOW_HTTP_ISSUER."
+    )

@@ -1,0 +1,1 @@
+"""Winnow in the configuration of MCP clients."""

@@ -1,0 +1,1 @@
+"""Transports beside stdio, one `TRANSPORT` a file (`server/transport.py`)."""

@@ -1,0 +1,1 @@
+"""Views of answers, one `VIEW` a file (`tools/common/view.py`)."""
