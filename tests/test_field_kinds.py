@@ -363,6 +363,7 @@ KINDS: dict[str, list[Asked]] = {
         Asked(page('<style>#t~.c{max-height:0;overflow:hidden}</style><input type=checkbox id=t><label for=t>Fee</label><div class=c><p>The fee is 31 crowns.</p></div>'), "31 crowns", question="What is the fee?"),
         Asked(page(f"<div aria-hidden=true><p>The letter says that a berth costs 31 crowns a night, and that no boat may stay for longer than a week. {STORY}</p></div>"), "31 crowns", question="What does a berth cost?"),
         Asked(page('<style>.c{display:grid;grid-template-rows:0fr}.c>div{overflow:hidden}</style><button aria-expanded=false>Fee</button><div class=c><div><p>The fee is 31 crowns.</p></div></div>'), "31 crowns", question="What is the fee?"),
+        Asked(page('<div class=acc><h3>Who opens the boom?</h3><div style="max-height:0px;overflow:hidden;transition:max-height .3s"><p>Ilse Marin opens it at six.</p></div></div>'), "Ilse Marin", question="Who opens the boom?"),
         Asked(page('<div data-aos="fade" style="clip-path:inset(0 0 100% 0)"><p>The fee is 31 crowns.</p></div>'), "31 crowns", question="What is the fee?"),
     ],
     "marks in table cells that are no text": [

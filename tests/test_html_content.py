@@ -162,6 +162,15 @@ async def test_behind_a_heading_near_the_end_that_leads_on_nothing_is_content() 
     assert "hull of wreck" not in text
 
 
+async def test_credits_in_the_box_of_the_title_are_the_next_part() -> None:
+    credit = "4 May 2026 · 12 comments · filed under Coast by admin"
+    head = f"<h1>The lamps of the outer coast</h1><div class=byline>{credit}</div>"
+    article = f"<article><header>{head}</header><div>{PARAGRAPHS}</div></article>"
+    html = f"<html><body><main>{article}</main></body></html>"
+    assert "filed under" not in await shown(html)
+    assert "filed under" in await shown(html, part=2)
+
+
 async def test_teasers_are_the_next_part_however_many_below_a_story_and_content_without_one() -> (
     None
 ):

@@ -22,7 +22,7 @@ _OPENED_CLASS: Final = re.compile(
 )
 """Class names of collapsible content, such as product sheets."""
 _FOLDED: Final = re.compile(
-    r"accordion|\bacc[-_]|answer|collaps|details|drawer|expand|faq|fold|panel|spoiler|toggle"
+    r"accordion|\bacc(?:\b|_)|answer|collaps|details|drawer|expand|faq|fold|panel|spoiler|toggle"
 )
 """Names of what holds questions or headings that open, or of what they open."""
 _SHUT: Final = re.compile(

@@ -262,7 +262,9 @@ def _labels(
     blocks, buttons = document.blocks, _buttons(document.page.html)
     both = parts.agreed | parts.like
     near = {number + step for number in both for step in (-1, 0, 1)}
-    boxes = {_box(blocks[number]) for number in both}
+    boxes = {
+        _box(blocks[number]) for number in both if blocks[number].kind != "heading"
+    }
     is_piece = bool(both) and _density(words, first, parts.agreed) >= DENSE
     found = set(parts.badges)
     for number in inside:
