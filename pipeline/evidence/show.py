@@ -340,8 +340,8 @@ def _origins(
 def _link(label: str, passage: Evidence) -> str:
     """Return the text fragment of a passage, to append to its page's address, or "".
 
-    Of a local file it is the position alone (page, row): whoever reads the answer opens
-    the file and has the words."""
+    Of a local file it is the position alone (page, row): viewers of files cannot search
+    for words."""
     fragment = passage.citation.removeprefix(passage.url.partition("#")[0])
     if passage.url.startswith("file:"):
         fragment = fragment.partition(":~:")[0].rstrip("#")
