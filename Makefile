@@ -51,8 +51,7 @@ extras: $(VENV)/dev
 	  fi; \
 	fi
 
-# What `make extras` will install, downloaded and compiled. CI does that beside `make test`, which must meet no extra, and
-# then installs it into an environment of its own.
+# What `make extras` will install, downloaded and compiled: CI does that beside `make test`, which must meet no extra yet.
 .PHONY: ahead
 ahead: $(VENV)/base  ## brings wheels of EXTRAS to build/wheels, and installs nothing
 	@mkdir -p build $(WHEELS)
