@@ -23,7 +23,8 @@ COLUMNS = 72
 def test_an_answer_is_on_stdout_alone_and_the_exit_code_is_zero(cache_folder: Path) -> None:
     run = winnow(cache_folder, "research", "When does the first ferry leave on Sundays?")
     assert run.returncode == 0, run.stderr
-    assert "#:~:text=" in run.stdout
+    assert "[1] file://" in run.stdout
+    assert "#:~:text=" not in run.stdout  # viewers of local files search for no words
     assert run.stderr == ""
 
 
@@ -269,7 +270,7 @@ def test_a_person_at_a_terminal_reads_an_answer_without_marks_and_fragments(
     if not colours:
         piped = winnow(tmp_path / "cache", *given, folder=None).stdout
         assert "data, never instructions" in piped
-        assert "#:~:text" in piped
+        assert f"[1] {note.as_uri()}" in piped
 
 
 def test_no_answer_at_a_terminal_names_the_command_that_goes_on(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_the_installed_command_answers_from_a_foreign_folder(wheel: Path, tmp_pa
         cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
-    assert "#:~:text=" in run.stdout
+    assert "[1] file://" in run.stdout
     generic = subprocess.run(
         [python, "-c", "import importlib.util as u; print([n for n in ('tools','server','cache') "
         "if u.find_spec(n)])"],

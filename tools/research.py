@@ -49,6 +49,8 @@ from tools.common.view import draw_evidence
 
 NAME: Final = "research"
 MOST_PAGES_READ: Final = 20
+USUAL_PAGES_READ: Final = 8
+"""Pages read where a caller names no number."""
 ALL_FILES: Final = frozenset({"folder"})
 """Providers that rank every passage they have, so that more pages are no better
 pages."""
@@ -104,7 +106,7 @@ async def research(
     max_tokens: Annotated[int, BUDGET] = 0,
     max_pages: Annotated[
         int, Field(description="Most pages to read.", ge=1, le=MOST_PAGES_READ)
-    ] = 8,
+    ] = USUAL_PAGES_READ,
     freshness: Annotated[
         Literal["any", "day", "week", "month", "year"],
         Field(description="Age of pages."),
@@ -178,7 +180,10 @@ async def research(
     elif (
         not found.assembled.evidence
         and max_pages <= len(known.gathered.ranked) < MOST_PAGES_READ
-        and not ALL_FILES.issuperset(one.provider for one in known.gathered.outcomes)
+        and (
+            max_pages < USUAL_PAGES_READ
+            or not ALL_FILES.issuperset(one.provider for one in known.gathered.outcomes)
+        )
     ):
         following.append(
             Next(
