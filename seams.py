@@ -1,5 +1,5 @@
-"""Plug-in points: source formats, search providers, model backends and tools, one file
-each.
+"""Plug-in points: source formats, search providers, model backends, tools and others,
+one file each.
 
 A seam is a folder in which every module binds one object to the seam's name, plus a
 group of entry points through which other packages add more. An entry point that fails

@@ -142,8 +142,7 @@ async def research(
         asked, max_pages, freshness, filters=SearchQuery("", site=" ".join(sites))
     )
     handle = ongoing.session.handle
-    # Without its scheme, which costs a model six tokens; both are accepted.
-    short = handle.rpartition("/")[2]
+    short = ongoing.session.short
     # Send the handle early, so that the client can continue if this process dies.
     await ctx.report_progress(0, 10, handle)
     # The session's handle takes about 25 tokens.

@@ -219,8 +219,8 @@ class _LineWriter:
         if block.kind == "item" and block.lead and not self._is_shown(block.lead):
             return  # its lead-in starts again
         before, after = list_items_of(self.document.blocks[last]), list_items_of(block)
-        if not after or not {index.list for index in before} & {
-            index.list for index in after
+        if not after or not {item.list for item in before} & {
+            item.list for item in after
         }:
             self.lines.append(Line("gap"))
         elif not after[-1].ordered:

@@ -77,23 +77,16 @@ def refers_back(asked: Question) -> bool:
     """Return whether a pronoun of a question refers to something outside of it, as in
     "What is its default?"; False over `FULL_QUESTION_CHARACTERS`, or where it brings a
     text of its own."""
-    question = asked.text.strip().lstrip(_OPENING_MARKS)
-    if len(question) > FULL_QUESTION_CHARACTERS or _WITH_TEXT.search(question):
-        return False
-    return _refers(question, _rules(asked.spoken or "en"))
+    question = _alone(asked)
+    return bool(question) and _refers(question, _rules(asked.spoken or "en"))
 
 
 def completed(asked: Question, before: str) -> str:
     """Return a question with what it refers to in the question `before` it; empty where
-    it is complete by itself. Empty as well without `before`, over `FULL_QUESTION_CHARACTERS` characters,
-    or where it brings a text of its own."""
-    question = asked.text.strip().lstrip(_OPENING_MARKS)
-    if (
-        not before.strip()
-        or not question
-        or len(question) > FULL_QUESTION_CHARACTERS
-        or _WITH_TEXT.search(question)
-    ):
+    it is complete by itself. Empty as well without `before`, over
+    `FULL_QUESTION_CHARACTERS`, or where it brings a text of its own."""
+    question = _alone(asked)
+    if not before.strip() or not question:
         return ""
     # A few words of their own may look like another language.
     guessed = (asked.spoken, guess_language(f"{before} {question}"))
@@ -103,6 +96,14 @@ def completed(asked: Question, before: str) -> str:
         for code in dict.fromkeys(tried)
     )
     return next(filter(None, found), "")
+
+
+def _alone(asked: Question) -> str:
+    """Return a question without what opens it; "" over `FULL_QUESTION_CHARACTERS`, or
+    where it brings a text of its own."""
+    question = asked.text.strip().lstrip(_OPENING_MARKS)
+    full = len(question) > FULL_QUESTION_CHARACTERS or _WITH_TEXT.search(question)
+    return "" if full else question
 
 
 def _completed(question: str, before: str, rules: _TurnRules) -> str:

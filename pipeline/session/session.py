@@ -107,6 +107,12 @@ class Session:
     """Its name given by the user; "" shows its first question."""
 
     @property
+    def short(self) -> str:
+        """Its handle without the scheme, which costs a model six tokens; both are
+        accepted."""
+        return self.handle.removeprefix(SESSION_SCHEME)
+
+    @property
     def passages(self) -> tuple[Evidence, ...]:
         """Everything that was quoted."""
         return tuple(passage for turn in self.turns for passage in turn.passages)
@@ -162,7 +168,7 @@ def list_sessions(stores: Stores) -> list[Session]:
 
 def remove_session(stores: Stores, session: Session) -> None:
     """Forget a session, with the list of what was searched and read for it."""
-    name = session.handle.removeprefix(SESSION_SCHEME)
+    name = session.short
     for store in {stores.own, stores.sessions}:
         for key in [*store.keys(f"session:{name}"), *store.keys(f"begun:{name}")]:
             store.set_json(key, None, expire=0)
@@ -174,7 +180,7 @@ def rename_session(stores: Stores, session: Session, name: str) -> None:
 
     The name is cut to `TITLE_CHARACTERS` characters. Raises `StopIteration` for a session that
     is no longer kept."""
-    key = f"session:{session.handle.removeprefix(SESSION_SCHEME)}"
+    key = f"session:{session.short}"
     named = replace(session, name=" ".join(name.split())[:TITLE_CHARACTERS])
     store = next(
         store
@@ -316,7 +322,7 @@ class Ongoing:
             repr((list(queries), limit)).encode("utf-8", "surrogatepass"),
             digest_size=12,
         )
-        return f"session:{self.session.handle.removeprefix(SESSION_SCHEME)}:{digest.hexdigest()}"
+        return f"session:{self.session.short}:{digest.hexdigest()}"
 
     def _write(self, turn: Turn, pages: Sequence[SeenPage]) -> None:
         """Append a turn to the session as it is stored now, replacing an earlier one of
@@ -343,7 +349,7 @@ class Ongoing:
         ):
             turns = turns[1:]
             value = _dumped(replace(now, turns=turns, pages=kept_pages))
-        name = self.session.handle.removeprefix(SESSION_SCHEME)
+        name = self.session.short
         self._store.set_json(f"session:{name}", value, expire=CACHED_ANSWER_SECONDS)
         if not self.session.owner:
             _local(self._stores).set_json(
