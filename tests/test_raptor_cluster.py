@@ -27,7 +27,6 @@ from pipeline.raptor.cluster import (
 from pipeline.raptor.tree import Clustering
 from pipeline.work import Stopped, in_thread, stopped_by
 from tests.support import ROOT
-from tests.support.extras import need
 
 Floats = NDArray[np.float32]
 
@@ -252,14 +251,3 @@ async def test_a_cancelled_clustering_leaves_its_thread_before_half_of_the_work(
             group.cancel_scope.cancel()
         cancelled.set()
         assert await anyio.to_thread.run_sync(ended.get, abandon_on_cancel=True) == "stopped"
-
-
-@pytest.mark.slow
-def test_umap_reduces_for_the_mixture_and_two_runs_agree() -> None:
-    need("umap")
-    vectors = themes(5, 24, noise=0.3)
-    clusters = cluster(layer(vectors), "umap")
-    assert clusters == cluster(layer(vectors), "umap")
-    assert {i for group in clusters for i in group} == set(range(len(vectors)))
-    pure = sum(len({i % 5 for i in group}) == 1 for group in clusters)
-    assert pure >= 0.8 * len(clusters)

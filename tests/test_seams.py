@@ -301,7 +301,7 @@ def test_the_core_answers_without_anything_in_extras(tmp_path: Path) -> None:
             asking, cwd=cwd, capture_output=True, text=True, timeout=120, check=False
         )
         assert ran.returncode == 0, ran.stderr
-        marks = re.compile(r"(?:«/?|session/)[0-9a-f]+")  # new in each answer
+        marks = re.compile(r"(?:«/?|session/|Session: )[0-9a-f]+")  # new in each answer
         return [json.loads(marks.sub("", line)) for line in ran.stdout.splitlines()]
 
     found, table, draft = answers(root)

@@ -10,39 +10,9 @@ from bench.providers import Reply
 from bench.sources import QUESTION, TAVILY, fresh, json_reply, web, winnow
 from errors import UsageError
 from server.settings import read_settings
-from tests.support import LIBRARY, Connect
-from tests.support.extras import need
+from tests.support import LIBRARY
 from tests.support.pdf import make_pdf
 from tests.test_search_scholarly import OPENALEX
-
-CATALOGUES = "openalex, semanticscholar, crossref, europepmc, arxiv"
-
-
-@pytest.mark.anyio
-@pytest.mark.parametrize(
-    ("given", "asked"),
-    [
-        ({"folders": " "}, f"ddgs, tavily-keyless, wikipedia, {CATALOGUES}"),
-        # Who names a folder and nothing else has not said that questions about it may go to
-        # strangers.
-        ({}, "folder"),
-        ({"search": "keyless,folder"}, f"ddgs, tavily-keyless, wikipedia, folder, {CATALOGUES}"),
-        ({"brave_key": "k"}, "brave, folder"),
-        ({"brave_key": "k", "search": "brave,academic"}, f"brave, {CATALOGUES}"),
-        ({"search": "academic"}, CATALOGUES),
-        ({"search": "arxiv,wikipedia"}, "arxiv, wikipedia"),
-        ({"search": "folder"}, "folder"),
-        ({"search": "none"}, "none"),
-        ({"search": "folder", "folders": " "}, "none"),
-    ],
-)
-async def test_who_is_searched_follows_from_what_is_set(
-    connect: Connect, given: dict[str, str], asked: str
-) -> None:
-    need("ddgs")
-    async with connect(**given) as client:
-        status = str((await client.read_resource("winnow://status")).contents[0])
-    assert f"search providers: {asked}\\n" in status
 
 
 @pytest.mark.parametrize("search", ["none,wikipedia", "auto,folder", "academia"])
