@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from errors import UsageError
 from seams import Seam
 
 
@@ -31,3 +32,14 @@ def steps() -> dict[str, Callable[..., Any]]:
     """Return what runs each step, by its name; a package's replaces ours of that
     name."""
     return {one.name: one.run for one in SEAM.found()}
+
+
+def required_step(name: str, refused: str, hint: str) -> Callable[..., Any]:
+    """Return what runs the step `name`.
+
+    Raises `UsageError` where it is not installed: what is `refused` (a sentence without its
+    period), with the name of the step, and a `hint` on what to do."""
+    run = steps().get(name)
+    if run is None:
+        raise UsageError(f"{refused}: the step `{name}` is not installed.", hint=hint)
+    return run

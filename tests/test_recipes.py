@@ -40,6 +40,8 @@ CONFIG = {
     "every": 3,
     "threads": 1,
 }
+LAYERS = 8
+"""Layers of the base that the loop is tried on."""
 
 
 def _samples(*, pairs: bool = False) -> dict[str, Any]:
@@ -65,6 +67,16 @@ def _run(folder: Path, *, base: Any = None, pairs: bool = False, **others: Any) 
         pytest.skip(str(error))
 
 
+def _cut(base: Any, layers: int) -> Any:
+    """Return a base of the first `layers` of another, with weights of its own."""
+    other = copy.copy(base)
+    model = copy.deepcopy(base.model).unload()
+    model.model.layers = model.model.layers[:layers]
+    model.config.num_hidden_layers = layers
+    other.adapt(model, lora.Config(**CONFIG))
+    return other
+
+
 def _copied(base: Any) -> Any:
     """Return a base with weights of its own, without reading the file again."""
     other = copy.copy(base)
@@ -83,8 +95,15 @@ def _adapter(run: Any) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def base() -> Any:
-    """The base of the proofs, read once; `restart` puts on a new adapter."""
+def base(whole_base: Any) -> Any:
+    """The first layers of SmolLM2, which learn as all 30 do in a quarter of the time; `restart`
+    puts on a new adapter."""
+    return _cut(whole_base, LAYERS)
+
+
+@pytest.fixture(scope="module")
+def whole_base() -> Any:
+    """The base of the proofs, read once."""
     try:
         return lora.Base(lora.Config(**CONFIG))
     except lora.UsageError as error:
@@ -182,9 +201,9 @@ def test_a_run_is_not_gone_on_with_other_samples(tmp_path: Path, base: Any) -> N
 
 @pytest.mark.anyio
 async def test_a_tuned_model_is_written_as_gguf_and_answers_as_it_did_in_training(
-    tmp_path: Path, base: Any
+    tmp_path: Path, whole_base: Any
 ) -> None:
-    run = _run(tmp_path, base=_copied(base))
+    run = _run(tmp_path, base=_copied(whole_base))
     for weight in run.weights:
         torch.nn.init.normal_(weight, std=0.02, generator=torch.Generator().manual_seed(1))
     asked, options = "When does boat 3 leave?", ("At 3 o'clock.", "Never.")

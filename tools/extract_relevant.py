@@ -4,41 +4,19 @@ answer, or none (zero-index §4.1).
 Not for: searching. Sources are named by the caller.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
 from typing import Annotated, Final
 
 from mcp_types import CallToolResult
 from pydantic import Field
 
 from errors import UsageError
-from pipeline.document.page import Reading
-from pipeline.evidence.assemble import UNASKED, Assembled, assemble, most_unasked
-from pipeline.evidence.show import (
-    Sheet,
-    doubt,
-    hint_room,
-    notice_within,
-    parts_line,
-)
-from pipeline.evidence.values import rows_shown, values_text
+from pipeline.evidence.assemble import UNASKED
+from pipeline.evidence.show import hint_room
+from pipeline.extract_sources import extract_sources
 from pipeline.question.question import Question
-from pipeline.reading.extract import extract, left_unread, unless_cut
-from pipeline.reading.rows import named_rows_first
-from pipeline.sources.gather import Loaded, load_sources, room_for
-from pipeline.steps import steps
-from pipeline.text.frame import new_mark, shown_location
+from pipeline.steps import required_step
 from pipeline.text.tokens import count_tokens
-from pipeline.work import LONG_SHARE, in_thread
-from tools.common.answer import (
-    Ending,
-    answer,
-    behind,
-    larger,
-    next_line,
-    notes_of,
-    repeated,
-)
+from tools.common.answer import Ending, answer, behind, larger, next_line
 from tools.common.context import (
     BUDGET,
     FRESH,
@@ -48,21 +26,18 @@ from tools.common.context import (
     reporter,
     services_of,
 )
-from tools.common.results import Found, Item, Next, found_in
 from tools.common.tool import Tool
 from tools.common.view import draw_evidence
+from tools.results.sentences import (
+    ExtractRelevantResult,
+    calls_after,
+    sentences_result,
+)
 
 NAME: Final = "extract_relevant"
 LONGEST_DRAFT: Final = 100_000
 """Maximum characters of a draft (about 15,000 words)."""
-
-
-class ExtractRelevantResult(Found):
-    """Structured result of `extract_relevant`."""
-
-    checked: list[Item] = Field(
-        default=[], description="Of a draft: what does not hold first"
-    )
+NO_DRAFTS: Final = ("Drafts cannot be checked here", "Give a question and no draft.")
 
 
 async def extract_relevant(
@@ -90,107 +65,46 @@ async def extract_relevant(
     """
     check_budget(max_tokens)
     if draft:
-        return await _check_draft(draft, sources, ctx, max_tokens)
+        check = required_step("draft check", *NO_DRAFTS)
+        checked: CallToolResult = await check(
+            draft, sources, ctx, max_tokens=max_tokens
+        )
+        return checked
     if not question.strip() or not sources:
         missing = "sources is empty." if question.strip() else "question is empty."
         raise UsageError(
             missing, hint='Call extract_relevant(question="…", sources=["https://…"]).'
         )
-    asked = Question(question)
+    # 1. The sentences that answer
     services, noticing = noticed(services_of(ctx), refresh=fresh)
-    report = reporter(ctx)
-    # 1. Read the sources
-    seconds = services.seconds * LONG_SHARE
-    loaded = await load_sources(
-        sources, services, seconds=seconds, report=report, question=asked
+    found = await extract_sources(
+        Question(question),
+        sources,
+        services,
+        max_tokens=max_tokens,
+        offer=_offer_tokens,
+        report=reporter(ctx),
     )
-    # 2. The core's reading of all of them
-    reading = await extract(
-        asked, loaded.documents, reader=services.reader, asking=services.asking
-    )
-    unread = left_unread(reading, loaded.documents)
-    loaded = replace(loaded, failures=(*loaded.failures, *unread))
-    reading = unless_cut(reading, loaded.failures)
-    # 3. Fill the budget with cited passages
-    sheet, assembled = await in_thread(_sheet, loaded, reading, max_tokens)
-    # 4. How to go on
-    following = repeated(NAME, loaded.failures)
-    if reading.verdict == "none":
-        following.append(Next(tool="research", arguments={}))
-    elif assembled.left_out:
-        following.extend(larger(NAME, max_tokens or UNASKED))
-    pages = tuple(behind(assembled.evidence, loaded.documents))
-    ending = Ending(NAME, sheet, following, loaded.failures, pages, noticing.ages)
-    none = reading.verdict == "none"
+    # 2. How to go on
+    documents, failures = found.loaded.documents, found.loaded.failures
+    following = calls_after(NAME, found, larger(NAME, max_tokens or UNASKED))
+    pages = tuple(behind(found.assembled.evidence, documents))
+    ending = Ending(NAME, found.sheet, following, failures, pages, noticing.ages)
+    none = found.reading.verdict == "none"
     ending.write(hinted=none or bool(hint_room(max_tokens or UNASKED)))
-    data = found_in(
-        ExtractRelevantResult,
-        reading,
-        assembled,
-        loaded.documents,
-        loaded.documents,
-        notes=notes_of(pages),
-        **ending.facts,
-    )
+    # 3. Hand it over
+    data = sentences_result(found, ending)
     view = await draw_evidence(
-        ctx, question, assembled, loaded.documents, reading, max_tokens
+        ctx, question, found.assembled, documents, found.reading, max_tokens
     )
-    return answer(sheet.text, data, view=view)
+    return answer(found.sheet.text, data, view=view)
 
 
-async def _check_draft(
-    draft: str, sources: Sequence[str], ctx: ToolContext, max_tokens: int
-) -> CallToolResult:
-    """Return a draft checked against `sources` and the sources that it cites.
-
-    Raises `UsageError` where the step `draft check` is not installed, and what that
-    step raises."""
-    check = steps().get("draft check")
-    if check is None:
-        raise UsageError(
-            "Drafts cannot be checked here: the step `draft check` is not installed.",
-            hint="Give a question and no draft.",
-        )
-    checked: CallToolResult = await check(draft, sources, ctx, max_tokens=max_tokens)
-    return checked
-
-
-def _sheet(
-    loaded: Loaded, reading: Reading, max_tokens: int
-) -> tuple[Sheet, Assembled]:
-    mark = new_mark()
-    most = max_tokens or most_unasked(reading)
-    # Where parts are left out the answer ends with the call that shows them
-    further = (
-        count_tokens(next_line(larger(NAME, most), NAME)) + 1 if hint_room(most) else 0
-    )
-    sheet = Sheet(most, reserve=further + room_for(loaded.failures, most))
-    if reading.verdict != "none":
-        sheet.add(notice_within(mark, most))
-    sheet.add(doubt(reading))
-    valued = values_text(reading.computed, loaded.documents, mark, most)
-    room = sheet.room_beside(parts_line(reading), valued)
-    chosen = named_rows_first(loaded.documents, reading)
-    assembled = assemble(
-        loaded.documents, chosen, max_tokens=room, mark=mark, open_end=not max_tokens
-    )
-    shown = rows_shown(reading.computed, loaded.documents, assembled.evidence)
-    sheet.add(values_text(reading.computed, loaded.documents, mark, most, shown))
-    sheet.add(parts_line(reading, assembled.parts))
-    sheet.add(assembled.shown.text)
-    sheet.release()
-    if reading.verdict == "none":
-        sheet.add_cut(
-            f"None: no sentence of the sources answers the question. {reading.reason}"
-        )
-        sheet.add_cut(
-            "Read: "
-            + ", ".join(
-                shown_location(document.page.final_url)
-                for document in loaded.documents[:10]
-            )
-        )
-    return sheet, assembled
+def _offer_tokens(most: int) -> int:
+    """Return the tokens of the line that offers more than `most`; 0 where none is shown."""
+    if not hint_room(most):
+        return 0
+    return count_tokens(next_line(larger(NAME, most), NAME)) + 1
 
 
 TOOL: Final = Tool(

@@ -31,7 +31,7 @@ from tools.common.context import (
     services_of,
 )
 from tools.common.results import Item
-from tools.extract_relevant import ExtractRelevantResult
+from tools.results.sentences import ExtractRelevantResult
 
 CHECKING_TOOL: Final = "extract_relevant"
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Container, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
@@ -34,6 +34,7 @@ from pipeline.document.page import (
     SearchQuery,
     SearchResult,
 )
+from pipeline.evidence.show import FIRST
 from pipeline.fetch.files import (
     CONVERTED,
     IMAGES,
@@ -50,8 +51,8 @@ from pipeline.search.listing import Passed, list_files, may_answer, not_searched
 from pipeline.search.mixed import RankedPage, RankForm, mixed_rank
 from pipeline.search.parse import Parser, parse
 from pipeline.services import Fetches, Services
-from pipeline.steps import steps
-from pipeline.text.frame import failure_text, shown_location
+from pipeline.steps import required_step
+from pipeline.text.frame import failure_text, quoted, shown_location
 from pipeline.text.tokens import count_tokens
 from pipeline.work import (
     STEP_SHARE,
@@ -120,13 +121,9 @@ class SitePages(NamedTuple):
 def site_step(name: str) -> Callable[..., Any]:
     """Return one of the steps `site pages` and `site search`; raises `UsageError` where
     it is not there."""
-    found = steps().get(name)
-    if found is None:
-        raise UsageError(
-            f"Whole sites cannot be read here: the step `{name}` is not installed.",
-            hint="Name the pages themselves.",
-        )
-    return found
+    return required_step(
+        name, "Whole sites cannot be read here", "Name the pages themselves."
+    )
 
 
 async def load_sources(
@@ -250,6 +247,18 @@ def in_part(url: str, unread: str, rest: str) -> Failure:
         summary,
         rest=rest,
         page=url,
+    )
+
+
+def failures_of(failures: Iterable[Failure]) -> list[str]:
+    """Return the failures for the result, on one line each and truncated."""
+    return list(map(failure_line, islice(failures, 4 * FIRST)))
+
+
+def provider_line(outcome: SearchOutcome, mark: str) -> str:
+    """Return a provider's status, its own message between delimiters."""
+    return (
+        f"{outcome.provider}: {outcome.status} {quoted(outcome.reason, mark)}".strip()
     )
 
 

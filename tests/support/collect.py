@@ -1,4 +1,5 @@
-"""Which test files a run need not import, and what it need not look through for garbage.
+"""Which test files a run need not import, which come first, and what it need not look through for
+garbage.
 
 A plugin of pytest (`tests/conftest.py`). `-m "not slow"` (`make quick`) imports no file whose tests
 are all slow by its own `pytestmark`: two of them import torch, 4 s of processor time in each
@@ -17,6 +18,16 @@ LAST: Final = pytest.StashKey[Path]()
 """The file of the last test."""
 WITHOUT_SLOW: Final = "not slow"
 ALL_SLOW: Final = re.compile(r"^pytestmark = (?:\[[^\]]*?)?pytest\.mark\.slow\b", re.MULTILINE)
+
+LONGEST: Final = ("test_recipes.py",)
+"""Files that come first. One process then runs all of the file, and what it opens once is opened
+once, while others run the rest; last, each process would open it for a few tests."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the longest files first."""
+    items.sort(key=lambda item: item.path.name not in LONGEST)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> Literal[True] | None:

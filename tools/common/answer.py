@@ -20,11 +20,10 @@ from pipeline.document.page import (
     Evidence,
     Failure,
     Page,
-    SearchOutcome,
 )
 from pipeline.evidence.show import FIRST, Sheet
-from pipeline.sources.gather import failure_line
-from pipeline.text.frame import quoted, shown_location
+from pipeline.sources.gather import failures_of
+from pipeline.text.frame import shown_location
 from tools.common.context import LARGEST_BUDGET
 from tools.common.results import WITH_WORDS, Next
 from tools.common.view import VIEW_KEY, Drawing
@@ -204,18 +203,6 @@ def _call_text(call: Next, tool: str) -> str:
             else f"{call.tool} with the same question"
         )
     return f"the same call with {changed}" if changed else "the same call again"
-
-
-def provider_line(outcome: SearchOutcome, mark: str) -> str:
-    """Return a provider's status, its own message between delimiters."""
-    return (
-        f"{outcome.provider}: {outcome.status} {quoted(outcome.reason, mark)}".strip()
-    )
-
-
-def failures_of(failures: Iterable[Failure]) -> list[str]:
-    """Return the failures for the result, on one line each and truncated."""
-    return list(map(failure_line, islice(failures, 4 * FIRST)))
 
 
 def _write_lines(sheet: Sheet, failures: Sequence[Failure]) -> None:

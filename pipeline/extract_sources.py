@@ -1,0 +1,106 @@
+"""EXTRACTOR over sources that a caller names: the sentences that answer, as an answer within a budget,
+or none (zero-index §4.1).
+
+Not for: searching for sources (`pipeline/research.py`)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from pipeline.document.page import Document, Reading
+from pipeline.evidence.assemble import Assembled, assemble, most_unasked
+from pipeline.evidence.show import Sheet, doubt, notice_within, parts_line
+from pipeline.evidence.values import rows_shown, values_text
+from pipeline.question.question import Question
+from pipeline.reading.extract import extract, left_unread, unless_cut
+from pipeline.reading.rows import named_rows_first
+from pipeline.services import Services
+from pipeline.sources.gather import Loaded, load_sources, room_for
+from pipeline.text.frame import new_mark, shown_location
+from pipeline.work import LONG_SHARE, Report, in_thread
+
+LISTED_SOURCES: Final = 10
+"""Sources that an answer without evidence names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """The answer so far, and what it was made of."""
+
+    loaded: Loaded
+    reading: Reading
+    sheet: Sheet
+    assembled: Assembled
+
+
+async def extract_sources(
+    question: Question,
+    sources: Sequence[str],
+    services: Services,
+    *,
+    max_tokens: int,
+    offer: Callable[[int], int],
+    report: Report,
+) -> Extracted:
+    """Return the sentences of `sources` that answer `question`, in at most `max_tokens`.
+
+    With 0 `max_tokens` the reading decides the budget. `offer` gives the tokens of the line that
+    offers more than a budget. Raises `SourceError`: no source could be read; `ModelError`: a model
+    that reads failed."""
+    # 1. Read the sources
+    loaded = await load_sources(
+        sources,
+        services,
+        seconds=services.seconds * LONG_SHARE,
+        report=report,
+        question=question,
+    )
+    # 2. The core's reading of all of them
+    reading = await extract(
+        question, loaded.documents, reader=services.reader, asking=services.asking
+    )
+    unread = left_unread(reading, loaded.documents)
+    loaded = replace(loaded, failures=(*loaded.failures, *unread))
+    reading = unless_cut(reading, loaded.failures)
+    # 3. Fill the budget with cited passages
+    most = max_tokens or most_unasked(reading)
+    sheet = Sheet(most, reserve=offer(most) + room_for(loaded.failures, most))
+    assembled = await in_thread(
+        _fill, sheet, most, loaded.documents, reading, open_end=not max_tokens
+    )
+    return Extracted(loaded, reading, sheet, assembled)
+
+
+def _fill(
+    sheet: Sheet,
+    most: int,
+    documents: Sequence[Document],
+    reading: Reading,
+    *,
+    open_end: bool,
+) -> Assembled:
+    """Write the reading to a sheet of `most` tokens; return the passages."""
+    mark = new_mark()
+    if reading.verdict != "none":
+        sheet.add(notice_within(mark, most))
+    sheet.add(doubt(reading))
+
+    valued = values_text(reading.computed, documents, mark, most)
+    room = sheet.room_beside(parts_line(reading), valued)
+    chosen = named_rows_first(documents, reading)
+    assembled = assemble(
+        documents, chosen, max_tokens=room, mark=mark, open_end=open_end
+    )
+    shown = rows_shown(reading.computed, documents, assembled.evidence)
+    sheet.add(values_text(reading.computed, documents, mark, most, shown))
+    sheet.add(parts_line(reading, assembled.parts))
+    sheet.add(assembled.shown.text)
+
+    sheet.release()
+    if reading.verdict == "none":
+        sheet.add_cut(
+            f"None: no sentence of the sources answers the question. {reading.reason}"
+        )
+        read = [shown_location(one.page.final_url) for one in documents]
+        sheet.add_cut(f"Read: {', '.join(read[:LISTED_SOURCES])}")
+    return assembled

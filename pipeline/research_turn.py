@@ -1,0 +1,132 @@
+"""One turn of a session: the question is completed from the turns before, researched, and its
+result kept.
+
+Not for: research itself (`pipeline/research.py`), or what a session holds
+(`pipeline/session`)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pipeline.document.page import SearchQuery
+from pipeline.evidence.show import HINT_TOKENS, WIDE
+from pipeline.question.question import Question
+from pipeline.question.turns import refers_back
+from pipeline.question.wants import Freshness, split_sites
+from pipeline.research import Researched, research
+from pipeline.services import Services
+from pipeline.session.session import AskedPart, Ongoing, Session
+from pipeline.sources.gather import Wanted, failures_of, site_step
+from pipeline.text.frame import one_line
+from pipeline.work import Report
+
+REFERS_BACK: Final = (
+    "The question refers to an earlier one: pass that answer's session, or name what is "
+    "meant."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnOrder:
+    """What a caller asks, and how."""
+
+    question: Question
+    session: str
+    """Handle of the session to go on with; "" begins one."""
+    owner: str
+    """Hash of the caller; "" for users of this machine."""
+    max_tokens: int
+    """Budget; 0 lets the reading decide."""
+    max_pages: int
+    freshness: Freshness
+    write: bool
+    """Whether the local generator writes an answer, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnTaken:
+    """What came of a turn."""
+
+    question: Question
+    """As it was understood, without the sites that it names."""
+    understood: str
+    """The question with what it refers to; "" where it is complete by itself."""
+    session: Session
+    found: Researched
+    before: tuple[str, ...]
+    """Labels of passages that the session had shown before."""
+
+
+async def take_turn(order: TurnOrder, services: Services, report: Report) -> TurnTaken:
+    """Research a question within its session.
+
+    Raises `UsageError`: there is no such session for this caller, or sites cannot be
+    read here; and what `research` raises."""
+    # 1. The session, and the question without the sites that it names
+    bare, sites = split_sites(order.question.text)
+    services = _restricted(sites, services, report)
+    ongoing = await Ongoing.begin(
+        services.stores,
+        order.question,
+        handle=order.session,
+        owner=order.owner,
+        roots=services.roots,
+    )
+    # Report the handle early, so that the client can continue if this process dies.
+    await report(0, 10, ongoing.session.handle)
+
+    # 2. A follow-up question is completed with what it refers to
+    asked = Question(bare) if sites else order.question
+    asked = Question(split_sites(ongoing.understood)[0]) or asked
+    note = (
+        f"Understood as: {one_line(asked.text)}" if ongoing.understood else ongoing.held
+    )
+    if not order.session and refers_back(asked):
+        note = REFERS_BACK
+
+    # 3. Research; the line with the session's handle takes about 25 tokens
+    most = order.max_tokens
+    found = await research(
+        Wanted(
+            asked,
+            order.max_pages,
+            order.freshness,
+            filters=SearchQuery("", site=" ".join(sites)),
+        ),
+        ongoing.over(services),
+        max_tokens=most - HINT_TOKENS if most >= WIDE else most,
+        report=report,
+        write=order.write,
+        note=note,
+    )
+    # 4. Keep the result
+    before = await _keep(found, ongoing, order.question)
+    return TurnTaken(asked, ongoing.understood, ongoing.session, found, before)
+
+
+def _restricted(sites: Sequence[str], services: Services, report: Report) -> Services:
+    """Return `services` restricted to these sites, if any."""
+    if not sites:
+        return services
+    restricted: Services = site_step("site search")(sites, services, report)
+    return restricted
+
+
+async def _keep(
+    found: Researched, ongoing: Ongoing, question: Question
+) -> tuple[str, ...]:
+    """Add the result to the session; return the labels of passages that it had shown
+    before."""
+    gathered, reading = found.known.gathered, found.known.reading
+    known = await ongoing.keep(
+        [
+            AskedPart((one.question or question).text, one.verdict, one.reason)
+            for one in reading.parts or (reading,)
+        ],
+        [query.text for query in gathered.parsed.queries],
+        found.assembled.evidence,
+        [document.page for document in gathered.documents.values()],
+        failures_of(gathered.missing()),
+    )
+    labels = found.assembled.shown.labels
+    return tuple(label for label, old in zip(labels, known, strict=True) if old)

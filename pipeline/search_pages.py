@@ -1,0 +1,153 @@
+"""A search in one call: PARSER → providers → mixed ranking, as a ranked list within a budget.
+
+Not for: evidence from the pages that are found (`pipeline/research.py`)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from pipeline.document.page import Document
+from pipeline.evidence.show import Sheet, injection_line, shortened
+from pipeline.fetch.handles import page_handle
+from pipeline.search.mixed import RankedPage
+from pipeline.services import Services
+from pipeline.sources.gather import Gathered, Wanted, gather_pages, provider_line
+from pipeline.text.frame import (
+    framed,
+    headline,
+    inert,
+    is_injection,
+    new_mark,
+    notice,
+    one_line,
+    source_line,
+)
+from pipeline.text.tokens import count_tokens
+from pipeline.work import Report
+
+LEAD: Final = 2
+"""Maximum room of a hit, in even shares: a truncated passage may lose the answer."""
+ENDING_TOKENS: Final = 80
+"""Room kept for the lines after the list."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A ranked page of the list."""
+
+    ranked: RankedPage
+    document: Document | None
+    """The page, where it was read."""
+    handle: str
+    """Handle of the page as read; "" where it was not."""
+    speaks: bool
+    """Whether title or passage may be a prompt injection."""
+    passage: str = ""
+    """Its best passage or snippet, as far as the list shows it."""
+
+    @property
+    def words(self) -> str:
+        """Return its best passage, else the snippet of the search."""
+        return self.ranked.passage or self.ranked.result.snippet
+
+
+@dataclass(frozen=True, slots=True)
+class HitList:
+    """The list as text, and what it was made of."""
+
+    gathered: Gathered
+    hits: tuple[Hit, ...]
+    sheet: Sheet
+    shown: int
+    """Hits that fit, the first ones."""
+    mark: str
+    """The answer's own mark for untrusted text."""
+
+    @property
+    def notes(self) -> list[str]:
+        """Return what is to be said of the search, a line each."""
+        notes = (*map(one_line, self.gathered.parsed.notes), self.gathered.notice)
+        return list(filter(None, notes))
+
+    @property
+    def providers(self) -> list[str]:
+        """Return a line for each provider with its status and reason."""
+        outcomes = self.gathered.outcomes
+        return list(dict.fromkeys(provider_line(one, self.mark) for one in outcomes))
+
+    def write_search(self, sheet: Sheet) -> None:
+        """Write which providers did not answer as asked, and the notes."""
+        for outcome in self.gathered.outcomes:
+            if outcome.status != "ok" or outcome.reason:
+                line = provider_line(outcome, self.mark)
+                sheet.add(line) or sheet.add_cut(
+                    f"{outcome.provider}: {outcome.status}"
+                )
+        for note in self.notes:
+            sheet.add_cut(note)
+
+
+async def search_pages(
+    wanted: Wanted, services: Services, *, max_tokens: int, report: Report
+) -> HitList:
+    """Search for `wanted` and return the list of ranked pages in at most `max_tokens`.
+
+    Raises `SearchFailed`: no provider could answer; `ModelError`: a model that ranks failed."""
+    gathered = await gather_pages(wanted, services, report=report)
+    found = [
+        _hit(one, gathered.documents.get(one.result.url)) for one in gathered.ranked
+    ]
+    mark = new_mark()
+    sheet = Sheet(max_tokens, reserve=min(ENDING_TOKENS, max_tokens // 5))
+    if found:
+        sheet.add_cut(notice(mark))
+
+    hits, shown = _fill(sheet, found, mark)
+    sheet.release()
+    speaking = (str(hit.ranked.place) for hit in hits[:shown] if hit.speaks)
+    sheet.add(injection_line(speaking))
+    if not hits:
+        sheet.add_cut(
+            "Nothing was found. Try other words, or another freshness or language."
+        )
+    if shown < len(hits):
+        sheet.add_cut(f"{len(hits) - shown} more results did not fit.")
+    return HitList(gathered, hits, sheet, shown, mark)
+
+
+def _hit(ranked: RankedPage, document: Document | None) -> Hit:
+    bare = Hit(
+        ranked, document, page_handle(document.page) if document else "", speaks=False
+    )
+    return replace(bare, speaks=is_injection(f"{ranked.result.title}\n{bare.words}"))
+
+
+def _fill(sheet: Sheet, hits: Sequence[Hit], mark: str) -> tuple[tuple[Hit, ...], int]:
+    """Write hits until one does not fit; return all of them, with the passages that were written,
+    and the number of those that fit.
+
+    Each gets an even share of the room, up to `LEAD` shares where the bare lines of the rest still
+    fit."""
+    bare = [_entry(hit, mark, "") for hit in hits]
+    costs = [count_tokens(entry) + 1 for entry in bare]
+    filled = list(hits)
+    for number, hit in enumerate(hits):
+        even = sheet.room // (len(hits) - number)
+        most = min(LEAD * even, sheet.room - sum(costs[number + 1 :]))
+        frame = count_tokens(f"{bare[number]}\n{framed('.', mark)}")
+        passage = shortened(one_line(inert(hit.words)), max(0, most - frame))
+
+        if sheet.add(_entry(hit, mark, passage)):
+            filled[number] = replace(hit, passage=passage)
+        elif not sheet.add(bare[number]):
+            return tuple(filled), number
+    return tuple(filled), len(hits)
+
+
+def _entry(hit: Hit, mark: str, passage: str) -> str:
+    result = hit.ranked.result
+    url, whole = source_line(result.url)
+    titled = headline(result.title, result.published, author=result.author)
+    words = "\n".join(filter(None, (whole, titled, passage)))
+    head = "\n".join(filter(None, (f"{hit.ranked.place}. {url}", hit.handle)))
+    return f"{head}\n{framed(words, mark)}" if words else head

@@ -1,0 +1,107 @@
+"""The result of `search_web`."""
+
+from pydantic import Field
+
+from pipeline.document.page import Trust
+from pipeline.search_pages import Hit, HitList
+from pipeline.text.frame import TITLE_CHARACTERS, address, one_line
+from tools.common.answer import Ending
+from tools.common.results import APART, INJECTION, TRUST, Next, Part
+
+
+class HitInfo(Part):
+    """One ranked page."""
+
+    WORDS = frozenset(("title", "author", "passage"))
+
+    place: int = Field(description="Rank, and number in the text")
+    url: str
+    published: str = Field(description="ISO date, empty when unknown")
+    language: str = Field(description="ISO 639-1 code, empty when unknown")
+    handle: str = Field(
+        description="Handle of the page as read; other tools use it without fetching again. Empty: not read"
+    )
+    engine: str = Field(description="Providers and engines that listed it")
+    engine_rank: int = Field(description="Rank at the provider")
+    score: float
+    made_by: str = Field(description="What made the score")
+    won_by: str = Field(
+        description="Which part of the page decided: snippet, content, or the engine's order"
+    )
+    trust: Trust = Field(default="visible", description=TRUST)
+    speaks: bool = Field(default=False, description=INJECTION)
+    title: str = Field(default="", description=f"Its title; {APART}")
+    author: str = Field(
+        default="", description=f"Who wrote it, as it says itself; {APART}"
+    )
+    passage: str = Field(
+        default="",
+        description=f"Its best passage or snippet, as long as in the text; {APART}",
+    )
+
+
+class SearchWebResult(Part):
+    """Structured result of `search_web`."""
+
+    WORDS = frozenset(("notes",))
+
+    queries: list[str] = Field(description="Queries that were sent")
+    entities: list[str] = Field(description="Names and unknown words, kept as phrases")
+    freshness: str
+    parsed_by: str = "rules"
+    hits: list[HitInfo]
+    providers: list[str] = Field(description="Each provider with its status and reason")
+    failures: list[str] = Field(
+        description="Pages that could not be read, with the reason"
+    )
+    notes: list[str] = Field(default=[], description=f"Other notes; {APART}")
+    next: list[Next] = Field(description="Follow-up calls, best first")
+    tokens: int = Field(description="Tokens of the text")
+
+
+def search_result(found: HitList, ending: Ending) -> SearchWebResult:
+    """Return the result for a list of hits."""
+    parsed = found.gathered.parsed
+    facts: dict[str, object] = {
+        "queries": [query.text for query in parsed.queries],
+        "entities": list(parsed.entities),
+        "freshness": parsed.queries[0].freshness,
+        "parsed_by": parsed.made_by,
+        "hits": list(map(_info, found.hits)),
+        "providers": found.providers,
+        "notes": found.notes,
+    }
+    return SearchWebResult.model_validate(facts | ending.facts)
+
+
+def _info(hit: Hit) -> HitInfo:
+    ranked, result, document = hit.ranked, hit.ranked.result, hit.document
+    return HitInfo(
+        place=ranked.place,
+        url=address(result.url),
+        published=result.published,
+        language=result.language or (document.page.language if document else ""),
+        handle=hit.handle,
+        engine=one_line(result.engine)[:TITLE_CHARACTERS],
+        engine_rank=result.rank,
+        score=round(ranked.score.value, 4),
+        made_by=ranked.score.made_by,
+        won_by=ranked.won_by,
+        trust=_trust(hit),
+        speaks=hit.speaks,
+        title=one_line(result.title),
+        author=one_line(result.author),
+        passage=hit.passage,
+    )
+
+
+def _trust(hit: Hit) -> Trust:
+    """Return the origin of the words that are shown: the page, or the search alone."""
+    document = hit.document
+    if document is None:
+        return "snippet"
+    # The engine's snippet may be part of the page too.
+    of_search = (
+        hit.words == hit.ranked.result.snippet and hit.words not in document.text
+    )
+    return "snippet" if of_search else document.page.trust

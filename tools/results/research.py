@@ -1,0 +1,142 @@
+"""The result of `research`, and the lines of its answer on how to go on."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from pydantic import Field
+
+from pipeline.document.cite import count_origins
+from pipeline.evidence.show import Sheet
+from pipeline.question.wants import is_site
+from pipeline.research import Researched
+from pipeline.research_turn import TurnTaken
+from pipeline.sources.gather import Gathered, failures_of, provider_line
+from pipeline.text.frame import one_line
+from tools.common.answer import Ending, notes_of, repeated
+from tools.common.results import APART, Found, Next, Part, found_in
+
+MOST_PAGES_READ: Final = 20
+USUAL_PAGES_READ: Final = 8
+"""Pages read where a caller names no number."""
+ALL_FILES: Final = frozenset({"folder"})
+"""Providers that rank every passage they have, so that more pages are no better
+pages."""
+
+
+class Statement(Part):
+    """One sentence of a written answer."""
+
+    WORDS = frozenset(("text",))
+
+    labels: list[str]
+    supported: bool
+    reason: str
+    origins: int
+    """Independent origins of the passages that it cites; pages with the same words
+    count once."""
+    text: str = Field(default="", description=f"The sentence; {APART}")
+
+
+class ResearchResult(Found):
+    """Structured result of `research`."""
+
+    session: str = Field(
+        description="Handle of this line of research: give it to go on, or with a further question"
+    )
+    before: list[str] = Field(
+        default=[], description="Labels of passages that the session had shown before"
+    )
+    understood: str = Field(
+        default="",
+        description="The question with what it refers to in the session, if it does",
+    )
+    queries: list[str] = Field(description="Queries sent besides the question")
+    providers: list[str] = Field(description="Each provider with its status and reason")
+    answer: list[Statement] = Field(
+        default=[], description="Check of each sentence of a written answer"
+    )
+    parsed_by: str = "rules"
+
+
+def turn_result(turn: TurnTaken, ending: Ending) -> ResearchResult:
+    """Return the result for a turn of a session."""
+    found = turn.found
+    gathered = found.known.gathered
+    queries = [query.text for query in gathered.parsed.queries[1:]]
+    providers = dict.fromkeys(
+        provider_line(outcome, found.mark) for outcome in gathered.outcomes
+    )
+    written = found.written.failure if found.written else ""
+    said = (*gathered.parsed.notes, gathered.notice, written)
+    return found_in(
+        ResearchResult,
+        found.known.reading,
+        found.assembled,
+        found.known.documents,
+        gathered.documents.values(),
+        session=turn.session.handle,
+        before=list(turn.before),
+        understood=one_line(turn.understood),
+        queries=queries,
+        providers=list(providers),
+        answer=_statements(found),
+        parsed_by=gathered.parsed.made_by,
+        notes=[*(one_line(note) for note in said if note), *notes_of(ending.pages)],
+        **ending.facts | {"failures": failures_of(gathered.failures)},
+    )
+
+
+def _statements(found: Researched) -> list[Statement]:
+    shown = found.assembled.shown.labels
+    cited = dict(zip(shown, found.assembled.evidence, strict=True))
+    return [
+        Statement(
+            labels=list(one.labels),
+            supported=one.supported,
+            reason=one.reason,
+            text=one_line(one.text),
+            origins=count_origins(cited[label] for label in one.labels),
+        )
+        for one in (found.written.statements if found.written else ())
+    ]
+
+
+def calls_after(
+    tool: str, turn: TurnTaken, max_pages: int, larger: Sequence[Next]
+) -> list[Next]:
+    """Return follow-up calls of `tool`: what was not read, then the rest of the passages by the
+    call with a `larger` budget, or more pages where nothing answers."""
+    gathered, session = turn.found.known.gathered, turn.session.short
+    missing = gathered.missing()
+    named = (one for one in missing if not is_site(one.rest))
+    calls = repeated(tool, named, session=session)
+    for one in missing:
+        if is_site(one.rest):
+            narrowed = f"{one.rest} {turn.question.text}"
+            arguments: dict[str, object] = {"question": narrowed, "session": session}
+            calls.append(Next(tool=tool, arguments=arguments))
+
+    if turn.found.assembled.left_out:
+        calls += larger
+    elif not turn.found.assembled.evidence and _has_more(gathered, max_pages):
+        more = min(2 * max_pages, MOST_PAGES_READ)
+        calls.append(Next(tool=tool, arguments={"max_pages": more}))
+    return calls
+
+
+def _has_more(gathered: Gathered, max_pages: int) -> bool:
+    """Return whether reading more pages may bring better ones."""
+    if not max_pages <= len(gathered.ranked) < MOST_PAGES_READ:
+        return False
+    searched = {one.provider for one in gathered.outcomes}
+    return max_pages < USUAL_PAGES_READ or not searched <= ALL_FILES
+
+
+def write_session(turn: TurnTaken, sheet: Sheet, *, handle: bool) -> None:
+    """Write the handle of the session, if it is to be shown, and which passages it had
+    shown before."""
+    if handle:
+        sheet.add(f"Session: {turn.session.short}")
+    if turn.before:
+        whole = len(turn.before) == len(turn.found.assembled.evidence)
+        sheet.add(f"Shown before: {'all' if whole else ', '.join(turn.before)}")

@@ -1,0 +1,42 @@
+"""The result of `extract_relevant`, and the calls that go on from it."""
+
+from collections.abc import Sequence
+
+from pydantic import Field
+
+from pipeline.extract_sources import Extracted
+from tools.common.answer import Ending, notes_of, repeated
+from tools.common.results import Found, Item, Next, found_in
+
+
+class ExtractRelevantResult(Found):
+    """Structured result of `extract_relevant`."""
+
+    checked: list[Item] = Field(
+        default=[], description="Of a draft: what does not hold first"
+    )
+
+
+def sentences_result(found: Extracted, ending: Ending) -> ExtractRelevantResult:
+    """Return the result for the sentences that were found."""
+    documents = found.loaded.documents
+    return found_in(
+        ExtractRelevantResult,
+        found.reading,
+        found.assembled,
+        documents,
+        documents,
+        notes=notes_of(ending.pages),
+        **ending.facts,
+    )
+
+
+def calls_after(tool: str, found: Extracted, larger: Sequence[Next]) -> list[Next]:
+    """Return follow-up calls of `tool`: what was not read, then a search where nothing answers, else
+    the rest of the passages by the call with a `larger` budget."""
+    calls = repeated(tool, found.loaded.failures)
+    if found.reading.verdict == "none":
+        calls.append(Next(tool="research", arguments={}))
+    elif found.assembled.left_out:
+        calls += larger
+    return calls
