@@ -34,12 +34,9 @@ def steps() -> dict[str, Callable[..., Any]]:
     return {one.name: one.run for one in SEAM.found()}
 
 
-def required_step(name: str, refused: str, hint: str) -> Callable[..., Any]:
-    """Return what runs the step `name`.
-
-    Raises `UsageError` where it is not installed: what is `refused` (a sentence without its
-    period), with the name of the step, and a `hint` on what to do."""
+def required_step(name: str, otherwise: UsageError) -> Callable[..., Any]:
+    """Return what runs the step `name`; raises `otherwise` where it is not installed."""
     run = steps().get(name)
     if run is None:
-        raise UsageError(f"{refused}: the step `{name}` is not installed.", hint=hint)
+        raise otherwise
     return run

@@ -4,7 +4,7 @@ answer, or none (zero-index §4.1).
 Not for: searching. Sources are named by the caller.
 """
 
-from typing import Annotated, Final
+from typing import Annotated, Final, cast
 
 from mcp_types import CallToolResult
 from pydantic import Field
@@ -37,7 +37,6 @@ from tools.results.sentences import (
 NAME: Final = "extract_relevant"
 LONGEST_DRAFT: Final = 100_000
 """Maximum characters of a draft (about 15,000 words)."""
-NO_DRAFTS: Final = ("Drafts cannot be checked here", "Give a question and no draft.")
 
 
 async def extract_relevant(
@@ -65,11 +64,13 @@ async def extract_relevant(
     """
     check_budget(max_tokens)
     if draft:
-        check = required_step("draft check", *NO_DRAFTS)
-        checked: CallToolResult = await check(
-            draft, sources, ctx, max_tokens=max_tokens
+        lacking = UsageError(
+            "Drafts cannot be checked here: the step `draft check` is not installed.",
+            hint="Give a question and no draft.",
         )
-        return checked
+        check = required_step("draft check", lacking)
+        return cast(CallToolResult, await check(draft, sources, ctx, max_tokens))
+
     if not question.strip() or not sources:
         missing = "sources is empty." if question.strip() else "question is empty."
         raise UsageError(

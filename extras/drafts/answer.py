@@ -37,7 +37,7 @@ CHECKING_TOOL: Final = "extract_relevant"
 
 
 async def check_draft(
-    draft: str, sources: Sequence[str], ctx: ToolContext, *, max_tokens: int
+    draft: str, sources: Sequence[str], ctx: ToolContext, max_tokens: int
 ) -> CallToolResult:
     """Check `draft` against `sources` and those that it cites.
 

@@ -121,9 +121,11 @@ class SitePages(NamedTuple):
 def site_step(name: str) -> Callable[..., Any]:
     """Return one of the steps `site pages` and `site search`; raises `UsageError` where
     it is not there."""
-    return required_step(
-        name, "Whole sites cannot be read here", "Name the pages themselves."
+    lacking = UsageError(
+        f"Whole sites cannot be read here: the step `{name}` is not installed.",
+        hint="Name the pages themselves.",
     )
+    return required_step(name, lacking)
 
 
 async def load_sources(
