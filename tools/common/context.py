@@ -70,7 +70,8 @@ def owner_of(ctx: Context[Any, Any]) -> str:
 
 def reporter(ctx: ToolContext) -> Report:
     """Return a progress function: it drops reports that do not rise, or that follow the
-    last within `PROGRESS_GAP` (except the final one)."""
+    last within `PROGRESS_GAP` (except the final one; what is said at 0 does not
+    count)."""
     last = 0.0
     highest = -1.0
 
@@ -79,7 +80,7 @@ def reporter(ctx: ToolContext) -> Report:
         now = monotonic()
         if done <= highest or (now - last < PROGRESS_GAP and done != total):
             return
-        last, highest = now, done
+        last, highest = (now if done else last), done
         await ctx.report_progress(done, total, message)
 
     return report
