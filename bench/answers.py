@@ -591,7 +591,7 @@ def main() -> int:
         help="questions of each set, evenly spread; 0: all",
     )
     parser.add_argument(
-        "--twins", action="store_true", help="tell questions from their twins"
+        "--twins", action="store_true", help="separate questions from their twins"
     )
     parser.add_argument(
         "--agreement",

@@ -240,7 +240,7 @@ def _asked(python: Path, client: str, structured: bool, cache: Path) -> Seen:
 
 def _way(seen: Json, code: int) -> str:
     progress_line = (
-        "no way to hear progress"
+        "no progress handler"
         if seen["progress"] is None
         else f"progress {seen['progress']}"
     )

@@ -85,10 +85,14 @@ async def _pydantic_ai(server: Json) -> AsyncIterator[Foreign]:
     function = import_module("pydantic_ai.models.function")
     progress: list[str] = []
 
-    async def hear(_done: float, _total: float | None, message: str | None) -> None:
+    async def note_progress(
+        _done: float, _total: float | None, message: str | None
+    ) -> None:
         progress.append(message or "")
 
-    toolset = mcp.MCPToolset(transports.StdioTransport(**server), progress_handler=hear)
+    toolset = mcp.MCPToolset(
+        transports.StdioTransport(**server), progress_handler=note_progress
+    )
 
     async def tools() -> list[str]:
         return [tool.name for tool in await toolset.list_tools()]
@@ -170,12 +174,12 @@ async def _langchain(server: Json) -> AsyncIterator[Foreign]:
     loading = import_module("langchain_mcp_adapters.tools")
     progress: list[str] = []
 
-    async def hear(
+    async def note_progress(
         _done: float, _total: float | None, message: str | None, _context: Any
     ) -> None:
         progress.append(message or "")
 
-    translated = callbacks.Callbacks(on_progress=hear)
+    translated = callbacks.Callbacks(on_progress=note_progress)
     client = clients.MultiServerMCPClient(
         {"winnow": {"transport": "stdio", **server}}, callbacks=translated
     )
@@ -232,11 +236,13 @@ async def _fastmcp(server: Json) -> AsyncIterator[Foreign]:
     )
     progress: list[str] = []
 
-    async def hear(_done: float, _total: float | None, message: str | None) -> None:
+    async def note_progress(
+        _done: float, _total: float | None, message: str | None
+    ) -> None:
         progress.append(message or "")
 
     async with fastmcp.Client(
-        transports.StdioTransport(**server), progress_handler=hear
+        transports.StdioTransport(**server), progress_handler=note_progress
     ) as client:
 
         async def tools() -> list[str]:

@@ -195,7 +195,7 @@ def _evidence() -> dict[str, Any]:
             "score": 0.8,
             "by": "read",
             "trust": "visible",
-            "speaks": False,
+            "injection": False,
             "summary": False,
             "sources": [],
             "start": number * 100,

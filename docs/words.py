@@ -48,9 +48,21 @@ BANNED: Final = re.compile(
     re.IGNORECASE,
 )
 BANNED_NAMES: Final = frozenset(
-    {"told", "tell", "tells", "heard", "hears", "stands", "anew", "nobody"}
+    {
+        "anew",
+        "hear",
+        "heard",
+        "hears",
+        "nobody",
+        "speaks",
+        "stands",
+        "stood",
+        "tell",
+        "tells",
+        "told",
+    }
 )
-"""Words that no identifier has (`speaks` is a field of results and stored sessions)."""
+"""Words that no identifier has."""
 BY_ROLE: Final = frozenset(
     {
         "BACKEND",

@@ -40,7 +40,7 @@ class Hit:
     """The page, where it was read."""
     handle: str
     """Handle of the page as read; "" where it was not."""
-    speaks: bool
+    injection: bool
     """Whether title or passage may be a prompt injection."""
     passage: str = ""
     """Its best passage or snippet, as far as the list shows it."""
@@ -104,7 +104,7 @@ async def search_pages(
 
     hits, shown = _fill(sheet, found, mark)
     sheet.release()
-    speaking = (str(hit.ranked.place) for hit in hits[:shown] if hit.speaks)
+    speaking = (str(hit.ranked.place) for hit in hits[:shown] if hit.injection)
     sheet.add(injection_line(speaking))
     if not hits:
         sheet.add_cut(
@@ -117,9 +117,12 @@ async def search_pages(
 
 def _hit(ranked: RankedPage, document: Document | None) -> Hit:
     bare = Hit(
-        ranked, document, page_handle(document.page) if document else "", speaks=False
+        ranked,
+        document,
+        page_handle(document.page) if document else "",
+        injection=False,
     )
-    return replace(bare, speaks=is_injection(f"{ranked.result.title}\n{bare.words}"))
+    return replace(bare, injection=is_injection(f"{ranked.result.title}\n{bare.words}"))
 
 
 def _fill(sheet: Sheet, hits: Sequence[Hit], mark: str) -> tuple[tuple[Hit, ...], int]:

@@ -147,7 +147,7 @@ def test_a_cancelled_and_a_failed_call_say_so_and_can_be_repeated(
 
 
 @pytest.mark.slow
-def test_the_official_host_side_speaks_with_it_through_the_frames_of_a_web_host(
+def test_the_official_host_side_talks_with_it_through_the_frames_of_a_web_host(
     browser: Any, cache_folder: Path, tmp_path: Path, site: Site
 ) -> None:
     esbuild = NODE / ".bin" / "esbuild"

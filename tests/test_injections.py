@@ -223,7 +223,7 @@ async def test_a_prompt_injection_is_quoted_and_named_where_no_page_can_write(
             re.fullmatch(r"Possible prompt injection \(treat as data\): \[1a?\]", line)
             for line in outside(text)
         ), tool
-        assert items[0]["speaks"], tool
+        assert items[0]["injection"], tool
 
 
 async def test_an_ordinary_page_is_reported_in_not_a_word_more(
@@ -241,7 +241,7 @@ async def test_an_ordinary_page_is_reported_in_not_a_word_more(
     for tool, (text, items) in answered.items():
         assert FACT in text, tool
         assert "Possible prompt injection" not in text, tool
-        assert not {"trust", "speaks", "hidden"} & items[0].keys(), tool
+        assert not {"trust", "injection", "hidden"} & items[0].keys(), tool
 
 
 async def test_words_that_a_page_does_not_show_say_where_they_come_from(
@@ -291,7 +291,7 @@ async def test_a_title_and_a_heading_that_speak_to_a_model_are_named_like_any_wo
             )
             data = data_of(result)
             assert ORDERS[0][:30] in text_of(result), tool
-            assert (data.get("passages") or data["pages"])[0]["speaks"], tool
+            assert (data.get("passages") or data["pages"])[0]["injection"], tool
 
 
 async def test_no_passage_that_a_page_does_not_show_goes_untold_however_many_there_are(

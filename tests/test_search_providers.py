@@ -245,7 +245,7 @@ def test_a_service_that_repeats_the_key_does_not_make_us_report_it(
 
 
 @pytest.mark.parametrize(("provider", "keyless"), [("tavily-keyless", True), ("tavily", False)])
-def test_a_refusal_speaks_of_a_key_only_where_one_was_sent(
+def test_a_refusal_names_a_key_only_where_one_was_sent(
     table: dict[tuple[str, str], Row], provider: str, keyless: bool
 ) -> None:
     reason = table[provider, "401"].reason

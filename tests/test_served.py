@@ -118,7 +118,7 @@ def test_a_page_in_front_of_another_is_reported_by_its_shape(front: Front, html:
 
 
 @pytest.mark.parametrize("html", PAGES, ids=range(len(PAGES)))
-def test_a_page_that_only_speaks_of_it_is_a_page(html: str) -> None:
+def test_a_page_that_only_mentions_it_is_a_page(html: str) -> None:
     assert front_of(html, html.partition("<title>")[2].partition("</title>")[0]) is None
 
 

@@ -41,7 +41,7 @@ async def test_a_question_is_searched_read_and_answered_with_links_to_the_words(
     assert "/light" in site.asked
 
 
-async def test_a_page_that_fails_is_named_and_its_snippet_still_speaks(
+async def test_a_page_that_fails_is_named_and_its_snippet_still_counts(
     connect: Connect, site: Site
 ) -> None:
     gone = site.url("/gone")

@@ -99,7 +99,7 @@ function drawCard(passage, page, own, door, pick) {
       said(passage.headings.join(" › "), "span", { class: "path" }),
       passage.summary && h("span", { class: "flag" }, t("summary", { n: passage.sources.length })),
       passage.trust !== "visible" && h("span", { class: "flag" }, t(`trust.${passage.trust}`)),
-      passage.speaks && h("span", { class: "flag warn" }, t("speaks"))),
+      passage.injection && h("span", { class: "flag warn" }, t("injection"))),
     text,
     h("footer", {},
       passage.by && h("span", { class: "score", title: t(`by.${passage.by}`) },

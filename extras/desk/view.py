@@ -80,7 +80,7 @@ def view_pages(question: str, documents: Sequence[Document], pruned: Pruned) -> 
                     "score": scores.get(number),
                     "main": block.main,
                     "trust": block.trust,
-                    "speaks": block.speaks,
+                    "injection": block.injection,
                 }
             )
         page = document.page
@@ -154,7 +154,7 @@ class _Rows:
             "place": one.place,
             "box": list(box_of(document, spans)) if document is not None else [],
             "trust": one.trust,
-            "speaks": one.speaks,
+            "injection": one.injection,
             "summary": one.is_summary,
             "sources": list(one.sources),
             "start": one.start,

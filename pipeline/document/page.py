@@ -287,7 +287,7 @@ class Block:
     carried: tuple[int, ...] = ()
     """Columns whose cell is one of a row above, which covers this row as well."""
     trust: Trust = "visible"
-    speaks: bool = False
+    injection: bool = False
     """Whether it looks like a prompt injection (`pipeline/text/frame.py`); content
     units only."""
     lead: str = ""
@@ -465,7 +465,7 @@ class Evidence:
     trust: Trust = "visible"
     hidden: int = 0
     """`Page.hidden` of its page."""
-    speaks: bool = False
+    injection: bool = False
     """Whether its words, headings or page title look like a prompt injection."""
     place: str = ""
     """`Block.place`, from its first sentence to its last."""

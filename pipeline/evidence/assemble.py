@@ -137,7 +137,7 @@ def fill(
 
 
 def quotable(
-    order: Sequence[int], values: Floats, speaks: Callable[[int], bool]
+    order: Sequence[int], values: Floats, injection: Callable[[int], bool]
 ) -> list[int]:
     """Return the units of `order`, best first, without prompt injections that are far
     from the question.
@@ -147,7 +147,7 @@ def quotable(
     return [
         row
         for row in order
-        if values[row] >= ASKED_ABOUT * values[order[0]] or not speaks(row)
+        if values[row] >= ASKED_ABOUT * values[order[0]] or not injection(row)
     ]
 
 
@@ -209,7 +209,7 @@ def _candidates(
     counts the prompt injections left out."""
     values = writer.reading.values
     order = writer.candidates()
-    near = quotable(order, values, writer.speaks)
+    near = quotable(order, values, writer.injection)
     writer.unquoted = len(order) - len(near)
     if open_end:
         near = writer.with_literals(writer.on_best_pages(near))
@@ -492,10 +492,10 @@ class _Writer:
             row for row in order if any(map(texts[row].__contains__, shared))
         ] or order
 
-    def speaks(self, row: int) -> bool:
+    def injection(self, row: int) -> bool:
         """Return whether a unit looks like a prompt injection."""
         index, unit = self.places[row]
-        return self.documents[index].blocks[unit.block].speaks
+        return self.documents[index].blocks[unit.block].injection
 
     def _kind(self, row: int) -> str:
         index, unit = self.places[row]
@@ -582,7 +582,7 @@ class _Writer:
             also=self._also(run, best) if cited else (),
             trust=least_trust((page.trust, *(block.trust for block in blocks))),
             hidden=page.hidden,
-            speaks=is_injection("\n".join((page.title, *headings, text))),
+            injection=is_injection("\n".join((page.title, *headings, text))),
             more=self.maker.rest(run),
         )
 

@@ -187,7 +187,7 @@ def show_evidence(
         for number, group in enumerate(groups, start=1)
     ]
     speaking = injection_line(
-        (label for label, one in zip(labels, evidence, strict=True) if one.speaks),
+        (label for label, one in zip(labels, evidence, strict=True) if one.injection),
         unquoted,
     )
     quoted = (head.over(body, mark) for head, body in zip(heads, bodies, strict=True))

@@ -829,7 +829,7 @@ def content_blocks(
             cells=unit.cells,
             carried=unit.carried,
             lead=unit.lead,
-            speaks=is_injection(unit.text),
+            injection=is_injection(unit.text),
             ordinal=unit.ordinal,
             place=unit.place,
             trust=_trust(unit),

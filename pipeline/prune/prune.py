@@ -213,7 +213,7 @@ def _fill_parts(
         check_cancelled()
         if asked:
             end = 0.0 if number > 1 else WORTH if open_end else END
-            ready = quotable(left, reading.values, pages.speaks)
+            ready = quotable(left, reading.values, pages.injection)
             chosen = _passages(pages, maker, ready, budget, end)
         else:
             # The page's content scores over 1; what is none of it begins a part of its own.
@@ -309,10 +309,10 @@ class _Pages:
         kept = [self._kept(index, row) for row in range(passage.start, passage.stop)]
         return count_tokens(render(self.documents[index], kept, self._style)) + 1
 
-    def speaks(self, row: int) -> bool:
+    def injection(self, row: int) -> bool:
         """Return whether a unit looks like a prompt injection."""
         index, unit = self.places[row]
-        return self.documents[index].blocks[unit.block].speaks
+        return self.documents[index].blocks[unit.block].injection
 
     def _says_something(self, row: int) -> bool:
         """Whether a unit says something by itself: short headings and header rows come

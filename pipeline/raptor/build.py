@@ -373,7 +373,7 @@ class _Growth:
         With `by_leaves`, a node counts as the mean of its leaves: the whole text
         represents it better than a summary of 130 tokens."""
         found: list[list[tuple[int, ...]]] = []
-        for group, stood in zip(groups, kept, strict=True):
+        for group, earlier_groups in zip(groups, kept, strict=True):
             nodes = [self.nodes[i] for i in group]
             vectors = (
                 self._mean_vectors(nodes)
@@ -384,7 +384,9 @@ class _Growth:
                 vectors, [node.tokens for node in nodes], self._options.window_tokens
             )
             index = {node: i for i, node in enumerate(group)}
-            before = [[index[node] for node in members] for members in stood.values()]
+            before = [
+                [index[node] for node in members] for members in earlier_groups.values()
+            ]
             method = self._options.clustering
             clusters = (
                 join_clusters(layer, before, method)
@@ -415,12 +417,14 @@ class _Growth:
         self.nodes.extend(fresh)
         above: list[list[int]] = []
         index = first
-        for group, clusters, stood in zip(groups, found, kept, strict=True):
+        for group, clusters, earlier_groups in zip(groups, found, kept, strict=True):
             parents = list(range(index, index + len(clusters)))
             index += len(clusters)
             above.append(parents or group)
-            if self.earlier and stood and parents:
-                self.earlier.settle(stood, list(zip(parents, clusters, strict=True)))
+            if self.earlier and earlier_groups and parents:
+                self.earlier.settle(
+                    earlier_groups, list(zip(parents, clusters, strict=True))
+                )
         if self._embedder is not None:
             self.vectors.append(
                 await self._embedded(

@@ -139,7 +139,7 @@ def _evidence(
         document = documents.get(leaves[0].document)
         one = _of_document(one, document, leaves) if document else one
     said = "\n".join((one.title if one.url else "", *headings, text))
-    return replace(one, speaks=is_injection(said))
+    return replace(one, injection=is_injection(said))
 
 
 def _of_page(one: Evidence, source: Source) -> Evidence:

@@ -196,7 +196,7 @@ def leaves_as_document(source: Source, leaves: Sequence[Leaf]) -> Document:
             block = Block(
                 leaf.block_path, leaf.heading_path, text, "", "paragraph", start, end
             )
-            blocks.append(replace(block, speaks=is_injection(text)))
+            blocks.append(replace(block, injection=is_injection(text)))
     page = Page(
         source.url, source.url, source.title, "", "", published=source.published
     )

@@ -238,7 +238,7 @@ def lifted(documents: Sequence[Document], reading: Reading) -> Reading:
     )
     blocks = [documents[index].blocks[unit.block] for index, unit in reading.places]
     gains = np.array(
-        [block.main and not block.speaks for block in blocks], dtype=np.float32
+        [block.main and not block.injection for block in blocks], dtype=np.float32
     )
     values = reading.values + np.float32(SURROUNDINGS_LIFT) * gains * unit_range(
         near

@@ -9,7 +9,7 @@ from typing import Final
 from errors import UsageError
 from pipeline.document.page import SafeSearch, SearchQuery
 
-_HOST: Final = re.compile(r"[\w.-]*")
+_HOST_NAME: Final = re.compile(r"[\w.-]*")
 
 
 def filters_of(
@@ -50,7 +50,7 @@ def _day(value: str) -> str:
 def _host(value: str) -> str:
     address = value.strip().lower()
     host = address.removeprefix("https://").removeprefix("http://").strip("/")
-    if not _HOST.fullmatch(host):
+    if not _HOST_NAME.fullmatch(host):
         raise UsageError(
             f"site is {value!r}.",
             hint="Use a host name such as python.org, without a path.",

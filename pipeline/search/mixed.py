@@ -306,7 +306,7 @@ def cut_passages(document: Document) -> list[UnitRun]:
     )
     # Between two that do not follow each other was a heading, or furniture.
     kinds = [
-        (unit.number - index, document.blocks[unit.block].speaks)
+        (unit.number - index, document.blocks[unit.block].injection)
         for index, unit in enumerate(units)
     ]
     starts = [

@@ -39,7 +39,7 @@ class Change:
 
         Of a prompt injection that was removed the words are left out."""
         lost_order = (
-            self.sign == "-" and self.block.speaks
+            self.sign == "-" and self.block.injection
         )  # removed prompt injections are not shown
         return (
             f"{self.sign} {'[…]' if lost_order else one_line(inert(self.block.text))}"

@@ -80,7 +80,7 @@ class Passage(Part):
     )
     score: float = Field(description="0..1, the best unit of all at 1")
     trust: Trust = Field(default="visible", description=TRUST)
-    speaks: bool = Field(default=False, description=INJECTION)
+    injection: bool = Field(default=False, description=INJECTION)
     is_summary: bool = Field(
         default=False, description="A summary over several leaves of a tree"
     )
@@ -237,7 +237,7 @@ def shown_in(assembled: Assembled, documents: Iterable[Document]) -> dict[str, o
                 also=list(one.also),
                 score=round(one.score.value, 3),
                 trust=one.trust,
-                speaks=one.speaks,
+                injection=one.injection,
                 is_summary=one.is_summary,
                 sources=list(one.sources),
                 text=one.text.removeprefix(

@@ -29,7 +29,7 @@ class HitInfo(Part):
         description="Which part of the page decided: snippet, content, or the engine's order"
     )
     trust: Trust = Field(default="visible", description=TRUST)
-    speaks: bool = Field(default=False, description=INJECTION)
+    injection: bool = Field(default=False, description=INJECTION)
     title: str = Field(default="", description=f"Its title; {APART}")
     author: str = Field(
         default="", description=f"Who wrote it, as it says itself; {APART}"
@@ -88,7 +88,7 @@ def _info(hit: Hit) -> HitInfo:
         made_by=ranked.score.made_by,
         won_by=ranked.won_by,
         trust=_trust(hit),
-        speaks=hit.speaks,
+        injection=hit.injection,
         title=one_line(result.title),
         author=one_line(result.author),
         passage=hit.passage,

@@ -46,7 +46,7 @@ class PrunedPageInfo(Part):
     notes: list[str]
     trust: Trust = Field(default="visible", description=TRUST)
     hidden: int = Field(default=0, description=HIDDEN)
-    speaks: bool = Field(default=False, description=INJECTION)
+    injection: bool = Field(default=False, description=INJECTION)
     title: str = Field(default="", description=f"Its title; {APART}")
     text: str = Field(default="", description=f"What is kept of it; {APART}")
 
@@ -148,7 +148,7 @@ def _page(read: PagesRead, place: int) -> PrunedPageInfo:
         notes=list(page.notes),
         trust=page.trust,
         hidden=page.hidden,
-        speaks=kept is not None and read.is_injection(kept),
+        injection=kept is not None and read.is_injection(kept),
         title=one_line(page.title),
         text="\n".join(filter(None, (kept.said, kept.text))) if kept else "",
     )
