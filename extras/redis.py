@@ -211,8 +211,8 @@ class RedisBackend:
 
 
 def _advice(client: redis.Redis) -> str:
-    """Return a warning about the server's cache settings; "" if they are fine or
-    unknown."""
+    """Return a warning about the server's cache settings; "" if they are fine, or if the
+    server refuses the command INFO."""
     try:
         memory = client.info("memory")
     except redis.ResponseError:  # the server does not allow INFO

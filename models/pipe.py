@@ -255,8 +255,10 @@ def _listen(
     inbox: "queue.SimpleQueue[tuple[int, Frame]]",
     cancelled: set[int],
 ) -> None:
-    """Read requests into the queue, name a cancelled call at once, and end the process
-    with the pipe."""
+    """Read requests into the queue until the pipe ends, which ends the process.
+
+    A cancelled call is queued, too, and added to `cancelled` at once. Raises
+    `ValueError` for a message that is no JSON."""
     while True:
         head = requests.read(MESSAGE_HEADER.size)
         if len(head) < MESSAGE_HEADER.size:

@@ -79,7 +79,11 @@ def _fill(
     *,
     open_end: bool,
 ) -> Assembled:
-    """Write the reading to a sheet of `most` tokens; return the passages."""
+    """Write the reading to a sheet of `most` tokens; return the passages, none for the
+    verdict `none`.
+
+    With `open_end` (no budget was named) passages that score far below the best are left
+    out though they fit."""
     mark = new_mark()
     if reading.verdict != "none":
         sheet.add(notice_within(mark, most))

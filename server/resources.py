@@ -99,7 +99,8 @@ def offer_resources(server: MCPServer[Opening], opening: Callable[[], Opening]) 
 
 
 def offer_prompts(server: MCPServer[Opening]) -> None:
-    """Register the user prompts of `prompts/`."""
+    """Register the three prompts for users: research_report, compare_sources and
+    fact_check. Their files are read when a client asks for one."""
 
     @server.prompt()
     def research_report(

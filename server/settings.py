@@ -187,7 +187,8 @@ def _address(text: str) -> str:
 
 
 def _instance(text: str) -> str:
-    """Read the address of a search engine, with user:password@ if it requires login.
+    """Return the address of a search engine without its last slashes: http or https, a
+    host, user:password@ before it if it requires login, a port, any path or query.
 
     Raises `ValueError` for another form.
     """

@@ -110,6 +110,16 @@ def test_written_sentences_with_new_numbers_or_names_are_dropped() -> None:
     assert found.unsupported == ("Johan", "Berg", "300")
 
 
+def test_words_without_a_capital_are_no_new_names_in_any_script() -> None:
+    russian = "Паром отходит от северного причала каждый день в семь часов утра."
+    written = "Паром рано отходит от северного причала. Паром водит Пётр Ильин."
+    found = supported_part(written, russian, max_tokens=100)
+    assert found.text == "Паром рано отходит от северного причала."
+    assert found.unsupported == ("Пётр", "Ильин")
+    chinese = "渡船每天早上七点从北码头出发。"
+    assert supported_part(chinese, f"时刻表：{chinese}", max_tokens=100).unsupported == ()
+
+
 def test_written_summaries_are_bounded() -> None:
     context = "the river rises in spring and falls in autumn"
     written = "The river rises in spring. " * 50

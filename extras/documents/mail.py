@@ -129,7 +129,8 @@ class _Attached:
 
     def read(self, name: str, kind: str, body: bytes) -> str:
         """Return an attachment as HTML; empty where it holds no text, is mail itself,
-        has keys or passwords, is damaged, or is over a bound."""
+        has keys or passwords, is damaged, or is more than `_MOST_ATTACHED` attachments
+        or `_ATTACHED_BYTES` bytes of one file allow."""
         self.ledger.hold("attachment")
         raw = Raw(body, name, name, name=name, content_type=kind)
         if (

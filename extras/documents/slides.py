@@ -243,7 +243,8 @@ class _GroupSpace(NamedTuple):
     shift: tuple[float, float] = (0.0, 0.0)
 
     def placed(self, box: _Box) -> _Box:
-        """Return a box on the slide."""
+        """Return a box of the group, in its own units, as a box on the slide; a group
+        without extent is not scaled."""
         across, down = self.scale
         left, top = self.shift
         return _Box(

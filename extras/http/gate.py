@@ -249,8 +249,10 @@ class Shares:
         return _has_room(len(self._sessions.get(caller, ())), total, MOST_SESSIONS)
 
     def watched(self, caller: bytes, scope: Scope, send: Send) -> Send:
-        """Return a `send` that records which session the response opens, uses or
-        ends."""
+        """Return a `send` that records which session of `caller` the response opens, uses
+        or ends, by its session header or else the request's; none without both.
+
+        DELETE and status 404 end a session."""
         asked = Headers(scope=scope).get(SESSION, "")
 
         async def answer(message: Message) -> None:

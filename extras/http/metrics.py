@@ -98,8 +98,8 @@ class _Standing:
         self._stores = stores
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the queue lengths of each lane and the counts of each store, if the
-        stores are open."""
+        """Yield running and waiting calls of each lane; then, if the stores are open, of
+        each store: lookups by outcome, failed operations, whether it is unusable."""
         places = GaugeMetricFamily(
             "winnow_calls_now", "Running and waiting calls.", labels=("lane", "state")
         )

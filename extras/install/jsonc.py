@@ -123,8 +123,10 @@ def _inserted(
 
 
 def _members(plain: str, at: int) -> Iterator[_Member]:
-    """Yield the members of the object at `at`; the text has no comments or trailing
-    commas."""
+    """Yield the members of the object whose `{` is at `at`, in text without comments or
+    trailing commas.
+
+    Raises `ValueError` or `IndexError` where no whole object begins there."""
     decoder = json.JSONDecoder()
     offset = _past(plain, at + 1)
     while plain[offset] != "}":

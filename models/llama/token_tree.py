@@ -115,9 +115,10 @@ def parts(
 def read(
     node: TokenNode, logits: NDArray[np.float32] | None, *, among_siblings: bool
 ) -> None:
-    """Set the scores of a node's children from the logits [vocabulary] after it; None
-    where the node weighs nothing.
+    """Set the scores of a node's children, sums of log-probabilities from the root on,
+    from the logits [vocabulary] after it.
 
+    Logits are None where the node weighs nothing: its children take its own score.
     With `among_siblings` each is soft-maxed over the children alone, else over the
     vocabulary."""
     if logits is None:

@@ -292,8 +292,10 @@ def _merged(node: Node, only: Node) -> Node:
 
 
 def _is_written(parent: Node, node: Node) -> bool:
-    """Write an element whose plain text would lose its meaning into its parent; return
-    whether it was handled."""
+    """Write an element whose plain text would lose its meaning into its parent: raised,
+    lowered, struck, inserted, ruby, or a row of an ARIA table.
+
+    Returns whether the parent has its text now; False leaves it to the caller."""
     tag, children = node.tag, parent.children
     if tag == ROLE_ROW:
         _finish_row(node)

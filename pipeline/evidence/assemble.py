@@ -541,9 +541,9 @@ class _Writer:
         return tuple(found)
 
     def _is_beside(self, run: Sequence[int], best: int) -> bool:
-        """Whether a stretch is near a unit and under the same heading, so that it is
-        read in order with it: the end of a story is not understood before its
-        beginning.
+        """Whether a chosen stretch is near the best unit and under the same heading, so
+        that both are shown in reading order, before the other stretches of the page:
+        the end of a story is not understood before its beginning.
 
         A definition is understood alone.
         """

@@ -367,8 +367,10 @@ class _Growth:
         *,
         by_leaves: bool,
     ) -> list[list[tuple[int, ...]]]:
-        """Cluster each group of nodes, or add it to existing clusters; empty if
-        impossible.
+        """Cluster each group of nodes, or add it to existing clusters.
+
+        Returns the clusters of each group, in the order of `groups`; none for a group
+        that cannot be clustered.
 
         With `by_leaves`, a node counts as the mean of its leaves: the whole text
         represents it better than a summary of 130 tokens."""

@@ -136,7 +136,8 @@ def _in_order(groups: Groups, layer: Layer) -> list[tuple[int, ...]]:
 
 def _mixture(layer: Layer, *, by_umap: bool) -> Groups:
     """Soft clusters by Gaussian mixture, global then local; one over the window is
-    clustered again, and halved where that leaves it whole."""
+    clustered again, and halved where that leaves it whole. A single node over the window
+    is a cluster."""
     clusters: Groups = []
     waiting = [list(range(len(layer.vectors)))]
     while waiting:

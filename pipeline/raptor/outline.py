@@ -108,8 +108,10 @@ def label(tree: Tree, node: TreeNode) -> str:
 
 
 def shared_words(tree: Tree, node: TreeNode) -> str:
-    """Return the words that distinguish a summary's leaves from others, by a sample of
-    many; "" for a leaf."""
+    """Return the words that most of a summary's leaves share, the rarest in other leaves
+    first, by a sample of many leaves.
+
+    It is "" for a leaf, and where no word is in half of the leaves."""
     if not node.is_summary:
         return ""
     leaves = node.leaves[:: 1 + len(node.leaves) // SAMPLED_LEAVES]

@@ -213,7 +213,8 @@ async def parse(question: Question, parser: Parser, *, today: date) -> ParsedReq
 
 
 def _merged(question: Question, rules: ParsedRequest, said: _Answer) -> ParsedRequest:
-    """Return the model's answer in the rules' type, checked against the request.
+    """Return what the rules found, followed by what the model's answer adds to it;
+    queries, names and parts without words of the request are dropped.
 
     Raises `ModelError` where it has nothing in common with it, so that following it
     would search for something else."""

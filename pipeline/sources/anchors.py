@@ -110,8 +110,10 @@ def _of_id(name: str, document: Document) -> int | None:
 
 
 def _of_heading(name: str, blocks: Sequence[Block]) -> int | None:
-    """Return the heading whose letters and digits are those of `name`, as where scripts
-    make the ids (`#basin-9`); None without one."""
+    """Return the first heading with exactly the letters and digits of `name`, as where
+    scripts make ids of headings (`#basin-9` of "Basin 9"); None without one.
+
+    A number that scripts append to the id of a repeated heading is not removed."""
     wanted = _letters(unquote(name))
     heads = (number for number, block in enumerate(blocks) if block.kind == "heading")
     return next(

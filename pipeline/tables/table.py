@@ -22,7 +22,8 @@ out."""
 
 
 def tables_of(document: Document) -> list[Table]:
-    """Return the data tables of a document, in reading order."""
+    """Return the data tables of a document, in reading order; columns without a name are
+    called `column 1` and so on."""
     found: dict[str, list[int]] = {}
     for index, block in enumerate(document.blocks):
         if block.kind == "row":

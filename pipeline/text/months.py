@@ -132,8 +132,10 @@ def _numbers(spoken: frozenset[str]) -> dict[str, int]:
 
 @cache
 def _named(spoken: frozenset[str]) -> re.Pattern[str]:
-    """Return the pattern of a month's name with a day before or after it, and a
-    year."""
+    """Return the pattern of a month's name (group `name`) in the languages `spoken`, where
+    given with a day before or after it (`day`, `after`) and a `year`.
+
+    Without languages it matches nothing."""
     of = any_of(
         {word for language in spoken for word in words("months.year", language)}
     )
