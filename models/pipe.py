@@ -258,7 +258,7 @@ def _listen(
     """Read requests into the queue until the pipe ends, which ends the process.
 
     A cancelled call is queued, too, and added to `cancelled` at once. Raises
-    `ValueError` for a message that is no JSON."""
+    `ValueError` for a message that is not JSON."""
     while True:
         head = requests.read(MESSAGE_HEADER.size)
         if len(head) < MESSAGE_HEADER.size:

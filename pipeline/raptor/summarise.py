@@ -42,7 +42,9 @@ WORDS_A_TOKEN: Final = 0.6
 
 _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
 _LETTERS_ONLY: Final = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
-_LONG_WORD: Final = re.compile(r"(?<![\w'’])[^\W\d_][^\W\d_]+(?:['’][^\W\d_]+)?")
+_WORD_OF_A_SENTENCE: Final = re.compile(
+    r"(?<![\w'’])[^\W\d_][^\W\d_]+(?:['’][^\W\d_]+)?"
+)
 ENDS: Final = tuple('.!?。！？…"”»)')
 
 
@@ -297,7 +299,9 @@ def _plain(number: str) -> str:
 def _names(sentence: str) -> list[str]:
     """Return the words that begin with a capital; the one that opens the sentence only
     if it is not a common opening. Scripts without capitals have none."""
-    found = [word for word in _LONG_WORD.findall(sentence) if word[0].isupper()]
+    found = [
+        word for word in _WORD_OF_A_SENTENCE.findall(sentence) if word[0].isupper()
+    ]
     first = _LETTERS_ONLY.match(sentence.lstrip("\"'“‘«(*- "))
     if (
         first
