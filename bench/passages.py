@@ -93,7 +93,8 @@ def _is_crumb(lines: Sequence[str]) -> bool:
         r"\w+", " ".join(line for line in lines if not _LEFT_OUT.match(line))
     )
     is_row = any(" | " in line or "; " in line for line in lines)
-    return len(words) < FEWEST and not is_row
+    is_code = any(line.startswith("  ") for line in lines)
+    return len(words) < FEWEST and not (is_row or is_code)
 
 
 def _holes(lines: Sequence[str]) -> int:

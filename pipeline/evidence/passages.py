@@ -505,7 +505,7 @@ class PassageMaker:
         found: list[list[int]] = []
         for run in self._stretches(passages):
             table = self._table(run)
-            if table in tables:
+            if table in tables and self._kind(run[0]) in {"row", "heading"}:
                 tables[table] += run
                 continue
             if table:
@@ -571,15 +571,19 @@ class PassageMaker:
         return one_position(first.place, last.place) is None
 
     def _table(self, run: Sequence[int]) -> tuple[int, int] | None:
-        """Return the range of the table whose rows a stretch consists of, None for
-        anything else."""
-        rows = [row for row in run if self._kind(row) != "heading"]
-        if not rows or any(self._kind(row) != "row" for row in rows):
+        """Return the range of the table whose rows a stretch ends with, None for
+        anything else, and for rows without a header: below one, rows with others left
+        out between them read as a shorter table; without one, as a hole."""
+        kinds = [self._kind(row) for row in run]
+        if kinds[-1] != "row" or not self._header(run[-1]):
             return None
+        first = kinds.index("row")
         table = next(
-            (one for one in self._around(rows[0]) if one.kind == "table"), None
+            (one for one in self._around(run[first]) if one.kind == "table"), None
         )
-        return (table.start, table.stop) if table and run[-1] < table.stop else None
+        if table is None or run[-1] >= table.stop or set(kinds[first:]) != {"row"}:
+            return None
+        return table.start, table.stop
 
     def rest(self, run: Sequence[int]) -> str:
         """Return how much of the whole that a stretch ends in is not in it: `12 more
