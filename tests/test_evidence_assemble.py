@@ -169,6 +169,36 @@ def test_a_row_by_itself_names_its_columns() -> None:
     assert "Volga" not in text
 
 
+def far_rows(*, headed: bool) -> str:
+    """Return the text of an answer with the first two and the last two rows of a long table, whose
+    rows between do not bear on the question."""
+    head = "<tr><th>River<th>Length</tr>" if headed else ""
+    rows = "".join(f"<tr><td>Brook {n}<td>{n} km and some" for n in range(30))
+    lead = "<p>The rivers of the plain by length are as follows:</p>"
+    html = f"<main>{lead}<table>{head}{rows}</table></main>"
+    document = read_document(Page("https://a.example/", "https://a.example/", "", html, "text/html"))
+    scores = tuple(
+        1.0 if re.search(r"rivers of|Brook [01]\b|Brook 2[89]", unit.text) else 0.02
+        for unit in tag_sentences(document)
+    )
+    return filled(document, scores=scores, max_tokens=200).shown.text
+
+
+def test_far_rows_of_a_table_are_one_passage_below_one_header() -> None:
+    text = far_rows(headed=True)
+    assert text.count("River | Length") == 1
+    assert "Brook 1 | 1 km and some" in text
+    assert "Brook 29 | 29 km and some" in text
+    assert "(b)" not in text
+
+
+def test_far_rows_of_a_table_without_a_header_are_two_passages_without_a_gap() -> None:
+    text = far_rows(headed=False)
+    assert "Brook 29" in text
+    assert "(b)" in text
+    assert "… Brook" not in text
+
+
 def listing(lines: int) -> tuple[Document, tuple[float, ...]]:
     """Return a page with a listing of two functions with `lines` between them, and scores of its
     units."""
