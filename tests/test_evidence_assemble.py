@@ -174,9 +174,11 @@ def far_rows(*, headed: bool) -> str:
     rows between do not bear on the question."""
     head = "<tr><th>River<th>Length</tr>" if headed else ""
     rows = "".join(f"<tr><td>Brook {n}<td>{n} km and some" for n in range(30))
-    lead = "<p>The rivers of the plain by length are as follows:</p>"
+    lead = "<p>The rivers of the plain by length are as follows:</p>" if headed else ""
     html = f"<main>{lead}<table>{head}{rows}</table></main>"
-    document = read_document(Page("https://a.example/", "https://a.example/", "", html, "text/html"))
+    document = read_document(
+        Page("https://a.example/", "https://a.example/", "", html, "text/html")
+    )
     scores = tuple(
         1.0 if re.search(r"rivers of|Brook [01]\b|Brook 2[89]", unit.text) else 0.02
         for unit in tag_sentences(document)
