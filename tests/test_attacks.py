@@ -367,7 +367,7 @@ async def test_hidden_files_and_keys_are_read_by_no_tool(connect: Connect, tmp_p
             for source in (name, str(folder / name), (folder / name).as_uri()):
                 for tool in TOOLS:
                     result = await client.call_tool(tool, {"question": ASKED, "sources": [source]})
-                    if not result.is_error or "1999" in text_of(result):
+                    if not result.is_error or "in 1999" in text_of(result):
                         read[name] = tool
         whole = await client.call_tool(
             "extract_relevant", {"question": ASKED, "sources": [str(folder)]}
@@ -378,7 +378,7 @@ async def test_hidden_files_and_keys_are_read_by_no_tool(connect: Connect, tmp_p
     assert read == {}
     for result in (whole, *found):
         assert "1871" in text_of(result)
-        assert "1999" not in text_of(result)
+        assert "in 1999" not in text_of(result)
 
 
 async def test_what_a_person_names_as_a_folder_is_open_though_it_is_hidden_below_another(

@@ -230,6 +230,7 @@ def untimed(run: subprocess.CompletedProcess[str]) -> object:
     return reported | {"rows": [{**row, "seconds": 0} for row in reported["rows"]]}
 
 
+@pytest.mark.nightly
 def test_a_run_that_is_killed_goes_on_and_ends_with_the_same_table(
     tmp_path: Path, data: Path
 ) -> None:

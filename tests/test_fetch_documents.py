@@ -226,7 +226,7 @@ def test_a_word_file_of_any_length_keeps_headings_paragraphs_items_and_tables(
         "<w:tbl><w:tr>" + "<w:tc><w:p/></w:tc>" * 200_000 + "</w:tr></w:tbl>",
         "<w:tbl><w:tr><w:tc>" * 30_000 + paragraph("deep") + "</w:tc></w:tr></w:tbl>" * 30_000,
         "<w:sdt><w:sdtContent>" * 20_000 + paragraph("deep") + "</w:sdtContent></w:sdt>" * 20_000,
-        paragraph("x") * 400_000,
+        pytest.param(paragraph("x") * 400_000, marks=pytest.mark.nightly),
     ],
     ids=["many cells", "tables in tables", "deep", "many paragraphs"],
 )

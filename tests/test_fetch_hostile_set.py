@@ -157,6 +157,7 @@ async def ask(client: Client, site: Site, path: str) -> tuple[str, bool]:
     return text_of(result), bool(result.is_error)
 
 
+@pytest.mark.nightly
 async def test_each_row_is_answered_in_words_in_time_and_in_little_memory(tmp_path: Path) -> None:
     table = rows()
     robots = Reply(b"User-agent: *\nDisallow: /robots.txt-row", kind="text/plain")

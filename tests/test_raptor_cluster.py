@@ -202,7 +202,9 @@ def test_ten_times_the_nodes_take_little_more_than_ten_times_the_work(alike: flo
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize(("method", "n"), [("kmeans", 12_000), ("gmm", 200)])
+@pytest.mark.parametrize(
+    ("method", "n"), [pytest.param("kmeans", 12_000, marks=pytest.mark.nightly), ("gmm", 200)]
+)
 async def test_a_cancelled_clustering_leaves_its_thread_before_half_of_the_work(
     method: Clustering, n: int
 ) -> None:

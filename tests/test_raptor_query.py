@@ -75,7 +75,7 @@ async def ask(
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("fillers", [240, 2400])
+@pytest.mark.parametrize("fillers", [240, pytest.param(2400, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("with_embedder", [True, False])
 async def test_guided_finds_each_fact_in_a_long_chronicle(
     with_embedder: bool, fillers: int, embedder: OnnxEmbedder

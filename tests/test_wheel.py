@@ -13,7 +13,7 @@ import pytest
 from bench.house import FOLDERS
 from tests.support import LIBRARY, ROOT
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 
 
 @pytest.fixture(scope="module")
