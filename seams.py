@@ -84,7 +84,9 @@ class Seam(Generic[_Kind]):
     def _leave_out(self, entry: EntryPoint, why: str) -> None:
         name = f"{self.group}: {entry.name}"
         if name not in faults:
-            _log.warning("%s (%s) is left out: %s", name, entry.value, why)
+            _log.warning(
+                "the plug-in %s (%s) could not be used: %s", name, entry.value, why
+            )
         faults[name] = f"{entry.value} is left out: {why}"
 
 

@@ -78,7 +78,7 @@ async def within(seconds: float, call: Awaitable[T], *, model: str) -> T:
         return await call
     raise ModelError(
         f"{model} did not answer in {seconds:.0f} s.",
-        hint="Raise WINNOW_SECONDS, or set a smaller generator.",
+        hint=("Raise WINNOW_SECONDS, or set WINNOW_GENERATOR to a smaller model."),
     )
 
 

@@ -46,8 +46,8 @@ is cut by embeddings), and index texts."""
 NOTED: Final = 8
 """Part of a budget that lines on how the tree was made may take: one in eight."""
 UNBUILT: Final = (
-    "The tree is not built yet; these passages are from the documents. "
-    "The same call continues building it."
+    "The tree is not built yet; these passages are from the "
+    "documents. Repeat the call to continue building it."
 )
 
 

@@ -429,7 +429,10 @@ class Lane:
         )
         seconds = math.ceil(self._promised - now)
         return Busy(
-            f"{len(self._running)} calls run and {len(self._queue) - 1} wait.",
+            (
+                f"{len(self._running)} calls are running and "
+                f"{len(self._queue) - 1} are waiting."
+            ),
             seconds=seconds,
         )
 

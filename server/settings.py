@@ -290,9 +290,13 @@ class Settings:
     )
     search: tuple[str, ...] = _setting(
         "auto",
-        f"Providers in order, of {', '.join(PROVIDERS)}; keyless or academic: all of "
-        f"these kinds without a key; none; auto: all with an address or key set, and "
-        f"the folders; keyless if nothing is set.",
+        (
+            f"Search providers in order, from: {', '.join(PROVIDERS)}. "
+            "Also keyless (all web and scholarly providers that need no "
+            "key) or academic (the scholarly ones alone); or a single none "
+            "(no search) or auto (all with an address or key set, and the "
+            "folders; keyless if nothing is set)."
+        ),
         _search,
     )
     contact: str = _setting(
@@ -314,8 +318,11 @@ class Settings:
     )
     index: bool = _setting(
         "true",
-        "Keep the index of your folders in the cache folder, in addition to its size; "
-        "false: in memory until exit.",
+        (
+            "Keep the index of your folders in the cache folder, where it "
+            "does not count toward WINNOW_CACHE_MB; false: in memory until "
+            "exit."
+        ),
     )
     cache_url: str = _setting(
         "",
@@ -333,14 +340,20 @@ class Settings:
     )
     cache_secret: str = _setting(
         "",
-        "Encrypts the values in the cache with a key derived from this text; values "
-        "of another secret cannot be read.",
+        (
+            "Encrypts the values in the cache with a key derived from this "
+            "text; values that were encrypted with another secret cannot "
+            "be read."
+        ),
         secret=True,
     )
     embedder: str = _setting(
         "auto",
-        "auto, none, onnx:embedded (English), onnx:multilingual, onnx:FOLDER, llama:FILE.gguf, "
-        "flag:NAME, openai:URL#MODEL.",
+        (
+            "Model that compares texts by meaning: auto, none, "
+            "onnx:embedded (English), onnx:multilingual, onnx:FOLDER, "
+            "llama:FILE.gguf, flag:NAME (FlagEmbedding), openai:URL#MODEL."
+        ),
     )
     reader: str = _setting(
         "auto",
@@ -348,9 +361,20 @@ class Settings:
         "together.",
     )
     reranker: str = _setting(
-        "auto", "auto, none, llama:FILE.gguf, flag:NAME, openai:URL#MODEL."
+        "auto",
+        (
+            "Model that reorders the best passages: auto, none, "
+            "llama:FILE.gguf, flag:NAME (FlagEmbedding), openai:URL#MODEL."
+        ),
     )
-    generator: str = _setting("auto", "auto, none, llama:FILE.gguf, openai:URL#MODEL.")
+    generator: str = _setting(
+        "auto",
+        (
+            "Model that writes text, for optional steps "
+            "(docs/settings.md): auto, none, llama:FILE.gguf, "
+            "openai:URL#MODEL."
+        ),
+    )
     embedder_options: Tuning = _setting(
         "", _options("an embedder"), _tuning("embedder")
     )
@@ -365,33 +389,48 @@ class Settings:
     )
     pruner: Literal["trained", "any"] = _setting(
         "trained",
-        "Which generator scores block paths: trained (HTML-Pruner models only), or any.",
+        (
+            "Which generator scores the blocks of a page by their HTML "
+            "paths (HtmlRAG): trained (HTML-Pruner models only), or any."
+        ),
     )
     pruning: Literal["winnow", "blocks", "paper"] = _setting(
         "winnow",
-        "How pages are pruned: winnow; paper (HtmlRAG's Algorithm 2 by the embedder, "
-        "and Algorithm 3 if a generator scores block paths); blocks (Algorithm 2 by "
-        "terms and embedder).",
+        (
+            "How pages are pruned: winnow (Winnow's own method); paper "
+            "(HtmlRAG's Algorithm 2 by the embedder, and Algorithm 3 if a "
+            "generator scores block paths); blocks (Algorithm 2 by words "
+            "and embedder)."
+        ),
     )
     extractor: Literal["rules", "lines", "tags", "votes", "pages"] = _setting(
         "rules",
-        "How a generator helps to extract: rules (not at all), lines, tags or votes; "
-        "pages as in zero-index: one call with each whole page, and the lines that it "
-        "names are the evidence.",
+        (
+            "How a generator helps to choose sentences: rules (no "
+            "generator), lines (it answers with line numbers), tags (with "
+            "the zero-index paper's tags), votes (Yes or No for each "
+            "sentence); pages as in zero-index: one call with each whole "
+            "page, and the lines that it chooses are the evidence."
+        ),
     )
     idms: str = _setting(
         "partition",
-        "How idms chunks are cut: partition (all boundaries at once), or running (as "
-        "in the paper: running mean of the margins, no length bounds, density by Eq. "
-        "2). +density "
-        "after it: a generator also writes forms of each chunk that are searched "
-        "(+density:model: it lists the names, too).",
+        (
+            'How chunks are cut with chunking="idms": partition (all '
+            "boundaries at once), or running (as in the IDMS paper: "
+            "running mean of the margins, no length bounds, density by Eq. "
+            "2). With +density after it a generator also rewrites chunks, "
+            "and these forms are searched too; with +density:model it also "
+            "lists the names that the density counts."
+        ),
         _one_of(*IDMS),
     )
     clustering: Literal["kmeans", "gmm", "umap"] = _setting(
         "kmeans", "Clustering of tree nodes: kmeans; gmm or umap as in RAPTOR."
     )
-    model_key: str = _setting("", "API key for openai: models.", secret=True)
+    model_key: str = _setting(
+        "", "API key for models that are set as openai:URL#MODEL.", secret=True
+    )
     models: Path | None = _setting(
         "", "Folder of downloaded models; the cache of Hugging Face by default.", _path
     )
@@ -412,13 +451,19 @@ class Settings:
     )
     forges: tuple[ApiSite, ...] = _setting(
         "",
-        "Your own code forges, as gitlab=https://git.example.org, with github, gitlab or gitea "
-        "(Forgejo) in front.",
+        (
+            "Your own code forges as KIND=URL, separated by commas, such "
+            "as gitlab=https://git.example.org; KIND is github, gitlab or "
+            "gitea (also for Forgejo)."
+        ),
         _forges,
     )
     proxy: str = _setting(
         "",
-        "http, https or socks5://[user:password@]host:port for public pages.",
+        (
+            "Address of the proxy for public pages: http://, https:// or "
+            "socks5://, then [user:password@]host:port."
+        ),
         secret=True,
     )
     proxy_resolves: bool = _setting(
@@ -647,8 +692,19 @@ def _unmet_providers(values: Mapping[str, Any]) -> dict[str, UsageError]:
         known = providers().get(provider)
         needed = known.needed if known is not None else ""
         if needed and not values[needed]:
-            hint = f"Set {_variable(needed)}, or leave it out."
-            return {"search": UsageError(f"search names {provider}.", hint=hint)}
+            hint = (
+                f"Set {_variable(needed)}, or remove that provider from the "
+                "setting search."
+            )
+            return {
+                "search": UsageError(
+                    (
+                        f"The setting search contains {provider}, whose key or "
+                        "address is not set."
+                    ),
+                    hint=hint,
+                )
+            }
     return {}
 
 

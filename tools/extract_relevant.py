@@ -65,7 +65,10 @@ async def extract_relevant(
     check_budget(max_tokens)
     if draft:
         lacking = UsageError(
-            "Drafts cannot be checked here: the step `draft check` is not installed.",
+            (
+                "Drafts cannot be checked here: this installation lacks the "
+                "plug-in `draft check` (extras/steps)."
+            ),
             hint="Give a question and no draft.",
         )
         check = required_step("draft check", lacking)

@@ -41,10 +41,10 @@ async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its sche
     language: Annotated[str, Field(description="ISO 639-1 code.", max_length=8)] = "",
     site: Annotated[str, Field(description="One host only.", max_length=253)] = "",
     after: Annotated[
-        str, Field(description="First ISO day.", pattern=DAY_PATTERN)
+        str, Field(description="Earliest ISO date.", pattern=DAY_PATTERN)
     ] = "",
     before: Annotated[
-        str, Field(description="Last ISO day.", pattern=DAY_PATTERN)
+        str, Field(description="Latest ISO date.", pattern=DAY_PATTERN)
     ] = "",
     region: Annotated[str, Field(description="Country code.", pattern=REGION)] = "",
     safe_search: Annotated[

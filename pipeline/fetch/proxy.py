@@ -110,7 +110,8 @@ def parse_proxy(text: str, *, resolves: bool = False) -> Proxy:
         max(len(user.encode()), len(password.encode())) > 255 or ":" in user
     ):  # one byte holds the length in SOCKS5
         raise UsageError(
-            "The proxy's user name or password is longer than 255 bytes, or a name with a colon."
+            "The proxy's user name or password is longer than 255 bytes, "
+            "or the user name contains a colon."
         )
     names = parts.scheme == "socks5h"
     scheme = "socks5" if names else parts.scheme

@@ -26,7 +26,9 @@ Show = Callable[[Raw, "Renderer"], Awaitable[tuple[Raw, str]]]
 """Returns a page after its scripts have run, and where they lead, which is empty for a
 page that stays; raises `SourceError`."""
 RENDERED: Final = "the page was rendered by a browser with JavaScript"
-UNSETTLED: Final = "the page was still loading when the browser's time limit ended"
+UNSETTLED: Final = (
+    "the page was still loading when the browser's time limit was reached"
+)
 _BROWSERS: Final = (
     *(
         "chromium",
@@ -101,7 +103,10 @@ def find_browser(setting: str) -> Path | None:
             return Path(found)
     raise UsageError(
         "WINNOW_BROWSER is 'auto', but no Chromium was found.",
-        hint="Install one (apt-get install chromium, or Chrome), or name its path.",
+        hint=(
+            "Install Chromium (apt-get install chromium) or Chrome, or set "
+            "WINNOW_BROWSER to its path."
+        ),
     )
 
 
@@ -147,9 +152,15 @@ def _driver(url: str) -> Show:
     open_driver = steps().get("browser")
     if open_driver is None:
         raise SourceUnreadable(
-            "WINNOW_BROWSER is set, but the step `browser` is not installed.",
+            (
+                "WINNOW_BROWSER is set, but this installation lacks the "
+                "plug-in `browser`, which drives the browser."
+            ),
             source=url,
-            hint="Set WINNOW_BROWSER=none.",
+            hint=(
+                "Install Winnow with that plug-in (extras/steps), or set "
+                "WINNOW_BROWSER=none."
+            ),
         )
     try:
         with importing("browser", "WINNOW_BROWSER"):

@@ -139,7 +139,10 @@ async def prune(
     """
     if options.part < 1 or (options.max_tokens or 0) < 0:
         raise UsageError(
-            f"Part {options.part} of {options.max_tokens} tokens is not possible.",
+            (
+                f"Part {options.part} with a budget of {options.max_tokens} "
+                "tokens cannot be returned."
+            ),
             hint="Parts count from 1; the budget is zero or more tokens.",
         )
     if options.method != "winnow":
@@ -405,8 +408,11 @@ async def _with_paths(
 
 def _made_by(finer: PathScorer, ranking: PathRanking) -> str:
     if not ranking.shown:
-        return f"no block paths by {finer.name}: {ranking.failure}"
-    return f"block paths by {finer.name}, which was shown {ranking.shown} of {ranking.total} blocks"
+        return f"no scores of block paths, since {finer.name} failed: {ranking.failure}"
+    return (
+        f"scores of block paths by {finer.name}, which was shown "
+        f"{ranking.shown} of {ranking.total} blocks"
+    )
 
 
 async def _prune_as_printed(

@@ -38,7 +38,8 @@ _BROWSER_HINT: Final = (
     "rendered: pip install 'winnow-mcp[browser]', and WINNOW_BROWSER=auto."
 )
 PAGELESS: Final = (
-    "only PDF files and images have pages that can be requested; this is the whole"
+    "only PDF files and images have pages that can be requested; "
+    "this is the whole document"
 )
 _TEXT_HINT: Final = (
     "Look for a version of it as a web page, PDF with text, Word or text file."

@@ -58,7 +58,7 @@ class Converter:
             Worker(
                 "pipeline.read.process",
                 {},
-                label="the converter of documents",
+                label="the document converter",
                 limits=limits,
             )
             for _ in range(count)

@@ -399,7 +399,8 @@ class PdfReading:
             if page.vanished
         ]:
             parts.append(
-                f"letters on {len(vanished)} pages (the first is page {vanished[0]})"
+                "some text that the PDF library could not decode, on "
+                f"{len(vanished)} pages (the first is page {vanished[0]})"
             )
         if self._is_xfa:
             parts.append("its XFA form, which few programs can show")

@@ -104,7 +104,7 @@ def unpacked(body: bytes, *, most: int = MAX_UNPACKED) -> bytes:
                 f"it is damaged {what} ({type(error).__name__})"
             ) from error
         if not stream.eof:
-            raise Unreadable(f"it is {what} whose end is cut")
+            raise Unreadable(f"it is {what} that is truncated: its end is missing")
         # The data after a stream is found by offset: copying would be quadratic
         padded = _NO_PADDING.search(body, at - len(stream.unused_data))
         start = padded.start() if padded else len(body)

@@ -136,7 +136,10 @@ def way_for(setting: str, model: object) -> Way:
     if named is None or not can_ask(model, named):
         raise UsageError(
             f"WINNOW_EXTRACTOR is {setting!r}, which the generator does not support.",
-            hint="Set WINNOW_GENERATOR to a model that can, or WINNOW_EXTRACTOR to rules.",
+            hint=(
+                "Set WINNOW_GENERATOR to a model that supports it, or "
+                "WINNOW_EXTRACTOR to rules."
+            ),
         )
     return named
 
@@ -152,7 +155,7 @@ async def ask(
     if not can_ask(model, way):
         raise ModelError(
             f"{model.name} does not support WINNOW_EXTRACTOR={way}.",
-            hint="Set WINNOW_EXTRACTOR to lines, tags, votes or rules.",
+            hint=("Set WINNOW_EXTRACTOR to another of lines, tags, votes and rules."),
         )
     if way == "pages":
         return await _by_pages(request, candidates, model)
@@ -288,7 +291,7 @@ def read_answer(answer: str, count: int) -> frozenset[int]:
         if not 1 <= first <= last <= count:
             raise ModelError(
                 f"The generator answered {answer[:60]!r}, not line numbers from 1 to {count}.",
-                hint="Set another model.",
+                hint="Set WINNOW_GENERATOR to another model.",
             )
         found.update(range(first, last + 1))
     return frozenset(found)
@@ -347,7 +350,10 @@ async def _votes(
         return [float(vote) for vote in 1.0 / (1.0 + np.exp(apart))]
     if weigher is None:
         raise ModelError(
-            f"{model.name} does not list log-probabilities.",
+            (
+                f"{model.name} does not return log-probabilities, which "
+                "WINNOW_EXTRACTOR=votes needs."
+            ),
             hint="Set WINNOW_EXTRACTOR to lines or rules.",
         )
     asked = [[Said("user", f"{prompt.content}\n{line}\nYes or No?")] for line in lines]

@@ -179,7 +179,7 @@ def judge(question: Question, relevance: Relevance) -> Verdict:
         return Verdict(
             "unsure",
             round(confidence, 4),
-            f"{reason}; the question is in another language than the page.",
+            (f"{reason}; the question and the page are in different languages."),
         )
     return Verdict("none", round(confidence, 4), f"{reason}.", absent)
 

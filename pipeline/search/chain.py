@@ -278,10 +278,12 @@ class Chain:
         if not self._providers and not self._beside:
             raise SearchFailed(
                 "No search provider is set up.",
-                hint="WINNOW_SEARCH is none, or names folders alone: unset it to search the web "
-                "without a key, or set "
-                "WINNOW_FOLDERS to document folders, a SearXNG in WINNOW_SEARXNG, or a key such "
-                "as WINNOW_BRAVE_KEY.",
+                hint=(
+                    "WINNOW_SEARCH is none, or only folder: unset it to search the "
+                    "web without a key, or set WINNOW_FOLDERS to document folders, "
+                    "WINNOW_SEARXNG to the address of a SearXNG, or a key such as "
+                    "WINNOW_BRAVE_KEY."
+                ),
             )
         # 1. Ask, every query on its own, all against one deadline
         asked = self._lines(tuple(dict.fromkeys(queries)))

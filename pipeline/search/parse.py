@@ -241,7 +241,8 @@ def _merged(question: Question, rules: ParsedRequest, said: _Answer) -> ParsedRe
     ]
     if not queries:
         raise ModelError(
-            "none of its queries has a word of the request.", hint="Set a larger model."
+            ("none of the generator's queries contains a word of the request."),
+            hint="Set WINNOW_GENERATOR to a larger model.",
         )
     asked = [held.kept(part, first.language) for part in said["parts"]]
     parts = () if rules.parts else tuple(map(Question, _parts(asked, known)))

@@ -103,8 +103,11 @@ class Judge:
         with anyio.CancelScope(deadline=self._until):
             return await asking([one_line(text)[: self._longest] for text in texts])
         raise ModelError(
-            f"{self.name.partition(':')[0]} judged only part of {len(texts) - 1} gaps in "
-            f"{self._seconds:.0f} s.",
+            (
+                f"{self.name.partition(':')[0]} judged only some of the "
+                f"{len(texts) - 1} gaps between sentences in "
+                f"{self._seconds:.0f} s."
+            ),
             hint="Ask again: what it judged is kept."
             if self._store is not None
             else "Raise WINNOW_SECONDS.",
@@ -216,7 +219,10 @@ class Judge:
             return np.asarray(np.tanh((yes - no) / 2), dtype=np.float64)
         if self._chooser is None:
             raise ModelError(
-                f"{self.name} lists no probabilities.",
+                (
+                    f"{self.name} returns no probabilities, which are needed to "
+                    "find chunk boundaries."
+                ),
                 hint="Set a GGUF generator (llama:FILE.gguf).",
             )
         chosen = [
@@ -350,7 +356,8 @@ class Idms:
             lines.append(self._no_margins or f"Boundaries by {self._judge.name}.")
         elif self._generator is not None:
             lines.append(
-                f"Boundaries by embeddings: {self._generator.name} lists no probabilities."
+                "Chunk boundaries were found by embeddings, since "
+                f"{self._generator.name} returns no probabilities."
             )
         if self._no_forms:
             lines.append(self._no_forms)
@@ -360,12 +367,13 @@ class Idms:
                 f"{count} {way}" for way, count in sorted(self.ways.items())
             )
             lines.append(
-                f"Forms for the index by {self._generator.name}{f': {counted}' if counted else ''}."
+                "Rewritten forms of chunks, for searching only, by "
+                f"{self._generator.name}{f': {counted}' if counted else ''}."
             )
         elif self._options.density:
             lines.append(
-                "No forms for the index: WINNOW_IDMS requires a generator and an "
-                "embedder."
+                "No rewritten forms of chunks: +density in WINNOW_IDMS "
+                "requires a generator and an embedder."
             )
         return lines
 

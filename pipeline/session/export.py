@@ -37,7 +37,7 @@ def export(session: Session, form: str) -> str:
     """Return a session in a form; raises `UsageError` for an unknown one."""
     if form not in exports():
         raise UsageError(
-            f"Unknown form of export: {form!r}.",
+            f"Unknown export format: {form!r}.",
             hint=f"Use one of: {', '.join(exports()) or 'none is installed'}.",
         )
     return exports()[form].write(session)

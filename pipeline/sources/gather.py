@@ -122,7 +122,10 @@ def site_step(name: str) -> Callable[..., Any]:
     """Return one of the steps `site pages` and `site search`; raises `UsageError` where
     it is not there."""
     lacking = UsageError(
-        f"Whole sites cannot be read here: the step `{name}` is not installed.",
+        (
+            "Whole sites cannot be read here: this installation lacks the "
+            f"plug-in `{name}` (extras/steps)."
+        ),
         hint="Name the pages themselves.",
     )
     return required_step(name, lacking)

@@ -105,7 +105,7 @@ def named_pages(sources: Sequence[str], said: str) -> list[str]:
     if pages is None:
         raise UsageError(
             f'part="pages {said}" is not a page range.',
-            hint='Write part="pages 66-120" of a PDF.',
+            hint='Write part="pages 66-120" to read these pages of a PDF.',
         )
     last = pages[2] or ("" if "-" in said or "–" in said else pages[1])
     return [f"{source.partition('#')[0]}#pages={pages[1]}-{last}" for source in sources]

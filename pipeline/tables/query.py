@@ -68,7 +68,11 @@ _COMPARE: Final[dict[str, Callable[[float, float], bool]]] = {
     ">=": lambda a, b: a >= b,
 }
 FORM: Final = "table 2 where price < 50 and city = Porto sort price desc top 3 columns name, price"
-MORE: Final = "also: count, sum price, min, max, mean, each by city; quote names with such words in them"
+MORE: Final = (
+    "also: count; sum, min, max or mean and a column (sum price); "
+    "each of them with a group (mean price by city). Put column "
+    "names that contain one of these keywords in quotes"
+)
 
 
 @dataclass(frozen=True, slots=True)

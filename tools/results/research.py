@@ -41,7 +41,10 @@ class ResearchResult(Found):
     """Structured result of `research`."""
 
     session: str = Field(
-        description="Handle of this line of research: give it to go on, or with a further question"
+        description=(
+            "Handle of this line of research: pass it to continue, alone "
+            "or with a further question"
+        )
     )
     before: list[str] = Field(
         default=[], description="Labels of passages that the session had shown before"

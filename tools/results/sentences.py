@@ -13,7 +13,8 @@ class ExtractRelevantResult(Found):
     """Structured result of `extract_relevant`."""
 
     checked: list[Item] = Field(
-        default=[], description="Of a draft: what does not hold first"
+        default=[],
+        description=("The checked items of a draft; those that do not hold come first"),
     )
 
 
