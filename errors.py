@@ -267,7 +267,9 @@ class BrokenExtra(ModelError):
             f"{needed_for} needs the extra {extra!r}, which is installed but cannot "
             f"be imported: "
             f"{type(cause).__name__}: {said}.",
-            hint=f"Reinstall it: pip install --upgrade 'winnow-mcp[{extra}]'.",
+            hint=(
+                f"Reinstall it: pip install --force-reinstall 'winnow-mcp[{extra}]'."
+            ),
         )
 
 

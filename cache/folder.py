@@ -96,7 +96,8 @@ class PlainDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache is published
             except FileNotFoundError as e:  # diskcache would report a miss
                 raise RefusedRow("its value file is missing") from e
         raise RefusedRow(
-            f"a row of mode {mode!r} with a {type(value).__name__} is unknown"
+            f"its storage form is unknown: mode {mode!r} with a value of "
+            f"type {type(value).__name__}"
         )
 
     def remove(self, file_path: object) -> None:
@@ -207,7 +208,8 @@ def _check_settings(database: Path) -> None:
             raise
     if not names <= _KNOWN_SETTINGS:
         raise ValueError(
-            f"unknown settings {sorted(map(str, names - _KNOWN_SETTINGS))[:3]}"
+            "unknown names in its table Settings: "
+            f"{sorted(map(str, names - _KNOWN_SETTINGS))[:3]}"
         )
 
 
@@ -294,7 +296,14 @@ def _one_process_at_a_time(parent: Path) -> Iterator[None]:
         except (
             sqlite3.DatabaseError
         ) as e:  # repairing without a lock is safer than staying broken
-            _log.warning("no lock for the repair of the cache in %s: %s", parent, e)
+            _log.warning(
+                (
+                    "the cache in %s is repaired without a lock, which could not "
+                    "be taken: %s"
+                ),
+                parent,
+                e,
+            )
         yield
 
 

@@ -147,7 +147,7 @@ def opened(key: str, blob: bytes) -> tuple[Kind, float, bytes]:
     An expired envelope is valid here.
     """
     if len(blob) < _ROW_HEADER.size:
-        raise RefusedRow("it is not an envelope of this cache")
+        raise RefusedRow("it does not have the format of an entry of this cache")
     checksum, kind, length, expires_at = _ROW_HEADER.unpack_from(blob)
     payload = blob[_ROW_HEADER.size :]
     if length != len(payload) or checksum != _checksum(

@@ -527,7 +527,7 @@ def _raising() -> Iterator[None]:
     except (CacheTrouble, RefusedRow) as error:
         raise CacheError(
             f"The cache cannot be read or written: {error}.",
-            hint="See `winnow cache verify`.",
+            hint="Run `winnow cache verify`, which removes damaged entries.",
         ) from error
 
 

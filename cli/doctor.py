@@ -198,7 +198,7 @@ def _scans() -> Check:
     if not can_recognise():
         return Check(
             "scans",
-            "off; pip install 'winnow-mcp[ocr]' reads scanned pages and images",
+            ("off; to read scanned pages and images: pip install 'winnow-mcp[ocr]'"),
         )
     loaded = check_wheels({"cv2": "opencv-python-headless", "rapidocr": "rapidocr"})
     return Check(
@@ -225,7 +225,10 @@ def _cookies(settings: Settings) -> Check:
         )
     return Check(
         "cookies",
-        f"in use, of {Cookies(settings.cookies).hosts} hosts, from {settings.cookies}",
+        (
+            f"in use for {Cookies(settings.cookies).hosts} hosts, from "
+            f"{settings.cookies}"
+        ),
     )
 
 
@@ -263,7 +266,7 @@ def judged_together(providers: list[Check]) -> list[Check]:
     return [
         Check(
             "the web",
-            f"none of {len(away)} providers responds, such as {check.line}",
+            (f"none of the {len(away)} providers responds; the first: {check.line}"),
             healthy=False,
         )
         for check in away[:1]

@@ -360,7 +360,8 @@ def _pull(hub: Hub, models: list[Offered], args: argparse.Namespace) -> int:
         path = pull(hub, found, quiet=args.quiet)
         print(f"  verified and stored at {path}")
         print(
-            f"  auto uses it for the {offered.role}; or set "
+            f"used for the {offered.role} while that is set to auto; to "
+            "set it by name: "
             f"WINNOW_{offered.role.upper()}={offered.spec}"
         )
     return OK

@@ -45,7 +45,7 @@ async def draw_tree(
         except OSError as e:
             raise UsageError(
                 f"{html} cannot be written: {e.strerror}.",
-                hint="Give a file in a folder that you may write.",
+                hint="Give a file in a folder that you may write to.",
             ) from e
     text = await in_thread(outline, tree, max_tokens=OUTLINE_TOKENS)
     layers = [len(layer) for layer in tree.layers]

@@ -156,7 +156,10 @@ class FlagEmbedder(FlagModel):
             )
         except (OSError, ValueError, KeyError) as error:
             raise ModelError(
-                f"{self._folder / 'config.json'} does not say the model's size: {error!r}.",
+                (
+                    f"{self._folder / 'config.json'} does not give hidden_size, "
+                    f"the length of the model's vectors: {error!r}."
+                ),
                 hint="Download it again.",
             ) from error
 

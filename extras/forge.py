@@ -170,7 +170,7 @@ class ForgePlan:
             return json.loads(body)
         except (ValueError, RecursionError) as error:
             raise SourceUnreadable(
-                f"{self.address} : its API did not return JSON.",
+                f"{self.address}: its API did not return JSON.",
                 source=self.address,
                 hint="Try again later.",
             ) from error

@@ -57,7 +57,7 @@ def connect(url: str) -> redis.Redis:
     except ValueError as e:
         raise CacheError(
             "The address of the cache server (WINNOW_CACHE_URL) is invalid.",
-            hint="See WINNOW_CACHE_URL.",
+            hint="Use an address such as redis://:PASSWORD@cache:6379/0.",
         ) from e
 
 

@@ -105,7 +105,9 @@ async def look_over(
     survey.late = time.cancelled_caught
     if not survey.pages:
         late = SourceTimeout(
-            f"{site} was not ready.", source=site, hint="Repeat the call."
+            f"{site}: the list of its pages was not ready in time.",
+            source=site,
+            hint="Repeat the call.",
         )
         raise survey.errors.get(survey.start, late)
     return survey
@@ -135,7 +137,10 @@ async def nearest(
         left.append(
             Failure(
                 survey.name,
-                "it lists more pages than were examined; give a folder of it",
+                (
+                    "it lists more pages than were examined; name a part of it, "
+                    "such as site:https://docs.example.org/guide/"
+                ),
             )
         )
     if end < len(best):

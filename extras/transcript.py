@@ -73,7 +73,7 @@ async def with_transcript(
     with anyio.move_on_after(seconds):
         try:
             body = await get(tracks[0].url)
-            why = "it has no times"
+            why = "it has no timestamps"
         except SourceError as error:
             why = error.shown
     spoken = await in_thread(lambda: timed_to_html(decode(body).text))

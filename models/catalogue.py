@@ -93,8 +93,10 @@ def wanted(names: tuple[str, ...]) -> list[Offered]:
                 profiles = ", ".join(PROFILES)
                 raise UsageError(
                     f"{model!r} is not a known model.",
-                    hint=f"Use a profile ({profiles}), a name of `winnow models list`, or "
-                    f"OWNER/REPO/FILE.gguf.",
+                    hint=(
+                        f"Use a profile ({profiles}), a name that `winnow models "
+                        "list` shows, or OWNER/REPO/FILE.gguf."
+                    ),
                 )
             other = Offered(
                 "generator", f"{owner}/{repository}", file, 0, "see its page", ""

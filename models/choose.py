@@ -45,7 +45,7 @@ def choose(role: Role, spec: str, resources: Resources) -> Chosen[Any]:
     """
     prefix, colon, rest = (part.strip() for part in spec.partition(":"))
     if prefix == "none" and not colon:
-        return Chosen(None, f"none was set: {_WITHOUT[role]}")
+        return Chosen(None, f"set to none: {_WITHOUT[role]}")
     if prefix == "auto" and not colon:
         if (pulled := _pulled(role, resources)) is not None:
             reason = f"auto: {pulled.file} pulled for this role (undo: `winnow models remove`)"
@@ -59,7 +59,7 @@ def choose(role: Role, spec: str, resources: Resources) -> Chosen[Any]:
     found = backends().get(prefix)
     if found is None or role not in found.roles or not rest:
         raise UsageError(
-            f"{spec!r} is not a valid spec of the {role}.",
+            f"{spec!r} is not a valid value for the {role}.",
             hint=f"Use one of: {forms_of(role)}.",
         )
     says = f": {found.says}" if found.says else ""

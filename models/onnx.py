@@ -66,7 +66,10 @@ MATRICES: Final = "matrices.npz"
 READER_BATCH_TOKENS: Final = 256
 """Padded tokens per batch: small batches stay in the processor's cache, and a canceled
 call ends sooner (measured: docs/log.md, 2026-11-27)."""
-HINT: Final = "Reinstall Winnow, or set another embedder ('none' works without one)."
+HINT: Final = (
+    "Reinstall Winnow if it brought this model; else correct the "
+    "files, or set another model or 'none'."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +180,7 @@ def read_file(path: Path, *, sha256: str | None = None) -> bytes:
         ) from error
     if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
         raise ModelError(
-            f"{path} is damaged: it is not the file that its manifest.json names.",
+            (f"{path} is damaged: its SHA-256 is not the one in manifest.json."),
             hint=HINT,
         )
     return data
@@ -449,8 +452,11 @@ class OnnxEmbedder(OnnxBackend):
         vectors = _pool(output, mask, self._card.pooling)
         if vectors.shape[1] != self.dimension or not np.isfinite(vectors).all():
             raise ModelError(
-                f"The model in {self._folder} gave {vectors.shape}, not finite rows of "
-                f"{self.dimension}.",
+                (
+                    f"The model in {self._folder} returned an array of shape "
+                    f"{vectors.shape}; expected were finite vectors of "
+                    f"{self.dimension} numbers."
+                ),
                 hint="Its config.json does not describe it, or the file is damaged: put the right "
                 "files there.",
             )
@@ -481,7 +487,7 @@ def _own_card(manifest: dict[str, object]) -> _Card:
         raise TypeError("sha256")
     prompts, background = manifest.get("prompts", {}), manifest.get("background", {})
     if not isinstance(prompts, dict) or not isinstance(background, dict):
-        raise TypeError("prompts, background")
+        raise TypeError("prompts and background must be objects")
     digest = str(hashes["model.onnx"])[:DIGITS]
     return _Card(
         name=f"{manifest['name']}:{manifest['quantisation']}:onnx:{digest}",

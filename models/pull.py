@@ -223,7 +223,7 @@ def _our_errors(repository: str, file: str) -> Iterator[None]:
     except errors.GatedRepoError as error:
         raise ModelError(
             f"{repository} is available only after accepting its license.",
-            hint="Accept it there, then `hf auth login`.",
+            hint="Accept it on the repository's page, then run `hf auth login`.",
         ) from error
     except (
         errors.EntryNotFoundError,

@@ -140,7 +140,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 TUNING_OPTIONS: Final[Mapping[str, Option]] = {
-    "layers": Option(_layers, "a number of layers, 0 for none, all"),
+    "layers": Option(_layers, "a number of layers (0 for none), or all"),
     "devices": Option(
         _names, "names such as CUDA0,CUDA1 (`winnow models show` lists them)"
     ),
@@ -196,7 +196,7 @@ def read_tuning(text: str, role: Role) -> Tuning:
         found[name] = read == "on" if name == "thinking" else read
     tuning = Tuning(**found, named=tuple(found))
     if tuning.split and len(tuning.split) != len(tuning.devices):
-        raise ValueError("split needs a share for each of devices.")
+        raise ValueError("split needs one share for each device named in devices.")
     return tuning
 
 

@@ -72,7 +72,7 @@ class Charsmap:
             self._units = struct.unpack_from(f"<{size // 4}I", compiled, 4)
             self._base = _next(0, self._units[0])
         except (struct.error, IndexError) as error:
-            raise ValueError(f"no table of characters: {error}") from error
+            raise ValueError(f"its precompiled_charsmap is invalid: {error}") from error
         self._texts = compiled[4 + size :]
         self._table = _Table(self)
 

@@ -291,7 +291,11 @@ class Worker:
                 self._crashes = 0
                 return accepted(frame)
         raise ModelError(
-            f"The process of {self.label} was ended {self._limits.starts} times for others.",
+            (
+                f"The process of {self.label} was ended "
+                f"{self._limits.starts} times because of other models or "
+                "calls."
+            ),
             hint="Try again.",
         )
 
@@ -312,7 +316,7 @@ class Worker:
         elif self._loop != token:
             raise ModelError(
                 f"{self.label} was called from a second event loop; its pipes belong to the first.",
-                hint="Call it from the task that made it, or make another.",
+                hint="Call it in the event loop of its first call, or make another.",
             )
 
     async def _attempt(self, frame: Frame) -> Frame | None:
@@ -488,7 +492,7 @@ class MemoryBudget:
             raise ModelError(
                 f"{worker.label} needs about {needs / 1e6:.0f} MB; models may take "
                 f"{self.limit / 1e6:.0f} MB.",
-                hint="Set a smaller model or quantisation, or allow models more memory.",
+                hint="Set a smaller model or quantisation, or free memory.",
             )
         async with self._entering:
             self.held.pop(worker, None)
@@ -538,7 +542,7 @@ def _ending(code: int | None) -> str:
     except ValueError:
         name = "unknown"
     reason = _REASONS.get(name, "")
-    return f"died of signal {-code} ({name}{reason})"
+    return f"was killed by signal {-code} ({name}{reason})"
 
 
 _REASONS: Final = {

@@ -102,8 +102,8 @@ def _number(cursor: str, key: str) -> int:
     if of != key or not number.isdigit():
         raise UsageError(
             f"The cursor {cursor!r} belongs to another call.",
-            hint="Repeat the call with the same sources, question, max_tokens and format, or "
-            "leave cursor empty.",
+            hint="Repeat the call with the same sources, question, part, max_tokens, format "
+            "and references, or leave cursor empty.",
         )
     return int(number)
 

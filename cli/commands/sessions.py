@@ -17,8 +17,10 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format",
         default="markdown",
-        help="export: markdown (default), html, json, bibtex, ris, csl, or another "
-        "package's form",
+        help=(
+            "export: markdown (default), html, json, bibtex, ris, csl, or "
+            "a format that an installed package adds"
+        ),
     )
 
 

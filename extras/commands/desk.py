@@ -27,7 +27,10 @@ def _run(args: argparse.Namespace, given: Mapping[str, str]) -> int:
 
 COMMAND: Final = Subcommand(
     "desk",
-    help="open the desk, a page to ask and to view evidence, pages, trees and sessions",
+    help=(
+        "open the desk: a local web page to ask questions and to view "
+        "evidence, pages, trees and sessions"
+    ),
     arguments=_arguments,
     run=_run,
     place=70,

@@ -26,7 +26,11 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         "--dry-run", action="store_true", help="only show what would change"
     )
     parser.add_argument("--yes", action="store_true", help="write without confirmation")
-    parser.add_argument("--undo", action="store_true", help="remove Winnow again")
+    parser.add_argument(
+        "--undo",
+        action="store_true",
+        help="remove Winnow from the client's configuration",
+    )
 
 
 def _run(args: argparse.Namespace, given: Mapping[str, str]) -> int:

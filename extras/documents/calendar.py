@@ -33,7 +33,7 @@ def calendar_to_html(text: str) -> Converted | None:
     if not entries:
         return None
     unread = (
-        f"what follows its first {MAX_ITEMS} of {len(entries)} entries"
+        f"the entries after its first {MAX_ITEMS} of {len(entries)}"
         if len(entries) > MAX_ITEMS
         else ""
     )

@@ -208,7 +208,8 @@ class Walk:
             del done, last, table
             if tags > MAX_PART_TAGS:
                 raise Unreadable(
-                    f"it is a Word file with a part of more than {MAX_PART_TAGS:,} tags: split it"
+                    "it is a Word file with a part of more than "
+                    f"{MAX_PART_TAGS:,} XML elements: split the file"
                 )
         root = parser.close()
         yield from (

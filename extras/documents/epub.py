@@ -62,7 +62,9 @@ def epub_to_html(body: bytes) -> Converted:
         )
         book = package.tree(files[0]) if files else None
         if book is None:
-            raise Unreadable("it is a book without a list of its contents")
+            raise Unreadable(
+                "it is an EPUB whose package file (OPF) is missing or damaged"
+            )
         about = next(book.iter("{*}metadata"), book)
         title, author = child_text(about, "title"), child_text(about, "creator")
         language = child_text(about, "language")[:2].lower()

@@ -102,9 +102,9 @@ def mbox_to_html(body: bytes) -> Converted:
         except Unreadable:  # one of many is reported as missing
             damaged.append(str(number))
     if not sections:
-        raise Unreadable("it is a mail box without a message that can be read")
+        raise Unreadable("it is a mailbox without a readable message")
     unread = (
-        f"what follows its first {MAX_ITEMS} of {len(pieces)} messages"
+        f"the messages after its first {MAX_ITEMS} of {len(pieces)}"
         if len(pieces) > MAX_ITEMS
         else ""
     )
@@ -175,7 +175,7 @@ def _read(body: bytes, level: str, attached: _Attached) -> tuple[EmailMessage, s
         subject = _header(message, "Subject")
         text, names = _parts(message, attached)
     except (*DAMAGED, MessageError) as e:
-        raise Unreadable(f"it is mail that is damaged ({type(e).__name__})") from e
+        raise Unreadable(f"it is a damaged email message ({type(e).__name__})") from e
     items = "".join(f"<li>{escape(name)}</li>" for name in names)
     listed = f"<p>Attachments:</p><ul>{items}</ul>" if items else ""
     heading = f"<{level}>{escape(subject or '(without subject)')}</{level}>"

@@ -588,7 +588,8 @@ def flat_opendocument_to_html(body: bytes) -> Converted | None:
     text."""
     if body.count(b"<") > MAX_PART_TAGS:
         raise Unreadable(
-            f"it is an OpenDocument file of more than {MAX_PART_TAGS:,} tags: split it"
+            f"it is an OpenDocument file with more than {MAX_PART_TAGS:,} "
+            "XML elements: split it"
         )
     root = parse_xml(body)
     if root is None or root.tag != f"{_OFFICE}document":

@@ -157,8 +157,8 @@ class Package:
         body = self.read(name)
         if body.count(b"<") > MAX_PART_TAGS:
             raise Unreadable(
-                f"it is {self.what} of more than {MAX_PART_TAGS:,} tags: split it, or save it as CSV "
-                f"or text"
+                f"it is {self.what} with more than {MAX_PART_TAGS:,} XML "
+                "elements: split it, or save it as CSV or text"
             )
         return body
 

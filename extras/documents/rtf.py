@@ -192,7 +192,7 @@ def rtf_to_html(text: str) -> Converted:
     try:
         plain = rtf_to_text(text, errors="replace")  # type: ignore[no-untyped-call]  # published without types
     except DAMAGED as e:
-        raise Unreadable(f"it is RTF that is damaged ({type(e).__name__})") from e
+        raise Unreadable(f"it is a damaged RTF file ({type(e).__name__})") from e
     lines = [
         line.strip() for line in _CELL_END.sub("|", plain).splitlines() if line.strip()
     ]

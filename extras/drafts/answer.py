@@ -127,7 +127,7 @@ def _named(
         )
         if session is None:
             raise UsageError(
-                f"Unknown session {source} here.",
+                f"There is no session {source} here.",
                 hint="Pass the sources themselves.",
             )
         found += [page.final_url for page in session.pages]
@@ -174,7 +174,9 @@ def _sheet(
             break
         written += 1
     if written < len(checked):
-        sheet.add(f"{len(checked) - written} more: repeat with a larger max_tokens.")
+        sheet.add(
+            f"{len(checked) - written} more results: repeat with a larger max_tokens."
+        )
     return sheet, written
 
 

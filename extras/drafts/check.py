@@ -275,7 +275,7 @@ def _differences(
         and titled
         and len(said & titled) < TITLE_SHARE * min(len(said), len(titled))
     ):
-        found.append(f"it is called “{known.title}”")
+        found.append(f"its title is “{known.title}”")
     if one.year and known.published:
         apart = abs(int(one.year) - int(known.published[:4]))
         found += (

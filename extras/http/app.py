@@ -120,7 +120,11 @@ def _oauth(settings: Settings) -> tuple[AuthSettings | None, JwtVerifier | None]
         )
     if settings.http_tokens:
         raise UsageError(
-            "Both fixed tokens and an OAuth issuer are set.", hint="Choose one of them."
+            (
+                "Both WINNOW_HTTP_TOKENS (fixed tokens) and WINNOW_HTTP_ISSUER "
+                "(OAuth) are set."
+            ),
+            hint="Choose one of them.",
         )
     # Validated from JSON text, which keeps URLs unchanged: clients compare issuers as
     # strings.

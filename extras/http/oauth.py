@@ -134,9 +134,11 @@ async def _address_of_keys(issuer: str) -> str:
                 or named.rstrip("/") != issuer.rstrip("/")
             ):
                 raise UsageError(
-                    f"The metadata of {issuer} names another issuer or no keys."
+                    f"The OAuth metadata of {issuer} is of another issuer, or has "
+                    "no jwks_uri."
                 )
             return keys
     raise UsageError(
-        f"{issuer} publishes no metadata.", hint="Check WINNOW_HTTP_ISSUER."
+        f"{issuer} publishes no OAuth or OpenID Connect metadata.",
+        hint="Check WINNOW_HTTP_ISSUER.",
     )

@@ -121,7 +121,7 @@ def _cannot_listen(host: str, port: int, error: OSError) -> CannotListen:
         return CannotListen(f"Port {port} of {host} is in use.", hint=other)
     if error.errno == errno.EACCES:
         return CannotListen(
-            f"Port {port} may not be used by this user (ports below 1024).",
+            (f"Port {port} needs administrator rights, as all ports below 1024 do."),
             hint="Use a port from 1024 up: --port 8765.",
         )
     reason = error.strerror or str(error)

@@ -68,7 +68,7 @@ class Client:
 CLIENTS: Final = {
     "claude-desktop": Client(
         "Claude/claude_desktop_config.json",
-        after="Quit it completely and start it again.",
+        after="Quit Claude Desktop completely and start it again.",
     ),
     "claude-code": Client(
         "~/.claude.json",
@@ -132,7 +132,7 @@ def file_of(name: str, scope: str) -> Path:
     if scope == "project":
         if not client.project:
             raise UsageError(
-                f"{name} has no configuration for one project.",
+                f"{name} has no per-project configuration.",
                 hint="Leave out --scope project.",
             )
         return Path.cwd() / client.project

@@ -28,7 +28,10 @@ def _make(role: Role, rest: str, given: Resources) -> Any:
         or parsed.userinfo
     ):
         raise UsageError(
-            f"'openai:{rest}' does not name an http(s) address and a model.",
+            (
+                f"'openai:{rest}' must name an http(s) address without a user "
+                "name, and a model."
+            ),
             hint=_SPEC_HINT,
         )
     endpoint = Endpoint(

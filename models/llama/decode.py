@@ -369,7 +369,7 @@ class Decoder:
         paths = [self._native.continuation(text) for text in texts]
         if not all(paths):
             raise ModelError(
-                "A path without a token cannot be scored.",
+                "An empty text cannot be scored.",
                 hint="Leave empty texts out.",
             )
         if choosing:
@@ -385,9 +385,15 @@ class Decoder:
         inner = max(len(path) for path in paths) - 1
         if inner > rows or len(prefix) + inner > self._native.n_context:
             raise ContextExceeded(
-                f"A path of {inner + 1} tokens after {len(prefix)} is more than "
-                f"{self._native.path} takes.",
-                hint=f"Its context is {self._native.n_context} tokens, a path at most {rows}.",
+                (
+                    f"A text of {inner + 1} tokens after a prompt of "
+                    f"{len(prefix)} tokens is longer than {self._native.path} "
+                    "allows."
+                ),
+                hint=(
+                    f"Its context is {self._native.n_context} tokens; a text may "
+                    f"have at most {rows}."
+                ),
             )
         most = tree.apart if self._native.keeps_state else tree.size
         cells = min(self._native.n_context, len(prefix) + min(rows, most))

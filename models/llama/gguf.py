@@ -185,7 +185,7 @@ class _Reader:
         (length,) = self._take("<Q")
         start, self._at = self._at, self._at + length
         if self._at > len(self._data):
-            raise ValueError("a text goes past the end")
+            raise ValueError("a string goes beyond the end of the file")
         return self._data[start : self._at]
 
     def _take(self, form: str) -> tuple[int, ...]:

@@ -180,8 +180,11 @@ class GgufModel(HeldModel):
             rows = np.frombuffer(frame.blob, dtype=np.float32)
             if rows.size != len(part) * plan.width or not np.isfinite(rows).all():
                 raise ModelError(
-                    f"{self._path} returned {rows.size} numbers for {len(part)} texts of "
-                    f"{plan.width} dimensions, or numbers that are not finite.",
+                    (
+                        f"{self._path} returned {rows.size} numbers for "
+                        f"{len(part)} texts, not a vector of {plan.width} finite "
+                        "numbers for each."
+                    ),
                     hint="Set another GGUF file.",
                 )
             found.append(rows.reshape(len(part), plan.width))
@@ -240,8 +243,10 @@ class LlamaReranker(GgufModel):
             # Rank pooling without these tensors ends the process.
             raise ModelError(
                 f"{self._path} has no classification head, so it cannot rerank.",
-                hint="Set a GGUF file of a reranker; Qwen3-Reranker must be converted with "
-                "upstream's script.",
+                hint=(
+                    "Set a GGUF file of a reranker; convert Qwen3-Reranker with "
+                    "llama.cpp's convert_hf_to_gguf.py."
+                ),
             )
         asked = _sendable(query[: self.plan.batch * CHARACTERS_A_TOKEN])
         return (await self._encode("score", texts, query=asked))[:, 0]

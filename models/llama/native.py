@@ -362,7 +362,7 @@ class Native:
         failed."""
         if not 0 < len(rows) <= self.plan.batch:
             raise ModelError(
-                f"A batch of {len(rows)} tokens; {self.plan.batch} fit.",
+                (f"A batch has {len(rows)} tokens, but only {self.plan.batch} fit."),
                 hint="Shorten the text.",
             )
         batch = _batch(rows)
@@ -378,9 +378,7 @@ class Native:
             self._running = frozenset()
         if code in (Code.DONE, Code.NO_SLOT, Code.ABORTED):
             return Code(code)
-        why = (
-            ", most often for want of memory" if code == Code.ALLOCATION_FAILED else ""
-        )
+        why = ", usually for lack of memory" if code == Code.ALLOCATION_FAILED else ""
         raise ModelError(
             f"llama.cpp failed on {self.path} with code {code}{why}.",
             hint="Free memory, or try again.",
@@ -507,8 +505,10 @@ class Native:
         context = llama_cpp.llama_init_from_model(self._model, options)
         if not context:
             raise ModelError(
-                f"llama.cpp cannot make a context of {plan.context} tokens for {self.path}: out "
-                f"of memory, most often.",
+                (
+                    f"llama.cpp cannot create a context of {plan.context} tokens "
+                    f"for {self.path}, usually for lack of memory."
+                ),
                 hint="Free memory, or set a smaller model.",
             )
         return context

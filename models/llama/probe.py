@@ -47,7 +47,7 @@ class InstalledBuild:
         if self.fault:
             return f"{self.version}, which cannot be loaded: {self.fault}"
         if not self.offloads:
-            return f"{self.version}, build for the processor alone ({self.processor})"
+            return f"{self.version}, CPU-only build ({self.processor})"
         names = " and ".join(self.backends) or "GPU"
         seen = ", ".join(
             f"{one.number} {one.name} with {one.free / 1e9:.1f} GB free"

@@ -204,7 +204,10 @@ def listed_tokens(answer: Any) -> dict[str, float]:
     }
     if not found:
         raise ModelError(
-            "The server lists no log-probabilities, so it cannot weigh options.",
+            (
+                "The server returns no log-probabilities (logprobs), so "
+                "options cannot be compared."
+            ),
             hint="Use llama-server, vLLM or Ollama 0.12.11, or a GGUF model (llama:FILE.gguf).",
         )
     return found

@@ -466,8 +466,11 @@ def _weigh(options: Sequence[str], listed: Mapping[str, float]) -> NDArray[np.fl
     known = [token for token in tokens if token]
     if len(set(known)) < len(known):
         raise ModelError(
-            f"The options {list(options)!r} begin with the same token, and a chat server shows "
-            f"the first one only.",
+            (
+                f"The options {list(options)!r} begin with the same token, "
+                "and a chat server returns probabilities for the first token "
+                "only."
+            ),
             hint="Use options that differ at their beginning, or a GGUF model (llama:FILE.gguf).",
         )
     if not known:

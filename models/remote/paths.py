@@ -216,7 +216,7 @@ async def _continuations(
     lists = [found[number] for number in range(len(paths))]
     if not all(lists):
         raise ModelError(
-            "A path without a token cannot be scored.", hint="Leave empty texts out."
+            "An empty text cannot be scored.", hint="Leave empty texts out."
         )
     return lists
 
@@ -229,8 +229,14 @@ def _weigh(node: TokenNode, shares: Shares, *, among_siblings: bool) -> None:
     """
     if not shares:
         raise ModelError(
-            "The server lists no log-probabilities, so it cannot score paths.",
-            hint="Start llama-server or vLLM with them, or use a GGUF model (llama:FILE.gguf).",
+            (
+                "The server returns no log-probabilities (logprobs), so texts "
+                "cannot be scored."
+            ),
+            hint=(
+                "Use a llama-server or vLLM that returns them, or a GGUF model "
+                "(llama:FILE.gguf)."
+            ),
         )
     left = max(1.0 - sum(map(math.exp, shares.values())), 1e-12)
     most = min(math.log(left), *shares.values())

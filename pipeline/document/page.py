@@ -41,7 +41,7 @@ SearchStatus = Literal[
 KEPT_DOCUMENTS: Final = 64
 """Cleaned pages kept in memory, and the words of their passages; one of 250 kB HTML is
 about 1 MB of Python objects."""
-WITH_COOKIES: Final = "read with cookies of yours (WINNOW_COOKIES)"
+WITH_COOKIES: Final = "read with your cookies (WINNOW_COOKIES)"
 """Note of a page that the server may show only to this user."""
 BlockKind = Literal[
     "heading",

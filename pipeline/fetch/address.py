@@ -204,7 +204,11 @@ _INNER_NAMES: Final = (
 )
 """Endings of names that mean something only inside a network (RFC 6761, 6762, 8375;
 ICANN's `internal`; customs)."""
-_HINT_PRIVATE: Final = "Only public web addresses are fetched; an operator can allow a network in the settings."
+_HINT_PRIVATE: Final = (
+    "Only public web addresses are fetched; an operator can allow "
+    "a network with WINNOW_NETWORKS, this machine with "
+    "WINNOW_ALLOW_LOOPBACK."
+)
 _HINT_LED: Final = (
     "A public page or search result leads to this internal address; "
     "fetch the address itself if intended."

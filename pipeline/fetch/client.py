@@ -342,7 +342,7 @@ class Fetcher:
         if cut == "damaged":
             what = f"{source} cannot be unpacked: its compression is damaged."
             return SourceUnreadable(what, source=source, hint="Try again later.")
-        what = f"{source}: the connection broke before its text came."
+        what = f"{source}: the connection broke before any text arrived."
         return SourceUnavailable(what, source=source, hint="Try again later.")
 
     async def _of_site(

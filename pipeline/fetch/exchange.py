@@ -622,7 +622,10 @@ class WebExchange:
         raise AddressRefused(
             f"{url} is not fetched: the site's robots.txt {why}.",
             source=url,
-            hint="Tell the user, who may open it in a browser; an operator can disable this rule.",
+            hint=(
+                "Tell the user, who may open it in a browser; an operator can "
+                "disable this rule with WINNOW_ROBOTS=false."
+            ),
         )
 
     async def _fetch_robots(self, target: Target, reach: _Reach) -> Rules:

@@ -76,7 +76,8 @@ def site_at(kind: str, address: str) -> ApiSite:
             return source.at(kind, address)
     kinds = ", ".join(kind for source in sources for kind in source.kinds)
     raise ValueError(
-        f"Use {kinds} with an address, such as gitlab=https://git.example.org."
+        f"Use KIND=ADDRESS with one of these kinds: {kinds}; for "
+        "example gitlab=https://git.example.org."
     )
 
 

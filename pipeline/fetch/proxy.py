@@ -82,7 +82,7 @@ def parse_proxy(text: str, *, resolves: bool = False) -> Proxy:
         host, port = parts.hostname or "", parts.port
     except ValueError as e:
         # `from None`: the parser's own message repeats what it was given.
-        raise UsageError("The proxy's address cannot be read.", hint=hint) from (
+        raise UsageError("The proxy's address is malformed.", hint=hint) from (
             e if "@" not in text else None
         )
     if parts.scheme not in _PORTS:

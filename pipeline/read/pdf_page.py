@@ -405,7 +405,7 @@ def _letters_of(text: Any) -> str:
     no letter becomes U+FFFD. Raises `Unreadable` for more than `MOST_LETTERS`."""
     count = pdfium.FPDFText_CountChars(text)
     if count > MOST_LETTERS:
-        raise Unreadable(f"it has {count:,} letters on one page")
+        raise Unreadable(f"it has {count:,} letters on one page, more than the limit")
     buffer = (ctypes.c_ushort * (count + 1))()
     units = pdfium.FPDFText_GetText(text, 0, count, buffer) - 1
     if units == count:
