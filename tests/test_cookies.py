@@ -116,7 +116,7 @@ async def test_a_page_that_needs_a_login_is_read_and_says_so(
         ) as client:
             result = await client.call_tool("extract_relevant", given)
     assert "the old mill" in text_of(result)
-    assert "read with cookies of yours" in text_of(result)
+    assert "read with your cookies" in text_of(result)
     robots = next(asked for asked in site.asked if asked.path == "/robots.txt")
     assert "cookie" not in robots.headers
 
@@ -242,5 +242,5 @@ def test_doctor_says_of_how_many_hosts_they_are_and_no_value(jar: Path, tmp_path
     given = ["--set", "search=none", "--set", f"cache={tmp_path / 'cache'}"]
     own = {**os.environ, "WINNOW_COOKIES": str(jar), "HOME": str(tmp_path)}
     run = run_command("doctor", *given, environment=own, seconds=110)
-    assert "in use, of 3 hosts" in run.stdout
+    assert "in use for 3 hosts" in run.stdout
     assert "secret" not in run.stdout + run.stderr

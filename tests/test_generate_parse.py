@@ -125,7 +125,7 @@ async def test_real_weights_answer_in_form_and_rules_stand_in_for_queries_of_oth
     assert found.queries[0].text == question
     assert (
         found.made_by == "model"
-        or "none of its queries has a word of the request" in found.fallback
+        or "none of the generator's queries contains a word of the request" in found.fallback
     )
 
 

@@ -171,7 +171,7 @@ def reported(name: str, build: InstalledBuild) -> tuple[str, bool]:
 def test_a_processor_build_on_a_machine_with_graphics_is_a_problem_with_its_command() -> None:
     line, healthy = reported("nvidia", PLAIN)
     assert not healthy
-    assert line.startswith("0.3.36, build for the processor alone (AVX2, FMA); ")
+    assert line.startswith("0.3.36, CPU-only build (AVX2, FMA); ")
     assert 'CMAKE_ARGS="-DGGML_CUDA=on" pip install --force-reinstall' in line
     assert "--extra-index-url" in line
     assert "folder cu118 to cu132" in line
@@ -183,7 +183,7 @@ def test_the_right_build_is_one_line_and_nothing_to_do() -> None:
         "0.3.36, build for CUDA: CUDA0 RTX 4090 with 23.0 GB free",
         True,
     )
-    assert reported("nothing", PLAIN) == ("0.3.36, build for the processor alone (AVX2, FMA)", True)
+    assert reported("nothing", PLAIN) == ("0.3.36, CPU-only build (AVX2, FMA)", True)
 
 
 def test_a_build_that_finds_no_device_or_cannot_be_loaded_is_a_problem() -> None:
@@ -231,7 +231,7 @@ def test_models_list_names_graphics_build_and_profile(
     first, second, *_ = capsys.readouterr().out.splitlines()
     assert "Radeon RX 7900 XTX, 24 GB" in first
     assert "profile gpu-24gb" in first
-    assert second.startswith("llama.cpp: 0.3.36, build for the processor alone")
+    assert second.startswith("llama.cpp: 0.3.36, CPU-only build")
     assert "-DGGML_HIP=on" in second
 
 

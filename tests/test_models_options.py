@@ -58,7 +58,7 @@ def test_a_device_that_is_not_there_is_refused_with_those_that_are() -> None:
         ("kv=q9", "one of f32, f16"),
         ("context=12", "a number from 256"),
         ("speed=9", "NAME=VALUE with layers"),
-        ("split=1,2", "a share for each of devices"),
+        ("split=1,2", "one share for each device"),
         ("temperature", "NAME=VALUE"),
     ],
 )

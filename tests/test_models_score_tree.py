@@ -114,7 +114,7 @@ async def test_an_instruct_model_chooses_the_right_answer() -> None:
 @needs_llama
 @pytest.mark.anyio
 async def test_paths_and_options_that_cannot_be_scored_are_refused(stories: LlamaGenerator) -> None:
-    with pytest.raises(ModelError, match="without a token"):
+    with pytest.raises(ModelError, match="empty text"):
         await stories.score_tree(PREFIX, ["", " park"])
     with pytest.raises(ModelError, match="same tokens"):
         await stories.choose(PREFIX, [" park", " park"])

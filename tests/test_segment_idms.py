@@ -131,9 +131,11 @@ async def test_chunks_of_low_density_are_condensed_for_the_index_and_shown_as_th
         plain = await client.call_tool("raptor_query", call)
     text = text_of(result)
     assert not result.is_error, text
-    assert re.search(r"Forms for the index by .*: [1-9]\d* condensed", text)
+    assert re.search(
+        r"Rewritten forms of chunks, for searching only, by .*: [1-9]\d* condensed", text
+    )
     assert FILLER.strip() in text
-    assert "Forms" not in text_of(plain)
+    assert "Rewritten forms" not in text_of(plain)
     assert data_of(result)["tree"] == data_of(again)["tree"] != data_of(plain)["tree"]
     assert len([body for _, body, _ in remote.asked if "Rewrite" in json.dumps(body)]) <= asked
 

@@ -104,10 +104,10 @@ async def test_a_server_that_lists_nothing_is_asked_once_and_named_from_then_on(
         await idms.ranges(SENTENCES, embedder=None, minimum=0, maximum=500)
         asked = len(remote.asked)
         later = Idms(generator=model, seconds=5)
-    assert "lists no log-probabilities" in idms.notes[0]
+    assert "returns no log-probabilities" in idms.notes[0]
     assert "choose" not in abilities_of(model)
     assert asked == 1
-    assert any("lists no probabilities" in line for line in later.notes)
+    assert any("returns no probabilities" in line for line in later.notes)
 
 
 async def test_the_tool_cuts_by_a_servers_probabilities_and_says_so(

@@ -220,7 +220,7 @@ def test_a_setting_that_is_wrong_ends_the_server_with_a_sentence(tmp_path: Path)
         assert process.wait(40) == 2
         assert process.stderr is not None
         noise = process.stderr.read().decode()
-    assert noise.startswith("winnow: 'nonsense:x' is not a valid spec")
+    assert noise.startswith("winnow: 'nonsense:x' is not a valid value")
     assert len(noise.splitlines()) == 1
 
 
