@@ -425,7 +425,7 @@ def test_of_providers_that_no_one_chose_one_may_be_away_and_all_may_not() -> Non
     assert reported[0].line == "https://a does not respond (no); the others are used"
     [alone] = judged_together(away)
     assert not alone.healthy
-    assert "none of 2 providers responds" in alone.line
+    assert "none of the 2 providers responds" in alone.line
 
 
 def test_the_doctor_says_once_that_a_cache_server_is_away(doctor: Callable[..., str]) -> None:
@@ -456,7 +456,7 @@ def test_the_doctor_names_a_wheel_that_does_not_load_and_how_to_mend_it(
             1,
             "✗ setting config: The settings in /nowhere/winnow.toml",
         ),
-        (["--set", "search=brave"], 1, "✗ setting search: search names brave."),
+        (["--set", "search=brave"], 1, "✗ setting search: The setting search contains brave, "),
         (["--folder", "/nowhere"], 1, "✗ setting folders: The folder '/nowhere' does not exist."),
         (["--folder", "/nowhere", "--folder", str(LIBRARY)], 1, "✗ folder /nowhere: "),
     ],
