@@ -45,7 +45,7 @@ async def raptor_query(
         int, Field(description="Token budget.", ge=200, le=20000)
     ] = 2000,
     chunking: Annotated[
-        Literal["sentences", "idms"], Field(description="idms: cut leaves by subject.")
+        Literal["sentences", "idms"], Field(description="idms: cut by subject.")
     ] = "sentences",
     walk: Annotated[
         str,
