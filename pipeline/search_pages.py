@@ -11,7 +11,13 @@ from pipeline.evidence.show import Sheet, injection_line, shortened
 from pipeline.fetch.handles import page_handle
 from pipeline.search.mixed import RankedPage
 from pipeline.services import Services
-from pipeline.sources.gather import Gathered, Wanted, gather_pages, provider_line
+from pipeline.sources.gather import (
+    Gathered,
+    Wanted,
+    gather_pages,
+    provider_line,
+    provider_lines,
+)
 from pipeline.text.frame import (
     framed,
     headline,
@@ -72,8 +78,7 @@ class HitList:
     @property
     def providers(self) -> list[str]:
         """Return a line for each provider with its status and reason."""
-        outcomes = self.gathered.outcomes
-        return list(dict.fromkeys(provider_line(one, self.mark) for one in outcomes))
+        return provider_lines(self.gathered.outcomes, self.mark)
 
     def write_search(self, sheet: Sheet) -> None:
         """Write which providers did not answer as asked, and the notes."""

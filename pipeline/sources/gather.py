@@ -260,6 +260,11 @@ def failures_of(failures: Iterable[Failure]) -> list[str]:
     return list(map(failure_line, islice(failures, 4 * FIRST)))
 
 
+def provider_lines(outcomes: Iterable[SearchOutcome], mark: str) -> list[str]:
+    """Return a line for each provider with its status and reason, each line once."""
+    return list(dict.fromkeys(provider_line(outcome, mark) for outcome in outcomes))
+
+
 def provider_line(outcome: SearchOutcome, mark: str) -> str:
     """Return a provider's status, its own message between delimiters."""
     return (

@@ -10,7 +10,7 @@ from pipeline.evidence.show import Sheet
 from pipeline.question.wants import is_site
 from pipeline.research import Researched
 from pipeline.research_turn import TurnTaken
-from pipeline.sources.gather import Gathered, failures_of, provider_line
+from pipeline.sources.gather import Gathered, failures_of, provider_lines
 from pipeline.text.frame import one_line
 from tools.common.answer import Ending, notes_of, repeated
 from tools.common.results import APART, Found, Next, Part, found_in
@@ -66,9 +66,6 @@ def turn_result(turn: TurnTaken, ending: Ending) -> ResearchResult:
     found = turn.found
     gathered = found.known.gathered
     queries = [query.text for query in gathered.parsed.queries[1:]]
-    providers = dict.fromkeys(
-        provider_line(outcome, found.mark) for outcome in gathered.outcomes
-    )
     written = found.written.failure if found.written else ""
     said = (*gathered.parsed.notes, gathered.notice, written)
     return found_in(
@@ -81,7 +78,7 @@ def turn_result(turn: TurnTaken, ending: Ending) -> ResearchResult:
         before=list(turn.before),
         understood=one_line(turn.understood),
         queries=queries,
-        providers=list(providers),
+        providers=provider_lines(gathered.outcomes, found.mark),
         answer=_statements(found),
         parsed_by=gathered.parsed.made_by,
         notes=[*(one_line(note) for note in said if note), *notes_of(ending.pages)],
