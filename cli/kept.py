@@ -140,7 +140,11 @@ def look_after_sessions(
 def _named(stores: Stores, handle: str) -> Session:
     session = find_session(stores, handle, owner="", roots=None)
     if session is None:
-        what = f"Unknown session {handle} here." if handle else "No session is given."
+        what = (
+            f"There is no session {handle}."
+            if handle
+            else "The command names no session."
+        )
         raise UsageError(
             what,
             hint=f"Use one that `winnow sessions` lists, such as {SESSION_SCHEME}….",

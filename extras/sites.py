@@ -150,7 +150,9 @@ async def nearest(
         rest = f"#pages={end + 1}-{2 * end - first + 1}"
         left.append(
             Failure(
-                survey.name, f"{summary} (go on with {rest})", rest=survey.name + rest
+                survey.name,
+                f"{summary} (to read on, add {rest})",
+                rest=survey.name + rest,
             )
         )
     return ChosenPages(tuple(best[first - 1 : end]), tuple(left))

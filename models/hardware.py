@@ -393,6 +393,7 @@ def command_for(backend: str, system: str) -> str:
 def wheels_for(backend: str) -> str:
     """Return how to install a prebuilt wheel instead, as text."""
     return (
-        f"or prebuilt, without a compiler: pip install --only-binary {PACKAGE} {PACKAGE} with "
-        f"--extra-index-url and the address in {PACKAGE}'s README (folder {_WHEELS[backend]})"
+        f"or, to install a prebuilt wheel without a compiler: pip install --only-binary {PACKAGE} "
+        f"{PACKAGE}, and --extra-index-url with the address that the README of {PACKAGE} gives for "
+        f"{_WHEELS[backend]}"
     )

@@ -115,8 +115,8 @@ def _transfer(hub: Hub, remote: Remote, part: Path, *, quiet: bool) -> None:
         512 << 20
     ):  # half a gigabyte stays free for others
         raise ModelError(
-            f"{remote.file} has {remote.bytes / 1e9:.2f} GB; {_folder(hub)} has {free / 1e9:.2f} "
-            f"GB free.",
+            f"{remote.file} needs {remote.bytes / 1e9:.2f} GB, but the disk of {_folder(hub)} has only "
+            f"{free / 1e9:.2f} GB free.",
             hint="Free disk space, or set another folder (WINNOW_MODELS).",
         )
     with part.open("ab") as file:

@@ -62,7 +62,7 @@ class PagesOrder:
     references: bool = False
     """Whether links and citations are added."""
     max_tokens: int = 0
-    """0: as much as helps."""
+    """0: as many as help."""
     number: int = 1
     """Number of this answer, among those that go on from each other."""
 

@@ -289,4 +289,4 @@ def test_sessions_are_listed_shown_exported_and_removed_on_the_command_line(tmp_
     assert handle in winnow(tmp_path, "sessions", "remove", handle, folder=None).stdout
     assert winnow(tmp_path, "sessions", folder=None).stdout == ""
     gone = winnow(tmp_path, "sessions", "show", handle, folder=None)
-    assert (gone.returncode, "Unknown session" in gone.stderr) == (2, True)
+    assert (gone.returncode, "There is no session" in gone.stderr) == (2, True)

@@ -12,7 +12,7 @@ from tests.support.pdf import make_pdf
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
-CUT = "pages 501 to 530 of 530 (go on with #pages=501-530)"
+CUT = "pages 501 to 530 of 530 (to read on, add #pages=501-530)"
 
 
 @pytest.fixture

@@ -168,7 +168,7 @@ def _read(body: bytes, level: str, attached: _Attached) -> tuple[EmailMessage, s
         body.count(b"\n--") > _MAX_PARTS * 10
         or len(re.findall(rb"(?i)\bboundary\s*=", body)) > _MAX_PARTS
     ):
-        raise Unreadable(f"it is mail of more than {_MAX_PARTS:,} parts")
+        raise Unreadable(f"the message has more than {_MAX_PARTS:,} parts")
     try:
         message = BytesParser(EmailMessage, policy=policy.default).parsebytes(body)
         head = _head(message)
@@ -202,7 +202,7 @@ def _parts(message: EmailMessage, attached: _Attached) -> tuple[list[str], list[
         check_cancelled()
         kind = part.get_content_type()
         if number > _MAX_PARTS:
-            raise Unreadable(f"it is mail of more than {_MAX_PARTS:,} parts")
+            raise Unreadable(f"the message has more than {_MAX_PARTS:,} parts")
         if id(part) in skipped:
             continue
         if kind == "multipart/alternative":

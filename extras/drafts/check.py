@@ -198,7 +198,7 @@ def _supported(
     citation = cite(source.text.document, *span)
     stated, actual = judged.differs
     note = (
-        f"stated “{stated or 'without it'}”, source has “{actual or 'without it'}”"
+        f"the draft says “{stated or 'nothing'}”, the source “{actual or 'nothing'}”"
         if stated or actual
         else ""
     )

@@ -93,10 +93,8 @@ def install(args: argparse.Namespace, given: Mapping[str, str]) -> int:
         return USAGE
     # 3. Write it.
     make_change(change, undo=args.undo)
-    added = (
-        f"in. {CLIENTS[args.client].after} Undo: winnow install {args.client} --undo"
-    )
-    print(f"{change.path}: Winnow is {'out.' if args.undo else added}")
+    added = f"Winnow was added. {CLIENTS[args.client].after} Undo: winnow install {args.client} --undo"
+    print(f"{change.path}: {'Winnow was removed.' if args.undo else added}")
     return OK
 
 
@@ -355,7 +353,7 @@ def _servers(config: Json, key: str) -> Mapping[str, object]:
     servers = config.get(key, {})
     if not isinstance(servers, Mapping):
         raise UsageError(
-            f"The key {key!r} of the configuration is not a table of servers.",
+            f"The client's configuration file has {key!r}, but not as a table of servers.",
             hint="Fix the file by hand.",
         )
     return servers

@@ -138,7 +138,9 @@ class _Reader:
         self._at = 4
         version, self._tensors, entries = self._take("<IQQ")
         if version not in (2, 3) or max(entries, self._tensors) > MOST_ENTRIES:
-            raise ValueError(f"version {version} with {entries} entries")
+            raise ValueError(
+                f"GGUF version {version} with {entries} metadata entries is not supported"
+            )
         # The key is evaluated before the value, which begins with its kind.
         return {self._text(): self._value(self._take("<I")[0]) for _ in range(entries)}
 

@@ -548,9 +548,10 @@ class Grammar:
             deepest = max(deepest, depth)
         if not text.strip() or "\x00" in text or deepest > DEEPEST_GRAMMAR:
             raise ModelError(
-                f"A grammar of {len(text)} characters and {deepest} open brackets (or empty, or "
-                f"with NUL) is refused.",
-                hint="Simplify it.",
+                f"This grammar cannot be used: it has {len(text)} characters and brackets nested "
+                f"{deepest} deep.",
+                hint="A grammar is not empty, has no NUL character and nests brackets at most "
+                f"{DEEPEST_GRAMMAR} deep.",
             )
         self._size = native.n_vocabulary
         self._sampler: Any = llama_cpp.llama_sampler_init_grammar(

@@ -500,7 +500,7 @@ def _failure(outcomes: Sequence[SearchOutcome]) -> SearchFailed:
         for outcome in {(one.provider, one.status): one for one in outcomes}.values()
     )
     return SearchFailed(
-        "No search provider answered; this does not mean that nothing exists. "
+        "No search provider answered, so nothing was searched. "
         + ". ".join(named)
         + ".",
         hint="Known addresses can still be read directly.",

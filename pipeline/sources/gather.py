@@ -246,7 +246,9 @@ def read_in_part(documents: Iterable[Document]) -> list[Failure]:
 
 def in_part(url: str, unread: str, rest: str) -> Failure:
     """Return what an answer says of one source that was read in part."""
-    summary = f"{unread} (go on with #{rest.rpartition('#')[2]})" if rest else unread
+    summary = (
+        f"{unread} (to read on, add #{rest.rpartition('#')[2]})" if rest else unread
+    )
     return Failure(
         unquote(url.partition("#")[0].rpartition("/")[2]) or url,
         summary,

@@ -31,7 +31,7 @@ LARGEST_BUDGET: Final = 20_000
 LEAST_TOKENS: Final = 100
 """Smallest useful max_tokens: below, the frame alone fills an answer."""
 BUDGET: Final = Field(
-    description="Left out: as much as helps.", ge=0, le=LARGEST_BUDGET
+    description="If omitted: as much as helps.", ge=0, le=LARGEST_BUDGET
 )
 ToolContext = Context[Services, object]
 
