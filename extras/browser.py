@@ -346,7 +346,10 @@ class _RequestQueue:
         # What another site shows must not be cited as this page; nor is anything sent to another
         # site.
         if method == "POST" or kind == "document":
-            raise AddressRefused(f"{url} is on another site than the page.", source=url)
+            raise AddressRefused(
+                f"{url} was not loaded: it is on another site than the page.",
+                source=url,
+            )
         return check_url(url, self._limits.public_only()), self._renderer.open_web
 
     async def _read(self, response: httpx2.Response, url: str) -> bytes:

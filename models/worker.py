@@ -293,8 +293,8 @@ class Worker:
         raise ModelError(
             (
                 f"The process of {self.label} was ended "
-                f"{self._limits.starts} times because of other models or "
-                "calls."
+                f"{self._limits.starts} times, to make room for other "
+                "models or because a call ended."
             ),
             hint="Try again.",
         )
@@ -490,8 +490,8 @@ class MemoryBudget:
         """
         if needs > self.limit:
             raise ModelError(
-                f"{worker.label} needs about {needs / 1e6:.0f} MB; models may take "
-                f"{self.limit / 1e6:.0f} MB.",
+                f"{worker.label} needs about {needs / 1e6:.0f} MB of memory; all models together "
+                f"are allowed {self.limit / 1e6:.0f} MB.",
                 hint="Set a smaller model or quantisation, or free memory.",
             )
         async with self._entering:

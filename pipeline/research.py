@@ -422,7 +422,9 @@ def _foot(
     lines += filter(None, (*map(one_line, gathered.parsed.notes), gathered.notice))
     if reading.verdict == "none" and gathered.ranked:
         nearest = shown_location(gathered.ranked[0].result.url)
-        lines.append(f"Pages read: {len(gathered.ranked)}; nearest: {nearest}")
+        lines.append(
+            f"Pages read: {len(gathered.ranked)}; nearest to the question: {nearest}"
+        )
     texts = [query.text for query in gathered.parsed.queries]
     queries = "; ".join(
         f'"{one_line(text)}"' for text in texts if text != reading.question.text

@@ -246,7 +246,7 @@ async def _tree(
     if len(handles) > 1:
         raise UsageError(
             "Two trees cannot be combined.",
-            hint="Pass one winnow://tree/ handle, and URLs and files.",
+            hint="Pass one winnow://tree/ handle, and the sources of the other trees as URLs or files.",
         )
     before = await in_thread(open_tree, handles[0], services) if handles else None
     named = [source for source in sources if source not in handles]

@@ -87,7 +87,8 @@ async def read_session(
     )
     if found is None or form not in exports():
         raise ResourceNotFoundError(
-            f"{handle} is unknown or has expired, or has no format {form!r}."
+            f"{handle} is unknown or has expired, or has no format {form!r}. Its formats: "
+            f"{', '.join(sorted(exports()))}."
         )
     text = await in_thread(export, found, form)
     return _quoted(text) if form == "markdown" else text

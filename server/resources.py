@@ -105,7 +105,9 @@ def offer_prompts(server: MCPServer[Opening]) -> None:
     @server.prompt()
     def research_report(
         subject: Annotated[str, Field(description="What the report is about.")],
-        length: Annotated[str, Field(description="Words, such as 600.")] = "600",
+        length: Annotated[
+            str, Field(description="Length in words, such as 600.")
+        ] = "600",
     ) -> str:
         """Research a subject and write it up with citations."""
         return load("research_report").fill(subject=subject, length=length)

@@ -326,7 +326,7 @@ class Settings:
     )
     cache_url: str = _setting(
         "",
-        "Valkey or Redis server to use as the cache instead of the folder, "
+        "Valkey or Redis server to use as the cache instead of the folder, such as "
         "redis://:PASSWORD@cache:6379/0 "
         "(extra redis).",
         _cache_server,
@@ -357,8 +357,8 @@ class Settings:
     )
     reader: str = _setting(
         "auto",
-        "auto, none, onnx:FOLDER: the cross-encoder that scores question and text "
-        "together.",
+        "Cross-encoder that scores question and text together: auto, none, "
+        "onnx:FOLDER.",
     )
     reranker: str = _setting(
         "auto",
@@ -650,7 +650,7 @@ def _written(file: str) -> Raw:
         if not isinstance(value, str | int | float):
             raise UsageError(
                 f"{name} in {file} is not a string, number or boolean.",
-                hint="Write it as in an environment variable.",
+                hint="Write it as one string, as in an environment variable.",
             )
     return {
         name: str(value).lower() if isinstance(value, bool) else str(value)

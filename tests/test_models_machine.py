@@ -174,7 +174,7 @@ def test_a_processor_build_on_a_machine_with_graphics_is_a_problem_with_its_comm
     assert line.startswith("0.3.36, CPU-only build (AVX2, FMA); ")
     assert 'CMAKE_ARGS="-DGGML_CUDA=on" pip install --force-reinstall' in line
     assert "--extra-index-url" in line
-    assert "folder cu118 to cu132" in line
+    assert "gives for cu118 to cu132" in line
     assert "RTX 4090" in line
 
 

@@ -196,7 +196,9 @@ async def test_the_least_recently_used_model_goes_when_memory_is_short(
 @pytest.mark.anyio
 async def test_a_model_over_the_whole_budget_is_refused_with_both_sizes(tiny: Path) -> None:
     model = LlamaGenerator(tiny, budget=MemoryBudget(100_000_000))
-    with pytest.raises(ModelError, match=r"needs about 50\d MB; models may take 100 MB"):
+    with pytest.raises(
+        ModelError, match=r"needs about 50\d MB of memory; all models together are allowed 100 MB"
+    ):
         await model.generate(SHORT, max_tokens=1)
 
 

@@ -71,13 +71,13 @@ async def test_pages_that_answer_are_kept_and_pages_that_do_not_are_none(shared:
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("step", [10, pytest.param(5, marks=pytest.mark.nightly)])
+@pytest.mark.nightly
 async def test_a_question_that_chooses_among_a_tables_rows_is_kept_on_its_page_and_none_on_another(
-    shared: Path, step: int
+    shared: Path,
 ) -> None:
     assert shared.is_dir()
     embedder = Remembering(OnnxEmbedder())  # each page is read for two questions
-    asked = [question for question in questions() if question.set == "table"][::step]
+    asked = [question for question in questions() if question.set == "table"][::5]
     read = {page: document(page) for page in {q.page for q in asked}}
     units = {page: page_units(one, tag_sentences(one)) for page, one in read.items()}
     texts = [units[q.page] for q in asked]

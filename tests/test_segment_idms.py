@@ -108,6 +108,7 @@ async def test_flat_retrieval_over_idms_chunks_returns_verbatim_passages_only(
     assert count_tokens(text_of(flat)) == data_of(flat)["tokens"] <= 600
 
 
+@pytest.mark.nightly
 async def test_chunks_of_low_density_are_condensed_for_the_index_and_shown_as_they_stand(
     connect: Connect, remote: Remote, tmp_path: Path
 ) -> None:

@@ -117,6 +117,6 @@ TOOL: Final = Tool(
     command="extract",
     help="the sentences of given sources that answer, or none",
     by_place=("question", "sources"),
-    advice="To get the exact sentences of known sources, or none: extract_relevant.",
+    advice="For sentences of known sources that answer, or none: extract_relevant.",
     place=40,
 )

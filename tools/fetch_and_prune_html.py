@@ -35,7 +35,7 @@ PART: Final = (
     "Instead of question: outline, section HEADING, pages 66-120, whole, links, files (of a "
     "folder), tables, or "
     "table 2 where price < 50 and city = Porto sort price desc top 3 columns item, price; "
-    "count, mean price by city."
+    "or count, mean price by city."
 )
 
 

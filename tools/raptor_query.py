@@ -50,7 +50,7 @@ async def raptor_query(
     walk: Annotated[
         str,
         Field(
-            description="For traversal: nodes x layers.",
+            description="For traversal: nodes per layer x layers.",
             pattern=r"^[1-9]\d?(x[1-9]\d?)?$",
         ),
     ] = f"{WALK.nodes}",

@@ -47,7 +47,7 @@ async def research(
     ctx: ToolContext,
     max_tokens: Annotated[int, BUDGET] = 0,
     max_pages: Annotated[
-        int, Field(description="Most pages to read.", ge=1, le=MOST_PAGES_READ)
+        int, Field(description="Page limit.", ge=1, le=MOST_PAGES_READ)
     ] = USUAL_PAGES_READ,
     freshness: Annotated[
         Literal["any", "day", "week", "month", "year"],
@@ -100,7 +100,7 @@ TOOL: Final = Tool(
     title="Research",
     command="research",
     help="find cited evidence for a question",
-    advice="For a question call research; to ask further, again with the session that it returned.",
+    advice="For a question, call research; to ask further, call it again with its session.",
     place=10,
     heavy=True,
 )

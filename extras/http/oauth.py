@@ -113,7 +113,7 @@ def _check_size(key: jwt.PyJWK) -> None:
     """Raise `InvalidKeyError` for an RSA key that is too short."""
     size = getattr(key.key, "key_size", 0)
     if key.key_type == "RSA" and size < LEAST_RSA:
-        raise jwt.InvalidKeyError(f"an RSA key of {size} bits")
+        raise jwt.InvalidKeyError(f"its RSA key of {size} bits is too short")
 
 
 async def _address_of_keys(issuer: str) -> str:

@@ -208,7 +208,7 @@ def listed_tokens(answer: Any) -> dict[str, float]:
                 "The server returns no log-probabilities (logprobs), so "
                 "options cannot be compared."
             ),
-            hint="Use llama-server, vLLM or Ollama 0.12.11, or a GGUF model (llama:FILE.gguf).",
+            hint="Use llama-server, vLLM, Ollama 0.12.11 or later, or a GGUF model (llama:FILE.gguf).",
         )
     return found
 

@@ -279,10 +279,10 @@ class Chain:
             raise SearchFailed(
                 "No search provider is set up.",
                 hint=(
-                    "WINNOW_SEARCH is none, or only folder: unset it to search the "
-                    "web without a key, or set WINNOW_FOLDERS to document folders, "
-                    "WINNOW_SEARXNG to the address of a SearXNG, or a key such as "
-                    "WINNOW_BRAVE_KEY."
+                    "WINNOW_SEARCH is none, or it is folder and WINNOW_FOLDERS "
+                    "names no folder. Unset WINNOW_SEARCH to search the web without "
+                    "a key; a SearXNG instance (WINNOW_SEARXNG) or a key such as "
+                    "WINNOW_BRAVE_KEY finds more."
                 ),
             )
         # 1. Ask, every query on its own, all against one deadline

@@ -223,7 +223,7 @@ class Judge:
                     f"{self.name} returns no probabilities, which are needed to "
                     "find chunk boundaries."
                 ),
-                hint="Set a GGUF generator (llama:FILE.gguf).",
+                hint="Set WINNOW_GENERATOR to a GGUF model (llama:FILE.gguf).",
             )
         chosen = [
             await self._chooser.choose([Said("user", prefix + question)], list(YES_NO))

@@ -30,9 +30,7 @@ LARGEST_BUDGET: Final = 20_000
 """Largest allowed max_tokens."""
 LEAST_TOKENS: Final = 100
 """Smallest useful max_tokens: below, the frame alone fills an answer."""
-BUDGET: Final = Field(
-    description="If omitted: as much as helps.", ge=0, le=LARGEST_BUDGET
-)
+BUDGET: Final = Field(description="Default: as much as helps.", ge=0, le=LARGEST_BUDGET)
 ToolContext = Context[Services, object]
 
 

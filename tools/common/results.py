@@ -111,7 +111,7 @@ class ComputedValue(Part):
 
     rows: int = Field(description="Rows that it is computed from")
     over: int = Field(description="Rows of the table")
-    link: str = Field(description="To the first of its rows")
+    link: str = Field(description="Link to the first of its rows")
     what: str = Field(default="", description=f"What was computed; {APART}")
     value: str = Field(
         default="", description=f"Empty where its rows are the answer; {APART}"

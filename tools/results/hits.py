@@ -36,7 +36,7 @@ class HitInfo(Part):
     )
     passage: str = Field(
         default="",
-        description=f"Its best passage or snippet, as long as in the text; {APART}",
+        description=f"Its best passage or snippet, cut as in the text; {APART}",
     )
 
 

@@ -51,7 +51,7 @@ class ResearchResult(Found):
     )
     understood: str = Field(
         default="",
-        description="The question with what it refers to in the session, if it does",
+        description="The question, completed with what it refers to in the session; empty where it refers to nothing",
     )
     queries: list[str] = Field(description="Queries sent besides the question")
     providers: list[str] = Field(description="Each provider with its status and reason")
