@@ -9,6 +9,7 @@ may be loaded (`pipeline/read/pdf_guard.py`)."""
 import ctypes
 import math
 import re
+import struct
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -62,6 +63,30 @@ _MEDIA_ANNOTATIONS: Final = frozenset(
     }
 )
 _TAG: Final = re.compile("<[^<>]*>")
+
+
+def _direct(function: Any, returned: Any, *given: Any) -> Any:
+    """Return a function of PDFium that takes and returns addresses and numbers as they
+    are, for what is called for each word: half the time of objects for pointers."""
+    address = ctypes.cast(function, ctypes.c_void_p).value or 0
+    return ctypes.PYFUNCTYPE(returned, *given)(address)
+
+
+_TEXT_OBJECT: Final = _direct(
+    pdfium.FPDFText_GetTextObject, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int
+)
+_LOOSE_BOX: Final = _direct(
+    pdfium.FPDFText_GetLooseCharBox,
+    ctypes.c_int,
+    ctypes.c_void_p,
+    ctypes.c_int,
+    ctypes.c_void_p,
+)
+_IS_GENERATED: Final = _direct(
+    pdfium.FPDFText_IsGenerated, ctypes.c_int, ctypes.c_void_p, ctypes.c_int
+)
+_RECTANGLE: Final = struct.Struct("4f")
+"""PDFium's FS_RECTF: left, top, right and bottom."""
 
 Matrix = tuple[float, float, float, float, float, float]
 
@@ -183,11 +208,17 @@ def printed(file: Any, number: int) -> Print:
 def _with_print(page: Any, frame: PageFrame, found: Print) -> Print:
     text = page.get_textpage()
     try:
-        showing = _drawn(page, frame, found)
+        showing, is_text_alone = _drawn(page, frame, found)
         said = _Text(text.raw, frame)
         found.unmapped = said.unmapped
         seen = (
-            looked_at(page, showing, [one.origin for one in said.pieces], said.boxes)
+            looked_at(
+                page,
+                showing,
+                [one.origin for one in said.pieces],
+                said.boxes,
+                is_text_alone=is_text_alone,
+            )
             if said.pieces
             else []
         )
@@ -222,15 +253,14 @@ class _Text:
 
     def __init__(self, text: Any, frame: PageFrame) -> None:
         self._text, self._frame = text, frame
+        self._address = ctypes.cast(text, ctypes.c_void_p).value
         self._letters = _letters_of(text)
         self._faces: dict[int, _Face] = {}
         self._fixed: dict[int, bool] = {}
         """Whether a font has one width for all letters, by its address."""
-        self._box, self._last, self._matrix = (
-            pdfium.FS_RECTF(),
-            pdfium.FS_RECTF(),
-            pdfium.FS_MATRIX(),
-        )
+        self._box = ctypes.create_string_buffer(_RECTANGLE.size)
+        self._box_address = ctypes.addressof(self._box)
+        self._matrix = pdfium.FS_MATRIX()
         self._x, self._y = ctypes.c_double(), ctypes.c_double()
         self._ink = [ctypes.c_uint() for _ in range(4)]
         self._name = ctypes.create_string_buffer(128)
@@ -283,9 +313,7 @@ class _Text:
             return
         piece.tight = tight
         piece.parted = (
-            not tight
-            and begin > 0
-            and pdfium.FPDFText_IsGenerated(self._text, begin - 1) == 0
+            not tight and begin > 0 and _IS_GENERATED(self._address, begin - 1) == 0
         )
         self.pieces.append(piece)
         self.boxes.append(box)
@@ -294,8 +322,12 @@ class _Text:
     def _origin(self, number: int) -> int:
         """Return the address of the operator that shows a letter, 0 for a letter that
         PDFium adds."""
-        shown = pdfium.FPDFText_GetTextObject(self._text, number)
-        return ctypes.addressof(shown.contents) if shown else 0
+        return _TEXT_OBJECT(self._address, number) or 0
+
+    def _letter_box(self, number: int) -> Box:
+        _LOOSE_BOX(self._address, number, self._box_address)
+        left, top, right, low = _RECTANGLE.unpack_from(self._box)
+        return left, low, right, top
 
     def _face(self, number: int) -> _Face:
         matrix = self._matrix
@@ -340,14 +372,10 @@ class _Text:
     def _piece(
         self, begin: int, end: int, face: _Face, origin: int
     ) -> tuple[Piece, Box]:
-        box, last = self._box, self._last
-        pdfium.FPDFText_GetLooseCharBox(self._text, begin, box)
-        left, low, right, top = box.left, box.bottom, box.right, box.top
+        box = self._letter_box(begin)
         if end - begin > 1:
-            pdfium.FPDFText_GetLooseCharBox(self._text, end - 1, last)
-            left, low, right, top = _around(
-                (left, low, right, top), (last.left, last.bottom, last.right, last.top)
-            )
+            box = _around(box, self._letter_box(end - 1))
+        left, low, right, top = box
         size = face.size
         at = (0.0, face.base) if face.base is not None else self._start(begin)
         if face.turn == 0 and self._frame.turns == 0:
@@ -443,12 +471,14 @@ def _around(one: Box, other: Box) -> Box:
     return a if a < e else e, b if b < f else f, c if c > g else g, d if d > h else h
 
 
-def _drawn(page: Any, frame: PageFrame, found: Print) -> list[Any]:
-    """Note images, paths and rulings of a page; return the objects that show text.
+def _drawn(page: Any, frame: PageFrame, found: Print) -> tuple[list[Any], bool]:
+    """Note images, paths and rulings of a page; return the objects that show text, and
+    whether the page has no others.
 
     Rulings of more than `MOST_RULINGS` paths are not noted. Raises `Unreadable` for too
     many objects."""
     showing = []
+    others = 0
     strips: dict[tuple[int, int], float] = {}
     """Area of images by their left edge and width, which the strips of one picture
     share."""
@@ -456,7 +486,9 @@ def _drawn(page: Any, frame: PageFrame, found: Print) -> list[Any]:
         kind = pdfium.FPDFPageObj_GetType(drawn)
         if kind == pdfium.FPDF_PAGEOBJ_TEXT:
             showing.append(drawn)
-        elif kind == pdfium.FPDF_PAGEOBJ_IMAGE:
+            continue
+        others += 1
+        if kind == pdfium.FPDF_PAGEOBJ_IMAGE:
             found.images += 1
             a, b, c, d, left, _ = _times(_matrix_of(drawn), matrix)
             strip = round(left), round(math.hypot(a, b))
@@ -468,7 +500,7 @@ def _drawn(page: Any, frame: PageFrame, found: Print) -> list[Any]:
     found.shown = len(showing)
     least = PICTURE * frame.width * frame.height
     found.pictures = sum(area >= least for area in strips.values())
-    return showing
+    return showing, others == 0
 
 
 def _objects(page: Any) -> Iterator[tuple[Any, Matrix | None]]:

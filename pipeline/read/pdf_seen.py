@@ -32,6 +32,8 @@ MOST_OVER: Final = 8
 MOST_OPERATORS: Final = 1_000
 """Of a page, up to which each is compared with each."""
 TEXT_LAYERS: Final = 4
+_WHITE: Final = 0xFFFFFFFF
+"""A pixel of paper, as one number."""
 OVERLAP_SHARE: Final = 0.3
 """Part of a box from which another lies over it; italics and kerning share less."""
 
@@ -40,7 +42,12 @@ Box = tuple[float, float, float, float]
 
 
 def looked_at(
-    page: Any, showing: Sequence[Any], origins: Sequence[int], boxes: Sequence[Box]
+    page: Any,
+    showing: Sequence[Any],
+    origins: Sequence[int],
+    boxes: Sequence[Box],
+    *,
+    is_text_alone: bool,
 ) -> list[bool]:
     """Return for each piece, of which operator and box are given, whether the page
     looks another way without its text.
@@ -61,7 +68,7 @@ def looked_at(
     with_text = _picture(page, scale)
     for drawn in showing:
         pdfium.FPDFPageObj_SetIsActive(drawn, False)
-    without = _picture(page, scale)
+    without = None if is_text_alone else _picture(page, scale)
     seen = _seen(_changed(with_text, without), boxes, scale)
     by_origin = {ctypes.addressof(drawn.contents): drawn for drawn in showing}
     *groups, mixed = _apart_from_others(origins, boxes)
@@ -189,21 +196,35 @@ def _picture(page: Any, scale: float) -> NDArray[np.uint8]:
     return drawn
 
 
-def _changed(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Return where two images differ, [height, width]; few pixels do, so levels are
-    compared at those alone."""
+def _changed(
+    one: NDArray[np.uint8], other: NDArray[np.uint8] | None
+) -> NDArray[np.bool_]:
+    """Return where two images differ, [height, width]; None is an image of paper alone.
+    Few pixels differ, so levels are compared at those alone."""
     height, width = one.shape[:2]
     # Whole pixels are compared and taken, which costs a tenth of doing so byte by byte.
-    ones, others = (
-        np.ascontiguousarray(image).reshape(-1, 4).view(np.uint32)[:, 0]
-        for image in (one, other)
-    )
-    places = np.flatnonzero(ones != others)
-    mine, theirs = (
-        image[places].view(np.uint8).reshape(-1, 4) for image in (ones, others)
-    )
-    levels = np.maximum(mine, theirs) - np.minimum(mine, theirs)
+    ones = _pixels(one)
+    if other is None:
+        places = np.flatnonzero(ones != _WHITE)
+        theirs = np.full(len(places), _WHITE, np.uint32)
+    else:
+        others = _pixels(other)
+        places = np.flatnonzero(ones != others)
+        theirs = others[places]
+    levels = _levels(ones[places], theirs)
     changed = np.zeros(height * width, dtype=np.bool_)
     blue, green, red = (levels[:, channel] > LEAST_CHANGE for channel in range(3))
     changed[places] = blue | green | red
     return changed.reshape(height, width)
+
+
+def _pixels(image: NDArray[np.uint8]) -> NDArray[np.uint32]:
+    """Return the pixels of an image as numbers, row after row."""
+    pixels: NDArray[np.uint32] = np.ascontiguousarray(image).view(np.uint32)
+    return pixels.ravel()
+
+
+def _levels(some: NDArray[np.uint32], others: NDArray[np.uint32]) -> NDArray[np.uint8]:
+    """Return by how much pixels differ in each of four bytes, [pixels, 4]."""
+    mine, theirs = (pixels.view(np.uint8).reshape(-1, 4) for pixels in (some, others))
+    return np.maximum(mine, theirs) - np.minimum(mine, theirs)
