@@ -36,10 +36,10 @@ from bench.answer_sets import Asked, QuestionSet, read_set, shown
 from bench.answers import below, chunks, filled, quoted, share
 from bench.html_questions import DATA
 from errors import SourceError
-from pipeline.document.page import SearchQuery
 from pipeline.question.question import Question
 from pipeline.reading.bm25 import BM25, Floats, standardise
 from pipeline.research import enriched, research
+from pipeline.search.query import SearchQuery
 from pipeline.services import Services
 from pipeline.sources.gather import Wanted, open_source
 from pipeline.work import no_report

@@ -64,7 +64,7 @@ from models.protocols import (
     tree_scorer,
 )
 from pipeline.answer import Writing, write_answer
-from pipeline.document.page import Document, ParsedRequest, Reading
+from pipeline.document.page import Document
 from pipeline.evidence.assemble import assemble
 from pipeline.prune.paper import path_scorer
 from pipeline.prune.prune import PruneOptions, prune
@@ -72,9 +72,11 @@ from pipeline.question.question import Question
 from pipeline.reading.ask import WAYS, Way, can_ask
 from pipeline.reading.bm25 import reciprocal_rank_fusion
 from pipeline.reading.extract import Asking, extract, with_model
+from pipeline.reading.reading import Reading
 from pipeline.reading.relevance import Reader
 from pipeline.search.chain import seated
 from pipeline.search.parse import Parser, parse, parse_request
+from pipeline.search.query import ParsedRequest
 from pipeline.text.frame import new_mark
 from pipeline.text.tokens import count_tokens
 from pipeline.work import Report, in_thread, no_report

@@ -28,7 +28,7 @@ from bench.paper_row import Bench, Outcome, differs, row, works
 from errors import ModelError
 from models.protocols import Prompt, Said
 from pipeline.answer import Writing, write_answer
-from pipeline.document.page import Document, SearchResult
+from pipeline.document.page import Document
 from pipeline.document.units import paper_tags, split_sentences, tag_sentences
 from pipeline.evidence.assemble import assemble
 from pipeline.question.question import Question
@@ -36,6 +36,7 @@ from pipeline.reading.ask import read_answer
 from pipeline.reading.extract import Asking, extract
 from pipeline.search.mixed import mixed_rank
 from pipeline.search.parse import Parser, parse, parse_request
+from pipeline.search.query import SearchResult
 from pipeline.text.tokens import count_tokens
 from pipeline.text.words import find_entities
 from prompts import load

@@ -39,9 +39,9 @@ from cache.store import open_stores
 from errors import SearchFailed
 from models.onnx import OnnxEmbedder
 from pipeline.cached_models import CachedEmbedder
-from pipeline.document.page import SearchQuery
 from pipeline.question.question import Question
 from pipeline.research import Researched, research
+from pipeline.search.query import SearchQuery
 from pipeline.services import Services
 from pipeline.sources.gather import Wanted
 from pipeline.work import no_report

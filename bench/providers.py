@@ -22,9 +22,9 @@ import anyio
 import httpx2
 
 from bench.loopback import listening
-from pipeline.document.page import SearchQuery, SearchStatus
 from pipeline.search.chain import Searcher
 from pipeline.search.provider import providers
+from pipeline.search.query import SearchQuery, SearchStatus
 from pipeline.search.searxng import Searxng
 from pipeline.search.service import Service
 from pipeline.search.web_api import WebApi

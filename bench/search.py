@@ -32,7 +32,7 @@ from cache.store import open_stores
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
 from pipeline.cached_models import CachedEmbedder
-from pipeline.document.page import Document, Page, SearchQuery, SearchResult
+from pipeline.document.page import Document, Page
 from pipeline.html.document import read_document
 from pipeline.question.question import Question
 from pipeline.reading.bm25 import BM25, blend, reciprocal_rank_fusion
@@ -40,6 +40,7 @@ from pipeline.search.chain import Chain
 from pipeline.search.folder import FolderLimits, FolderProvider
 from pipeline.search.mixed import RankForm, best_passages, mixed_rank
 from pipeline.search.parse import parse_request
+from pipeline.search.query import SearchQuery, SearchResult
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 DATA: Final = ROOT.parent / "shared" / "data"

@@ -13,7 +13,7 @@ from pipeline.search.service import Api, Request, Service, agent, at, since_of
 from seams import later
 
 if TYPE_CHECKING:
-    from pipeline.document.page import SearchQuery, SearchStatus
+    from pipeline.search.query import SearchQuery, SearchStatus
 
 MOST_TERMS: Final = 12
 """Words of a question that are sent where all of them must be met or each is an

@@ -26,13 +26,7 @@ from selectolax.lexbor import LexborNode
 
 from errors import SourceError, SourceTimeout, UsageError
 from pipeline.document.converted import MAX_ITEMS
-from pipeline.document.page import (
-    Failure,
-    Page,
-    SearchOutcome,
-    SearchQuery,
-    SearchResult,
-)
+from pipeline.document.page import Failure, Page
 from pipeline.evidence.render import absolute
 from pipeline.fetch.files import DOCUMENTS, split_span
 from pipeline.html.addresses import base_of
@@ -42,6 +36,7 @@ from pipeline.question.wants import SITE, is_site
 from pipeline.read.format import HTML
 from pipeline.reading.relevance import score_texts
 from pipeline.search.chain import Findings, canonical_url
+from pipeline.search.query import SearchOutcome, SearchQuery, SearchResult
 from pipeline.services import Fetches, Once, Services
 from pipeline.sources.gather import MAX_FILES, SitePages, failure_of
 from pipeline.text.frame import TITLE_CHARACTERS, one_line, shown_location

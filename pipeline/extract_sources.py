@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from pipeline.document.page import Document, Reading
+from pipeline.document.page import Document
 from pipeline.evidence.assemble import Assembled, assemble, most_unasked
 from pipeline.evidence.show import Sheet, doubt, notice_within, parts_line
 from pipeline.evidence.values import rows_shown, values_text
 from pipeline.question.question import Question
 from pipeline.reading.extract import extract, left_unread, unless_cut
+from pipeline.reading.reading import Reading
 from pipeline.reading.rows import named_rows_first
 from pipeline.services import Services
 from pipeline.sources.gather import Loaded, load_sources, room_for

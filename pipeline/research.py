@@ -22,16 +22,7 @@ import numpy as np
 
 from errors import SearchFailed
 from pipeline.answer import CheckedAnswer, Writing, write_answer
-from pipeline.document.page import (
-    Document,
-    Page,
-    Reading,
-    SearchOutcome,
-    SearchQuery,
-    SearchResult,
-    Sentence,
-    Trust,
-)
+from pipeline.document.page import Document, Page, Sentence, Trust
 from pipeline.evidence.assemble import Assembled, assemble, most_unasked
 from pipeline.evidence.render import links_in
 from pipeline.evidence.show import (
@@ -58,10 +49,12 @@ from pipeline.reading.extract import (
     unless_cut,
     widened,
 )
+from pipeline.reading.reading import Reading
 from pipeline.reading.relevance import Blend
 from pipeline.reading.rows import named_rows_first
 from pipeline.search.chain import UNDATED
 from pipeline.search.mixed import RankedPage
+from pipeline.search.query import SearchOutcome, SearchQuery, SearchResult
 from pipeline.services import Services
 from pipeline.sources.gather import (
     Gathered,

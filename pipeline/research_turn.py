@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pipeline.document.page import SearchQuery
 from pipeline.evidence.show import HINT_TOKENS, WIDE
 from pipeline.question.question import Question
 from pipeline.question.turns import refers_back
 from pipeline.question.wants import Freshness, split_sites
 from pipeline.research import Researched, research
+from pipeline.search.query import SearchQuery
 from pipeline.services import Services
 from pipeline.session.session import AskedPart, Ongoing, Session
 from pipeline.sources.gather import Wanted, failures_of, site_step

@@ -15,12 +15,13 @@ import anyio
 from cache.store import Stores
 from errors import WinnowError
 from models.protocols import CrossEncoder, Embedder, Generator, Reranker
-from pipeline.document.page import KEPT_DOCUMENTS, Document, Page, SearchQuery
+from pipeline.document.page import KEPT_DOCUMENTS, Document, Page
 from pipeline.html.document import read_document
 from pipeline.raptor.tree import Clustering
 from pipeline.reading.extract import Asking
 from pipeline.reading.relevance import Blend, Reader, Reread
 from pipeline.search.chain import Findings
+from pipeline.search.query import SearchQuery
 from pipeline.segment.idms import IdmsOptions
 from pipeline.work import Report, in_thread
 

@@ -6,10 +6,11 @@ import re
 import numpy as np
 import pytest
 
-from pipeline.document.page import Document, Page, Reading
+from pipeline.document.page import Document, Page
 from pipeline.document.units import tag_sentences
 from pipeline.evidence.assemble import Assembled, assemble
 from pipeline.html.document import read_document
+from pipeline.reading.reading import Reading
 from pipeline.reading.relevance import WORTH
 from pipeline.text.frame import LONGEST_AUTHOR, headline, new_mark
 from pipeline.text.tokens import count_tokens

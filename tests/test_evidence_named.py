@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from mcp import Client
 
-from pipeline.document.page import Reading
 from pipeline.document.units import tag_sentences
 from pipeline.evidence.passages import PassageMaker
 from pipeline.question.kind import WantedWhole
 from pipeline.question.question import Question
+from pipeline.reading.reading import Reading
 from tests.support import Connect, text_of
 from tests.support.pages import document
 

@@ -16,10 +16,10 @@ from mcp_types import CallToolResult
 from starlette.responses import JSONResponse, Response
 
 from errors import Busy
-from pipeline.document.page import SearchQuery, SearchResult
 from pipeline.question.question import Question
 from pipeline.research import research
 from pipeline.search.chain import Findings
+from pipeline.search.query import SearchQuery, SearchResult
 from pipeline.sources.gather import Wanted
 from pipeline.work import Call, in_thread, no_report
 from server.calls import LIGHT, WAY, Admission

@@ -10,12 +10,13 @@ import pytest
 from numpy.typing import NDArray
 
 from models.protocols import Embedder, Reranker, TextKind, Vectors
-from pipeline.document.page import Document, Page, SearchResult
+from pipeline.document.page import Document, Page
 from pipeline.document.units import UNIT_CHARACTERS
 from pipeline.html.document import read_document
 from pipeline.question.question import Question
 from pipeline.reading.relevance import SIZES
 from pipeline.search.mixed import RankedPage, RankForm, best_passages, cut_passages, mixed_rank
+from pipeline.search.query import SearchResult
 from pipeline.text.tokens import count_tokens
 
 QUESTION = "How deep is Lake Orvane?"

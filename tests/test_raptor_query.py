@@ -11,13 +11,14 @@ import pytest
 from errors import UsageError
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
-from pipeline.document.page import Document, Page, Reading, Sentence
+from pipeline.document.page import Document, Page, Sentence
 from pipeline.html.document import read_document
 from pipeline.question.broad import is_broad
 from pipeline.question.question import Question
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.query import ChosenNode, NodeMode, Traversal, lifted, query_tree, take
 from pipeline.raptor.tree import Clustering, Tree, TreeOptions
+from pipeline.reading.reading import Reading
 from pipeline.text.tokens import count_tokens
 from tests.support import ROOT
 from tests.support.raptor_pages import Counting, guided

@@ -14,12 +14,13 @@ from pypdf import PdfReader, PdfWriter, Transformation
 
 from errors import SourceUnreadable
 from extras.ocr.image_file import ImageReading
-from pipeline.document.page import Page, SearchQuery
+from pipeline.document.page import Page
 from pipeline.fetch.files import Files
 from pipeline.html.document import read_document
 from pipeline.read.convert import Raw, to_page
 from pipeline.read.converter import Converter
 from pipeline.search.folder import FolderLimits, FolderProvider
+from pipeline.search.query import SearchQuery
 from tests.support import ROOT, Connect, Site, data_of, text_of
 from tests.support.extras import need
 from tests.support.pdf import make_pdf

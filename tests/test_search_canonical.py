@@ -2,8 +2,8 @@
 
 import pytest
 
-from pipeline.document.page import SearchResult
 from pipeline.search.chain import canonical_url, distinct
+from pipeline.search.query import SearchResult
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import pytest
 
 from cache.store import JsonValue, Store
 from errors import SearchFailed, UsageError
-from pipeline.document.page import SearchOutcome, SearchQuery, SearchResult, SearchStatus
 from pipeline.search.chain import Chain, Findings, cache_key
+from pipeline.search.query import SearchOutcome, SearchQuery, SearchResult, SearchStatus
 
 Answer = Callable[[SearchQuery], SearchOutcome]
 

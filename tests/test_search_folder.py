@@ -21,12 +21,12 @@ from hypothesis import strategies as st
 from cache.store import Store, open_stores
 from models.onnx import OnnxEmbedder
 from models.protocols import TextKind, Vectors
-from pipeline.document.page import SearchOutcome, SearchQuery
 from pipeline.fetch.files import Files
 from pipeline.question.question import Question
 from pipeline.read.converter import Converter
 from pipeline.search.folder import OUTLINES, QUIET, FolderLimits, FolderProvider
 from pipeline.search.listing import list_files
+from pipeline.search.query import SearchOutcome, SearchQuery
 from pipeline.search.word_index import FileStamp, WordIndex, title_text_outline
 from tests.support.pdf import make_pdf
 

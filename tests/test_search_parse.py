@@ -4,10 +4,10 @@ from datetime import date
 
 import pytest
 
-from pipeline.document.page import ParsedRequest
 from pipeline.question.question import Question
 from pipeline.question.wants import Freshness
 from pipeline.search.parse import MAX_QUERIES, parse_request
+from pipeline.search.query import ParsedRequest
 
 TODAY = date(2026, 11, 21)
 

@@ -28,10 +28,10 @@ from bench.providers import (
 )
 from cache.store import Store
 from errors import SearchFailed, UsageError
-from pipeline.document.page import SearchOutcome, SearchQuery, SearchStatus
 from pipeline.search.chain import Chain
 from pipeline.search.exchange import retry_after
 from pipeline.search.metasearch import Metasearch
+from pipeline.search.query import SearchOutcome, SearchQuery, SearchStatus
 from pipeline.search.wikipedia import Wikipedia
 from server.settings import read_settings
 from tests.support import Clock, Connect, Site, data_of, text_of

@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from pipeline.document.page import SearchOutcome, SearchQuery, SearchStatus
+from pipeline.search.query import SearchOutcome, SearchQuery, SearchStatus
 from pipeline.search.searxng import Searxng
 from tests.support import ROOT, Connect, data_of, text_of
 from tests.support.real_servers import searxng

@@ -12,10 +12,10 @@ import httpx2
 import pytest
 
 from bench.providers import OWN, SCHOLARLY, SERVICES, SHARED, Loopback, Reply, loopback
-from pipeline.document.page import SearchOutcome, SearchQuery
 from pipeline.question.question import Question
 from pipeline.search.chain import Chain, Findings
 from pipeline.search.parse import parse_request
+from pipeline.search.query import SearchOutcome, SearchQuery
 from pipeline.search.web_api import WebApi
 from tests.support import Clock
 from tests.support.model_server import loopback_client

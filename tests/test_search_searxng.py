@@ -11,8 +11,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from pipeline.document.page import SearchOutcome, SearchQuery, SearchStatus
 from pipeline.question.wants import Freshness
+from pipeline.search.query import SearchOutcome, SearchQuery, SearchStatus
 from pipeline.search.searxng import Searxng
 from tests.support.search import ask_once
 

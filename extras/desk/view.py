@@ -10,10 +10,11 @@ from typing import Final
 import numpy as np
 
 from pipeline.document.cite import box_of
-from pipeline.document.page import Document, Evidence, Reading
+from pipeline.document.page import Document, Evidence
 from pipeline.evidence.assemble import Assembled
 from pipeline.fetch.handles import page_handle
 from pipeline.prune.prune import Pruned
+from pipeline.reading.reading import Reading
 from tools.common.view import Drawing
 
 AROUND: Final = 400

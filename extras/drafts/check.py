@@ -14,13 +14,14 @@ from typing import Final, Literal
 from extras.drafts.draft import DOI_ADDRESS, Draft, Reference
 from extras.drafts.quotes import QuoteMatch, Standing, Text, find_quote
 from pipeline.document.cite import cite
-from pipeline.document.page import Document, Failure, Page, SearchResult
+from pipeline.document.page import Document, Failure, Page
 from pipeline.document.units import tag_sentences
 from pipeline.question.question import Question
 from pipeline.reading.bm25 import PageUnits, page_units
 from pipeline.reading.relevance import Reader
 from pipeline.reading.statements import Support, Supported, judge_statement
 from pipeline.search.chain import Findings as Works
+from pipeline.search.query import SearchResult
 from pipeline.text.words import index_terms
 from pipeline.work import in_thread, time_left
 

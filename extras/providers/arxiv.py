@@ -11,7 +11,7 @@ from pipeline.search.provider import over
 from pipeline.search.service import Api, Request, error_text
 
 if TYPE_CHECKING:
-    from pipeline.document.page import SearchQuery, SearchStatus
+    from pipeline.search.query import SearchQuery, SearchStatus
 
 _RATE_EXCEEDED: Final = "Rate exceeded"
 

@@ -8,7 +8,7 @@ from pipeline.search.provider import over
 from pipeline.search.service import Api, Request, at, since_of
 
 if TYPE_CHECKING:
-    from pipeline.document.page import SearchQuery
+    from pipeline.search.query import SearchQuery
 
 _WITHDRAWN: Final = frozenset({"retraction", "withdrawal", "removal"})
 """Kinds of Crossref's updates, its publishers' and Retraction Watch's, that mean a

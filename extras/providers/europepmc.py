@@ -15,7 +15,7 @@ from pipeline.search.provider import over
 from pipeline.search.service import Api, Request, at
 
 if TYPE_CHECKING:
-    from pipeline.document.page import SearchQuery
+    from pipeline.search.query import SearchQuery
 
 
 def _europe_pmc(api: Api, query: "SearchQuery", text: str, count: int) -> Request:

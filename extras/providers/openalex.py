@@ -9,7 +9,7 @@ from pipeline.search.provider import over
 from pipeline.search.service import Api, Request, since_of
 
 if TYPE_CHECKING:
-    from pipeline.document.page import SearchQuery, SearchStatus
+    from pipeline.search.query import SearchQuery, SearchStatus
 
 
 def _openalex(api: Api, query: "SearchQuery", text: str, count: int) -> Request:

@@ -7,7 +7,7 @@ from pipeline.search.provider import over
 from pipeline.search.service import Api, Request
 
 if TYPE_CHECKING:
-    from pipeline.document.page import SearchQuery
+    from pipeline.search.query import SearchQuery
 
 
 def _semantic_scholar(api: Api, query: "SearchQuery", text: str, count: int) -> Request:

@@ -1,43 +1,22 @@
-"""The pipeline's data types, from a request to cited evidence.
+"""The data types that every step reads, from a page to cited evidence.
 
-    ParsedRequest → SearchQuery → SearchOutcome(SearchResult…) → Page → Document(Block…)
-    → Sentence → Evidence
+    Page → Document(Block…) → Sentence → Evidence
 
 Plain frozen data without behaviour beyond small derived properties. Not for: anything
 that computes, fetches or renders; types that only one package uses stay in that
 package."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import cached_property, wraps
+from functools import wraps
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar, TypeVarTuple
 from weakref import WeakKeyDictionary
 
-import numpy as np
-from numpy.typing import NDArray
-
-from pipeline.question.question import NOTHING, Question
-from pipeline.question.wants import Freshness
-
 if TYPE_CHECKING:
-    from pipeline.document.table import TableAnswer
     from pipeline.document.tree import Node
 
 Given = TypeVarTuple("Given")
 Made = TypeVar("Made")
-SafeSearch = Literal["", "off", "moderate", "strict"]
-SearchStatus = Literal[
-    "ok",
-    "empty",
-    "blocked",
-    "rate_limited",
-    "unauthorized",
-    "quota",
-    "timeout",
-    "unreachable",
-    "unsupported",
-    "bad_response",
-]
 KEPT_DOCUMENTS: Final = 64
 """Cleaned pages kept in memory, and the words of their passages; one of 250 kB HTML is
 about 1 MB of Python objects."""
@@ -80,114 +59,6 @@ ScoreMaker = Literal[
     "outline",
     "guided",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class SearchQuery:
-    """One query for the providers."""
-
-    text: str
-    """Words as the provider gets them."""
-    language: str = ""
-    """ISO 639-1 code of the requested results; "" for any."""
-    freshness: Freshness = "any"
-    """How recent results must be; a filter, never words."""
-    since: str = ""
-    """First ISO day of publication, empty for no bound. With `until` it takes the place
-    of `freshness`."""
-    until: str = ""
-    """Last ISO day of publication, empty for no bound."""
-    region: str = ""
-    """ISO 3166 code of the country to search for, such as `at`; empty for any."""
-    site: str = ""
-    """Host that results must come from, its subdomains included; empty for any."""
-    safe: SafeSearch = ""
-    """How strictly adult pages are left out; empty for the provider's own default."""
-    page: int = 1
-    """1-based page of results."""
-    scholarly: bool = False
-    """Whether it asks for published research, which catalogues of it are asked for
-    besides."""
-    dois: tuple[str, ...] = ()
-    """Works that are asked for by these names, in place of words."""
-    guessed: bool = field(default=False, compare=False)
-    """Whether a model wrote it; what such queries find shares a part of the places."""
-    asked: Question | None = field(default=None, compare=False, repr=False)
-    """The question that its text is the whole of, for who asked it has analysed it."""
-
-    @property
-    def question(self) -> Question:
-        """What it asks."""
-        known = self.asked is not None and self.asked.text == self.text
-        return self.asked if self.asked is not None and known else Question(self.text)
-
-
-@dataclass(frozen=True, slots=True)
-class ParsedRequest:
-    """A parsed request (zero-index §3.1)."""
-
-    queries: tuple[SearchQuery, ...]
-    """1..n queries; the raw request is always the first."""
-    entities: tuple[str, ...] = ()
-    """Names and unknown words, kept whole and verbatim."""
-    parts: tuple[Question, ...] = ()
-    """Self-contained parts that must each be answered; empty for a single question."""
-    made_by: Literal["rules", "model"] = "rules"
-    """Which parser produced it."""
-    fallback: str = ""
-    """Why a generator that is set did not produce it."""
-    needless: str = ""
-    """Why it may need no search, as the end of a sentence; it is searched all the
-    same."""
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Sentences about it for the reader."""
-        needless = f"This may need no search: {self.needless}." if self.needless else ""
-        return tuple(filter(None, (self.fallback, needless)))
-
-
-@dataclass(frozen=True, slots=True)
-class SearchResult:
-    """One hit of one provider."""
-
-    title: str
-    url: str
-    snippet: str
-    """Plain text, without markup."""
-    published: str = ""
-    """ISO date, empty when the provider gives none."""
-    engine: str = ""
-    """Provider, and its engine if known (`searxng:brave`)."""
-    rank: int = 1
-    """1-based place in the provider's own order."""
-    language: str = ""
-    """ISO 639-1 code, empty when the provider does not say."""
-    author: str = ""
-    """Names, parted by semicolons, of what a catalogue lists."""
-    doi: str = ""
-    retracted: bool = False
-    """Whether a catalogue says that it was retracted, withdrawn or removed."""
-    inside: bool = False
-    """Whether an internal search service or page led to it."""
-
-
-@dataclass(frozen=True, slots=True)
-class SearchOutcome:
-    """The result of one provider. `blocked` is never `empty`."""
-
-    results: tuple[SearchResult, ...]
-    provider: str
-    status: SearchStatus
-    reason: str = ""
-    """A sentence for any status but `ok`; also which filters were ignored."""
-    retry_after: float | None = None
-    """Seconds until it is worth asking again, if known."""
-    unread: str = ""
-    """What the provider has not looked at yet, and will when it is asked again; empty
-    for nothing."""
-    rest: str = ""
-    """The source under which that can be had, where asking again is not enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,64 +244,6 @@ class Score:
 
     value: float
     made_by: ScoreMaker
-
-
-@dataclass(frozen=True)
-class Reading:
-    """The result of scoring documents for a question: one score per unit, and the
-    verdict.
-
-    Without slots, since `places` is made once and kept.
-    """
-
-    verdict: Verdict
-    """`none` is the paper's None: no unit answers the question. `unsure`: the nearest
-    ones may or may not."""
-    reason: str
-    """One sentence: what the verdict saw."""
-    confidence: float
-    """0..1; comparable across calls with the same models."""
-    tagged: tuple[tuple[Sentence, ...], ...]
-    """All units of each document in reading order."""
-    values: NDArray[np.float32]
-    """Scores [units], numbered through all documents; 0..1, comparable within this
-    reading only."""
-    made_by: ScoreMaker
-    cut: bool = False
-    """It is `unsure` because what could hold the answer was not read."""
-    unread: tuple[str, ...] = ()
-    """Addresses of documents that there was no time to read; their units are not among
-    `tagged`."""
-    late: bool = False
-    """Whether time ended before a long text was compared with the question as far as
-    others are."""
-    question: Question = NOTHING
-    """What was asked; empty for several parts together, each of which has its own."""
-    parts: "tuple[Reading, ...]" = ()
-    """The readings of the parts of a question with several, over the same units; this
-    one is of all of them."""
-    absent: tuple[str, ...] = ()
-    """Names and numbers of the question that nothing read has; empty where it surely
-    answers."""
-    lacking: tuple[str, ...] = ()
-    """Those that the page of the best unit lacks; empty where it surely answers."""
-    only: frozenset[int] = frozenset()
-    """Units that a model chose as the answer and the scores support, and the best
-    others: they come first in the evidence. Empty without such a choice."""
-    computed: "tuple[TableAnswer, ...]" = ()
-    """Values computed from tables for the question or its parts."""
-
-    @property
-    def answered(self) -> bool:
-        """Whether the verdict is `answered`."""
-        return self.verdict == "answered"
-
-    @cached_property
-    def places(self) -> Sequence[tuple[int, Sentence]]:
-        """Index of the document and the unit of each score [units]."""
-        return [
-            (index, unit) for index, units in enumerate(self.tagged) for unit in units
-        ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from pipeline.document.cite import Copies, cite, cite_copy, position_of
-from pipeline.document.page import Document, Evidence, Reading, Score, least_trust
+from pipeline.document.page import Document, Evidence, Score, least_trust
 from pipeline.evidence.passages import CRUMB, END, PassageMaker, UnitRange
 from pipeline.evidence.show import (
     HEADING_TOKENS,
@@ -27,6 +27,7 @@ from pipeline.evidence.show import (
     show_evidence,
 )
 from pipeline.reading.bm25 import Floats
+from pipeline.reading.reading import Reading
 from pipeline.reading.relevance import WORTH
 from pipeline.reading.verdict import NONE
 from pipeline.text.frame import inert, is_injection

@@ -16,12 +16,13 @@ from itertools import accumulate, groupby
 from typing import Final, NamedTuple
 
 from pipeline.document.cite import one_position
-from pipeline.document.page import Document, Reading, Sentence
+from pipeline.document.page import Document, Sentence
 from pipeline.document.tree import count_words
 from pipeline.document.units import is_aside
 from pipeline.evidence.named import named_sections
 from pipeline.evidence.show import SHORT_HEADING
 from pipeline.evidence.wholes import Whole, Wholes, find_wholes
+from pipeline.reading.reading import Reading
 from pipeline.reading.relevance import WORTH
 from pipeline.work import check_cancelled
 

@@ -13,7 +13,8 @@ from typing import Final, Literal, NamedTuple
 
 from errors import unopened
 from pipeline.document.cite import count_origins, position_name
-from pipeline.document.page import Block, Document, Evidence, Page, Reading, Sentence
+from pipeline.document.page import Block, Document, Evidence, Page, Sentence
+from pipeline.reading.reading import Reading
 from pipeline.text.frame import (
     TITLE_CHARACTERS,
     framed,

@@ -18,7 +18,7 @@ import numpy as np
 
 from errors import UsageError
 from models.protocols import Embedder
-from pipeline.document.page import Document, Reading
+from pipeline.document.page import Document
 from pipeline.document.tree import LABEL_WORDS, count_words
 from pipeline.document.units import tag_sentences
 from pipeline.evidence.assemble import UNASKED, fill, quotable
@@ -41,6 +41,7 @@ from pipeline.prune.paper import (
 from pipeline.question.question import Question
 from pipeline.reading.bm25 import Floats, standardise, unit_range
 from pipeline.reading.extract import read_documents
+from pipeline.reading.reading import Reading
 from pipeline.reading.relevance import WORTH, Reader, score_texts
 from pipeline.text.tokens import count_each, count_tokens
 from pipeline.work import check_cancelled, in_thread, traced

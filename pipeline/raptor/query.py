@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from errors import UsageError
 from models.protocols import Embedder
-from pipeline.document.page import Document, Reading, Sentence
+from pipeline.document.page import Document, Sentence
 from pipeline.document.units import tag_sentences
 from pipeline.question.question import Question
 from pipeline.raptor.leaves import leaves_as_document
@@ -27,6 +27,7 @@ from pipeline.raptor.summarise import SUMMARY_SENTENCE_TOKENS
 from pipeline.raptor.tree import Tree, TreeNode
 from pipeline.reading.bm25 import PageUnits, blend, page_units, unit_range
 from pipeline.reading.extract import read_documents, read_units
+from pipeline.reading.reading import Reading
 from pipeline.reading.relevance import EMBED_TOKENS, Reader
 from pipeline.text.tokens import Budget
 from pipeline.text.words import word_runs

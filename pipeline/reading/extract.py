@@ -21,7 +21,7 @@ import numpy as np
 
 from errors import ModelError, unopened
 from models.protocols import Generator
-from pipeline.document.page import Block, Document, Failure, Reading, Sentence, Verdict
+from pipeline.document.page import Block, Document, Failure, Sentence, Verdict
 from pipeline.document.table import FEWEST_CHOSEN_FROM
 from pipeline.document.units import is_aside, tag_sentences
 from pipeline.question.kind import Choice
@@ -39,6 +39,7 @@ from pipeline.reading.ask import (
 )
 from pipeline.reading.bm25 import Floats, PageUnits, page_units
 from pipeline.reading.outline import outlined
+from pipeline.reading.reading import Reading
 from pipeline.reading.relevance import WORTH, Reader, Relevance
 from pipeline.reading.verdict import judge
 from pipeline.tables.answers import ask_parts

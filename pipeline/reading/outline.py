@@ -13,11 +13,12 @@ from typing import Final
 
 import numpy as np
 
-from pipeline.document.page import Document, Reading, Sentence
+from pipeline.document.page import Document, Sentence
 from pipeline.document.tree import count_words
 from pipeline.question.broad import has_word_for_all, is_broad, names_summary
 from pipeline.question.question import Question
 from pipeline.reading.bm25 import Floats
+from pipeline.reading.reading import Reading
 
 _SITE_SEPARATOR: Final = re.compile(r"\s[|·–—-]\s")
 """What parts a title from the name of its site."""

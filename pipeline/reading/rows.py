@@ -13,8 +13,9 @@ from typing import Final
 
 import numpy as np
 
-from pipeline.document.page import Document, Reading
+from pipeline.document.page import Document
 from pipeline.reading.bm25 import Floats
+from pipeline.reading.reading import Reading
 from pipeline.reading.relevance import WORTH
 from pipeline.text.words import index_terms
 from pipeline.work import check_cancelled

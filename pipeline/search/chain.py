@@ -22,13 +22,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from cache.store import JsonValue, Store
 from errors import SearchFailed, WinnowError
-from pipeline.document.page import (
-    SearchOutcome,
-    SearchQuery,
-    SearchResult,
-    SearchStatus,
-)
 from pipeline.reading.bm25 import reciprocal_rank_fusion
+from pipeline.search.query import SearchOutcome, SearchQuery, SearchResult, SearchStatus
 from pipeline.text.frame import new_mark, quoted
 from pipeline.text.words import TELLING_RUNS, word_runs
 from pipeline.work import LONG_SHARE, STEP_SHARE, in_thread, time_left, traced

@@ -22,14 +22,9 @@ from urllib.parse import quote, urlsplit
 
 import httpx2
 
-from pipeline.document.page import (
-    SearchOutcome,
-    SearchQuery,
-    SearchResult,
-    SearchStatus,
-)
 from pipeline.fetch.exchange import retry_after as seconds_asked
 from pipeline.search.chain import DEADLINE
+from pipeline.search.query import SearchOutcome, SearchQuery, SearchResult, SearchStatus
 from pipeline.search.service import Judge, Request, error_text
 from pipeline.text.frame import TITLE_CHARACTERS, one_line
 

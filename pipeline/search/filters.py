@@ -7,7 +7,7 @@ from datetime import date
 from typing import Final
 
 from errors import UsageError
-from pipeline.document.page import SafeSearch, SearchQuery
+from pipeline.search.query import SafeSearch, SearchQuery
 
 _HOST_NAME: Final = re.compile(r"[\w.-]*")
 

@@ -31,13 +31,7 @@ from cache.folder import make_folder
 from errors import CacheError, ModelError, SourceError
 from models.protocols import Embedder
 from pipeline.document.converted import can_recognise
-from pipeline.document.page import (
-    Document,
-    Page,
-    SearchOutcome,
-    SearchQuery,
-    SearchResult,
-)
+from pipeline.document.page import Document, Page
 from pipeline.fetch.files import CONVERTED, IMAGES, Files, ending_of, read_raw
 from pipeline.html.document import read_document
 from pipeline.question.question import Question
@@ -51,6 +45,7 @@ from pipeline.search.listing import (
     not_searched,
 )
 from pipeline.search.mixed import best_passages
+from pipeline.search.query import SearchOutcome, SearchQuery, SearchResult
 from pipeline.search.word_index import (
     INDEX_VERSION,
     FileStamp,

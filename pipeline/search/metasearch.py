@@ -15,9 +15,9 @@ import anyio
 import anyio.to_thread
 
 from extra import importing
-from pipeline.document.page import SearchOutcome, SearchQuery
 from pipeline.search.chain import DEADLINE
 from pipeline.search.exchange import hit, on_site, sentences, unmet, words_of
+from pipeline.search.query import SearchOutcome, SearchQuery
 from pipeline.search.service import rows_of
 
 BACKENDS: Final = "duckduckgo,brave,mojeek,startpage,yahoo"

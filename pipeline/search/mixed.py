@@ -17,17 +17,12 @@ import anyio
 import numpy as np
 
 from models.protocols import Embedder, Reranker
-from pipeline.document.page import (
-    Document,
-    Score,
-    ScoreMaker,
-    SearchResult,
-    kept_with_document,
-)
+from pipeline.document.page import Document, Score, ScoreMaker, kept_with_document
 from pipeline.document.units import tag_sentences
 from pipeline.question.question import Question
 from pipeline.reading.bm25 import BM25, RRF_K, Floats, cut_windows
 from pipeline.reading.relevance import SIZES, score_texts
+from pipeline.search.query import SearchResult
 from pipeline.text.frame import one_line
 from pipeline.text.tokens import count_each, cut_to_tokens
 from pipeline.text.words import guess_language

@@ -19,7 +19,6 @@ from typing import Final, TypedDict, cast
 from cache.store import Store
 from errors import ModelError
 from models.protocols import Generator, Said
-from pipeline.document.page import ParsedRequest, SearchQuery
 from pipeline.messages import ANSWER_TOKENS, AskOptions, ask
 from pipeline.question.parts import MOST_PARTS
 from pipeline.question.question import Question
@@ -29,6 +28,7 @@ from pipeline.question.wants import (
     asks_for_research,
     needless,
 )
+from pipeline.search.query import ParsedRequest, SearchQuery
 from pipeline.text.frame import one_line
 from pipeline.text.words import (
     MAX_ENTITIES,

@@ -15,12 +15,6 @@ from urllib.parse import unquote, urlsplit
 
 import httpx2
 
-from pipeline.document.page import (
-    SearchOutcome,
-    SearchQuery,
-    SearchResult,
-    SearchStatus,
-)
 from pipeline.fetch.address import names_inside
 from pipeline.search.chain import DEADLINE
 from pipeline.search.exchange import (
@@ -33,6 +27,7 @@ from pipeline.search.exchange import (
     words_of,
 )
 from pipeline.search.provider import Access
+from pipeline.search.query import SearchOutcome, SearchQuery, SearchResult, SearchStatus
 from pipeline.search.service import Request, rows_of
 
 SUSPENDED: Final[Mapping[SearchStatus, float]] = {

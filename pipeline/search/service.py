@@ -11,7 +11,7 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
-    from pipeline.document.page import SearchQuery, SearchStatus
+    from pipeline.search.query import SearchQuery, SearchStatus
 
 AGENT: Final = "winnow-mcp/0.1 (https://github.com/winnow-mcp/winnow)"
 """Wikimedia's policy asks for a name and a way to reach its maker."""

@@ -13,7 +13,6 @@ from typing import Final
 import anyio
 import httpx2
 
-from pipeline.document.page import SearchOutcome, SearchQuery, SearchResult
 from pipeline.fetch.address import names_inside
 from pipeline.search.chain import DEADLINE
 from pipeline.search.exchange import (
@@ -26,6 +25,7 @@ from pipeline.search.exchange import (
     words_of,
 )
 from pipeline.search.provider import Access
+from pipeline.search.query import SearchOutcome, SearchQuery, SearchResult
 from pipeline.search.service import Field, Request, Service, at, joined, rows_of
 
 _DOI: Final = re.compile(r"10\.\d{4,9}/[-._;()/:a-zA-Z0-9]{1,100}")

@@ -12,12 +12,12 @@ from urllib.parse import quote
 
 import httpx2
 
-from pipeline.document.page import SearchOutcome, SearchQuery, SearchStatus
 from pipeline.fetch.address import names_inside
 from pipeline.search.chain import DEADLINE
 from pipeline.search.exchange import Exchange, hit, on_site, sentences, unmet, words_of
 from pipeline.search.provider import Access
 from pipeline.search.providers.wikipedia import WIKIPEDIA
+from pipeline.search.query import SearchOutcome, SearchQuery, SearchStatus
 from pipeline.search.service import Request, agent, error_code, rows_of
 
 _LANGUAGE_CODE: Final = re.compile(r"[a-z]{2,12}(?:-[a-z]{2,12})*")

@@ -24,7 +24,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from cache.store import JsonValue, Store, Stores
 from errors import SourceNotFound, UsageError
-from pipeline.document.page import Evidence, Page, SearchQuery, SearchResult, Verdict
+from pipeline.document.page import Evidence, Page, Verdict
 from pipeline.evidence.show import GAP
 from pipeline.fetch.exchange import DAY
 from pipeline.fetch.files import may_open
@@ -33,6 +33,7 @@ from pipeline.messages import CACHED_ANSWER_SECONDS
 from pipeline.question.question import Question
 from pipeline.question.turns import completed
 from pipeline.search.chain import Findings
+from pipeline.search.query import SearchQuery, SearchResult
 from pipeline.services import Fetches, Searches, Services
 from pipeline.text.frame import TITLE_CHARACTERS
 from pipeline.work import in_thread

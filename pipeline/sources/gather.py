@@ -25,15 +25,7 @@ from errors import (
     SourceTimeout,
     UsageError,
 )
-from pipeline.document.page import (
-    Document,
-    Failure,
-    Page,
-    ParsedRequest,
-    SearchOutcome,
-    SearchQuery,
-    SearchResult,
-)
+from pipeline.document.page import Document, Failure, Page
 from pipeline.evidence.show import FIRST
 from pipeline.fetch.files import (
     CONVERTED,
@@ -50,6 +42,12 @@ from pipeline.raptor.tree import Tree, below, find_tree
 from pipeline.search.listing import Passed, list_files, may_answer, not_searched
 from pipeline.search.mixed import RankedPage, RankForm, mixed_rank
 from pipeline.search.parse import Parser, parse
+from pipeline.search.query import (
+    ParsedRequest,
+    SearchOutcome,
+    SearchQuery,
+    SearchResult,
+)
 from pipeline.services import Fetches, Services
 from pipeline.steps import required_step
 from pipeline.text.frame import failure_text, quoted, shown_location

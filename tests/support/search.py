@@ -6,8 +6,8 @@ from typing import Final
 import anyio
 import httpx2
 
-from pipeline.document.page import SearchOutcome, SearchQuery
 from pipeline.search.chain import Searcher
+from pipeline.search.query import SearchOutcome, SearchQuery
 from tests.support.model_server import loopback_client
 
 LAKE: Final = SearchQuery("lake orvane")

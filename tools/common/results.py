@@ -17,17 +17,13 @@ from pydantic import (
 )
 
 from pipeline.document.cite import count_origins
-from pipeline.document.page import (
-    Document,
-    Evidence,
-    Reading,
-    Trust,
-)
+from pipeline.document.page import Document, Evidence, Trust
 from pipeline.document.table import TableAnswer
 from pipeline.evidence.assemble import Assembled
 from pipeline.evidence.show import shortened
 from pipeline.evidence.values import cited_row, rows_shown
 from pipeline.fetch.handles import page_handle
+from pipeline.reading.reading import Reading
 from pipeline.text.frame import TITLE_TOKENS, address, one_line
 
 WITH_WORDS: Final = "words"

@@ -21,9 +21,10 @@ from seams import Seam
 if TYPE_CHECKING:
     from mcp.server.mcpserver import Context
 
-    from pipeline.document.page import Document, Reading
+    from pipeline.document.page import Document
     from pipeline.evidence.assemble import Assembled
     from pipeline.prune.prune import Pruned
+    from pipeline.reading.reading import Reading
 
 Drawing = dict[str, object]
 """JSON that the page draws."""

@@ -7,7 +7,7 @@ from pipeline.search.provider import over
 from pipeline.search.service import Api, Request, Service, error_code, given
 
 if TYPE_CHECKING:
-    from pipeline.document.page import SearchQuery, SearchStatus
+    from pipeline.search.query import SearchQuery, SearchStatus
 
 _BRAVE_PERIOD: Final = {
     "any": "",

@@ -6,7 +6,7 @@ from pipeline.search.provider import over
 from pipeline.search.service import Api, Request, Service, error_code, given, since_of
 
 if TYPE_CHECKING:
-    from pipeline.document.page import SearchQuery
+    from pipeline.search.query import SearchQuery
 
 _REFUSED_WORDS: Final = frozenset({"PROHIBITED_CONTENT", "CONTENT_FILTER_ERROR"})
 """Tags of a 403 over the words that were asked for; the key is good for others."""

@@ -11,7 +11,7 @@ from pipeline.search.provider import over
 from pipeline.search.service import Api, Request, Service, error_text, given
 
 if TYPE_CHECKING:
-    from pipeline.document.page import SearchQuery
+    from pipeline.search.query import SearchQuery
 
 
 def _serper(api: Api, query: "SearchQuery", words: str, count: int) -> Request:

@@ -6,7 +6,7 @@ from pipeline.search.provider import over
 from pipeline.search.service import Api, Request, Service, given
 
 if TYPE_CHECKING:
-    from pipeline.document.page import SearchQuery
+    from pipeline.search.query import SearchQuery
 
 
 def _tavily(api: Api, query: "SearchQuery", words: str, count: int) -> Request:
