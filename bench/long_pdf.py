@@ -40,8 +40,8 @@ FIRST: Final = {PAGES: 2.0, MANY: 12.0}
 """Most processor seconds of a first answer, by pages."""
 CALL_SECONDS: Final = "600"
 """After which a call ends by the clock: longer than any takes here."""
-WARM: Final = 0.5
-"""Processor seconds for the question that was asked before."""
+WARM: Final = {PAGES: 0.5, MANY: 2.0}
+"""Most processor seconds for the question that was asked before, by pages."""
 
 
 class Answer(NamedTuple):
@@ -179,7 +179,7 @@ def main() -> int:
             )
             if first.seconds > FIRST.get(pages, FIRST[PAGES]):
                 short.append(f"{source.name}: first answer {first.seconds:.2f} s")
-            if again.seconds > WARM or again.text != first.text:
+            if again.seconds > WARM.get(pages, WARM[PAGES]) or again.text != first.text:
                 short.append(f"{source.name}: again {again.seconds:.2f} s")
     for one in short:
         print(f"SHORT {one}")

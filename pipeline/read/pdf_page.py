@@ -236,6 +236,8 @@ class _Face:
     """Properties shared by all letters of one text operator."""
 
     size: float
+    rounded: float
+    """Size to a tenth of a point."""
     turn: int
     fixed: bool
     unseen: bool
@@ -255,6 +257,7 @@ class _Text:
         self._text, self._frame = text, frame
         self._address = ctypes.cast(text, ctypes.c_void_p).value
         self._letters = _letters_of(text)
+        self._is_plain = self._letters.isascii() and "\x02" not in self._letters
         self._faces: dict[int, _Face] = {}
         self._fixed: dict[int, bool] = {}
         """Whether a font has one width for all letters, by its address."""
@@ -353,7 +356,9 @@ class _Text:
         )
         level = turn % 4 == 0 and matrix.b == 0 and self._frame.turns == 0
         base = self._start(number)[1] if level else None
-        return _Face(size, turn % 4, fixed, unseen, unmapped, drawn, base)
+        return _Face(
+            size, round(size, 1), turn % 4, fixed, unseen, unmapped, drawn, base
+        )
 
     def _start(self, number: int) -> tuple[float, float]:
         """Return where on the shown page a letter begins on its baseline."""
@@ -389,13 +394,15 @@ class _Text:
             around = near, base - 0.15 * size, far, base + 0.75 * size
         else:
             around = self._frame.box(left, low, right, top)
-        said = _paired(self._letters[begin:end].translate(_LETTERS_OF_SIGN))
+        said = self._letters[begin:end]
+        if not self._is_plain:
+            said = _paired(said.translate(_LETTERS_OF_SIGN))
         return Piece(
             said,
             near,
             far,
             base,
-            round(size, 1),
+            face.rounded,
             face.fixed,
             face.turn,
             False,
