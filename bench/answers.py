@@ -538,13 +538,16 @@ async def run(wanted: argparse.Namespace) -> int:
                     continue
                 of = read_set(set_name, wanted.limit)
                 if wanted.twins and any(question.twin for question in of.asked):
-                    telling = [
+                    informative = [
                         tool
                         for tool in tools
                         if tool in {"extract_relevant", "research"}
                     ]
                     await twins(
-                        of, telling if wanted.tools else telling[:1], cache, embedder
+                        of,
+                        informative if wanted.tools else informative[:1],
+                        cache,
+                        embedder,
                     )
                 elif wanted.agreement and set_name != "library":
                     await agreement(of, tools, cache, embedder)

@@ -108,7 +108,7 @@ _FILL: Final = (
     "A drawing of it hangs in the room where the council meets.",
     "The road past it is closed when the river is high.",
     "Children of the town learn its story at school.",
-    "Nobody has counted how many people pass there on a market day.",
+    "No one has counted how many people pass there on a market day.",
 )
 
 

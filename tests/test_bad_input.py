@@ -28,7 +28,7 @@ GOOD = (
         ("winnow://page/nonsense", "winnow://page/nonsense"),
         ("not a url at all", "not a url"),
         ("file://elsewhere.example/share/x.html", "elsewhere.example"),
-        ("~nobody-of-this-name/x.html", "~nobody"),
+        ("~no-one-of-this-name/x.html", "~no-one"),
         ("x" * 5000, "xxx"),
     ],
 )

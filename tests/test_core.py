@@ -27,7 +27,7 @@ pytestmark = pytest.mark.anyio
 BUDGETS = (100, 128, 200, 256, 512, 1000, 3000)
 READING = ("extract_relevant", "fetch_and_prune_html", "research")
 FILLER = "".join(
-    f"<p>Paragraph {n} tells of birds, of trees and of the weather of that day.</p>"
+    f"<p>Paragraph {n} writes of birds, of trees and of the weather of that day.</p>"
     for n in range(60)
 )
 ENGLISH = (

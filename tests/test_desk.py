@@ -463,7 +463,7 @@ def test_it_fits_every_screen_and_says_the_same_in_other_languages(browser: Any,
 def test_a_page_of_thousands_of_blocks_is_drawn_and_the_layout_does_not_shift(
     page: Any, site: Site
 ) -> None:
-    long = "".join(f"<p>Sentence {n} tells of the harbour number {n}.</p>" for n in range(3000))
+    long = "".join(f"<p>Sentence {n} describes the harbour number {n}.</p>" for n in range(3000))
     region = ask(page, "read", "harbour number 2711", site.put("/long", f"<h1>Harbours</h1>{long}"))
     assert region.locator(".block").count() > 2900
     assert page.evaluate("window.shifted") < MOST_SHIFT

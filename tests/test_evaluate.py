@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 PAGES = {
     "herons.html": (
         "Herons",
-        "The heron of Quoxholm stands by the pond. It eats eels. It sleeps at noon.",
+        "The heron of Quoxholm rests by the pond. It eats eels. It sleeps at noon.",
     ),
     "taxes.html": (
         "Taxes",

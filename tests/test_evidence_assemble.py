@@ -16,7 +16,7 @@ from pipeline.text.frame import LONGEST_AUTHOR, headline, new_mark
 from pipeline.text.tokens import count_tokens
 
 SAME = "The harbour light of Orvane was built in the year 1871 by the brothers Marr."
-AND = "It stands on the northern mole beside the fish market."
+AND = "It is on the northern mole beside the fish market."
 
 
 def page(url: str, *sentences: str, title: str = "Harbour") -> Document:
@@ -49,8 +49,10 @@ def filled(
 def test_what_several_pages_say_alike_is_shown_once_with_all_their_citations() -> None:
     found = filled(
         page("https://a.example/1", SAME, AND),
-        page("https://b.example/2", "Another page tells of boats and of ropes.", SAME.upper(), AND),
-        page("https://c.example/3", f"{SAME[:-1]}!", "Nothing else is told on this third page."),
+        page(
+            "https://b.example/2", "Another page writes of boats and of ropes.", SAME.upper(), AND
+        ),
+        page("https://c.example/3", f"{SAME[:-1]}!", "Nothing else is written on this third page."),
     )
     first = next(evidence for evidence in found.evidence if SAME in evidence.text)
     assert first.citation.startswith("https://a.example/1#:~:text=")
@@ -78,7 +80,7 @@ def test_short_words_on_two_pages_stay_two_statements() -> None:
 
 def _lines(name: str, count: int = 60) -> list[str]:
     return [
-        f"Sentence {number} of {name} tells about the harbour light number {number}."
+        f"Sentence {number} of {name} describes the harbour light number {number}."
         for number in range(count)
     ]
 
@@ -134,7 +136,9 @@ def test_an_authors_name_is_one_short_line() -> None:
 
 def test_without_a_budget_sentences_far_weaker_than_the_best_are_not_shown() -> None:
     third = (
-        "A third sentence tells of boats and of ropes and sails" + " and of other things" * 12 + "."
+        "A third sentence writes of boats and of ropes and sails"
+        + " and of other things" * 12
+        + "."
     )
     html = f"<main><p>{SAME}</p><p>{AND}</p><h2>Boats</h2><p>{third}</p></main>"
     url = "https://a.example/"

@@ -149,7 +149,7 @@ async def test_the_prompt_frames_the_page_and_says_that_it_is_data() -> None:
 
 async def test_only_what_fits_the_models_context_is_shown_best_first() -> None:
     many = [
-        candidate(100 - place, f"Sentence {place} tells of locks and of doors. " * 4)
+        candidate(100 - place, f"Sentence {place} writes of locks and of doors. " * 4)
         for place in range(60)
     ]
     wide = fitting("request", many, 8192, way="lines")

@@ -149,7 +149,7 @@ async def test_a_page_of_30_mb_that_came_packed_is_read_whole() -> None:
 
 @pytest.mark.anyio
 async def test_200_000_nested_elements_are_read_in_seconds() -> None:
-    body = b"<div>" * 200_000 + b"deep inside stands the answer " * 20
+    body = b"<div>" * 200_000 + b"deep inside lies the answer " * 20
     async with open_site({"/p": Reply(body=body)}) as site, open_local(LONG) as fetcher:
         started = time.monotonic()
         page = await fetcher.fetch(site.url("/p"))

@@ -267,7 +267,7 @@ async def test_a_cancelled_pdf_stops_and_the_loop_never_waits_for_it() -> None:
 
 def test_a_citation_names_the_page_of_the_pdf() -> None:
     pages = [
-        f"BT /F1 11 Tf 72 700 Td (Chapter {n} tells of the year {1900 + n * 7}.) Tj ET".encode()
+        f"BT /F1 11 Tf 72 700 Td (Chapter {n} describes the year {1900 + n * 7}.) Tj ET".encode()
         for n in range(4)
     ]
     contents = [packed(b"" if n == 1 else content) for n, content in enumerate(pages)]

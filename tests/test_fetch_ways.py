@@ -188,9 +188,7 @@ FOLLOWED = [
 
 @pytest.mark.parametrize("reply", FOLLOWED, ids=range(len(FOLLOWED)))
 async def test_a_page_that_sends_its_reader_on_at_once_is_a_redirect(reply: Reply) -> None:
-    end = Reply(
-        b"<html><title>End</title><p>The key number is K-end, and here it stands.</p></html>"
-    )
+    end = Reply(b"<html><title>End</title><p>The key number is K-end, and here it is.</p></html>")
     async with open_site({"/p": reply, "/end": end}) as site, open_local(ONCE) as fetcher:
         page = await fetcher.fetch(site.url("/p"))
     assert page.title == "End"

@@ -374,7 +374,7 @@ KINDS: dict[str, list[Asked]] = {
     ],
     "pdf: ReportLab ends every string with T*": [
         Asked(ruled([["Berth", "Depth", "Fee"], ["East 2", "", "310"], ["West 1", "4.0", "120"]]), r"East 2 \| +\| 310.*West 1 \| 4\.0 \| 120", name=".pdf"),
-        Asked(canvas(by_letters("Each letter stands alone at 7.25 m")), r"Each letter stands alone at 7\.25 m", name=".pdf"),
+        Asked(canvas(by_letters("Each letter rests alone at 7.25 m")), r"Each letter rests alone at 7\.25 m", name=".pdf"),
     ],
     "pdf: superscripts become digits": [
         Asked(typeset(prose("The tank holds 10<super>7</super> litres.")), r"10\^7|10⁷", "107 litres", name=".pdf"),

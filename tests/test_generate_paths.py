@@ -38,7 +38,7 @@ FIGURE_3 = (
     "<div><div>{other}</div><div><p>In our tests, the next model update</p><p>performs "
     "similarly.</p></div>"
     "<div>{other}</div></div>"
-).format(other="Some other text of the page that nobody asked for, in one sentence.")
+).format(other="Some other text of the page that no one asked for, in one sentence.")
 SHARES = {
     "<html><body><": {"nav": 0.1, "div": 0.9},
     "<html><body><nav><": {"h": 0.8, "a": 0.2},
@@ -98,7 +98,7 @@ async def test_the_papers_figure_3_comes_out_as_computed_by_hand() -> None:
 
 
 async def test_the_paper_method_keeps_the_block_whose_path_is_likeliest() -> None:
-    long = FIGURE_3.replace("nobody asked for", "nobody asked for " * 40).replace(
+    long = FIGURE_3.replace("no one asked for", "no one asked for " * 40).replace(
         "In our tests", "In our tests " * 40
     )
     page, model = document(long), Figure3()
@@ -112,7 +112,7 @@ async def test_the_paper_method_keeps_the_block_whose_path_is_likeliest() -> Non
         finer=scorer,
     )
     assert "performs similarly" in result.pages[0].text
-    assert "nobody" not in result.pages[0].text
+    assert "no one" not in result.pages[0].text
     assert "figure-3" in result.scored_by
 
 

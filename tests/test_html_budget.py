@@ -79,7 +79,7 @@ def test_mutation_depends_on_its_seed_alone() -> None:
 
 
 FILLER = "".join(
-    f"<p>Paragraph {i} tells of birds and trees and weather of that day at length.</p>"
+    f"<p>Paragraph {i} describes birds and trees and weather of that day at length.</p>"
     for i in range(90)
 )
 

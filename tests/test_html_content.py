@@ -46,7 +46,7 @@ async def test_what_is_before_and_behind_the_story_is_the_next_part() -> None:
 
 async def test_a_question_reaches_what_is_no_main_content() -> None:
     assert "members hear first" in await shown(
-        page(PARAGRAPHS), "Who hears first of the sales of the islands?"
+        page(PARAGRAPHS), "Who learns first of the sales of the islands?"
     )
 
 
@@ -72,7 +72,7 @@ async def test_answers_that_open_with_a_click_are_content() -> None:
         "The boat leaves at six, in winter at five, and comes back when the last lamp of the "
         "island burns."
     )
-    rest = "Of its stops tells the whole table of the ferries."
+    rest = "Of its stops reports the whole table of the ferries."
     asked = "<h2><button aria-expanded=false aria-controls=a>When does it leave?</button></h2>"
     menu = "".join(
         f"<p><a href='/{n}'>Every lamp of island number {n} on a map</a></p>" for n in range(9)

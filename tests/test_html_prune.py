@@ -144,7 +144,7 @@ async def test_without_a_query_the_page_is_read_from_the_top_without_furniture()
 
 async def test_the_budget_is_for_the_best_passages_of_all_pages() -> None:
     hive = "".join(
-        f"<p>The hive of keeper {i} stands in a garden by the road.</p>" for i in range(60)
+        f"<p>The hive of keeper {i} rests in a garden by the road.</p>" for i in range(60)
     )
     long = (
         f"<h1>All about bees</h1>{'<p>Bees make honey, and more honey every year.</p>' * 3}{hive}"

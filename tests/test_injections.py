@@ -56,7 +56,7 @@ VISIBLE = {
 }
 HIDDEN = {
     "tag characters": f"<p>The harbour light{TAGGED} is tall.</p>",
-    "zero-width letters between": "<p>The harbour light\u200b\u2060\ufeff stands.</p><p "
+    "zero-width letters between": "<p>The harbour light\u200b\u2060\ufeff is on.</p><p "
     "hidden>PWNED harbour light</p>",
     "a right-to-left override": "<p>The harbour light \u202eDENWP\u202c is tall.</p>",
     "an element that is not displayed": '<p style="display:none">PWNED harbour light built in '
@@ -328,7 +328,7 @@ async def test_no_passage_that_a_page_does_not_show_goes_untold_however_many_the
 async def test_a_page_that_did_not_come_is_trusted_as_a_snippet(
     connect: Connect, site: Site
 ) -> None:
-    searched(site, site.url("/gone"), f"{FACT} It stands on the pier.")
+    searched(site, site.url("/gone"), f"{FACT} It is on the pier.")
     async with connect(
         folders=" ", searxng=site.url(""), allow_loopback="true", embedder="none"
     ) as client:

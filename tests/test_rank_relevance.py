@@ -58,7 +58,10 @@ class Counting:
 @pytest.mark.anyio
 async def test_a_huge_page_is_embedded_only_within_the_budget() -> None:
     units = page(
-        *[f"Sentence {i} tells of ferry {i % 7} and of the harbour wall. " * 3 for i in range(3000)]
+        *[
+            f"Sentence {i} writes of ferry {i % 7} and of the harbour wall. " * 3
+            for i in range(3000)
+        ]
     )
     model = Counting()
     found = await Blend(model).read(Question("Which ferry?"), [units])

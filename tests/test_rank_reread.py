@@ -19,7 +19,7 @@ from pipeline.reading.relevance import WINDOWS, WINDOWS_OF_PAGES, Blend, Relevan
 from pipeline.work import Call
 
 FILLER = [
-    f"Paragraph {i} tells of walks along the shore, of gulls, and of what the café serves in "
+    f"Paragraph {i} writes of walks along the shore, of gulls, and of what the café serves in "
     f"spring."
     for i in range(60)
 ]

@@ -378,7 +378,7 @@ async def test_an_overview_keeps_its_budget_and_uses_whole_sentences_where_there
     budget: int,
 ) -> None:
     lines = [
-        f"Sentence {i} of the speech tells about the harbour, the boats and the price of salt."
+        f"Sentence {i} of the speech describes the harbour, the boats and the price of salt."
         for i in range(80)
     ]
     tree = await build_tree(
@@ -386,7 +386,7 @@ async def test_an_overview_keeps_its_budget_and_uses_whole_sentences_where_there
     )
     reported = overview(tree, {}, max_tokens=budget, mark="123")
     assert reported.shown.tokens == count_tokens(reported.shown.text) <= budget
-    sentences = re.findall(r"Sentence \d+ of the speech tells [^.]*\.", reported.shown.text)
+    sentences = re.findall(r"Sentence \d+ of the speech describes [^.]*\.", reported.shown.text)
     assert set(sentences) <= set(lines)
     assert len(sentences) >= {30: 0, 100: 3, 2000: 12}[budget]
     places = [lines.index(sentence) for sentence in sentences]

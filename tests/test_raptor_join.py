@@ -45,7 +45,7 @@ async def grown(
 @pytest.mark.anyio
 async def test_one_more_page_redoes_only_the_summaries_above_it(embedder: OnnxEmbedder) -> None:
     options = TreeOptions()
-    author, counting = Author("The record speaks."), Counting(embedder)
+    author, counting = Author("The record talks."), Counting(embedder)
     documents = [*(chapters(12 + i, f"page{i}") for i in range(13)), chapters(20, "page13")]
     before = await grown(documents[:-1], counting, options, author)
     asked, embedded = len(author.asked), len(counting.texts)
@@ -73,7 +73,7 @@ async def test_a_page_that_grew_keeps_the_clusters_of_what_was_and_quotes_it_whe
     ]
     before = await grown([page_of("".join(weeks))], Counting(embedder), options, author)
     news = "<h2>News</h2>" + prose(
-        [f"Line {i} of the news speaks of the new pier at Orvik." for i in range(9)]
+        [f"Line {i} of the news talks of the new pier at Orvik." for i in range(9)]
     )
     document = page_of(news + "".join(weeks))
     after = await grown([document], Counting(embedder), options, author, before)
@@ -89,7 +89,7 @@ async def test_growing_twice_the_same_way_gives_the_same_tree_under_a_handle_of_
     embedder: OnnxEmbedder,
 ) -> None:
     documents = [chapters(10, f"page{i}") for i in range(5)]
-    author, counting, options = Author("The record speaks."), Counting(embedder), TreeOptions()
+    author, counting, options = Author("The record talks."), Counting(embedder), TreeOptions()
     before = await grown(documents[:4], counting, options, author)
     one = await grown(documents, counting, options, author, before)
     two = await grown(documents, counting, options, author, before)
@@ -101,7 +101,7 @@ async def test_growing_twice_the_same_way_gives_the_same_tree_under_a_handle_of_
 @pytest.mark.anyio
 async def test_a_page_that_left_takes_its_nodes_with_it(embedder: OnnxEmbedder) -> None:
     documents = [chapters(10, f"page{i}") for i in range(6)]
-    options, author, counting = TreeOptions(), Author("The record speaks."), Counting(embedder)
+    options, author, counting = TreeOptions(), Author("The record talks."), Counting(embedder)
     before = await grown(documents, counting, options, author)
     asked = len(author.asked)
     after = await grown(documents[1:], counting, options, author, before)

@@ -43,7 +43,7 @@ async def main():
     counting = Counting(OnnxEmbedder())
     tree = await build_tree(
         [chapters(28, "a"), chapters(25, "b")], embedder=CachedEmbedder(counting, stores.embeddings),
-        options=TreeOptions(), store=stores.trees, writer=Writer(Slow("The record speaks."), patience=2.0),
+        options=TreeOptions(), store=stores.trees, writer=Writer(Slow("The record talks."), patience=2.0),
     )
     print(tree.id, sum(node.is_summary for node in tree.nodes), len(tree.leaves), len(counting.texts))
     stores.close()

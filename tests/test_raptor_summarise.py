@@ -32,7 +32,7 @@ def test_the_sentence_that_most_leaves_share_is_taken_first() -> None:
     found, idf = candidates(
         "The old harbour bridge was closed for repairs in spring. | My aunt likes plum cake with "
         "cream.",
-        "Nobody may cross the harbour bridge while repairs go on. | The mayor wore a hat.",
+        "No one may cross the harbour bridge while repairs go on. | The mayor wore a hat.",
         "Repairs of the harbour bridge cost two million crowns. | It rained on Tuesday in the "
         "hills.",
     )
@@ -53,7 +53,7 @@ def test_a_summary_does_not_say_a_thing_twice() -> None:
 
 def test_a_summary_keeps_its_length_and_the_order_of_the_text() -> None:
     found, idf = candidates(
-        *(f"Report {i} tells of harvest number {i} in the wide river valley." for i in range(40))
+        *(f"Report {i} describes harvest number {i} in the wide river valley." for i in range(40))
     )
     for budget in (20, 60, 130):
         summary = extract_summary(found, idf, max_tokens=budget)
@@ -160,10 +160,10 @@ def test_a_sentence_about_the_passage_itself_says_nothing_and_is_dropped() -> No
 
 @pytest.mark.anyio
 async def test_children_longer_than_the_generators_context_are_cut_to_their_shares() -> None:
-    author = Author("The record speaks of rivers.")
-    texts = [f"Record {i} speaks of rivers. " * 900 for i in range(4)]
+    author = Author("The record talks of rivers.")
+    texts = [f"Record {i} talks of rivers. " * 900 for i in range(4)]
     summary = await write_summary(Writer(author), texts, max_tokens=100)
-    assert summary.text == "The record speaks of rivers."
+    assert summary.text == "The record talks of rivers."
     assert count_tokens(author.asked[0]) < author.context_tokens
-    assert all(f"Record {i} speaks" in author.asked[0] for i in range(4))
+    assert all(f"Record {i} talks" in author.asked[0] for i in range(4))
     assert "at most 60 words" in author.asked[0]

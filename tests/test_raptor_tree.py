@@ -67,7 +67,7 @@ async def test_every_clustering_builds_a_sound_tree(clustering: str) -> None:
 @pytest.mark.parametrize("sentences", [0, 1, 2, 5, 44])
 async def test_trees_of_few_leaves_build(sentences: int, embedder: OnnxEmbedder) -> None:
     lines = [
-        f"Sentence number {i} tells of thing {i * 7} in quite a few plain words for a test of "
+        f"Sentence number {i} describes thing {i * 7} in quite a few plain words for a test of "
         f"length."
         for i in range(sentences)
     ]
@@ -85,7 +85,7 @@ async def test_equal_leaves_make_a_tree_with_ids_of_their_own(
     with_embedder: bool, embedder: OnnxEmbedder
 ) -> None:
     line = " ".join(
-        ["The same sentence stands here again and again, word for word, without any change at all."]
+        ["The same sentence rests here again and again, word for word, without any change at all."]
         * 5
     )
     documents = [page_of(prose([line] * 40, per_paragraph=1))]
@@ -208,10 +208,10 @@ async def test_other_options_or_text_give_another_handle() -> None:
 
 @pytest.mark.anyio
 async def test_a_sentence_put_in_renews_the_leaves_around_it_alone() -> None:
-    lines = [f"Entry {i} tells of day {i} and of what the wardens saw." for i in range(200)]
+    lines = [f"Entry {i} writes of day {i} and of what the wardens saw." for i in range(200)]
     parts = [f"<h2>Week {n}</h2>" + prose(lines[20 * n : 20 * n + 20]) for n in range(10)]
     old = {leaf.id for leaf in (await built([page_of("".join(parts))])).leaves}
-    parts[2] = parts[2].replace("Entry 41", "Nobody knows who wrote this. Entry 41")
+    parts[2] = parts[2].replace("Entry 41", "No one knows who wrote this. Entry 41")
     new = {leaf.id for leaf in (await built([page_of("".join(parts))])).leaves}
     assert len(old) > 20
     # The rest of the section may be cut otherwise; whatever follows it is the same text.

@@ -278,12 +278,12 @@ async def test_a_folder_of_all_kinds_is_searched_and_tables_of_sheets_are_read_b
     connect: Connect, tmp_path: Path
 ) -> None:
     files = {
-        "talk.pptx": pptx(shape("The zeppelin mast stands on the north pier.")),
+        "talk.pptx": pptx(shape("The zeppelin mast rests on the north pier.")),
         "tolls.xlsx": xlsx(CELLS),
         "book.epub": epub({"1.xhtml": "<p>The observatory opened in spring.</p>"}),
         "minutes.odt": odf("text", "<text:p>The council bought an icebreaker.</text:p>"),
         "letter.eml": bytes(eml("The sawmill burned down at night.")),
-        "film.srt": b"1\n00:12:31,000 --> 00:12:36,500\nThe cider press stands idle.\n",
+        "film.srt": b"1\n00:12:31,000 --> 00:12:36,500\nThe cider press rests idle.\n",
         "memo.rtf": b"{\\rtf1 The tramway needs new rails.\\par}",
     }
     for name, body in files.items():
@@ -314,7 +314,7 @@ async def test_a_folder_of_all_kinds_is_searched_and_tables_of_sheets_are_read_b
         }
         text = text_of(await client.call_tool("fetch_and_prune_html", table))
         assert "Pell,41" in text and "Brod" not in text
-        sources = {"sources": [str(tmp_path / "film.srt")], "question": "What stands idle?"}
+        sources = {"sources": [str(tmp_path / "film.srt")], "question": "What rests idle?"}
         reported = await client.call_tool("extract_relevant", sources)
         assert "#t=00:12:31,00:12:36" in text_of(reported)
 

@@ -647,7 +647,7 @@ def mixed(tmp_path: Path) -> Path:
     folder.mkdir()
     for number, word in enumerate(("lighthouse", "footbridge", "orchard")):
         (folder / f"note{number}.md").write_text(
-            f"# Note {number}\n\nThe {word} stands by the harbour.\n"
+            f"# Note {number}\n\nThe {word} rests by the harbour.\n"
         )
     pages = [[(f"Words of line {n} on page {page}.", 11) for n in range(70)] for page in range(490)]
     (folder / "manual.pdf").write_bytes(

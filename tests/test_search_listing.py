@@ -91,7 +91,7 @@ def test_when_more_changes_than_the_kernel_remembers_nothing_is_missed(tmp_path:
     folders.look()
     for turn in range(int(EVENTS.read_text(encoding="ascii")) + 1):
         os.utime(names[turn % 2], ns=(1, turn))
-    (tmp_path / "two" / "last.md").write_text("told of no more")
+    (tmp_path / "two" / "last.md").write_text("no longer reported")
     assert folders.look() == list_files([tmp_path])
 
 

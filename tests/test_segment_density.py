@@ -94,7 +94,7 @@ async def test_a_rating_counts_and_entities_that_a_generator_lists_must_stand_in
 
 CHATTER = (
     "The lighthouse of Quoxholm was, as everybody there knows, built in the year 1868, or "
-    "so it is told."
+    "so it is said."
 )
 AROUND = [("Rain fell.",), ("The wind blew.",), ("Fog came.",)]
 
@@ -116,7 +116,7 @@ async def test_a_condensed_form_is_beside_the_text(embedder: OnnxEmbedder) -> No
         "The lighthouse was built in 1868.",
         "The lighthouse of Quoxholm is old.",
         "The lighthouse of Quoxholm was built by Ida Finch in 1868.",
-        f"{CHATTER} And it still stands there, as it always did.",
+        f"{CHATTER} And it still is there, as it always did.",
         "",
     ],
 )

@@ -23,7 +23,7 @@ from tests.support.doubles import Dead
 from tests.support.extras import needs_llama
 
 pytestmark = pytest.mark.anyio
-TEXTS = [f"The heron {verb} by the pond." for verb in ("stands", "fishes", "sleeps")]
+TEXTS = [f"The heron {verb} by the pond." for verb in ("waits", "fishes", "sleeps")]
 TEXTS += [f"Our tax form {verb} the office." for verb in ("reaches", "leaves", "bores")]
 
 

@@ -16,7 +16,7 @@ from tests.support import LIBRARY, Connect, text_of
 from tests.support.model_server import Remote, listed, loopback_client
 
 pytestmark = pytest.mark.anyio
-TEXTS = [f"The heron {verb} by the pond." for verb in ("stands", "fishes", "sleeps")]
+TEXTS = [f"The heron {verb} by the pond." for verb in ("waits", "fishes", "sleeps")]
 TEXTS += [f"Our tax form {verb} the office." for verb in ("reaches", "leaves", "bores")]
 SENTENCES = [
     Sentence(i + 1, text, i * 1000, i * 1000 + len(text), 0) for i, text in enumerate(TEXTS)

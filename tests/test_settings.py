@@ -28,7 +28,7 @@ def test_folders_are_split_resolved_and_must_exist(tmp_path: Path) -> None:
     # None at all: without folders the web would be searched with what was meant for them.
     with pytest.raises(UsageError, match="None of these folders exist"):
         read_settings(
-            {"folders": os.pathsep.join([str(tmp_path / "missing"), "~nobody-of-that-name/x"])}, {}
+            {"folders": os.pathsep.join([str(tmp_path / "missing"), "~no-one-of-that-name/x"])}, {}
         )
 
 

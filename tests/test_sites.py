@@ -55,7 +55,7 @@ def manual(site: Site) -> list[str]:
     urls = [
         site.put(
             f"/guide/{topic}-{number}",
-            page(f"{topic} {number}", f"Part {number} tells how to {topic} a harbour."),
+            page(f"{topic} {number}", f"Part {number} explains how to {topic} a harbour."),
         )
         for number in range(6)
         for topic in TOPICS

@@ -156,7 +156,7 @@ def test_two_tables_that_report_different_things_report_nothing() -> None:
     head = "<table><tr><th>Team</th><th>Wins</th></tr>"
     different = two.replace("<td>9</td>", "<td>1</td>")
     html = (
-        f"<html lang=en><main>{head}{one}</table><p>Between them stands a "
+        f"<html lang=en><main>{head}{one}</table><p>Between them is a "
         f"text.</p>{head}{different}</table></main>"
     )
     document = read_document(Page("https://t.test/", "https://t.test/", "", html, "text/html"))

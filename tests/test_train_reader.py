@@ -36,7 +36,7 @@ STORY = Text(
             for n, (one, other) in enumerate(PAIRS)
         ),
         *(
-            f"Nobody on the pier knows the lake as well as {name} does, who was born on it."
+            f"No one on the pier knows the lake as well as {name} does, who was born on it."
             for name in CREW * 2
         ),
     ],

@@ -24,7 +24,7 @@ def report(tmp_path: Path) -> Path:
         [(f"Berth {n} of the harbour is let to the boat number {n}.", 11)] for n in range(1, 529)
     ]
     last = [
-        [("The zeppelin mast stands on the north pier since 1931.", 11)],
+        [("The zeppelin mast rests on the north pier since 1931.", 11)],
         [("Printed by the harbour office.", 11)],
     ]
     (folder / "report.pdf").write_bytes(make_pdf([*pages, *last], title="Berths"))

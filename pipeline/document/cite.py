@@ -27,7 +27,7 @@ from pipeline.document.page import (
     kept_with_document,
 )
 from pipeline.document.tree import STRUCK
-from pipeline.text.words import TELLING_RUNS, is_cjk, word_runs
+from pipeline.text.words import INFORMATIVE_RUNS, is_cjk, word_runs
 
 _DIRECTIVE_WORDS: Final = 4
 """Words of a part of a directive, which has at most two: a link is outside the frame,
@@ -702,10 +702,10 @@ class Copies:
 
     def hold(self, index: int, texts: Iterable[str]) -> bool:
         """Return whether the page at `index` holds one of `texts`. A text of fewer than
-        `TELLING_RUNS` runs of words is never held."""
+        `INFORMATIVE_RUNS` runs of words is never held."""
         for text in texts:
             runs = word_runs(text)
-            if len(runs) < TELLING_RUNS or index not in self._texts:
+            if len(runs) < INFORMATIVE_RUNS or index not in self._texts:
                 continue
             if index not in self._runs:
                 self._runs[index] = word_runs(self._texts[index])

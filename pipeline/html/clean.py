@@ -225,7 +225,7 @@ class _Builder:
                         attributes
                         and (
                             verdicts[attributes.get("class")]
-                            or not tag.telling.isdisjoint(attributes)
+                            or not tag.decisive.isdisjoint(attributes)
                         )
                     )
                 ):

@@ -97,9 +97,29 @@ class Tag:
     sets for each costs a tenth."""
 
     __slots__ = (
-        "alone", "attributes", "blank", "block", "built", "counted", "furniture", "kept", "kind", "linking",
-        "listed", "listing", "marking", "mute", "name", "named", "neutral", "odd", "shown", "stays", "telling",
-        "verbatim", "wraps",
+        "alone",
+        "attributes",
+        "blank",
+        "block",
+        "built",
+        "counted",
+        "decisive",
+        "furniture",
+        "kept",
+        "kind",
+        "linking",
+        "listed",
+        "listing",
+        "marking",
+        "mute",
+        "name",
+        "named",
+        "neutral",
+        "odd",
+        "shown",
+        "stays",
+        "verbatim",
+        "wraps",
     )  # fmt: skip
 
     def __init__(self, name: str) -> None:
@@ -140,7 +160,7 @@ class Tag:
         """What `built` is in a listing, where blocks are lines and boxes colour the
         code."""
         self.shown = name in ROOTS
-        self.telling = self.marking | WATCHED
+        self.decisive = self.marking | WATCHED
         self.attributes = _ATTRIBUTES_OF_TAG.get(name, ())
         self.counted = name in _NUMBERING_ATTRIBUTES
         self.kept = frozenset(

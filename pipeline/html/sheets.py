@@ -37,11 +37,11 @@ from pipeline.html.rules import (
 from pipeline.html.style import (
     COLOURED,
     CUTTING,
+    DECISIVE,
     NOT_PLAIN,
     PRESENTING,
     SHADING,
     SIZED,
-    TELLING,
     VISIBLE,
     Hiding,
     Shade,
@@ -700,7 +700,7 @@ class StyleJudge:
             self._set(_SETS.findall(body))
         if (counts := self._bodies.get(body)) is None:
             counts = self._bodies[body] = bool(
-                TELLING.search(body)
+                DECISIVE.search(body)
                 or (coloured and COLOURED.search(body))
                 or (self._defined.ends and "animation" in body)
             )

@@ -49,13 +49,13 @@ _USED: Final = re.compile(
 )
 """What names of properties hold that something is said about below."""
 _WORKED_OUT: Final = r"m(?:in|ax)\(|clamp|calc|var"
-_TELLING_SIZE: Final = rf"\s*:\s*(?:[.0-3][^;]{{0,9}}(?:;|!|$)|{_WORKED_OUT})"
-_TELLING_PLACE: Final = r"[^;]{0,99}(?:calc|[1-9]\d\d)"
-TELLING: Final = re.compile(
+_DECISIVE_SIZE: Final = rf"\s*:\s*(?:[.0-3][^;]{{0,9}}(?:;|!|$)|{_WORKED_OUT})"
+_DECISIVE_PLACE: Final = r"[^;]{0,99}(?:calc|[1-9]\d\d)"
+DECISIVE: Final = re.compile(
     r"display|float\s*:\s*right|position\s*:\s*(?:absolute|fixed)|visib|opacity|clip|-\d{3}|scale|filter|transform|zoom"
     rf"|inset|font(?:-size)?\s*:\s*[^;]{{0,99}}?(?:(?<![\d.])[01.]|{_WORKED_OUT})"
-    rf"|width{_TELLING_SIZE}|height{_TELLING_SIZE}|-size{_TELLING_SIZE}|text-indent{_TELLING_PLACE}"
-    rf"|left{_TELLING_PLACE}|right{_TELLING_PLACE}|top{_TELLING_PLACE}|bottom{_TELLING_PLACE}|translate|rotate"
+    rf"|width{_DECISIVE_SIZE}|height{_DECISIVE_SIZE}|-size{_DECISIVE_SIZE}|text-indent{_DECISIVE_PLACE}"
+    rf"|left{_DECISIVE_PLACE}|right{_DECISIVE_PLACE}|top{_DECISIVE_PLACE}|bottom{_DECISIVE_PLACE}|translate|rotate"
     r"|mask|contain\b|letter-spacing\s*:\s*-|-security|content\s*:\s*url|border-box",
 )
 """What a rule's body, in lower case, must hold to be worth matching; each choice begins

@@ -127,7 +127,7 @@ def _sentences(request: str, rules: _Rules) -> list[str]:
     """Return the sentences that ask, each with the statements around it; the request if
     it is one."""
     found: list[str] = []
-    telling = ""
+    statement = ""
     for sentence in _QUESTION_BREAK.split(request):
         enough = (
             len(sentence) > _QUESTION_WORDS
@@ -135,12 +135,12 @@ def _sentences(request: str, rules: _Rules) -> list[str]:
             else len(sentence.split()) >= _QUESTION_WORDS
         )
         if enough and _asks(sentence, rules):
-            found.append(f"{telling} {sentence}".strip())
-            telling = ""
+            found.append(f"{statement} {sentence}".strip())
+            statement = ""
         elif found:
             found[-1] += f" {sentence}"
         else:
-            telling = f"{telling} {sentence}".strip()
+            statement = f"{statement} {sentence}".strip()
     return found or [request]
 
 

@@ -134,13 +134,13 @@ def subject(question: str) -> str:
         else own.strip(_END_SIGNS)
     )
     tokens = own.split()
-    telling = [
+    informative = [
         index
         for index, token in enumerate(tokens)
         if _says(token.strip(_END_SIGNS), rules)
     ]
-    if telling:
-        about.insert(0, " ".join(tokens[telling[0] : telling[-1] + 1]))
+    if informative:
+        about.insert(0, " ".join(tokens[informative[0] : informative[-1] + 1]))
     elif not inner:
         about.insert(0, own)
     return _shortened(", ".join(about))

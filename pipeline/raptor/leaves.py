@@ -141,10 +141,10 @@ def make_leaves(
         start, stop = part[0].start, part[-1].end
         text, shown = document.text[start:stop], _shown(part)
         # A heading's own path counts only where nothing else is there.
-        telling = [
+        informative = [
             sentence for sentence in part if not _is_heading(document, sentence)
         ] or part
-        above = common_path([sentence.heading_path for sentence in telling])
+        above = common_path([sentence.heading_path for sentence in informative])
         named = hashed((url, text, str(len(part))))
         leaves.append(
             Leaf(

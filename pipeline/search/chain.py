@@ -25,7 +25,7 @@ from errors import SearchFailed, WinnowError
 from pipeline.reading.bm25 import reciprocal_rank_fusion
 from pipeline.search.query import SearchOutcome, SearchQuery, SearchResult, SearchStatus
 from pipeline.text.frame import new_mark, quoted
-from pipeline.text.words import TELLING_RUNS, word_runs
+from pipeline.text.words import INFORMATIVE_RUNS, word_runs
 from pipeline.work import LONG_SHARE, STEP_SHARE, in_thread, time_left, traced
 
 _TRACKING: Final = re.compile(
@@ -115,7 +115,7 @@ def distinct(results: Sequence[SearchResult]) -> tuple[SearchResult, ...]:
         shares = (
             len(own & other) / len(own | other)
             for other in known
-            if min(len(own), len(other)) >= TELLING_RUNS
+            if min(len(own), len(other)) >= INFORMATIVE_RUNS
         )
         same = next(
             (number for number, share in enumerate(shares) if share >= _SAME_SNIPPET),
