@@ -117,6 +117,6 @@ TOOL: Final = Tool(
     command="extract",
     help="the sentences of given sources that answer, or none",
     by_place=("question", "sources"),
-    advice="For sentences of known sources that answer, or none: extract_relevant.",
+    advice="For what answers in known sources, or none: extract_relevant.",
     place=40,
 )
