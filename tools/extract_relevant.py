@@ -91,7 +91,7 @@ async def extract_relevant(
     )
     # 2. How to go on
     documents, failures = found.loaded.documents, found.loaded.failures
-    following = calls_after(NAME, found, larger(NAME, max_tokens or UNASKED))
+    following = calls_after(NAME, found, max_tokens)
     pages = tuple(behind(found.assembled.evidence, documents))
     ending = Ending(NAME, found.sheet, following, failures, pages, noticing.ages)
     none = found.reading.verdict == "none"
