@@ -15,7 +15,7 @@ import ssl
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 import httpcore2
 
@@ -86,38 +86,35 @@ def parse_proxy(text: str, *, resolves: bool = False) -> Proxy:
             e if "@" not in text else None
         )
     if parts.scheme not in _PORTS:
-        shown = (
-            parts.scheme
-            if parts.scheme.isalnum()
-            and len(parts.scheme) < 12
-            and "@" not in parts.scheme
-            else ""
-        )
+        # A longer one, or one with other signs, may be a password.
+        is_word = parts.scheme.isalnum() and len(parts.scheme) < 12
+        shown = parts.scheme if is_word else ""
         raise UsageError(f"The proxy's scheme {shown!r} is not supported.", hint=hint)
-    if (
-        not host
-        or port == 0
-        or parts.path not in {"", "/"}
-        or parts.query
-        or parts.fragment
-    ):
+    further = parts.path.removeprefix("/"), parts.query, parts.fragment
+    if not host or port == 0 or any(further):
         raise UsageError(
             "The proxy's address must be a scheme, a host and a port, and nothing else.",
             hint=hint,
         )
-    user, password = unquote(parts.username or ""), unquote(parts.password or "")
-    if (
-        max(len(user.encode()), len(password.encode())) > 255 or ":" in user
-    ):  # one byte holds the length in SOCKS5
-        raise UsageError(
-            "The proxy's user name or password is longer than 255 bytes, "
-            "or the user name contains a colon."
-        )
+    user, password = _login(parts)
     names = parts.scheme == "socks5h"
     scheme = "socks5" if names else parts.scheme
     return Proxy(
         scheme, host, port or _PORTS[parts.scheme], user, password, resolves or names
     )
+
+
+def _login(parts: SplitResult) -> tuple[str, str]:
+    """Return user name and password of a proxy's address, both empty without; raises
+    `UsageError` for one that SOCKS5 or HTTP cannot send."""
+    user, password = unquote(parts.username or ""), unquote(parts.password or "")
+    longest = max(len(user.encode()), len(password.encode()))
+    if longest > 255 or ":" in user:  # one byte holds the length in SOCKS5
+        raise UsageError(
+            "The proxy's user name or password is longer than 255 bytes, "
+            "or the user name contains a colon."
+        )
+    return user, password
 
 
 async def open_tunnel(
@@ -163,13 +160,8 @@ async def _connect(
         )
         lines.append(f"Proxy-Authorization: Basic {token}")
     await stream.write("\r\n".join([*lines, "", ""]).encode("ascii"), seconds)
-    head = bytearray()
-    while b"\r\n\r\n" not in head:
-        piece = await stream.read(4096, seconds)
-        head += piece
-        if not piece or len(head) > 16_384:  # a proxy sends no more
-            raise httpcore2.ConnectError(f"the proxy {proxy} did not answer CONNECT")
-    version, _, rest = bytes(head).partition(b" ")
+    head = await _head(stream, proxy, seconds)
+    version, _, rest = head.partition(b" ")
     status = (
         int(rest[:3]) if version.startswith(b"HTTP/1.") and rest[:3].isdigit() else 0
     )
@@ -185,6 +177,19 @@ async def _connect(
     elif status in {403, 405} and port != 443:
         why = f"{status}; many proxies tunnel to port 443 only, so an https address may work"
     raise _unwilling(proxy, host, port, why)
+
+
+async def _head(
+    stream: httpcore2.AsyncNetworkStream, proxy: Proxy, seconds: float
+) -> bytes:
+    """Return what the proxy sends up to the blank line that ends its head."""
+    head = bytearray()
+    while b"\r\n\r\n" not in head:
+        piece = await stream.read(4096, seconds)
+        head += piece
+        if not piece or len(head) > 16_384:  # a proxy sends no more
+            raise httpcore2.ConnectError(f"the proxy {proxy} did not answer CONNECT")
+    return bytes(head)
 
 
 async def _socks(
