@@ -79,7 +79,7 @@ def parse_proxy(text: str, *, resolves: bool = False) -> Proxy:
     )
     try:
         parts = urlsplit(text.strip())
-        host, port = parts.hostname or "", parts.port
+        host, port = parts.hostname, parts.port
     except ValueError as e:
         # `from None`: the parser's own message repeats what it was given.
         raise UsageError("The proxy's address is malformed.", hint=hint) from (
@@ -97,11 +97,10 @@ def parse_proxy(text: str, *, resolves: bool = False) -> Proxy:
             hint=hint,
         )
     user, password = _login(parts)
-    names = parts.scheme == "socks5h"
-    scheme = "socks5" if names else parts.scheme
-    return Proxy(
-        scheme, host, port or _PORTS[parts.scheme], user, password, resolves or names
-    )
+    port = port or _PORTS[parts.scheme]
+    if parts.scheme == "socks5h":
+        return Proxy("socks5", host, port, user, password, resolves=True)
+    return Proxy(parts.scheme, host, port, user, password, resolves)
 
 
 def _login(parts: SplitResult) -> tuple[str, str]:
@@ -192,6 +191,13 @@ async def _head(
     return bytes(head)
 
 
+def _status(head: bytes) -> int:
+    """Return the status code of an answer, 0 for what is not HTTP."""
+    version, _, rest = head.partition(b" ")
+    code = rest[:3]
+    return int(code) if version.startswith(b"HTTP/1.") and code.isdigit() else 0
+
+
 async def _socks(
     stream: httpcore2.AsyncNetworkStream,
     proxy: Proxy,
@@ -230,15 +236,19 @@ async def _socks(
     )
     _, reply, _, kind = await _exactly(stream, proxy, 4, seconds)
     if reply != 0:
-        what = (
-            _SOCKS_REPLIES[reply] if reply < len(_SOCKS_REPLIES) else f"reply {reply}"
-        )
-        if reply in _SOCKS_PASSING:
-            raise httpcore2.ConnectError(f"the proxy {proxy} says: {what}")
-        raise _unwilling(proxy, host, port, what)
+        raise _socks_failure(proxy, host, port, reply)
     # The proxy's own address, which is not needed.
     length = {1: 4, 4: 16}.get(kind) or (await _exactly(stream, proxy, 1, seconds))[0]
     await _exactly(stream, proxy, length + 2, seconds)
+
+
+def _socks_failure(proxy: Proxy, host: str, port: int, reply: int) -> Exception:
+    """Return the error for a reply code of SOCKS5 (RFC 1928 §6) other than 0."""
+    known = reply < len(_SOCKS_REPLIES)
+    what = _SOCKS_REPLIES[reply] if known else f"reply {reply}"
+    if reply in _SOCKS_PASSING:
+        return httpcore2.ConnectError(f"the proxy {proxy} says: {what}")
+    return _unwilling(proxy, host, port, what)
 
 
 def _socks_address(host: str) -> bytes:
