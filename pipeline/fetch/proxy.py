@@ -160,10 +160,7 @@ async def _connect(
         lines.append(f"Proxy-Authorization: Basic {token}")
     await stream.write("\r\n".join([*lines, "", ""]).encode("ascii"), seconds)
     head = await _head(stream, proxy, seconds)
-    version, _, rest = head.partition(b" ")
-    status = (
-        int(rest[:3]) if version.startswith(b"HTTP/1.") and rest[:3].isdigit() else 0
-    )
+    status = _status(head)
     if 200 <= status < 300 and head.endswith(b"\r\n\r\n"):
         return
     if status in _PASSING_STATUS:
