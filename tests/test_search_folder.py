@@ -573,7 +573,7 @@ def newest(index: Path) -> int:
 COUNTING: Final = """
 import sys, anyio
 from pathlib import Path
-from pipeline.document.page import SearchQuery
+from pipeline.search.query import SearchQuery
 from pipeline.search.folder import FolderLimits, FolderProvider
 
 async def main():

@@ -144,24 +144,13 @@ def place(
     threads = threads_for(cores, tuning)
     cpu = f"{threads} of {cores} cores"
     chosen = chosen_devices(devices, tuning)
-    if not chosen:
-        reason = _no_gpu(backends)
+    if not chosen or tuning.layers == 0:
+        reason = "layers=0 was set" if chosen else _no_gpu(backends)
         return Placement("CPU", "CPU", 0, threads, f"{reason}; {cpu}")
-    if tuning.layers == 0:
-        return Placement("CPU", "CPU", 0, threads, f"layers=0 was set; {cpu}")
-    free = " and ".join(
-        f"{one.backend} ({one.name}) has {one.free / 1e9:.1f} GB free" for one in chosen
-    )
-    needed = f"the model needs {(weights.file_bytes + weights.context_bytes + BUFFERS) / 1e9:.1f} GB"
-    found, layers = f"{free}, {needed}", weights.layers
-    if tuning.layers is None:
-        fitting = _fitting(weights, sum(device.free for device in chosen))
-    elif tuning.layers < 0:
-        found, fitting = f"layers=all was set; {found}", layers
-    else:
-        found, fitting = f"layers={tuning.layers} was set; {found}", tuning.layers
+    fitting, found = _layers(weights, chosen, tuning)
     if fitting == 0:
         return Placement("CPU", "CPU", 0, threads, f"{found}: no layer fits; {cpu}")
+    layers = weights.layers
     on_gpu, split = -1, f"all {layers} layers"
     if fitting < layers:
         on_gpu, split = fitting, f"{fitting} of {layers} layers; the rest on {cpu}"
@@ -173,6 +162,23 @@ def place(
         f"{found}: {split}",
         tuple(device.number for device in chosen),
     )
+
+
+def _layers(
+    weights: Weights, chosen: Sequence[Device], tuning: Tuning
+) -> tuple[int, str]:
+    """Return how many layers go to the chosen devices, as set or as fit, and the
+    memory that is free and needed."""
+    free = " and ".join(
+        f"{one.backend} ({one.name}) has {one.free / 1e9:.1f} GB free" for one in chosen
+    )
+    needed = f"the model needs {(weights.file_bytes + weights.context_bytes + BUFFERS) / 1e9:.1f} GB"
+    found = f"{free}, {needed}"
+    if tuning.layers is None:
+        return _fitting(weights, sum(device.free for device in chosen)), found
+    set_all = tuning.layers < 0
+    found = f"layers={'all' if set_all else tuning.layers} was set; {found}"
+    return weights.layers if set_all else tuning.layers, found
 
 
 def _no_gpu(backends: Sequence[str]) -> str:

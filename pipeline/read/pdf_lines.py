@@ -259,28 +259,12 @@ def _table(lines: Sequence[PrintLine]) -> tuple[list[list[str]], list[Box]] | No
     columns, their cells are long like prose, or too few rows have two cells."""
     rows = [line for line in lines if len(line.cells) >= 2]
     columns = _columns(rows)
-    if len(rows) < _TABLE.rows or not 2 <= len(columns) <= _TABLE.columns:
-        return None
-    cells = [cell for line in rows for cell in line.cells]
-    characters = sum(len(cell.text) for cell in cells)
-    if characters > _TABLE.cell * len(cells) or not _in_line(rows, columns):
+    if not _are_rows(rows, columns):
         return None
     table: list[list[str]] = []
     boxes: list[Box] = []
     for line in lines:
-        row = [""] * len(columns)
-        for cell in line.cells:
-            index = _column_of(cell, columns)
-            for text, left in cell.parts:
-                # Columns may be so close that two cells look like one; text that begins
-                # where a column does belongs to it.
-                begun = [
-                    n
-                    for n, column in enumerate(columns)
-                    if abs(column[0] - left) < TYPE.edge * line.size
-                ]
-                index = begun[0] if begun else index
-                row[index] = f"{row[index]} {text}".strip()
+        row = _row(line, columns)
         if len(line.cells) >= 2:
             table.append(row)
             boxes.append(line.box)
@@ -292,6 +276,35 @@ def _table(lines: Sequence[PrintLine]) -> tuple[list[list[str]], list[Box]] | No
             ]
     full = sum(sum(bool(cell) for cell in row) >= 2 for row in table)
     return (table, boxes) if full >= _TABLE.full * len(table) else None
+
+
+def _are_rows(
+    lines: Sequence[PrintLine], columns: Sequence[tuple[float, float]]
+) -> bool:
+    """Whether lines of several cells share the columns, and their cells are short."""
+    if len(lines) < _TABLE.rows or not 2 <= len(columns) <= _TABLE.columns:
+        return False
+    cells = [cell for line in lines for cell in line.cells]
+    characters = sum(len(cell.text) for cell in cells)
+    return characters <= _TABLE.cell * len(cells) and _in_line(lines, columns)
+
+
+def _row(line: PrintLine, columns: Sequence[tuple[float, float]]) -> list[str]:
+    """Return the text of a line in each column."""
+    row = [""] * len(columns)
+    for cell in line.cells:
+        index = _column_of(cell, columns)
+        for text, left in cell.parts:
+            # Columns may be so close that two cells look like one; text that begins
+            # where a column does belongs to it.
+            begun = [
+                n
+                for n, column in enumerate(columns)
+                if abs(column[0] - left) < TYPE.edge * line.size
+            ]
+            index = begun[0] if begun else index
+            row[index] = f"{row[index]} {text}".strip()
+    return row
 
 
 def _in_line(rows: Sequence[PrintLine], columns: Sequence[tuple[float, float]]) -> bool:

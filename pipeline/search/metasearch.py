@@ -59,7 +59,9 @@ class Metasearch:
         It is `timeout` where they take too long, or where earlier searches that hang
         hold both threads. Nothing found is `blocked`, too: the library gives one error
         for both."""
-        outcome = self._failed("timeout", f"No answer within {self._timeout:g} s.")
+        outcome = self._failed(
+            "timeout", reason=f"No answer within {self._timeout:g} s."
+        )
         with anyio.move_on_after(self._timeout):
             outcome = await anyio.to_thread.run_sync(
                 self._ask, query, limit, abandon_on_cancel=True, limiter=self._threads
@@ -101,10 +103,12 @@ class Metasearch:
                 words, **options
             )
         except self._failures.TimeoutException as error:
-            return self._failed("timeout", f"The engines were too slow ({error}).")
+            return self._failed(
+                "timeout", reason=f"The engines were too slow ({error})."
+            )
         except self._failures.RatelimitException as error:
             return self._failed(
-                "rate_limited", f"An engine limits our requests ({error})."
+                "rate_limited", reason=f"An engine limits our requests ({error})."
             )
         except self._failures.DDGSException as error:
             # The same words for 429, 403, a CAPTCHA and a true zero; no rest, because it may have
@@ -112,15 +116,16 @@ class Metasearch:
             said = (
                 _NOT_KNOWN if "no results" in str(error).lower() else str(error)[:200]
             )
-            return self._failed("blocked", f"Unknown: {said}.", 0.0)
+            return self._failed("blocked", f"Unknown: {said}.", wait=0.0)
         rows = rows_of(answer)
         if rows is None:
             return self._failed(
-                "bad_response", "The ddgs library returned an unexpected format."
+                "bad_response",
+                reason="The ddgs library returned an unexpected format.",
             )
         kept = self._results(rows, query)[:limit]
         if not kept:
-            return self._failed("blocked", f"Unknown: {_NOT_KNOWN}.", 0.0)
+            return self._failed("blocked", f"Unknown: {_NOT_KNOWN}.", wait=0.0)
         broken = any("#" in result.url or " " in result.url for result in kept)
         damage = (
             "ddgs unescapes addresses: one with # or a space may lead elsewhere."
