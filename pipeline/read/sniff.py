@@ -322,7 +322,7 @@ def _binary_type(body: bytes, start: bytes, said: str) -> str:
 
 
 def _unread_type(said: str) -> str:
-    """Return the type that a server gives what is no text, `_BYTES` where that is not a
+    """Return the type that a server gives a binary body, `_BYTES` where that is not a
     known one."""
     is_known = said in _known().named and not said.startswith("text/")
     return said if is_known else _BYTES
