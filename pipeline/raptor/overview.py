@@ -167,15 +167,13 @@ def _evidence(
 # One document: its outline
 
 
-def _section_parts(tree: Tree) -> Iterator[OverviewPart]:
-    """Yield headings, the first sentence below each, then what the summaries quote,
-    from the uppermost down."""
+def _sections(tree: Tree) -> tuple[list[tuple[int, str]], list[int]]:
+    """Return the depth and the heading of each section, and the section of each
+    leaf."""
     headings: list[tuple[int, str]] = []
-    """Depth and parent headings of each section."""
+    section: list[int] = []
     opened: tuple[str, ...] = ()
     stack: list[int] = []
-    section: list[int] = []
-    """Of each leaf."""
     for leaf in tree.leaves:
         path = (tree.sources[leaf.document].title, *leaf.heading_path)
         stack = stack[: len(common_path([path, opened]))]
@@ -184,6 +182,13 @@ def _section_parts(tree: Tree) -> Iterator[OverviewPart]:
             stack.append(len(headings) - 1)
         section.append(stack[-1])
         opened = path
+    return headings, section
+
+
+def _section_parts(tree: Tree) -> Iterator[OverviewPart]:
+    """Yield headings, the first sentence below each, then what the summaries quote,
+    from the uppermost down."""
+    headings, section = _sections(tree)
     size = Counter(section)
     for group, (depth, heading) in enumerate(headings):
         if heading:
