@@ -7,6 +7,7 @@ Not for: evidence (`query.py`), or the tree as a page (`draw.py`).
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Final
 
 from pipeline.raptor.leaves import common_path
@@ -155,7 +156,7 @@ def telling_words(
             raises `KeyError`; a `Counter` counts it as 0.
         n: All texts.
     """
-    inside = Counter(term for words in own for term in words)
+    inside = Counter(chain.from_iterable(own))
     often: dict[str, float] = {}
     for term, counts in (pair for words in own for pair in words.items()):
         often[term] = often.get(term, 0.0) + math.log1p(counts.total())

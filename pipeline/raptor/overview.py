@@ -9,6 +9,7 @@ questions ask for one (`query.py`), or the nodes as a tree (`outline.py`)."""
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -282,7 +283,7 @@ def themes_of(tree: Tree) -> list[Theme]:
         if len(with_leaves) <= CHILDREN
         else _groups(likeness)
     )
-    spread = Counter(term for own in terms for term in own)
+    spread = Counter(chain.from_iterable(terms))
     found = []
     for group in groups:
         middle = likeness[np.ix_(group, group)].sum(axis=1)
@@ -305,7 +306,7 @@ def _likeness(
     vectors = np.stack(
         [rows[owners == index].mean(axis=0, dtype=np.float32) for index in with_leaves]
     )
-    spread = Counter(term for own in terms for term in own)
+    spread = Counter(chain.from_iterable(terms))
     column = {
         term: i
         for i, term in enumerate(

@@ -443,12 +443,11 @@ class PdfReading:
     def _render(self, pages: Sequence[list[PrintLine]], title: str) -> tuple[str, str]:
         """Return pages of lines as HTML and as `Page.printed`; each that was recognised
         has sizes of its own, and places for its parts."""
-        scanned = [page.recognised for page in self.pages]
         read = sizes_of(
             [
                 lines
-                for lines, is_scan in zip(pages, scanned, strict=True)
-                if not is_scan
+                for lines, page in zip(pages, self.pages, strict=True)
+                if not page.recognised
             ]
         )
         parts, printed = [], []

@@ -209,31 +209,27 @@ def _run(lines: Sequence[PrintLine], start: int) -> int:
     if not 2 <= len(lines[start].cells) <= _TABLE.columns or lines[start].fixed:
         return start
     end = start + 1
-    while end < len(lines):
-        before, line = lines[end - 1], lines[end]
-        step = (before.y - line.y) / (before.size or 1.0)
-        if (
-            line.fixed
-            or len(line.cells) > _TABLE.columns
-            or not -0.5 < step <= TYPE.row
-        ):
-            break
-        if len(line.cells) >= 2:
-            # Two cells or more overlap cells of one of the last rows.
-            rows = lines[max(start, end - 3) : end]
-            joins = any(
-                sum(any(_overlap(c, other) for other in row.cells) for c in line.cells)
-                >= 2
-                for row in rows
-            )
-        else:
-            joins = step > 0 and _continues(lines, end, before, line)
-        if not joins:
-            break
+    while end < len(lines) and _is_row(lines, start, end):
         end += 1
     while end > start and len(lines[end - 1].cells) < 2:
         end -= 1  # a line below the last row is text after the table
     return end
+
+
+def _is_row(lines: Sequence[PrintLine], start: int, index: int) -> bool:
+    """Return whether a line is a row of the table that began at `start`, or continues
+    the row above."""
+    before, line = lines[index - 1], lines[index]
+    step = (before.y - line.y) / (before.size or 1.0)
+    if line.fixed or len(line.cells) > _TABLE.columns or not -0.5 < step <= TYPE.row:
+        return False
+    if len(line.cells) < 2:
+        return step > 0 and _continues(lines, index, before, line)
+    # Two cells or more overlap cells of one of the last rows.
+    return any(
+        sum(any(_overlap(c, other) for other in row.cells) for c in line.cells) >= 2
+        for row in lines[max(start, index - 3) : index]
+    )
 
 
 def _continues(
@@ -470,16 +466,22 @@ def _block(lines: list[PrintLine], levels: dict[float, int]) -> PrintPart:
     )
 
 
-def _written(lines: list[PrintLine], levels: dict[float, int]) -> str:
-    item = lines[0].text.lstrip()[:1] in _BULLETS
-    if lines[0].fixed and not item:
-        return f"<pre>{escape(chr(10).join(_indented(lines)))}</pre>"
+def _flowing(lines: Sequence[PrintLine]) -> str:
+    """Return the text of lines on one line, words that a hyphen parts as one."""
     text = lines[0].text.strip()
     for line in lines[1:]:
         after = line.text.strip()
         hyphen = text.endswith("-") and text[-2:-1].isalpha() and after[:1].islower()
         blank = "" if is_ideograph(text[-1:]) and is_ideograph(after[:1]) else " "
         text = text[:-1] + after if hyphen else f"{text}{blank}{after}"
+    return text
+
+
+def _written(lines: list[PrintLine], levels: dict[float, int]) -> str:
+    item = lines[0].text.lstrip()[:1] in _BULLETS
+    if lines[0].fixed and not item:
+        return f"<pre>{escape(chr(10).join(_indented(lines)))}</pre>"
+    text = _flowing(lines)
     if item:
         return f"<ul><li>{escape(text[1:].strip())}</li></ul>"
     level = levels.get(lines[0].size)

@@ -103,7 +103,7 @@ def judge_statement(
     if any(differs):
         return Supported("contradicted", 0.0, (first,), differs)
     # 3. How much of it the sentences hold together
-    together = " ".join(texts[row] for row in rows)
+    together = " ".join(map(texts.__getitem__, rows))
     known = _every_term(together, language)
     numbers, names = _numbers(text), _names(text, language)
     found = (

@@ -312,13 +312,12 @@ def _holds(condition: Condition, cell: str, value: Value | None) -> bool:
         return sign == "="
     if asked is None or value is None or (equals and not asked.plain):
         return sign == "!="
-    # A year names all its days.
-    whole_year = asked.kind == "number" and value.kind == "date"
-    if asked.kind != value.kind and not whole_year:
+    number = value.number
+    if (asked.kind, value.kind) == ("number", "date"):
+        number = math.floor(number)  # a year names all its days
+    elif asked.kind != value.kind:
         return sign == "!="
-    return _COMPARE[sign](
-        math.floor(value.number) if whole_year else value.number, asked.number
-    )
+    return _COMPARE[sign](number, asked.number)
 
 
 def _sorted(table: Table, rows: Sequence[int], query: Query) -> list[int]:
