@@ -85,10 +85,13 @@ async def read_session(
     found = await in_thread(
         find_session, services.stores, handle, owner=owner, roots=services.roots
     )
-    if found is None or form not in exports():
+    if found is None:
         raise ResourceNotFoundError(
-            f"{handle} is unknown or has expired, or has no format {form!r}. Its formats: "
-            f"{', '.join(sorted(exports()))}."
+            f"{handle} is unknown or has expired. A new session begins with a call of research."
+        )
+    if form not in exports():
+        raise ResourceNotFoundError(
+            f"A session has no format {form!r}; its formats: {', '.join(sorted(exports()))}."
         )
     text = await in_thread(export, found, form)
     return _quoted(text) if form == "markdown" else text

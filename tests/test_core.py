@@ -2,6 +2,7 @@
 small."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -227,3 +228,5 @@ async def test_an_answer_of_research_without_a_budget_is_short_and_a_clear_one_s
             result = await client.call_tool("research", {"question": question})
             most = 500 if data(result)["verdict"] == "answered" else 1000
             assert count_tokens(text_of(result)) == data(result)["tokens"] <= most
+            if most == 500 and not re.search(r"… \d+ more", text_of(result)):
+                assert "max_tokens=" not in text_of(result)

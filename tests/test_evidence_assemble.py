@@ -174,6 +174,32 @@ def test_a_row_by_itself_names_its_columns() -> None:
     assert "Volga" not in text
 
 
+def test_a_tables_header_is_no_passage_without_a_row() -> None:
+    brooks = "".join(f"<tr><td>Brook {n}<td>{n} km" for n in range(20))
+    html = RIVERS.replace("<caption>Rivers</caption>", "").replace("</table>", f"{brooks}</table>")
+    page = read_document(Page("https://a.example/", "https://a.example/", "", html, "text/html"))
+    found = filled(page, scores=(0.9, 0.1, 0.1, 0.1, *[0.1] * 10, 1.0, *[0.1] * 9))
+    assert [one.text for one in found.evidence] == ["River: Brook 10; Length: 10 km"]
+
+
+def test_a_term_is_no_passage_without_the_listing_that_defines_it() -> None:
+    url = "https://a.example/"
+    terms = "".join(
+        f"<dt>Undo the commit of day {n} and keep what it changed"
+        f"<dd><pre>undo --day={n} {'--keep=all --and=more ' * n * 6}</pre>"
+        for n in range(9)
+    )
+    html = f"<main><h2>Examples</h2><dl>{terms}</dl></main>"
+    document = read_document(Page(url, url, "", html, "text/html"))
+    scores = tuple(
+        1.0 if "day 1" in unit.text else 0.9 if "day 8" in unit.text else 0.02
+        for unit in tag_sentences(document)
+    )
+    text = filled(document, scores=scores, max_tokens=150).shown.text
+    assert "day 1 and keep what it changed\nundo --day=1" in text
+    assert "day 8" not in text
+
+
 def far_rows(*, headed: bool) -> str:
     """Return the text of an answer with the first two and the last two rows of a long table, whose
     rows between do not bear on the question."""

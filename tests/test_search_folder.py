@@ -273,7 +273,7 @@ def test_hidden_linked_large_and_foreign_files_are_left_out(tmp_path: Path) -> N
     (folder / "good.txt").write_text("orvane")
     outcome = ask(FolderProvider([folder], None, limits=FolderLimits(file_bytes=1_000)), "orvane")
     assert names(outcome) == ["good.txt"]
-    assert "1 files were left out for their size" in outcome.reason
+    assert "Files left out for their size: 1." in outcome.reason
 
 
 def test_a_listing_is_bounded_and_says_so(tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ async def extract_relevant(
     )
     # 2. How to go on
     documents, failures = found.loaded.documents, found.loaded.failures
-    following = calls_after(NAME, found, larger(NAME, max_tokens or UNASKED))
+    following = calls_after(NAME, found, max_tokens)
     pages = tuple(behind(found.assembled.evidence, documents))
     ending = Ending(NAME, found.sheet, following, failures, pages, noticing.ages)
     none = found.reading.verdict == "none"
@@ -117,6 +117,6 @@ TOOL: Final = Tool(
     command="extract",
     help="the sentences of given sources that answer, or none",
     by_place=("question", "sources"),
-    advice="For sentences of known sources that answer, or none: extract_relevant.",
+    advice="For what answers in known sources, or none: extract_relevant.",
     place=40,
 )

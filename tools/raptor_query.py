@@ -50,7 +50,7 @@ async def raptor_query(
     walk: Annotated[
         str,
         Field(
-            description="For traversal: nodes per layer x layers.",
+            description="Nodes x layers of traversal, as 3x2.",
             pattern=r"^[1-9]\d?(x[1-9]\d?)?$",
         ),
     ] = f"{WALK.nodes}",

@@ -13,7 +13,7 @@ from pipeline.evidence.assemble import UNASKED
 from pipeline.evidence.show import HINT_TOKENS, Sheet, hint_room
 from pipeline.question.question import Question
 from pipeline.research_turn import TurnOrder, take_turn
-from tools.common.answer import Ending, behind, larger
+from tools.common.answer import Ending, behind
 from tools.common.answer import answer as reply
 from tools.common.context import (
     BUDGET,
@@ -80,7 +80,7 @@ async def research(
     found, known, most = turn.found, turn.found.known, max_tokens or UNASKED
     evidence = found.assembled.evidence
     # 2. How to go on; what was not read is in the enriched prompt
-    following = calls_after(NAME, turn, max_pages, larger(NAME, most))
+    following = calls_after(NAME, turn, max_pages, max_tokens)
     sheet = Sheet(max_tokens or found.tokens + hint_room(UNASKED) + HINT_TOKENS)
     sheet.add(found.text)
     pages = tuple(behind(evidence, known.gathered.documents.values()))

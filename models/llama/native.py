@@ -550,8 +550,8 @@ class Grammar:
             raise ModelError(
                 f"This grammar cannot be used: it has {len(text)} characters and brackets nested "
                 f"{deepest} deep.",
-                hint="A grammar is not empty, has no NUL character and nests brackets at most "
-                f"{DEEPEST_GRAMMAR} deep.",
+                hint="A grammar must not be empty, must not contain a NUL character and may nest "
+                f"brackets at most {DEEPEST_GRAMMAR} deep.",
             )
         self._size = native.n_vocabulary
         self._sampler: Any = llama_cpp.llama_sampler_init_grammar(

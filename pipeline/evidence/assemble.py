@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from pipeline.document.cite import Copies, cite, cite_copy, position_of
-from pipeline.document.page import Document, Evidence, Score, least_trust
+from pipeline.document.page import Document, Evidence, Score, Verdict, least_trust
 from pipeline.evidence.passages import CRUMB, END, PassageMaker, UnitRange
 from pipeline.evidence.show import (
     HEADING_TOKENS,
@@ -83,6 +83,13 @@ class Assembled:
     """Units worth showing that did not fit."""
     parts: tuple[str, ...] = ()
     """Label of the best passage for each of `Reading.parts`; "" if none is near."""
+
+    def lacks(self, verdict: Verdict, *, named: bool) -> bool:
+        """Whether a larger budget may show what the question wants: units are left out,
+        and the caller `named` a budget, it is not `answered`, or a passage ends inside
+        a list or a table."""
+        cut = any(one.more for one in self.evidence)
+        return self.left_out > 0 and (named or verdict != "answered" or cut)
 
     def label_of(self, url: str, number: int) -> str:
         """Return the label of the passage that holds a unit of a page, empty where none

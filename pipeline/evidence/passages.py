@@ -16,10 +16,11 @@ from itertools import accumulate, groupby
 from typing import Final, NamedTuple
 
 from pipeline.document.cite import one_position
-from pipeline.document.page import Document, Sentence
+from pipeline.document.page import Block, Document, Sentence
 from pipeline.document.tree import count_words
 from pipeline.document.units import is_aside
 from pipeline.evidence.named import named_sections
+from pipeline.evidence.render import is_header_row
 from pipeline.evidence.show import SHORT_HEADING
 from pipeline.evidence.wholes import Whole, Wholes, find_wholes
 from pipeline.reading.reading import Reading
@@ -496,8 +497,7 @@ class PassageMaker:
 
     def _is_furniture(self, row: int) -> bool:
         """Return whether a unit is furniture and has no word of the question."""
-        block = self._documents[self._owners[row]].blocks[self._unit(row).block]
-        return is_aside(block) and self._values[row] < END * self._best
+        return is_aside(self._block(row)) and self._values[row] < END * self._best
 
     def shown(self, passages: Iterable[UnitRange]) -> list[list[int]]:
         """Return the units of one document's passages in reading order: neighbors
@@ -535,10 +535,10 @@ class PassageMaker:
         return headings == len(rows) or (not headings and self._says_little(rows))
 
     def _says_little(self, rows: Sequence[int]) -> bool:
-        """Whether units are headings, or too few words to be a passage by themselves;
-        a row and code are not."""
+        """Whether units are headings or a table's header, or too few words to be a
+        passage by themselves; a row and code are not."""
         kinds = set(map(self._kind, rows))
-        if kinds == {"heading"}:
+        if kinds == {"heading"} or all(map(self._is_header_row, rows)):
             return True
         words = sum(count_words(self._unit(row).text) for row in rows)
         return words < FEWEST_WORDS and kinds.isdisjoint(("row", "code"))
@@ -556,6 +556,13 @@ class PassageMaker:
             headed = low - 1 if low - 1 in wholes.begins else low
             return UnitRange(max(run.start, first + headed), first + high, best)
         return chosen[0] if self._kind(best) == "definition" else None
+
+    def _is_header_row(self, row: int) -> bool:
+        """Whether a unit is the header of a table, which names what no row says here."""
+        if self._kind(row) != "row":
+            return False
+        blocks = self._documents[self._owners[row]].blocks
+        return is_header_row(blocks, self._unit(row).block)
 
     def _begins_section(self, row: int) -> bool:
         """Whether a passage that begins with a unit is shown by itself: under a heading
@@ -661,7 +668,10 @@ class PassageMaker:
         return self._rows[table.start][header]
 
     def _header(self, row: int) -> str:
-        return self._documents[self._owners[row]].blocks[self._unit(row).block].header
+        return self._block(row).header
+
+    def _block(self, row: int) -> Block:
+        return self._documents[self._owners[row]].blocks[self._unit(row).block]
 
     def _line_ends(self, owner: int) -> list[int]:
         """Return where each line of a document ends that has more than white space;
@@ -764,10 +774,12 @@ class PassageMaker:
 
     def _leads(self, row: int) -> bool:
         """Return whether a unit introduces what follows: it ends with a colon and is
-        not a row."""
-        return self._kind(row) not in {"row", "heading"} and self._unit(
-            row
-        ).text.endswith(COLONS)
+        not a row, or it is a term whose definition is a listing, a list or a table."""
+        kind, text = self._kind(row), self._unit(row).text
+        if kind == "definition" and self._goes_on(row + 1):
+            below = self._block(row + 1)
+            return below.lead.startswith(text) or text.endswith(COLONS)
+        return kind not in {"row", "heading"} and text.endswith(COLONS)
 
     def _continues(self, row: int) -> bool:
         """Whether a unit follows another of the same section."""

@@ -274,8 +274,8 @@ class Chain:
             raise SearchFailed(
                 "No search provider is set up.",
                 hint=(
-                    "WINNOW_SEARCH is none, or it is folder and WINNOW_FOLDERS "
-                    "names no folder. Unset WINNOW_SEARCH to search the web without "
+                    "There is nothing to search: WINNOW_SEARCH is 'none', or 'folder' "
+                    "while WINNOW_FOLDERS names no folder. Unset WINNOW_SEARCH to search the web without "
                     "a key; a SearXNG instance (WINNOW_SEARXNG) or a key such as "
                     "WINNOW_BRAVE_KEY finds more."
                 ),

@@ -70,6 +70,8 @@ for other processes."""
 QUIET: Final = 1.0
 """Seconds after a question's start without background counting and embedding, unless it
 waits for them."""
+NAMED_IN_PART: Final = 3
+"""Files that were read in part which an answer names."""
 WAIT_SHARE: Final = 0.15
 """Part of a call's time left that a question waits for new files, where that is less
 than `FolderLimits.seconds`. For embedding it waits half as long, and reading has what
@@ -588,17 +590,19 @@ def _ignored(query: SearchQuery) -> Iterator[str]:
 
 def _left_out(indexed: IndexedFiles, listing: Listing) -> Iterator[str]:
     """Yield sentences on what a repeated call does not search either."""
-    if in_part := sum(bool(file.unread) for file in indexed.partly):
-        yield f"{in_part} files were searched in part."
+    if in_part := [file.stamp.path for file in indexed.partly if file.unread]:
+        named = ", ".join(Path(path).name for path in in_part[:NAMED_IN_PART])
+        more = f" and {len(in_part) - NAMED_IN_PART} more files"
+        yield f"Searched in part: {named}{more if len(in_part) > NAMED_IN_PART else ''}."
     if listing.cut:
         yield f"Only the first {len(listing.files)} files were searched."
     if listing.passed:
         yield f"{not_searched(listing.passed)}."
     if listing.too_large:
-        yield f"{listing.too_large} files were left out for their size."
+        yield f"Files left out for their size: {listing.too_large}."
     if failed := [file for file in indexed.partly if file.failure]:
         yield (
-            f"{len(failed)} files could not be read ({Path(failed[0].stamp.path).name}: "
+            f"Files that could not be read: {len(failed)} ({Path(failed[0].stamp.path).name}: "
             f"{failed[0].failure})."
         )
     yield from (f"The folder {folder} cannot be read." for folder in listing.missing)

@@ -1,18 +1,18 @@
 """The result of `research`, and the lines of its answer on how to go on."""
 
-from collections.abc import Sequence
 from typing import Final
 
 from pydantic import Field
 
 from pipeline.document.cite import count_origins
+from pipeline.evidence.assemble import UNASKED
 from pipeline.evidence.show import Sheet
 from pipeline.question.wants import is_site
 from pipeline.research import Researched
 from pipeline.research_turn import TurnTaken
 from pipeline.sources.gather import Gathered, failures_of, provider_lines
 from pipeline.text.frame import one_line
-from tools.common.answer import Ending, notes_of, repeated
+from tools.common.answer import Ending, larger, notes_of, repeated
 from tools.common.results import APART, Found, Next, Part, found_in
 
 MOST_PAGES_READ: Final = 20
@@ -102,10 +102,10 @@ def _statements(found: Researched) -> list[Statement]:
 
 
 def calls_after(
-    tool: str, turn: TurnTaken, max_pages: int, larger: Sequence[Next]
+    tool: str, turn: TurnTaken, max_pages: int, max_tokens: int
 ) -> list[Next]:
     """Return follow-up calls of `tool`: what was not read, then the rest of the passages by the
-    call with a `larger` budget, or more pages where nothing answers."""
+    call with a larger budget, or more pages where nothing answers."""
     gathered, session = turn.found.known.gathered, turn.session.short
     missing = gathered.missing()
     named = (one for one in missing if not is_site(one.rest))
@@ -116,9 +116,10 @@ def calls_after(
             arguments: dict[str, object] = {"question": narrowed, "session": session}
             calls.append(Next(tool=tool, arguments=arguments))
 
-    if turn.found.assembled.left_out:
-        calls += larger
-    elif not turn.found.assembled.evidence and _has_more(gathered, max_pages):
+    assembled, verdict = turn.found.assembled, turn.found.known.reading.verdict
+    if assembled.lacks(verdict, named=max_tokens > 0):
+        calls += larger(tool, max_tokens or UNASKED)
+    elif not assembled.evidence and _has_more(gathered, max_pages):
         more = min(2 * max_pages, MOST_PAGES_READ)
         calls.append(Next(tool=tool, arguments={"max_pages": more}))
     return calls

@@ -1,11 +1,10 @@
 """The result of `extract_relevant`, and the calls that go on from it."""
 
-from collections.abc import Sequence
-
 from pydantic import Field
 
+from pipeline.evidence.assemble import UNASKED
 from pipeline.extract_sources import Extracted
-from tools.common.answer import Ending, notes_of, repeated
+from tools.common.answer import Ending, larger, notes_of, repeated
 from tools.common.results import Found, Item, Next, found_in
 
 
@@ -32,12 +31,12 @@ def sentences_result(found: Extracted, ending: Ending) -> ExtractRelevantResult:
     )
 
 
-def calls_after(tool: str, found: Extracted, larger: Sequence[Next]) -> list[Next]:
+def calls_after(tool: str, found: Extracted, max_tokens: int) -> list[Next]:
     """Return follow-up calls of `tool`: what was not read, then a search where nothing answers, else
-    the rest of the passages by the call with a `larger` budget."""
+    the rest of the passages by the call with a larger budget."""
     calls = repeated(tool, found.loaded.failures)
     if found.reading.verdict == "none":
         calls.append(Next(tool="research", arguments={}))
-    elif found.assembled.left_out:
-        calls += larger
+    elif found.assembled.lacks(found.reading.verdict, named=max_tokens > 0):
+        calls += larger(tool, max_tokens or UNASKED)
     return calls
