@@ -18,7 +18,7 @@ import struct
 import sys
 import weakref
 from collections import Counter, deque
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Collection, Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
@@ -166,7 +166,7 @@ class Folders:
         if self._watch is not None:
             self._watch.keep_only(found)
         self._known, self._singles = found, singles
-        self._listing = self._listed(missing)
+        self._listing = self._listed(found.values(), missing)
         return self._listing
 
     def _walk(
@@ -196,20 +196,20 @@ class Folders:
             queue += found[folder].below
         return found, tuple(missing)
 
-    def _listed(self, missing: tuple[str, ...]) -> Listing:
-        """Return what is in the known folders as one listing."""
+    def _listed(
+        self, folders: Collection[_Folder], missing: tuple[str, ...]
+    ) -> Listing:
+        """Return what is in folders, and the files named one by one, as one listing."""
         files = {stamp.path: stamp for stamp in self._singles}
-        for one in self._known.values():
+        for one in folders:
             files |= {stamp.path: stamp for stamp in one.files}
         listed = tuple(files.values())
         passed = Counter(
-            ending_of(stamp.path)
-            for one in self._known.values()
-            for stamp in one.passed
+            ending_of(stamp.path) for one in folders for stamp in one.passed
         )
         return Listing(
             listed[: self._most],
-            sum(one.too_large for one in self._known.values()),
+            sum(one.too_large for one in folders),
             tuple(sorted(passed.items(), key=lambda one: (-one[1], one[0]))),
             len(listed) > self._most,
             missing,

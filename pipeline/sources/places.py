@@ -540,7 +540,8 @@ def _rows(
         cells = [tuple(table.rows[row][column] for column in shown) for row in kept]
     blocks = tuple(map(table.blocks.__getitem__, kept)) if table.blocks else ()
     every = list(chain(computed, *further))
-    head = _said(table, query, _by_name(names, every), len(cells), mark)
+    values = dict(zip(names, (one.value for one in every), strict=False))
+    head = _said(table, query, values, len(cells), mark)
     # A count of none is an answer, of no rows.
     count = max(len(cells), 1) if computed else len(cells)
     return _Listing(
@@ -550,11 +551,6 @@ def _rows(
         head + _left_out(document, table, query, every),
         blocks,
     )
-
-
-def _by_name(names: Sequence[str], computed: Sequence[Computed]) -> dict[str, str]:
-    """Return the values of measures by their names."""
-    return {name: one.value for name, one in zip(names, computed, strict=False)}
 
 
 def _left_out(
