@@ -119,7 +119,7 @@ def _tracks(raw: Raw) -> tuple[list[_Track], bool]:
 
 
 def _linked(top: LexborNode, base: str) -> Iterator[_Track]:
-    """Yield the transcripts of what is spoken to which a page links."""
+    """Yield the transcripts to which a page links."""
     for one in top.css(_TRANSCRIPT_LINKS):
         given = one.attributes
         address = given.get("src") or given.get("href") or ""

@@ -224,8 +224,12 @@ def _reference(
         note = f"retracted, as {work.engine} says"
         return Checked("reference", _name(one), "retracted", work.url, note=note)
     if failure is not None and (failure.gone or work is None):
-        outcome: Outcome = "dead" if failure.gone else "not read"
-        return Checked("reference", _name(one), outcome, note=failure.reason)
+        return Checked(
+            "reference",
+            _name(one),
+            "dead" if failure.gone else "not read",
+            note=failure.reason,
+        )
     known = work or page
     if known is None:
         note = "It is not among the sources."
