@@ -53,16 +53,17 @@ def _entries(text: str) -> Iterator[Fields]:
         if found is None:
             continue
         name, value = found["name"].upper(), found["value"].strip()
-        if name == "BEGIN":
-            if held is None and value.upper() in _ENTRIES:
+        if held is None:
+            if name == "BEGIN" and value.upper() in _ENTRIES:
                 held = {}
-            elif held is not None:
-                inner += 1  # an alarm
-        elif name == "END" and held is not None:
-            if not inner:
-                yield held
-            held, inner = (held, inner - 1) if inner else (None, 0)
-        elif held is not None and not inner:
+        elif name == "BEGIN":
+            inner += 1  # an alarm
+        elif name == "END" and inner:
+            inner -= 1
+        elif name == "END":
+            yield held
+            held = None
+        elif not inner:
             held.setdefault(name, []).append(_value(name, found["about"], value))
 
 

@@ -118,9 +118,11 @@ def _follows(before: Number, number: Number, kind: str) -> bool:
     return not kind or int(number.text[:-1]) == int(before.text[:-1]) + 1
 
 
-def sliced(table: etree._Element, end: int) -> etree._Element:
-    """Return a copy of a table that is still parsed up to its child `end`, and let it go on without
+def sliced(last: etree._Element) -> etree._Element:
+    """Return a copy of a table that is still parsed up to its child `last`, and let it go on without
     these."""
+    table = last.getparent()
+    end = table.index(last) + 1
     done = table[:end]
     copy = deepcopy(table)
     del copy[end:]

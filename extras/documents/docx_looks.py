@@ -81,16 +81,16 @@ class Seen:
 
     def _is_unseen(self, run: etree._Element) -> bool:
         paragraph = next(run.iterancestors(f"{W}p"), _NOTHING)
-        own, name = (
-            run.find(f"{W}rPr"),
-            _said(paragraph.find(f"{W}pPr"), "pStyle") or self.first,
-        )
+        own = run.find(f"{W}rPr")
+        name = value_in(paragraph.find(f"{W}pPr"), "pStyle") or self.first
         key = (etree.tostring(own) if own is not None else b"", name)
         look = self._looks.get(key)
         if look is None:
             # What counts most first.
             said = (
-                [own, *self._of_style(_said(own, "rStyle"))] if own is not None else []
+                [own, *self._of_style(value_in(own, "rStyle"))]
+                if own is not None
+                else []
             )
             look = self._looks[key] = self._look(
                 [*said, *self._of_style(name), self.default]
@@ -101,30 +101,10 @@ class Seen:
         return ground is not None and is_faint(look.ink, ground)
 
     def _look(self, said: list[etree._Element]) -> "_Look":
-        size, width, raised = (
-            _value(said, name) or "" for name in ("sz", "w", "position")
-        )
-        small = size.isdigit() and int(size) < 2 * LEAST_SIZE  # in half points
-        narrow = _WORD_PER_CENT.fullmatch(width)
-        squeezed = narrow is not None and int(narrow[1]) < LEAST_WIDTH
-        away = raised.lstrip("-").isdigit() and abs(int(raised)) > _OFF_PAGE_HALF_POINTS
-        filled = next(
-            (one for holder in said for one in holder.iterchildren("{*}textFill")), None
-        )
-        hollow = filled is not None and filled.find("{*}noFill") is not None
-        vanished = any(
-            _value(said, name) in _SWITCHED_ON for name in ("vanish", "specVanish")
-        )
-        gone = small or squeezed or away or hollow or vanished
-        inked = next(
-            (one for holder in said if (one := holder.find(f"{W}color")) is not None),
-            None,
-        )
-        return _Look(
-            said,
-            gone,
-            None if gone or inked is None else self._colour(inked, "val", "themeColor"),
-        )
+        gone, inked = _is_gone(said), _first(said, f"{W}color")
+        usual = gone or inked is None
+        ink = None if usual else self._colour(inked, "val", "themeColor")
+        return _Look(said, gone, ink)
 
     def _colour(self, element: etree._Element, value: str, theme: str) -> Rgb | None:
         """Return a colour by the theme's name for it, else by its value; None for the
@@ -157,7 +137,7 @@ class Seen:
             properties = style.find(f"{W}{properties_of}")
             if properties is not None:
                 yield properties
-            name = _said(style, "basedOn")
+            name = value_in(style, "basedOn")
 
     def _ground(
         self, said: list[etree._Element], paragraph: etree._Element
@@ -165,7 +145,7 @@ class Seen:
         """Return the background color of a run; None if unknown."""
         cell = next(paragraph.iterancestors(f"{W}tc"), None)
         own = paragraph.find(f"{W}pPr")
-        of_style = self._of_style(_said(own, "pStyle") or self.first, "pPr")
+        of_style = self._of_style(value_in(own, "pStyle") or self.first, "pPr")
         shades = [
             *said,
             own,
@@ -173,7 +153,7 @@ class Seen:
             cell.find(f"{W}tcPr") if cell is not None else None,
         ]
         for holder in shades:
-            lit = _said(holder, "highlight")
+            lit = value_in(holder, "highlight")
             if lit and lit != "none":
                 return rgb_of(lit)
             shade = holder.find(f"{W}shd") if holder is not None else None
@@ -182,17 +162,16 @@ class Seen:
             )
             if ground is not None:
                 return ground
-        table = next(paragraph.iterancestors(f"{W}tbl"), None)
-        if table is not None and (
-            table.find(f"{W}tblPr") is None
-            or _said(table.find(f"{W}tblPr"), "tblStyle")
-        ):
+        return self._page_ground(paragraph)
+
+    def _page_ground(self, paragraph: etree._Element) -> Rgb | None:
+        """Return the background color of a paragraph without one of its own; None in a
+        drawing, and in a table whose style may have one."""
+        if next(paragraph.iterancestors(*_DRAWINGS), None) is not None:
             return None
-        return (
-            None
-            if any(above.tag in _DRAWINGS for above in paragraph.iterancestors())
-            else self.ground
-        )
+        table = next(paragraph.iterancestors(f"{W}tbl"), None)
+        about = table.find(f"{W}tblPr") if table is not None else _NOTHING
+        return None if about is None or value_in(about, "tblStyle") else self.ground
 
 
 def read_looks(
@@ -229,16 +208,38 @@ def _theme(theme: etree._Element) -> Mapping[str, str]:
     return found
 
 
-def _value(said: list[etree._Element], name: str) -> str | None:
+def _is_gone(said: list[etree._Element]) -> bool:
+    """Whether runs with some properties are not seen on any ground."""
+    size, width, raised = (_value(said, name) for name in ("sz", "w", "position"))
+    small = size.isdigit() and int(size) < 2 * LEAST_SIZE  # in half points
+    narrow = _WORD_PER_CENT.fullmatch(width)
+    squeezed = narrow is not None and int(narrow[1]) < LEAST_WIDTH
+    away = raised.lstrip("-").isdigit() and abs(int(raised)) > _OFF_PAGE_HALF_POINTS
+    filled = _first(said, "{*}textFill")
+    hollow = filled is not None and filled.find("{*}noFill") is not None
+    vanished = {_value(said, name) for name in ("vanish", "specVanish")} & _SWITCHED_ON
+    return small or squeezed or away or hollow or bool(vanished)
+
+
+def _first(said: list[etree._Element], tag: str) -> etree._Element | None:
+    """Return a property where it is said first."""
+    found = (properties.find(tag) for properties in said)
+    return next((one for one in found if one is not None), None)
+
+
+def _value(said: list[etree._Element], name: str) -> str:
     """Return the first value of a property, `1` for one that is switched on without a
-    value; None where none names it."""
-    for properties in said:
-        found = properties.find(f"{W}{name}")
-        if found is not None:
-            return found.get(f"{W}val") or "1"
-    return None
+    value; "" where none names it."""
+    found = _first(said, f"{W}{name}")
+    return "" if found is None else found.get(f"{W}val") or "1"
 
 
-def _said(holder: etree._Element | None, name: str, attribute: str = "val") -> str:
-    found = holder.find(f"{W}{name}") if holder is not None else None
-    return found.get(f"{W}{attribute}", "") if found is not None else ""
+def value_of(element: etree._Element | None) -> str:
+    """Return the value of a property, empty where it has none or is missing."""
+    return element.get(f"{W}val", "") if element is not None else ""
+
+
+def value_in(holder: etree._Element | None, name: str) -> str:
+    """Return the value of a property by its name among others, empty where it has none
+    or is missing."""
+    return value_of(holder.find(f"{W}{name}")) if holder is not None else ""

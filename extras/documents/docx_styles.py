@@ -12,7 +12,8 @@ from typing import Final, NamedTuple
 
 from lxml import etree
 
-from extras.documents.docx_looks import W
+from extras.documents.docx_looks import W, value_in, value_of
+from extras.documents.package import all_of, whole_number
 from pipeline.text.numerals import roman
 
 _HEADING_STYLE: Final = re.compile(
@@ -67,12 +68,8 @@ class Numbering:
         if one is None:
             return Number("", 0) if key else None
         levels = self.forms.get(one.form, {})
-        own = (
-            number
-            for number, level in levels.items()
-            if value_of(level.find(f"{W}pStyle")) == style
-        )
-        number = int(said) if said.isdecimal() and len(said) < 3 else next(own, 0)
+        own = (n for n, level in levels.items() if value_in(level, "pStyle") == style)
+        number = whole_number(said, next(own, 0), digits=2)
         level = levels.get(number)
         if level is None:
             return Number("", number)
@@ -83,7 +80,7 @@ class Numbering:
         counts[number] = counts.get(number, _start(level) - 1) + 1
         for deeper in [other for other in counts if other > number]:
             del counts[deeper]
-        if value_of(level.find(f"{W}numFmt")) in _BULLET_FORMATS:
+        if value_in(level, "numFmt") in _BULLET_FORMATS:
             return Number("", number)
         for above in range(number):
             counts.setdefault(above, _start(levels.get(above)))
@@ -113,9 +110,9 @@ class Styles:
         outline = value_of(self._property(paragraph, "outlineLvl"))
         if outline.isdecimal():
             return min(int(outline) + 1, LOWEST) if int(outline) < _BODY_TEXT else 0
-        style = value_of(_within(paragraph.find(f"{W}pPr"), "pStyle"))
+        style = value_in(paragraph.find(f"{W}pPr"), "pStyle")
         # A file without the style has its id only.
-        names = [style, *(value_of(one.find(f"{W}name")) for one in self._chain(style))]
+        names = [style, *(value_in(one, "name") for one in self._chain(style))]
         found = next(filter(None, map(_HEADING_STYLE.search, names)), None)
         if found is not None:
             return min(int(found[1]), LOWEST)
@@ -129,20 +126,16 @@ class Styles:
         said = self._property(paragraph, "numPr")
         if said is None:
             return None
-        style = value_of(_within(paragraph.find(f"{W}pPr"), "pStyle")) or self.first
-        key = value_of(_within(said, "numId"))
+        style = value_in(paragraph.find(f"{W}pPr"), "pStyle") or self.first
+        key = value_in(said, "numId")
         if not key:  # it has a level of its own, and the list of its style
             lists = (
                 _within(one.find(f"{W}pPr"), "numPr") for one in self._chain(style)
             )
-            key = next(
-                filter(None, (value_of(_within(one, "numId")) for one in lists)), ""
-            )
-        return (
-            self.numbering.next(key, value_of(_within(said, "ilvl")), style)
-            if key != "0"
-            else None
-        )
+            key = next(filter(None, (value_in(one, "numId") for one in lists)), "")
+        if key == "0":
+            return None
+        return self.numbering.next(key, value_in(said, "ilvl"), style)
 
     def _chain(self, style: str) -> Iterator[etree._Element]:
         for _ in range(_BASED):
@@ -150,14 +143,14 @@ class Styles:
             if found is None:
                 return
             yield found
-            style = value_of(found.find(f"{W}basedOn"))
+            style = value_in(found, "basedOn")
 
     def _property(self, paragraph: etree._Element, name: str) -> etree._Element | None:
         own = paragraph.find(f"{W}pPr")
         found = _within(own, name)
         if found is not None:
             return found
-        chain = self._chain(value_of(_within(own, "pStyle")) or self.first)
+        chain = self._chain(value_in(own, "pStyle") or self.first)
         given = (_within(style.find(f"{W}pPr"), name) for style in chain)
         return next((one for one in given if one is not None), None)
 
@@ -171,14 +164,11 @@ def _written(
     def shown(mark: re.Match[str]) -> str:
         index = int(mark[1]) - 1
         other = levels.get(index)
-        form = (
-            value_of(other.find(f"{W}numFmt"))
-            if other is not None and not all_digits
-            else "decimal"
-        )
+        plain = other is None or all_digits
+        form = "decimal" if plain else value_in(other, "numFmt")
         return in_form(counts.get(index, 1), form)
 
-    return _LEVEL_MARK.sub(shown, value_of(level.find(f"{W}lvlText"))).strip()
+    return _LEVEL_MARK.sub(shown, value_in(level, "lvlText")).strip()
 
 
 def in_form(number: int, form: str) -> str:
@@ -194,8 +184,7 @@ def in_form(number: int, form: str) -> str:
 
 
 def _start(level: etree._Element | None) -> int:
-    start = value_of(level.find(f"{W}start")) if level is not None else ""
-    return int(start) if start.isdecimal() and len(start) < 6 else 1
+    return whole_number(value_in(level, "start"), 1, digits=5)
 
 
 def read_styles(
@@ -204,47 +193,42 @@ def read_styles(
     """Return what the parts of styles and numbering say, either of which may be
     missing; malformed start numbers are dropped."""
     found = Styles()
-    for style in styles.iter(f"{W}style") if styles is not None else ():
+    for style in all_of(styles, f"{W}style"):
         key = style.get(f"{W}styleId", "")
         found.named[key] = style
-        if style.get(f"{W}type") == "paragraph" and style.get(f"{W}default") in {
-            "1",
-            "true",
-        }:
+        is_default = style.get(f"{W}default") in {"1", "true"}
+        if is_default and style.get(f"{W}type") == "paragraph":
             found.first = key
-    for one in numbering if numbering is not None else ():
-        if one.tag == f"{W}abstractNum":
-            levels = {_level_of(level): level for level in one.iterchildren(f"{W}lvl")}
-            found.numbering.forms[one.get(f"{W}abstractNumId", "")] = levels
-        elif one.tag == f"{W}num":
-            starts = {
-                _level_of(other): int(start)
-                for other in one.iterchildren(f"{W}lvlOverride")
-                if (start := value_of(other.find(f"{W}startOverride"))).isdecimal()
-                and len(start) < 6
-            }
-            form = value_of(one.find(f"{W}abstractNumId"))
-            found.numbering.lists[one.get(f"{W}numId", "")] = _List(form, starts)
-    for one in (
-        numbering.iterchildren(f"{W}abstractNum") if numbering is not None else ()
-    ):
-        style = found.named.get(value_of(one.find(f"{W}numStyleLink")))
-        said = _within(_within(style, "pPr"), "numPr")
-        other = found.numbering.lists.get(value_of(_within(said, "numId")))
-        if other is not None:  # its levels are those of a style of lists
-            own = found.numbering.forms.get(other.form, {})
-            found.numbering.forms[one.get(f"{W}abstractNumId", "")] = own
+    if numbering is not None:
+        _read_numbering(numbering, found)
     return found
 
 
+def _read_numbering(numbering: etree._Element, found: Styles) -> None:
+    """Take the lists and their forms; a form that refers to a style of lists has the
+    levels of that one's list."""
+    lists, forms = found.numbering.lists, found.numbering.forms
+    for one in numbering.iterchildren(f"{W}abstractNum"):
+        levels = {_level_of(level): level for level in one.iterchildren(f"{W}lvl")}
+        forms[one.get(f"{W}abstractNumId", "")] = levels
+    for one in numbering.iterchildren(f"{W}num"):
+        starts = {
+            _level_of(other): int(start)
+            for other in one.iterchildren(f"{W}lvlOverride")
+            if (start := value_in(other, "startOverride")).isdecimal()
+            and len(start) < 6
+        }
+        lists[one.get(f"{W}numId", "")] = _List(value_in(one, "abstractNumId"), starts)
+    for one in numbering.iterchildren(f"{W}abstractNum"):
+        style = found.named.get(value_in(one, "numStyleLink"))
+        said = _within(_within(style, "pPr"), "numPr")
+        other = lists.get(value_in(said, "numId"))
+        if other is not None:
+            forms[one.get(f"{W}abstractNumId", "")] = forms.get(other.form, {})
+
+
 def _level_of(element: etree._Element) -> int:
-    level = element.get(f"{W}ilvl", "")
-    return int(level) if level.isdecimal() and len(level) < 3 else 0
-
-
-def value_of(element: etree._Element | None) -> str:
-    """Return the value of a property, empty where it has none or is missing."""
-    return element.get(f"{W}val", "") if element is not None else ""
+    return whole_number(element.get(f"{W}ilvl", ""), digits=2)
 
 
 def _within(element: etree._Element | None, name: str) -> etree._Element | None:

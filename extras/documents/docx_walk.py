@@ -23,19 +23,19 @@ from extras.documents.docx_layout import (
     sliced,
     table_html,
 )
-from extras.documents.docx_looks import Seen, W
-from extras.documents.docx_styles import Number, Styles, value_of
+from extras.documents.docx_looks import Seen, W, value_in, value_of
+from extras.documents.docx_styles import Number, Styles
 from extras.documents.docx_symbols import symbol, without_private
 from extras.documents.drawing import (
+    LARGE_IMAGE,
     RELATION,
-    chart_of,
     described,
-    diagram_to_html,
+    drawn,
     image_html,
     is_decorative,
 )
 from extras.documents.equations import EQUATION, MATH, equation_text
-from extras.documents.package import MAX_PART_TAGS, Package
+from extras.documents.package import MAX_PART_TAGS, Package, whole_number
 from pipeline.document.converted import MAX_CELLS, Converted, Unreadable, escape
 from pipeline.document.ledger import Ledger
 from pipeline.document.tree import LABEL_WORDS
@@ -98,8 +98,7 @@ _PAGE_NUMBER: Final = re.compile(r"\s*(?:PAGE|NUMPAGES|SECTIONPAGES)\b")
 _HEADER_WORDS: Final = 2
 """Words beside the page's number of a header's line that says no more (`Page 3 of
 9`)."""
-_LARGE_IMAGE: Final = 15 * 360_000**2
-"""Square EMU, 15 cm²: a picture of less is a logo or an icon."""
+
 _LIST_LABEL: Final = re.compile(r"(\d{1,6}|[a-z]{1,6}|[A-Z]{1,6})[.)]\Z")
 
 
@@ -181,31 +180,14 @@ class Walk:
             chunk = source[start : start + _CHUNK]
             parser.feed(chunk)
             tags += chunk.count(b"<")
-            done, last = list[etree._Element](), None
-            for _, one in parser.read_events():
-                # Of rows one is held at most: removing what Python still holds takes time by the
-                # square.
-                if _is_top(one):
-                    done.append(one)
-                elif tags > _SLICE and one.tag == _ROW and _is_top(one.getparent()):
-                    last = one
-            if done:
-                last = None
+            done, last = _read_so_far(parser, is_long=tags > _SLICE)
             for element in done:
-                body = element.getparent()
-                while body is not None and element.getparent() is body:
-                    first = body[0]
-                    yield self.hold(first)
-                    # moving it with its children takes time by the square of their number
-                    first.clear()
-                    del body[0]
-                tags = 0
+                yield from self._released(element)
             # A long table is read in slices, so that it is never whole in memory.
-            table = last.getparent() if last is not None else None
-            if last is not None and table is not None:
-                yield self.hold(sliced(table, table.index(last) + 1))
-                tags = 0
-            del done, last, table
+            if last is not None:
+                yield self.hold(sliced(last))
+            tags = 0 if done or last is not None else tags
+            del done, last
             if tags > MAX_PART_TAGS:
                 raise Unreadable(
                     "it is a Word file with a part of more than "
@@ -216,6 +198,17 @@ class Walk:
             self.hold(left) for body in root.iterchildren(_BODY) for left in body
         )
         self.package.note_damage(self.main, parser.feed_error_log)
+
+    def _released(self, element: etree._Element) -> Iterator[etree._Element]:
+        """Yield what the body holds up to an element, each freed when the next is asked
+        for."""
+        body = element.getparent()
+        while body is not None and element.getparent() is body:
+            first = body[0]
+            yield self.hold(first)
+            # moving it with its children takes time by the square of their number
+            first.clear()
+            del body[0]
 
     def whole(self, part: etree._Element) -> list[str]:
         """Return the blocks of a further part or of a note."""
@@ -288,22 +281,22 @@ class Walk:
         for one in self.fields:
             one.is_link = False
         text = text.strip()
-        if not text or (
-            self.in_margin
-            and self.has_page_number
-            and len(_plain(text).split()) <= _HEADER_WORDS
-        ):
+        if not text or self._says_page_only(text):
             return None, ""
         if is_drop_cap(paragraph):
             self.initial += text
             return None, ""
         text, self.initial = f"{self.initial}{text}", ""
         if level:
-            return (
-                None,
-                f"<h{level}>{escape(number.text) + ' ' if number and number.text else ''}{text}</h{level}>",
-            )
+            lead = f"{escape(number.text)} " if number and number.text else ""
+            return None, f"<h{level}>{lead}{text}</h{level}>"
         return (number, text) if number is not None else (None, f"<p>{text}</p>")
+
+    def _says_page_only(self, text: str) -> bool:
+        """Whether a paragraph is a line of a header or footer with the page's number and
+        little else."""
+        numbers = self.in_margin and self.has_page_number
+        return numbers and len(_plain(text).split()) <= _HEADER_WORDS
 
     def _table(self, table: etree._Element) -> str:
         self.in_table += 1
@@ -317,7 +310,7 @@ class Walk:
         if about is not None and about.find(f"{W}del") is not None:
             self._delete(row)
             return DocxRow(0, False, [])
-        before = value_of(about.find(f"{W}gridBefore")) if about is not None else ""
+        before = value_in(about, "gridBefore")
         head = about is not None and _is_on(about.find(f"{W}tblHeader"))
         # What is beyond is missing in the ledger by its words.
         cells = (
@@ -326,7 +319,7 @@ class Walk:
             else []
         )
         self.cells += len(cells)
-        return DocxRow(_count(before, 0), head, cells)
+        return DocxRow(whole_number(before, digits=11), head, cells)
 
     def _cell(self, cell: etree._Element) -> DocxCell:
         about = cell.find(f"{W}tcPr")
@@ -345,9 +338,8 @@ class Walk:
             return DocxCell(inner)
         merged = about.find(f"{W}vMerge")
         goes_on = merged is not None and merged.get(f"{W}val") != "restart"
-        return DocxCell(
-            inner, max(1, _count(value_of(about.find(f"{W}gridSpan")), 1)), 1, goes_on
-        )
+        width = whole_number(value_in(about, "gridSpan"), 1, digits=11)
+        return DocxCell(inner, max(1, width), 1, goes_on)
 
     def _chunk(self, element: etree._Element) -> str:
         """Return a file that is part of the text: HTML, plain text, RTF or another Word
@@ -410,26 +402,22 @@ class Walk:
         )
 
     def _run(self, run: etree._Element) -> str:
-        is_page = any(
-            one.is_result and _PAGE_NUMBER.match(one.instruction) for one in self.fields
-        )
-        # The result of a field within another's instruction, such as what an IF compares.
-        is_asked = any(one.is_here and not one.is_result for one in self.fields[:-1])
-        left_out = (self.in_margin and is_page) or (
-            is_asked and self.fields[-1].is_result
-        )
-        if left_out and run.find(f"{W}fldChar") is None:
+        if self._is_in_unshown_field() and run.find(f"{W}fldChar") is None:
             self.words += count_words(run)
             return ""
         text = self._children(run)
-        about = run.find(f"{W}rPr")
-        raised = (
-            value_of(about.find(f"{W}vertAlign"))
-            if about is not None and text.strip()
-            else ""
-        )
+        raised = value_in(run.find(f"{W}rPr"), "vertAlign") if text.strip() else ""
         mark = {"superscript": "sup", "subscript": "sub"}.get(raised)
         return f"<{mark}>{text}</{mark}>" if mark else text
+
+    def _is_in_unshown_field(self) -> bool:
+        """Whether a page's number in a margin is read, or the result of a field within
+        another's instruction, such as what an IF compares."""
+        is_page = any(
+            one.is_result and _PAGE_NUMBER.match(one.instruction) for one in self.fields
+        )
+        is_asked = any(one.is_here and not one.is_result for one in self.fields[:-1])
+        return (self.in_margin and is_page) or (is_asked and self.fields[-1].is_result)
 
     def _equation(self, element: etree._Element) -> str:
         self.words += count_words(element)
@@ -530,7 +518,7 @@ class Walk:
 
     def _form_list(self, element: etree._Element) -> str:
         entries = [value_of(one) for one in element.iterchildren(f"{W}listEntry")]
-        chosen = _count(value_of(element.find(f"{W}result")), 0)
+        chosen = whole_number(value_in(element, "result"), digits=11)
         return escape(entries[chosen]) if chosen < len(entries) else ""
 
     def _link(self, element: etree._Element) -> str:
@@ -583,10 +571,7 @@ class Walk:
 
         A large image without a description is counted as unread."""
         before = len(self.after)
-        for chart in element.iter("{*}chart"):
-            self._append_part(chart.get(f"{RELATION}id", ""), "chart")
-        for diagram in element.iter("{*}relIds"):
-            self._append_part(diagram.get(f"{RELATION}dm", ""), "diagram")
+        self.after += drawn(element, self.package, self.kinds, self.ledger)
         inner = self._children(element)
         about = next(element.iter("{*}docPr"), None)
         alt = described(about)
@@ -594,29 +579,12 @@ class Walk:
             return inner or (
                 image_html(alt) if alt and len(self.after) == before else ""
             )
-        extent = next(element.iter("{*}extent"), None)
-        area = (
-            _count(extent.get("cx", ""), 0) * _count(extent.get("cy", ""), 0)
-            if extent is not None
-            else 0
-        )
         if alt:
             return f"{image_html(alt)}{inner}"
-        if area >= _LARGE_IMAGE and not is_decorative(about) and not self.in_margin:
+        is_content = not is_decorative(about) and not self.in_margin
+        if is_content and _area(element) >= LARGE_IMAGE:
             self.ledger.hold("image")
         return inner
-
-    def _append_part(self, key: str, kind: str) -> None:
-        """Write a chart or diagram part after the block; one that is missing or empty
-        is counted as unread."""
-        name, is_chart = self.kinds.get(key, ("", ""))[1], kind == "chart"
-        root = None if is_chart else self.package.tree(name)
-        made = chart_of(self.package, name) if is_chart else ""
-        made = diagram_to_html(root) if root is not None else made
-        self.ledger.hold("chart" if is_chart else "diagram")
-        if made:
-            self.ledger.give("chart" if is_chart else "diagram")
-            self.after.append(made)
 
     def _word_art(self, element: etree._Element) -> str:
         return escape(element.get("string", ""))
@@ -659,6 +627,22 @@ _INLINE_WALKS: Final = {
     f"{W}moveFrom": Walk._moved,
     **dict.fromkeys((f"{W}footnoteReference", f"{W}endnoteReference"), Walk._note),
 }
+
+
+def _read_so_far(
+    parser: "etree.XMLPullParser[etree._Element]", *, is_long: bool
+) -> tuple[list[etree._Element], etree._Element | None]:
+    """Return what of the body ended since the last time; where nothing did, the last row
+    of a table that `is_long`."""
+    done, last = list[etree._Element](), None
+    for _, one in parser.read_events():
+        # Of rows one is held at most: removing what Python still holds takes time by the
+        # square.
+        if _is_top(one):
+            done.append(one)
+        elif is_long and one.tag == _ROW and _is_top(one.getparent()):
+            last = one
+    return done, None if done else last
 
 
 def _is_top(element: etree._Element | None) -> bool:
@@ -732,5 +716,12 @@ def _is_on(element: etree._Element | None) -> bool:
     return element is not None and element.get(f"{W}val", "1") not in _OFF
 
 
-def _count(value: str, usual: int) -> int:
-    return int(value) if value.isdecimal() and len(value) < 12 else usual
+def _area(drawing: etree._Element) -> int:
+    """Return the extent of a drawing in square EMU, 0 where it has none."""
+    extent = next(drawing.iter("{*}extent"), None)
+    if extent is None:
+        return 0
+    width, height = (
+        whole_number(extent.get(key, ""), digits=11) for key in ("cx", "cy")
+    )
+    return width * height

@@ -6,14 +6,15 @@ Not for: pictures, or where on a slide a drawing is (`slides.py`).
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from lxml import etree
 
 from extras.documents.equations import EQUATION, equation_text
-from extras.documents.package import Package
+from extras.documents.package import Package, whole_number
 from pipeline.document.converted import escape, html_table
+from pipeline.document.ledger import Ledger
 from pipeline.document.tree import count_words
 from pipeline.html.values import DESCRIBED_WORDS
 from pipeline.read.text import local_name
@@ -27,8 +28,33 @@ _RAISED: Final = re.compile(r"[-+−]?\d{1,4}")
 RELATION: Final = (
     "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 )
+LARGE_IMAGE: Final = 15 * 360_000**2
+"""Square EMU, 15 cm²: a picture of less is a logo or an icon."""
 MOST_POINTS: Final = 20_000
 """Figures of one chart that are read."""
+
+
+def drawn(
+    element: etree._Element,
+    package: Package,
+    links: Mapping[str, tuple[str, str]],
+    ledger: Ledger,
+) -> Iterator[str]:
+    """Yield the charts and diagrams to which an element refers by `links`; in the ledger
+    those that are missing or empty are unread."""
+    for chart in element.iter("{*}chart"):
+        ledger.hold("chart")
+        name = links.get(chart.get(f"{RELATION}id", ""), ("", ""))[1]
+        if made := chart_of(package, name):
+            ledger.give("chart")
+            yield made
+    for diagram in element.iter("{*}relIds"):
+        ledger.hold("diagram")
+        name = links.get(diagram.get(f"{RELATION}dm", ""), ("", ""))[1]
+        root = package.tree(name)
+        if root is not None and (made := diagram_to_html(root)):
+            ledger.give("diagram")
+            yield made
 
 
 def chart_of(package: Package, part: str) -> str:
@@ -37,12 +63,7 @@ def chart_of(package: Package, part: str) -> str:
     chart = package.tree(part)
     if chart is None:
         return ""
-    drawn = (
-        name
-        for kind, name in package.targets(part).values()
-        if kind == "chartUserShapes"
-    )
-    over = [root for name in drawn if (root := package.tree(name)) is not None]
+    over = package.roots(package.targets(part), "chartUserShapes")
     texts = (text for root in over for text in texts_of(root) if text)
     return "\n".join(
         filter(
@@ -59,20 +80,7 @@ def chart_to_html(chart: etree._Element) -> str:
     if chart.find("{*}chartData") is not None:
         return _later_chart(chart)
     series = [_Series(one) for one in chart.iter("{*}ser")]
-    places = list(
-        dict.fromkeys(
-            index for one in series for index in (*one.categories, *one.values)
-        )
-    )
-    places = sorted(places)[: MOST_POINTS // max(1, len(series))]
-    categories = next((one.categories for one in series if one.categories), {})
-    rows = [
-        [
-            categories.get(index, str(index + 1)),
-            *(one.values.get(index, "") for one in series),
-        ]
-        for index in places
-    ]
+    rows = _rows(series)
     title = next(
         (words_of(one) for one in chart.iter("{*}title") if _is_of_chart(one)), ""
     )
@@ -86,6 +94,20 @@ def chart_to_html(chart: etree._Element) -> str:
     ]
     caption = f"<caption>{escape(said)}</caption>" if said else ""
     return html_table([header, *rows], header=True, caption=caption)
+
+
+def _rows(series: list["_Series"]) -> list[list[str]]:
+    """Return the figures of several series, a row for each category, as far as there are
+    `MOST_POINTS` at most."""
+    places = {index for one in series for index in (*one.categories, *one.values)}
+    categories = next((one.categories for one in series if one.categories), {})
+    return [
+        [
+            categories.get(index, str(index + 1)),
+            *(one.values.get(index, "") for one in series),
+        ]
+        for index in sorted(places)[: MOST_POINTS // max(1, len(series))]
+    ]
 
 
 def _later_chart(chart: etree._Element) -> str:
@@ -117,7 +139,7 @@ def _figures(dimension: etree._Element) -> dict[int, str]:
     found: dict[int, str] = {}
     for point in dimension.iter("{*}pt"):
         index, text = point.get("idx", ""), "".join(point.itertext())
-        key = int(index) if index.isdecimal() and len(index) < 8 else len(found)
+        key = whole_number(index, len(found), digits=7)
         found[key] = f"{text} {found[key]}" if key in found else text
     return found
 
@@ -140,19 +162,12 @@ def _points(series: etree._Element, name: str) -> dict[int, str]:
             text = " ".join(
                 "".join(value.itertext()) for value in point.iterchildren("{*}v")
             )
-            key = int(index) if index.isdecimal() and len(index) < 8 else number
+            key = whole_number(index, number, digits=7)
             # Levels of categories follow each other, the innermost first.
             found[key] = f"{text} {found[key]}" if key in found else text
-        if not found:
-            found = (
-                {0: text}
-                if (
-                    text := "".join(
-                        one.text or "" for one in holder.iterchildren("{*}v")
-                    )
-                )
-                else {}
-            )
+        text = "".join(one.text or "" for one in holder.iterchildren("{*}v"))
+        if text and not found:
+            found[0] = text
     return found
 
 

@@ -7,7 +7,9 @@ import posixpath
 import re
 from typing import Final
 
-from extras.documents.package import Package, open_package, resolved
+from lxml import etree
+
+from extras.documents.package import Package, all_of, open_package, resolved
 from pipeline.document.converted import Converted, Unreadable, placed, whole_page
 from pipeline.document.ledger import Ledger
 from pipeline.html.values import DESCRIBED_WORDS
@@ -54,13 +56,9 @@ def epub_to_html(body: bytes) -> Converted:
     Of a book that is encrypted in part the other chapters are read, and the result says
     how many are missing."""
     with open_package(body, "a book") as package:
-        container = package.tree(_CONTAINER_FILE)
-        files = (
-            [one.get("full-path", "") for one in container.iter("{*}rootfile")]
-            if container is not None
-            else []
-        )
-        book = package.tree(files[0]) if files else None
+        files = all_of(package.tree(_CONTAINER_FILE), "{*}rootfile")
+        file = next((one.get("full-path", "") for one in files), "")
+        book = package.tree(file)
         if book is None:
             raise Unreadable(
                 "it is an EPUB whose package file (OPF) is missing or damaged"
@@ -68,23 +66,7 @@ def epub_to_html(body: bytes) -> Converted:
         about = next(book.iter("{*}metadata"), book)
         title, author = child_text(about, "title"), child_text(about, "creator")
         language = child_text(about, "language")[:2].lower()
-        folder = posixpath.dirname(files[0])
-        known = {
-            one.get("id"): resolved(folder, one.get("href", ""))
-            for one in book.iter("{*}item")
-        }
-        spine = sorted(
-            book.iter("{*}itemref"), key=lambda one: one.get("linear") == "no"
-        )  # notes and answers, last
-        order = [known.get(one.get("idref"), "") for one in spine]
-        further = [
-            known[one.get("id")]
-            for one in book.iter("{*}item")
-            if one.get("media-type") == _CHAPTER
-            and "nav" not in one.get("properties", "").split()
-        ]
-        sealed = _sealed(package)
-        wanted = dict.fromkeys([*order, *further])  # what is only linked to, last
+        wanted, sealed = _order(book, posixpath.dirname(file)), _sealed(package)
         shown = [name for name in wanted if name not in sealed]
         styles = "\n".join(
             decode(package.read(name)).text
@@ -116,6 +98,22 @@ def epub_to_html(body: bytes) -> Converted:
     return Converted(html, title, language, author, unread=unread, ledger=ledger)
 
 
+def _order(book: etree._Element, folder: str) -> list[str]:
+    """Return the names of a book's chapters as they are read, each once: notes and
+    answers, then what is only linked to, come last."""
+    items = list(book.iter("{*}item"))
+    known = {one.get("id"): resolved(folder, one.get("href", "")) for one in items}
+    spine = sorted(book.iter("{*}itemref"), key=lambda one: one.get("linear") == "no")
+    order = [known.get(one.get("idref"), "") for one in spine]
+    further = [
+        known[one.get("id")]
+        for one in items
+        if one.get("media-type") == _CHAPTER
+        and "nav" not in one.get("properties", "").split()
+    ]
+    return list(dict.fromkeys([*order, *further]))
+
+
 def _raised(text: str, names: set[str]) -> str:
     """Return a chapter with marks of notes, and what styles raise, as superscripts: `88 kg1` is
     another number."""
@@ -139,8 +137,5 @@ def _undescribed(text: str) -> int:
 def _sealed(package: Package) -> set[str]:
     """Return the names of encrypted parts; none where the book has no list of them."""
     known = package.tree("META-INF/encryption.xml")
-    return (
-        {resolved("", one.get("URI", "")) for one in known.iter("{*}CipherReference")}
-        if known is not None
-        else set()
-    )
+    sealed = all_of(known, "{*}CipherReference")
+    return {resolved("", one.get("URI", "")) for one in sealed}

@@ -7,6 +7,7 @@ nothing that it names is loaded. Not for: signatures, encrypted parts, mail atta
 mail, Outlook's `.msg`."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from email import policy
 from email.errors import MessageError
@@ -61,6 +62,7 @@ _SEALED: Final = frozenset(
     {"multipart/encrypted", "message/external-body", "message/partial"}
 )
 """Types of parts whose text is not in the message."""
+_DELIVERY_STATUS: Final = "message/delivery-status"
 _SCREENSHOT: Final = 40_000
 """Minimum bytes of a picture in a message to be more than a logo or emoji."""
 _NAMED_MESSAGES: Final = 20
@@ -197,7 +199,29 @@ def _parts(message: EmailMessage, attached: _Attached) -> tuple[list[str], list[
 
     Encrypted parts are not read. Raises `Unreadable` for more than `_MAX_PARTS`
     parts."""
-    texts, inside, names, skipped = list[str](), list[str](), list[str](), set[int]()
+    texts, inside, names = list[str](), list[str](), list[str]()
+    for part in _seen_parts(message):
+        kind = part.get_content_type()
+        if kind in _SEALED:
+            attached.ledger.hold("attachment")
+        elif kind == _DELIVERY_STATUS:
+            texts.append(_inside(plain_to_html(part.as_string()).html))
+        elif kind == "message/rfc822":
+            texts += [_forwarded(inner) for inner in part.iter_parts()]
+        elif kind in _BODIES and part.get_content_disposition() != "attachment":
+            texts += _text(part, attached)
+        elif not part.is_multipart():
+            names += [f"{part.get_filename() or 'without a name'} ({kind})"]
+            inside += _attachment(part, attached)
+    return [*texts, *inside], names
+
+
+def _seen_parts(message: EmailMessage) -> Iterator[MIMEPart]:
+    """Yield the parts of a message with those inside them, but for alternatives that a
+    reader does not see, and the inside of what is read, or sealed, as one.
+
+    Raises `Unreadable` for more than `_MAX_PARTS` parts."""
+    skipped = set[int]()
     for number, part in enumerate(message.walk()):
         check_cancelled()
         kind = part.get_content_type()
@@ -207,20 +231,10 @@ def _parts(message: EmailMessage, attached: _Attached) -> tuple[list[str], list[
             continue
         if kind == "multipart/alternative":
             skipped |= _unseen_alternatives(part)
-        elif kind in _SEALED:
-            attached.ledger.hold("attachment")
+            continue
+        if kind in {_DELIVERY_STATUS, *_SEALED}:
             skipped |= set(map(id, part.walk()))
-        elif kind == "message/delivery-status":
-            texts.append(_inside(plain_to_html(part.as_string()).html))
-            skipped |= set(map(id, part.walk()))
-        elif kind == "message/rfc822":
-            texts += [_forwarded(inner) for inner in part.iter_parts()]
-        elif kind in _BODIES and part.get_content_disposition() != "attachment":
-            texts += _text(part, attached)
-        elif not part.is_multipart():
-            names += [f"{part.get_filename() or 'without a name'} ({kind})"]
-            inside += _attachment(part, attached)
-    return [*texts, *inside], names
+        yield part
 
 
 def _forwarded(message: MIMEPart) -> str:

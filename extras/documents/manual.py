@@ -70,34 +70,16 @@ def is_manual(text: str) -> bool:
 def manual_to_html(text: str) -> Converted:
     """Return a manual page as HTML; any other text than one for which `is_manual` is
     true may raise `IndexError`."""
-    lines = [
-        line.rstrip().expandtabs()
-        for line in _OVERSTRUCK.sub("", text).strip().splitlines()
-    ]
-    named = _PAGE_HEADER.fullmatch(lines[0]) is not None
-    name = lines[0].split()[0] if named else lines[1].split()[0].rstrip(",")
-    # The last line repeats name and date.
-    end = (
-        len(lines) - 1
-        if named and len(lines) > 2 and lines[-1][:1].strip()
-        else len(lines)
-    )
-    body = [line if line.strip() else "" for line in lines[named:end]]
+    name, body = _name_and_body(text)
     starts = [
         number for number, line in enumerate(body) if line and not line[0].isspace()
     ]
-    if not starts:
-        starts = [0]
+    cuts = [*(starts or [0]), len(body)]
 
     parts: list[str] = []
-    about = ""
-    for index, (start, stop) in enumerate(
-        zip(starts, [*starts[1:], len(body)], strict=True)
-    ):
+    for index, (start, stop) in enumerate(pairwise(cuts)):
         check_cancelled()
         inner = body[start + 1 : stop]
-        if index == 0:
-            about = _joined([line for line in inner if line])
         parts.append(f"<h2>{escape(body[start])}</h2>")
         parts.append(
             _synopsis(inner, name)
@@ -105,11 +87,26 @@ def manual_to_html(text: str) -> Converted:
             else _section(inner)
         )
 
+    about = _joined(body[cuts[0] + 1 : cuts[1]])
     said = re.split(r"\s[-–—]+\s", about, maxsplit=1)[-1]
     title = f"{name} – {said}" if said and len(said) < _TITLE_WIDTH else name
     return Converted(
         whole_page(f"<h1>{escape(title)}</h1>\n" + "\n".join(parts), title=title), title
     )
+
+
+def _name_and_body(text: str) -> tuple[str, list[str]]:
+    """Return what a manual page is about, and its lines without those at both ends that
+    repeat name and date."""
+    lines = [
+        line.rstrip().expandtabs()
+        for line in _OVERSTRUCK.sub("", text).strip().splitlines()
+    ]
+    if not _PAGE_HEADER.fullmatch(lines[0]):
+        return lines[1].split()[0].rstrip(","), lines
+    name = lines[0].split()[0]
+    ends = len(lines) > 2 and lines[-1][:1].strip()
+    return name, lines[1:-1] if ends else lines[1:]
 
 
 def _is_synopsis(lines: Sequence[str], name: str) -> bool:
@@ -235,17 +232,24 @@ def _end(lines: Sequence[str], start: int, left: int) -> int:
         or _tag(lines[start : start + 2])
     )
     if not marked:
-        options = lines[start].strip().startswith("-")
-        while stop < len(lines) and lines[stop] and indent_of(lines[stop]) == left:
-            if _starts(lines, stop) and not (
-                options and lines[stop].strip().startswith("-")
-            ):
-                break
-            stop += 1
+        stop = _paragraph_end(lines, start, left)
         # An indented line directly below makes the line above it a term.
         if stop == len(lines) or not lines[stop] or indent_of(lines[stop]) == left:
             return stop
     while stop < len(lines) and (not lines[stop] or indent_of(lines[stop]) > left):
+        stop += 1
+    return stop
+
+
+def _paragraph_end(lines: Sequence[str], start: int, left: int) -> int:
+    """Return where lines at the left end that follow each other; options are one
+    paragraph."""
+    stop = start + 1
+    options = lines[start].strip().startswith("-")
+    while stop < len(lines) and lines[stop] and indent_of(lines[stop]) == left:
+        goes_on = options and lines[stop].strip().startswith("-")
+        if not goes_on and _starts(lines, stop):
+            break
         stop += 1
     return stop
 
@@ -271,7 +275,7 @@ def _tag(lines: Sequence[str]) -> re.Match[str] | None:
     if found is None:
         return None
     # Lines that are set to both margins have wide blanks as well.
-    after = lines[1] if len(lines) > 1 else ""
+    after = "".join(lines[1:2])
     beside = indent_of(after) == indent_of(lines[0]) and not after.strip().startswith(
         "-"
     )
@@ -289,15 +293,10 @@ def _piece(
 
     Beyond `_DEEP` levels it is one paragraph."""
     first = lines[0]
-    inside = [line for line in lines if line]
     if depth > _DEEP:
-        return "p", f"<p>{escape(_joined(inside))}</p>"
+        return "p", f"<p>{escape(_joined(lines))}</p>"
     if indent_of(first) > left:
-        return (
-            ("p", _listing(lines))
-            if _is_code(lines)
-            else ("p", _body(lines, depth + 1))
-        )
+        return "p", _listing(lines) if _is_code(lines) else _body(lines, depth + 1)
     if mark := _MANUAL_BULLET.match(first.strip()):
         return ("ol" if mark[1] else "ul"), _item(
             first.strip()[mark.end() :], lines[1:], depth
@@ -310,13 +309,8 @@ def _term(
 ) -> tuple[str, str]:
     """Return a paragraph, or a term with what is indented below it, or beside it."""
     first = lines[0].strip()
-    inside = [line for line in lines if line]
     deeper = next(
-        (
-            number
-            for number, line in enumerate(lines)
-            if line and indent_of(line) > left
-        ),
+        (number for number, line in enumerate(lines) if indent_of(line) > left),
         len(lines),
     )
     if tag := _tag(lines[:2]):
@@ -327,13 +321,8 @@ def _term(
             f"<dt>{escape(tag[1] or tag[2])}<dd>{_body([own, *lines[1:]], depth + 1)}",
         )
     if deeper == len(lines):
-        return "p", f"<p>{escape(_joined(inside))}</p>"
-    if (
-        after != "dl"
-        and not first.startswith("-")
-        and _is_code(lines)
-        and _has_signs(inside)
-    ):
+        return "p", f"<p>{escape(_joined(lines))}</p>"
+    if after != "dl" and not first.startswith("-") and _is_program(lines):
         return "p", _listing(lines)
     terms = "".join(f"<dt>{escape(line.strip())}" for line in lines[:deeper] if line)
     return "dl", f"{terms}<dd>{_body(lines[deeper:], depth + 1)}"
@@ -387,9 +376,11 @@ def _is_code(lines: Sequence[str]) -> bool:
     return not any(map(_is_prose, _blocks(lines)))
 
 
-def _has_signs(lines: Sequence[str]) -> bool:
-    """Whether most lines have the signs of a program."""
-    return 2 * sum(_CODE_SIGNS.search(line) is not None for line in lines) > len(lines)
+def _is_program(lines: Sequence[str]) -> bool:
+    """Whether lines are an example, most of them with the signs of a program."""
+    inside = [line for line in lines if line]
+    signed = sum(_CODE_SIGNS.search(line) is not None for line in inside)
+    return _is_code(lines) and 2 * signed > len(inside)
 
 
 def _listing(lines: Sequence[str]) -> str:

@@ -21,21 +21,15 @@ def ipynb_to_html(text: str) -> Converted | None:
     """Return a notebook as HTML; other JSON as its values; None if it is not JSON.
     Malformed cells are passed over, and those after `MAX_ITEMS` named as unread."""
     try:
-        book = json.loads(text)
+        book = _object(json.loads(text))
     except (ValueError, RecursionError):
         return None
-    sheets = book.get("worksheets") if isinstance(book, dict) else None
-    cells = (
-        (sheets[0] if sheets else book).get("cells") if isinstance(book, dict) else None
-    )
+    sheets = book.get("worksheets")
+    cells = (sheets[0] if sheets else book).get("cells")
     if not isinstance(cells, list):
         return json_to_html(text)
-    about: Any = book.get("metadata") if isinstance(book.get("metadata"), dict) else {}
-    spoken = (
-        about.get("language_info")
-        if isinstance(about.get("language_info"), dict)
-        else {}
-    )
+    about = _object(book.get("metadata"))
+    spoken = _object(about.get("language_info"))
     language = re.sub(r"\W", "", str(spoken.get("name", "")))
     title = str(about.get("title", ""))
     sections = []
@@ -47,6 +41,11 @@ def ipynb_to_html(text: str) -> Converted | None:
         f"what follows its first {MAX_ITEMS} cells" if len(cells) > MAX_ITEMS else ""
     )
     return Converted(whole_page("\n".join(sections), title=title), title, unread=unread)
+
+
+def _object(value: object) -> dict[str, Any]:
+    """Return a value that is an object of JSON, {} for any other."""
+    return value if isinstance(value, dict) else {}
 
 
 def _cell(cell: dict[str, Any], language: str) -> str:

@@ -124,10 +124,12 @@ def _chosen(sections: tuple[_Section, ...], value: float) -> tuple[_Section, boo
     """Return the section for a number, and whether it writes the sign itself; where no
     condition holds it is the last."""
     if any(section.condition for section in sections):
-        for section in sections:
-            if section.condition is None or _holds(value, *section.condition):
-                return section, False
-        return sections[-1], False
+        holding = (
+            section
+            for section in sections
+            if section.condition is None or _holds(value, *section.condition)
+        )
+        return next(holding, sections[-1]), False
     numbers = [section for section in sections[:3] if "@" not in section.bare] or [
         _Section((), "", None)
     ]
@@ -181,15 +183,14 @@ def _duration(value: float, section: _Section) -> str:
 
 
 def _number(value: float, section: _Section) -> str:
-    pattern = next((one for one in section.tokens if _DIGIT_SIGN.match(one)), "")
-    if not pattern:
+    groups = [one for one in section.tokens if _DIGIT_SIGN.match(one)]
+    if not groups:
         return _with_literals(section, "")
     if re.search(r"[Ee][+-]|/", section.bare):
         return f"{value:.15g}"
-    groups = [one for one in section.tokens if _DIGIT_SIGN.match(one)]
     if len(groups) > 1 and value == int(value) and "." not in section.bare:
         return _in_groups(int(value), section, groups)
-    words = _literal("".join(one for one in section.tokens if one[0] in '"\\')).strip()
+    pattern, words = groups[0], _literals(section, '"\\').strip()
     if value == 0 and words and "0" not in pattern:
         return _with_literals(section, "")
     scaled = value * (100 if "%" in section.bare else 1)
@@ -231,8 +232,7 @@ def _digits(value: float, pattern: str) -> str:
         return f"{value:.15g}"
     head, _, tail = text.lstrip("-").partition(".")
     needed = decimals.rstrip("#?").count("0")
-    while len(tail) > needed and tail.endswith("0"):
-        tail = tail[:-1]
+    tail = tail[:needed] + tail[needed:].rstrip("0")
     if not grouping:
         head = head.zfill(whole.count("0"))
         head = head if head.strip("0") or whole.count("0") or not tail else ""
@@ -244,9 +244,7 @@ def _with_literals(section: _Section, digits: str) -> str:
     """Return digits in place of the pattern, between the literals of a section; of one
     without a pattern the literals alone, unless it is General."""
     if not any(_DIGIT_SIGN.match(one) for one in section.tokens):
-        words = _literal(
-            "".join(one for one in section.tokens if one[0] in '"\\[_* ()-')
-        )
+        words = _literals(section, '"\\[_* ()-')
         general = "general" in section.bare.lower() or not section.tokens
         return (
             (digits if not words.strip() else f"{digits}{words}")
@@ -261,6 +259,11 @@ def _with_literals(section: _Section, digits: str) -> str:
         else:
             parts.append(_literal(one))
     return " ".join("".join(parts).split())
+
+
+def _literals(section: _Section, signs: str) -> str:
+    """Return what those tokens show that begin with one of some signs."""
+    return _literal("".join(one for one in section.tokens if one[0] in signs))
 
 
 def _literal(text: str) -> str:

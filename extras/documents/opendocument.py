@@ -13,7 +13,12 @@ from typing import Final
 from lxml import etree
 
 from extras.documents.opendocument_looks import Looks
-from extras.documents.package import MAX_PART_TAGS, open_package
+from extras.documents.package import (
+    MAX_PART_TAGS,
+    all_of,
+    open_package,
+    whole_number,
+)
 from extras.documents.sheets import UNREAD_CELLS, Row, sheet_to_html
 from pipeline.document.converted import (
     MAX_CELLS,
@@ -26,6 +31,7 @@ from pipeline.document.converted import (
 )
 from pipeline.document.ledger import Ledger
 from pipeline.read.text import child_text, parse_xml
+from pipeline.text.numerals import numeral
 from pipeline.work import check_cancelled
 
 _TEXT, _TABLES, _DRAW, _STYLE, _OFFICE, _SHOW, _FORM = (
@@ -46,19 +52,17 @@ _PAGE, _FRAME, _NOTES, _NAMED = (
 _LIST, _LIST_STYLE, _NUMBER = (
     f"{_TEXT}{name}" for name in ("list", "list-style", "list-level-style-number")
 )
-_NUMBER_DIGITS: Final = 6
-"""Digits that a number which a file gives must not reach."""
+_NUMBER_DIGITS: Final = 5
+"""Most digits of a number which a file gives."""
 _RAISED_LETTERS: Final = 4
 """Letters of a superscript that is a power or a mark."""
-_ROMANS: Final = (
-    (1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
-    (9, "ix"), (5, "v"), (4, "iv"), (1, "i"),
-)  # fmt: skip
-_ROMANS_END: Final = 4000
+
 _ODF_SHEETS: Final = f"{_OFFICE}spreadsheet"
 _SECTION, _HIDDEN_TEXT = f"{_TEXT}section", f"{_TEXT}hidden-text"
 _GROUPS: Final = (f"{_TABLES}table-row-group", f"{_TABLES}table-column-group")
 _UNSHOWN_ELEMENTS: Final = (f"{_TEXT}tracked-changes", f"{_OFFICE}annotation")
+_APART: Final = frozenset({*_UNSHOWN_ELEMENTS, _H, _P, _TABLE})
+"""What is inside of a paragraph without belonging to its text."""
 _ODF_OBJECT: Final = f"{_DRAW}object"
 _CHART: Final = "{urn:oasis:names:tc:opendocument:xmlns:chart:1.0}"
 _SVG: Final = "{urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0}"
@@ -161,19 +165,24 @@ class _OpenDocumentReader:
                 yield from self._field(child)
             if child.tag == _ITEM:
                 self._next_item(child)
-            inner = self.blocks(child, in_item=in_item or child.tag == _ITEM)
-            if child.tag == _NOTES:
-                said = list(inner)
-                inner = iter(["<h3>Notes</h3>", *said] if said else [])
-            yield from inner
-            if child.tag in {_H, _P} and (text := self._text(child)):
-                label, self.label = self.label, ""
-                yield _block(
-                    child,
-                    escape(f"{label} {text}" if label else text),
-                    in_item=in_item and not label,
-                )
-                yield from self._notes(child)
+            yield from self.blocks(child, in_item=in_item or child.tag == _ITEM)
+            if child.tag in {_H, _P}:
+                yield from self._paragraph(child, in_item=in_item)
+
+    def _paragraph(self, element: etree._Element, *, in_item: bool) -> Iterator[str]:
+        """Yield a heading or paragraph with its number, then its notes; nothing where it
+        has no text."""
+        text = self._text(element)
+        if not text:
+            return
+        label, self.label = self.label, ""
+        numbered = escape(f"{label} {text}" if label else text)
+        yield _block(element, numbered, in_item=in_item and not label)
+        yield from self._notes(element)
+
+    def _speaker_notes(self, element: etree._Element) -> Iterator[str]:
+        said = list(self.blocks(element))
+        yield from ["<h3>Notes</h3>", *said] if said else []
 
     def _is_apart(self, element: etree._Element) -> bool:
         """Whether an element is a hidden section, or a frame that is read elsewhere."""
@@ -220,10 +229,10 @@ class _OpenDocumentReader:
         said = {**self.repeated}
         for declared in content.iter(f"{_SHOW}footer-decl", f"{_SHOW}header-decl"):
             said[f"<p>{escape(' '.join(declared.itertext()))}</p>"] = None
-        for margin in styles.iter(*names) if styles is not None else ():
+        for margin in all_of(styles, *names):
             if margin.get(f"{_STYLE}display") != "false":
                 said |= dict.fromkeys(self.blocks(margin))
-        for master in styles.iter(f"{_STYLE}master-page") if styles is not None else ():
+        for master in all_of(styles, f"{_STYLE}master-page"):
             for shape in master.iterchildren(tag=etree.Element):
                 if shape.tag.startswith(_DRAW) and shape.get(f"{_SHOW}class") is None:
                     said |= dict.fromkeys(self.blocks(shape))
@@ -298,19 +307,12 @@ class _OpenDocumentReader:
             if form is not None and not own.count
             else None
         )
-        own.count = (
-            int(given)
-            if given and given.isdecimal() and len(given) < _NUMBER_DIGITS
-            else own.count + 1
-        )
+        own.count = whole_number(given or "", own.count + 1, digits=_NUMBER_DIGITS)
         self.label = "" if form is None else self._label(form, depth)
 
     def _label(self, form: etree._Element, depth: int) -> str:
         shown = form.get(f"{_TEXT}display-levels", "1")
-        first = depth - min(
-            depth,
-            int(shown) if shown.isdecimal() and len(shown) < _NUMBER_DIGITS else 1,
-        )
+        first = max(0, depth - whole_number(shown, 1, digits=_NUMBER_DIGITS))
         forms = [
             self.numbers.get((self.lists[-1].style, level))
             for level in range(first + 1, depth + 1)
@@ -376,15 +378,21 @@ class _OpenDocumentReader:
         elif self._is_hidden(table, _TABLES):
             return
         else:
-            name, gone = table.get(f"{_TABLES}name", ""), _hidden_columns(table)
-            made = sheet_to_html(name, self._numbered(rows, gone), MAX_CELLS).html
-            shapes = table.iterchildren(f"{_TABLES}shapes")
-            drawn = [block for shape in shapes for block in self.blocks(shape)]
-            yield from [made or f"<h2>{escape(name)}</h2>" * bool(drawn), *drawn]
-            self.hidden_columns += len(gone)
+            yield from self._sheet(table, rows)
         for held in table.iter(_ODF_OBJECT):
             if next(held.iterancestors(_TABLE)) is table and _is_in_cell(held):
                 yield from self._object(held)
+
+    def _sheet(
+        self, table: etree._Element, rows: Iterator[etree._Element]
+    ) -> Iterator[str]:
+        """Yield a sheet that is shown, then what is drawn over it."""
+        name, gone = table.get(f"{_TABLES}name", ""), _hidden_columns(table)
+        made = sheet_to_html(name, self._numbered(rows, gone), MAX_CELLS).html
+        shapes = table.iterchildren(f"{_TABLES}shapes")
+        drawn = [block for shape in shapes for block in self.blocks(shape)]
+        yield from [made or f"<h2>{escape(name)}</h2>" * bool(drawn), *drawn]
+        self.hidden_columns += len(gone)
 
     def _numbered(
         self, rows: Iterator[etree._Element], gone: frozenset[int]
@@ -396,26 +404,29 @@ class _OpenDocumentReader:
         number = 0
         for row in rows:
             check_cancelled()
-            cells, times = self._cells(row), _count(row, "number-rows-repeated")
-            missed = (
-                [said for column, said in enumerate(cells) if column in gone]
-                if gone
-                else []
-            )
-            if cells and _is_collapsed(row):
-                self.hidden_rows += 1
-                missed, cells = cells, []
-            elif missed:
-                cells = [
-                    "" if column in gone else said for column, said in enumerate(cells)
-                ]
-            self.looks.words += sum(len(said.split()) for said in missed)
+            cells = self._shown_cells(row, gone)
+            times = _count(row, "number-rows-repeated")
             for repeated in range(number + 1, number + 1 + times if cells else 0):
                 if self.left < 0:
                     return
                 self.left -= len(cells)
                 yield repeated, cells
             number += times
+
+    def _shown_cells(self, row: etree._Element, gone: frozenset[int]) -> list[str]:
+        """Return the cells of a row of a sheet, those of hidden columns emptied, none of
+        a hidden row; hidden words are counted."""
+        cells = self._cells(row)
+        if cells and _is_collapsed(row):
+            self.hidden_rows += 1
+            missed, cells = cells, []
+        else:
+            hidden = gone.intersection(range(len(cells)))
+            missed = [cells[column] for column in hidden]
+            for column in hidden:
+                cells[column] = ""
+        self.looks.words += sum(len(said.split()) for said in missed)
+        return cells
 
     def _cells(self, row: etree._Element) -> list[str]:
         cells_of_row = [
@@ -447,8 +458,7 @@ class _OpenDocumentReader:
         while stack:
             one, unseen = stack.pop()
             if isinstance(one, str):
-                self.looks.words += unseen * len(one.split())
-                pieces.append("" if unseen else one)
+                pieces.append(self._seen(one, unseen=unseen))
                 continue
             unseen = self.looks.is_unseen(one, above=unseen)
             pieces.append(_BLANK_TAGS.get(one.tag, ""))
@@ -459,22 +469,12 @@ class _OpenDocumentReader:
             elif self._is_left_out(one):
                 self._miss(one)
             else:
-                inherited = (
-                    under
-                    if one is element and not one.get(f"{_TEXT}style-name")
-                    else unseen
-                )
-                for child in reversed(one):
-                    stack.append((child.tail or "", inherited))
-                    if isinstance(child.tag, str) and child.tag not in {
-                        *_UNSHOWN_ELEMENTS,
-                        _H,
-                        _P,
-                        _TABLE,
-                    }:
-                        stack.append((child, inherited))
-                stack.append((one.text or "", inherited))
+                stack += [(piece, unseen) for piece in _last_to_first(one)]
         return " ".join("".join(pieces).split())
+
+    def _seen(self, text: str, *, unseen: bool) -> str:
+        self.looks.words += unseen * len(text.split())
+        return "" if unseen else text
 
     def _is_raised(self, element: etree._Element) -> bool:
         """Whether a piece of text is a short raised one, as an exponent is."""
@@ -498,9 +498,20 @@ _WHOLE_ELEMENTS: Final[
     _PAGE: _OpenDocumentReader._slide,
     _TABLE: _OpenDocumentReader._table,
     _LIST: _OpenDocumentReader._list,
+    _NOTES: _OpenDocumentReader._speaker_notes,
     _NOTE: lambda _reader, _note: iter(()),  # after its paragraph
 }
 """Elements that are read by one method with all that they hold."""
+
+
+def _last_to_first(element: etree._Element) -> Iterator[etree._Element | str]:
+    """Yield the texts and the elements of a piece of text, from its end; what is read
+    elsewhere, or not shown, is left out."""
+    for child in reversed(element):
+        yield child.tail or ""
+        if isinstance(child.tag, str) and child.tag not in _APART:
+            yield child
+    yield element.text or ""
 
 
 def _is_in_cell(element: etree._Element) -> bool:
@@ -561,8 +572,7 @@ def _citation(note: etree._Element) -> str:
 
 
 def _count(element: etree._Element, name: str) -> int:
-    value = element.get(f"{_TABLES}{name}", "1")
-    return int(value) if value.isdecimal() and len(value) < 8 else 1
+    return whole_number(element.get(f"{_TABLES}{name}", ""), 1, digits=7)
 
 
 def opendocument_to_html(body: bytes) -> Converted:
@@ -617,8 +627,7 @@ def _converted(
     named = [tree for tree in (common, content) if tree is not None]
     reader = _OpenDocumentReader(frozenset().union(*map(_hiding, named)), parts=parts)
     reader.raised = _raised(content)
-    for tree in filter(lambda tree: tree is not None, (styles, content)):
-        reader.numbers |= _numbers(tree)
+    reader.numbers = _numbers(styles) | _numbers(content)
     for tree in named:
         reader.looks.add(tree)
     body = content.find(f"{_OFFICE}body")
@@ -628,38 +637,40 @@ def _converted(
     blocks += reader.margins(styles, body)
     if not any(blocks):
         raise Unreadable("it is an OpenDocument file without text")
+    unread = UNREAD_CELLS if reader.left < 0 else ""
+    return Converted(
+        whole_page("\n".join(blocks), title=title),
+        title,
+        author=author,
+        notes=_notes(reader),
+        unread=unread,
+        hidden=reader.looks.words,
+        ledger=reader.ledger,
+    )
+
+
+def _notes(reader: _OpenDocumentReader) -> tuple[str, ...]:
+    """Return what of a file was left out as hidden."""
     kind = "slides" if reader.slides else "sheets"
     left_out = {
         f"hidden {kind}": reader.hidden,
         "hidden rows": reader.hidden_rows,
         "hidden columns": reader.hidden_columns,
+        "hidden words": reader.looks.words,
     }
-    left_out["hidden words"] = reader.looks.words
-    notes = tuple(
+    return tuple(
         f"OpenDocument: {number} {what} were left out"
         for what, number in left_out.items()
         if number
     )
-    unread = UNREAD_CELLS if reader.left < 0 else ""
-    html = whole_page("\n".join(blocks), title=title)
-    hidden = reader.looks.words
-    return Converted(
-        html,
-        title,
-        author=author,
-        notes=notes,
-        unread=unread,
-        hidden=hidden,
-        ledger=reader.ledger,
-    )
 
 
-def _numbers(tree: etree._Element) -> dict[tuple[str, int], etree._Element]:
+def _numbers(tree: etree._Element | None) -> dict[tuple[str, int], etree._Element]:
     """Return how lists are numbered, by style and level; malformed levels are left
     out."""
     return {
         (style.get(f"{_STYLE}name", ""), int(level.get(f"{_TEXT}level", "1"))): level
-        for style in tree.iter(_LIST_STYLE)
+        for style in all_of(tree, _LIST_STYLE)
         for level in style.iterchildren(_NUMBER)
         if level.get(f"{_TEXT}level", "1").isdecimal()
     }
@@ -682,13 +693,7 @@ def spelled(number: int, form: str) -> str:
     if form in {"a", "A"} and number > 0:
         letter = chr(ord(form) + (number - 1) % 26)
         return letter * min(9, (number - 1) // 26 + 1)
-    if form in {"i", "I"} and 0 < number < _ROMANS_END:
-        said, rest = "", number
-        for value, sign in _ROMANS:
-            said += sign * (rest // value)
-            rest %= value
-        return said if form == "i" else said.upper()
-    return str(number)
+    return numeral(number, form)
 
 
 def _hiding(content: etree._Element) -> frozenset[str]:

@@ -9,7 +9,7 @@ import io
 import posixpath
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 from urllib.parse import unquote
@@ -175,6 +175,16 @@ class Package:
         )
         return child_text(core, "title"), person(child_text(core, "creator"), tools)
 
+    def roots(
+        self, links: Mapping[str, tuple[str, str]], kind: str
+    ) -> Iterator[etree._Element]:
+        """Yield the parts of a kind among what a part refers to, missing ones left
+        out."""
+        for said, name in links.values():
+            root = self.tree(name) if said == kind else None
+            if root is not None:
+                yield root
+
     def targets(
         self, part: str, *, outside: bool = False
     ) -> dict[str, tuple[str, str]]:
@@ -201,6 +211,23 @@ class Package:
                     target if outside else resolved(folder, target),
                 )
         return found
+
+
+def part_of(links: Mapping[str, tuple[str, str]], kind: str) -> str:
+    """Return the name of the first part of a kind among what a part refers to, "" for
+    none."""
+    return next((name for said, name in links.values() if said == kind), "")
+
+
+def all_of(root: etree._Element | None, *tags: str) -> Iterator[etree._Element]:
+    """Return the elements of some tags in a part, none where the part is missing."""
+    return iter(()) if root is None else root.iter(*tags)
+
+
+def whole_number(said: str, usual: int = 0, *, digits: int) -> int:
+    """Return the number that a file says, `usual` for what is not one, or is one of more
+    than `digits` digits."""
+    return int(said) if said.isdecimal() and len(said) <= digits else usual
 
 
 def resolved(folder: str, target: str) -> str:

@@ -5,7 +5,7 @@ Notes follow the text, under the numbers that are at their places, as do comment
 boxes, heads and feet of pages. Hidden text is left out. Not for: styles, pictures."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import groupby
 from typing import Final
@@ -198,20 +198,23 @@ def rtf_to_html(text: str) -> Converted:
     ]
     if not lines:
         raise Unreadable("it is RTF without text")
-    parts = []
-    for columns, group in groupby(lines, key=lambda line: line.strip("|").count("|")):
-        rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in group]
-        parts += (
-            [html_table(rows, header=True)]
-            if columns and len(rows) > 1
-            else [_block(" | ".join(row)) for row in rows]
-        )
     notes = (
         (f"RTF: {hidden} words that no reader sees were left out",) if hidden else ()
     )
     return Converted(
-        whole_page("\n".join(parts)), notes=notes, hidden=hidden, ledger=ledger
+        whole_page("\n".join(_parts(lines))), notes=notes, hidden=hidden, ledger=ledger
     )
+
+
+def _parts(lines: list[str]) -> Iterator[str]:
+    """Yield lines as paragraphs, those of as many cells that follow each other as a
+    table."""
+    for columns, group in groupby(lines, key=lambda line: line.strip("|").count("|")):
+        rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in group]
+        if columns and len(rows) > 1:
+            yield html_table(rows, header=True)
+        else:
+            yield from (_block(" | ".join(row)) for row in rows)
 
 
 def _is_large(picture: re.Match[str]) -> bool:

@@ -21,7 +21,6 @@ _LOOK_WORDS: Final = re.compile(
 """Without one of these, and a pale colour, nothing is hidden."""
 _COLOUR_TABLE: Final = re.compile(r"\{\\colortbl([^{}]*)\}")
 _COLOUR_PART: Final = re.compile(r"\\(red|green|blue)(\d{1,3})")
-_GROUNDS: Final = frozenset({"highlight", "cb", "chcbpat", "cbpat"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,22 +41,23 @@ class _State:
     def under(self, word: str, number: int | None) -> "_State":  # noqa: PLR0911  one return a word
         """Return the style of text after a control word; of an unknown word the same.
         Without a number a switch is on."""
-        if word == "v":
-            return replace(self, gone=number != 0)
-        if word == "deleted":
-            return replace(self, deleted=number != 0)
-        if word == "fs" and number is not None:
-            return replace(self, size=number)
-        if word == "charscalex" and number is not None:
-            return replace(self, width=number)
-        if word == "cf":
-            return replace(self, ink=number or 0)
-        if word in _GROUNDS:
-            return replace(self, ground=number or 0)
-        if word == "plain":
-            return _State(in_table=self.in_table)
-        if word in {"intbl", "pard"}:
-            return replace(self, in_table=word == "intbl")
+        match word:
+            case "v":
+                return replace(self, gone=number != 0)
+            case "deleted":
+                return replace(self, deleted=number != 0)
+            case "fs" if number is not None:
+                return replace(self, size=number)
+            case "charscalex" if number is not None:
+                return replace(self, width=number)
+            case "cf":
+                return replace(self, ink=number or 0)
+            case "highlight" | "cb" | "chcbpat" | "cbpat":
+                return replace(self, ground=number or 0)
+            case "plain":
+                return _State(in_table=self.in_table)
+            case "intbl" | "pard":
+                return replace(self, in_table=word == "intbl")
         return self
 
 
@@ -66,10 +66,7 @@ def without_unseen(text: str) -> tuple[str, int]:
 
     Hidden letters that are written as numbers count as one word together."""
     colours, shaded = _colours(text), "\\clcbpat" in text
-    if not (
-        _LOOK_WORDS.search(text)
-        or any(colour and is_faint(colour, WHITE) for colour in colours)
-    ):
+    if not _may_hide(text, colours):
         return text, 0
     state, above, kept, words, delimiter = _State(), list[_State](), list[str](), 0, 0
     letters = 0  # that are written as their numbers
@@ -86,11 +83,23 @@ def without_unseen(text: str) -> tuple[str, int]:
                 letters += 1
                 continue
         elif _is_unseen(state, colours, shaded=shaded):
-            words += len(said[delimiter:].split()) if said[0] != "\\" else 0
+            words += _words(said, delimiter)
             delimiter = 0
             continue
         kept.append(said)
     return "".join(kept), words + bool(letters)
+
+
+def _may_hide(text: str, colours: list[Rgb | None]) -> bool:
+    """Whether a file has a pale colour, or a control word that may hide text."""
+    pale = any(colour and is_faint(colour, WHITE) for colour in colours)
+    return pale or _LOOK_WORDS.search(text) is not None
+
+
+def _words(text: str, start: int) -> int:
+    """Return how many words a text has from `start` on, 0 for a sign that is written as
+    a control."""
+    return 0 if text[0] == "\\" else len(text[start:].split())
 
 
 def _is_unseen(state: _State, colours: list[Rgb | None], *, shaded: bool) -> bool:

@@ -95,27 +95,21 @@ def _with_covered(rows: list[Row], merged: Sequence[Merged]) -> list[Row]:
     covered = 0
     for one in merged:
         first = bisect_left(numbers, one.top)
-        if (
-            first == len(numbers)
-            or numbers[first] != one.top
-            or one.left >= len(filled[first])
-        ):
-            continue
-        text = filled[first][one.left]
+        cells = filled[first] if one.top in numbers[first : first + 1] else []
+        text = cells[one.left] if one.left < len(cells) else ""
         if not text or isinstance(text, _Covered):
             continue
         last = bisect_right(numbers, one.bottom)
         covered += (last - first) * (one.right - one.left + 1)
         if covered > MOST_COVERED:
             break
-        for index in range(first, last):
+        for line in filled[first:last]:
             check_cancelled()
-            line = filled[index]
-            line += [""] * (one.right + 1 - len(line))
+            line.extend([""] * (one.right + 1 - len(line)))
             for column in range(one.left, one.right + 1):
                 line[column] = copy = _Covered(text)
                 copy.merged = one
-    return [(number, cells) for number, cells in zip(numbers, filled, strict=True)]
+    return list(zip(numbers, filled, strict=True))
 
 
 def _blocks(
@@ -222,25 +216,29 @@ def _table(name: str, rows: Sequence[Row], columns: range) -> tuple[list[str], i
             for index, (number, text) in enumerate(above)
         ]
         return made, own
-    left = min(some[0] for some in filled[first:])
-    right = max(some[-1] for some in filled[first:]) + 1
-    body = rows[first:]
-    right = max(right, *(_reach(cells, right) for _, cells in body))
-    heads = _heads(body, columns)
-    lines = [
-        _line(body, index, range(left, right), is_head=index < heads)
-        for index in range(len(body))
-    ]
-    places = [address(name, number, (left, right - 1)) for number, _ in body]
-    caption = (
-        f"<caption>{escape(' · '.join(text for _, text in above))}</caption>"
-        if above
-        else ""
-    )
-    inner = "\n".join(
-        placed(line, index, tag="tr") for line, index in zip(lines, places, strict=True)
-    )
+    said = escape(" · ".join(text for _, text in above))
+    caption = f"<caption>{said}</caption>" if above else ""
+    inner = _lines(name, rows[first:], filled[first:], columns)
     return [f"<table>{caption}\n{inner}\n</table>"], own
+
+
+def _lines(
+    name: str, rows: Sequence[Row], filled: list[list[int]], columns: range
+) -> str:
+    """Return rows of a table as HTML, from the first of their filled columns to the last,
+    with what a cell there covers."""
+    left = min(some[0] for some in filled)
+    right = max(some[-1] for some in filled) + 1
+    end = max(right, *(_reach(cells, right) for _, cells in rows))
+    heads = _heads(rows, columns)
+    return "\n".join(
+        placed(
+            _line(rows, index, range(left, end), is_head=index < heads),
+            address(name, number, (left, end - 1)),
+            tag="tr",
+        )
+        for index, (number, _) in enumerate(rows)
+    )
 
 
 def _is_below(cell: str, number: int) -> bool:

@@ -15,19 +15,19 @@ from lxml import etree
 
 from extras.documents.drawing import (
     FALLBACK,
+    LARGE_IMAGE,
     RELATION,
     A,
-    chart_of,
     chosen,
     described,
-    diagram_to_html,
+    drawn,
     image_html,
     is_decorative,
     texts_of,
     words_of,
 )
 from extras.documents.equations import TEXT
-from extras.documents.package import Package, open_package
+from extras.documents.package import Package, all_of, open_package, part_of
 from pipeline.document.converted import (
     Converted,
     Unreadable,
@@ -49,8 +49,7 @@ _UNSHOWN_PLACEHOLDERS: Final = frozenset({"sldNum", "dt", "sldImg"})
 """Places of a slide that say its number and today's date, or show its image."""
 _MARGINS: Final = frozenset({"ftr", "hdr"})
 _ON: Final = frozenset({"1", "true"})
-_LARGE_IMAGE: Final = 15 * 360_000**2
-"""Square EMU, 15 cm²: a picture of less is a logo or an icon."""
+
 _WORD_LETTERS: Final = 5
 """Letters of a word, by which lost letters are counted as words."""
 _GROUP_DEPTH: Final = 40
@@ -95,12 +94,10 @@ class _Slide:
 
     def html(self, number: int) -> str:
         """Return the slide with its notes and comments, empty where it has nothing to read."""
-        _hold_words(self.deck.ledger, self.root)
-        grounds = self.root.iterfind(f"{_P}cSld/{_P}bg//{A}blip")
-        self.deck.ledger.hold("image", sum(1 for _ in grounds))
-        self.deck.ledger.hold(
-            "form field", sum(1 for _ in self.root.iter(f"{_P}control"))
-        )
+        ledger = self.deck.ledger
+        _hold_words(ledger, self.root)
+        ledger.hold("image", len(self.root.findall(f"{_P}cSld/{_P}bg//{A}blip")))
+        ledger.hold("form field", len(self.root.findall(f".//{_P}control")))
         heading, parts = "", list[str]()
         tree = self.root.find(f"{_P}cSld/{_P}spTree")
         for shape in _in_order(
@@ -109,15 +106,13 @@ class _Slide:
             kind = _kind(shape.element)
             if kind in _TITLE_PLACEHOLDERS and not heading:
                 heading = words_of(shape.element)
-            elif kind in _MARGINS or (
-                kind == "dt" and shape.element.find(".//{*}fld") is None
-            ):
+            elif _is_margin(kind, shape.element):
                 self.deck.footers |= dict.fromkeys(
                     filter(None, texts_of(shape.element))
                 )
             elif kind not in _UNSHOWN_PLACEHOLDERS:
                 parts += self._shape(shape)
-            _give_words(self.deck.ledger, shape.element)
+            _give_words(ledger, shape.element)
         parts += [*self._notes(), *self._comments()]
         if not heading and not any(parts):
             return ""
@@ -150,13 +145,13 @@ class _Slide:
     def _shape(self, shape: _SlideShape) -> list[str]:
         element = shape.element
         tables = [_table(table) for table in element.iter(f"{A}tbl")]
-        drawn = [*self._charts(element), *self._diagrams(element)]
+        figures = list(drawn(element, self.deck.package, self.links, self.deck.ledger))
         if element.tag == f"{_P}pic":
             return self._picture(shape)
         if next(element.iter(f"{_P}oleObj"), None) is not None:
             self.deck.ledger.hold("embedded object")
-        if tables or drawn:
-            return [*tables, *drawn]
+        if tables or figures:
+            return [*tables, *figures]
         texts = list(filter(None, texts_of(element)))
         if not texts:
             return self._picture(shape)
@@ -177,40 +172,15 @@ class _Slide:
         area = shape.box.width * shape.box.height if shape.box is not None else 0
         shows = next(shape.element.iter(f"{A}blip", f"{_P}pic"), None) is not None
         if shape.element.tag == _INK or (
-            shows and area >= _LARGE_IMAGE and not is_decorative(about)
+            shows and area >= LARGE_IMAGE and not is_decorative(about)
         ):
             self.deck.ledger.hold("image")
         return []
 
-    def _charts(self, element: etree._Element) -> Iterator[str]:
-        for chart in element.iter("{*}chart"):
-            self.deck.ledger.hold("chart")
-            part = self.links.get(chart.get(f"{RELATION}id", ""), ("", ""))[1]
-            if made := chart_of(self.deck.package, part):
-                self.deck.ledger.give("chart")
-                yield made
-
-    def _diagrams(self, element: etree._Element) -> Iterator[str]:
-        for diagram in element.iter("{*}relIds"):
-            self.deck.ledger.hold("diagram")
-            part = self.links.get(diagram.get(f"{RELATION}dm", ""), ("", ""))[1]
-            root = self.deck.package.tree(part)
-            if root is not None and (made := diagram_to_html(root)):
-                self.deck.ledger.give("diagram")
-                yield made
-
-    def _of_kind(self, kind: str) -> Iterator[etree._Element]:
-        parts = (
-            self.deck.package.tree(part)
-            for name, part in self.links.values()
-            if name == kind
-        )
-        return (root for root in parts if root is not None)
-
     def _notes(self) -> list[str]:
         """Return what the speaker's notes say below a heading, empty without any."""
         said = list[str]()
-        for root in self._of_kind("notesSlide"):
+        for root in self.deck.package.roots(self.links, "notesSlide"):
             for shape in root.iter(*_SHAPES):
                 tables = [_table(table) for table in shape.iter(f"{A}tbl")]
                 if tables or _kind(shape) in _UNSHOWN_PLACEHOLDERS | _MARGINS:
@@ -222,7 +192,7 @@ class _Slide:
         return ["<h3>Notes</h3>", *said] if said else []
 
     def _comments(self) -> Iterator[str]:
-        for root in self._of_kind("comments"):
+        for root in self.deck.package.roots(self.links, "comments"):
             for comment in root.iter("{*}cm"):
                 plain = comment.find(f"{_P}text")
                 text = (
@@ -368,6 +338,13 @@ def _kind(shape: etree._Element) -> str:
     return place.get("type", "body") if place is not None else ""
 
 
+def _is_margin(kind: str, shape: etree._Element) -> bool:
+    """Whether a shape repeats on all slides: a header, a footer, a date that is not
+    today's."""
+    fixed = kind == "dt" and shape.find(".//{*}fld") is None
+    return fixed or kind in _MARGINS
+
+
 def _table(table: etree._Element) -> str:
     """Return a table with its merged cells, its first row as the header."""
     rows = []
@@ -427,12 +404,10 @@ def _layout(
     A missing layout or master has none."""
     found: dict[tuple[str, str], _Box] = {}
     printed = list[str]()
-    name = next((part for kind, part in links.values() if kind == "slideLayout"), "")
-    above = package.targets(name) if name else {}
-    master = next((part for kind, part in above.values() if kind == "slideMaster"), "")
+    name = part_of(links, "slideLayout")
+    master = part_of(package.targets(name), "slideMaster") if name else ""
     for part in filter(None, (name, master)):
-        root = package.tree(part)
-        for shape in root.iter(f"{_P}sp") if root is not None else ():
+        for shape in all_of(package.tree(part), f"{_P}sp"):
             holder, box = next(shape.iter(f"{_P}ph"), None), _box_of(shape)
             if holder is not None and box is not None:
                 if part == name:
@@ -443,6 +418,15 @@ def _layout(
     return found, printed
 
 
+def _slides(package: Package) -> list[str]:
+    """Return the names of the slides, each once, in the order shown."""
+    main = package.main("ppt/presentation.xml")
+    known = package.targets(main)
+    shown = all_of(package.tree(main), f"{_P}sldId")
+    keys = (one.get(f"{RELATION}id", "") for one in shown)
+    return list(dict.fromkeys(known[key][1] for key in keys if key in known))
+
+
 def pptx_to_html(body: bytes) -> Converted:
     """Return a presentation as HTML; raises `Unreadable` for one that is damaged, too
     large unpacked, or without text.
@@ -450,25 +434,16 @@ def pptx_to_html(body: bytes) -> Converted:
     Hidden slides are left out, and a note says how many."""
     with open_package(body, "a presentation") as package:
         title, author = package.about()
-        main = package.main("ppt/presentation.xml")
-        shown, known = package.tree(main), package.targets(main)
-        keys = (
-            one.get(f"{RELATION}id", "")
-            for one in (shown.iter(f"{_P}sldId") if shown is not None else ())
-        )
-        order = [known[key][1] for key in keys if key in known]
         deck, layouts = _Deck(package), dict[str, dict[tuple[str, str], _Box]]()
         sections, hidden = list[str](), 0
-        for number, name in enumerate(dict.fromkeys(order), start=1):
+        for number, name in enumerate(_slides(package), start=1):
             check_cancelled()
             root = package.tree(name)
             if root is None or root.get("show") in {"0", "false"}:
                 hidden += root is not None
                 continue
             links = package.targets(name)
-            key = next(
-                (part for kind, part in links.values() if kind == "slideLayout"), ""
-            )
+            key = part_of(links, "slideLayout")
             if key not in layouts:
                 layouts[key], printed = _layout(package, links)
                 deck.footers |= dict.fromkeys(printed)

@@ -151,15 +151,18 @@ def _body(cues: Iterable[_Cue]) -> str:
         last = cue if cue.text else last
         if not new or len(parts) >= MAX_ITEMS:
             continue
-        lasts = held[-1].end - held[0].start if held else 0.0
-        ended = lasts >= _PARAGRAPH_SECONDS or (
-            lasts >= _SENTENCE_SECONDS and held[-1].text.endswith(_CUE_ENDS)
-        )
-        if held and (ended or cue.speaker != held[0].speaker):
+        if held and (_is_whole(held) or cue.speaker != held[0].speaker):
             parts.append(_paragraph(held))
             held = []
         held.append(cue._replace(text=new))
     return "\n".join([*parts, _paragraph(held)] if held else parts)
+
+
+def _is_whole(cues: list[_Cue]) -> bool:
+    """Whether cues are long enough for a paragraph, and end as one."""
+    lasts = cues[-1].end - cues[0].start
+    ends = lasts >= _SENTENCE_SECONDS and cues[-1].text.endswith(_CUE_ENDS)
+    return ends or lasts >= _PARAGRAPH_SECONDS
 
 
 def _unrolled(cue: _Cue, last: _Cue) -> str:

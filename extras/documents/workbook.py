@@ -19,9 +19,8 @@ from lxml import etree
 from extras.documents.drawing import (
     FALLBACK,
     RELATION,
-    chart_of,
     described,
-    diagram_to_html,
+    drawn,
     image_html,
     is_decorative,
     texts_of,
@@ -33,7 +32,7 @@ from extras.documents.number_format import (
     shown,
     shown_text,
 )
-from extras.documents.package import Package, open_package
+from extras.documents.package import Package, all_of, open_package, whole_number
 from extras.documents.sheets import UNREAD_CELLS, Merged, Row, address, sheet_to_html
 from extras.documents.workbook_looks import Unseen
 from pipeline.document.converted import (
@@ -93,39 +92,34 @@ class _Book:
         """Return a cell as it is shown; empty for one without content, and for a
         picture or record in a cell, which counts as unread."""
         kind = cell.get("t", "n")
-        value, formula = cell.find(f"{X}v"), cell.find(f"{X}f")
-        said = (value.text or "") if value is not None else ""
         if kind == "inlineStr":
             inline = cell.find(f"{X}is")
-            return (
-                ""
-                if inline is None
-                else shown_text(_string(inline), self._format(cell))
-            )
-        if not said:
-            return (
-                self._uncomputed(formula)
-                if formula is not None and kind != "str"
-                else ""
-            )
-        if kind == "n":
-            return self._number(said, cell)
-        if kind == "s":
-            said = (
-                self.strings[int(said)]
-                if said.isdecimal() and int(said) < len(self.strings)
-                else ""
-            )
-        elif kind == "e" and cell.get("vm"):
-            self.ledger.hold("cell")  # a picture, or a record of another service
-            return ""
-        elif kind == "b":
-            return "TRUE" if said == "1" else "FALSE"
-        return (
-            shown_text(" ".join(said.split()), self._format(cell))
-            if kind in {"s", "str"}
-            else said.strip()
-        )
+            return "" if inline is None else self._words(_string(inline), cell)
+        value, formula = cell.find(f"{X}v"), cell.find(f"{X}f")
+        if value is not None and value.text:
+            return self._value(kind, value.text, cell)
+        is_open = formula is not None and kind != "str"
+        return self._uncomputed(formula) if is_open else ""
+
+    def _value(self, kind: str, said: str, cell: etree._Element) -> str:
+        """Return what a cell of a kind says, as it is shown."""
+        match kind:
+            case "n":
+                return self._number(said, cell)
+            case "s":
+                known = said.isdecimal() and int(said) < len(self.strings)
+                return self._words(self.strings[int(said)] if known else "", cell)
+            case "str":
+                return self._words(said, cell)
+            case "b":
+                return "TRUE" if said == "1" else "FALSE"
+            case "e" if cell.get("vm"):
+                self.ledger.hold("cell")  # a picture, or a record of another service
+                return ""
+        return said.strip()
+
+    def _words(self, said: str, cell: etree._Element) -> str:
+        return shown_text(" ".join(said.split()), self._format(cell))
 
     def _number(self, said: str, cell: etree._Element) -> str:
         try:
@@ -138,7 +132,7 @@ class _Book:
 
     def _format(self, cell: etree._Element) -> str:
         style = cell.get("s", "0")
-        number = int(style) if style.isdecimal() and len(style) < 6 else 0
+        number = whole_number(style, digits=5)
         return self.formats[number] if number < len(self.formats) else "General"
 
     def _uncomputed(self, formula: etree._Element) -> str:
@@ -177,7 +171,7 @@ class _SheetPart:
             parser.feed(self.body[start : start + _CHUNK])
             for row in [one for _, one in parser.read_events()]:
                 said = row.get("r", "")
-                number = int(said) if said.isdecimal() and len(said) < 8 else number + 1
+                number = whole_number(said, number + 1, digits=7)
                 cells = self._cells(row)
                 row.clear()
                 while row.getprevious() is not None:
@@ -206,15 +200,22 @@ class _SheetPart:
             if text and column < LAST_COLUMN:
                 cells[column] = text
             self.dropped += _has_value(cell) - bool(text)
-        is_hidden = row.get("hidden") in _ON or _size(row.get("ht")) < LEAST_SIZE
-        gone = set(cells) if is_hidden else set(cells) & self.hidden_columns
-        self.emptied |= set() if is_hidden else gone
-        self.dropped += len(gone)
-        self.book.hidden_rows += is_hidden and bool(cells)
-        self.book.hidden_words += sum(len(cells.pop(one).split()) for one in gone)
+        self._drop_hidden(row, cells)
         return (
             [cells.get(column, "") for column in range(max(cells) + 1)] if cells else []
         )
+
+    def _drop_hidden(self, row: etree._Element, cells: dict[int, str]) -> None:
+        """Take out the cells of a hidden row, else those of hidden columns, and count
+        them."""
+        if row.get("hidden") in _ON or _size(row.get("ht")) < LEAST_SIZE:
+            gone = set(cells)
+            self.book.hidden_rows += bool(cells)
+        else:
+            gone = set(cells) & self.hidden_columns
+            self.emptied |= gone
+        self.dropped += len(gone)
+        self.book.hidden_words += sum(len(cells.pop(one).split()) for one in gone)
 
 
 def _size(said: str | None) -> float:
@@ -253,8 +254,7 @@ def xlsx_to_html(body: bytes) -> Converted:
         main = package.main("xl/workbook.xml")
         book, known = _open(package, main)
         sections, hidden = list[str](), 0
-        root = package.tree(main)
-        for sheet in root.iter(f"{X}sheet") if root is not None else ():
+        for sheet in all_of(package.tree(main), f"{X}sheet"):
             kind, part = known.get(sheet.get(f"{RELATION}id", ""), ("", ""))
             if sheet.get("state", "visible") != "visible":
                 hidden += bool(package.read(part))
@@ -319,15 +319,14 @@ def _formats(styles: etree._Element) -> list[str]:
     known: dict[int, str] = dict(BUILT_IN)
     for one in styles.iter(f"{X}numFmt"):
         known[_number(one.get("numFmtId", ""))] = one.get("formatCode", "")
-    cells = styles.find(f"{X}cellXfs")
     return [
         known.get(_number(one.get("numFmtId", "")), "General")
-        for one in (cells if cells is not None else ())
+        for one in styles.iterfind(f"{X}cellXfs/*")
     ]
 
 
 def _number(said: str) -> int:
-    return int(said) if said.isdecimal() and len(said) < 8 else 0
+    return whole_number(said, digits=7)
 
 
 def _string(element: etree._Element) -> str:
@@ -449,26 +448,23 @@ def _prompts(name: str, body: bytes) -> Iterator[str]:
             if asked is not None
             else []
         )
-        text, position = (
-            " ".join(" ".join(said).split()),
-            asked.get("sqref", "").partition(" ")[0],
-        )
+        text = " ".join(" ".join(said).split())
         if text:
-            row = _number(
-                position.partition(":")[0].lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
-            )
-            yield placed(
-                escape(f"Note at {position}: {text}"),
-                address(name, row, [_column(position)]),
-                tag="p",
-            )
+            yield _note(name, asked.get("sqref", "").partition(" ")[0], text)
+
+
+def _note(sheet: str, position: str, text: str) -> str:
+    """Return what is said at a cell, or at a range by its first cell."""
+    first = position.partition(":")[0]
+    row = _number(first.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
+    place = address(sheet, row, [_column(first)])
+    return placed(escape(f"Note at {position}: {text}"), place, tag="p")
 
 
 def _labels(book: _Book, links: dict[str, tuple[str, str]]) -> Iterator[str]:
     """Yield the texts of buttons, boxes and other controls on a sheet."""
-    for kind, part in links.values():
-        root = book.package.tree(part) if kind == "vmlDrawing" else None
-        for box in root.iter(f"{_VML}textbox") if root is not None else ():
+    for root in book.package.roots(links, "vmlDrawing"):
+        for box in root.iter(f"{_VML}textbox"):
             if text := " ".join(" ".join(box.itertext()).split()):
                 yield f"<p>{escape(text)}</p>"
 
@@ -478,32 +474,15 @@ def _comments(
 ) -> Iterator[str]:
     """Yield the notes of a sheet, threaded comments instead of their placeholder
     notes."""
-    threads = [
-        root
-        for kind, part in links.values()
-        if kind == "threadedComment" and (root := book.package.tree(part)) is not None
-    ]
-    anchored = {
-        one.get("ref", "")
-        for root in threads
-        for one in root.iter("{*}threadedComment")
-    }
-    plain = [
-        root
-        for kind, part in links.values()
-        if kind == "comments" and (root := book.package.tree(part)) is not None
-    ]
     found = [
-        (one.get("ref", ""), _thread(one))
-        for root in threads
+        (one.get("ref", ""), _joined(one, "{*}text"))
+        for root in book.package.roots(links, "threadedComment")
         for one in root.iter("{*}threadedComment")
     ]
+    anchored = {reference for reference, _ in found}
     found += [
-        (
-            one.get("ref", ""),
-            " ".join("".join(text.text or "" for text in one.iter(f"{X}t")).split()),
-        )
-        for root in plain
+        (one.get("ref", ""), _joined(one, f"{X}t"))
+        for root in book.package.roots(links, "comments")
         for one in root.iter(f"{X}comment")
         if one.get("ref", "") not in anchored
     ]
@@ -511,18 +490,12 @@ def _comments(
         if text:
             book.ledger.hold("comment")
             book.ledger.give("comment")
-            row = _number(reference.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
-            yield placed(
-                escape(f"Note at {reference}: {text}"),
-                address(name, row, [_column(reference)]),
-                tag="p",
-            )
+            yield _note(name, reference, text)
 
 
-def _thread(comment: etree._Element) -> str:
-    return " ".join(
-        "".join(text.text or "" for text in comment.iter("{*}text")).split()
-    )
+def _joined(comment: etree._Element, tag: str) -> str:
+    """Return the texts of a comment's elements with a tag as one line."""
+    return " ".join("".join(one.text or "" for one in comment.iter(tag)).split())
 
 
 def _drawings(book: _Book, links: dict[str, tuple[str, str]]) -> Iterator[str]:
@@ -532,26 +505,11 @@ def _drawings(book: _Book, links: dict[str, tuple[str, str]]) -> Iterator[str]:
         root = book.package.tree(part) if kind == "drawing" else None
         if root is None:
             continue
-        inner = book.package.targets(part)
         for twin in list(root.iter(FALLBACK)):
             twin.clear()
         for shape in root.iter("{*}sp", "{*}cxnSp", "{*}pic"):
             yield from _shape(book, shape)
-        for chart in root.iter("{*}chart"):
-            book.ledger.hold("chart")
-            if made := chart_of(
-                book.package, inner.get(chart.get(f"{RELATION}id", ""), ("", ""))[1]
-            ):
-                book.ledger.give("chart")
-                yield made
-        for diagram in root.iter("{*}relIds"):
-            book.ledger.hold("diagram")
-            data = book.package.tree(
-                inner.get(diagram.get(f"{RELATION}dm", ""), ("", ""))[1]
-            )
-            if data is not None and (made := diagram_to_html(data)):
-                book.ledger.give("diagram")
-                yield made
+        yield from drawn(root, book.package, book.package.targets(part), book.ledger)
 
 
 def _shape(book: _Book, shape: etree._Element) -> Iterator[str]:

@@ -9,6 +9,7 @@ from typing import Final
 
 from lxml import etree
 
+from extras.documents.package import whole_number
 from pipeline.document.converted import LEAST_SIZE
 from pipeline.html.colours import WHITE, Rgb, is_faint, rgb_of
 
@@ -42,14 +43,13 @@ class Unseen:
             list(styles.iterfind(f"{{*}}{name}"))
             for name in ("fonts/{*}font", "fills/{*}fill")
         )
-        cells = list(styles.iterfind("{*}cellXfs/{*}xf"))
-        sizes = [font.find("{*}sz") for font in fonts]
+        cells = styles.iterfind("{*}cellXfs/{*}xf")
         inks = [_colour(font.find("{*}color"), _BLACK) for font in fonts]
         grounds = [_ground(fill.find("{*}patternFill")) for fill in fills]
         tiny = {
             index
-            for index, size in enumerate(sizes)
-            if size is not None and _points(size) < LEAST_SIZE
+            for index, font in enumerate(fonts)
+            if _points(font.find("{*}sz")) < LEAST_SIZE
         }
         own = [
             (_place(cell, "fontId", fonts), _place(cell, "fillId", fills))
@@ -62,19 +62,23 @@ class Unseen:
             str(number)
             for number, (font, fill) in enumerate(own)
             if font >= 0
-            and (ink := inks[font]) is not None
-            and (ground := grounds[fill] if fill >= 0 else WHITE) is not None
-            and is_faint(ink, ground)
+            and _is_unreadable(inks[font], grounds[fill] if fill >= 0 else WHITE)
         )
 
 
 def _place(cell: etree._Element, name: str, among: Sequence[etree._Element]) -> int:
-    said = cell.get(name, "")
-    number = int(said) if said.isdecimal() and len(said) < 6 else -1
+    number = whole_number(cell.get(name, ""), -1, digits=5)
     return number if number < len(among) else -1
 
 
-def _points(size: etree._Element) -> float:
+def _is_unreadable(ink: Rgb | None, ground: Rgb | None) -> bool:
+    return ink is not None and ground is not None and is_faint(ink, ground)
+
+
+def _points(size: etree._Element | None) -> float:
+    """Return the size of type, one that can be read where none is said."""
+    if size is None:
+        return LEAST_SIZE
     try:
         return float(size.get("val", ""))
     except ValueError:

@@ -9,7 +9,7 @@ value is returned: a wrong value is worse than none. Not for: reading the questi
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Final
 from urllib.parse import unquote
 
@@ -70,28 +70,31 @@ def ask_tables(question: Question, documents: Sequence[Document]) -> TableAnswer
     without column names, are left out."""
     found: list[TableAnswer] = []
     silent = -1
+    for asking in _askings(question, documents):
+        answer = asking.answer()
+        if answer is not None and all_rows(documents[asking.document]):
+            found.append(answer)
+        elif answer is not None or asking.doubtful:
+            silent = max(silent, len(asking.used))
+    best = _agreed(found)
+    return best if best is not None and best.explained > silent else None
+
+
+def _askings(question: Question, documents: Sequence[Document]) -> "Iterator[_Asking]":
+    """Yield a question put to each table, in the language of its file; of a file that
+    does not name one, in English and in that of the question."""
     spoken: dict[str, Spoken] = {}
     for index, document in enumerate(documents):
-        # A file that does not name its language is in English or in that of the question.
         said = document.page.language
         for language in (said,) if said else dict.fromkeys(("en", question.language)):
             asked = spoken.setdefault(
                 language, read_question(translated_for(question, language), language)
             )
-            for asking in _asking(asked, document, index) if asked.asks else ():
-                answer = asking.answer()
-                if answer is not None and all_rows(document):
-                    found.append(answer)
-                elif answer is not None or asking.doubtful:
-                    silent = max(silent, len(asking.used))
-    best = max((answer.fit for answer in found), default=0)
-    first = [answer for answer in found if answer.fit == best]
-    if not first or not all(_agree(first[0], other) for other in first[1:]):
-        return None
-    return first[0] if first[0].explained > silent else None
+            if asked.asks:
+                yield from _of_document(asked, document, index)
 
 
-def _asking(asked: Spoken, document: Document, index: int) -> "Iterator[_Asking]":
+def _of_document(asked: Spoken, document: Document, index: int) -> "Iterator[_Asking]":
     """Yield a question put to each table of a document that names its columns."""
     about = index_terms(
         f"{document.page.title} {document.page.final_url}", language=asked.language
@@ -138,6 +141,15 @@ def _wordings(question: Question) -> Iterator[Question]:
     if _GLOSS.search(question.text):
         yield Question(_GLOSS.sub(r"\2", question.text))
         yield Question(_GLOSS.sub(r"\1", question.text))
+
+
+def _agreed(found: Sequence[TableAnswer]) -> TableAnswer | None:
+    """Return the answer of the tables that fit best; None where two of them disagree,
+    or where there are none."""
+    best = max((answer.fit for answer in found), default=0)
+    first = [answer for answer in found if answer.fit == best]
+    agree = all(_agree(first[0], other) for other in first[1:])
+    return first[0] if first and agree else None
 
 
 def _agree(one: TableAnswer, other: TableAnswer) -> bool:
@@ -203,28 +215,8 @@ class _Asking:
     def _filter(self) -> bool:
         """Find the cells that the question names; False where what it denies is not
         among them, or one may be of several columns."""
-        spans: dict[tuple[int, int], dict[int, str]] = {}
         stems = [token.stem for token in self.spoken.tokens]
-        known = {
-            stem: [index for index, other in enumerate(stems) if other == stem]
-            for stem in stems
-        }
-        for column in range(len(self.table.columns)):
-            for cell in dict.fromkeys(self.table.cells(column)):
-                own = (
-                    tokens_of(cell, self.spoken.language)
-                    if len(cell) <= NAME_CHARACTERS
-                    else ()
-                )
-                if not own or own[0].stem not in known:
-                    continue
-                wanted = [token.stem for token in own]
-                for start in known[own[0].stem]:
-                    end = start + len(own)
-                    if stems[start:end] == wanted and self._names(
-                        own, range(start, end)
-                    ):
-                        spans.setdefault((start, end), {})[column] = cell
+        spans = self._spans(stems)
         self._months()
         taken = set(self.used)
         for start, end in sorted(spans, key=lambda span: span[0] - span[1]):
@@ -239,6 +231,29 @@ class _Asking:
         self._yes_or_no()
         return not self.spoken.negated or self.denied
 
+    def _spans(self, stems: Sequence[str]) -> dict[tuple[int, int], dict[int, str]]:
+        """Return the cells that the question names, one a column, by the place of their
+        first word and the place after their last."""
+        places: dict[str, list[int]] = {}
+        for place, stem in enumerate(stems):
+            places.setdefault(stem, []).append(place)
+        spans: dict[tuple[int, int], dict[int, str]] = {}
+        for column, cell, own in self._short_cells():
+            wanted = [token.stem for token in own]
+            for start in places.get(wanted[0], ()):
+                end = start + len(own)
+                if stems[start:end] == wanted and self._names(own, range(start, end)):
+                    spans.setdefault((start, end), {})[column] = cell
+        return spans
+
+    def _short_cells(self) -> Iterator[tuple[int, str, tuple[Token, ...]]]:
+        """Yield each cell of a column that may be a name, and its words."""
+        for column in self._all_columns:
+            for cell in dict.fromkeys(self.table.cells(column)):
+                short = cell if len(cell) <= NAME_CHARACTERS else ""
+                if own := tokens_of(short, self.spoken.language):
+                    yield column, cell, own
+
     def _months(self) -> None:
         """Filter by months that the question names, whatever form the one column of
         dates gives them.
@@ -249,7 +264,7 @@ class _Asking:
         asked = self.spoken.months
         dates = [
             months
-            for column in range(len(self.table.columns))
+            for column in self._all_columns
             if asked and (months := self._dated(column))
         ]
         for one in asked if len(dates) == 1 else ():
@@ -284,45 +299,37 @@ class _Asking:
     def _parts_of_cells(self, stems: Sequence[str]) -> None:
         """Filter by names that occur in longer cells of one column only (`Porto` in
         `Porto, Portugal`)."""
-        tokens = self.spoken.tokens
-        named = set().union(
-            *(self._stems(column) for column in range(len(self.table.columns))),
-            self._about(),
-        )
-        free = [
-            index
-            for index, token in enumerate(tokens)
-            if index
-            and token.text[0].isupper()
-            and token.says
-            and index not in self.used | self.spoken.operating
-        ]
-        for first in (index for index in free if index - 1 not in free):
-            last = next(
-                index for index in range(first, len(tokens) + 1) if index not in free
-            )
-            run = tuple(stems[first:last])
-            if named.issuperset(run):
-                continue
-            found: dict[int, set[str]] = {}
-            for column in range(len(self.table.columns)):
-                for cell in (
-                    one
-                    for one in dict.fromkeys(self.table.cells(column))
-                    if len(one) <= NAME_CHARACTERS
-                ):
-                    own = [
-                        token.stem for token in tokens_of(cell, self.spoken.language)
-                    ]
-                    if any(
-                        tuple(own[at : at + len(run)]) == run for at in range(len(own))
-                    ):
-                        found.setdefault(column, set()).add(cell)
+        named = self._about().union(*map(self._stems, self._all_columns))
+        for places in self._free_names():
+            run = stems[places.start : places.stop]
+            found = {} if named.issuperset(run) else self._cells_with(run)
             if len(found) == 1:
                 column, cells = found.popitem()
-                self.used |= set(range(first, last))
+                self.used |= set(places)
                 for cell in sorted(cells):
-                    self._take(column, cell, first)
+                    self._take(column, cell, places.start)
+
+    def _free_names(self) -> Iterator[range]:
+        """Yield the places of capitalised words in a row that nothing explains, the
+        question's first word left out."""
+        taken = self.used | self.spoken.operating | {0}
+        free = {
+            index
+            for index, token in enumerate(self.spoken.tokens)
+            if index not in taken and token.text[0].isupper() and token.says
+        }
+        for first in sorted(free):
+            if first - 1 not in free:
+                yield range(first, next(at for at in count(first) if at not in free))
+
+    def _cells_with(self, run: Sequence[str]) -> dict[int, set[str]]:
+        """Return the cells that hold terms one after the other, by their column."""
+        found: dict[int, set[str]] = {}
+        for column, cell, own in self._short_cells():
+            stems = [token.stem for token in own]
+            if any(stems[at : at + len(run)] == run for at in range(len(stems))):
+                found.setdefault(column, set()).add(cell)
+        return found
 
     def _about(self) -> set[str]:
         """Return the terms of the headings above the table, and of its page's title."""
@@ -353,8 +360,7 @@ class _Asking:
         the only one that the question names; None if several or none are named."""
         if len(found) == 1:
             return next(iter(found))
-        named = [column for column in found if self._matched(column)]
-        return named[0] if len(named) == 1 else None
+        return _only([column for column in found if self._matched(column)])
 
     def _take(self, column: int, cell: str, start: int) -> None:
         if column not in self.columns:
@@ -371,7 +377,7 @@ class _Asking:
     def _yes_or_no(self) -> None:
         """Filter by columns of yes and no that the question names."""
         yes, no = words("tables.yes"), words("tables.no")
-        for column in range(len(self.table.columns)):
+        for column in self._all_columns:
             said = {cell.strip().lower() for cell in self.table.cells(column)}
             places = self._matched(column) - self.used
             if len(said) == 2 and said <= yes | no and said & yes and places:
@@ -429,9 +435,7 @@ class _Asking:
         None where that is none, several or a column without numbers."""
         for reach in range(1, WORD_REACH + 1):
             near = range(sign - reach, sign)
-            named = [
-                c for c in range(len(self.table.columns)) if self._matched(c, near)
-            ]
+            named = [c for c in self._all_columns if self._matched(c, near)]
             if len(named) > 1:
                 continue
             if named and self.table.is_numeric(named[0]):
@@ -450,6 +454,10 @@ class _Asking:
         return said_of("tables.same", self._within(places))
 
     # Which column
+
+    @property
+    def _all_columns(self) -> range:
+        return range(len(self.table.columns))
 
     def _stems(self, column: int) -> frozenset[str]:
         name = self.table.columns[column]
@@ -471,7 +479,7 @@ class _Asking:
         else the only one; None where several fit equally."""
         columns = [
             c
-            for c in range(len(self.table.columns))
+            for c in self._all_columns
             if self.table.is_numeric(c) and not self._numbers_rows(c)
         ]
         hinted = set(index_terms(hints, language=self.spoken.language))
@@ -480,21 +488,22 @@ class _Asking:
         }
         meant: dict[int, int] = {c: len(self._stems(c) & hinted) for c in columns}
         for ways in (named, meant):
-            scored = {
-                c: (count, count / len(self._stems(c)), self._literal(c))
-                for c, count in ways.items()
-                if count
-            }
-            if scored:
-                best = max(scored.values())
-                first = self._nearest(
-                    [c for c, score in scored.items() if score == best]
-                )
-                if len(first) == 1 and near is None:
-                    self.used |= self._matched(first[0])
-                return first[0] if len(first) == 1 else None
-        free = [column for column in columns if column not in self.columns]
-        return free[0] if len(free) == 1 else None
+            if best := self._best(ways):
+                if len(best) == 1 and near is None:
+                    self.used |= self._matched(best[0])
+                return _only(best)
+        return _only([column for column in columns if column not in self.columns])
+
+    def _best(self, shared: dict[int, int]) -> list[int]:
+        """Return the columns whose names are `shared` most, by the number of words, then
+        by their part of the name; none where no name is."""
+        scored = {
+            c: (count, count / len(self._stems(c)), self._literal(c))
+            for c, count in shared.items()
+            if count
+        }
+        most = max(scored.values(), default=None)
+        return self._nearest([c for c, score in scored.items() if score == most])
 
     def _nearest(self, columns: list[int]) -> list[int]:
         """Return of columns that are named as well those named nearest to what is done: "in which
@@ -533,9 +542,7 @@ class _Asking:
         most.
 
         That is the first column where all hold numbers."""
-        columns = [
-            c for c in range(len(self.table.columns)) if not self.table.is_numeric(c)
-        ] or [0]
+        columns = [c for c in self._all_columns if not self.table.is_numeric(c)] or [0]
         return max(
             columns,
             key=lambda c: (
@@ -557,62 +564,49 @@ class _Asking:
 
     def _computed(self) -> TableAnswer | None:
         spoken, rows = self.spoken, self._rows()
-        named = {
-            stem
-            for column in range(len(self.table.columns))
-            for stem in self._stems(column)
-        }
-        adding = {
-            index for index in spoken.total if spoken.tokens[index].stem not in named
-        }
-        meaning = {
-            index for index in spoken.mean if spoken.tokens[index].stem not in named
-        }
-        chooses = bool(spoken.least) != bool(spoken.most) or bool(
-            spoken.least & spoken.most
-        )
-        if not rows or (spoken.least | spoken.most and not chooses):
+        adding, meaning = self._unnamed(spoken.total), self._unnamed(spoken.mean)
+        if not rows or spoken.asks_both:
             return None
-        if chooses:
+        if spoken.least | spoken.most:
             return self._chosen(rows) if not adding | meaning else None
         if spoken.count:
             return self._counted(rows, adding=bool(adding))
-        if adding or meaning:
+        if adding | meaning:
             group = self._grouping()
             column = self._numeric(None, self._same(range(len(spoken.tokens))))
             return self._measured("sum" if adding else "mean", column, rows, group)
-        few = self.conditions and len(rows) <= max(
-            FEWEST_CHOSEN_FROM, CHOSEN_SHARE * len(self.table.rows)
-        )
-        return self._answer("", "rows", rows, ()) if few else None
+        few = max(FEWEST_CHOSEN_FROM, CHOSEN_SHARE * len(self.table.rows))
+        chosen = self.conditions and len(rows) <= few
+        return self._answer("", "rows", rows, ()) if chosen else None
+
+    def _unnamed(self, places: set[int]) -> set[int]:
+        """Return the places of words that are not of a column's name."""
+        named = set().union(*map(self._stems, self._all_columns))
+        return {at for at in places if self.spoken.tokens[at].stem not in named}
 
     def _counted(self, rows: list[int], *, adding: bool) -> TableAnswer | None:
         """Count rows, or add the column whose things are counted (`how many units in
         Porto`); None where it is uncertain which."""
         noun = max(self.spoken.count) + 1
         after = range(noun, noun + 2)
-        columns = [
-            c for c in range(len(self.table.columns)) if self.table.is_numeric(c)
-        ]
-        if any(self._matched(c, after) for c in columns):
+        numeric = filter(self.table.is_numeric, self._all_columns)
+        if any(self._matched(c, after) for c in numeric):
             column = self._numeric(None, "")
             return (
                 self._measured("sum", column, rows) if adding or self.either else None
             )
-        if (group := self._grouping()) is not None and self._matched(
-            self._label(), after
-        ):
-            self.used |= self._matched(self._label(), after)
-            return self._grouped("count", -1, rows, group)
-        of_rows = any(
-            token.text.lower() in words("tables.filler")
-            for token in self._within(after)
-        )
-        headed = self._matched(self._label(), after)
+        group, headed = self._grouping(), self._matched(self._label(), after)
         self.used |= headed
-        if not (of_rows or headed or self.either or self.conditions):
+        if group is not None and headed:
+            return self._grouped("count", -1, rows, group)
+        if not (headed or self.either or self.conditions or self._says_rows(after)):
             return None
         return self._answer(str(len(rows)), "rows", rows, ())
+
+    def _says_rows(self, places: Iterable[int]) -> bool:
+        """Whether one of some words is for rows of any table (`entries`)."""
+        rows = words("tables.filler")
+        return any(token.text.lower() in rows for token in self._within(places))
 
     def _grouping(self) -> int | None:
         """Return the column by whose values a measure is asked (`tons by state`, `in
@@ -620,9 +614,7 @@ class _Asking:
         by = words("tables.by", self.spoken.language)
         for index, token in enumerate(self.spoken.tokens):
             after = range(index + 1, index + 1 + WORD_REACH)
-            for column in (
-                range(len(self.table.columns)) if token.text.lower() in by else ()
-            ):
+            for column in self._all_columns if token.text.lower() in by else ():
                 named = self._matched(column, after[: max(1, len(self._stems(column)))])
                 different = len(set(self.table.cells(column)))
                 if len(named) == len(self._stems(column)) > 0 and different < len(
@@ -690,19 +682,7 @@ class _Asking:
             self.doubtful = True
             return None
         most = self._way(column, hints)
-        if most is None:
-            return None
-        values = self.table.values(column)
-        known = {row: value.number for row in rows if (value := values[row])}
-        numbers = sorted(set(known.values()), reverse=most)
-        wanted = (
-            numbers[spoken.place - 1 : spoken.place]
-            if spoken.rows == 1
-            else numbers[: spoken.rows]
-        )
-        found = [
-            row for number in wanted for row, own in known.items() if own == number
-        ]
+        found = [] if most is None else self._ranked(column, rows, most=most)
         if not found or len(found) >= FEWEST_CHOSEN_FROM + spoken.rows - 1:
             return None
         said = " ".join(
@@ -713,40 +693,46 @@ class _Asking:
         extreme = self.table.rows[found[0]][column] if spoken.rows == 1 else ""
         return self._answer(extreme, what, found, (column,), over=len(rows), whole=True)
 
+    def _ranked(self, column: int, rows: list[int], *, most: bool) -> list[int]:
+        """Return the rows that the question asks for by their place in the order of a
+        column's numbers, from the most or the least."""
+        place, many = self.spoken.place, self.spoken.rows
+        values = self.table.values(column)
+        known = {row: value.number for row in rows if (value := values[row])}
+        numbers = sorted(set(known.values()), reverse=most)
+        wanted = numbers[place - 1 : place] if many == 1 else numbers[:many]
+        return [row for number in wanted for row, own in known.items() if own == number]
+
     def _dates(self, hints: str) -> int | None:
-        if not any(
-            hint in {"date", "year", "-date", "-year", "+date", "+year"}
-            for hint in hints.split()
-        ):
+        if not {hint.lstrip("+-") for hint in hints.split()} & {"date", "year"}:
             return None
         values = {
             c: [value for value in self.table.values(c) if value]
-            for c in range(len(self.table.columns))
+            for c in self._all_columns
         }
-        dated = [
-            c
-            for c, own in values.items()
-            if own and all(value.kind == "date" for value in own)
-        ]
-        return dated[0] if len(dated) == 1 else None
+        return _only(
+            [
+                c
+                for c, own in values.items()
+                if own and all(value.kind == "date" for value in own)
+            ]
+        )
 
     def _way(self, column: int, hints: str) -> bool | None:
         """Return whether the most of a column is asked for; None where the words do not
         say."""
-        least, most = bool(self.spoken.least), bool(self.spoken.most)
-        if least != most and not any(hint[0] in "+-" for hint in hints.split()):
-            return most
         kinds = {value.kind for value in self.table.values(column) if value}
         meant = {"date"} & kinds | ({"time"} if "clock" in kinds else set())
         stems = self._stems(column) | meant
-        signed = [
-            hint
+        signs = {
+            hint[0]
             for hint in hints.split()
-            if set(index_terms(hint[1:], language=self.spoken.language)) & stems
-        ]
-        signs = {hint[0] for hint in signed}
-        if len(signs) == 1 and signs <= {"+", "-"}:
+            if hint[0] in "+-"
+            and stems.intersection(index_terms(hint[1:], language=self.spoken.language))
+        }
+        if len(signs) == 1:
             return signs == {"+"}
+        least, most = bool(self.spoken.least), bool(self.spoken.most)
         return most if least != most and not signs else None
 
     def _is_plain(self, column: int, rows: Sequence[int]) -> bool:
@@ -797,7 +783,7 @@ class _Asking:
     # Whether all is explained
 
     def _explained(self) -> bool:
-        for column in range(len(self.table.columns)):
+        for column in self._all_columns:
             self.used |= self._matched(column)
         about = self._about()
         filler = (
@@ -820,3 +806,8 @@ class _Asking:
         return all(
             token.stem in about or token.text.lower() in filler for token in rest
         )
+
+
+def _only(columns: Sequence[int]) -> int | None:
+    """Return the one column that there is, None for none or several."""
+    return columns[0] if len(columns) == 1 else None

@@ -104,6 +104,11 @@ class Spoken:
         )
 
     @property
+    def asks_both(self) -> bool:
+        """Whether it asks for the least and for the most, in different words."""
+        return bool(self.least and self.most and not self.least & self.most)
+
+    @property
     def operating(self) -> set[int]:
         """Places of the words that say what is to be done."""
         compared = {index for one in self.compared for index in one.words}
@@ -167,37 +172,33 @@ def _pattern(section: str) -> re.Pattern[str]:
 
 
 def _indexes(lowered: str, tokens: Sequence[Token], section: str) -> set[int]:
-    spans = [found.span() for found in _pattern(section).finditer(lowered)]
     return {
         index
-        for index, token in enumerate(tokens)
-        for start, end in spans
-        if start <= token.start < end
+        for found in _pattern(section).finditer(lowered)
+        for index in _places(found, tokens)
     }
+
+
+def _places(found: re.Match[str], tokens: Sequence[Token]) -> list[int]:
+    """Return the places of the words that begin within what was found."""
+    start, end = found.span()
+    return [at for at, token in enumerate(tokens) if start <= token.start < end]
 
 
 def _compared(lowered: str, tokens: Sequence[Token]) -> tuple[Compared, ...]:
     """Return each number that words compare with, a currency or a short word between
     them at most."""
     found: dict[int, Compared] = {}
+    spent: set[int] = set()
     for section, operator in _COMPARING:
         for match in _pattern(section).finditer(lowered):
-            own = [
-                index
-                for index, token in enumerate(tokens)
-                if match.start() <= token.start < match.end()
-            ]
+            own = _places(match, tokens)
             after = own[-1] + 1 if own else len(tokens)
             near = range(after, min(after + 2, len(tokens)))
-            number = next(
-                (index for index in near if tokens[index].text[0].isdigit()), -1
-            )
-            if number >= 0 and not any(
-                set(own) & set(one.words) for one in found.values()
-            ):
-                found.setdefault(
-                    number, Compared(operator, number, range(own[0], after))
-                )
+            number = next((at for at in near if tokens[at].text[0].isdigit()), None)
+            if number is not None and number not in found and spent.isdisjoint(own):
+                found[number] = Compared(operator, number, range(own[0], after))
+                spent |= set(own)
     for index, token in enumerate(tokens[:-1]):
         if token.text in _COMPARISONS and tokens[index + 1].text[0].isdigit():
             signed = Compared(

@@ -65,6 +65,7 @@ _PARTING: Final = re.compile(
     rf"(<(?!/?(?:{_INLINE}|sub|sup|time|tt|u|var|wbr)\b)[^>]*>)"
 )
 """A tag that ends a block or a line."""
+_LINE: Final = re.compile(r"[^\n\r\v\f\u2028\u2029]+")
 _ANY_TAG: Final = re.compile(r"<[^>]*>")
 _ALT_TEXT: Final = re.compile(r'<img\b[^>]*?\balt="([^"]+)')
 _CONTEXT_GAP: Final = r"[\s|]*"
@@ -147,18 +148,20 @@ def _descriptions(text: str, block: Block) -> list[tuple[int, int]]:
             continue
         stop = start + len(words[index])
         if said:
-            shown = (
-                word
-                for word, other in zip(words[index:], described[index:], strict=True)
-                if word and not other
-            )
+            shown = _first_shown(words[index:], described[index:])
             # A button's icon that is described by the button's own words is not in the text beside
             # them.
-            if text.find(next(shown, ""), stop, block.end) < 0:
+            if text.find(shown, stop, block.end) < 0:
                 continue
             found.append((start, stop))
         offset = stop
     return found
+
+
+def _first_shown(words: list[str], described: list[re.Match[str] | None]) -> str:
+    """Return the first text that describes no image, "" where there is none."""
+    shown = (text for text, said in zip(words, described, strict=True) if not said)
+    return next(filter(None, shown), "")
 
 
 def _words(piece: str) -> str:
@@ -187,18 +190,24 @@ def _directive(document: Document, start: int, end: int) -> str:
         directive = _with_context(
             document, first_start, head_end, _encode(text[first_start:head_end])
         )
-    tail_start, tail_end, after = _end(document, pieces, head_end)
-    while tail_end > tail_start and ",-" not in directive:
-        ranged = ",".join((directive, _encode(text[tail_start:tail_end])))
+    if ",-" in directive:
+        return directive
+    last_words = _end(document, pieces, head_end)
+    # The end gives way: a browser that finds the start opens the page there.
+    return _ranged(text, directive, *last_words) or directive
+
+
+def _ranged(text: str, directive: str, start: int, end: int, after: str) -> str:
+    """Return a directive with the last words of its range and what follows them, as
+    many words as leave it short; "" where none do."""
+    while end > start:
+        ranged = ",".join((directive, _encode(text[start:end])))
         ranged += f",-{_encode(after)}" if after else ""
         if _is_short(ranged):
             return ranged
-        starts = [
-            one for one in _word_starts(text, tail_start, tail_end) if one > tail_start
-        ]
-        tail_start = starts[0] if starts else tail_end
-    # The end gives way: a browser that finds the start opens the page there.
-    return directive
+        later = (one for one in _word_starts(text, start, end) if one > start)
+        start = next(later, end)
+    return ""
 
 
 def _is_short(directive: str) -> bool:
@@ -239,7 +248,7 @@ def _end(
         if found and (block is None or start < block.start):
             break
         tail = _tail(text, max(start, head_end), end)
-        if tail is not None and any(map(str.isalnum, text[tail:end])):
+        if tail is not None:
             if _first_offset(text, tail, end, low=head_end) == tail:
                 return tail, end, ""
             after = "" if found else _after(text, end)
@@ -260,28 +269,25 @@ def _pieces(document: Document, start: int, end: int) -> list[tuple[int, int]]:
     while offset < end:
         block, block_end = _block_at(document, offset)
         stop = min(end, block_end)
-        if (
-            block is not None
-            and block.kind == "row"
-            and block.cells
-            and offset <= block.start
-        ):
-            spans += _from_distinct(
-                document.text, _parts(document.text, block)
-            ) or _cells(document.text, block)
-        elif block is not None and (parts := _parts(document.text, block)):
-            spans += [
-                (max(a, offset), min(b, stop))
-                for a, b in parts
-                if a < stop and b > offset
-            ]
-        else:
-            for line in re.finditer(
-                r"[^\n\r\v\f\u2028\u2029]+", document.text[offset:stop]
-            ):
-                spans.append((offset + line.start(), offset + line.end()))
+        spans += _pieces_in(document.text, block, offset, stop)
         offset = max(stop, offset + 1)
     return _trimmed(document.text, spans)
+
+
+def _pieces_in(
+    text: str, block: Block | None, start: int, stop: int
+) -> list[tuple[int, int]]:
+    """Spans of cells, of what elements separate, or of lines within a part of one
+    block; of lines between two (None)."""
+    parts = [] if block is None else _parts(text, block)
+    if block is not None and block.cells and start <= block.start:
+        return _from_distinct(text, parts) or _cells(text, block)
+    if parts:
+        return [
+            (max(a, start), min(b, stop)) for a, b in parts if a < stop and b > start
+        ]
+    lines = _LINE.finditer(text[start:stop])
+    return [(start + line.start(), start + line.end()) for line in lines]
 
 
 def _block_at(document: Document, offset: int) -> tuple[Block | None, int]:
@@ -360,10 +366,10 @@ def _head(text: str, start: int, end: int, *, most: int = _DIRECTIVE_WORDS) -> i
 
 def _tail(text: str, start: int, end: int) -> int | None:
     """Start of a span's last words, as many as a part may have; None where none are
-    left."""
-    return next(
-        (one for one in _word_starts(text, start, end) if _is_part(text[one:end])), None
-    )
+    left, and where they have neither a letter nor a digit."""
+    starts = (one for one in _word_starts(text, start, end) if _is_part(text[one:end]))
+    tail = next(starts, end)
+    return tail if any(map(str.isalnum, text[tail:end])) else None
 
 
 def _word_ends(text: str, start: int, end: int) -> list[int]:
@@ -504,11 +510,7 @@ def _with_context(document: Document, start: int, end: int, head: str) -> str:
     text = document.text
     if _first_offset(text, start, end) == start:
         return head
-    low = max(0, start - _CONTEXT_REACH, _part_before(document, start))
-    before = [piece for piece in _CONTEXT_BREAK.split(text[low:start]) if piece.strip()]
-    words = before[-1].split()[-_DIRECTIVE_WORDS:] if before else []
-    if words and len(before) == 1 and low > 0 and not text[low - 1].isspace():
-        words = words[1:]
+    words = _words_before(document, start)
     prefix = _telling(text, start, end, words)
     prefix = prefix or (
         words[-1][-_CJK_PART_CHARACTERS:] if words and is_cjk(words[-1]) else ""
@@ -517,6 +519,19 @@ def _with_context(document: Document, start: int, end: int, head: str) -> str:
         return f"{_encode(prefix)}-,{head}"
     after = _after(text, end)
     return f"{head},-{_encode(after)}" if after else head
+
+
+def _words_before(document: Document, offset: int) -> list[str]:
+    """Return the last whole words of the block or cell before `offset`, at most
+    `_DIRECTIVE_WORDS`."""
+    text = document.text
+    low = max(0, offset - _CONTEXT_REACH, _part_before(document, offset))
+    before = list(filter(str.strip, _CONTEXT_BREAK.split(text[low:offset])))
+    if not before:
+        return []
+    words = before[-1].split()[-_DIRECTIVE_WORDS:]
+    is_cut = len(before) == 1 and low > 0 and not text[low - 1].isspace()
+    return words[1:] if is_cut else words
 
 
 def _telling(text: str, start: int, end: int, words: Sequence[str]) -> str:

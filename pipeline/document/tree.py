@@ -308,19 +308,25 @@ def _is_written(parent: Node, node: Node) -> bool:
         if children and children[-1] == STRUCK:
             add_space(parent)
     elif tag in {"sub", "sup"}:
-        before = "".join(
-            item if isinstance(item, str) else text_of(item) for item in children[-3:]
-        )
-        written = (_raised if tag == "sup" else _lowered)(
-            parent, before, text_of(node), node
-        )
-        if written:
-            children.append(written)
-        return bool(written)
+        return _is_shifted(parent, node)
     elif 0 < count_words("".join(shown := pieces(node))) <= LABEL_WORDS:
         _strike(parent, node, "".join(shown))
         return True
     return False
+
+
+def _is_shifted(parent: Node, node: Node) -> bool:
+    """Write what is raised or lowered into its parent; return whether it has a meaning
+    as text."""
+    before = "".join(
+        item if isinstance(item, str) else text_of(item)
+        for item in parent.children[-3:]
+    )
+    write = _raised if node.tag == "sup" else _lowered
+    written = write(parent, before, text_of(node), node)
+    if written:
+        parent.children.append(written)
+    return written != ""
 
 
 def _finish_row(row: Node) -> None:
@@ -375,20 +381,28 @@ def _raised(_: Node, before: str, text: str, node: Node) -> str:
     of a price (`$129.00`); after a longer word or a period, or as a link within the
     page, a note mark (`word[3]`).
     """
-    if not before or before[-1].isspace():
+    if not before[-1:].strip():
         return ""
     if _NOTE_NUMBERS.fullmatch(text):
         return text if text.startswith("[") else f"[{text}]"
     if not _RAISED_NUMBER.fullmatch(text):
-        if not _EXPONENT.fullmatch(text) or not _VARIABLE_END.search(before):
-            return ""
-        return f"^{text}" if len(text) == 1 else f"^({text})"
-    if len(text) == 2 and (
-        _PRICE_END.search(before) or _THOUSANDS_COMMA.fullmatch(before)
-    ):
+        return _exponent(before, text)
+    if len(text) == 2 and _is_price(before):
         return text if before[-1] in ".," else f".{text}"
     is_link = any("#" in below.attrs.get("href", "") for below in walk(node))
     return f"[{text}]" if is_link or not _POWER_BASE.search(before) else f"^{text}"
+
+
+def _exponent(before: str, text: str) -> str:
+    """Return a superscript other than a number as an exponent, "" if it is none."""
+    if not _EXPONENT.fullmatch(text) or not _VARIABLE_END.search(before):
+        return ""
+    return f"^{text}" if len(text) == 1 else f"^({text})"
+
+
+def _is_price(text: str) -> bool:
+    """Whether a text ends in a price without its cents."""
+    return bool(_PRICE_END.search(text) or _THOUSANDS_COMMA.fullmatch(text))
 
 
 def join_texts(root: Node) -> Node:

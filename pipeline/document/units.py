@@ -136,28 +136,41 @@ def _ends_cjk(text: str, match: re.Match[str], start: int) -> bool:
 
 def _ends(text: str, match: re.Match[str], start: int) -> bool:
     """Whether a stop before white space ends the sentence that began at `start`."""
-    follow = _NEXT.match(text, match.end())
-    opening, after = (follow["opening"], follow["word"] or "") if follow else ("", "")
+    opening, after, initial = _follows(text, match.end())
     if after and _is_lower(after) and not _begins_lower(text, match, after):
         return False
     if match["stop"] != ".":
         return True
     said = text[max(start, match.start() - _LOOK_BACK) : match.start()]
-    last = ["", "", *(word.lstrip(_STRIP) for word in said.rsplit(None, 2))]
-    before, word = last[-2:]
-    if not word or _is_marker(word, before):
-        # Nothing but marks, or the marker of a list's item
-        return not word and (bool(match["closers"]) or len(last) == 2)
-    if match["closers"] and not match["closers"].startswith(("'", "’")):
+    before, word = _last_words(said)
+    if not word:  # nothing but marks
+        return bool(match["closers"]) or not said.strip()
+    if _is_marker(word, before):
+        return False
+    if match["closers"][:1] not in {"", "'", "’"}:
         return word.lower() not in _NEVER_FINAL
-    if word.isdecimal():
-        return _ends_number(word, before, after, opening=opening)
-    initial = (
-        len(after) == 1
-        and follow is not None
-        and text[follow.end() : follow.end() + 1] == "."
+    return (
+        _ends_number(word, before, after, opening=opening)
+        if word.isdecimal()
+        else _ends_word(word, before, "" if initial else after)
     )
-    return _ends_word(word, before, "" if initial else after)
+
+
+def _follows(text: str, offset: int) -> tuple[str, str, bool]:
+    """Return the opening marks and the word after a stop, and whether that word is an
+    initial."""
+    found = _NEXT.match(text, offset)
+    if found is None:
+        return "", "", False
+    word, end = found["word"] or "", found.end()
+    return found["opening"], word, len(word) == 1 and text[end : end + 1] == "."
+
+
+def _last_words(text: str) -> tuple[str, str]:
+    """Return the last two words without marks before them, "" for one that is
+    lacking."""
+    words = ["", "", *(word.lstrip(_STRIP) for word in text.rsplit(None, 2))]
+    return words[-2], words[-1]
 
 
 def _is_marker(word: str, before: str) -> bool:

@@ -9,7 +9,7 @@ the page. Not for: the paper's block tree (`block_tree.py`), choosing blocks
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, groupby, islice, pairwise
+from itertools import accumulate, chain, groupby, islice, pairwise
 from operator import itemgetter
 from typing import Final
 
@@ -120,6 +120,11 @@ def _name_records(units: list[Unit]) -> None:
     for path, record in groupby(zip(paths, units, strict=True), key=itemgetter(0)):
         if path:
             _name_record([unit for _, unit in record])
+    _name_quotations(units)
+
+
+def _name_quotations(units: list[Unit]) -> None:
+    """Put the text after a dash under a quotation above it."""
     for unit, after in pairwise(units):
         beside = unit.path.rpartition("/")[0] == after.path.rpartition("/")[0]
         if (
@@ -172,14 +177,17 @@ def _name_record(record: list[Unit]) -> None:
         count_words(unit.text) >= PROSE for unit in record[first:]
     ):
         _attribute(record[first:], NAMES.join(labels))
-    elif (
-        labels
-        and first == len(record) <= 2 * MOST_LABELS
-        and all(unit.kind != "heading" for unit in record)
-    ):
-        # A card: its first link is its title, and names the rest.
-        titles = [unit for unit in record if 2 * unit.linked > len(unit.shown)]
-        _attribute(record, titles[0].text if titles else labels[0])
+    elif labels and first == len(record) and _is_card(record):
+        # Its first link is its title, and names the rest.
+        titles = (unit.text for unit in record if 2 * unit.linked > len(unit.shown))
+        _attribute(record, next(titles, labels[0]))
+
+
+def _is_card(labels: list[Unit]) -> bool:
+    """Whether some labels are those of a card: few, without a heading."""
+    return len(labels) <= 2 * MOST_LABELS and all(
+        unit.kind != "heading" for unit in labels
+    )
 
 
 def _is_label(unit: Unit) -> bool:
@@ -301,11 +309,20 @@ class _UnitCollector:
             self._flush(frame)
             self._begin(child)
             self._enter(frame, child, f"{frame.path}/{label}")
+        self._set_places()
+        self._set_ordinals()
+        return self._units
+
+    def _set_places(self) -> None:
+        """Give each unit the place that holds where it is."""
         for (first, position), (end, _) in pairwise(
             [*self._places, (len(self._units), "")]
         ):
             for unit in self._units[first:end]:
                 unit.place = position
+
+    def _set_ordinals(self) -> None:
+        """Give each item's number to the first of its units that may have one."""
         for first, path, ordinal in self._ordinals:
             begins = (
                 unit
@@ -316,7 +333,6 @@ class _UnitCollector:
                 (unit for unit in begins if unit.kind in _NUMBERED_KINDS), None
             ):
                 begun.ordinal = ordinal
-        return self._units
 
     def _begin(self, node: Node) -> None:
         """Note the place that begins with a node, and holds until another does."""
@@ -395,12 +411,7 @@ class _UnitCollector:
         `title` is left out."""
         tag = child.tag
         mark = _mark_of(child, frame.mark)
-        if (
-            frame.term
-            and frame.kind == "definition"
-            and tag != "p"
-            and tag not in _PASSING_TAGS
-        ):
+        if _ends_term(frame, tag):
             self._say_term(frame)
         if tag in _HEADING_LEVELS:
             self._heading(frame, child, path, mark=mark)
@@ -409,26 +420,31 @@ class _UnitCollector:
         elif tag in _OF_LISTS:
             self._enter_list(frame, child, path, mark=mark)
         elif tag == "table":
-            inner = self._push(child, path, "block", mark=mark)
-            inner.grid = read_grid(child)
-            if inner.grid is not None:
-                self._caption(inner)
-        elif tag in {"figcaption", "caption", "legend"}:
-            self._open(child, path, "caption", mark=mark)
+            self._enter_table(child, path, mark=mark)
         elif tag in _PASSING_TAGS or (tag == "p" and frame.kind != "block"):
-            first = not frame.runs and frame.kind in {"item", "definition"}
-            inner = self._push(
-                child,
-                path,
-                frame.kind if first else "paragraph" if tag == "p" else "block",
-                mark=mark,
-            )
-            inner.lead = frame.lead
-            if first:
-                inner.term, frame.term = frame.term, ""
-                frame.runs += 1
+            self._pass(frame, child, path, mark=mark)
         elif tag != "title":
-            self._open(child, path, "paragraph" if tag == "p" else "block", mark=mark)
+            self._open(child, path, _KINDS.get(tag, "block"), mark=mark)
+
+    def _enter_table(self, table: Node, path: str, *, mark: Mark | None) -> None:
+        """Read a table by its rows if it holds data, else as a box."""
+        inner = self._push(table, path, "block", mark=mark)
+        inner.grid = read_grid(table)
+        if inner.grid is not None:
+            self._caption(inner)
+
+    def _pass(
+        self, frame: _Container, child: Node, path: str, *, mark: Mark | None
+    ) -> None:
+        """Read a child to which what waits in its container passes on: the lead and,
+        where it begins an item or definition, kind and term."""
+        first = not frame.runs and frame.kind in {"item", "definition"}
+        kind = frame.kind if first else _KINDS.get(child.tag, "block")
+        inner = self._push(child, path, kind, mark=mark)
+        inner.lead = frame.lead
+        if first:
+            inner.term, frame.term = frame.term, ""
+            frame.runs += 1
 
     def _enter_list(
         self, frame: _Container, child: Node, path: str, *, mark: Mark | None
@@ -437,9 +453,7 @@ class _UnitCollector:
         its definition."""
         if child.tag == "dt":
             term = text_of(child).rstrip(":： ")
-            frame.term = (
-                f"{frame.term}, {term}" if frame.term and term else frame.term or term
-            )
+            frame.term = ", ".join(filter(None, (frame.term, term)))
         elif child.tag == "dd":
             self._define(frame, child, path, mark=mark)
         elif child.tag == "li":
@@ -506,14 +520,7 @@ class _UnitCollector:
         frame.run = []
         whole = len(run) == len(frame.node.children)
         parts = _cut_at_empty_lines(run)
-        described: list[str] = []
         for part in parts:
-            described += [
-                alt
-                for item in part
-                if isinstance(item, Node)
-                for alt in _descriptions(item)
-            ]
             inner = [
                 item if isinstance(item, str) else "".join(pieces(item))
                 for item in part
@@ -531,7 +538,12 @@ class _UnitCollector:
                 kind = "block"
             self._emit(frame, path, text, kind, part)
             frame.runs += 1
-        for alt in described:
+        self._emit_descriptions(frame, run)
+
+    def _emit_descriptions(self, frame: _Container, run: list[Node | str]) -> None:
+        """Emit what the images of inline content are said to show."""
+        images = (item for item in run if isinstance(item, Node))
+        for alt in chain.from_iterable(map(_descriptions, images)):
             html = f"<p>{escaped(alt)}</p>"
             path = f"{frame.path}/text0{len(self._units)}"  # runs of text count from 1
             unit = Unit(
@@ -694,6 +706,13 @@ class _UnitCollector:
 _NEVER_FURNITURE: Final = frozenset({"article", "body", "html", "main"})
 _OF_LISTS: Final = frozenset({"dd", "dir", "dt", "li", "menu", "ol", "ul"})
 _PASSING_TAGS: Final = frozenset({"div", "section", "center", "blockquote", "address"})
+_KINDS: Final[dict[str, BlockKind]] = {
+    "p": "paragraph",
+    "figcaption": "caption",
+    "caption": "caption",
+    "legend": "caption",
+}
+"""Kinds of what is opened; of every other tag it is `block`."""
 _WRAPPERS: Final[dict[BlockKind, str]] = {
     "heading": "p",
     "paragraph": "p",
@@ -704,6 +723,16 @@ _WRAPPERS: Final[dict[BlockKind, str]] = {
     "caption": "p",
     "block": "p",
 }
+
+
+def _ends_term(frame: _Container, tag: str) -> bool:
+    """Whether a child is none to which a definition's term passes on."""
+    return (
+        frame.term != ""
+        and frame.kind == "definition"
+        and tag != "p"
+        and tag not in _PASSING_TAGS
+    )
 
 
 def _mark_of(node: Node, around: Mark | None) -> Mark | None:
@@ -724,23 +753,23 @@ def _descriptions(node: Node) -> list[str]:
 def _cut_at_empty_lines(run: list[Node | str]) -> list[list[Node | str]]:
     """Cut inline content where two line breaks follow each other; parts of line breaks
     alone are dropped."""
-    if not any(isinstance(item, Node) and item.tag == "br" for item in run):
+    if not any(map(_is_break, run)):
         return [run]
     parts: list[list[Node | str]] = [[]]
     breaks = 0
     for item in run:
-        if isinstance(item, Node) and item.tag == "br":
+        if _is_break(item):
             breaks += 1
             if breaks == 2:
                 parts.append([])
         elif isinstance(item, Node) or item.strip():
             breaks = 0
         parts[-1].append(item)
-    return [
-        part
-        for part in parts
-        if any(not isinstance(item, Node) or item.tag != "br" for item in part)
-    ]
+    return [part for part in parts if not all(map(_is_break, part))]
+
+
+def _is_break(item: Node | str) -> bool:
+    return isinstance(item, Node) and item.tag == "br"
 
 
 def _cut_listing(listing: str) -> list[str]:

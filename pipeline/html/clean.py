@@ -124,7 +124,7 @@ def clean_parsed(top: LexborNode) -> tuple[Node, int, bool]:
         return _Builder(Sight(top, styles, show="all")).build()[0], 0, True
     if max(sight.soft_words, sight.covered_words) <= WAITING_WORDS:
         return root, unseen, False
-    waits = sight.soft_words > 2 * sum(content_words(body) for body in bodies)
+    waits = sight.soft_words > 2 * sum(map(content_words, bodies))
     is_covered = sight.covered_words > sum(
         count_words(text_of(body)) for body in bodies
     )
@@ -335,16 +335,7 @@ class _Builder:
         images, frames and drawings no more are added."""
         current, tag, attributes, _, _, shade, context = seen
         if kind == SAYS and tag.name != "svg":
-            is_metadata = tag.name == "script" and parent.tag in ROOTS
-            said = (
-                ""
-                if is_metadata
-                else text_of_media(current, tag.name, attributes, parent.tag)
-            )
-            if said and tag.name == "math" and attributes.get("display") != "block":
-                add_text(parent, said, pre=False)
-            elif said:
-                add_boxed(parent, said, pre=False)
+            _add_said(parent, current, tag.name, attributes)
         elif kind != DROP and self._images < MAX_NODES and (kind == IMAGE or not pre):
             self._images += 1
             if kind == IMAGE:
@@ -365,30 +356,28 @@ class _Builder:
         without an address it is dropped."""
         self._frames += 1
         held = attributes.get("srcdoc") or ""
-        top = (
-            parse(held)
-            if held
-            and name == "iframe"
-            and not self._is_frame
-            and self._frames <= MAX_FRAMES
-            else None
-        )
+        address = attributes.get("data" if name == "object" else "src")
+        is_read = name == "iframe" and not self._is_frame
+        is_read = is_read and held != "" and self._frames <= MAX_FRAMES
+        top = parse(held) if is_read else None
         if top is not None:
-            inner = _Builder(Sight(top, StyleJudge(top)), is_frame=True)
-            root, unseen = inner.build()
-            box = Node("div")
-            for part in _body_of(root):
-                if isinstance(part, Node):
-                    attach(box, part)
-                else:
-                    add_text(box, part, pre=False)
-            rebase(box, base_of(held, ""))
-            self._unseen_words += unseen
-            attach(parent, box)
-        elif (
-            address := attributes.get("data" if name == "object" else "src")
-        ) and self._frames <= MAX_NODES:
+            self._add_framed(parent, held, top)
+        elif address and self._frames <= MAX_NODES:
             parent.children.append(Node("iframe", {"href": address}))
+
+    def _add_framed(self, parent: Node, held: str, top: LexborNode) -> None:
+        """Add what the page in a frame shows, whose HTML and root these are."""
+        inner = _Builder(Sight(top, StyleJudge(top)), is_frame=True)
+        root, unseen = inner.build()
+        box = Node("div")
+        for part in _body_of(root):
+            if isinstance(part, Node):
+                attach(box, part)
+            else:
+                add_text(box, part, pre=False)
+        rebase(box, base_of(held, ""))
+        self._unseen_words += unseen
+        attach(parent, box)
 
     def _add_leaf(
         self, seen: Seen, tag: Tag, kind: int, only: LexborNode, parent: Node, pre: bool
@@ -483,6 +472,19 @@ def _add_drawing(
         attach(parent, box)
     elif words:
         add_boxed(parent, DRAWN.join(words), pre=False)
+
+
+def _add_said(
+    node: Node, current: LexborNode, name: str, attributes: dict[str, str | None]
+) -> None:
+    """Add what an element other than an image says; a formula within a line stays
+    there."""
+    is_metadata = name == "script" and node.tag in ROOTS
+    said = "" if is_metadata else text_of_media(current, name, attributes, node.tag)
+    if said and name == "math" and attributes.get("display") != "block":
+        add_text(node, said, pre=False)
+    elif said:
+        add_boxed(node, said, pre=False)
 
 
 def _add_image(node: Node, attributes: dict[str, str | None]) -> None:

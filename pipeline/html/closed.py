@@ -8,6 +8,7 @@ style hides, and how surely (`style.py`).
 
 import re
 from collections.abc import Callable, Container, Iterator, Mapping
+from functools import partial
 from itertools import islice
 from typing import Final
 
@@ -96,23 +97,31 @@ def can_be_opened(
         return False
     if attributes.get("role") == "tabpanel" or _OPENED_CLASS.search(label):
         return True
-    before = current.prev
+    before = _before(current)
+    if before is not None and _is_opened_by(before, current, label):
+        return True
+    return name != "" and name in controlled()
+
+
+def _before(node: LexborNode) -> LexborNode | None:
+    """Return what is before a node, white space left out."""
+    before = node.prev
     while (
         before is not None
         and not before.is_element_node
         and (before.text_content or "").isspace()
     ):
         before = before.prev
-    if before is not None and (
+    return before
+
+
+def _is_opened_by(before: LexborNode, current: LexborNode, label: str) -> bool:
+    """Whether what is before a closed element, of these names, opens it."""
+    return (
         _is_ticked_open(before)
-        or any(
-            _says_that_it_opens(node)
-            for node in islice(before.traverse(), _OPENER_NODES)
-        )
+        or any(map(_says_that_it_opens, islice(before.traverse(), _OPENER_NODES)))
         or _opens(before, current, label)
-    ):
-        return True
-    return name != "" and name in controlled()
+    )
 
 
 def _is_ticked_open(label: LexborNode) -> bool:
@@ -188,24 +197,22 @@ def _has_like(button: LexborNode) -> bool:
     Without a class, only `button`, `dt` and `label` count next to it; in a similar box
     (of the same class) every tag does."""
     own, around = button.attributes.get("class"), button.parent
-    if any(
-        other.tag == button.tag and other.attributes.get("class") == own
-        for other in _beside(button)
-    ):
+    is_like = partial(_are_like, button)
+    if any(map(is_like, _beside(button))):
         return own is not None or button.tag in {"button", "dt", "label"}
-    boxes = (
-        _beside(around)
-        if around is not None and (own or around.attributes.get("class"))
-        else ()
-    )
+    if around is None or not (own or around.attributes.get("class")):
+        return False
     return any(
         box.attributes.get("class") == around.attributes.get("class")
-        and any(
-            node.tag == button.tag and node.attributes.get("class") == own
-            for node in islice(box.traverse(), _OPENER_NODES)
-        )
-        for box in boxes
-        if around is not None
+        and any(map(is_like, islice(box.traverse(), _OPENER_NODES)))
+        for box in _beside(around)
+    )
+
+
+def _are_like(one: LexborNode, other: LexborNode) -> bool:
+    """Whether two elements have the same tag and class."""
+    return one.tag == other.tag and one.attributes.get("class") == other.attributes.get(
+        "class"
     )
 
 
@@ -270,18 +277,13 @@ def is_covered_part(current: LexborNode, attributes: Mapping[str, str | None]) -
     }.isdisjoint(attributes):
         return False
     names = _names(current)
-    if (
-        _SHUT.search(names)
-        or _WAITING.search(names)
-        or not READER_CLASSES.isdisjoint(names.split())
-    ):
+    is_shut = _SHUT.search(names) or _WAITING.search(names)
+    if is_shut or not READER_CLASSES.isdisjoint(names.split()):
         return False
     inner = [node.tag for node in islice(current.traverse(), 1, _CLOSED_NODES)]
     parts = sum(name in _PROSE_TAGS for name in inner)
-    is_story = parts > 0 and (
-        any(name in _HEADING_TAGS for name in inner) or is_long(current)
-    )
-    return "table" in inner or parts > 1 or is_story
+    is_story = parts > 0 and (not _HEADING_TAGS.isdisjoint(inner) or is_long(current))
+    return is_story or parts > 1 or "table" in inner
 
 
 def is_seen_all_the_same(
@@ -306,8 +308,10 @@ def is_seen_all_the_same(
         "aria-labelledby",
     }.isdisjoint(around.attributes):
         return False
-    return not any(
-        other.tag == "math"
-        or not READER_CLASSES.isdisjoint((other.attributes.get("class") or "").split())
-        for other in _beside(current)
-    )
+    return not any(map(_is_for_readers, _beside(current)))
+
+
+def _is_for_readers(element: LexborNode) -> bool:
+    """Whether an element is there for screen readers alone, as a formula's markup."""
+    classes = (element.attributes.get("class") or "").split()
+    return element.tag == "math" or not READER_CLASSES.isdisjoint(classes)

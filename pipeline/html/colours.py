@@ -165,11 +165,7 @@ def _parsed(value: str, depth: int = 0) -> _Parsed | None:
         return _CLEAR
     value = f"#{_HEX_BY_NAME[value]}" if value in _HEX_BY_NAME else value
     if _HEX_COLOUR.fullmatch(value):
-        digits = (
-            value[1:] if len(value) > 5 else "".join(2 * digit for digit in value[1:])
-        )
-        parts = [int(digits[at : at + 2], 16) / 255 for at in range(0, len(digits), 2)]
-        return parts[0], parts[1], parts[2], parts[3] if len(parts) > 3 else 1.0
+        return _of_digits(value[1:])
     found = (
         _COLOUR_FUNCTION.fullmatch(value)
         if len(value) <= _COLOUR_CHARACTERS and depth < _COLOUR_DEPTH
@@ -304,6 +300,14 @@ _SPACES: Final[dict[str, Callable[[Sequence[_Number]], Rgb]]] = {
 """Red, green and blue of the numbers of a space."""
 
 
+def _of_digits(digits: str) -> _Parsed:
+    """Return the colour of three, four, six or eight hexadecimal digits."""
+    if len(digits) < 5:
+        digits = "".join(2 * digit for digit in digits)
+    red, green, blue, alpha = bytes.fromhex(digits.ljust(8, "f"))
+    return red / 255, green / 255, blue / 255, alpha / 255
+
+
 def _mixed(inner: str, depth: int) -> _Parsed | None:
     """Return the mixture of two colours in RGB, whatever space it is mixed in; None
     unless there are two known ones."""
@@ -318,9 +322,7 @@ def _mixed(inner: str, depth: int) -> _Parsed | None:
             return None
         shares.append(float(said[1] or said[2]) / 100 if said else None)
         found.append(colour)
-    first, second = shares
-    first = (0.5 if second is None else 1 - second) if first is None else first
-    second = 1 - first if second is None else second
+    first, second = _filled(*shares)
     total = first + second or 1.0
     alpha = (first * found[0][3] + second * found[1][3]) / total
     red, green, blue = (
@@ -329,6 +331,14 @@ def _mixed(inner: str, depth: int) -> _Parsed | None:
         for one, other in zip(found[0][:3], found[1][:3], strict=True)
     )
     return red, green, blue, alpha * min(total, 1.0)
+
+
+def _filled(first: float | None, second: float | None) -> tuple[float, float]:
+    """Return the shares of two colours, those that are not said (None) from the
+    other."""
+    if first is None:
+        first = 0.5 if second is None else 1 - second
+    return first, 1 - first if second is None else second
 
 
 def parted(value: str, sign: str) -> Iterator[str]:

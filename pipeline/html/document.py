@@ -68,10 +68,10 @@ def read_document(page: Page) -> Document:
     if drawn is not None:
         root.children.append(drawn)
         text, blocks = content_blocks(root, about)
-        notes = (*notes, FROM_SCRIPTS)
+        notes, waits = (*notes, FROM_SCRIPTS), True
     if base != page.final_url:
         rebase(root, base)
-    if drawn is not None or waits:
+    if waits:
         page = replace(page, trust="script")
     if unseen >= LABEL_WORDS:  # fewer are labels that a design moves away
         page = replace(page, hidden=page.hidden + unseen)
@@ -135,15 +135,17 @@ def _drawn(html: str, blocks: tuple[Block, ...]) -> Node | None:
         return None
     body = Node("body")
     for tag, text in script_texts(html):
-        if tag == "dd":
-            body.children.append(_definition(text))
-        elif tag == "noscript" or _KNOWN_TAG.search(text):
-            body.children += _fragment(text)
-        else:
-            body.children += [
-                _leaf(tag, line) for line in text.split("\n") if line.strip()
-            ]
+        body.children += _nodes_of(tag, text)
     return body if body.children else None
+
+
+def _nodes_of(tag: str, text: str) -> list[Node]:
+    """Return a text of a page's scripts as nodes."""
+    if tag == "dd":
+        return [_definition(text)]
+    if tag == "noscript" or _KNOWN_TAG.search(text):
+        return _fragment(text)
+    return [_leaf(tag, line) for line in text.split("\n") if line.strip()]
 
 
 def _fragment(html: str) -> list[Node]:
@@ -291,20 +293,11 @@ def _title(
     for head in heads:
         if len(head) > 3 and head.lower() in named.lower():
             return head[:TITLE_CHARACTERS]
-    said_title = next(
-        (said[name] for name in _TITLE_METADATA.split() if name in said), ""
-    )
-    headline = next(
-        (
-            value
-            for item in linked
-            if isinstance(value := item.get("headline"), str) and value
-        ),
-        "",
-    )
-    return (said_title or headline or named or (heads[0] if heads else ""))[
-        :TITLE_CHARACTERS
+    titles = [said[name] for name in _TITLE_METADATA.split() if name in said]
+    titles += [
+        value for item in linked if isinstance(value := item.get("headline"), str)
     ]
+    return next(filter(None, (*titles, named, *heads)), "")[:TITLE_CHARACTERS]
 
 
 def _author(

@@ -6,6 +6,7 @@ Not for: what a drawing is said to show (`values.py`).
 
 import re
 from collections.abc import Callable, Mapping
+from itertools import accumulate
 from typing import Final
 
 from selectolax.lexbor import LexborNode
@@ -47,29 +48,16 @@ def words_of(
 
     Texts that are hidden or outside of its edges are left out, as are those beyond
     `DRAWING_CHARACTERS` characters or `_DRAWING_ELEMENTS` elements."""
-    said = next(
-        (value for name, value in svg.attributes.items() if name.lower() == "viewbox"),
-        "",
-    )
-    box = [float(part) for part in _SIZE_NUMBER.findall(said or "")[:4]]
-    edges = (
-        (box[0], box[0] + box[2], box[1], box[1] + box[3])
-        if len(box) == 4
-        else (-1e4, 1e4, -1e4, 1e4)
-    )
+    edges = _edges_of(svg)
     found: list[str] = []
-    waiting = [(node, shade, context) for node in reversed(list(svg.iter()))]
+    waiting = _inside(svg, shade, context)
     for _ in range(_DRAWING_ELEMENTS):
         if not waiting:
             break
         node, inherited, around = waiting.pop()
         name = (node.tag or "").lower()
         own = presented(node.attributes)
-        if (
-            name in _UNDRAWN
-            or _SHIFTED.search(own.get("transform") or "")
-            or not _is_inside(own, edges)
-        ):
+        if name in _UNDRAWN or _is_shifted(own) or not _is_inside(own, edges):
             continue
         hidden, inherited, around = look(node, own, inherited, around)
         if hidden or inherited.unseen:
@@ -77,15 +65,43 @@ def words_of(
         if name in _DRAWN_TEXTS:
             found += filter(None, [_text_of(node, look, inherited, around)])
         else:
-            waiting += [
-                (child, inherited, around) for child in reversed(list(node.iter()))
-            ]
-    size = 0
-    for number, text in enumerate(found):
-        size += len(text)
-        if size > DRAWING_CHARACTERS:
-            return found[:number]
-    return found
+            waiting += _inside(node, inherited, around)
+    sizes = accumulate(map(len, found))
+    return [
+        text
+        for text, size in zip(found, sizes, strict=True)
+        if size <= DRAWING_CHARACTERS
+    ]
+
+
+def _inside(
+    node: LexborNode,
+    shade: Shade,
+    context: ElementContext | None,
+    *,
+    texts: bool = False,
+) -> list[tuple[LexborNode, Shade, ElementContext | None]]:
+    """Return what is in an element, last first, with the style and context that it
+    inherits."""
+    children = reversed(list(node.iter(include_text=texts)))
+    return [(child, shade, context) for child in children]
+
+
+def _is_shifted(own: Mapping[str, str | None]) -> bool:
+    return _SHIFTED.search(own.get("transform") or "") is not None
+
+
+def _edges_of(svg: LexborNode) -> tuple[float, float, float, float]:
+    """Return the left, right, upper and lower edge of a drawing, in its own units."""
+    said = next(
+        (value for name, value in svg.attributes.items() if name.lower() == "viewbox"),
+        "",
+    )
+    box = [float(part) for part in _SIZE_NUMBER.findall(said or "")[:4]]
+    if len(box) < 4:
+        return -1e4, 1e4, -1e4, 1e4
+    left, top, width, height = box
+    return left, left + width, top, top + height
 
 
 def presented(own: dict[str, str | None]) -> dict[str, str | None]:
@@ -125,9 +141,7 @@ def _text_of(
     """Return the words of a text, its lines and nested texts separated; hidden ones are
     left out, as are those beyond `_DRAWING_ELEMENTS` nodes."""
     parts: list[str] = []
-    waiting: list[tuple[LexborNode, Shade, ElementContext | None]] = [
-        (text, shade, context)
-    ]
+    waiting = [(text, shade, context)]
     for _ in range(_DRAWING_ELEMENTS):
         if not waiting:
             break
@@ -138,13 +152,9 @@ def _text_of(
         if node is not text:
             own = presented(node.attributes)
             hidden, inherited, around = look(node, own, inherited, around)
-            if hidden or inherited.unseen or (node.tag or "") in _UNDRAWN:
+            if hidden or inherited.unseen or node.tag in _UNDRAWN:
                 continue
-            parts.append(
-                " " if {"x", "y", "dy"} & own.keys() or node.tag != "tspan" else ""
-            )
-        waiting += [
-            (child, inherited, around)
-            for child in reversed(list(node.iter(include_text=True)))
-        ]
+            if node.tag != "tspan" or {"x", "y", "dy"} & own.keys():
+                parts.append(" ")
+        waiting += _inside(node, inherited, around, texts=True)
     return " ".join("".join(parts).split())

@@ -10,6 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import Final
 
 from selectolax.lexbor import LexborNode
@@ -177,21 +178,7 @@ def judge(units: Sequence[Unit]) -> list[bool]:
 def _judge(units: Sequence[Unit]) -> list[bool]:
     words = [count_words(unit.text) for unit in units]
     _believe(units, words)
-    covered = [unit.mark is not None and unit.mark.believed for unit in units]
-    main = [
-        unit.main and not hidden for unit, hidden in zip(units, covered, strict=True)
-    ]
-    if sum(count for kept, count in zip(main, words, strict=True) if kept) < (
-        1 - MARKED_SHARE
-    ) * sum(words):
-        main = [
-            unit.main
-            and not (
-                hidden
-                and (_NAV_PATH.search(unit.path) or 2 * unit.linked > len(unit.shown))
-            )
-            for unit, hidden in zip(units, covered, strict=True)
-        ]
+    main = _unmarked(units, words)
     links = [_is_link(unit, count) for unit, count in zip(units, words, strict=True)]
     _leave_out_runs(units, words, main, _menus(units, words, main, links))
     # A short heading belongs to what follows it.
@@ -203,6 +190,26 @@ def _judge(units: Sequence[Unit]) -> list[bool]:
         ):
             main[number] = main[number] and main[number + 1]
     return main
+
+
+def _unmarked(units: Sequence[Unit], words: Sequence[int]) -> list[bool]:
+    """Return for each unit whether it is in no mark that is believed; where that leaves
+    too few words, in none that holds links there."""
+    covered = [unit.mark is not None and unit.mark.believed for unit in units]
+    main = [
+        unit.main and not hidden for unit, hidden in zip(units, covered, strict=True)
+    ]
+    if sum(compress(words, main)) >= (1 - MARKED_SHARE) * sum(words):
+        return main
+    return [
+        unit.main and not (hidden and _is_linking(unit))
+        for unit, hidden in zip(units, covered, strict=True)
+    ]
+
+
+def _is_linking(unit: Unit) -> bool:
+    in_menu = _NAV_PATH.search(unit.path) is not None
+    return in_menu or 2 * unit.linked > len(unit.shown)
 
 
 def _leave_out_runs(
@@ -286,10 +293,8 @@ def _believe(units: Sequence[Unit], words: Sequence[int]) -> None:
     ]
     for mark in inwards:
         around = mark.around is not None and mark.around.believed
-        own = (mark.words <= most or _is_menu(mark, units)) and not _is_story(
-            mark, units, running
-        )
-        own = own and not (centre and _holds(mark, units, centre))
+        may_be = mark.words <= most or _is_menu(mark, units)
+        own = may_be and not _holds_content(mark, units, running, centre)
         mark.believed = around or own
         is_content = not own or (mark.opens and 2 * mark.linked < mark.shown)
         mark.closed = (
@@ -297,6 +302,15 @@ def _believe(units: Sequence[Unit], words: Sequence[int]) -> None:
             and is_content
             and (mark.around is None or not around or mark.around.closed)
         )
+
+
+def _holds_content(
+    mark: Mark, units: Sequence[Unit], running: int, centre: list[int]
+) -> bool:
+    """Whether a mark holds a story, or the page's `main` (units `centre`)."""
+    if _is_story(mark, units, running):
+        return True
+    return bool(centre) and _holds(mark, units, centre)
 
 
 def _counted(units: Sequence[Unit], words: Sequence[int]) -> tuple[list[Mark], int]:

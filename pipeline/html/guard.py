@@ -165,17 +165,7 @@ def _assign(root: LexborNode) -> None:
         ):
             shadow.decompose()  # a template like any other
             continue
-        slots = {slot.attributes.get("name") or "" for slot in shadow.css("slot")}
-        child = host.first_child
-        while child is not None:
-            current, child = child, child.next
-            own = (
-                (current.attributes.get("slot") or "")
-                if current.is_element_node
-                else ""
-            )
-            if own not in slots and current.mem_id != shadow.mem_id:
-                current.decompose()
+        _leave_slotted(host, shadow)
         host.attrs[_OF_HOST] = str(number)
         for style in shadow.css("style"):
             text = style.text(deep=True)
@@ -183,6 +173,17 @@ def _assign(root: LexborNode) -> None:
                 style.inner_html = _HOST_RULE.sub(
                     partial(_of_host, number=number), text
                 )
+
+
+def _leave_slotted(host: LexborNode, shadow: LexborNode) -> None:
+    """Remove the host's children that are in no slot of its shadow root."""
+    slots = {slot.attributes.get("name") or "" for slot in shadow.css("slot")}
+    child = host.first_child
+    while child is not None:
+        current, child = child, child.next
+        own = current.attributes.get("slot") if current.is_element_node else ""
+        if (own or "") not in slots and current.mem_id != shadow.mem_id:
+            current.decompose()
 
 
 def _of_host(found: re.Match[str], number: int) -> str:
@@ -306,6 +307,16 @@ def _after_raw_text(html: str, name: str, position: int, out: list[str]) -> int:
     return end.end() if end else len(html)
 
 
+def _kept_of(source: str) -> str:
+    """Return those attributes of a tag that mean something, of what begins in its first
+    `MAX_ATTRIBUTES` characters."""
+    return "".join(
+        f' {name.lower()}="{_quoted(double or single or bare)}"'
+        for name, double, single, bare in _ATTRIBUTE.findall(source[:MAX_ATTRIBUTES])
+        if name.lower() in _KEPT_ATTRIBUTES
+    )
+
+
 class _NestedWriter:
     """Writes tags that are strictly nested."""
 
@@ -331,13 +342,7 @@ class _NestedWriter:
             if name in _FORMATTING and self._formatting is None:
                 self._formatting = len(self._opened)
             self._opened.append(name)
-        attributes = ""
-        if source and not source.isspace():
-            for match in _ATTRIBUTE.finditer(source[:MAX_ATTRIBUTES]):
-                if match[1].lower() in _KEPT_ATTRIBUTES:
-                    value = match[2] or match[3] or match[4] or ""
-                    attributes += f' {match[1].lower()}="{_quoted(value)}"'
-        self.out.append(f"<{name}{attributes}>")
+        self.out.append(f"<{name}{_kept_of(source)}>")
 
     def close(self, name: str) -> None:
         """Write the end tags of an element and of all in it, if it is open.
@@ -409,25 +414,32 @@ class Segments:
         if named is None:
             return None, place.next
         if self._found is None:
-            scripts = [
-                text
-                for script in self._top.css("script")
-                if (text := script.text(deep=True).strip())
-            ]
-            is_moved = not scripts or any(_MOVER in text for text in scripts)
-            nodes = self._top.css("[hidden][id*='S:']") if is_moved else []
-            self._found = {node.attributes["id"] or "": node for node in nodes}
+            self._found = self._all()
         segment = self._found.pop(f"{named[1]}S:{named[2]}", None)
         if segment is None:
             return None, place.next
-        before, depth, following = place.prev, 0, place.next
-        if before is not None and _mark(before).startswith("$"):
-            for _ in range(MAX_FALLBACK):
-                if following is None or (depth == 0 and _mark(following) == "/$"):
-                    return segment.first_child, following
-                depth += {"/$": -1, "$": 1, "$?": 1, "$!": 1}.get(_mark(following), 0)
-                following = following.next
-        return segment.first_child, place.next
+        is_held = place.prev is not None and _mark(place.prev).startswith("$")
+        return segment.first_child, _after_fallback(place) if is_held else place.next
+
+    def _all(self) -> dict[str, LexborNode]:
+        """Return the segments of the page by their ids."""
+        texts = (script.text(deep=True).strip() for script in self._top.css("script"))
+        scripts = list(filter(None, texts))
+        is_moved = not scripts or any(_MOVER in text for text in scripts)
+        nodes = self._top.css("[hidden][id*='S:']") if is_moved else []
+        return {node.attributes["id"] or "": node for node in nodes}
+
+
+def _after_fallback(place: LexborNode) -> LexborNode | None:
+    """Return the mark that ends the placeholder after a place; what is next to the
+    place where `MAX_FALLBACK` siblings hold no such mark."""
+    depth, following = 0, place.next
+    for _ in range(MAX_FALLBACK):
+        if following is None or (depth == 0 and _mark(following) == "/$"):
+            return following
+        depth += {"/$": -1, "$": 1, "$?": 1, "$!": 1}.get(_mark(following), 0)
+        following = following.next
+    return place.next
 
 
 def _mark(node: LexborNode) -> str:

@@ -108,22 +108,27 @@ def _said(cell: Node, current: LexborNode) -> Iterator[str]:
         if "hidden" in attributes or "none" in (attributes.get("style") or ""):
             continue
         if node.tag == "input":
-            if attributes.get("type") in _CHECK_BOXES:
-                yield (
-                    "ticked"
-                    if "checked" in attributes
-                    else "no"
-                    if "disabled" in attributes
-                    else "open"
-                )
+            yield from _of_box(attributes)
         elif not cell.children:
             yield from _of_names(_names(node.tag or "", attributes))
-        if cell.children and _ICON.search(
-            f"{node.tag} {attributes.get('class') or ''}"
-        ):
-            yield from _of_names(
-                re.split(r"\W+", node.text(deep=True)[:_ICON_CHARACTERS])
-            )
+        if cell.children:
+            yield from _of_icon(node, attributes)
+
+
+def _of_box(attributes: Mapping[str, str | None]) -> Iterator[str]:
+    """Yield the state of a checkbox, nothing for another input."""
+    if attributes.get("type") not in _CHECK_BOXES:
+        return
+    if "checked" in attributes:
+        yield "ticked"
+    else:
+        yield "no" if "disabled" in attributes else "open"
+
+
+def _of_icon(node: LexborNode, attributes: Mapping[str, str | None]) -> Iterator[str]:
+    """Yield the signs that the text of an icon names."""
+    if _ICON.search(f"{node.tag} {attributes.get('class') or ''}"):
+        yield from _of_names(re.split(r"\W+", node.text(deep=True)[:_ICON_CHARACTERS]))
 
 
 def _names(tag: str, attributes: Mapping[str, str | None]) -> Iterator[str]:

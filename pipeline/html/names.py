@@ -134,21 +134,12 @@ class Tag:
         self.neutral = name in NEUTRAL
         self.listing = name in _LISTINGS
         self.linking = name == "a"
-        self.marking = (
-            _MARKING | {"style"}
-            if self.kind == THROUGH or valued
-            else _MARKING - {"value"}
-        )
-        if name == "table":
-            self.marking |= {"class"}
-        elif self.neutral or name in _LINED_TAGS:
-            self.marking |= {"style"}
+        self.marking = _marking_of(name, self.kind)
         self.block = name in BLOCK_TAGS
         self.blank = BLANK * (name in _TABLE_PARTS)
         self.verbatim = name in _VERBATIM_TAGS
         self.furniture = FURNITURE_NAME * (name in FURNITURE_TAGS)
         self.named = name in NAMED_TAGS and not self.furniture
-        self.neutral = name in NEUTRAL
         self.wraps = _ROLE_PARENTS if self.neutral else frozenset[str]()
         self.stays = name in STAYS_EMPTY
         self.alone = self.stays or name in LINE_ENDS or self.block
@@ -177,6 +168,16 @@ class Tag:
             return THROUGH
         is_line = self.block and self.name not in LINE_ENDS and self.built == NODE
         return LINE if is_line else self.built
+
+
+def _marking_of(name: str, kind: int) -> frozenset[str]:
+    """Return the attributes that may say that an element is not what its name says."""
+    is_valued = kind == THROUGH or name in _VALUED
+    marking = _MARKING if is_valued else _MARKING - {"value"}
+    if name == "table":
+        marking |= {"class"}
+    is_lined = name in NEUTRAL or name in _LINED_TAGS
+    return marking | {"style"} if is_lined or is_valued else marking
 
 
 def _kind_of(name: str) -> int:

@@ -17,7 +17,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Se
 from dataclasses import dataclass, field
 from functools import cache
 from html import unescape
-from itertools import accumulate, pairwise, takewhile
+from itertools import accumulate, chain, pairwise, takewhile
 from operator import itemgetter
 from typing import Final, Literal
 
@@ -28,6 +28,7 @@ from pipeline.html.furniture import FEW_LINKS, NAMED_SO, NEIGHBOURS, PROSE
 from pipeline.text.words import any_of, whole_words
 from pipeline.text.words import words as entries
 
+_Lead = Literal["", "comments", "heading", "label"]
 SHARED_RUN_WORDS: Final = 3
 """Words of a run that both readers have."""
 ENOUGH_TEXT: Final = 4
@@ -93,32 +94,21 @@ def main_content(document: Document) -> list[bool]:
     content ends with the page."""
     blocks = document.blocks
     # 1. What may be content: no furniture, nothing around the story, no way to other pages.
-    words = [
-        _WORD.findall(block.text.lower()) if block.kind != "about" else []
-        for block in blocks
-    ]
-    runs = (
-        _other_runs(document)
-        if sum(map(len, words)) >= LONG_WORDS
-        else Counter[tuple[str, ...]]()
-    )
+    words = list(map(_words_of, blocks))
+    runs = _other_runs(document, words)
     kept = [block.main or block.closed for block in blocks]
     for number in _misnamed(blocks, words, runs):
         kept[number] = True
-    words = [of if keep else [] for of, keep in zip(words, kept, strict=True)]
+    words = _only(words, kept)
     of_all = sum(map(len, words))
     titles = _titles(document, words)
-    story = [number for title in titles for number in _section(blocks, title)]
+    story = [*chain.from_iterable(_section(blocks, title) for title in titles)]
     for number in (*_around(blocks, words, story), *_asides(blocks, words)):
         kept[number] = False
-    words = [of if keep else [] for of, keep in zip(words, kept, strict=True)]
+    words = _only(words, kept)
 
     # 2. Where it begins and ends, by what another reader has as well.
-    agreed = (
-        _agreed(blocks, words, of_all, runs, story)
-        if of_all >= LONG_WORDS
-        else set[int]()
-    )
+    agreed = _agreed(blocks, words, of_all, runs, story)
     parts = _Parts.of(blocks, words, agreed)
     first, last = _span(blocks, words, titles, agreed)
 
@@ -127,14 +117,20 @@ def main_content(document: Document) -> list[bool]:
     left = _again(blocks, words, inside) | _labels(
         document, words, inside, first, parts
     )
+    content = set(range(first, last + 1)) - left
     return [
-        keep
-        and (
-            block.kind in _WHOLE_KINDS
-            or (first <= number <= last and number not in left)
-        )
+        keep and (block.kind in _WHOLE_KINDS or number in content)
         for number, (block, keep) in enumerate(zip(blocks, kept, strict=True))
     ]
+
+
+def _words_of(block: Block) -> list[str]:
+    return _WORD.findall(block.text.lower()) if block.kind != "about" else []
+
+
+def _only(words: Sequence[list[str]], kept: Sequence[bool]) -> list[list[str]]:
+    """Return the words of the kept blocks, none for the others."""
+    return [of if keep else [] for of, keep in zip(words, kept, strict=True)]
 
 
 @dataclass(slots=True)
@@ -174,36 +170,47 @@ class _Parts:
     def of(
         cls, blocks: Sequence[Block], words: Sequence[Sequence[str]], agreed: set[int]
     ) -> "_Parts":
-        fields, boxes = (
-            defaultdict[str, _Alike](_Alike),
-            defaultdict[str, _Alike](_Alike),
-        )
-        for number, of in enumerate(words):
-            if of:
-                path, shared = blocks[number].path, len(of) * (number in agreed)
-                fields[shape_of(path)].add(_box(blocks[number]), len(of), shared)
-                for box in _boxes(path):
-                    boxes[shape_of(box)].add(box, len(of), shared)
         parts = cls(agreed)
-        others = [
-            number for number, of in enumerate(words) if of and number not in agreed
-        ]
-        for number in others if agreed else ():
-            alike = fields[shape_of(blocks[number].path)]
-            if alike.repeats and 2 * alike.agreed >= alike.words:
+        if not agreed:
+            return parts
+        fields, boxes = _alike(blocks, words, agreed)
+        for number, of in enumerate(words):
+            block = blocks[number]
+            alike = fields[shape_of(block.path)]
+            if not of or number in agreed or not alike.repeats:
+                continue
+            if 2 * alike.agreed >= alike.words:
                 parts.like.add(number)
             elif (
-                alike.repeats
-                and not alike.agreed
-                and _is_field(blocks[number], words[number])
+                not alike.agreed and _is_field(block, of) and _is_in_post(block, boxes)
             ):
-                records = (boxes[shape_of(box)] for box in _boxes(blocks[number].path))
-                record = next(
-                    (one for one in records if one.repeats and one.agreed), None
-                )
-                if record is not None and _are_posts(record):
-                    parts.badges.add(number)
+                parts.badges.add(number)
         return parts
+
+
+def _alike(
+    blocks: Sequence[Block], words: Sequence[Sequence[str]], agreed: Set[int]
+) -> tuple[Mapping[str, _Alike], Mapping[str, _Alike]]:
+    """Return by shape of path the blocks that are alike, and the boxes around them."""
+    fields, boxes = (
+        defaultdict[str, _Alike](_Alike),
+        defaultdict[str, _Alike](_Alike),
+    )
+    for number, of in enumerate(words):
+        if of:
+            path, shared = blocks[number].path, len(of) * (number in agreed)
+            fields[shape_of(path)].add(_box(blocks[number]), len(of), shared)
+            for box in _boxes(path):
+                boxes[shape_of(box)].add(box, len(of), shared)
+    return fields, boxes
+
+
+def _is_in_post(block: Block, boxes: Mapping[str, _Alike]) -> bool:
+    """Whether the innermost box around a block that repeats, and that trafilatura has,
+    is one of several posts."""
+    around = (boxes[shape_of(box)] for box in _boxes(block.path))
+    record = next((one for one in around if one.repeats and one.agreed), None)
+    return record is not None and _are_posts(record)
 
 
 def _is_field(block: Block, words: Sequence[str]) -> bool:
@@ -259,21 +266,20 @@ def _labels(
 ) -> set[int]:
     """Return which of some blocks are buttons, labels, captions and notes between the
     content."""
-    blocks, buttons = document.blocks, _buttons(document.page.html)
+    blocks = document.blocks
+    found = parts.badges | _pressed(document, words, inside)
     both = parts.agreed | parts.like
-    near = {number + step for number in both for step in (-1, 0, 1)}
+    if not both:
+        return found
     boxes = {
         _box(blocks[number]) for number in both if blocks[number].kind != "heading"
     }
-    is_piece = bool(both) and _density(words, first, parts.agreed) >= DENSE
-    found = set(parts.badges)
+    is_piece = _density(words, first, parts.agreed) >= DENSE
     for number in inside:
-        block = blocks[number]
-        if block.kind in _PROSE_KINDS and _is_buttons(words[number], buttons):
-            found.add(number)
-        if not both or number in parts.agreed:
+        if number in parts.agreed:
             continue
-        apart = number not in near and number not in parts.like
+        block = blocks[number]
+        apart = both.isdisjoint((number - 1, number, number + 1))
         length = _length(block, words[number])
         beside = (
             block.kind in _PROSE_KINDS and length < PROSE and _box(block) not in boxes
@@ -281,6 +287,19 @@ def _labels(
         if (is_piece and (apart or beside)) or _is_label(block, length, apart=apart):
             found.add(number)
     return found
+
+
+def _pressed(
+    document: Document, words: Sequence[Sequence[str]], inside: Sequence[int]
+) -> set[int]:
+    """Return which of some blocks hold nothing but buttons."""
+    buttons = _buttons(document.page.html)
+    return {
+        number
+        for number in inside
+        if document.blocks[number].kind in _PROSE_KINDS
+        and _is_buttons(words[number], buttons)
+    }
 
 
 def _again(
@@ -355,12 +374,6 @@ def _asides(blocks: Sequence[Block], words: Sequence[Sequence[str]]) -> list[int
     `1 - CONTENT_SHARE` of the words are kept as content, unless a story is above them,
     as above teasers."""
     before = list(accumulate(map(len, words), initial=0))
-    leads = {
-        number: lead
-        for number, of in enumerate(words)
-        if of and (lead := _leads_away(blocks[number], of))
-    }
-    threads = sum(lead == "comments" for lead in leads.values())
     running = {
         _box(blocks[index]): index
         for index in reversed(range(len(blocks)))
@@ -369,20 +382,12 @@ def _asides(blocks: Sequence[Block], words: Sequence[Sequence[str]]) -> list[int
     story = _first_story(blocks, words)
     found: list[int] = []
     reached = 0
-    for number, lead in leads.items():
-        if number < reached or (lead == "comments" and threads > 1):
+    for number, lead in _leads(blocks, words).items():
+        if number < reached:
             continue
         is_last = lead != "label" and before[number] >= CONTENT_SHARE * before[-1]
         end = len(blocks) if is_last else _end_of_section(blocks, number)
-        if (
-            running.get(_box(blocks[number]), number) >= number
-        ):  # an inset, not a section of the text itself
-            below = (
-                index for index in range(number, end) if len(words[index]) >= PROSE
-            )
-            end = next(
-                (index for index in below if running[_box(blocks[index])] < number), end
-            )
+        end = _end_of_inset(blocks, words, running, number, end)
         size = before[end] - before[number]
         is_below = size <= before[number] if lead == "comments" else number > story
         if is_below or size <= (1 - CONTENT_SHARE) * before[-1]:
@@ -393,6 +398,38 @@ def _asides(blocks: Sequence[Block], words: Sequence[Sequence[str]]) -> list[int
             )
             reached = end
     return found
+
+
+def _leads(blocks: Sequence[Block], words: Sequence[Sequence[str]]) -> dict[int, _Lead]:
+    """Return the blocks that lead away from the content; none to comments where several
+    do."""
+    leads = {
+        number: _leads_away(blocks[number], of) for number, of in enumerate(words) if of
+    }
+    several = list(leads.values()).count("comments") > 1
+    left_out = {"", "comments"} if several else {""}
+    return {number: lead for number, lead in leads.items() if lead not in left_out}
+
+
+def _end_of_inset(
+    blocks: Sequence[Block],
+    words: Sequence[Sequence[str]],
+    running: Mapping[str, int],
+    number: int,
+    end: int,
+) -> int:
+    """Return where the text above a heading goes on below it in its own box; `end`
+    where it does not, and where the heading is of that text itself.
+
+    `running` holds the first block of running text in each box."""
+    if running.get(_box(blocks[number]), number) < number:
+        return end
+    below = (
+        index
+        for index in range(number, end)
+        if len(words[index]) >= PROSE and running[_box(blocks[index])] < number
+    )
+    return next(below, end)
 
 
 def _first_story(blocks: Sequence[Block], words: Sequence[Sequence[str]]) -> int:
@@ -407,9 +444,7 @@ def _first_story(blocks: Sequence[Block], words: Sequence[Sequence[str]]) -> int
     return len(blocks)
 
 
-def _leads_away(
-    block: Block, words: Sequence[str]
-) -> Literal["", "comments", "heading", "label"]:
+def _leads_away(block: Block, words: Sequence[str]) -> _Lead:
     """Return how a block says that what is below it is about other pages, asks for
     something, or shares this one; "" for one that does none of these."""
     is_label = block.kind in {"block", "paragraph"} and _length(block, words) <= LABEL
@@ -590,19 +625,20 @@ def _agreed(
     story: Sequence[int],
 ) -> set[int]:
     """Return the blocks that trafilatura calls content as well, with the text under the
-    page's title where it lacks that; none where it has too little."""
+    page's title where it lacks that; none where it, or the page, has too little."""
+    if of_all < LONG_WORDS:
+        return set()
     found = {
         number
         for number, of in enumerate(words)
         if len(of) >= ENOUGH_TEXT and _is_in(of, runs)
     }
-    shared = sum(len(words[number]) for number in found)
     lacking = _outside(blocks, words, set(story) - found)
     if not found:
         return set()
     if lacking >= STORY and 2 * lacking >= _outside(blocks, words, story):
         found |= {number for number in story if len(words[number]) >= ENOUGH_TEXT}
-        shared = sum(len(words[number]) for number in found)
+    shared = sum(len(words[number]) for number in found)
     span = sum(map(len, words[min(found) : max(found) + 1]))
     least = STORY if min(found) in story else LONG_WORDS
     return (
@@ -638,9 +674,14 @@ def _box(block: Block) -> str:
     return block.path.rpartition("/")[0]
 
 
-def _other_runs(document: Document) -> Counter[tuple[str, ...]]:
+def _other_runs(
+    document: Document, words: Sequence[Sequence[str]]
+) -> Counter[tuple[str, ...]]:
     """Return how often each run of words occurs in what trafilatura calls content;
-    empty for no markup, or more than `OPINION_CHARACTERS`."""
+    empty for less than `LONG_WORDS` words, for no markup, or more than
+    `OPINION_CHARACTERS`."""
+    if sum(map(len, words)) < LONG_WORDS:
+        return Counter()
     html = _shown(document.page.html) if "html" in document.page.media_type else ""
     if not 0 < len(html) <= OPINION_CHARACTERS:
         return Counter()

@@ -98,6 +98,11 @@ def page_values(html: str) -> Iterator[Json]:
                 continue
         if not _OTHER_TYPE.search(tag):
             yield from _script_values(script, literals, decoder)
+    yield from _attribute_values(html, literals)
+
+
+def _attribute_values(html: str, literals: Literals) -> Iterator[Json]:
+    """Yield the values that the attributes of a page hold."""
     for found in _JSON_ATTRIBUTE.finditer(html):
         if len(found[0]) >= _TEXT_CHARACTERS:
             value = _attribute_value(entities.unescape(found[1] or found[2]), literals)

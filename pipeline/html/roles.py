@@ -116,6 +116,14 @@ def _is_code(
     )
 
 
+def _tag_of_role(role: str, attributes: dict[str, str | None]) -> str:
+    """Return the name of an element with this role, "" where it names none."""
+    if role != "heading":
+        return _TAG_OF_ROLE.get(role, "")
+    level = attributes.get("aria-level") or "2"
+    return f"h{level}" if level in "123456" else "h6"
+
+
 def keep(
     node: Node, tag: Tag, attributes: dict[str, str | None], current: LexborNode
 ) -> bool:
@@ -127,28 +135,37 @@ def keep(
     named = tag.named
     role = attributes.get("role")
     if tag.neutral and role:
-        name = _TAG_OF_ROLE.get(role) or tag.name
-        if role == "heading":
-            level = attributes.get("aria-level") or "2"
-            name = f"h{level}" if level in "123456" else "h6"
-        node.tag = name
-        node.furniture = FURNITURE_NAME * (name in FURNITURE_TAGS)
-        named = name in NAMED_TAGS and not node.furniture
-    kept: dict[str, str] = {}
-    for key in tag.attributes:
-        if key in attributes:
-            kept[key] = attributes[key] or ""
+        node.tag = _tag_of_role(role, attributes) or tag.name
+        node.furniture = FURNITURE_NAME * (node.tag in FURNITURE_TAGS)
+        named = node.tag in NAMED_TAGS and not node.furniture
+    if kept := _kept(tag, attributes, current):
+        node.attrs = kept
+    return named
+
+
+def _kept(
+    tag: Tag, attributes: dict[str, str | None], current: LexborNode
+) -> dict[str, str]:
+    """Return the attributes of an element's node."""
+    kept = {key: attributes[key] or "" for key in tag.attributes if key in attributes}
     if tag.listing and (spoken := language_of(current)):
         kept["class"] = f"language-{spoken}"
     if tag.counted and (form := type_of(attributes)):
         kept["type"] = form
     if tag.block and (language := attributes.get("lang")):
         kept["lang"] = language
-    if tag.name == "table" and role in {"presentation", "none"}:
+    if tag.name == "table" and attributes.get("role") in {"presentation", "none"}:
         kept["role"] = "presentation"
-    if kept:
-        node.attrs = kept
-    return named
+    return kept
+
+
+def _holds_lines(
+    current: LexborNode, tag: Tag, attributes: dict[str, str | None], *, lined: bool
+) -> bool:
+    """Whether an element is a listing by its class or style."""
+    if tag.name == "table" and "class" in attributes:
+        return is_listing(current, attributes["class"] or "")
+    return tag.name in _LINED_BOXES and _is_code(current, attributes, lined=lined)
 
 
 def as_marked(
@@ -165,11 +182,7 @@ def as_marked(
     written, and dropped."""
     if pre:
         return tag, _in_listing(current, tag, kind, attributes, parent)
-    if (
-        tag.name == "table"
-        and "class" in attributes
-        and is_listing(current, attributes["class"] or "")
-    ) or (tag.name in _LINED_BOXES and _is_code(current, attributes, lined=lined)):
+    if _holds_lines(current, tag, attributes, lined=lined):
         return tag_of("pre"), NODE
     elif said := said_by(current, tag.name, attributes, parent.tag):
         add_boxed(parent, said, pre=False)

@@ -240,6 +240,10 @@ _CSS_CONDITION: Final = re.compile(
 )
 
 
+def _pixels(number: float, unit: str) -> float:
+    return length(f"{number:f}{unit}") or 0.0
+
+
 def _sum(found: re.Match[str]) -> str:
     """Return a sum or product of two numbers as one; of two units in pixels. A division
     by zero gives 0; what is no number stays as it is written."""
@@ -247,10 +251,7 @@ def _sum(found: re.Match[str]) -> str:
     try:
         one, other = float(found[1]), float(found[4] or 0)
         if found[2] and found[5] and found[2] != found[5] and found[3] in {"+", "-"}:
-            one, other = (
-                length(f"{part:f}{of}") or 0.0
-                for part, of in ((one, found[2]), (other, found[5]))
-            )
+            one, other = _pixels(one, found[2]), _pixels(other, found[5])
             unit = "px"
         done = {
             "+": one + other,
@@ -516,35 +517,42 @@ def sheets_of(top: LexborNode) -> tuple[list[str], bool, list[str]]:
 
     The last includes sheets for paper. Empty sheets are left out; linked ones are not
     fetched."""
-    sheets, linked, texts = list[str](), False, list[str]()
-    for node in top.css("style, link"):
-        about, is_link = node.attributes, node.tag == "link"
-        if is_link and "stylesheet" not in (about.get("rel") or "").lower().split():
-            continue
-        if not is_link:
-            texts.append(node.text(deep=True))
-        if not media_holds((about.get("media") or "").lower()):
-            continue
-        if not is_link:
-            text = (
-                texts[-1] if (about.get("type") or "").lower() in _SHEET_TYPES else ""
-            )
-        else:
-            text = _of_data(about.get("href") or "")
-            linked |= not text and "disabled" not in about
-        if "@import" in text.lower():
-            linked |= _IMPORT_RULE.search(text) is not None
-            text = _with_imports(text)
-        sheets.append(text)
-    if (
-        any("@container" in sheet.lower() for sheet in sheets)
-        and not any(map(_CONTAINER_TYPE.search, sheets))
-        and top.css_first('[style*="container" i]') is None
-    ):
-        sheets = [
-            _ASKED_CONTAINER.sub("@none", sheet) for sheet in sheets
-        ]  # none to ask
+    nodes = top.css("style, link")
+    texts = [node.text(deep=True) for node in nodes if node.tag != "link"]
+    sheets, linked = list[str](), False
+    for node in nodes:
+        if media_holds((node.attributes.get("media") or "").lower()):
+            text, is_lacking = _sheet_in(node)
+            sheets.append(text)
+            linked |= is_lacking
+    if not _may_ask_containers(top, sheets):
+        sheets = [_ASKED_CONTAINER.sub("@none", sheet) for sheet in sheets]
     return list(filter(None, sheets)), linked, texts
+
+
+def _sheet_in(node: LexborNode) -> tuple[str, bool]:
+    """Return the sheet of a `style` or `link` element with those that it imports, and
+    whether one of them is not in the page."""
+    about = node.attributes
+    text, is_lacking = "", False
+    if node.tag != "link":
+        if (about.get("type") or "").lower() in _SHEET_TYPES:
+            text = node.text(deep=True)
+    elif "stylesheet" in (about.get("rel") or "").lower().split():
+        text = _of_data(about.get("href") or "")
+        is_lacking = not text and "disabled" not in about
+    if "@import" not in text.lower():
+        return text, is_lacking
+    return _with_imports(text), is_lacking or _IMPORT_RULE.search(text) is not None
+
+
+def _may_ask_containers(top: LexborNode, sheets: list[str]) -> bool:
+    """Whether the page has a container, where its sheets ask for one's size."""
+    return (
+        not any("@container" in sheet.lower() for sheet in sheets)
+        or any(map(_CONTAINER_TYPE.search, sheets))
+        or top.css_first('[style*="container" i]') is not None
+    )
 
 
 def _with_imports(sheet: str, depth: int = 0) -> str:

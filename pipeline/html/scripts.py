@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeGuard
 
 from pipeline.document.converted import MAX_ITEMS, Converted, Unreadable
 from pipeline.html.literals import Json
@@ -89,26 +89,24 @@ def look_at(html: str, *, rendered: bool = False) -> Converted:
     a note."""
     scan = _Scan(html)
     scan.run()
-    if rendered and scan.letters == 0:
-        raise Unreadable(
-            "it shows no text even after its scripts have run in a browser"
-        )
+    if rendered:
+        if scan.letters == 0:
+            raise Unreadable(
+                "it shows no text even after its scripts have run in a browser"
+            )
+        return Converted(html, scan.title, scan.language)
     if scan.letters == 0 and not scan.has_scripts:
         if _FRAME_SOURCE.search(html) is None:
             raise Unreadable("it is a page without visible text")
         return Converted(html, scan.title, scan.language, notes=(ONLY_FRAMES,))
-    is_shell = not rendered and scan.is_shell()
-    if is_shell and scan.letters < EMPTY_LETTERS and not script_texts(html):
+    is_shell = scan.is_shell()
+    if is_shell and scan.says_nothing():
         shows = f"{scan.letters} letters" if scan.letters else "nothing"
         raise NeedsScripts(
             f"it is an empty page that scripts fill in a browser (needs JavaScript); it shows "
             f"{shows}"
         )
-    notes = (
-        (MAY_NEED_BROWSER,)
-        if is_shell or (not rendered and scan.has_empty_root())
-        else ()
-    )
+    notes = (MAY_NEED_BROWSER,) if is_shell or scan.has_empty_root() else ()
     return Converted(html, scan.title, scan.language, notes=notes)
 
 
@@ -177,6 +175,10 @@ class _Scan:
             and (self.is_shell_form or self.letters == 0)
         )
 
+    def says_nothing(self) -> bool:
+        """Return whether next to no text is seen, and none is in the scripts."""
+        return self.letters < EMPTY_LETTERS and not script_texts(self.html)
+
     def has_empty_root(self) -> bool:
         """Return whether a page with some text of its own (a header, a footer) has a
         place that scripts fill."""
@@ -201,11 +203,8 @@ class _Scan:
         if name_match is None:
             return end + 1
         name = name_match.group().lower()
-        if name == "iframe" and (held := _HELD.match(self.html, start)) is not None:
-            inner = _Scan(entities.unescape(held[1] or held[2] or ""), self.enough)
-            inner.run()
-            self.letters += inner.letters
-            end = max(end, self.html.find(">", held.end()))
+        if name == "iframe":
+            end = self._enter_frame(start, end)
         tag = self.html[start : min(end + 1, start + 2000)]
         if name == "html" and not self.language:
             lang = _LANG_ATTRIBUTE.search(tag)
@@ -214,12 +213,23 @@ class _Scan:
             name in {"div", "main", "body", "html"} and _ROOT.search(tag)
         ):
             self.is_shell_form = True
-        if (
-            name not in _SILENT
-            or tag.endswith("/>")
-            or name in self._unclosed
-            or "shadowrootmode" in tag
-        ):
+        return self._pass_over(name, tag, end) if name in _SILENT else end + 1
+
+    def _enter_frame(self, start: int, end: int) -> int:
+        """Count the letters in the frame whose tag is at `start`; return the tag's end,
+        which `end` may be too early for."""
+        held = _HELD.match(self.html, start)
+        if held is None:
+            return end
+        inner = _Scan(entities.unescape(held[1] or held[2] or ""), self.enough)
+        inner.run()
+        self.letters += inner.letters
+        return max(end, self.html.find(">", held.end()))
+
+    def _pass_over(self, name: str, tag: str, end: int) -> int:
+        """Note what a silent element says whose tag ends at `end`; return where to go
+        on."""
+        if tag.endswith("/>") or name in self._unclosed or "shadowrootmode" in tag:
             return end + 1
         closing = _CLOSING[name].search(self.html, end + 1)
         if closing is None:
@@ -362,31 +372,38 @@ def _texts(data: Iterable[Json], keys: Sequence[str] = ()) -> Iterator[tuple[str
         elif isinstance(item, list):
             waiting.extend(reversed(item))
         elif isinstance(item, dict):
-            if pair := _pair(item):
-                yield "dd", pair
-                continue
-            name = next(
-                (
-                    value
-                    for key in _TITLE_FIELDS
-                    if isinstance(value := item.get(key), str)
-                ),
-                "",
-            )
-            inner = [
-                value
-                for key in keys or item
-                if (value := item.get(key)) and value != name
-            ]
-            price = _price(item)
-            says = price or any(
-                isinstance(value, str) and _reads_like_text(value) for value in inner
-            )
-            if name.strip() and (keys or says):
-                yield "h2", " ".join(name.split())
-            if price:
-                yield "dd", price
+            said, inner = _record(item, keys)
+            yield from said
             waiting.extend(reversed(inner))
+
+
+def _record(
+    item: dict[str, Json], keys: Sequence[str]
+) -> tuple[list[tuple[str, str]], list[Json]]:
+    """Return tag and text of what an object itself says (a pair, or name and price),
+    and the values in it that are left to be read."""
+    if pair := _pair(item):
+        return [("dd", pair)], []
+    name = _first_text(item, _TITLE_FIELDS)
+    values = [item.get(key) for key in keys or item]
+    inner: list[Json] = [value for value in values if value and value != name]
+    said = list[tuple[str, str]]()
+    price = _price(item)
+    if name.strip() and (keys or price or any(map(_is_prose, inner))):
+        said.append(("h2", " ".join(name.split())))
+    if price:
+        said.append(("dd", price))
+    return said, inner
+
+
+def _first_text(item: dict[str, Json], keys: Sequence[str]) -> str:
+    """Return the first text among some values of an object, "" for none."""
+    values = map(item.get, keys)
+    return next((value for value in values if isinstance(value, str)), "")
+
+
+def _is_prose(value: Json) -> TypeGuard[str]:
+    return isinstance(value, str) and _reads_like_text(value)
 
 
 def _pair(item: dict[str, Json]) -> str:
@@ -394,9 +411,7 @@ def _pair(item: dict[str, Json]) -> str:
     specification; empty for any other.
 
     So is a label whose value is longer than `TITLE_CHARACTERS` or empty."""
-    label = next(
-        (value for key in _LABELS if isinstance(value := item.get(key), str)), ""
-    ).strip()
+    label = _first_text(item, _LABELS).strip()
     value = item.get("value")
     if (
         isinstance(value, bool)
@@ -419,10 +434,7 @@ def _price(item: dict[str, Json]) -> str:
     inner = item.get("price")
     if isinstance(inner, dict):
         item = inner
-    currency = next(
-        (value for key in _CURRENCY_FIELDS if isinstance(value := item.get(key), str)),
-        "",
-    )
+    currency = _first_text(item, _CURRENCY_FIELDS)
     values = [
         str(value)
         for key in _PRICES
@@ -437,17 +449,8 @@ def _flight_texts(html: str) -> Iterator[tuple[str, str]]:
     came.
 
     Malformed chunks and rows are passed over; what begins like no row ends it."""
-    parts: list[str] = []
-    for _, script in elements(html, "script"):
-        if (call := _FLIGHT.search(script)) is None:
-            continue
-        try:
-            chunk = json.JSONDecoder(strict=False).raw_decode(script, call.end())[0]
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(chunk, list) and len(chunk) > 1 and isinstance(chunk[1], str):
-            parts.append(chunk[1])
-    source = "".join(parts).encode("utf-8", "replace")
+    scripts = (script for _, script in elements(html, "script"))
+    source = "".join(map(_flight_chunk, scripts)).encode("utf-8", "replace")
     at = 0
     for _ in range(MAX_ITEMS):
         end = source.find(b"\n", at)
@@ -471,6 +474,20 @@ def _flight_texts(html: str) -> Iterator[tuple[str, str]]:
         at = end + 1
 
 
+def _flight_chunk(script: str) -> str:
+    """Return the part of React's flight that a script brings, "" for none."""
+    if (call := _FLIGHT.search(script)) is None:
+        return ""
+    try:
+        chunk = json.JSONDecoder(strict=False).raw_decode(script, call.end())[0]
+    except (ValueError, RecursionError):
+        return ""
+    match chunk:
+        case [_, str(text), *_]:
+            return text
+    return ""
+
+
 def _drawn(value: Json) -> Iterator[tuple[str, str]]:
     """Yield tag and text of each element of a flight that holds text, inline elements
     within joined to it."""
@@ -487,32 +504,29 @@ def _drawn(value: Json) -> Iterator[tuple[str, str]]:
             )
         elif isinstance(item, list):
             name, properties = _element(item)
-            if (
-                isinstance(name, str)
-                and name in _RENDERED_AS
-                and isinstance(properties, dict)
-            ):
+            if isinstance(properties, dict) and name in _RENDERED_AS:
                 if text := " ".join(
                     "".join(_strings(properties.get("children"))).split()
                 ):
                     yield _RENDERED_AS[name], text
             elif isinstance(properties, dict):
                 # Text in it without an element around
-                if isinstance(
-                    children := properties.get("children"), str
-                ) and _reads_like_text(children):
+                children = properties.get("children")
+                if _is_prose(children):
                     yield "p", children.strip()
                 waiting.append(properties)
             else:
                 waiting.extend(reversed(item))
 
 
-def _element(item: list[Json]) -> tuple[Json, Json]:
-    """Return name and properties of an element of a flight, nothing of any other
-    list."""
+def _element(item: list[Json]) -> tuple[str, Json]:
+    """Return name and properties of an element of a flight, "" for a name that is no
+    text, nothing of any other list."""
     match item:
-        case ["$", name, _, properties]:
+        case ["$", str(name), _, properties]:
             return name, properties
+        case ["$", _, _, properties]:
+            return "", properties
     return "", None
 
 

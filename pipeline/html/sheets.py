@@ -625,9 +625,7 @@ class StyleJudge:
         if (known := self._owned.get(style)) is not None:
             return known
         low = style.lower()
-        if not NOT_PLAIN.search(low) and not (
-            self._defined.ends and "animation" in low
-        ):
+        if not NOT_PLAIN.search(low) and not self._animates(low):
             known = {}, VISIBLE
         elif "--" not in low and "env(" not in low:
             known = self._seen(_plainly(low))
@@ -699,11 +697,8 @@ class StyleJudge:
         if "--" in body:
             self._set(_SETS.findall(body))
         if (counts := self._bodies.get(body)) is None:
-            counts = self._bodies[body] = bool(
-                DECISIVE.search(body)
-                or (coloured and COLOURED.search(body))
-                or (self._defined.ends and "animation" in body)
-            )
+            decides = DECISIVE.search(body) or (coloured and COLOURED.search(body))
+            counts = self._bodies[body] = bool(decides) or self._animates(body)
         if counts:
             for one in selectors:
                 self._add(one, body)
@@ -722,6 +717,10 @@ class StyleJudge:
                 ground = self.look(at, node, attributes, ground)[1]
         return ground
 
+    def _animates(self, body: str) -> bool:
+        """Whether declarations may name an animation whose end decides."""
+        return bool(self._defined.ends) and "animation" in body
+
     def _add(self, selector: str, body: str) -> None:
         """Take a selector of a rule that may hide, or show again, if all that it names
         is on the page.
@@ -738,14 +737,12 @@ class StyleJudge:
             if "(" in selector or "[" in selector
             else selector
         )
-        called: Iterable[str] = _CLASS_OR_ID.findall(bare)
-        if self._folds or "\\" in bare:
-            called = self._folded(called)
-        if len(selector) > SELECTOR_CHARACTERS or not self._present.issuperset(called):
+        if len(selector) > SELECTOR_CHARACTERS or not self._present.issuperset(
+            self._called(bare)
+        ):
             return
-        if (
-            ":" in bare and _POINTED_AT.search(bare.lower())
-        ) or self._read_rules >= MAX_ITEMS:
+        is_pointed_at = ":" in bare and _POINTED_AT.search(bare.lower())
+        if is_pointed_at or self._read_rules >= MAX_ITEMS:
             return
         self._read_rules += 1
         chains = _chains(selector, folds=self._folds)
@@ -753,16 +750,23 @@ class StyleJudge:
         if chains is not None:
             self._read_chains(rule, chains)
         elif "\\" not in bare:
-            *around, last = _SIBLING.sub("", bare).replace(">", " ").rsplit(
-                None, 1
-            ) or [""]
-            rule.names, rule.around = (
-                self._folded(_SELECTOR_NAMES.findall(last)),
-                self._folded(_SELECTOR_NAMES.findall("".join(around))),
-            )
-            self._named |= rule.names | rule.around
+            self._read_names(rule, bare)
         key = max(rule.names, key=_weighed, default="*")
         self._rules.setdefault(key, []).append(rule)
+
+    def _called(self, bare: str) -> Iterable[str]:
+        """Return the classes and ids in a selector without brackets."""
+        called: list[str] = _CLASS_OR_ID.findall(bare)
+        return self._folded(called) if self._folds or "\\" in bare else called
+
+    def _read_names(self, rule: _Rule, bare: str) -> None:
+        """Note what a rule asks for whose selector without brackets is `bare`, and is
+        not compared here."""
+        plain = _SIBLING.sub("", bare).replace(">", " ")
+        *around, last = plain.rsplit(None, 1) or [""]
+        rule.names = self._folded(_SELECTOR_NAMES.findall(last))
+        rule.around = self._folded(_SELECTOR_NAMES.findall("".join(around)))
+        self._named |= rule.names | rule.around
 
     def _read_chains(self, rule: _Rule, chains: tuple[_Chain, ...]) -> None:
         """Note what the compounds of a rule ask for."""
@@ -918,10 +922,20 @@ def _part(piece: re.Match[str], *, folds: bool) -> _Compound | None:
             name = name.lower()
         name = _SELECTOR_ESCAPE.sub(unescaped, name) if "\\" in name else name
         return _Compound(frozenset() if name == "*" else frozenset((name,)))
-    if key := piece["key"]:
-        wanted = piece["double"] or piece["single"] or piece["bare"] or ""
-        test = _Test(key.lower(), piece["sign"] or "", wanted)
-        return None if "\\" in key + wanted else _Compound(frozenset((test,)))
+    return _tested(piece) if piece["key"] else _of_others(piece, folds=folds)
+
+
+def _tested(piece: re.Match[str]) -> _Compound | None:
+    """Return what a part in square brackets asks, None for one with an escape."""
+    key: str = piece["key"]
+    wanted = piece["double"] or piece["single"] or piece["bare"] or ""
+    test = _Test(key.lower(), piece["sign"] or "", wanted)
+    return None if "\\" in key + wanted else _Compound(frozenset((test,)))
+
+
+def _of_others(piece: re.Match[str], *, folds: bool) -> _Compound | None:
+    """Return what a part asks by other selectors (`:is`, `:not`), None where one of
+    them is not compared here or has more than one compound."""
     others = []
     for other in listed(piece["others"]):
         found = _chains(other, folds=folds)

@@ -14,6 +14,7 @@ say; longer text goes. Not for: which elements a rule matches, and which style e
 import re
 from collections.abc import Mapping
 from functools import lru_cache
+from itertools import chain
 from typing import Final, Literal, NamedTuple
 
 from selectolax.lexbor import LexborNode
@@ -271,17 +272,18 @@ def how_hidden(found: Mapping[str, str], *, in_sheet: bool = False) -> Hiding:
         return "hard"
     if _is_shut(found, cuts=cuts):
         return "shut"
-    if in_sheet and any(name.startswith(("animation", "transition")) for name in found):
+    if in_sheet and _sets_one(found, ("animation", "transition")):
         return ""
+    return _how_clear(found)
+
+
+def _how_clear(found: Mapping[str, str]) -> Hiding:
+    """Return how filters, opacity and visibility hide an element."""
     if "filter" in found and (cleared := _CLEARED.search(found["filter"])):
         if _is_clear(cleared[1]):
             return "soft"
     elif _is_clear(found.get("opacity", "")):
-        return (
-            "begun"
-            if any(name.startswith(_MOVING_PROPERTIES) for name in found)
-            else "soft"
-        )
+        return "begun" if _sets_one(found, _MOVING_PROPERTIES) else "soft"
     return "soft" if found.get("visibility") in {"hidden", "collapse"} else ""
 
 
@@ -331,18 +333,28 @@ def _is_tiny(size: str) -> bool:
     return value is not None and value <= 1
 
 
-def _is_shifted_away(found: Mapping[str, str], *, cuts: bool) -> bool:
+def _sets_one(found: Mapping[str, str], prefixes: tuple[str, ...]) -> bool:
+    return any(name.startswith(prefixes) for name in found)
+
+
+def _places(found: Mapping[str, str]) -> dict[str, float]:
+    """Return the pixels by which an element is shifted, by property."""
     places = {name: length(found[name]) or 0.0 for name in _SHIFTING if name in found}
     if "margin" in found:
         places |= _sides(found["margin"], "margin-top", "", "", "margin-left")
-    position = found.get("position")
-    if position in {"absolute", "fixed", "relative"}:
+    if found.get("position") in {"absolute", "fixed", "relative"}:
         if "inset" in found:
             places |= _sides(found["inset"], *_EDGES)
         places |= {name: length(found[name]) or 0.0 for name in _EDGES if name in found}
+    return places
+
+
+def _is_shifted_away(found: Mapping[str, str], *, cuts: bool) -> bool:
+    places = _places(found)
+    is_below = places.get("top", 0.0) >= _BELOW
     return (
         any(_is_far(name, size) for name, size in places.items())
-        or (position == "fixed" and places.get("top", 0.0) >= _BELOW)
+        or (is_below and found.get("position") == "fixed")
         or (cuts and _is_indented_away(found))
         or any(_scales_away(found[name]) for name in ("scale", "zoom") if name in found)
         or (not _TURNING.isdisjoint(found) and _is_transformed_away(found))
@@ -368,10 +380,8 @@ def _is_transformed_away(found: Mapping[str, str]) -> bool:
         return True
     if _EDGEWISE.search(turned) or _EDGEWISE.search(found.get("rotate", "")):
         return True
-    moves = [
-        move for match in _SHIFT.finditer(turned) for move in match.groups() if move
-    ]
-    moves += found.get("translate", "").split()
+    shifts = chain.from_iterable(map(re.Match[str].groups, _SHIFT.finditer(turned)))
+    moves = [*filter(None, shifts), *found.get("translate", "").split()]
     # Slides that wait are a hundred per cent apart.
     far = any((length(move, percent=0.0) or 0.0) >= _FAR_RIGHT for move in moves)
     return far or any((length(move) or 0) <= _OFF_SCREEN_PIXELS * 2 for move in moves)
@@ -502,7 +512,7 @@ def _is_contained(found: Mapping[str, str]) -> bool:
 def _is_masked(found: Mapping[str, str]) -> bool:
     """Return whether text is masked completely, drawn as dots, replaced by an image, or
     overlapping."""
-    if "-webkit-text-security" in found and found["-webkit-text-security"] != "none":
+    if found.get("-webkit-text-security", "none") != "none":
         return True
     if found.get("content", "").startswith("url("):
         return True

@@ -131,12 +131,7 @@ def _rows(
             )
         elif number in heads:
             rows.append(TableRow(path, texts, shown, "", node, True, ""))
-        elif (
-            len(cells) == 1
-            and width > 1
-            and cells[0].text
-            and (cells[0].width >= width or cells[0].is_head)
-        ):
+        elif _is_across(cells, width):
             group = (
                 cells[0].text if count_words(cells[0].text) <= LABEL_WORDS else group
             )
@@ -265,26 +260,31 @@ def _span(value: str, most: int) -> int:
     return max(1, min(int(value), most)) if value.isascii() and value.isdigit() else 1
 
 
+def _is_across(cells: list[_Cell], width: int) -> bool:
+    """Whether a row of a grid of this width is a line across."""
+    if len(cells) != 1 or width < 2 or not cells[0].text:
+        return False
+    return cells[0].width >= width or cells[0].is_head
+
+
 def _is_layout(table: Node, rows: list[list[_Cell]]) -> bool:
-    if (
-        table.attrs.get("role") == "presentation"
-        or not rows
-        or max(len(row) for row in rows) < 2
-    ):
+    is_narrow = max(map(len, rows), default=0) < 2
+    if is_narrow or table.attrs.get("role") == "presentation":
         return True
     tags = {child.tag for child in table.children if isinstance(child, Node)}
     if tags - {"tr", "thead", "caption"}:
         return True
     if _is_captioned(table) or any(cell.is_head for row in rows for cell in row):
         return False
-    inner = (
-        {node.tag for node in walk(table) if node is not table}
-        if len(rows) > 1
-        else set()
-    )
+    return len(rows) < 2 or _holds_page(table, rows)
+
+
+def _holds_page(table: Node, rows: list[list[_Cell]]) -> bool:
+    """Whether the cells of a table without headers are parts of a page, or empty."""
+    inner = {node.tag for node in walk(table) if node is not table}
     if _is_even(rows):
         inner -= {"table"}
-    if not inner.isdisjoint(_NOT_IN_CELLS) or len(rows) < 2:
+    if not inner.isdisjoint(_NOT_IN_CELLS):
         return True
     if not inner.isdisjoint(_HEADED) and _has_long(rows):
         return True
@@ -417,28 +417,26 @@ def _is_header(
     """Whether a row, all above which are headers from `first` on, holds headers as
     well."""
     _, _, in_head, cells = raw[number]
-    filled = [cell for cell in cells if cell.text]
-    if in_head or (len(filled) > 1 and all(cell.is_head for cell in filled)):
+    filled = _filled(cells)
+    only_heads = bool(filled) and all(cell.is_head for cell in filled)
+    if in_head or (only_heads and len(filled) > 1):
         return True
     if number > first:
-        spanned = any(cell is not None and cell.height > 1 for cell in placed[number])
-        if filled and all(cell.is_head for cell in filled) and spanned:
-            return True
-        return _goes_on(placed[number - 1], placed[number])
-    # Bold print heads columns where the row below it is bold as well, or plain under a cell over
-    # several columns.
-    wide = any(cell.width > 1 for cell in filled)
-    below = (
-        [cell for cell in raw[number + 1][3] if cell.text]
-        if number + 1 < len(raw)
-        else []
-    )
-    return (
-        wide
-        and all(cell.is_headlike for cell in filled)
-        and len(below) > 1
-        and all(c.is_headlike for c in below)
-    )
+        spanned = any(cell.height > 1 for cell in filter(None, placed[number]))
+        return (only_heads and spanned) or _goes_on(placed[number - 1], placed[number])
+    after = raw[number + 1][3] if number + 1 < len(raw) else []
+    return _is_bold_header(filled, _filled(after))
+
+
+def _filled(cells: list[_Cell]) -> list[_Cell]:
+    return [cell for cell in cells if cell.text]
+
+
+def _is_bold_header(row: list[_Cell], below: list[_Cell]) -> bool:
+    """Whether the filled cells of a first row are headers by their bold print: with a
+    cell over several columns, and more than one in the row below, bold as well."""
+    wide = any(cell.width > 1 for cell in row)
+    return wide and len(below) > 1 and all(cell.is_headlike for cell in (*row, *below))
 
 
 def _goes_on(above: list[_Cell | None], row: list[_Cell | None]) -> bool:
@@ -449,16 +447,18 @@ def _goes_on(above: list[_Cell | None], row: list[_Cell | None]) -> bool:
         head = above[column] if column < len(above) else None
         if cell is None or cell is head or not cell.text:
             continue
-        is_label = count_words(cell.text) <= LABEL_WORDS and not any(
-            sign.isdigit() for sign in cell.text
-        )
-        is_below = head is not None and (
-            head.width > 1 or not head.text or (head.is_bold and cell.is_bold)
-        )
-        if not (is_label or cell.is_headlike) or not is_below:
+        if head is None or not _names_column(cell, head):
             return False
-        under += head is not None and head.width > 1
+        under += head.width > 1
     return under > 1
+
+
+def _names_column(cell: _Cell, head: _Cell) -> bool:
+    """Whether a cell may be the header of a column below another header."""
+    if not (head.width > 1 or not head.text or (head.is_bold and cell.is_bold)):
+        return False
+    is_short = count_words(cell.text) <= LABEL_WORDS
+    return cell.is_headlike or (is_short and not any(map(str.isdigit, cell.text)))
 
 
 def _unmarked_header(placed: list[list[_Cell | None]]) -> int:
@@ -469,16 +469,25 @@ def _unmarked_header(placed: list[list[_Cell | None]]) -> int:
     ):
         return 0
     first = [cell.text if cell else "" for cell in placed[0]]
-    if len(first) < 2 or not all(first) or len(set(first)) < len(first):
+    if not _are_names(first):
         return 0
-    if any(count_words(text) > LABEL_WORDS or _has_figures(text) for text in first):
-        return 0
-    for column in range(len(first)):
-        below = (row[column] for row in placed[1:] if column < len(row))
-        values = [cell.text for cell in below if cell is not None]
-        if len(values) > 1 and 2 * sum(map(_has_figures, values)) > len(values):
-            return 1
-    return 0
+    return int(any(_holds_figures(placed[1:], column) for column in range(len(first))))
+
+
+def _are_names(texts: list[str]) -> bool:
+    """Whether the texts of a row are short distinct words, two or more."""
+    if len(texts) < 2 or not all(texts) or len(set(texts)) < len(texts):
+        return False
+    return not any(
+        count_words(text) > LABEL_WORDS or _has_figures(text) for text in texts
+    )
+
+
+def _holds_figures(rows: list[list[_Cell | None]], column: int) -> bool:
+    """Whether more than half of a column's values have figures, of two or more."""
+    cells = (row[column] for row in rows if column < len(row))
+    values = [cell.text for cell in cells if cell is not None]
+    return len(values) > 1 and 2 * sum(map(_has_figures, values)) > len(values)
 
 
 def _has_figures(text: str) -> bool:
@@ -518,9 +527,10 @@ def _readable(line: list[_Cell | None], headers: tuple[str, ...]) -> str:
         if not header and column == 0 and cell.is_head:
             label = cell.text.rstrip(":")
         else:
-            parts.append(f"{header.rstrip(':')}: {cell.text}" if header else cell.text)
-    if not headers and not label:
-        return ""
-    return (
-        f"{label}: {'; '.join(parts)}" if label and parts else "; ".join(parts) or label
-    )
+            parts.append(_with_label(header.rstrip(":"), cell.text))
+    return _with_label(label, "; ".join(parts)) if headers or label else ""
+
+
+def _with_label(label: str, text: str) -> str:
+    """Return a text after its label, or what there is of both."""
+    return ": ".join(filter(None, (label, text)))

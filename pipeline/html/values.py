@@ -58,36 +58,36 @@ def text_of_media(
     if name == "math":
         return formula(current, attributes)
     if name == "script":
-        is_tex = (attributes.get("type") or "").startswith("math/tex")
-        tex = (
-            current.text(deep=True) if is_tex and not _is_drawn_before(current) else ""
-        )
-        return (
-            " ".join(tex.split())
-            if len(_LONG_WORD.findall(_COMMAND.sub(" ", tex))) <= LABEL_WORDS
-            else ""
-        )
+        return _tex_in(current, attributes)
     if name == "input":
-        following = current.next
-        if (
-            attributes.get("type") != "checkbox"
-            or parent not in _TICKED
-            or following is None
-        ):
-            return ""
-        if not following.text(deep=True).strip() and (
-            following.next is None or not following.next.text(deep=True).strip()
-        ):
-            return ""
-        return (
-            "[x]"
-            if "checked" in attributes
-            else "[ ]"
-            if "disabled" in attributes
-            else ""
-        )
+        return _tick_of(current, attributes, parent)
     bar = _measured(attributes) if name in {"meter", "progress"} else ""
     return _label(current, attributes, parent) or bar
+
+
+def _tex_in(script: LexborNode, attributes: dict[str, str | None]) -> str:
+    """Return the TeX of a script, "" for a long one and one whose drawing is before
+    it."""
+    is_tex = (attributes.get("type") or "").startswith("math/tex")
+    if not is_tex or _is_drawn_before(script):
+        return ""
+    tex = script.text(deep=True)
+    is_short = len(_LONG_WORD.findall(_COMMAND.sub(" ", tex))) <= LABEL_WORDS
+    return " ".join(tex.split()) if is_short else ""
+
+
+def _tick_of(box: LexborNode, attributes: dict[str, str | None], parent: str) -> str:
+    """Return the sign of a checkbox whose text is one of the two nodes after it."""
+    beside = box.next
+    if attributes.get("type") != "checkbox" or parent not in _TICKED or beside is None:
+        return ""
+    if not beside.text(deep=True).strip():
+        beside = beside.next
+    if beside is None or not beside.text(deep=True).strip():
+        return ""
+    if "checked" in attributes:
+        return "[x]"
+    return "[ ]" if "disabled" in attributes else ""
 
 
 def _measured(attributes: dict[str, str | None]) -> str:
@@ -125,23 +125,31 @@ def title_of(svg: LexborNode, attributes: dict[str, str | None]) -> str:
     return words if count_words(words) >= DESCRIBED_WORDS else ""
 
 
+def _title_in(svg: LexborNode, parent: str) -> str:
+    """Return the title of a drawing in a cell or figure."""
+    first = svg.css_first("title") if parent in _CELLS or parent == "figure" else None
+    return first.text(deep=True) if first is not None else ""
+
+
 def _label(current: LexborNode, attributes: dict[str, str | None], parent: str) -> str:
     """Return an element's label where it is a rating or measure, or the mark in a
     table's cell; "" for any other, and for a label longer than `TITLE_CHARACTERS` or
     `LABEL_WORDS`."""
     role = attributes.get("role") or ""
     label = attributes.get("aria-label") or ""
-    if not label and current.tag == "svg" and (parent in _CELLS or parent == "figure"):
-        first = current.css_first("title")
-        label = first.text(deep=True) if first is not None else ""
+    if not label and current.tag == "svg":
+        label = _title_in(current, parent)
     label = " ".join(label.split())
     if not label or len(label) > TITLE_CHARACTERS or count_words(label) > LABEL_WORDS:
         return ""
-    if role in _DRAWN_ROLES or role in _PLAIN_ROLES:
-        is_title = parent == "figure" and count_words(label) >= DESCRIBED_WORDS
-        is_value = parent in _CELLS or is_title or _RATED.search(label)
-        return label if is_value else ""
-    return ""
+    is_drawn = role in _DRAWN_ROLES or role in _PLAIN_ROLES
+    return label if is_drawn and _is_value(label, parent) else ""
+
+
+def _is_value(label: str, parent: str) -> bool:
+    """Whether a label says a value, or what a figure shows."""
+    is_title = parent == "figure" and count_words(label) >= DESCRIBED_WORDS
+    return is_title or parent in _CELLS or _RATED.search(label) is not None
 
 
 def language_of(current: LexborNode) -> str:
@@ -214,7 +222,11 @@ def _on_a_line(node: LexborNode, depth: int) -> str:
         elif part := _on_a_line(child, depth + 1):
             parts.append(part)
         child = child.next
-    parts = [part for part in parts if part]
+    return _written(name, list(filter(None, parts)))
+
+
+def _written(name: str, parts: list[str]) -> str:
+    """Return the parts of an element of a formula on a line."""
     if len(parts) in {2, 3} and (marks := _MATH_SCRIPTS.get(name)):
         return parts[0] + "".join(
             mark + _group(part) for mark, part in zip(marks, parts[1:], strict=False)
@@ -226,13 +238,7 @@ def _on_a_line(node: LexborNode, depth: int) -> str:
     inner = _SPLIT_NUMBER.sub(
         r"\1 ", _MATH_SEPARATORS.get(name, _SEAM).join(parts)
     ).replace(_SEAM, "")
-    return (
-        f"√({inner})"
-        if name == "msqrt"
-        else f"({inner})"
-        if name == "mfenced"
-        else inner
-    )
+    return f"{_ROOT_SIGNS[name]}({inner})" if name in _ROOT_SIGNS else inner
 
 
 _MATH_SCRIPTS: Final = {
@@ -242,6 +248,8 @@ _MATH_SCRIPTS: Final = {
     "msubsup": "_^",
     "munderover": "_^",
 }
+_ROOT_SIGNS: Final = {"msqrt": "√", "mfenced": ""}
+"""What is written before brackets."""
 _MATH_SEPARATORS: Final = {"mtable": "; ", "mtr": " ", "mfenced": ","}
 _SEAM: Final = "\0"
 """Separator of adjacent formula parts; occurs in no page (HTML §13.2.5)."""

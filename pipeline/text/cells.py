@@ -64,28 +64,35 @@ def value_of(cell: str, *, decimal_comma: bool = False) -> Value | None:
     """
     text = _CELL_NOTE.sub("", cell).strip()
     if clock := _CLOCK.match(text):
-        total = 0.0
-        for part in clock.groups()[:3]:
-            total = total if part is None else 60 * total + int(part)
-        return Value(
-            total + float(clock[4] or 0),
-            "clock",
-            plain=len(text) - clock.end() <= len(" pm"),
-        )
+        return _clocked(clock)
     if dated := _dated(text):
         return dated
-    if found := _CELL_NUMBER.match(text):
-        rest = text[found.end() :]
-        number = _read_number(found[2], decimal_comma=decimal_comma)
-        if found[1] and rest.startswith(")"):  # as accounts write what is below nothing
-            number, rest = -abs(number), rest[1:]
-        currency = _CURRENCY.search(text)
-        unit = currency[0].lower() if currency else ""
-        letters = " ".join(_UNIT.findall(_CURRENCY.sub("", rest))).lower()
-        plain = len(rest.strip()) <= _UNIT_SIGNS and not any(map(str.isdigit, rest))
-        return Value(number, "number", f"{unit} {letters}".strip(), plain)
+    if number := _CELL_NUMBER.match(text):
+        return _counted(number, decimal_comma=decimal_comma)
     year = _CELL_YEAR.search(text) if len(text) <= _DATED_CHARACTERS else None
     return Value(float(year[1]), "date") if year else None
+
+
+def _clocked(found: re.Match[str]) -> Value:
+    """Return a time that `_CLOCK` found."""
+    total = 0.0
+    for part in found.groups()[:3]:
+        total = total if part is None else 60 * total + int(part)
+    plain = len(found.string) - found.end() <= len(" pm")
+    return Value(total + float(found[4] or 0), "clock", plain=plain)
+
+
+def _counted(found: re.Match[str], *, decimal_comma: bool) -> Value:
+    """Return a number that `_CELL_NUMBER` found, with the unit beside it."""
+    text, rest = found.string, found.string[found.end() :]
+    number = _read_number(found[2], decimal_comma=decimal_comma)
+    if found[1] and rest.startswith(")"):  # as accounts write what is below nothing
+        number, rest = -abs(number), rest[1:]
+    currency = _CURRENCY.search(text)
+    unit = currency[0].lower() if currency else ""
+    letters = " ".join(_UNIT.findall(_CURRENCY.sub("", rest))).lower()
+    plain = len(rest.strip()) <= _UNIT_SIGNS and not any(map(str.isdigit, rest))
+    return Value(number, "number", f"{unit} {letters}".strip(), plain)
 
 
 def _dated(text: str) -> Value | None:
@@ -96,9 +103,9 @@ def _dated(text: str) -> Value | None:
     ):
         year, month, day = (int(part or 0) for part in digits.group(1, 2, 3))
         return Value(float(year) + (month - 1) / 12 + day / 400, "date")
-    found = _CELL_YEAR.search(text) if len(text) <= _DATED_CHARACTERS else None
-    month = month_named(text) if found else 0
-    if found is None or not month:
+    if len(text) > _DATED_CHARACTERS or not (found := _CELL_YEAR.search(text)):
+        return None
+    if not (month := month_named(text)):
         return None
     day_found = _DAY.search(text)
     day = int(day_found[1]) if day_found else 0

@@ -443,6 +443,11 @@ _SENTENCE_END: Final = re.compile(r"[.!?:;…。！？]['\")\]]?\s*$")
 _JOINING: Final = words("names.joining")
 _ROLE_WORDS: Final = words("names.roles")
 _NEVER_NAMES: Final = words("names.never")
+_COUNTED: Final = re.compile(
+    r"\d+(?:st|nd|rd|th|s|e|er|º|ª|km|m|cm|kg|g|h|min|%)", re.IGNORECASE
+)
+"""An ordinal, or a number with its unit."""
+_SIGNS_IN_WORD: Final = re.compile(r"\w[.+#@/]\w|[+#]$")
 _PAIRS_NO_WORD_HAS: Final = re.compile(
     r"(?:[bcdfghjklmnpqrstvwxz]{6,}|q(?![uaei'])|[jqvwxz]{2,}|[bcdfghjklmnpqrstvwxz]x(?=[a-z])|v[bcdfghjkmnpqstwxz]|"
     r"j[bcdfghklmnpqrstvwxz]|z[bcdfgjkmnpqrstvx](?=[a-z]))"
@@ -504,25 +509,7 @@ def _named_runs(
         if _inside(start, covered) or not _starts_name(text, start, word, language):
             i += 1
             continue
-        last = i
-        ahead = i + 1
-        while (
-            ahead < len(tokens)
-            and not tokens[ahead - 1][2].endswith(("'s", "’s"))
-            and text[tokens[ahead - 1][1] : tokens[ahead][0]] in (" ", ": ", " & ")
-        ):
-            following = tokens[ahead][2]
-            if following in _ROLE_WORDS:
-                break
-            if (
-                following[0].isupper()
-                or _odd(following)
-                or (following.isdigit() and ahead == last + 1)
-            ):
-                last = ahead
-            elif following.lower() not in _JOINING or ahead - last > 2:
-                break
-            ahead += 1
+        last = _run_end(text, tokens, i)
         end = tokens[last][1]
         name = re.sub(r"['’]s?$", "", text[start:end])
         alone = last == i and word[0].isupper() and not _odd(word)
@@ -530,6 +517,24 @@ def _named_runs(
             runs.append((start, name))
         i = last + 1
     return runs
+
+
+def _run_end(text: str, tokens: list[tuple[int, int, str]], first: int) -> int:
+    """Return the number of the last token of the name that begins with `first`."""
+    last = first
+    for ahead in range(first + 1, len(tokens)):
+        _, end, before = tokens[ahead - 1]
+        start, _, word = tokens[ahead]
+        if before.endswith(("'s", "’s")) or word in _ROLE_WORDS:
+            break
+        if text[end:start] not in (" ", ": ", " & "):
+            break
+        is_number = word.isdigit() and ahead == last + 1
+        if word[0].isupper() or is_number or _odd(word):
+            last = ahead
+        elif word.lower() not in _JOINING or ahead - last > 2:
+            break
+    return last
 
 
 def _starts_name(text: str, start: int, word: str, language: str) -> bool:
@@ -553,28 +558,17 @@ def _starts_name(text: str, start: int, word: str, language: str) -> bool:
 def _odd(word: str) -> bool:
     """Whether the form alone says "keep whole": digits among letters, capitals inside,
     symbols, no word's letters."""
-    if len(word) < 2:
+    letters = sum(map(str.isalpha, word))
+    if len(word) < 2 or not letters:
         return False
-    letters = sum(c.isalpha() for c in word)
-    digits = sum(c.isdigit() for c in word)
-    if (
-        letters
-        and digits
-        and not re.fullmatch(
-            r"\d+(?:st|nd|rd|th|s|e|er|º|ª|km|m|cm|kg|g|h|min|%)", word, re.IGNORECASE
-        )
-    ):
+    if any(map(str.isdigit, word)) and not _COUNTED.fullmatch(word):
         return True
-    if letters >= 2 and any(c.isupper() for c in word[1:]):
+    if letters >= 2 and any(map(str.isupper, word[1:])):
         return True
-    if re.search(r"\w[.+#@/]\w|[+#]$", word) and letters:
+    if _SIGNS_IN_WORD.search(word):
         return True
-    return (
-        word.isascii()
-        and word.islower()
-        and len(word) >= 4
-        and bool(_PAIRS_NO_WORD_HAS.search(word))
-    )
+    is_plain = word.isascii() and word.islower() and len(word) >= 4
+    return is_plain and _PAIRS_NO_WORD_HAS.search(word) is not None
 
 
 # Words in another language
@@ -716,16 +710,13 @@ class _WordList:
             if not first:
                 continue
             for joint in _JOINTS:
-                rest = (
-                    word[end:].removeprefix(joint)
-                    if word[end:].startswith(joint)
-                    else ""
-                )
-                if len(rest) >= _COMPOUND_PART_LETTERS and (last := self._known(rest)):
+                rest = word[end + len(joint) :]
+                is_part = len(rest) >= _COMPOUND_PART_LETTERS
+                if not is_part or not word.startswith(joint, end):
+                    continue
+                if last := self._known(rest):
                     return [first, last]
-                if len(rest) >= _COMPOUND_PART_LETTERS and (
-                    more := self._parts(rest, most - 1)
-                ):
+                if more := self._parts(rest, most - 1):
                     return [first, *more]
         return []
 
