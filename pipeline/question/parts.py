@@ -86,7 +86,7 @@ def cut_parts(request: str, language: str) -> tuple[str, ...]:
     if len(request) > STORY_CHARACTERS:
         return ()
     rules = _rules(language)
-    items = [item.strip() for item in _LISTED_QUESTION.findall(request)]
+    items = list(map(str.strip, _LISTED_QUESTION.findall(request)))
     if len(items) > 1 and all(_asks(item, rules) for item in items):
         return _bounded(items)
     pieces = [
@@ -221,33 +221,38 @@ def _own_words(piece: str, rules: _Rules) -> int:
     return len(index_terms(rules.word.sub(" ", piece), language=rules.language))
 
 
+def _sides_before(left: str, *, either: bool) -> list[str]:
+    """Return the sides that are named before `or` (`either`) or `and`."""
+    sides = _listed(left)
+    if (
+        either
+        and sides
+        and not left.startswith(sides[0])
+        and left[left.index(sides[0]) - 2] not in ",:"
+    ):
+        # "Which singer is American, Mark King or Nick Hexum?"
+        return sides[-1:]
+    return sides
+
+
 def _compared(request: str, rules: _Rules) -> tuple[str, ...]:
     """Return a comparison once for each side, the others left out; nothing where none
     is."""
     for match in rules.sides.finditer(request):
         left, right = request[: match.start()], request[match.end() :]
         after = find_entities(right, language="")
-        sides = _listed(left)
+        sides = _sides_before(left, either=bool(match[1]))
         if not sides or not after or not right.startswith(after[0]):
             continue
-        if (
-            match[1]
-            and not left.startswith(sides[0])
-            and left[left.index(sides[0]) - 2] not in ",:"
-        ):
-            # "Which singer is American, Mark King or Nick Hexum?"
-            sides = sides[-1:]
         head = left[: left.rindex(sides[0])]
         if match[1] or rules.compared.search(request) or rules.plural.search(head):
             return _bounded(
                 [f"{head}{side}{right[len(after[0]) :]}" for side in (*sides, after[0])]
             )
     found = rules.bare.search(request) if rules.compared.search(request) else None
-    return (
-        tuple(f"{side}{request[found.end() :]}" for side in found.groups())
-        if found
-        else ()
-    )
+    if found is None:
+        return ()
+    return tuple(f"{side}{request[found.end() :]}" for side in found.groups())
 
 
 def _enumerated(request: str, rules: _Rules) -> tuple[str, ...]:
