@@ -41,6 +41,8 @@ _LISTED_QUESTION: Final = re.compile(
 _STOP_CHARACTERS: Final = " \t\n,;，、；،؛"
 _BARE_SIDE_CHARACTERS: Final = 12
 """Maximum characters of a side that is not a name by its form: "北京和上海", "서울과 부산"."""
+_THING: Final = "[^,;?]{1,60}?"
+"""One of several that a question lists."""
 _COMMA_END: Final = re.compile(r"[,،、，]\s*$")
 """After a side of a comparison that is followed by others."""
 
@@ -70,6 +72,8 @@ class _Rules:
     compared: re.Pattern[str]
     describing: re.Pattern[str]
     plural: re.Pattern[str]
+    enumeration: re.Pattern[str]
+    """Three or more things at the end, each after the same preposition."""
 
 
 def cut_parts(request: str, language: str) -> tuple[str, ...]:
@@ -92,7 +96,9 @@ def cut_parts(request: str, language: str) -> tuple[str, ...]:
     ]
     if len(pieces) < 2:
         sides = sides_of(request, rules.language)
-        return _bounded(list(sides)) if sides else _compared(request, rules)
+        if sides:
+            return _bounded(list(sides))
+        return _compared(request, rules) or _enumerated(request, rules)
     whole = next(
         (piece for piece in pieces if _own_words(piece, rules) >= _OWN_WORDS), request
     )
@@ -249,6 +255,23 @@ def _compared(request: str, rules: _Rules) -> tuple[str, ...]:
     return tuple(f"{side}{request[found.end() :]}" for side in found.groups())
 
 
+def _enumerated(request: str, rules: _Rules) -> tuple[str, ...]:
+    """Return a question once for each of three or more things at its end, each after
+    the same preposition: "in Python, in R, and in the shell"; nothing where none is."""
+    found = rules.enumeration.search(request)
+    if not found:
+        return ()
+    again = re.compile(rf"\s*,\s*{re.escape(found['preposition'])}\s+", re.IGNORECASE)
+    things = [found["first"], *again.split(found["others"])[1:], found["last"]]
+    head = request[: found.start()]
+    return _bounded(
+        [
+            f"{head}{found['preposition']} {thing}{request[found.end() :]}"
+            for thing in things
+        ]
+    )
+
+
 def _listed(left: str) -> list[str]:
     """Return the names that a text ends with, commas between them, in order; [] if it
     does not end with a name."""
@@ -302,5 +325,11 @@ def _rules(language: str) -> _Rules:
         describing=re.compile(rf"\b(?:{of('describing')})\b", flags),
         plural=re.compile(
             rf"\b(?:{of('plural')})\s+(?:(?:{of('article')})\s+)?$", flags
+        ),
+        enumeration=re.compile(
+            rf"\b(?P<preposition>{of('before')})\s+(?P<first>{_THING})"
+            rf"(?P<others>(?:\s*,\s*(?P=preposition)\s+{_THING})+)"
+            rf"\s*,?\s+(?:{of('and')})\s+(?P=preposition)\s+(?P<last>{_THING})(?=\s*[?.]?\s*$)",
+            flags,
         ),
     )
