@@ -24,9 +24,17 @@ from models.catalogue import (
     wanted,
 )
 from models.choose import Chosen
-from models.hardware import OFFLOADS, Hardware, Host, ThisHost, hardware_of, right_build
+from models.hardware import (
+    OFFLOADS,
+    Build,
+    Hardware,
+    Host,
+    ThisHost,
+    hardware_of,
+    right_build,
+)
 from models.llama.model import GgufModel, LlamaGenerator
-from models.llama.placement import place
+from models.llama.placement import Placement, Plan, place
 from models.llama.probe import InstalledBuild, installed_build
 from models.pipe import memory_of
 from models.protocols import (
@@ -88,18 +96,22 @@ def machine_checks(machine: Machine) -> list[Check]:
     suits = there.offloads and bool(there.devices) if wanted_build else not there.fault
     if not there.version:
         line += "; only GGUF models need it"
-    if (there.version and suits) or (not there.version and not wanted_build):
+    fits = suits if there.version else not wanted_build
+    if fits:
         return [graphics, Check("llama.cpp", line)]
-    shown = [f"for {right.why} the right build: {right.backend}"]
-    shown += [f"which needs {right.needs}"] if right.needs else []
-    shown += [
-        right.command or "pip install 'winnow-mcp[llama]'",
-        *filter(None, [right.wheels]),
-    ]
-    return [
-        graphics,
-        Check("llama.cpp", f"{line}; {'; '.join(shown)}", healthy=not there.version),
-    ]
+    line += f"; {_how_to_install(right)}"
+    return [graphics, Check("llama.cpp", line, healthy=not there.version)]
+
+
+def _how_to_install(build: Build) -> str:
+    """Return which build is right, why, and the ways to install it."""
+    steps = (
+        f"for {build.why} the right build: {build.backend}",
+        build.needs and f"which needs {build.needs}",
+        build.command or "pip install 'winnow-mcp[llama]'",
+        build.wheels,
+    )
+    return "; ".join(filter(None, steps))
 
 
 def run_models(
@@ -124,32 +136,45 @@ def run_models(
     if args.action == "pull":
         return _pull(hub, wanted(tuple(args.names)), args)
     if args.action == "remove":
-        for offered in wanted(tuple(args.names)):
-            freed = remove(hub, offered.repository, offered.file)
-            print(f"removed {offered.path}: {freed / 1e6:.0f} MB")
-        return OK
+        return _remove(hub, wanted(tuple(args.names)))
     if args.action == "bench":
         return anyio.run(_bench, settings, args.json)
     if args.names:
-        rows = [_row(hub, offered) for offered in wanted(tuple(args.names))]
-        if args.json:
-            print_json(rows)
-        for row in rows if not args.json else ():
-            show(row, as_json=False)
-            print()
+        return _show_models(hub, wanted(tuple(args.names)), args.json)
+    return _show_machine(settings, machine(), args.json)
+
+
+def _remove(hub: Hub, models: list[Offered]) -> int:
+    for offered in models:
+        freed = remove(hub, offered.repository, offered.file)
+        print(f"removed {offered.path}: {freed / 1e6:.0f} MB")
+    return OK
+
+
+def _show_models(hub: Hub, models: list[Offered], as_json: bool) -> int:
+    rows = [_row(hub, offered) for offered in models]
+    if as_json:
+        print_json(rows)
         return OK
-    here = machine()
+    for row in rows:
+        show(row, as_json=False)
+        print()
+    return OK
+
+
+def _show_machine(settings: Settings, machine: Machine, as_json: bool) -> int:
+    """Print hardware, build, and each role's model with its options."""
     reports = [
-        *machine_checks(here),
-        *anyio.run(partial(report_roles, settings, tried=False, machine=here)),
+        *machine_checks(machine),
+        *anyio.run(partial(report_roles, settings, tried=False, machine=machine)),
     ]
-    options = anyio.run(_options, settings, here)
+    options = anyio.run(_options, settings, machine)
     shown: dict[str, object] = {report.name: report.line for report in reports}
     shown |= {
-        f"{role} options": found if args.json else _lines(found)
+        f"{role} options": found if as_json else _lines(found)
         for role, found in options
     }
-    show(shown, as_json=args.json)
+    show(shown, as_json=as_json)
     return OK
 
 
@@ -182,28 +207,37 @@ def options_of(
     if isinstance(model, OpenAIGenerator):
         return _served_options(model)
     tuning, plan = model.tuning, model.plan
-    given = set_options(tuning)
-    backends = list(build.backends)
     try:
         placed = place(
             model.weights,
             build.devices,
-            backends=backends,
+            backends=list(build.backends),
             cores=usable_cores(),
             tuning=tuning,
         )
     except WinnowError as error:
         return {"devices": str(error)}
-    layers = model.weights.layers
+    values = _usual_options(model, placed)
+    if isinstance(model, LlamaGenerator):
+        values |= _generator_options(plan, tuning)
+    shown = {"split": tuning.split, "flash": tuning.flash, "mmap": tuning.mmap}
+    for name in set_options(tuning).keys() & values:
+        value, source = values[name]
+        if name != "layers":
+            source = f"set in {plan.role}_options"
+        values[name] = (shown.get(name, value), source)
+    return {name: f"{value}: {source}" for name, (value, source) in values.items()}
+
+
+def _usual_options(
+    model: GgufModel, placed: Placement
+) -> dict[str, tuple[object, str]]:
+    """Return the options of every GGUF model by name, each with its value and origin
+    where it is not set."""
+    plan, layers = model.plan, model.weights.layers
     on_gpu = layers if placed.gpu_layers < 0 else placed.gpu_layers
     trained = f"of {model.trained_tokens} that the model was trained for"
-    flash = (
-        "on"
-        if plan.role != "generator" or plan.kv.startswith("q")
-        else "off on the processor"
-    )
-    flash = "llama.cpp decides" if on_gpu and plan.role == "generator" else flash
-    values: dict[str, tuple[object, str]] = {
+    return {
         "layers": (f"{on_gpu} of {layers} on a GPU", placed.reason),
         "devices": (
             ", ".join(placed.devices) or "processor",
@@ -213,34 +247,31 @@ def options_of(
         ),
         "split": ("all on one device", "usual"),
         "context": (plan.context, trained),
-        "flash": (flash, "usual for the role and the device"),
+        "flash": (_flash(plan, on_gpu), "usual for the role and the device"),
         "threads": (placed.threads, f"{usable_cores()} cores"),
         "batch": (plan.batch, "usual"),
         "mmap": ("on", "usual"),
     }
-    if isinstance(model, LlamaGenerator):
-        kept = "32 bits while the cache is under 1 GB, else 16"
-        values["kv"] = (plan.kv or "f16", kept)
-        values |= {name: (_value(tuning, name), "usual") for name in SAMPLING}
-        values["prompt cache"] = (
-            "on",
-            "shared prompt prefixes are evaluated once",
-        )
-        guessed = (
-            "none"
-            if not tuning.speculate
-            else f"{tuning.speculate} tokens by prompt lookup"
-        )
-        values["speculate"] = (guessed, "usual")
-    shown = {"split": tuning.split, "flash": tuning.flash, "mmap": tuning.mmap}
+
+
+def _flash(plan: Plan, on_gpu: int) -> str:
+    """Return whether flash attention is used where it is not set."""
+    if plan.role != "generator":
+        return "on"
+    if on_gpu:
+        return "llama.cpp decides"
+    return "on" if plan.kv.startswith("q") else "off on the processor"
+
+
+def _generator_options(plan: Plan, tuning: Tuning) -> dict[str, tuple[object, str]]:
+    """Return the options that only a generator has."""
+    kept = "32 bits while the cache is under 1 GB, else 16"
+    guessed = f"{tuning.speculate} tokens by prompt lookup"
     return {
-        name: f"{shown.get(name, value) if name in given else value}: "
-        + (
-            f"set in {plan.role}_options"
-            if name in given and name != "layers"
-            else source
-        )
-        for name, (value, source) in values.items()
+        "kv": (plan.kv or "f16", kept),
+        **{name: (_value(tuning, name), "usual") for name in SAMPLING},
+        "prompt cache": ("on", "shared prompt prefixes are evaluated once"),
+        "speculate": (guessed if tuning.speculate else "none", "usual"),
     }
 
 
@@ -327,14 +358,7 @@ def _list(hub: Hub, machine: Machine, as_json: bool) -> int:
         return OK
     print(f"This machine: {machine.hardware}; profile {fitting.name}.")
     print(f"llama.cpp: {checks[-1].line}.\n")
-    for profile in PROFILES.values():
-        total = sum(MODELS[name].megabytes for name in profile.models) / 1_000
-        print(
-            f"{profile.name}: {profile.machine}; {total:.1f} GB to download, "
-            f"{profile.resident} in "
-            f"memory"
-        )
-        print(f"    {', '.join(profile.models)}")
+    _print_profiles()
     print()
     for name, row in models.items():
         mark = "here" if row["here"] != "no" else "    "
@@ -345,6 +369,17 @@ def _list(hub: Hub, machine: Machine, as_json: bool) -> int:
     for spec, path in others.items():
         print(f"here {spec} {path.stat().st_size / 1e6:.0f} MB")
     return OK
+
+
+def _print_profiles() -> None:
+    for profile in PROFILES.values():
+        total = sum(MODELS[name].megabytes for name in profile.models) / 1_000
+        print(
+            f"{profile.name}: {profile.machine}; {total:.1f} GB to download, "
+            f"{profile.resident} in "
+            f"memory"
+        )
+        print(f"    {', '.join(profile.models)}")
 
 
 def _pull(hub: Hub, models: list[Offered], args: argparse.Namespace) -> int:

@@ -281,13 +281,7 @@ class _RequestQueue:
             self.left_for = request.url[:300]
         self._asked += 1
         content = request.post_data_buffer or b""
-        if (
-            request.resource_type not in _LOADED_KINDS
-            or request.method not in _METHODS
-            or self._asked > self.caps.requests
-            or self._bytes >= self.caps.bytes
-            or len(content) > self.caps.post
-        ):
+        if not self._allows(request, content):
             return None
         try:
             async with self._gate:
@@ -301,6 +295,16 @@ class _RequestQueue:
             ValueError,
         ):
             return None
+
+    def _allows(self, request: Request, content: bytes) -> bool:
+        """Whether the page may ask for something, within its caps."""
+        return (
+            request.resource_type in _LOADED_KINDS
+            and request.method in _METHODS
+            and self._asked <= self.caps.requests
+            and self._bytes < self.caps.bytes
+            and len(content) <= self.caps.post
+        )
 
     async def _follow(self, request: Request, content: bytes) -> ServerAnswer:
         """Ask hop by hop; raises `SourceError` for what is refused, over a cap or

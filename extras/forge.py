@@ -48,17 +48,12 @@ class Forge:
         if not _QUERY.fullmatch(query):
             return None
         for site, rules in ((self.gists, _GISTS), (self.site, _FORGE_RULES[self.kind])):
-            path = bare.partition("?")[0].removeprefix(site)
             if not site or not bare.startswith(f"{site}/"):
                 continue
+            path = bare.partition("?")[0].removeprefix(site).rstrip("/")
             for rule in rules:
-                found = rule.path.fullmatch(path.rstrip("/"))
-                if found and not _NOT_OWNERS.fullmatch(
-                    found.groupdict().get("o") or ""
-                ):
-                    fields = {
-                        name: value or "" for name, value in found.groupdict().items()
-                    }
+                fields = rule.fields(path)
+                if fields is not None:
                     return ForgePlan(self, rule, fields, bare)
         return None
 
@@ -207,6 +202,15 @@ class Rule(NamedTuple):
     shape: Shape | None = None
     """None for a file, whose bytes are the page."""
 
+    def fields(self, path: str) -> dict[str, str] | None:
+        """Return what a path says, "" for each part that it lacks; None for one of
+        another form, or of a page of the forge's own."""
+        found = self.path.fullmatch(path)
+        if found is None:
+            return None
+        said = found.groupdict("")
+        return None if _NOT_OWNERS.fullmatch(said.get("o", "")) else said
+
 
 # ---- from answers to a page
 
@@ -280,47 +284,50 @@ def _thread(plan: ForgePlan, said: Sequence[object]) -> Content:
     first, number = said[0], plan.fields["n"]
     if not _text(first, "title"):
         raise _missing(plan, "issue")
-    labels = first.get("labels") if isinstance(first, dict) else None
-    named = [
-        one if isinstance(one, str) else _text(one, "name")
-        for one in (labels if isinstance(labels, list) else [])
-    ]
-    state = (
-        "merged"
-        if _text(first, "pull_request.merged_at", "merged_at")
-        else _text(first, "state")
+    notes = (
+        note
+        for one in said[1:]
+        for row in _objects(one)
+        for note in _objects(row.get("notes")) or [row]
     )
-    facts = [
-        f"State: {state}" if state else "",
-        f"Labels: {', '.join(named)}" if named else "",
-    ]
-    rows = [
-        first,
-        *(
-            note
-            for one in said[1:]
-            for row in _objects(one)
-            for note in _objects(row.get("notes")) or [row]
-        ),
-    ]
-    rows = [
-        row for row in rows if not (isinstance(row, dict) and row.get("system") is True)
-    ]
-    dated = sorted(rows, key=lambda row: (row is not first, _when(row)))
-    parts = [f"<p>{escape('. '.join(filter(None, facts)))}</p>"]
-    for row in dated:
-        heading = f"{_who(row) or 'someone'}, {_when(row)}" + (
-            f", on {path}" if (path := _text(row, "path")) else ""
-        )
+    rows = [first, *sorted(notes, key=_when)]
+    parts = [f"<p>{escape(_facts(first))}</p>"]
+    for row in rows:
         words = _text(row, "body", "description", "note")
-        if words or row is first:  # an approval has no words
-            parts.append(
-                f"<section><h2>{escape(heading)}</h2>\n{_prose('', words or '(without a text)')}</section>"
-            )
+        # an approval has no words
+        if (words or row is first) and not _is_of_system(row):
+            parts.append(_section(row, words or "(without a text)"))
     day = _when(first)[:10]
     return _page(
         f"{_text(first, 'title')} (#{number})", parts, author=_who(first), published=day
     )
+
+
+def _facts(issue: object) -> str:
+    """Return the state and the labels of an issue."""
+    labels = issue.get("labels") if isinstance(issue, dict) else None
+    named = [
+        one if isinstance(one, str) else _text(one, "name")
+        for one in (labels if isinstance(labels, list) else [])
+    ]
+    merged = _text(issue, "pull_request.merged_at", "merged_at")
+    state = "merged" if merged else _text(issue, "state")
+    facts = {"State": state, "Labels": ", ".join(named)}
+    return ". ".join(f"{name}: {said}" for name, said in facts.items() if said)
+
+
+def _section(row: object, words: str) -> str:
+    """Return what somebody says in a thread, below who says it, when, and of which
+    file."""
+    path = _text(row, "path")
+    place = f", on {path}" if path else ""
+    heading = escape(f"{_who(row) or 'someone'}, {_when(row)}{place}")
+    return f"<section><h2>{heading}</h2>\n{_prose('', words)}</section>"
+
+
+def _is_of_system(row: object) -> bool:
+    """Whether a forge, no person, wrote a comment."""
+    return isinstance(row, dict) and row.get("system") is True
 
 
 def _when(row: object) -> str:
@@ -395,33 +402,30 @@ def _repository(plan: ForgePlan, said: Sequence[object]) -> Content:
         "Last change": _text(about, "pushed_at", "updated_at", "last_activity_at")[:10],
     }
     summary = "; ".join(f"{key}: {value}" for key, value in facts.items() if value)
-    listed = [
-        row
-        for row in _files(said)
-        if not folder or _text(row, "path").startswith(f"{folder}/")
-    ]
+    below = f"{folder}/" if folder else ""
+    listed = [row for row in _files(said) if _text(row, "path").startswith(below)]
     listed.sort(key=lambda row: (_text(row, "path").count("/"), _text(row, "path")))
     ref = _ref(plan, about)
-    items = []
-    for row in listed[:MOST_COMMENTS]:
-        path = _text(row, "path")
-        is_folder = _text(row, "type") in ("tree", "dir")
-        link = html.escape(_open_at(plan, ref, path, is_folder=is_folder))
-        items.append(
-            f'<li><a href="{link}">{escape(path)}{"/" if is_folder else ""}</a></li>'
-        )
+    items = "\n".join(_item(plan, ref, row) for row in listed[:MOST_COMMENTS])
     parts = [
         f"<p>{escape(_text(about, 'description'))}</p>",
         f"<p>{escape(summary)}</p>",
         "<!--readme-->",
+        f"<h2>Files</h2>\n<ul>\n{items}\n</ul>" if items else "",
     ]
-    parts.append(f"<h2>Files</h2>\n<ul>\n{chr(10).join(items)}\n</ul>" if items else "")
     unread = (
         f"what follows the first {MOST_COMMENTS} files"
         if len(listed) > MOST_COMMENTS
         else ""
     )
     return _page(f"{name}/{folder}" if folder else name, parts, unread=unread)
+
+
+def _item(plan: ForgePlan, ref: str, row: object) -> str:
+    """Return a file or folder as a link to where a person opens it."""
+    path, is_folder = _text(row, "path"), _text(row, "type") in ("tree", "dir")
+    link = html.escape(_open_at(plan, ref, path, is_folder=is_folder))
+    return f'<li><a href="{link}">{escape(path)}{"/" if is_folder else ""}</a></li>'
 
 
 def _ref(plan: ForgePlan, about: object) -> str:

@@ -379,19 +379,7 @@ class Survey:
 
         No `SourceError` is raised: failures are in `errors`, and `cut` says that there
         are more lists than were read."""
-        lists: list[str] = []
-        first = await self._fetched((*self._guesses, self.start), outside=False)
-        self.inside = all(page.inside for page in first.values())
-        for url, page in first.items():
-            if url.endswith("/robots.txt"):
-                lists += map(unescape, _SITEMAP.findall(page.html))
-                continue
-            if url == self.start and _location(page.final_url)[0] != _location(url)[0]:
-                self._scope.append(
-                    (_location(page.final_url)[0], "/")
-                )  # it lives there now
-            lists += await in_thread(self._take, page)
-        lists = lists or [self._sitemap]
+        lists = await self._first_lists() or [self._sitemap]
         for _ in range(2):  # sitemaps, then those that an index names
             best = await _ranked(
                 [Listed(url, "") for url in dict.fromkeys(lists)],
@@ -408,6 +396,21 @@ class Survey:
                 for one in await in_thread(self._take, page)
             ]
         self.cut = self.cut or bool(lists)
+
+    async def _first_lists(self) -> list[str]:
+        """Return the sitemaps that robots.txt and the site's first pages name."""
+        lists: list[str] = []
+        first = await self._fetched((*self._guesses, self.start), outside=False)
+        self.inside = all(page.inside for page in first.values())
+        for url, page in first.items():
+            if url.endswith("/robots.txt"):
+                lists += map(unescape, _SITEMAP.findall(page.html))
+                continue
+            host = _location(page.final_url)[0]
+            if url == self.start and host != _location(url)[0]:
+                self._scope.append((host, "/"))  # it lives there now
+            lists += await in_thread(self._take, page)
+        return lists
 
     async def _fetched(self, urls: Sequence[str], *, outside: bool) -> dict[str, Page]:
         """Return those of `urls` on the site's host that were not asked for before and

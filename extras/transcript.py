@@ -8,12 +8,13 @@ its text with times for links. Not for: speech recognition; subtitle formats
 
 import json
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from typing import Final, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
 
 import anyio
+from selectolax.lexbor import LexborNode
 
 from errors import SourceError
 from extras.documents.subtitles import timed_to_html
@@ -101,18 +102,9 @@ def _tracks(raw: Raw) -> tuple[list[_Track], bool]:
     """Return the transcripts that a page names, best first, and whether it has a film
     or sound that a reader plays."""
     html = decode(raw.body, content_type=raw.content_type).text
-    found = _players(html)
-    top, base = parse(html), base_of(html, raw.final_url)
-    for one in top.css(_TRANSCRIPT_LINKS) if top is not None else ():
-        given = one.attributes
-        address = given.get("src") or given.get("href") or ""
-        if (given.get("kind") or "") in _SPOKEN:
-            found.append(
-                _Track(
-                    urljoin(base, address),
-                    (given.get("srclang") or given.get("hreflang") or "")[:2],
-                )
-            )
+    found, top = _players(html), parse(html)
+    if top is not None:
+        found += _linked(top, base_of(html, raw.final_url))
     shows = (
         top is not None
         and top.css_first("video[controls], audio[controls]") is not None
@@ -124,6 +116,16 @@ def _tracks(raw: Raw) -> tuple[list[_Track], bool]:
     return sorted(
         found, key=lambda track: (track.is_automatic, track.language != language)
     ), shows
+
+
+def _linked(top: LexborNode, base: str) -> Iterator[_Track]:
+    """Yield the transcripts to which a page links."""
+    for one in top.css(_TRANSCRIPT_LINKS):
+        given = one.attributes
+        address = given.get("src") or given.get("href") or ""
+        language = given.get("srclang") or given.get("hreflang") or ""
+        if (given.get("kind") or "") in _SPOKEN:
+            yield _Track(urljoin(base, address), language[:2])
 
 
 def _players(html: str) -> list[_Track]:

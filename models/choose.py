@@ -43,10 +43,9 @@ def choose(role: Role, spec: str, resources: Resources) -> Chosen[Any]:
     Raises `UsageError` for an invalid spec or missing file, `MissingExtra` if the
     backend's package is not installed.
     """
-    prefix, colon, rest = (part.strip() for part in spec.partition(":"))
-    if prefix == "none" and not colon:
+    if spec.strip() == "none":
         return Chosen(None, f"set to none: {_WITHOUT[role]}")
-    if prefix == "auto" and not colon:
+    if spec.strip() == "auto":
         if (pulled := _pulled(role, resources)) is not None:
             reason = f"auto: {pulled.file} pulled for this role (undo: `winnow models remove`)"
             return Chosen(
@@ -56,6 +55,7 @@ def choose(role: Role, spec: str, resources: Resources) -> Chosen[Any]:
             return Chosen(None, f"auto: no {role} is built in; {_WITHOUT[role]}")
         make, name = _CARRIED[role]
         return Chosen(make(), f"auto: the built-in {name} needs no download")
+    prefix, _, rest = map(str.strip, spec.partition(":"))
     found = backends().get(prefix)
     if found is None or role not in found.roles or not rest:
         raise UsageError(

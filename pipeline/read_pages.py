@@ -102,19 +102,18 @@ async def read_pages(
     """
     # 1. Read the sources
     asked, most = order.question, order.max_tokens
+    wide, bound = most or WIDE, most or UNASKED
     loaded, part, before = await _load(sources, order.part, asked, services, report)
     # 2. Reserve room for heads and notes
     mark = new_mark()
-    heads = _heads(loaded.documents, most or WIDE, mark)
-    frame = count_tokens(notice_within(mark, most or WIDE))
-    frame += sum(count_tokens(head.over(".", mark)) + 1 for head in heads)
-    unread = room_for(loaded.failures, most or WIDE)
+    heads = _heads(loaded.documents, wide, mark)
+    unread = room_for(loaded.failures, wide)
     about = NOTHING if part or order.number > 1 else asked
     computed = await in_thread(ask_parts, about, about.parts, loaded.documents)
-    values = values_text(computed, loaded.documents, mark, most or UNASKED)
-    frame += count_tokens(values) + 1 if values else 0
+    values = values_text(computed, loaded.documents, mark, bound)
+    frame = _frame_tokens(notice_within(mark, wide), heads, values, mark)
     hint = _hint(part, most)
-    cited = int(FRAME_SHARE * (most or WIDE)) if order.references else 0
+    cited = int(FRAME_SHARE * wide) if order.references else 0
     room = max(0, most - frame - hint - unread - cited) if most else None
     # 3. Read the requested part, or prune all pages together to the remaining budget
     if part or order.form not in VALUE_FORMATS:
@@ -149,10 +148,17 @@ async def read_pages(
         named=bool(part),
         short=hint == CURSOR_TOKENS,
     )
-    values = values_text(computed, loaded.documents, mark, most or UNASKED, read.kept)
+    values = values_text(computed, loaded.documents, mark, bound, read.kept)
     _write_pages(read, heads, values, notice_within(mark, whole), mark)
     await in_thread(_write_citations, read, hint + unread)
     return read
+
+
+def _frame_tokens(notice: str, heads: Sequence[Head], values: str, mark: str) -> int:
+    """Return the tokens of what is written around the pages."""
+    tokens = sum(count_tokens(head.over(".", mark)) + 1 for head in heads)
+    tokens += count_tokens(values) + 1 if values else 0
+    return tokens + count_tokens(notice)
 
 
 def _hint(part: str, max_tokens: int) -> int:

@@ -250,16 +250,15 @@ async def _tree(
         )
     before = await in_thread(open_tree, handles[0], services) if handles else None
     named = [source for source in sources if source not in handles]
-    if before is not None and not named:
-        return before, Loaded((), ())
-    standing = (
-        await _pages(before, range(len(before.sources)), services) if before else {}
-    )
-    gone = (
-        [s.url for index, s in enumerate(before.sources) if index not in standing]
-        if before
-        else []
-    )
+    standing: dict[int, Document] = {}
+    gone: list[str] = []
+    options = TreeOptions(order.chunking, clustering=services.clustering)
+    if before is not None:
+        if not named:
+            return before, Loaded((), ())
+        standing = await _pages(before, range(len(before.sources)), services)
+        gone = [one.url for n, one in enumerate(before.sources) if n not in standing]
+        options = before.built_with.options
     seconds = services.seconds * STEP_SHARE
     loaded = await load_sources(
         [*gone, *named], services, seconds=seconds, report=report, question=question
@@ -276,9 +275,7 @@ async def _tree(
         tree = await build_tree(
             loaded.documents,
             embedder=services.embedder,
-            options=before.built_with.options
-            if before
-            else TreeOptions(order.chunking, clustering=services.clustering),
+            options=options,
             store=store_for(
                 (document.page.final_url for document in loaded.documents), services
             ),

@@ -51,7 +51,8 @@ Outcome = Literal["answered", "refused", "failed", "cancelled", "crashed"]
 REQUEST_ID_HEADER: Final = "x-request-id"
 """Header with the id of a request, from a load balancer or from us."""
 _ID: Final = re.compile(r"[\w.:-]{1,64}", re.ASCII)
-_STANDARD: Final = frozenset(vars(logging.makeLogRecord({})))
+_STANDARD: Final = frozenset((*vars(logging.makeLogRecord({})), "color_message"))
+"""Fields that a log line has by other names, or not: uvicorn's message with colors."""
 
 _request: ContextVar[str] = ContextVar("winnow_request", default="")
 _log: Final = logging.getLogger("winnow.calls")

@@ -325,6 +325,14 @@ class Searched(NamedTuple):
     """Whether they were chosen because nothing is set."""
 
 
+def _automatic(settings: Settings) -> Sequence[str]:
+    """Return the providers for `auto`, each by its name in the settings."""
+    given = [name for name in providers() if settings.keys.get(name)]
+    if settings.searxng:
+        given.insert(0, "searxng")
+    return [*given, "folder"] if given or settings.folders else ["keyless"]
+
+
 def searched(settings: Settings) -> Searched:
     """Return the search providers to use.
 
@@ -332,23 +340,14 @@ def searched(settings: Settings) -> Searched:
     none of these is set, so that questions about folders are not sent to the web
     unasked.
     """
-    with_key = [name for name in providers() if settings.keys.get(name)]
-    chosen = settings.search or (
-        *(["searxng"] if settings.searxng else []),
-        *with_key,
-        "folder",
-    )
-    keyless = not settings.search and chosen == ("folder",) and not settings.folders
-    chosen = ("keyless",) if keyless else chosen
+    chosen = settings.search or _automatic(settings)
+    keyless = not settings.search and "keyless" in chosen
     web: list[str] = []
     for name in chosen:
-        web += (
-            KEYLESS
-            if name == "keyless"
-            else [name]
-            if name in PROVIDERS and name != "folder"
-            else []
-        )
+        if name == "keyless":
+            web += KEYLESS
+        elif name in PROVIDERS and name != "folder":
+            web.append(name)
     names = tuple(dict.fromkeys(web))
     scholarly = CATALOGUES if {"keyless", "academic"} & {*chosen} else ()
     folders = bool(settings.folders) and "folder" in chosen

@@ -89,6 +89,15 @@ async def test_host_and_origin_are_checked_on_every_address(
         assert await status(url) not in (403, 421)
 
 
+async def test_an_allowed_host_is_accepted_as_clients_send_it(cache_folder: Path) -> None:
+    allowed = ("--allow-host", "winnow.example:443", "--allow-host", "other.example:8443")
+    with served(cache_folder, *allowed) as (_, url):
+        await healthy(url)
+        hosts = ("winnow.example", "winnow.example:443", "other.example:8443", "other.example")
+        found = [await status(url, Host=host) for host in hosts]
+        assert [one == 421 for one in found] == [False, False, False, True]
+
+
 def test_an_open_address_without_a_word_on_who_may_call_is_refused(cache_folder: Path) -> None:
     command = [
         sys.executable,
@@ -172,6 +181,9 @@ async def test_access_tokens_of_the_issuer_let_in_and_forged_old_or_foreign_ones
         for what, each in bad.items():
             assert await status(url, Authorization=f"Bearer {each}") == 401, what
         assert await status(url, Authorization=f"Bearer {token(issuer, scope='other')}") == 403
+        for scp in ("read other", ["other", "read"]):
+            named = token(issuer, scope=None, scp=scp)
+            assert await status(url, Authorization=f"Bearer {named}") not in (401, 403), scp
         async with as_caller(url, good) as client:
             assert len((await client.list_tools()).tools) == 5
         async with httpx2.AsyncClient(timeout=60) as http:

@@ -199,6 +199,18 @@ def parts_of(question: str) -> list[str]:
         ),
         ("灯塔是谁建造的，船票多少钱？", ["灯塔是谁建造的", "船票多少钱"]),
         (
+            "How do I read a table in Python, in R, and in the sqlite3 shell?",
+            [
+                "How do I read a table in Python?",
+                "How do I read a table in R?",
+                "How do I read a table in the sqlite3 shell?",
+            ],
+        ),
+        (
+            "Was kostet die Fahrt am Montag, am Freitag und am Sonntag?",
+            ["Was kostet die Fahrt am Montag?", "Was kostet die Fahrt am Freitag?", "Was kostet"],
+        ),
+        (
             "1. When was the light built?\n2. What does a ticket cost?",
             ["When was the light built?", "What does a ticket"],
         ),

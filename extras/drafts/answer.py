@@ -72,15 +72,22 @@ async def check_draft(
     )
     # 3. What does not hold first
     ordered = sorted(checked, key=lambda one: one.outcome in CORRECT)
-    sheet, written = await in_thread(_sheet, ordered, loaded, max_tokens or UNASKED)
-    fine = sum(one.outcome in CORRECT for one in checked)
-    following = (
-        larger(CHECKING_TOOL, max_tokens or UNASKED) if written < len(checked) else []
-    )
+    budget = max_tokens or UNASKED
+    sheet, written = await in_thread(_sheet, ordered, loaded, budget)
+    following = larger(CHECKING_TOOL, budget) if written < len(checked) else []
     ending = Ending(CHECKING_TOOL, sheet, following, loaded.failures)
     ending.write(hinted=False)
+    facts = _facts(ordered, loaded, written) | ending.facts
+    return answer(sheet.text, ExtractRelevantResult.model_validate(facts))
+
+
+def _facts(
+    checked: Sequence[Checked], loaded: Loaded, written: int
+) -> dict[str, object]:
+    """Return the fields of the result, with the first `written` items."""
+    fine = sum(one.outcome in CORRECT for one in checked)
     pages = [document.page for document in loaded.documents[:FIRST]]
-    facts: dict[str, object] = {
+    return {
         "answered": fine == len(checked),
         "verdict": "answered" if fine == len(checked) else "unsure",
         "reason": _counted(checked),
@@ -89,10 +96,8 @@ async def check_draft(
         "pages": [address(page.final_url) for page in pages],
         "handles": [page_handle(page) for page in pages],
         "left_out": len(checked) - written,
-        "checked": [_item(*numbered) for numbered in enumerate(ordered[:written], 1)],
+        "checked": [_item(*numbered) for numbered in enumerate(checked[:written], 1)],
     }
-    data = ExtractRelevantResult.model_validate(facts | ending.facts)
-    return answer(sheet.text, data)
 
 
 def _item(number: int, one: Checked) -> Item:

@@ -217,47 +217,57 @@ def _reference(
     it is there, not retracted, and has that title and year.
 
     It is `not read` where neither is known."""
-    name = f"{one.title}: {one.url}" if one.title else one.url
-    work = next(
-        (found for found in works.results if one.doi and found.doi == one.doi), None
-    )
-    page, failure = (
-        sources[one.url].page if one.url in sources else None,
-        unread.get(one.url),
-    )
+    work = _listed(one, works)
+    page = sources[one.url].page if one.url in sources else None
+    failure = unread.get(one.url)
     if work is not None and work.retracted:
-        return Checked(
-            "reference",
-            name,
-            "retracted",
-            work.url,
-            note=f"retracted, as {work.engine} says",
-        )
+        note = f"retracted, as {work.engine} says"
+        return Checked("reference", _name(one), "retracted", work.url, note=note)
     if failure is not None and (failure.gone or work is None):
         return Checked(
             "reference",
-            name,
+            _name(one),
             "dead" if failure.gone else "not read",
             note=failure.reason,
         )
     known = work or page
     if known is None:
-        return Checked(
-            "reference", name, "not read", note="It is not among the sources."
-        )
-    differs = _differences(one, known, exact=work is None)
-    # An address that doi.org redirects is a DOI, even if no catalog lists it
-    unknown = bool(one.doi) and work is None and not DOI_ADDRESS.search(one.url)
-    denied, unasked = _doi_notes(works) if unknown else ([], [])
-    unread_page = (
-        [f"its page was not read: {failure.reason}"] if failure is not None else []
-    )
+        note = "It is not among the sources."
+        return Checked("reference", _name(one), "not read", note=note)
+    return _compared(one, known, page, failure, works)
+
+
+def _listed(one: Reference, works: Works) -> SearchResult | None:
+    """Return what a catalogue has under the DOI of a reference, None for no DOI."""
+    found = (work for work in works.results if one.doi and work.doi == one.doi)
+    return next(found, None)
+
+
+def _name(one: Reference) -> str:
+    return f"{one.title}: {one.url}" if one.title else one.url
+
+
+def _compared(
+    one: Reference,
+    known: SearchResult | Page,
+    page: Page | None,
+    failure: Failure | None,
+    works: Works,
+) -> Checked:
+    """Judge a reference by what is known of it: a catalogue's entry, or its `page`; its
+    page may be unread, if there is an entry."""
+    unlisted = known is page
+    differs = _differences(one, known, exact=unlisted)
+    denied, unasked = _doi_notes(one, works) if unlisted else ([], [])
+    notes = [*differs, *denied, *unasked]
+    if failure is not None:
+        notes.append(f"its page was not read: {failure.reason}")
     return Checked(
         "reference",
-        name,
+        _name(one),
         "differs" if differs or denied else "agrees",
         page.final_url if page else known.url,
-        note="; ".join([*differs, *denied, *unasked, *unread_page]),
+        note="; ".join(notes),
     )
 
 
@@ -285,9 +295,12 @@ def _differences(
     return found
 
 
-def _doi_notes(works: Works) -> tuple[list[str], list[str]]:
+def _doi_notes(one: Reference, works: Works) -> tuple[list[str], list[str]]:
     """Return what catalogues say against a DOI that none of them lists, and that it was
-    not looked up; one catalogue alone has not all of them."""
+    not looked up; one catalogue alone has not all of them. Nothing for a reference
+    without a DOI, and for an address that doi.org redirects."""
+    if not one.doi or DOI_ADDRESS.search(one.url):
+        return [], []
     answered = [
         outcome for outcome in works.outcomes if outcome.status in ("ok", "empty")
     ]

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from selectolax.lexbor import LexborHTMLParser
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from pipeline.document.units import split_sentences
 from pipeline.text.words import raw_words
@@ -54,7 +54,12 @@ _EMPHASIS: Final = re.compile(r"\*\*|__|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)|`")
 _CITED_YEAR: Final = re.compile(r"(?<!\d)(?:1[5-9]|20)\d\d(?!\d)")
 
 
-_TEXT_TAGS: Final = "p, li, dd, dt, td, th, figcaption, h1, h2, h3, h4, h5, h6"
+_HEADING_TAGS: Final = ("h1", "h2", "h3", "h4", "h5", "h6")
+_TEXT_TAGS: Final = ", ".join(
+    ("p", "li", "dd", "dt", "td", "th", "figcaption", *_HEADING_TAGS)
+)
+_SIGNS: Final = {"blockquote": "> ", "li": "- ", **dict.fromkeys(_HEADING_TAGS, "# ")}
+"""What begins a line of Markdown that was an element of HTML."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,16 +118,9 @@ def read_draft(text: str) -> Draft:
     statements: list[DraftStatement] = []
     for passage in _passages(body):
         for sentence, cited in _sentences(passage, listed):
-            quoted = [
-                _plain(next(filter(None, found.groups())))
-                for found in _QUOTATION.finditer(sentence)
-            ]
+            quoted, stated = _quoted_and_stated(sentence)
             quotes += [Quote(one, cited) for one in quoted]
-            stated = _plain(sentence)
-            own = len(raw_words(stated)) - sum(len(raw_words(one)) for one in quoted)
-            # What is mostly a quotation is judged as one, word for word.
-            if own >= max(LEAST_WORDS, len(raw_words(stated)) / 2):
-                statements.append(DraftStatement(stated, cited))
+            statements += [DraftStatement(one, cited) for one in stated]
     quotes += _block_quotes(body, listed)
     # 3. Where sentences carry marks, those without are the author's own
     marked = [one for one in statements if one.cited]
@@ -132,6 +130,19 @@ def read_draft(text: str) -> Draft:
         tuple(marked or statements),
         tuple(references.values()),
     )
+
+
+def _quoted_and_stated(sentence: str) -> tuple[list[str], list[str]]:
+    """Return what a sentence quotes, and the sentence itself where it states something:
+    what is mostly a quotation is judged as one, word for word."""
+    quoted = [
+        _plain(next(filter(None, found.groups())))
+        for found in _QUOTATION.finditer(sentence)
+    ]
+    stated = _plain(sentence)
+    words = len(raw_words(stated))
+    own = words - sum(len(raw_words(one)) for one in quoted)
+    return quoted, [stated] if own >= max(LEAST_WORDS, words / 2) else []
 
 
 def _without_references(text: str) -> tuple[str, dict[str, Reference]]:
@@ -178,16 +189,19 @@ def markdown_of(html: str) -> str:
         node.replace_with(f"“{node.text(strip=True)}”")
     blocks: list[str] = []
     for node in tree.css(f"{_TEXT_TAGS}, blockquote"):
-        holds = [inner for inner in node.css(_TEXT_TAGS) if inner.mem_id != node.mem_id]
-        above = node.parent
-        while above is not None and above.tag != "blockquote":
-            above = above.parent
-        if above is None and (node.tag == "blockquote" or not holds):
-            sign = {"blockquote": "> ", "li": "- "}.get(
-                node.tag or "", "# " if (node.tag or "")[:1] == "h" else ""
-            )
-            blocks.append(sign + " ".join(node.text(separator=" ").split()))
+        tag = node.tag or ""
+        holds = any(inner.mem_id != node.mem_id for inner in node.css(_TEXT_TAGS))
+        if (tag == "blockquote" or not holds) and not _is_in_quotation(node):
+            said = " ".join(node.text(separator=" ").split())
+            blocks.append(f"{_SIGNS.get(tag, '')}{said}")
     return "\n\n".join(blocks)
+
+
+def _is_in_quotation(node: LexborNode) -> bool:
+    above = node.parent
+    while above is not None and above.tag != "blockquote":
+        above = above.parent
+    return above is not None
 
 
 def _reference(line: str) -> Reference:

@@ -22,6 +22,13 @@ from server.settings import MEGABYTE, Settings
 from server.toolbox import GRACE
 
 
+def _as_sent(host: str) -> list[str]:
+    """Return a host as clients send it: also without the usual port of https or http,
+    which they leave out."""
+    name, _, port = host.rpartition(":")
+    return [host, name] if name and port in {"443", "80"} else [host]
+
+
 def build_app(
     settings: Settings,
     *,
@@ -56,7 +63,7 @@ def build_app(
         f"127.0.0.1:{port}",
         f"localhost:{port}",
         f"[::1]:{port}",
-        *allowed_hosts,
+        *(name for given in allowed_hosts for name in _as_sent(given)),
     ]
     security = TransportSecuritySettings(
         allowed_hosts=names,

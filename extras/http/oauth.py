@@ -93,7 +93,8 @@ class JwtVerifier:
         self._valid[digest_of(token.encode())] = None
         if len(self._valid) > MOST_SESSIONS:
             self._valid.popitem(last=False)
-        scope = claims.get("scope", "")
+        # RFC 9068 says `scope`; Entra and Okta write `scp`, a text or a list.
+        scope = claims.get("scope") or claims.get("scp") or ""
         return AccessToken(
             token=token,
             client_id=str(
@@ -102,7 +103,7 @@ class JwtVerifier:
                 or claims.get("sub")
                 or "unknown"
             ),
-            scopes=scope.split() if isinstance(scope, str) else [],
+            scopes=scope.split() if isinstance(scope, str) else list(map(str, scope)),
             expires_at=int(claims["exp"]),
             resource=self._resource,
             subject=str(claims["sub"]) if "sub" in claims else None,

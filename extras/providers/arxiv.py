@@ -11,6 +11,8 @@ from pipeline.search.provider import over
 from pipeline.search.service import Api, Request, error_text
 
 if TYPE_CHECKING:
+    from lxml import etree
+
     from pipeline.search.query import SearchQuery, SearchStatus
 
 _RATE_EXCEEDED: Final = "Rate exceeded"
@@ -40,30 +42,30 @@ def _atom(body: bytes) -> dict[str, object]:
     root = parse_xml(body) if body.rstrip().endswith(b"</feed>") else None
     if root is None:
         raise ValueError
-    rows: list[dict[str, object]] = []
-    for entry in root.iter("{*}entry"):
+    entries = list(root.iter("{*}entry"))
+    for entry in entries:
         if "/api/errors" in child_text(entry, "id"):
             return {"error": child_text(entry, "summary") or "Error"}
-        pdf = [
-            link.get("href")
-            for link in entry.iter("{*}link")
-            if link.get("title") == "pdf"
-        ]
-        row: dict[str, object] = {
-            name: child_text(entry, name)
-            for name in ("title", "summary", "published", "doi")
-        }
-        row["url"] = (pdf[:1] or [child_text(entry, "id")])[0].replace(
-            "http://arxiv.org", "https://arxiv.org"
-        )
-        # What carries no publisher's DOI has arXiv's own, without the version.
-        number = re.search(r"/abs/([^?#]+?)(?:v\d+)?$", child_text(entry, "id"))
-        row["doi"] = row["doi"] or (f"10.48550/arxiv.{number[1]}" if number else "")
-        row["authors"] = [
-            child_text(person, "name") for person in entry.iter("{*}author")
-        ]
-        rows.append(row)
-    return {"entries": rows}
+    return {"entries": [_row(entry) for entry in entries]}
+
+
+def _row(entry: "etree._Element") -> dict[str, object]:
+    """Return an entry of the feed by names."""
+    from pipeline.read.text import child_text  # noqa: PLC0415  as above
+
+    page = child_text(entry, "id")
+    links = entry.iter("{*}link")
+    pdf = next((one.get("href") for one in links if one.get("title") == "pdf"), page)
+    row: dict[str, object] = {
+        name: child_text(entry, name)
+        for name in ("title", "summary", "published", "doi")
+    }
+    row["url"] = pdf.replace("http://arxiv.org", "https://arxiv.org")
+    # What carries no publisher's DOI has arXiv's own, without the version.
+    number = re.search(r"/abs/([^?#]+?)(?:v\d+)?$", page)
+    row["doi"] = row["doi"] or (f"10.48550/arxiv.{number[1]}" if number else "")
+    row["authors"] = [child_text(person, "name") for person in entry.iter("{*}author")]
+    return row
 
 
 def _arxiv_judged(code: int, answer: object) -> "SearchStatus | None":

@@ -17,7 +17,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="HOST:PORT",
-        help="Host header to accept",
+        help="Host header to accept, as clients send it; the usual port may be left out",
     )
     parser.add_argument(
         "--allow-origin",

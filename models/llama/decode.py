@@ -455,12 +455,9 @@ class Decoder:
 
     # --- answers ---
 
-    def _write(self) -> None:
-        """Evaluate one batch: the last token of each answer, and as much of new prompts
-        as fits; then take tokens.
-
-        After a `ModelError` every call of the batch ends with that error.
-        """
+    def _batch(self) -> tuple[list[TokenRow], list[tuple[_Writing, int]]]:
+        """Return the rows of one batch, and for each answer that has some the row after
+        which it goes on, -1 where its prompt does not end in this batch."""
         rows: list[TokenRow] = []
         ends: list[tuple[_Writing, int]] = []
         most = self._chunk()
@@ -470,7 +467,9 @@ class Decoder:
                     writing.slot, writing.position, max(0, most - len(rows))
                 )
             ]
-            if writing.written and fitting:
+            if not fitting:
+                continue
+            if writing.written:
                 # guesses beyond the batch size are dropped
                 writing.tokens = list(fitting)
             whole = len(fitting) == len(writing.tokens)
@@ -482,11 +481,19 @@ class Decoder:
                         token, writing.position + offset, (writing.slot,), wanted=wanted
                     )
                 )
-            if fitting:
-                guessed = len(fitting) - 1 if writing.written else 0
-                ends.append((writing, len(rows) - 1 - guessed if whole else -1))
-                writing.position += len(fitting)
-                del writing.tokens[: -guessed if whole and guessed else len(fitting)]
+            guessed = len(fitting) - 1 if writing.written else 0
+            ends.append((writing, len(rows) - 1 - guessed if whole else -1))
+            writing.position += len(fitting)
+            del writing.tokens[: -guessed if whole and guessed else len(fitting)]
+        return rows, ends
+
+    def _write(self) -> None:
+        """Evaluate one batch: the last token of each answer, and as much of new prompts
+        as fits; then take tokens.
+
+        After a `ModelError` every call of the batch ends with that error.
+        """
+        rows, ends = self._batch()
         calls = {writing.call for writing, _ in ends}
         try:
             if not self._compute(rows, calls):

@@ -145,41 +145,47 @@ def place(
     cpu = f"{threads} of {cores} cores"
     chosen = chosen_devices(devices, tuning)
     if not chosen or tuning.layers == 0:
-        looked = (
-            f"{' and '.join(backends)} of this build of llama.cpp found no GPU"
-            if backends
-            else ""
-        )
-        unset = looked or "this build of llama.cpp has no GPU backend"
-        reason = "layers=0 was set" if chosen else unset
+        reason = "layers=0 was set" if chosen else _no_gpu(backends)
         return Placement("CPU", "CPU", 0, threads, f"{reason}; {cpu}")
-    fitting = _fitting(weights, sum(device.free for device in chosen))
+    fitting, found = _layers(weights, chosen, tuning)
+    if fitting == 0:
+        return Placement("CPU", "CPU", 0, threads, f"{found}: no layer fits; {cpu}")
+    layers = weights.layers
+    on_gpu, split = -1, f"all {layers} layers"
+    if fitting < layers:
+        on_gpu, split = fitting, f"{fitting} of {layers} layers; the rest on {cpu}"
+    return Placement(
+        chosen[0].backend,
+        ", ".join(device.name for device in chosen),
+        on_gpu,
+        threads,
+        f"{found}: {split}",
+        tuple(device.number for device in chosen),
+    )
+
+
+def _layers(
+    weights: Weights, chosen: Sequence[Device], tuning: Tuning
+) -> tuple[int, str]:
+    """Return how many layers go to the chosen devices, as set or as fit, and the
+    memory that is free and needed."""
     free = " and ".join(
         f"{one.backend} ({one.name}) has {one.free / 1e9:.1f} GB free" for one in chosen
     )
     needed = f"the model needs {(weights.file_bytes + weights.context_bytes + BUFFERS) / 1e9:.1f} GB"
     found = f"{free}, {needed}"
-    if tuning.layers is not None:
-        found = (
-            f"layers={'all' if tuning.layers < 0 else tuning.layers} was set; {found}"
-        )
-        fitting = weights.layers if tuning.layers < 0 else tuning.layers
-    if fitting == 0:
-        return Placement("CPU", "CPU", 0, threads, f"{found}: no layer fits; {cpu}")
-    whole = fitting >= weights.layers
-    split = (
-        f"all {weights.layers} layers"
-        if whole
-        else f"{fitting} of {weights.layers} layers"
-    )
-    return Placement(
-        chosen[0].backend,
-        ", ".join(device.name for device in chosen),
-        -1 if whole else fitting,
-        threads,
-        f"{found}: {split}" + ("" if whole else f"; the rest on {cpu}"),
-        tuple(device.number for device in chosen),
-    )
+    if tuning.layers is None:
+        return _fitting(weights, sum(device.free for device in chosen)), found
+    set_all = tuning.layers < 0
+    found = f"layers={'all' if set_all else tuning.layers} was set; {found}"
+    return weights.layers if set_all else tuning.layers, found
+
+
+def _no_gpu(backends: Sequence[str]) -> str:
+    """Return why a build with these backends computes on the processor."""
+    if not backends:
+        return "this build of llama.cpp has no GPU backend"
+    return f"{' and '.join(backends)} of this build of llama.cpp found no GPU"
 
 
 def _fitting(weights: Weights, free: int) -> int:

@@ -158,11 +158,8 @@ def read_reply(answer: Any) -> Reply:
     else:
         message, ended = answer["message"], answer.get("done_reason")
         counts = answer.get("prompt_eval_count"), answer.get("eval_count")
-    reasoning = (
-        message.get("reasoning_content")
-        or message.get("reasoning")
-        or message.get("thinking")
-    )
+    said = map(message.get, ("reasoning_content", "reasoning", "thinking"))
+    reasoning = next(filter(None, said), "")
     content = message["content"]
     cut = ended == "length"
     if content is None and (reasoning or cut):
@@ -171,7 +168,7 @@ def read_reply(answer: Any) -> Reply:
         raise TypeError("no text")
     text, thoughts = without_thoughts(content)
     read, written = (count if isinstance(count, int) else 0 for count in counts)
-    return Reply(text, thoughts or str(reasoning or ""), cut, read, written)
+    return Reply(text, thoughts or str(reasoning), cut, read, written)
 
 
 def listed_tokens(answer: Any) -> dict[str, float]:
@@ -181,25 +178,9 @@ def listed_tokens(answer: Any) -> dict[str, float]:
     Empty tokens and values that are not numbers are left out. Raises `ModelError` where
     none is left.
     """
-    logprobs = (
-        answer["choices"][0].get("logprobs")
-        if "choices" in answer
-        else answer.get("logprobs")
-    )
-    content = (
-        logprobs if isinstance(logprobs, list) else (logprobs or {}).get("content")
-    )
-    older = None if isinstance(logprobs, list) else (logprobs or {}).get("top_logprobs")
-    listed = (
-        [(one["token"], one["logprob"]) for one in content[0].get("top_logprobs") or ()]
-        if content
-        else []
-    )
-    if older and not content:
-        listed = list(older[0].items())
     found = {
         str(token): min(float(value), 0.0)
-        for token, value in listed
+        for token, value in _first_logprobs(answer)
         if token and not math.isnan(value)
     }
     if not found:
@@ -211,6 +192,21 @@ def listed_tokens(answer: Any) -> dict[str, float]:
             hint="Use llama-server, vLLM, Ollama 0.12.11 or later, or a GGUF model (llama:FILE.gguf).",
         )
     return found
+
+
+def _first_logprobs(answer: Any) -> list[tuple[Any, Any]]:
+    """Return each token that the first position could have, with its log-probability as
+    the server sent both."""
+    from_choice = answer["choices"][0] if "choices" in answer else answer
+    logprobs = from_choice.get("logprobs") or {}
+    if isinstance(logprobs, list):
+        logprobs = {"content": logprobs}
+    if content := logprobs.get("content"):
+        listed = content[0].get("top_logprobs") or ()
+        return [(one["token"], one["logprob"]) for one in listed]
+    # The older form, of completions
+    older = logprobs.get("top_logprobs")
+    return list(older[0].items()) if older else []
 
 
 def json_in(text: str) -> str:

@@ -245,7 +245,10 @@ def _chosen(
     asked = reading.question.whole
     sure = open_end and ((asked.steps and asks_one_thing(reading)) or asked.sample)
     enough = writer.maker.enough(found) if sure and found else None
-    return [enough] if enough else found
+    if enough:
+        return [enough]
+    parts = writer.maker.enough_of_parts(found) if open_end else []
+    return parts or found
 
 
 def _left_out(

@@ -148,6 +148,10 @@ class PassageMaker:
         """Of tables, by their first unit, how many rows are below each header."""
         self._best = max(self._values, default=0.0)
         self._asked = reading.question.whole
+        self._heads = [
+            int(part.values.argmax()) for part in reading.parts if part.answered
+        ]
+        """The best unit of each part of the question that is answered."""
         self._sections = list(
             named_sections(documents, reading.tagged, reading.question)
         )
@@ -183,7 +187,11 @@ class PassageMaker:
             chosen = []
         else:
             most = max(whole, room)
-            chosen = self._named(cost, most) or self._first(rows[:1], cost, room, most)
+            chosen = (
+                self._named(cost, most)
+                or self._of_parts(cost, room)
+                or self._first(rows[:1], cost, room, most)
+            )
             if not chosen:
                 return []
         # The first passage of a page costs the page's head as well
@@ -205,6 +213,24 @@ class PassageMaker:
                 spent += cost(passage)
                 chosen.append(passage)
                 self._keep([passage])
+        return chosen
+
+    def _of_parts(self, cost: Callable[[UnitRange], int], room: int) -> list[UnitRange]:
+        """Return a passage around the best unit of each part of a question in parts,
+        each of which leaves the others `GROWN_TOKENS`; empty for any other question."""
+        chosen: list[UnitRange] = []
+        left = room
+        for after, row in zip(
+            reversed(range(len(self._heads))), self._heads, strict=True
+        ):
+            if any(one.start <= row < one.stop for one in chosen):
+                continue
+            own = left - after * GROWN_TOKENS
+            passage, used = self._fitting(row, cost, own, WHOLE_SHARE)
+            if passage is not None:
+                chosen.append(passage)
+                self._keep([passage])
+                left -= used
         return chosen
 
     def _first(
@@ -311,6 +337,8 @@ class PassageMaker:
     def _keep(self, passages: Iterable[UnitRange]) -> None:
         """Let no other passage have the units of these."""
         for passage in passages:
+            if passage in self._kept:
+                continue
             self._kept.append(passage)
             self.cited.add(self._owners[passage.best])
             for unit in range(passage.start, passage.stop):
@@ -563,6 +591,24 @@ class PassageMaker:
             return False
         blocks = self._documents[self._owners[row]].blocks
         return is_header_row(blocks, self._unit(row).block)
+
+    def enough_of_parts(self, chosen: Sequence[UnitRange]) -> list[UnitRange]:
+        """Return of `chosen` what says enough of each part of the question; empty where
+        that is not so for a part, or the question has none."""
+        found: list[UnitRange] = []
+        for row in self._heads:
+            begun = next((one for one in chosen if one.start <= row < one.stop), None)
+            if begun is None:
+                return []
+            around = [
+                begun._replace(best=row),
+                *(one for one in chosen if one != begun),
+            ]
+            enough = self.enough(around)
+            if enough is None:
+                return []
+            found.append(enough)
+        return found
 
     def _begins_section(self, row: int) -> bool:
         """Whether a passage that begins with a unit is shown by itself: under a heading

@@ -349,15 +349,20 @@ def refusal(address: Address, limits: FetchLimits) -> str:
         inner = translated(plain, prefix)
         reason = refusal(inner, limits)
         return f"{inner} through the NAT64 translator: {reason}" if reason else ""
-    if limits.allow_loopback and (
-        plain in _REFUSED_NETWORKS[0][1] or plain in _REFUSED_NETWORKS[1][1]
-    ):
+    opened = limits.allowed_networks
+    if limits.allow_loopback:
+        opened = (*opened, *(network for _, network in _REFUSED_NETWORKS[:2]))
+    if any(plain in network for network in opened):
         return ""
-    if any(plain in network for network in limits.allowed_networks):
-        return ""
-    outside = "reserved" if plain.version == 6 and plain not in _GLOBAL_IPV6 else ""
+    return _refused_kind(plain)
+
+
+def _refused_kind(address: IPv4Address | IPv6Address) -> str:
+    """Return what the refused network of an address is for, "" where none has it."""
+    outside = address.version == 6 and address not in _GLOBAL_IPV6
     return next(
-        (kind for kind, network in _REFUSED_NETWORKS if plain in network), outside
+        (kind for kind, network in _REFUSED_NETWORKS if address in network),
+        "reserved" if outside else "",
     )
 
 

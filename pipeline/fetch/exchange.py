@@ -154,14 +154,23 @@ def lifetime(
         return None
     if "no-cache" in directives or headers.get("vary", "").strip() == "*":
         return 0.0
+    promised = _promised(headers, directives, shared=shared)
+    if promised is None:
+        return default
     spent = _seconds(headers.get("age", "")) or 0.0
+    return min(max(promised - spent, 0.0), DAY)
+
+
+def _promised(
+    headers: Mapping[str, str], directives: Mapping[str, str], *, shared: bool
+) -> float | None:
+    """Return for how many seconds from its date the server calls an answer fresh, None
+    where it says nothing."""
     named = "s-maxage" if shared and "s-maxage" in directives else "max-age"
-    promised = (
-        _seconds(directives[named]) if named in directives else _until_expires(headers)
-    )
-    if named in directives and promised is None:
-        return 0.0  # an unreadable age means stale (RFC 9111 §4.2.1)
-    return default if promised is None else min(max(promised - spent, 0.0), DAY)
+    if named in directives:
+        # An unreadable age means stale (RFC 9111 §4.2.1)
+        return _seconds(directives[named]) or 0.0
+    return _until_expires(headers)
 
 
 def validators(headers: Mapping[str, str]) -> dict[str, str]:

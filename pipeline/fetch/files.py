@@ -379,7 +379,8 @@ def allowed_path(path: Path, *, roots: Sequence[Path]) -> Path:
             "no folder is open to this server", "Open one with WINNOW_FOLDERS."
         )
     real_roots = [_resolve(root) for root in roots]
-    candidates = [path] if path.is_absolute() else [root / path for root in real_roots]
+    # An absolute path stays as it is.
+    candidates = dict.fromkeys(root / path for root in real_roots)
     below = [
         (found, root)
         for found in map(_resolve, candidates)

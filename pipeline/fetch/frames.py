@@ -7,7 +7,7 @@ other hosts, which stay addresses among the page's links.
 """
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from html import escape
 from typing import Final
@@ -108,32 +108,33 @@ def _frames(raw: Raw) -> tuple[str, list[_Frame]]:
     reader may see."""
     text = decode(raw.body, content_type=raw.content_type).text
     base = base_of(text, raw.final_url)
-    found: list[_Frame] = []
-    for tag in _FRAME_ELEMENT.finditer(text):
-        if tag[2] is None:
-            continue
-        attributes = attributes_of(tag[3])
-        names = ("data",) if tag[2].lower() == "object" else _ADDRESSES
-        said = (attributes.get(name, "").strip() for name in names)
-        address = next(
-            (one for one in said if one and not one.startswith("about:")), ""
-        )
-        is_text = "html" in attributes.get("type", "html")
-        if (
-            not address
-            or not is_text
-            or "srcdoc" in attributes
-            or _HIDDEN.search(f"{tag[3]} ")
-        ):
-            continue
-        url = _joined(base, address)
-        if (
-            url
-            and _host(url) == _host(raw.final_url)
-            and url != urldefrag(raw.final_url).url
-        ):
-            found.append(_Frame(tag[2].lower(), tag.start(), tag.end(), tag[3], url))
-    return text, found
+    frames = (_frame(tag, base, raw.final_url) for tag in _FRAME_ELEMENT.finditer(text))
+    return text, [frame for frame in frames if frame is not None]
+
+
+def _frame(tag: re.Match[str], base: str, page: str) -> _Frame | None:
+    """Return a frame of the page at the address `page`; None where its own address is
+    not on the page's host, names another type than HTML, or a reader does not see it."""
+    if tag[2] is None:
+        return None
+    name, attributes = tag[2].lower(), attributes_of(tag[3])
+    is_seen = "html" in attributes.get("type", "html") and "srcdoc" not in attributes
+    if not is_seen or _HIDDEN.search(f"{tag[3]} "):
+        return None
+    address = _address(name, attributes)
+    url = _joined(base, address) if address else ""
+    if not url or _host(url) != _host(page) or url == urldefrag(page).url:
+        return None
+    return _Frame(name, tag.start(), tag.end(), tag[3], url)
+
+
+def _address(name: str, attributes: Mapping[str, str]) -> str:
+    """Return what an element's frame shows; "" where it has no address."""
+    said = (
+        attributes.get(one, "").strip()
+        for one in (("data",) if name == "object" else _ADDRESSES)
+    )
+    return next((one for one in said if one and not one.startswith("about:")), "")
 
 
 def _joined(base: str, address: str) -> str:

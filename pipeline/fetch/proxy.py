@@ -15,7 +15,7 @@ import ssl
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 import httpcore2
 
@@ -79,45 +79,41 @@ def parse_proxy(text: str, *, resolves: bool = False) -> Proxy:
     )
     try:
         parts = urlsplit(text.strip())
-        host, port = parts.hostname or "", parts.port
+        host, port = parts.hostname, parts.port
     except ValueError as e:
         # `from None`: the parser's own message repeats what it was given.
         raise UsageError("The proxy's address is malformed.", hint=hint) from (
             e if "@" not in text else None
         )
     if parts.scheme not in _PORTS:
-        shown = (
-            parts.scheme
-            if parts.scheme.isalnum()
-            and len(parts.scheme) < 12
-            and "@" not in parts.scheme
-            else ""
-        )
+        # A longer one, or one with other signs, may be a password.
+        is_word = parts.scheme.isalnum() and len(parts.scheme) < 12
+        shown = parts.scheme if is_word else ""
         raise UsageError(f"The proxy's scheme {shown!r} is not supported.", hint=hint)
-    if (
-        not host
-        or port == 0
-        or parts.path not in {"", "/"}
-        or parts.query
-        or parts.fragment
-    ):
+    further = parts.path.removeprefix("/"), parts.query, parts.fragment
+    if not host or port == 0 or any(further):
         raise UsageError(
             "The proxy's address must be a scheme, a host and a port, and nothing else.",
             hint=hint,
         )
+    user, password = _login(parts)
+    port = port or _PORTS[parts.scheme]
+    if parts.scheme == "socks5h":
+        return Proxy("socks5", host, port, user, password, resolves=True)
+    return Proxy(parts.scheme, host, port, user, password, resolves)
+
+
+def _login(parts: SplitResult) -> tuple[str, str]:
+    """Return user name and password of a proxy's address, both empty without; raises
+    `UsageError` for one that SOCKS5 or HTTP cannot send."""
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
-    if (
-        max(len(user.encode()), len(password.encode())) > 255 or ":" in user
-    ):  # one byte holds the length in SOCKS5
+    longest = max(len(user.encode()), len(password.encode()))
+    if longest > 255 or ":" in user:  # one byte holds the length in SOCKS5
         raise UsageError(
             "The proxy's user name or password is longer than 255 bytes, "
             "or the user name contains a colon."
         )
-    names = parts.scheme == "socks5h"
-    scheme = "socks5" if names else parts.scheme
-    return Proxy(
-        scheme, host, port or _PORTS[parts.scheme], user, password, resolves or names
-    )
+    return user, password
 
 
 async def open_tunnel(
@@ -163,16 +159,8 @@ async def _connect(
         )
         lines.append(f"Proxy-Authorization: Basic {token}")
     await stream.write("\r\n".join([*lines, "", ""]).encode("ascii"), seconds)
-    head = bytearray()
-    while b"\r\n\r\n" not in head:
-        piece = await stream.read(4096, seconds)
-        head += piece
-        if not piece or len(head) > 16_384:  # a proxy sends no more
-            raise httpcore2.ConnectError(f"the proxy {proxy} did not answer CONNECT")
-    version, _, rest = bytes(head).partition(b" ")
-    status = (
-        int(rest[:3]) if version.startswith(b"HTTP/1.") and rest[:3].isdigit() else 0
-    )
+    head = await _head(stream, proxy, seconds)
+    status = _status(head)
     if 200 <= status < 300 and head.endswith(b"\r\n\r\n"):
         return
     if status in _PASSING_STATUS:
@@ -185,6 +173,26 @@ async def _connect(
     elif status in {403, 405} and port != 443:
         why = f"{status}; many proxies tunnel to port 443 only, so an https address may work"
     raise _unwilling(proxy, host, port, why)
+
+
+async def _head(
+    stream: httpcore2.AsyncNetworkStream, proxy: Proxy, seconds: float
+) -> bytes:
+    """Return what the proxy sends up to the blank line that ends its head."""
+    head = bytearray()
+    while b"\r\n\r\n" not in head:
+        piece = await stream.read(4096, seconds)
+        head += piece
+        if not piece or len(head) > 16_384:  # a proxy sends no more
+            raise httpcore2.ConnectError(f"the proxy {proxy} did not answer CONNECT")
+    return bytes(head)
+
+
+def _status(head: bytes) -> int:
+    """Return the status code of an answer, 0 for what is not HTTP."""
+    version, _, rest = head.partition(b" ")
+    code = rest[:3]
+    return int(code) if version.startswith(b"HTTP/1.") and code.isdigit() else 0
 
 
 async def _socks(
@@ -225,15 +233,19 @@ async def _socks(
     )
     _, reply, _, kind = await _exactly(stream, proxy, 4, seconds)
     if reply != 0:
-        what = (
-            _SOCKS_REPLIES[reply] if reply < len(_SOCKS_REPLIES) else f"reply {reply}"
-        )
-        if reply in _SOCKS_PASSING:
-            raise httpcore2.ConnectError(f"the proxy {proxy} says: {what}")
-        raise _unwilling(proxy, host, port, what)
+        raise _socks_failure(proxy, host, port, reply)
     # The proxy's own address, which is not needed.
     length = {1: 4, 4: 16}.get(kind) or (await _exactly(stream, proxy, 1, seconds))[0]
     await _exactly(stream, proxy, length + 2, seconds)
+
+
+def _socks_failure(proxy: Proxy, host: str, port: int, reply: int) -> Exception:
+    """Return the error for a reply code of SOCKS5 (RFC 1928 §6) other than 0."""
+    known = reply < len(_SOCKS_REPLIES)
+    what = _SOCKS_REPLIES[reply] if known else f"reply {reply}"
+    if reply in _SOCKS_PASSING:
+        return httpcore2.ConnectError(f"the proxy {proxy} says: {what}")
+    return _unwilling(proxy, host, port, what)
 
 
 def _socks_address(host: str) -> bytes:

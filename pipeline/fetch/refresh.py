@@ -107,9 +107,7 @@ def _scripted(headers: Mapping[str, str], body: bytes, url: str) -> Refresh | No
     scripts = (
         unescape(found[1] or found[2] or found[3]) for found in _SCRIPT.finditer(html)
     )
-    goes = next(
-        (found for script in scripts if (found := _GOES.fullmatch(script))), None
-    )
+    goes = next(filter(None, map(_GOES.fullmatch, scripts)), None)
     if goes is None or shows(html, _NO_TEXT_LETTERS):
         return None
     sent = _parsed(f"{int(goes[3] or 0) // 1000};url={goes[2]}", url)
@@ -158,11 +156,23 @@ def _parsed(content: str, base: str, own: str = "") -> Refresh | None:
 
 def _declared(html: str) -> Iterator[tuple[str, str, bool]]:
     """Yield each refresh of a page's markup, with its base, and whether it is for
-    readers without scripts.
+    readers without scripts."""
+    base, unscripted = "", False
+    for tag in _tags(html):
+        name = tag[2].lower()
+        if name == "noscript":
+            unscripted = not tag[1]
+        elif name in {"meta", "base"}:
+            given = attributes_of(tag[3])
+            base = base or (given.get("href", "") if name == "base" else "")
+            if given.get("http-equiv", "").strip().lower() == "refresh":
+                yield given.get("content", ""), base, unscripted
 
-    A comment, script or style without its end hides all that follows."""
-    at, base, unscripted = 0, "", False
-    lowered = html.lower()
+
+def _tags(html: str) -> Iterator[re.Match[str]]:
+    """Yield the tags outside comments, scripts and styles; one of these without its end
+    hides all that follows."""
+    at, lowered = 0, html.lower()
     while (start := html.find("<", at)) >= 0:
         if html.startswith("<!--", start):
             end = html.find("-->", start + 2)
@@ -174,15 +184,10 @@ def _declared(html: str) -> Iterator[tuple[str, str, bool]]:
         at = tag.end() if tag is not None else start + 1
         if tag is None:
             continue
-        name, closes = tag[2].lower(), bool(tag[1])
-        if name in _RAW and not closes and not tag[3].endswith("/"):
+        name = tag[2].lower()
+        if name in _RAW and not tag[1] and not tag[3].endswith("/"):
             at = lowered.find(f"</{name}", at)
             if at < 0:
                 return
-        elif name == "noscript":
-            unscripted = not closes
-        elif name in {"meta", "base"}:
-            given = attributes_of(tag[3])
-            base = base or (given.get("href", "") if name == "base" else "")
-            if given.get("http-equiv", "").strip().lower() == "refresh":
-                yield given.get("content", ""), base, unscripted
+        else:
+            yield tag

@@ -41,6 +41,8 @@ _LISTED_QUESTION: Final = re.compile(
 _STOP_CHARACTERS: Final = " \t\n,;，、；،؛"
 _BARE_SIDE_CHARACTERS: Final = 12
 """Maximum characters of a side that is not a name by its form: "北京和上海", "서울과 부산"."""
+_THING: Final = "[^,;?]{1,60}?"
+"""One of several that a question lists."""
 _COMMA_END: Final = re.compile(r"[,،、，]\s*$")
 """After a side of a comparison that is followed by others."""
 
@@ -70,6 +72,8 @@ class _Rules:
     compared: re.Pattern[str]
     describing: re.Pattern[str]
     plural: re.Pattern[str]
+    enumeration: re.Pattern[str]
+    """Three or more things at the end, each after the same preposition."""
 
 
 def cut_parts(request: str, language: str) -> tuple[str, ...]:
@@ -82,7 +86,7 @@ def cut_parts(request: str, language: str) -> tuple[str, ...]:
     if len(request) > STORY_CHARACTERS:
         return ()
     rules = _rules(language)
-    items = [item.strip() for item in _LISTED_QUESTION.findall(request)]
+    items = list(map(str.strip, _LISTED_QUESTION.findall(request)))
     if len(items) > 1 and all(_asks(item, rules) for item in items):
         return _bounded(items)
     pieces = [
@@ -92,7 +96,9 @@ def cut_parts(request: str, language: str) -> tuple[str, ...]:
     ]
     if len(pieces) < 2:
         sides = sides_of(request, rules.language)
-        return _bounded(list(sides)) if sides else _compared(request, rules)
+        if sides:
+            return _bounded(list(sides))
+        return _compared(request, rules) or _enumerated(request, rules)
     whole = next(
         (piece for piece in pieces if _own_words(piece, rules) >= _OWN_WORDS), request
     )
@@ -215,32 +221,54 @@ def _own_words(piece: str, rules: _Rules) -> int:
     return len(index_terms(rules.word.sub(" ", piece), language=rules.language))
 
 
+def _sides_before(left: str, *, either: bool) -> list[str]:
+    """Return the sides that are named before `or` (`either`) or `and`."""
+    sides = _listed(left)
+    if (
+        either
+        and sides
+        and not left.startswith(sides[0])
+        and left[left.index(sides[0]) - 2] not in ",:"
+    ):
+        # "Which singer is American, Mark King or Nick Hexum?"
+        return sides[-1:]
+    return sides
+
+
 def _compared(request: str, rules: _Rules) -> tuple[str, ...]:
     """Return a comparison once for each side, the others left out; nothing where none
     is."""
     for match in rules.sides.finditer(request):
         left, right = request[: match.start()], request[match.end() :]
         after = find_entities(right, language="")
-        sides = _listed(left)
+        sides = _sides_before(left, either=bool(match[1]))
         if not sides or not after or not right.startswith(after[0]):
             continue
-        if (
-            match[1]
-            and not left.startswith(sides[0])
-            and left[left.index(sides[0]) - 2] not in ",:"
-        ):
-            # "Which singer is American, Mark King or Nick Hexum?"
-            sides = sides[-1:]
         head = left[: left.rindex(sides[0])]
         if match[1] or rules.compared.search(request) or rules.plural.search(head):
             return _bounded(
                 [f"{head}{side}{right[len(after[0]) :]}" for side in (*sides, after[0])]
             )
     found = rules.bare.search(request) if rules.compared.search(request) else None
-    return (
-        tuple(f"{side}{request[found.end() :]}" for side in found.groups())
-        if found
-        else ()
+    if found is None:
+        return ()
+    return tuple(f"{side}{request[found.end() :]}" for side in found.groups())
+
+
+def _enumerated(request: str, rules: _Rules) -> tuple[str, ...]:
+    """Return a question once for each of three or more things at its end, each after
+    the same preposition: "in Python, in R, and in the shell"; nothing where none is."""
+    found = rules.enumeration.search(request)
+    if not found:
+        return ()
+    again = re.compile(rf"\s*,\s*{re.escape(found['preposition'])}\s+", re.IGNORECASE)
+    things = [found["first"], *again.split(found["others"])[1:], found["last"]]
+    head = request[: found.start()]
+    return _bounded(
+        [
+            f"{head}{found['preposition']} {thing}{request[found.end() :]}"
+            for thing in things
+        ]
     )
 
 
@@ -297,5 +325,11 @@ def _rules(language: str) -> _Rules:
         describing=re.compile(rf"\b(?:{of('describing')})\b", flags),
         plural=re.compile(
             rf"\b(?:{of('plural')})\s+(?:(?:{of('article')})\s+)?$", flags
+        ),
+        enumeration=re.compile(
+            rf"\b(?P<preposition>{of('before')})\s+(?P<first>{_THING})"
+            rf"(?P<others>(?:\s*,\s*(?P=preposition)\s+{_THING})+)"
+            rf"\s*,?\s+(?:{of('and')})\s+(?P=preposition)\s+(?P<last>{_THING})(?=\s*[?.]?\s*$)",
+            flags,
         ),
     )

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import groupby
+from itertools import groupby, starmap
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from cache.store import Store
 from errors import ModelError
 from models.protocols import Embedder, unit_rows
-from pipeline.document.page import Document
+from pipeline.document.page import Document, Sentence
 from pipeline.messages import side_by_side
 from pipeline.raptor.cluster import (
     CHILDREN,
@@ -27,7 +27,12 @@ from pipeline.raptor.cluster import (
     cluster,
     join_clusters,
 )
-from pipeline.raptor.leaves import main_sentences, make_leaves, pack_sentences, unbroken
+from pipeline.raptor.leaves import (
+    main_sentences,
+    make_leaves,
+    pack_sentences,
+    unbroken,
+)
 from pipeline.raptor.summarise import (
     EXTRACTIVE,
     Quotable,
@@ -53,6 +58,7 @@ from pipeline.raptor.tree import (
 from pipeline.reading.bm25 import rarities, word_vectors
 from pipeline.reading.relevance import EMBEDDED_AT_ONCE
 from pipeline.segment.idms import Idms
+from pipeline.segment.partition import Ranges
 from pipeline.text.tokens import count_tokens
 from pipeline.text.words import index_terms
 from pipeline.work import Report, in_thread, no_report, traced
@@ -94,21 +100,14 @@ async def build_tree(  # noqa: PLR0913  what a tree is made with, each by its na
         ModelError: The embedder failed; a failing generator only costs its summary.
         MissingExtra: `umap` was chosen and is not installed.
     """
-    reading = (
-        embedder
-        if embedder is not None and await in_thread(_is_read, documents, embedder)
-        else None
-    )
+    reading = await in_thread(_reading, documents, embedder)
     idms = (idms or Idms()) if options.chunking == "idms" else None
     built_with = BuiltWith(
         reading.name if reading else "lexical", _summariser(writer, idms), options
     )
-    before = (
-        grown_from
-        if grown_from and _goes_on(grown_from.built_with, built_with)
-        else None
-    )
-    handle = tree_handle(documents, built_with, grown_from=before.id if before else "")
+    before = _continued(grown_from, built_with)
+    origin = before.id if before else ""
+    handle = tree_handle(documents, built_with, grown_from=origin)
     if (
         store is not None
         and (kept := await in_thread(find_tree, store, handle)) is not None
@@ -122,9 +121,7 @@ async def build_tree(  # noqa: PLR0913  what a tree is made with, each by its na
         _summariser(writer, idms) != built_with.summariser
     ):  # something failed: not the tree that the handle names
         built_with = replace(built_with, summariser=_summariser(writer, idms))
-        handle = tree_handle(
-            documents, built_with, grown_from=before.id if before else ""
-        )
+        handle = tree_handle(documents, built_with, grown_from=origin)
     growth.earlier = Earlier(before, growth.leaves) if before else None
     # 2. a vector for every leaf
     await growth.embed_leaves()
@@ -146,25 +143,33 @@ def _summariser(writer: Writer | None, idms: Idms | None) -> str:
     return f"{summariser}; {idms.version}" if idms and idms.version else summariser
 
 
-def _goes_on(before: BuiltWith, now: BuiltWith) -> bool:
-    """Return whether summaries of an earlier tree may be reused with the present
-    options.
+def _continued(earlier: Tree | None, now: BuiltWith) -> Tree | None:
+    """Return an earlier tree if its summaries may be reused with the present options,
+    else None.
 
     Where summaries are extracted now, written ones stay: they were checked, and lack
     quotes, by which they are known."""
+    if earlier is None:
+        return None
+    before = earlier.built_with
     if (before.embedder, before.options) != (now.embedder, now.options):
-        return False
+        return None
     (wrote, _, cut), (writes, _, cuts) = (
         before.summariser.partition("; "),
         now.summariser.partition("; "),
     )
-    return cut == cuts and writes in (wrote, EXTRACTIVE)
+    return earlier if cut == cuts and writes in (wrote, EXTRACTIVE) else None
 
 
-def _is_read(documents: Sequence[Document], embedder: Embedder) -> bool:
-    """Whether the embedder knows the script of at least half of the text."""
+def _reading(
+    documents: Sequence[Document], embedder: Embedder | None
+) -> Embedder | None:
+    """Return the embedder if it knows the script of at least half of the text, else
+    None."""
+    if embedder is None:
+        return None
     read = sum(len(d.text) for d in documents if embedder.reads(d.text[:20_000]))
-    return 2 * read >= sum(len(d.text) for d in documents)
+    return embedder if 2 * read >= sum(len(d.text) for d in documents) else None
 
 
 def _with_terms(
@@ -217,19 +222,7 @@ class _Growth:
             seen.add(named)
             language = document.page.language[:2].lower()
             sentences = await in_thread(main_sentences, document)
-            least, most = self._options.segment_tokens
-            if idms is None:
-                ranges = await in_thread(
-                    pack_sentences,
-                    document,
-                    sentences,
-                    leaf_tokens=self._options.leaf_tokens,
-                )
-            else:
-                found = await idms.ranges(
-                    sentences, embedder=self._embedder, minimum=least, maximum=most
-                )
-                ranges = unbroken(sentences, found)
+            ranges = await self._ranges(document, sentences, idms)
             chunks = [
                 [sentence.text for sentence in sentences[begin:end]]
                 for begin, end in ranges
@@ -251,6 +244,30 @@ class _Growth:
                 leaf._replace(form=form)
                 for leaf, form in zip(self.leaves, forms, strict=True)
             ]
+        self._count_terms()
+        self.nodes = list(starmap(leaf_node, enumerate(self.leaves)))
+        # A tree in which every node has about `CHILDREN` children has one inner node for so many
+        # leaves less one.
+        self.total = max(1.0, len(self.leaves) * (1 + 1 / (CHILDREN - 1)))
+
+    async def _ranges(
+        self, document: Document, sentences: Sequence[Sentence], idms: Idms | None
+    ) -> Ranges:
+        """Return the sentences of each leaf of a document."""
+        if idms is None:
+            return await in_thread(
+                pack_sentences,
+                document,
+                sentences,
+                leaf_tokens=self._options.leaf_tokens,
+            )
+        least, most = self._options.segment_tokens
+        found = await idms.ranges(
+            sentences, embedder=self._embedder, minimum=least, maximum=most
+        )
+        return unbroken(sentences, found)
+
+    def _count_terms(self) -> None:
         terms = [
             Counter(term for _, terms in leaf for term in terms)
             for leaf in self._sentences
@@ -259,10 +276,6 @@ class _Growth:
         # Counts of all leaves take 50 MB over a million tokens: they are kept for vectors of words
         # only.
         self._terms = terms if self._embedder is None else []
-        self.nodes = [leaf_node(index, leaf) for index, leaf in enumerate(self.leaves)]
-        # A tree in which every node has about `CHILDREN` children has one inner node for so many
-        # leaves less one.
-        self.total = max(1.0, len(self.leaves) * (1 + 1 / (CHILDREN - 1)))
 
     async def embed_leaves(self) -> None:
         """Add the leaves' vectors: of the embedder, else of their words."""

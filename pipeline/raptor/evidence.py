@@ -109,6 +109,21 @@ def _follows(tree: Tree, before: ChosenNode, passage: ChosenNode) -> bool:
     return other == one + 1 and tree.leaves[one].document == tree.leaves[other].document
 
 
+def _located(
+    one: Evidence,
+    tree: Tree,
+    leaves: Sequence[Leaf],
+    documents: Mapping[int, Document],
+) -> Evidence:
+    """Return evidence with the page that all its leaves are from, and its place there;
+    of several pages as it is."""
+    first = leaves[0].document
+    if any(leaf.document != first for leaf in leaves):
+        return one
+    one = _of_page(one, tree.sources[first])
+    return _of_document(one, documents[first], leaves) if first in documents else one
+
+
 def _evidence(
     tree: Tree, run: Sequence[ChosenNode], documents: Mapping[int, Document]
 ) -> Evidence:
@@ -134,10 +149,7 @@ def _evidence(
         is_summary=is_summary,
         sources=_sources(tree, run[0], documents) if is_summary else (),
     )
-    if len({leaf.document for leaf in leaves}) == 1:
-        one = _of_page(one, tree.sources[leaves[0].document])
-        document = documents.get(leaves[0].document)
-        one = _of_document(one, document, leaves) if document else one
+    one = _located(one, tree, leaves, documents)
     said = "\n".join((one.title if one.url else "", *headings, text))
     return replace(one, injection=is_injection(said))
 

@@ -7,6 +7,7 @@ Not for: evidence (`query.py`), or the tree as a page (`draw.py`).
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Final
 
 from pipeline.raptor.leaves import common_path
@@ -79,6 +80,14 @@ def _line(tree: Tree, node: TreeNode, depth: int) -> str:
     return f"{'  ' * depth}- {short}{'' if short == name else ' …'}{below}"
 
 
+def _few(names: Sequence[str]) -> str:
+    """Return up to six names on one line; of more the first five, and how many others
+    there are."""
+    if len(names) > 6:
+        names = [*names[:4], f"{names[4]} and {len(names) - 5} more"]
+    return "; ".join(names)
+
+
 def label(tree: Tree, node: TreeNode) -> str:
     """Return what a node is called, on one line: titles of its documents, headings of
     its part, else words it shares.
@@ -86,22 +95,18 @@ def label(tree: Tree, node: TreeNode) -> str:
     Of several titles or headings the last that all leaves share, then those below it:
     `Title: Heading; Heading`; of many documents the words that they share and the first
     few titles. A leaf without headings has its first words."""
-    leaves = [tree.leaves[leaf] for leaf in node.leaves]
+    leaves = list(map(tree.leaves.__getitem__, node.leaves))
     paths = [(tree.sources[leaf.document].title, *leaf.heading_path) for leaf in leaves]
     shared = common_path(paths)
     below = dict.fromkeys(
         path[len(shared)] for path in paths if len(path) > len(shared)
     )
-    listed = list(below)
-    more = f" and {len(listed) - 5} more" if len(listed) > 6 else ""
-    parts = [*shared[-1:], "; ".join(listed[: 5 if more else 6]) + more]
+    parts = [*shared[-1:], _few(list(below))]
     if len(shared) == 1 and not below:
         # A part of a text without headings; a whole one has its title.
-        whole = len(leaves) == sum(
-            leaf.document == leaves[0].document for leaf in tree.leaves
-        )
+        whole = len(leaves) == len(tree.leaves_of[leaves[0].document])
         parts = [shared[0] if whole else shared_words(tree, node) or node.text]
-    elif more and leaves[0].document != leaves[-1].document:
+    elif len(below) > 6 and leaves[0].document != leaves[-1].document:
         parts.insert(0, shared_words(tree, node))
     name = ": ".join(" ".join(part.split()) for part in parts if part)
     return name or " ".join(node.text.split())
@@ -151,7 +156,7 @@ def telling_words(
             raises `KeyError`; a `Counter` counts it as 0.
         n: All texts.
     """
-    inside = Counter(term for words in own for term in words)
+    inside = Counter(chain.from_iterable(own))
     often: dict[str, float] = {}
     for term, counts in (pair for words in own for pair in words.items()):
         often[term] = often.get(term, 0.0) + math.log1p(counts.total())

@@ -9,6 +9,7 @@ questions ask for one (`query.py`), or the nodes as a tree (`outline.py`)."""
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -167,15 +168,13 @@ def _evidence(
 # One document: its outline
 
 
-def _section_parts(tree: Tree) -> Iterator[OverviewPart]:
-    """Yield headings, the first sentence below each, then what the summaries quote,
-    from the uppermost down."""
+def _sections(tree: Tree) -> tuple[list[tuple[int, str]], list[int]]:
+    """Return the depth and the heading of each section, and the section of each
+    leaf."""
     headings: list[tuple[int, str]] = []
-    """Depth and parent headings of each section."""
+    section: list[int] = []
     opened: tuple[str, ...] = ()
     stack: list[int] = []
-    section: list[int] = []
-    """Of each leaf."""
     for leaf in tree.leaves:
         path = (tree.sources[leaf.document].title, *leaf.heading_path)
         stack = stack[: len(common_path([path, opened]))]
@@ -184,6 +183,13 @@ def _section_parts(tree: Tree) -> Iterator[OverviewPart]:
             stack.append(len(headings) - 1)
         section.append(stack[-1])
         opened = path
+    return headings, section
+
+
+def _section_parts(tree: Tree) -> Iterator[OverviewPart]:
+    """Yield headings, the first sentence below each, then what the summaries quote,
+    from the uppermost down."""
+    headings, section = _sections(tree)
     size = Counter(section)
     for group, (depth, heading) in enumerate(headings):
         if heading:
@@ -277,7 +283,7 @@ def themes_of(tree: Tree) -> list[Theme]:
         if len(with_leaves) <= CHILDREN
         else _groups(likeness)
     )
-    spread = Counter(term for own in terms for term in own)
+    spread = Counter(chain.from_iterable(terms))
     found = []
     for group in groups:
         middle = likeness[np.ix_(group, group)].sum(axis=1)
@@ -300,7 +306,7 @@ def _likeness(
     vectors = np.stack(
         [rows[owners == index].mean(axis=0, dtype=np.float32) for index in with_leaves]
     )
-    spread = Counter(term for own in terms for term in own)
+    spread = Counter(chain.from_iterable(terms))
     column = {
         term: i
         for i, term in enumerate(

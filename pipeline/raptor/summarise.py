@@ -99,6 +99,22 @@ class Writer:
         return f"{self.generator.name}:{self.prompt.version}:{CHECKS}"
 
 
+def _usable(candidates: Sequence[Quotable]) -> Sequence[Quotable]:
+    """Return each sentence of fitting length and with terms once; all where none is."""
+    once: dict[str, Quotable] = {}
+    for candidate in candidates:
+        if candidate.terms and count_tokens(candidate.text) in SUMMARY_SENTENCE_TOKENS:
+            once.setdefault(candidate.text, candidate)
+    return list(once.values()) or candidates
+
+
+def _worth(sentences: Sequence[Quotable], idf: Mapping[str, float]) -> dict[str, float]:
+    """Return the worth of each term: its rarity, times the leaves that have it."""
+    pairs = {(one.quote.leaf, term) for one in sentences for term in one.terms}
+    leaves = Counter(term for _, term in pairs)
+    return {term: count * idf[term] for term, count in leaves.items()}
+
+
 def extract_summary(
     candidates: Sequence[Quotable], idf: Mapping[str, float], *, max_tokens: int
 ) -> Summary:
@@ -112,16 +128,8 @@ def extract_summary(
         max_tokens: Most tokens of the summary; at least one sentence is taken, cut if
     it must be.
     """
-    once: dict[str, Quotable] = {}
-    for candidate in candidates:
-        if candidate.terms and count_tokens(candidate.text) in SUMMARY_SENTENCE_TOKENS:
-            once.setdefault(candidate.text, candidate)
-    usable = list(once.values()) or list(candidates)
-    leaves = Counter(
-        term
-        for _, term in {(one.quote.leaf, term) for one in usable for term in one.terms}
-    )
-    worth = {term: count * idf[term] for term, count in leaves.items()}
+    usable = _usable(candidates)
+    worth = _worth(usable, idf)
     taken: Counter[int] = Counter()
     chosen: list[int] = []
     # Each with the blank before it, which the first has none of
@@ -143,7 +151,8 @@ def extract_summary(
         taken[usable[best].child] += 1
         for term in set(usable[best].terms):
             worth[term] *= DAMPED
-        waiting = {i for i in waiting if i != best and costs[i] <= budget.left}
+        waiting.remove(best)
+        waiting = {i for i in waiting if costs[i] <= budget.left}
     if not chosen:
         first = usable[0]
         return Summary(cut_to_tokens(first.text, max_tokens), (first.quote,))
@@ -249,10 +258,7 @@ def supported_part(written: str, context: str, *, max_tokens: int) -> Summary:
     unsupported: dict[str, None] = {}
     budget = Budget(max_tokens)
     for sentence in _sentences(written):
-        invented = [
-            mark for mark in _NUMBER.findall(sentence) if _plain(mark) not in numbers
-        ]
-        invented += [name for name in _names(sentence) if not _is_known(name, said)]
+        invented = _invented(sentence, said, numbers)
         unsupported.update(dict.fromkeys(invented))
         cost = count_tokens(sentence) + (1 if kept else 0)
         terms = set(index_terms(sentence))
@@ -266,6 +272,14 @@ def supported_part(written: str, context: str, *, max_tokens: int) -> Summary:
         ):
             kept.append(sentence)
     return Summary(" ".join(kept), (), tuple(unsupported))
+
+
+def _invented(sentence: str, said: set[str], numbers: set[str]) -> list[str]:
+    """Return the numbers and names of a sentence that are not among the known ones."""
+    return [
+        *(mark for mark in _NUMBER.findall(sentence) if _plain(mark) not in numbers),
+        *(name for name in _names(sentence) if not _is_known(name, said)),
+    ]
 
 
 async def borne_out(summary: Summary, texts: Sequence[str], reader: Reader) -> Summary:

@@ -311,6 +311,16 @@ def _write(store: Store, handle: str, head: JsonValue, vectors: bytes) -> None:
     store.set_json(f"{handle}:used", True, expire=CACHED_ANSWER_SECONDS / 30)
 
 
+def _descendants(tree: Tree, top: int) -> list[int]:
+    """Return the numbers of a node and of all below it, in order."""
+    kept, waiting = {top}, [top]
+    while waiting:
+        children = set(tree.nodes[waiting.pop()].children) - kept
+        kept |= children
+        waiting.extend(children)
+    return sorted(kept)
+
+
 def below(tree: Tree, node_id: str) -> Tree | None:
     """Return the part of `tree` below one of its nodes, under the handle
     `winnow://tree/…#node`; None for no such node.
@@ -322,12 +332,7 @@ def below(tree: Tree, node_id: str) -> Tree | None:
     )
     if top is None:
         return None
-    kept, waiting = {top}, [top]
-    while waiting:
-        children = set(tree.nodes[waiting.pop()].children) - kept
-        kept |= children
-        waiting.extend(children)
-    places = sorted(kept)
+    places = _descendants(tree, top)
     new = {index: number for number, index in enumerate(places)}
     leaves = [index for index in places if index < len(tree.leaves)]
     documents = sorted({tree.leaves[index].document for index in leaves})
@@ -336,17 +341,17 @@ def below(tree: Tree, node_id: str) -> Tree | None:
         id=f"{tree.id}#{node_id}",
         nodes=tuple(
             node._replace(
-                children=tuple(new[child] for child in node.children),
-                leaves=tuple(new[leaf] for leaf in node.leaves),
+                children=tuple(map(new.__getitem__, node.children)),
+                leaves=tuple(map(new.__getitem__, node.leaves)),
                 quotes=tuple(
                     quote._replace(leaf=new[quote.leaf]) for quote in node.quotes
                 ),
             )
-            for node in (tree.nodes[index] for index in places)
+            for node in map(tree.nodes.__getitem__, places)
         ),
         leaves=tuple(
             leaf._replace(document=documents.index(leaf.document))
-            for leaf in (tree.leaves[index] for index in leaves)
+            for leaf in map(tree.leaves.__getitem__, leaves)
         ),
         roots=(new[top],),
         vectors=tree.vectors[places],

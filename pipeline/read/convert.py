@@ -117,26 +117,15 @@ def _to_page(raw: Raw, pdf: "PdfReading | None") -> Page:
             f"{raw.url} is empty.", source=raw.url, hint="Check the address."
         )
     # 2. what it is
-    kind = kind_of(raw)
-    if is_packed(raw.body) and (
-        posixpath.splitext(raw.name)[1].lower() in PACKED
-        or raw.content_type.lower().startswith("text/")
-    ):
+    if _is_packed_text(raw):
         raw = _unpacked(raw)
-        kind = kind_of(raw)
+    kind = kind_of(raw)
     if not sniff.holds_text(kind):
         raise unreadable(
             raw, f"it is {sniff.old_format(raw.body) if kind == sniff.OLE else kind}"
         )
     # 3. as HTML
-    try:
-        made = pdf.converted() if pdf is not None else _convert(raw, kind)
-    except NeedsScripts as e:
-        raise NeedsBrowser(
-            f"{raw.url} holds no text: {e}.", source=raw.url, hint=_BROWSER_HINT
-        ) from e
-    except Unreadable as e:
-        raise unreadable(raw, e) from e
+    made = _made(raw, kind, pdf)
     check_cancelled()
     # 4. as a page
     return Page(
@@ -163,6 +152,28 @@ def _to_page(raw: Raw, pdf: "PdfReading | None") -> Page:
         rest=f"{raw.final_url.partition('#')[0]}#pages={made.rest}"
         if made.rest
         else "",
+    )
+
+
+def _made(raw: Raw, kind: str, pdf: "PdfReading | None") -> Converted:
+    """Return `raw` as HTML; raises `NeedsBrowser` and `SourceUnreadable` as `to_page`
+    does."""
+    try:
+        return pdf.converted() if pdf is not None else _convert(raw, kind)
+    except NeedsScripts as e:
+        raise NeedsBrowser(
+            f"{raw.url} holds no text: {e}.", source=raw.url, hint=_BROWSER_HINT
+        ) from e
+    except Unreadable as e:
+        raise unreadable(raw, e) from e
+
+
+def _is_packed_text(raw: Raw) -> bool:
+    """Whether a body is packed, and a source by its name or its type's, not an
+    archive."""
+    return is_packed(raw.body) and (
+        posixpath.splitext(raw.name)[1].lower() in PACKED
+        or raw.content_type.lower().startswith("text/")
     )
 
 
@@ -219,23 +230,26 @@ def _convert(raw: Raw, kind: str) -> Converted:
     if made is not None:
         return made
     decoded = decode(raw.body, content_type=raw.content_type)
-    text = decoded.text.replace("\x00", "")
-    if kind == HTML:
-        text = (
-            xhtml_to_html(text) if is_xhtml(raw.content_type, raw.name, text) else text
-        )
-        made = look_at(unplaced(text) + raw.spoken, rendered=raw.rendered)
-    elif kind == SOURCE:
-        language = sniff.language_of(raw.name)
-        made = _settings(text, language) or plain.source_to_html(text, language)
-    elif found is not None and found.reads == "text":
-        made = found.to_html(text)
-    made = made or plain.plain_to_html(text)
+    made = _text_to_html(raw, kind, decoded.text.replace("\x00", ""), found)
     return (
         replace(made, notes=(f"encoding: {decoded.note}", *made.notes))
         if decoded.note
         else made
     )
+
+
+def _text_to_html(raw: Raw, kind: str, text: str, found: Format | None) -> Converted:
+    """Return a text of a type as HTML; `found` is its format where it has one."""
+    if kind == HTML:
+        if is_xhtml(raw.content_type, raw.name, text):
+            text = xhtml_to_html(text)
+        return look_at(unplaced(text) + raw.spoken, rendered=raw.rendered)
+    if kind == SOURCE:
+        language = sniff.language_of(raw.name)
+        return _settings(text, language) or plain.source_to_html(text, language)
+    is_text = found is not None and found.reads == "text"
+    made = found.to_html(text) if found is not None and is_text else None
+    return made or plain.plain_to_html(text)
 
 
 def _all_pages(raw: Raw, paged: Format) -> Converted:

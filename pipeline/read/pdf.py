@@ -443,12 +443,11 @@ class PdfReading:
     def _render(self, pages: Sequence[list[PrintLine]], title: str) -> tuple[str, str]:
         """Return pages of lines as HTML and as `Page.printed`; each that was recognised
         has sizes of its own, and places for its parts."""
-        scanned = [page.recognised for page in self.pages]
         read = sizes_of(
             [
                 lines
-                for lines, is_scan in zip(pages, scanned, strict=True)
-                if not is_scan
+                for lines, page in zip(pages, self.pages, strict=True)
+                if not page.recognised
             ]
         )
         parts, printed = [], []
@@ -533,6 +532,18 @@ def pdf_to_html(body: bytes, *, seconds: float = READING_SECONDS) -> Converted:
     return reading.converted()
 
 
+def _trouble(
+    page: Print, lines: Sequence[PrintLine], letters: int, vanished: int
+) -> str:
+    """Return why the lines of a page are not all of its text, as in `PageLines`; empty
+    where they may be."""
+    if not lines and (page.images or page.paths >= _DRAWING_PATHS or vanished):
+        return "image"
+    if letters and page.unmapped > _UNMAPPED * letters:
+        return "unmapped"
+    return "few" if page.images and letters < _STRAY else ""
+
+
 def _read_page(page: Print) -> PageLines:
     """Return the visible lines of a page; of a scanned page without visible text, its
     invisible ones."""
@@ -547,16 +558,9 @@ def _read_page(page: Print) -> PageLines:
         and letters + sum(len(one.text) for one in page.hidden) == 0
         else 0
     )
-    trouble = ""
-    if not lines and (page.images or page.paths >= _DRAWING_PATHS or vanished):
-        trouble = "image"
-    elif letters and page.unmapped > _UNMAPPED * letters:
-        trouble = "unmapped"
-    elif page.images and letters < _STRAY:
-        trouble = "few"
     return PageLines(
         lines,
-        trouble,
+        _trouble(page, lines, letters, vanished),
         0 if only_hidden else hidden,
         only_hidden,
         page.height,

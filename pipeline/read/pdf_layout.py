@@ -550,41 +550,23 @@ def _tabled(segments: list[_Segment], grid: _Grid) -> list[_Segment]:
     """Return segments with those within a grid as one table, at the position of the
     first.
 
-    They are returned as they are where fewer than two rows have two cells, or too many
-    cells repeat their neighbours."""
-    xs, ys = grid.xs, grid.ys
-    inside = [
-        one
-        for one in segments
-        if one.turn == 0
-        and not one.rows
-        and xs[0] - 2 <= (one.left + one.right) / 2 <= xs[-1] + 2
-        and ys[-1] - 2 <= one.y + 0.3 * one.size <= ys[0] + 2
-    ]
-    parted = _parted(grid, inside) if inside else grid
-    banded = [
-        (row, (xs[0], low, xs[-1], top))
-        for row, (top, low) in zip(
-            _rows(inside, parted), pairwise(parted.ys), strict=True
-        )
-        if any(row)
-    ]
-    rows = [row for row, _ in banded]
-    used = [column for column in zip(*rows, strict=True) if any(column)]
-    rows = [list(row) for row in zip(*used, strict=True)]
-    cells, full = sum(map(len, rows)), sum(sum(map(bool, row)) > 1 for row in rows)
-    if len(rows) < 2 or full < 2 or _repeated(rows) > MOST_REPEATED * cells:
+    They are returned as they are where they do not fill it like a table."""
+    inside = [one for one in segments if _is_within(one, grid)]
+    if not inside:
+        return segments
+    rows, bands = _cells(inside, _parted(grid, inside))
+    if not _is_table(rows):
         return segments
     first = inside[0]
     table = replace(
         first,
         text="",
-        left=xs[0],
-        right=xs[-1],
+        left=grid.xs[0],
+        right=grid.xs[-1],
         y=max(one.y for one in inside),
         parts=[],
         rows=rows,
-        bands=[band for _, band in banded],
+        bands=bands,
     )
     taken = {id(one) for one in inside}
     return [
@@ -592,6 +574,41 @@ def _tabled(segments: list[_Segment], grid: _Grid) -> list[_Segment]:
         for one in segments
         if one is first or id(one) not in taken
     ]
+
+
+def _is_within(segment: _Segment, grid: _Grid) -> bool:
+    """Whether text that is upright, and no table yet, lies in a grid."""
+    xs, ys = grid.xs, grid.ys
+    return (
+        segment.turn == 0
+        and not segment.rows
+        and xs[0] - 2 <= (segment.left + segment.right) / 2 <= xs[-1] + 2
+        and ys[-1] - 2 <= segment.y + 0.3 * segment.size <= ys[0] + 2
+    )
+
+
+def _cells(segments: list[_Segment], grid: _Grid) -> tuple[list[list[str]], list[Box]]:
+    """Return the rows of a grid that hold text, without empty columns, and the place of
+    each row."""
+    left, right = grid.xs[0], grid.xs[-1]
+    banded = [
+        (row, (left, low, right, top))
+        for row, (top, low) in zip(
+            _rows(segments, grid), pairwise(grid.ys), strict=True
+        )
+        if any(row)
+    ]
+    columns = zip(*(row for row, _ in banded), strict=True)
+    used = [column for column in columns if any(column)]
+    rows = [list(row) for row in zip(*used, strict=True)]
+    return rows, [band for _, band in banded]
+
+
+def _is_table(rows: list[list[str]]) -> bool:
+    """Whether at least two rows have two cells, and few cells repeat their
+    neighbours."""
+    cells, full = sum(map(len, rows)), sum(sum(map(bool, row)) > 1 for row in rows)
+    return full >= 2 and _repeated(rows) <= MOST_REPEATED * cells
 
 
 def _parted(grid: _Grid, inside: Sequence[_Segment]) -> _Grid:

@@ -209,31 +209,27 @@ def _run(lines: Sequence[PrintLine], start: int) -> int:
     if not 2 <= len(lines[start].cells) <= _TABLE.columns or lines[start].fixed:
         return start
     end = start + 1
-    while end < len(lines):
-        before, line = lines[end - 1], lines[end]
-        step = (before.y - line.y) / (before.size or 1.0)
-        if (
-            line.fixed
-            or len(line.cells) > _TABLE.columns
-            or not -0.5 < step <= TYPE.row
-        ):
-            break
-        if len(line.cells) >= 2:
-            # Two cells or more overlap cells of one of the last rows.
-            rows = lines[max(start, end - 3) : end]
-            joins = any(
-                sum(any(_overlap(c, other) for other in row.cells) for c in line.cells)
-                >= 2
-                for row in rows
-            )
-        else:
-            joins = step > 0 and _continues(lines, end, before, line)
-        if not joins:
-            break
+    while end < len(lines) and _is_row(lines, start, end):
         end += 1
     while end > start and len(lines[end - 1].cells) < 2:
         end -= 1  # a line below the last row is text after the table
     return end
+
+
+def _is_row(lines: Sequence[PrintLine], start: int, index: int) -> bool:
+    """Return whether a line is a row of the table that began at `start`, or continues
+    the row above."""
+    before, line = lines[index - 1], lines[index]
+    step = (before.y - line.y) / (before.size or 1.0)
+    if line.fixed or len(line.cells) > _TABLE.columns or not -0.5 < step <= TYPE.row:
+        return False
+    if len(line.cells) < 2:
+        return step > 0 and _continues(lines, index, before, line)
+    # Two cells or more overlap cells of one of the last rows.
+    return any(
+        sum(any(_overlap(c, other) for other in row.cells) for c in line.cells) >= 2
+        for row in lines[max(start, index - 3) : index]
+    )
 
 
 def _continues(
@@ -259,28 +255,12 @@ def _table(lines: Sequence[PrintLine]) -> tuple[list[list[str]], list[Box]] | No
     columns, their cells are long like prose, or too few rows have two cells."""
     rows = [line for line in lines if len(line.cells) >= 2]
     columns = _columns(rows)
-    if len(rows) < _TABLE.rows or not 2 <= len(columns) <= _TABLE.columns:
-        return None
-    cells = [cell for line in rows for cell in line.cells]
-    characters = sum(len(cell.text) for cell in cells)
-    if characters > _TABLE.cell * len(cells) or not _in_line(rows, columns):
+    if not _are_rows(rows, columns):
         return None
     table: list[list[str]] = []
     boxes: list[Box] = []
     for line in lines:
-        row = [""] * len(columns)
-        for cell in line.cells:
-            index = _column_of(cell, columns)
-            for text, left in cell.parts:
-                # Columns may be so close that two cells look like one; text that begins
-                # where a column does belongs to it.
-                begun = [
-                    n
-                    for n, column in enumerate(columns)
-                    if abs(column[0] - left) < TYPE.edge * line.size
-                ]
-                index = begun[0] if begun else index
-                row[index] = f"{row[index]} {text}".strip()
+        row = _row(line, columns)
         if len(line.cells) >= 2:
             table.append(row)
             boxes.append(line.box)
@@ -292,6 +272,35 @@ def _table(lines: Sequence[PrintLine]) -> tuple[list[list[str]], list[Box]] | No
             ]
     full = sum(sum(bool(cell) for cell in row) >= 2 for row in table)
     return (table, boxes) if full >= _TABLE.full * len(table) else None
+
+
+def _are_rows(
+    lines: Sequence[PrintLine], columns: Sequence[tuple[float, float]]
+) -> bool:
+    """Whether lines of several cells share the columns, and their cells are short."""
+    if len(lines) < _TABLE.rows or not 2 <= len(columns) <= _TABLE.columns:
+        return False
+    cells = [cell for line in lines for cell in line.cells]
+    characters = sum(len(cell.text) for cell in cells)
+    return characters <= _TABLE.cell * len(cells) and _in_line(lines, columns)
+
+
+def _row(line: PrintLine, columns: Sequence[tuple[float, float]]) -> list[str]:
+    """Return the text of a line in each column."""
+    row = [""] * len(columns)
+    for cell in line.cells:
+        index = _column_of(cell, columns)
+        for text, left in cell.parts:
+            # Columns may be so close that two cells look like one; text that begins
+            # where a column does belongs to it.
+            begun = [
+                n
+                for n, column in enumerate(columns)
+                if abs(column[0] - left) < TYPE.edge * line.size
+            ]
+            index = begun[0] if begun else index
+            row[index] = f"{row[index]} {text}".strip()
+    return row
 
 
 def _in_line(rows: Sequence[PrintLine], columns: Sequence[tuple[float, float]]) -> bool:
@@ -457,16 +466,22 @@ def _block(lines: list[PrintLine], levels: dict[float, int]) -> PrintPart:
     )
 
 
-def _written(lines: list[PrintLine], levels: dict[float, int]) -> str:
-    item = lines[0].text.lstrip()[:1] in _BULLETS
-    if lines[0].fixed and not item:
-        return f"<pre>{escape(chr(10).join(_indented(lines)))}</pre>"
+def _flowing(lines: Sequence[PrintLine]) -> str:
+    """Return the text of lines on one line, words that a hyphen parts as one."""
     text = lines[0].text.strip()
     for line in lines[1:]:
         after = line.text.strip()
         hyphen = text.endswith("-") and text[-2:-1].isalpha() and after[:1].islower()
         blank = "" if is_ideograph(text[-1:]) and is_ideograph(after[:1]) else " "
         text = text[:-1] + after if hyphen else f"{text}{blank}{after}"
+    return text
+
+
+def _written(lines: list[PrintLine], levels: dict[float, int]) -> str:
+    item = lines[0].text.lstrip()[:1] in _BULLETS
+    if lines[0].fixed and not item:
+        return f"<pre>{escape(chr(10).join(_indented(lines)))}</pre>"
+    text = _flowing(lines)
     if item:
         return f"<ul><li>{escape(text[1:].strip())}</li></ul>"
     level = levels.get(lines[0].size)

@@ -8,7 +8,7 @@ for: Markdown, CSV, JSON (`text.py`), nor manual pages (`extras/documents/manual
 
 import re
 from collections.abc import Sequence
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 from typing import Final
 
 from pipeline.document.converted import Converted, escape, html_table, whole_page
@@ -246,35 +246,48 @@ def _table(lines: Sequence[str]) -> str:
     """Return lines of equally many columns as a table, empty for others; the line above
     a rule is its header."""
     rows: list[list[str]] = []
-    heads = 0
-    for number, line in enumerate(lines):
-        if _RULE.fullmatch(line):
-            heads = heads or (1 if len(rows) == 1 and number > 0 else 0)
-        else:
-            rows.append(
-                [
-                    cell.strip()
-                    for cell in _COLUMN_GAP.split(line.strip().strip("|").strip())
-                ]
-            )
-    width = len(rows[0]) if rows else 0
-    if len(rows) < 2 or width < 2 or any(len(row) != width for row in rows):
+    header = False
+    for line in lines:
+        if not _RULE.fullmatch(line):
+            cells = _COLUMN_GAP.split(line.strip().strip("|").strip())
+            rows.append([cell.strip() for cell in cells])
+        elif len(rows) == 1:
+            header = True
+    widths = set(map(len, rows))
+    if len(rows) < 2 or len(widths) > 1 or widths == {1}:
         return ""
     # Two columns of long cells are sentences with a double blank between them.
-    if (
-        width == 2
-        and not heads
-        and sum(len(cell) for row in rows for cell in row)
-        > _NARROWEST_WIDTH * len(rows)
-    ):
+    letters = sum(map(len, chain.from_iterable(rows)))
+    if widths == {2} and not header and letters > _NARROWEST_WIDTH * len(rows):
         return ""
-    return html_table(rows, header=heads > 0)
+    return html_table(rows, header=header)
 
 
 def _columns(lines: Sequence[str]) -> str:
     """Return lines in columns that blanks part in all of them as a table, empty for
     others; the first names each."""
     lines = [line.expandtabs() for line in lines]
+    parts = _column_ranges(lines)
+    if not 2 < len(parts) <= sum(map(len, lines)) / len(lines):
+        return ""
+    rows = [
+        [line[start:end].strip() for start, end in parts]
+        for line in lines
+        if not _RULE.fullmatch(line)
+    ]
+    filled = sum(map(bool, chain.from_iterable(rows)))
+    if (
+        len(rows) <= 2
+        or _is_torn(rows)
+        or filled < _FILLED_TABLE * (len(rows) * len(parts))
+    ):
+        return ""
+    return html_table(rows, header=len(rows) < len(lines))
+
+
+def _column_ranges(lines: Sequence[str]) -> list[tuple[int, int]]:
+    """Return where columns begin and end that blanks part in all lines, each with a
+    name in the first line."""
     used = bytearray(max(map(len, lines)))
     for line in lines:
         for word in _NONBLANK.finditer(line):
@@ -291,22 +304,17 @@ def _columns(lines: Sequence[str]) -> str:
         for start, end in zip(starts, ends, strict=True)
         if lines[0][start:end].strip()
     ]
-    parts = list(pairwise([*begins, len(used)]))
-    if not 2 < len(parts) <= sum(map(len, lines)) / len(lines):
-        return ""
-    rows = [
-        [line[start:end].strip() for start, end in parts]
-        for line in lines
-        if not _RULE.fullmatch(line)
-    ]
-    cells = [cell for row in rows for cell in row]
-    torn = any("   " in cell for row in rows for cell in row[:-1]) or not all(
-        row[0] for row in rows if row
+    return list(pairwise([*begins, len(used)]))
+
+
+def _is_torn(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether columns cut through text: a cell has a gap, a row begins without a word,
+    or a column's name is long."""
+    return (
+        any("   " in cell for row in rows for cell in row[:-1])
+        or not all(row[0] for row in rows)
+        or any(len(name.split()) > _NAME_WORDS for name in rows[0])
     )
-    torn = torn or any(len(name.split()) > _NAME_WORDS for name in rows[0])
-    if len(rows) <= 2 or torn or sum(map(bool, cells)) < _FILLED_TABLE * len(cells):
-        return ""
-    return html_table(rows, header=len(rows) < len(lines))
 
 
 def _items(lines: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
 import yaml  # type: ignore[import-untyped]  # its types are a package of their own
@@ -128,51 +128,63 @@ def _parts(
     What is nested deeper than `_DEPTH` stays whole."""
     if not isinstance(value, dict) or len(names) >= _DEPTH or _table(value) is not None:
         return [(names, value)]
-    below = {name: _parts(inner, (*names, str(name))) for name, inner in value.items()}
-    tables = {
-        name
-        for name, parts in below.items()
-        if any(_table(part) is not None for _, part in parts)
-    }
-    rest = {name: inner for name, inner in value.items() if name not in tables}
-    found = [(names, rest)] if rest else []
-    return (
-        [*found, *(part for name in below if name in tables for part in below[name])]
-        if tables
-        else [(names, value)]
-    )
+    rest: dict[object, object] = {}
+    tables: list[tuple[tuple[str, ...], object]] = []
+    for name, inner in value.items():
+        parts = _parts(inner, (*names, str(name)))
+        if any(_table(part) is not None for _, part in parts):
+            tables += parts
+        else:
+            rest[name] = inner
+    if not tables:
+        return [(names, value)]
+    return [(names, rest), *tables] if rest else tables
 
 
 def _table(value: object) -> list[list[str]] | None:
     """Return records as rows below the names of their fields; None if it is not an
-    array of similar records.
+    array of similar records, or an object of them by their names.
 
     At most `MAX_ITEMS` records and `_MOST_CELLS` cells are returned."""
-    keyed = isinstance(value, dict)
-    records = list(value.values()) if isinstance(value, dict) else value
-    if not isinstance(records, list) or len(records) < (3 if keyed else 2):
+    if not isinstance(value, dict):
+        return _array_table(value, least=2, columns=2)
+    table = _array_table(list(value.values()), least=3, columns=1)
+    if table is None:
         return None
-    if not all(isinstance(one, dict) and one for one in records):
-        return None
-    flat = [_flat(one) for one in records[:MAX_ITEMS]]
-    rows = [one for one in flat if one is not None]
-    columns = list(dict.fromkeys(name for row in rows for name in row))
-    least = 1 if keyed else 2
-    if len(rows) < len(flat) or not least <= len(columns) <= _MOST_COLUMNS:
-        return None
-    if not _is_full(rows, len(columns)):
-        return None
-    body = [
-        [row.get(name, "") for name in columns]
-        for row in rows[: _MOST_CELLS // len(columns)]
+    columns, *rows = table
+    named = "name" if "name" not in columns else "key"
+    return [
+        [named, *columns],
+        *([str(key), *row] for key, row in zip(value, rows, strict=False)),
     ]
-    if isinstance(value, dict):
-        named = "name" if "name" not in columns else "key"
-        return [
-            [named, *columns],
-            *([str(key), *row] for key, row in zip(value, body, strict=False)),
-        ]
-    return [columns, *body]
+
+
+def _array_table(value: object, *, least: int, columns: int) -> list[list[str]] | None:
+    """Return an array of at least so many records, with so many columns, as a table;
+    None for another."""
+    if not isinstance(value, list) or len(value) < least:
+        return None
+    rows = _flat_records(value)
+    names = list(dict.fromkeys(chain.from_iterable(rows)))
+    if not columns <= len(names) <= _MOST_COLUMNS or not _is_full(rows, len(names)):
+        return None
+    shown = rows[: _MOST_CELLS // len(names)]
+    return [names, *([row.get(name, "") for name in names] for row in shown)]
+
+
+def _flat_records(values: Sequence[object]) -> list[dict[str, str]]:
+    """Return the first `MAX_ITEMS` values as flat records; none where any value is no
+    record that can be one."""
+    records = [one for one in values if isinstance(one, dict) and one]
+    if len(records) < len(values):
+        return []
+    flat: list[dict[str, str]] = []
+    for record in records[:MAX_ITEMS]:
+        fields = _flat(record)
+        if fields is None:
+            return []
+        flat.append(fields)
+    return flat
 
 
 def _is_full(rows: Sequence[Mapping[str, str]], width: int) -> bool:

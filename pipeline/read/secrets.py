@@ -8,7 +8,7 @@ all (`files.py`)."""
 import base64
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 SECRET_NAME: Final = re.compile(
@@ -120,6 +120,15 @@ _MOST_VALUES: Final = 20_000
 """Objects of a JSON file that are looked at."""
 
 
+def _has_secret_setting(start: bytes, whole: bytes) -> bool:
+    """Whether a file configures access to a cluster, or other settings of its `start`
+    hold a secret."""
+    if _KUBECONFIG.search(whole) and _CLUSTER_KEY.search(whole):
+        return True
+    settings = _SETTINGS.match(start)
+    return settings is not None and _SECRET_SETTING.search(start) is not None
+
+
 def is_secret(body: bytes) -> bool:
     """Return whether `body`, of any length, is a file of keys, passwords or cookies.
 
@@ -127,18 +136,14 @@ def is_secret(body: bytes) -> bool:
     bytes."""
     plain = _in_ascii(body)
     start = plain[:_SECRET_BYTES].removeprefix(b"\xef\xbb\xbf")
-    if _TYPED.match(start):
-        return True
-    if _has_pem(plain):
+    if _TYPED.match(start) or _has_pem(plain):
         return True
     whole = plain[:_SEARCHED_SECRET_BYTES]
     if start.lstrip()[:1] in {b"{", b"["} and any(
         sign in whole for sign in _JSON_SIGNS
     ):
         return _is_secret_json(whole)
-    if _KUBECONFIG.search(whole) and _CLUSTER_KEY.search(whole):
-        return True
-    if _SETTINGS.match(start) and _SECRET_SETTING.search(start):
+    if _has_secret_setting(start, whole):
         return True
     fields = any(sign in start and form.search(start) for sign, form in _FIELDS)
     return fields or _is_list(start, cut=len(plain) > _SECRET_BYTES)
@@ -181,14 +186,17 @@ def _is_list(start: bytes, *, cut: bool) -> bool:
         return False
     if all(map(_ENV_ASSIGNMENT.fullmatch, lines)):
         return _ASSIGNED_SECRET.search(start) is not None
+    return _is_export(lines) or any(all(map(form.fullmatch, lines)) for form in _LINES)
+
+
+def _is_export(lines: Sequence[bytes]) -> bool:
+    """Whether lines are a table whose columns are those of exported passwords."""
     head = lines[0].lower().replace(b'"', b"") + b","
-    is_export = len(lines) > 1 and any(
+    is_known = any(
         name in head and all(any(map(head.__contains__, names)) for names in others)
         for name, *others in _EXPORTED
     )
-    return (is_export and _CSV_COLUMNS.fullmatch(head) is not None) or any(
-        all(map(form.fullmatch, lines)) for form in _LINES
-    )
+    return len(lines) > 1 and is_known and _CSV_COLUMNS.fullmatch(head) is not None
 
 
 def _is_secret_json(body: bytes) -> bool:

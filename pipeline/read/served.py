@@ -102,7 +102,7 @@ _SILENT_TAGS: Final = frozenset(
         "head",
     }
 )
-_APART: Final = frozenset({"nav", "footer", "aside", "button", "select"})
+_ASIDE: Final = frozenset({"nav", "footer", "aside", "button", "select"})
 """Elements whose text, like that of links, is not the page's own."""
 _INLINE_ELEMENTS: Final = frozenset(
     {
@@ -129,6 +129,19 @@ _ACTS: Final = re.compile(
     r"type\s{0,3}=\s{0,3}[\"']?(?:submit|button)\b[^<>]{0,400}?value\s{0,3}=\s{0,3}[\"']([^\"'<>]{1,60})",
     re.I,
 )
+
+
+def _after_sign(html: str, start: int) -> int:
+    """Return where a comment, a declaration, or a sign that opens no tag ends."""
+    if html.startswith("<!--", start):
+        ends = "-->"
+    elif html[start + 1 : start + 2] in {"!", "?"}:
+        ends = ">"
+    else:
+        following = html.find("<", start + 1)
+        return following if following >= 0 else len(html)
+    end = html.find(ends, start + 1)
+    return end + len(ends) if end >= 0 else len(html)
 
 
 @dataclass(slots=True)
@@ -176,16 +189,7 @@ class _Shape:
                 )
             tag = _OPEN_OR_END_TAG.match(html, start)
             if tag is None:
-                # A comment, a declaration, or a sign of its own.
-                ends = (
-                    "-->"
-                    if html.startswith("<!--", start)
-                    else ">"
-                    if html[start + 1 : start + 2] in {"!", "?"}
-                    else "<"
-                )
-                end = html.find(ends, start + 1)
-                at = end + len(ends) * (ends != "<") if end >= 0 else len(html)
+                at = _after_sign(html, start)
                 continue
             at, name, closes = tag.end(), tag[2].lower(), bool(tag[1])
             if name in _SILENT_TAGS and not closes and not tag[3].endswith("/"):
@@ -203,7 +207,7 @@ class _Shape:
         if name == "a":
             # A link that was never closed ends where another begins.
             self._in_link = not closes
-        elif name in _APART:
+        elif name in _ASIDE:
             self._within = max(0, self._within + (-1 if closes else 1))
         elif name == "form":
             self.forms += not closes
@@ -260,19 +264,18 @@ def _mentions_check(html: str) -> bool:
     return left < 0
 
 
+def _may_check(html: str, shape: _Shape) -> bool:
+    """Whether a page has what checks its reader, or the number of a refusal."""
+    return bool(
+        shape.scripts or shape.forms or _WIDGETS.search(html) or _INCIDENT.search(html)
+    )
+
+
 def _instead(html: str, said: Front | None, shape: _Shape) -> Front | None:
     """Return what a page of few words is by its scripts, fields and title; None where
     it is a page of its own."""
     password = bool(_PASSWORD.search(html))
-    if _CHECKS.search(html) or (
-        said == "check"
-        and (
-            shape.scripts
-            or shape.forms
-            or _WIDGETS.search(html)
-            or _INCIDENT.search(html)
-        )
-    ):
+    if _CHECKS.search(html) or (said == "check" and _may_check(html, shape)):
         return "check"
     if said == "login" and (password or shape.fields):
         return "login"

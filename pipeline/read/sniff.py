@@ -236,14 +236,8 @@ def _clear_type(body: bytes, start: bytes, said: str, by_name: str) -> str:
     may be right."""
     text = start.removeprefix(b"\xef\xbb\xbf")
     if said == HTML:
-        is_data = _DATA_START.match(text) is not None and body.rstrip()[-1:] in {
-            b"}",
-            b"]",
-        }
-        if not is_data and _MARKUP_BYTES.search(body):
-            return ""
-        guess = JSON if is_data else _guessed(start)
-        return guess if guess != PLAIN else by_name or PLAIN
+        is_data = _DATA_START.match(text) and body.rstrip().endswith((b"}", b"]"))
+        return JSON if is_data else _unmarked_type(body, start, by_name)
     if said in _UNSAID_TYPES or said.endswith(("+xml", "/xml")):
         return ""
     if _PAGE_START.match(text):
@@ -252,6 +246,15 @@ def _clear_type(body: bytes, start: bytes, said: str, by_name: str) -> str:
         guess = _guessed(start)
         return by_name if by_name and guess == PLAIN else guess
     return ""
+
+
+def _unmarked_type(body: bytes, start: bytes, by_name: str) -> str:
+    """Return the type of what a server calls HTML and has no markup, empty with
+    markup."""
+    if _MARKUP_BYTES.search(body):
+        return ""
+    guess = _guessed(start)
+    return guess if guess != PLAIN else by_name or PLAIN
 
 
 def _is_words(start: bytes) -> bool:
@@ -295,15 +298,18 @@ def language_of(name: str) -> str:
     return SOURCE_LANGUAGES[posixpath.splitext(name)[1].lower()]
 
 
+def _is_pdf(body: bytes, start: bytes, said: str) -> bool:
+    """Whether a body with the sign of a PDF is one: readers forgive what is before it,
+    a mark of bytes' order or an HTTP head."""
+    begins = start.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"%PDF-")
+    return begins or said == PDF or (b"endobj" in body and b"%%EOF" in body[-1024:])
+
+
 def _binary_type(body: bytes, start: bytes, said: str) -> str:
     """Return the type of a binary body, or "" for text; `_BYTES` for one that is not
     known."""
-    if (
-        b"%PDF-" in start[:1024]
-    ):  # readers forgive what is before it: a mark of bytes' order, an HTTP head
-        begins = start.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"%PDF-")
-        if begins or said == PDF or (b"endobj" in body and b"%%EOF" in body[-1024:]):
-            return PDF
+    if b"%PDF-" in start[:1024] and _is_pdf(body, start, said):
+        return PDF
     signed = _signed_type(body, start)
     if signed or start.startswith((b"\xff\xfe", b"\xfe\xff")):
         return signed
@@ -311,10 +317,15 @@ def _binary_type(body: bytes, start: bytes, said: str) -> str:
         return ""
     control = len(start) - len(start.translate(None, _CONTROLS))
     if b"\x00" in start or control * 2 > len(start):
-        return (
-            said if said in _known().named and not said.startswith("text/") else _BYTES
-        )
+        return _unread_type(said)
     return ""
+
+
+def _unread_type(said: str) -> str:
+    """Return the type that a server gives a binary body, `_BYTES` where that is not a
+    known one."""
+    is_known = said in _known().named and not said.startswith("text/")
+    return said if is_known else _BYTES
 
 
 def _has_stray_zeros(start: bytes) -> bool:
@@ -399,6 +410,10 @@ def _guessed(start: bytes) -> str:
     return JSON if text.lstrip()[:1] in {b"{", b"["} else PLAIN
 
 
+_NARROWER: Final = {HTML: {FEED}, XML: {FEED, HTML}}
+"""Which types the bytes of markup may show instead of the one that is said."""
+
+
 def _text_type(said: str, by_name: str, start: bytes) -> str:
     """Return our type for a server's type or a file name.
 
@@ -407,9 +422,9 @@ def _text_type(said: str, by_name: str, start: bytes) -> str:
     kind = _meant(said)
     if _says_more(by_name, kind):
         return by_name
-    if kind in {HTML, XML}:
+    if kind in _NARROWER:
         guess = _guessed(start)
-        return guess if guess == FEED or (kind == XML and guess == HTML) else kind
+        return guess if guess in _NARROWER[kind] else kind
     if not kind and (said.startswith("application/") or said not in _known().named):
         # The bytes are text, whatever program they are said to be for: CSV as Excel's, a log as a
         # download.
@@ -559,6 +574,20 @@ def codec_of(label: str) -> str | None:
     return found if found in _ALLOWED else None
 
 
+def _as_labelled(body: bytes, content_type: str) -> tuple[str | None, str]:
+    """Return the text of `body` by a label, None where the bytes contradict all of
+    them; and which the first was that they contradict."""
+    note = ""
+    for codec in _declared(body, content_type):
+        text = _read_as(body, codec)
+        if text is not None:
+            # Latin-1 is the label that servers give unasked.
+            unicode = _read_strictly(body) if codec == "cp1252" else None
+            return unicode or text, note
+        note = note or f"labelled {codec}, which its bytes are not"
+    return None, note
+
+
 def decode(body: bytes, *, content_type: str = "") -> Decoded:
     """Return the text of `body`; of the header `content_type` only the charset is read.
 
@@ -570,15 +599,9 @@ def decode(body: bytes, *, content_type: str = "") -> Decoded:
     wide = unmarked_utf16(body)
     if wide:  # whatever a label says: no other encoding of the web has zero bytes
         return Decoded(body.decode(wide, "replace"))
-    note = ""
-    for codec in _declared(body, content_type):
-        text = _read_as(body, codec)
-        if text is not None:
-            # Latin-1 is the label that servers give unasked.
-            return Decoded(
-                (_read_strictly(body) if codec == "cp1252" else None) or text, note
-            )
-        note = note or f"labelled {codec}, which its bytes are not"
+    text, note = _as_labelled(body, content_type)
+    if text is not None:
+        return Decoded(text, note)
     # ISO-2022-JP has seven bits a byte, so that it would pass for UTF-8.
     text = (
         _read_as(body, "iso2022_jp") if b"\x1b$" in body else None

@@ -10,6 +10,7 @@ import csv
 import html
 import io
 import re
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Final
 
@@ -147,6 +148,11 @@ def xml_to_html(body: bytes) -> Converted | None:
         return _feed(root)
     if local_name(root) in {"urlset", "sitemapindex"}:
         return _sitemap(root)
+    return _elements(root)
+
+
+def _elements(root: etree._Element) -> Converted:
+    """Return a paragraph for each element that has text of its own."""
     title = ""
     parts: list[str] = []
     for number, element in enumerate(root.iter()):
@@ -209,21 +215,27 @@ def _sitemap(root: etree._Element) -> Converted:
     )
 
 
+def _attributes(entry: etree._Element, tag: str, name: str) -> Iterator[str]:
+    """Yield an attribute of each child with a tag, "" where a child lacks it."""
+    for child in entry:
+        if local_name(child) == tag:
+            yield child.get(name) or ""
+
+
 def _article(entry: etree._Element) -> str:
     title = escape(_plain_text(child_text(entry, "title")) or "(without title)")
-    links = (child.get("href") or "" for child in entry if local_name(child) == "link")
+    links = _attributes(entry, "link", "href")
     link = child_text(entry, "link") or next(links, "")
     if link.startswith(("http://", "https://")):
         title = f'<a href="{html.escape(link)}">{title}</a>'
     parts = [f"<article>\n<h2>{title}</h2>"]
     if when := child_text(entry, "pubdate", "published", "updated", "date"):
         parts.append(f"<p><time>{escape(when)}</time></p>")
-    for child in entry:  # of a podcast's episode
-        address = child.get("url") or "" if local_name(child) == "transcript" else ""
-        if address.startswith(("http://", "https://")):
-            parts.append(
-                f'<p><a href="{html.escape(address)}">Transcript: {escape(address)}</a></p>'
-            )
+    parts += [  # of a podcast's episode
+        f'<p><a href="{html.escape(address)}">Transcript: {escape(address)}</a></p>'
+        for address in _attributes(entry, "transcript", "url")
+        if address.startswith(("http://", "https://"))
+    ]
     if text := child_text(entry, "encoded", "content", "description", "summary"):
         parts.append(fragment_to_html(text))
     return "\n".join([*parts, "</article>"])

@@ -598,34 +598,26 @@ def _chosen(
     table: range,
 ) -> Iterator[tuple[int, float]]:
     """Yield a table's rows that are chosen, each with the part of its distance to the
-    best that it gains. An extreme that `FEWEST_CHOSEN_FROM` rows or more have chooses none of them.
-    """
+    best that it gains."""
     if choice.ends:
         yield from ((table[0], UNNAMED), (table[-1], UNNAMED))
     if not (choice.least or choice.most):
         return
     named: dict[int, list[int]] = {}
     language = document.page.language
+    spoken = language or "en"
     asked = [
-        set(request.translated_to(language or "en").terms(language or "en")),
+        set(request.translated_to(spoken).terms(spoken)),
         set(index_terms(choice.measures, language=language)),
     ]
-    for name, numbers in _columns(
-        [document.blocks[sentences[index].block] for index in table]
-    ):
+    blocks = [document.blocks[sentences[index].block] for index in table]
+    for name, rows in _extremes(blocks, choice):
         terms = index_terms(name, language=language)
         rank = next(
             (rank for rank, known in enumerate(asked) if not known.isdisjoint(terms)),
             len(asked),
         )
-        for extreme in [min(numbers.values())] * choice.least + [
-            max(numbers.values())
-        ] * choice.most:
-            places = [
-                table[row] for row, number in numbers.items() if number == extreme
-            ]
-            if len(places) < FEWEST_CHOSEN_FROM:
-                named.setdefault(rank, []).extend(places)
+        named.setdefault(rank, []).extend(map(table.__getitem__, rows))
     if named:
         # The columns that the request names, or else those that its words mean, or else all.
         best = min(named)
@@ -633,6 +625,17 @@ def _chosen(
             (index, EXTREME_LIFT if best < len(asked) else UNNAMED)
             for index in named[best]
         )
+
+
+def _extremes(rows: Sequence[Block], choice: Choice) -> Iterator[tuple[str, list[int]]]:
+    """Yield for each column its name and the rows with its least or its most number, as
+    `choice` asks; no rows where `FEWEST_CHOSEN_FROM` or more have it."""
+    for name, numbers in _columns(rows):
+        least, most = min(numbers.values()), max(numbers.values())
+        for extreme in [least] * choice.least + [most] * choice.most:
+            places = [row for row, number in numbers.items() if number == extreme]
+            if len(places) < FEWEST_CHOSEN_FROM:
+                yield name, places
 
 
 def _columns(rows: Sequence[Block]) -> Iterator[tuple[str, dict[int, float]]]:

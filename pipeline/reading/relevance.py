@@ -346,6 +346,17 @@ def _cut(text: str, size: int) -> str:
     return text[: len(text) * EMBED_LONGEST // size]
 
 
+def _headed(page: PageUnits, index: int, *, titled: bool) -> str:
+    """Return a unit after its innermost heading, and after the page's title where that
+    is `titled`."""
+    body, above = page.texts[index], page.above[index]
+    heading = above.rpartition(JOINT)[2]
+    title = above.partition(JOINT)[0]
+    if titled and title != heading:
+        heading = f"{title}{JOINT}{heading}"
+    return body if not heading or body.startswith(heading) else f"{heading}: {body}"
+
+
 def _to_embed(
     pages: Sequence[PageUnits], counted: _Counted, embedder: Embedder, most: int
 ) -> tuple[list[int], list[str]]:
@@ -369,11 +380,7 @@ def _to_embed(
         number, index = owners[row]
         if not readable[number]:
             continue
-        body, above = pages[number].texts[index], pages[number].above[index]
-        innermost = above.rpartition(JOINT)[2]
-        title = above.partition(JOINT)[0] if len(pages) > 1 else innermost
-        heading = innermost if title == innermost else f"{title}{JOINT}{innermost}"
-        text = body if not heading or body.startswith(heading) else f"{heading}: {body}"
+        text = _headed(pages[number], index, titled=len(pages) > 1)
         (cost,) = sizes_of([text])
         if cost > EMBED_LONGEST:
             text, cost = _cut(text, cost), EMBED_LONGEST
@@ -388,39 +395,42 @@ def _blend(counted: _Counted, meaning: _Meaning) -> Relevance:
     index, vectors, asked = counted.index, meaning.vectors, meaning.asked
     values = np.zeros(index.size, dtype=np.float32)
     cosines: Floats | None = None
-    running = (
-        None
-        if vectors is None or asked is None
-        else _Running(vectors, np.sqrt(counted.tokens))
-    )
+    running: _Running | None = None
+    if vectors is not None and asked is not None:
+        running = _Running(vectors, np.sqrt(counted.tokens))
+    middle = len(counted.windows) // 2
     for number, (windows, words) in enumerate(
         zip(counted.windows, counted.words, strict=True) if index.size else ()
     ):
         fused = words
         if running is not None and asked is not None:
             found = running.cosines(asked, index.owners(windows[:, 0]), windows)
-            cosines = (
-                _spread(found, windows, index.size)
-                if number == len(counted.windows) // 2
-                else cosines
-            )
+            if number == middle:
+                cosines = _spread(found, windows, index.size)
             fused = words + np.float32(MEANING) * _standing(found)
         values += _spread(fused, windows, index.size)
     values = unit_range(_smoothed(values, index.page_starts))
-    background = meaning.background
-    if cosines is not None and running is not None and background is not None:
-        background = _beside(
-            background, running, index, counted.windows[len(SIZES) // 2]
-        )
-    if cosines is not None:
-        known = background is not None and background.separates
-        cosines = (
-            background.on_scale(cosines) if background is not None and known else None
-        )
+    if cosines is not None and running is not None:
+        cosines = _on_scale(cosines, running, counted, meaning.background)
     made_by: ScoreMaker = "bm25" if vectors is None else "blend"
     return Relevance(
         values, made_by, index, counted.windows[-1], cosines, counted.foreign
     )
+
+
+def _on_scale(
+    cosines: Floats,
+    running: "_Running",
+    counted: _Counted,
+    background: Background | None,
+) -> Floats | None:
+    """Return cosines as what the background says that they mean; None where it does
+    not know that."""
+    if background is None:
+        return None
+    windows = counted.windows[len(SIZES) // 2]
+    beside = _beside(background, running, counted.index, windows)
+    return beside.on_scale(cosines) if beside.separates else None
 
 
 def _beside(
@@ -508,6 +518,18 @@ class First(Protocol):
         ...
 
 
+def _read_best(
+    windows: Sequence[tuple[int, int]], readings: Sequence[WindowReading], size: int
+) -> Floats:
+    """Return for each unit [size] the best that readings of the first windows found in
+    it: its probability, by the square root of the window's."""
+    found: Floats = np.zeros(size, dtype=np.float32)
+    for (start, stop), reading in zip(windows, readings, strict=False):
+        part = found[start:stop]
+        np.maximum(part, reading.keep * np.float32(reading.answers**0.5), out=part)
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Reread:
     """A `Reader` whose best windows a cross-encoder reads again."""
@@ -573,10 +595,7 @@ class Reread:
         relevance = replace(relevance, late=relevance.late or step.cancelled_caught)
         if not readings:
             return relevance
-        found: Floats = np.zeros_like(relevance.values)
-        for (start, stop), reading in zip(chosen, readings, strict=False):
-            part = found[start:stop]
-            np.maximum(part, reading.keep * np.float32(reading.answers**0.5), out=part)
+        found = _read_best(chosen, readings, relevance.values.size)
         # The fourth root of a probability against the blend's scores, both 0..1: the square root
         # shows .699 and .848 of 256 asked questions by fetch at 256 and 512 tokens, the fourth .719
         # and .863; .809 and .842 of 209 others.

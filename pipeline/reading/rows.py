@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -72,10 +73,31 @@ def _named(document: Document, reading: Reading, rows: Sequence[int]) -> list[in
 
     Words of the page's title name no row. Empty where the rows are too many, or are
     named by one word without a digit."""
+    if len(rows) < FEWEST_ROWS:
+        return []
+    found, shared = _words_asked(document, reading, rows)
+    counts = Counter(chain.from_iterable(shared.values()))
+    rare = {term: math.log(1 + len(rows) / count) for term, count in counts.items()}
+    scores = {row: sum(map(rare.__getitem__, terms)) for row, terms in shared.items()}
+    most = max(scores.values(), default=0.0)
+    named = [row for row, score in scores.items() if math.isclose(score, most)]
+    if not 0 < len(named) <= FEW:
+        return []
+    said = found[named[0]]
+    exact = len(said) > 1 or any(any(map(str.isdigit, term)) for term in said)
+    return named if exact else []
+
+
+def _words_asked(
+    document: Document, reading: Reading, rows: Sequence[int]
+) -> tuple[dict[int, set[str]], dict[int, set[str]]]:
+    """Return for each row which of the question's terms it has, and which it has
+    together with the heading above it; without those of the page's title."""
     language = document.page.language or "en"
     title = index_terms(document.page.title, language=language)
     asked = set(reading.question.terms(language)).difference(title)
     found: dict[int, set[str]] = {}
+    shared: dict[int, set[str]] = {}
     above: dict[tuple[str, ...], set[str]] = {}
     for row in rows:
         check_cancelled()
@@ -86,17 +108,5 @@ def _named(document: Document, reading: Reading, rows: Sequence[int]) -> list[in
         if heading not in above:
             terms = index_terms(" ".join(heading), language=language)
             above[heading] = asked.intersection(terms)
-    shared = {
-        row: own | above[reading.places[row][1].heading_path[-1:]]
-        for row, own in found.items()
-    }
-    counts = Counter(term for terms in shared.values() for term in terms)
-    rare = {term: math.log(1 + len(rows) / count) for term, count in counts.items()}
-    scores = {row: sum(map(rare.__getitem__, terms)) for row, terms in shared.items()}
-    most = max(scores.values(), default=0.0)
-    named = [row for row, score in scores.items() if math.isclose(score, most)]
-    if not 0 < len(named) <= FEW or len(rows) < FEWEST_ROWS:
-        return []
-    said = found[named[0]]
-    exact = len(said) > 1 or any(any(map(str.isdigit, term)) for term in said)
-    return named if exact else []
+        shared[row] = found[row] | above[heading]
+    return found, shared

@@ -103,8 +103,8 @@ def judge_statement(
     if any(differs):
         return Supported("contradicted", 0.0, (first,), differs)
     # 3. How much of it the sentences hold together
-    together = " ".join(texts[row] for row in rows)
-    known = set(index_terms(together, language=language, keep_stop_words=True))
+    together = " ".join(map(texts.__getitem__, rows))
+    known = _every_term(together, language)
     numbers, names = _numbers(text), _names(text, language)
     found = (
         1.0,
@@ -150,39 +150,51 @@ def _chosen(
 def _difference(statement: str, sentence: str, language: str) -> tuple[str, str]:
     """Return what is stated and what a sentence of nearly the same words says instead;
     both empty where it says it, or shares too few words."""
-    stated, said = (
-        set(index_terms(one, language=language, keep_stop_words=True))
-        for one in (statement, sentence)
-    )
+    stated, said = _every_term(statement, language), _every_term(sentence, language)
     mine, theirs = _numbers(statement), _numbers(sentence)
     names, others = _names(statement, language), _names(sentence, language, first=True)
     # What may differ is left aside: a short sentence with one number changed shares few words else.
-    denials = {found[0] for found in _NEGATION.finditer(statement.lower())}
-    aside = {
-        term
-        for one in (*mine, *denials)
-        for term in index_terms(one, language=language, keep_stop_words=True)
-    }
-    rest = stated - aside.union(*names.values())
+    denials = [found[0] for found in _NEGATION.finditer(statement.lower())]
+    aside = (_every_term(one, language) for one in (*mine, *denials))
+    rest = stated.difference(*aside, *names.values())
     if len(rest & said) < LIKE_SHARE * len(rest) or not rest:
         return ("", "")
-    wrong, right = (
-        [one for one in some if one not in other]
-        for some, other in ((mine, theirs), (theirs, mine))
+    differ = (
+        _first_of_each(
+            (one for one in mine if one not in theirs),
+            (one for one in theirs if one not in mine),
+        ),
+        _first_of_each(
+            (name for name, terms in names.items() if not terms <= said),
+            (name for name, terms in others.items() if not terms <= stated),
+        ),
+        _denied(statement, sentence),
     )
-    if wrong and right:
-        return wrong[0], right[0]
-    named = [name for name, terms in names.items() if not terms <= said]
-    actual = [name for name, terms in others.items() if not terms <= stated]
-    if named and actual:
-        return named[0], actual[0]
-    denied, denies = (
-        _NEGATION.search(statement.lower()),
-        _NEGATION.search(sentence.lower()),
-    )
-    if bool(denied) != bool(denies):
-        return (denied[0] if denied else "", denies[0] if denies else "")
-    return _exchanged(statement, sentence, language) if stated <= said else ("", "")
+    found = next(filter(any, differ), ("", ""))
+    if any(found) or not stated <= said:
+        return found
+    return _exchanged(statement, sentence, language)
+
+
+def _first_of_each(stated: Iterable[str], said: Iterable[str]) -> tuple[str, str]:
+    """Return the first of each, both empty where one of them has none."""
+    found = next(iter(stated), ""), next(iter(said), "")
+    return found if all(found) else ("", "")
+
+
+def _denied(statement: str, sentence: str) -> tuple[str, str]:
+    """Return the negation that one of the two texts has, in the order of statement and
+    source; both empty where both or none have one."""
+    denied = _NEGATION.search(statement.lower())
+    denies = _NEGATION.search(sentence.lower())
+    if bool(denied) == bool(denies):
+        return ("", "")
+    return (denied[0] if denied else "", denies[0] if denies else "")
+
+
+def _every_term(text: str, language: str) -> set[str]:
+    """Return the terms of a text, those of stop words among them."""
+    return set(index_terms(text, language=language, keep_stop_words=True))
 
 
 def _measured_else(statement: str, row: str) -> tuple[str, str]:

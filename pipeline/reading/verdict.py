@@ -155,23 +155,12 @@ def judge(question: Question, relevance: Relevance) -> Verdict:
     best = max(pages, key=confidence_of, default=None)
     if best is None:
         return Verdict("none", 0.0, "The pages contain no text.")
-    confidence = confidence_of(best)
-    reason = f"The best passage has {best.unit:.0%} of the question's words"
-    if best.read is not None:
-        reason += f", reader score {best.read:.2f}"
-    elif best.cosine is not None:
-        reason += f", cosine {best.cosine:.2f}"
-    if best.missing:
-        reason += f"; not on that page: {', '.join(best.missing[:5])}"
-    if best.translated:
-        reason += f"; question translated as: {best.translated[:TRANSLATED]}"
+    confidence, reason = confidence_of(best), _reason(best)
     if confidence >= ANSWERED_CONFIDENCE:
         return Verdict("answered", round(confidence, 4), f"{reason}.")
     lacking = _lacking(question, pages, relevance.index)
     absent = _common(lacking)
-    # Among many windows one is near to any question
-    bound = NONE if len(pages) > 1 else NEVER if best.size > 0 else 0.0
-    never = best.read is not None and confidence < bound
+    never = best.read is not None and confidence < _never_below(pages)
     if not never and (confidence >= NONE or any(map(_is_near, pages))):
         return Verdict("unsure", round(confidence, 4), f"{reason}.", absent, lacking)
     if relevance.foreign and any(page.cosine is None for page in pages):
@@ -182,6 +171,28 @@ def judge(question: Question, relevance: Relevance) -> Verdict:
             (f"{reason}; the question and the page are in different languages."),
         )
     return Verdict("none", round(confidence, 4), f"{reason}.", absent)
+
+
+def _reason(best: Features) -> str:
+    """Return what the verdict on the best page rests on, without a period."""
+    reason = f"The best passage has {best.unit:.0%} of the question's words"
+    if best.read is not None:
+        reason += f", reader score {best.read:.2f}"
+    elif best.cosine is not None:
+        reason += f", cosine {best.cosine:.2f}"
+    if best.missing:
+        reason += f"; not on that page: {', '.join(best.missing[:5])}"
+    if best.translated:
+        reason += f"; question translated as: {best.translated[:TRANSLATED]}"
+    return reason
+
+
+def _never_below(pages: Sequence[Features]) -> float:
+    """Return the confidence below which pages that a cross-encoder read are never an
+    answer: among many windows one is near to any question."""
+    if len(pages) > 1:
+        return NONE
+    return NEVER if pages[0].size > 0 else 0.0
 
 
 def _is_near(page: Features) -> bool:

@@ -294,16 +294,12 @@ class Chain:
         if not any(map(_has_answered, outcomes)):
             raise _failure(outcomes)
         # 3. One list: fused over the queries, without repeats
-        known, guessed = (
-            [
-                outcome.results
-                for (query, _), answer in zip(asked, answers, strict=True)
-                for outcome in answer
-                if query.guessed == by_model and outcome.results
-            ]
-            for by_model in (False, True)
+        results = distinct(
+            seated(
+                _fused(_results(asked, answers, guessed=False)),
+                _fused(_results(asked, answers, guessed=True)),
+            )
         )
-        results = distinct(seated(_fused(known), _fused(guessed)))
         ranked = [
             replace(result, rank=rank) for rank, result in enumerate(results, start=1)
         ]
@@ -524,6 +520,22 @@ def seated(known: Sequence[T], guessed: Sequence[T]) -> list[T]:
     for number, one in enumerate(guessed, start=1):
         joined.insert(number * SEAT - 1, one)
     return joined
+
+
+def _results(
+    asked: Sequence[tuple[SearchQuery, Sequence[Searcher]]],
+    answers: Sequence[Sequence[SearchOutcome]],
+    *,
+    guessed: bool,
+) -> list[tuple[SearchResult, ...]]:
+    """Return each outcome's results for queries that a model `guessed`, or for the
+    others."""
+    return [
+        outcome.results
+        for (query, _), answer in zip(asked, answers, strict=True)
+        for outcome in answer
+        if query.guessed == guessed and outcome.results
+    ]
 
 
 def _fused(lists: Sequence[Sequence[SearchResult]]) -> list[SearchResult]:

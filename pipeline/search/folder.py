@@ -194,14 +194,7 @@ class FolderProvider:
             if not self._do_without(error):
                 raise
             return await self.search(query, limit=limit)
-        later = len(self._plain) + len(self._parsed) + len(self._doing)
-        total = len(self._listing.files)
-        unread = (
-            f"{total - later} of {total} documents are read; repeat the call to "
-            f"continue."
-            if later
-            else ""
-        )
+        unread = self._unread()
         # 3. Read them properly, in parallel; one that takes too long comes by its title alone
         read = [
             SearchResult(
@@ -239,10 +232,28 @@ class FolderProvider:
             if results and not by_words
             else []
         )
-        reason = " ".join([*meant, *_left_out(query, indexed, self._listing)])
+        reason = " ".join(
+            [*meant, *_ignored(query), *_left_out(indexed, self._listing)]
+        )
         if results:
             return SearchOutcome(results, self.name, "ok", reason, unread=unread)
-        if later:
+        return self._without_result(indexed, unread, reason)
+
+    def _unread(self) -> str:
+        """Return a sentence on the documents that are not read yet, "" without any."""
+        later = len(self._plain) + len(self._parsed) + len(self._doing)
+        if not later:
+            return ""
+        total = len(self._listing.files)
+        return (
+            f"{total - later} of {total} documents are read; repeat the call to "
+            f"continue."
+        )
+
+    def _without_result(
+        self, indexed: IndexedFiles, unread: str, reason: str
+    ) -> SearchOutcome:
+        if unread:
             return SearchOutcome(
                 (), self.name, "timeout", f"{unread} {reason}".strip(), unread=unread
             )
@@ -568,16 +579,17 @@ def _shown(
     return replace(shown, snippet=one_line(best.text)) if best is not None else shown
 
 
-def _left_out(
-    query: SearchQuery, indexed: IndexedFiles, listing: Listing
-) -> Iterator[str]:
-    """Yield sentences on filters that were ignored, and on what a repeated call does not
-    search either."""
+def _ignored(query: SearchQuery) -> Iterator[str]:
+    """Yield sentences on filters that were ignored."""
     if query.freshness != "any":
         yield "Files carry no reliable date, so freshness was not filtered by."
     # Otherwise no filter was requested
     if query.language and query.language != query.question.spoken:
         yield "The language was used for word forms, not as a filter."
+
+
+def _left_out(indexed: IndexedFiles, listing: Listing) -> Iterator[str]:
+    """Yield sentences on what a repeated call does not search either."""
     if in_part := [file.stamp.path for file in indexed.partly if file.unread]:
         named = ", ".join(Path(path).name for path in in_part[:NAMED_IN_PART])
         more = f" and {len(in_part) - NAMED_IN_PART} more files"

@@ -18,8 +18,8 @@ import struct
 import sys
 import weakref
 from collections import Counter, deque
-from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Container, Iterator, Sequence
+from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -108,6 +108,17 @@ class _Folder(NamedTuple):
     """Whether the kernel reports every change in it."""
 
 
+@dataclass(slots=True)
+class _Contents:
+    """What is in a folder, while it is read; fields as of `_Folder`."""
+
+    watched: bool
+    files: list[FileStamp] = field(default_factory=list)
+    passed: list[FileStamp] = field(default_factory=list)
+    below: list[str] = field(default_factory=list)
+    too_large: int = 0
+
+
 class Folders:
     """The documents below some roots; not for two threads at once."""
 
@@ -140,55 +151,69 @@ class Folders:
         files without text are counted. Files beyond `most` are left out (`cut`). A root
         that cannot be read is in `missing`, a folder below it is left out without a
         note."""
-        changed = self._watch.changed() if self._watch is not None else set()
+        changed = self._watch.changed() if self._watch is not None else None
         singles, tops = self._split_folders()
-        found: dict[str, _Folder] = {}
-        missing: list[str] = []
-        local: dict[int, bool] = {}
-        count, queue = len(singles), deque(tops)
-        while queue and count <= self._most:
-            check_cancelled()
-            folder = queue.popleft()
-            if folder in found:
-                continue
-            try:
-                found[folder] = self._looked(
-                    folder, refresh=changed is None or folder in changed, local=local
-                )
-            except OSError:
-                if folder in tops:
-                    missing.append(folder)
-                continue
-            count += len(found[folder].files)
-            queue += found[folder].below
+        found, missing = self._walk(tops, len(singles), changed)
         same = list(found) == list(self._known) and all(
             map(_is, found.values(), self._known.values())
         )
         if (
             same
             and self._listing is not None
-            and (singles, tuple(missing)) == (self._singles, self._listing.missing)
+            and (singles, missing) == (self._singles, self._listing.missing)
         ):
             return self._listing
         if self._watch is not None:
             self._watch.keep_only(found)
         self._known, self._singles = found, singles
-        files = {stamp.path: stamp for stamp in singles}
-        for one in found.values():
+        self._listing = self._listed(found.values(), missing)
+        return self._listing
+
+    def _walk(
+        self, tops: Sequence[str], count: int, changed: set[str] | None
+    ) -> tuple[dict[str, _Folder], tuple[str, ...]]:
+        """Return the folders from `tops` down until the files, `count` of them already
+        known, are over the most; and the tops that cannot be read.
+
+        Of folders that are watched only those in `changed` are read; None for all."""
+        found: dict[str, _Folder] = {}
+        missing: list[str] = []
+        local: dict[int, bool] = {}
+        queue = deque(tops)
+        while queue and count <= self._most:
+            check_cancelled()
+            folder = queue.popleft()
+            if folder in found:
+                continue
+            refresh = changed is None or folder in changed
+            try:
+                found[folder] = self._looked(folder, refresh=refresh, local=local)
+            except OSError:
+                if folder in tops:
+                    missing.append(folder)
+                continue
+            count += len(found[folder].files)
+            queue += found[folder].below
+        return found, tuple(missing)
+
+    def _listed(
+        self, folders: Collection[_Folder], missing: tuple[str, ...]
+    ) -> Listing:
+        """Return what is in folders, and the files named one by one, as one listing."""
+        files = {stamp.path: stamp for stamp in self._singles}
+        for one in folders:
             files |= {stamp.path: stamp for stamp in one.files}
         listed = tuple(files.values())
-        too_large = sum(one.too_large for one in found.values())
         passed = Counter(
-            ending_of(stamp.path) for one in found.values() for stamp in one.passed
+            ending_of(stamp.path) for one in folders for stamp in one.passed
         )
-        self._listing = Listing(
+        return Listing(
             listed[: self._most],
-            too_large,
+            sum(one.too_large for one in folders),
             tuple(sorted(passed.items(), key=lambda one: (-one[1], one[0]))),
             len(listed) > self._most,
-            tuple(missing),
+            missing,
         )
-        return self._listing
 
     def _split_folders(self) -> tuple[list[FileStamp], list[str]]:
         """Return the roots that are files, as they are, and the others, also those that
@@ -215,18 +240,23 @@ class Folders:
         there = found.st_dev, found.st_ino
         if old is not None and old.watched and not refresh and there == old[:2]:
             return old
-        watched = self._watch is not None
-        if watched and found.st_dev not in local:
-            local[found.st_dev] = _is_local(folder)
         # Watched first, so that writes meanwhile are reported next time.
-        watched = (
-            self._watch is not None and local[found.st_dev] and self._watch.add(folder)
-        )
-        known = {stamp.path: stamp for stamp in old.files} if old else {}
-        others = {stamp for stamp in old.passed if stamp.mtime_ns} if old else set()
-        known |= {stamp.path: stamp for stamp in others}
+        watched = self._is_watched(folder, found.st_dev, local)
+        known: dict[str, FileStamp] = {}
+        others: set[FileStamp] = set()
+        if old is not None:
+            others = {stamp for stamp in old.passed if stamp.mtime_ns}
+            known = {stamp.path: stamp for stamp in (*old.files, *others)}
         new = self._read(folder, there, known, others, watched=watched)
         return old if old is not None and new == old else new
+
+    def _is_watched(self, folder: str, device: int, local: dict[int, bool]) -> bool:
+        """Watch a folder; return whether the kernel reports every change in it."""
+        if self._watch is None:
+            return False
+        if device not in local:
+            local[device] = _is_local(folder)
+        return local[device] and self._watch.add(folder)
 
     def _read(
         self,
@@ -237,51 +267,53 @@ class Folders:
         *,
         watched: bool,
     ) -> _Folder:
-        files, passed = list[FileStamp](), list[FileStamp]()
-        below, too_large = list[str](), 0
+        found = _Contents(watched)
         for path, entry in _entries(folder):
             try:
-                old = known.get(path)
-                is_named = old is None and _is_named(entry.name)
-                if (old is not None or is_named) and entry.is_file(
-                    follow_symlinks=False
-                ):
-                    found = entry.stat(follow_symlinks=False)
-                elif entry.is_file(follow_symlinks=False):
-                    if SECRET_NAME.match(entry.name):
-                        continue
-                    if ending_of(entry.name) in OTHERS:
-                        passed.append(FileStamp(path, 0, 0))
-                        continue
-                    found = entry.stat(follow_symlinks=False)
-                elif entry.is_dir(follow_symlinks=False) and not _is_skipped(
-                    entry.name
-                ):
-                    below.append(path)
-                    continue
-                else:
-                    continue
-                # A write through another hard link is reported to that link's folder.
-                watched = watched and found.st_nlink == 1
-                if (
-                    old is not None
-                    and old.mtime_ns == found.st_mtime_ns
-                    and old.size == found.st_size
-                ):
-                    (passed if others and old in others else files).append(old)
-                    continue
-                stamp = FileStamp(path, found.st_mtime_ns, found.st_size)
-                if not (is_named or _is_read(stamp)):
-                    passed.append(stamp)
-                elif found.st_size > self._file_bytes:
-                    too_large += 1
-                else:
-                    files.append(stamp)
+                if entry.is_file(follow_symlinks=False):
+                    self._add_file(found, path, entry, known.get(path), others)
+                elif _is_entered(entry):
+                    found.below.append(path)
             except OSError:
                 continue  # it went between listing and looking
         return _Folder(
-            *there, tuple(files), tuple(below), too_large, tuple(passed), watched
+            *there,
+            tuple(found.files),
+            tuple(found.below),
+            found.too_large,
+            tuple(found.passed),
+            found.watched,
         )
+
+    def _add_file(
+        self,
+        found: _Contents,
+        path: str,
+        entry: os.DirEntry[str],
+        old: FileStamp | None,
+        others: set[FileStamp],
+    ) -> None:
+        """Add a file to what it is among; `old` is its stamp where it was seen before,
+        and one of `others` where it had no text."""
+        is_named = old is None and _is_named(entry.name)
+        if old is None and not is_named:
+            if SECRET_NAME.match(entry.name):
+                return
+            if ending_of(entry.name) in OTHERS:
+                found.passed.append(FileStamp(path, 0, 0))
+                return
+        now = entry.stat(follow_symlinks=False)
+        # A write through another hard link is reported to that link's folder.
+        found.watched &= now.st_nlink == 1
+        stamp = FileStamp(path, now.st_mtime_ns, now.st_size)
+        if old == stamp:
+            (found.passed if old in others else found.files).append(old)
+        elif not (is_named or _is_read(stamp)):
+            found.passed.append(stamp)
+        elif now.st_size > self._file_bytes:
+            found.too_large += 1
+        else:
+            found.files.append(stamp)
 
 
 def _entries(folder: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
@@ -362,8 +394,13 @@ def _is(one: object, other: object) -> bool:
     return one is other
 
 
-def _is_skipped(folder: str) -> bool:
-    return folder in _SKIPPED_FOLDERS or SECRET_NAME.match(folder) is not None
+def _is_entered(entry: os.DirEntry[str]) -> bool:
+    """Whether an entry is a folder in which documents may be."""
+    return (
+        entry.is_dir(follow_symlinks=False)
+        and entry.name not in _SKIPPED_FOLDERS
+        and SECRET_NAME.match(entry.name) is None
+    )
 
 
 def _is_local(folder: str) -> bool:

@@ -9,6 +9,7 @@ a key or folders are set, unless it is named.
 """
 
 import importlib
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import anyio
@@ -17,7 +18,12 @@ import anyio.to_thread
 from extra import importing
 from pipeline.search.chain import DEADLINE
 from pipeline.search.exchange import hit, on_site, sentences, unmet, words_of
-from pipeline.search.query import SearchOutcome, SearchQuery
+from pipeline.search.query import (
+    SearchOutcome,
+    SearchQuery,
+    SearchResult,
+    SearchStatus,
+)
 from pipeline.search.service import rows_of
 
 BACKENDS: Final = "duckduckgo,brave,mojeek,startpage,yahoo"
@@ -53,8 +59,8 @@ class Metasearch:
         It is `timeout` where they take too long, or where earlier searches that hang
         hold both threads. Nothing found is `blocked`, too: the library gives one error
         for both."""
-        outcome = SearchOutcome(
-            (), self.name, "timeout", f"No answer within {self._timeout:g} s."
+        outcome = self._failed(
+            "timeout", reason=f"No answer within {self._timeout:g} s."
         )
         with anyio.move_on_after(self._timeout):
             outcome = await anyio.to_thread.run_sync(
@@ -62,34 +68,47 @@ class Metasearch:
             )
         return outcome
 
-    def _ask(self, query: SearchQuery, limit: int) -> SearchOutcome:
-        words, cut = words_of(query, operator=True)
-        region = f"{query.region or 'us'}-{query.language or 'en'}".lower()
+    def _options(self, query: SearchQuery, limit: int) -> dict[str, object]:
+        """Return the library's options for a query, besides its words."""
         options: dict[str, object] = {
-            "region": region,
+            "region": f"{query.region or 'us'}-{query.language or 'en'}".lower(),
             "page": query.page,
             "max_results": limit,
-        }
-        options |= {
             "backend": self._backends,
             "safesearch": _SAFE_SEARCH.get(query.safe, "moderate"),
         }
         if query.freshness != "any" and not (query.since or query.until):
             options["timelimit"] = _PERIOD[query.freshness]
+        return options
+
+    def _failed(
+        self, status: SearchStatus, reason: str, wait: float | None = None
+    ) -> SearchOutcome:
+        return SearchOutcome((), self.name, status, reason, wait)
+
+    def _results(
+        self, rows: Sequence[Mapping[str, object]], query: SearchQuery
+    ) -> tuple[SearchResult, ...]:
+        """Return the results of the library's rows that lie on the query's site."""
+        found = (
+            hit(self.name, row, url="href", snippet=row.get("body")) for row in rows
+        )
+        return tuple(one for one in found if one and on_site(one.url, query.site))
+
+    def _ask(self, query: SearchQuery, limit: int) -> SearchOutcome:
+        words, cut = words_of(query, operator=True)
+        options = self._options(query, limit)
         try:
             answer = self._library.DDGS(timeout=max(1, round(self._timeout))).text(
                 words, **options
             )
         except self._failures.TimeoutException as error:
-            return SearchOutcome(
-                (), self.name, "timeout", f"The engines were too slow ({error})."
+            return self._failed(
+                "timeout", reason=f"The engines were too slow ({error})."
             )
         except self._failures.RatelimitException as error:
-            return SearchOutcome(
-                (),
-                self.name,
-                "rate_limited",
-                f"An engine limits our requests ({error}).",
+            return self._failed(
+                "rate_limited", reason=f"An engine limits our requests ({error})."
             )
         except self._failures.DDGSException as error:
             # The same words for 429, 403, a CAPTCHA and a true zero; no rest, because it may have
@@ -97,26 +116,17 @@ class Metasearch:
             said = (
                 _NOT_KNOWN if "no results" in str(error).lower() else str(error)[:200]
             )
-            return SearchOutcome((), self.name, "blocked", f"Unknown: {said}.", 0.0)
+            return self._failed("blocked", f"Unknown: {said}.", wait=0.0)
         rows = rows_of(answer)
         if rows is None:
-            return SearchOutcome(
-                (),
-                self.name,
+            return self._failed(
                 "bad_response",
-                "The ddgs library returned an unexpected format.",
+                reason="The ddgs library returned an unexpected format.",
             )
-        found = [
-            hit(self.name, row, url="href", snippet=row.get("body")) for row in rows
-        ]
-        kept = tuple(
-            result for result in found if result and on_site(result.url, query.site)
-        )[:limit]
+        kept = self._results(rows, query)[:limit]
         if not kept:
-            return SearchOutcome(
-                (), self.name, "blocked", f"Unknown: {_NOT_KNOWN}.", 0.0
-            )
-        broken = any(mark in result.url for result in kept for mark in ("#", " "))
+            return self._failed("blocked", f"Unknown: {_NOT_KNOWN}.", wait=0.0)
+        broken = any("#" in result.url or " " in result.url for result in kept)
         damage = (
             "ddgs unescapes addresses: one with # or a space may lead elsewhere."
             if broken

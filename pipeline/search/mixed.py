@@ -142,34 +142,20 @@ def _items(
     documents: Mapping[str, Document],
     form: RankForm,
 ) -> list[_Item]:
-    items = []
+    items: list[_Item] = []
     for page, result in enumerate(results):
         document = documents.get(result.url) if form != "snippet" else None
         passages = (
             best_passages(document, question, limit=PASSAGES[0]) if document else []
         )
-        # A folder's snippet is a passage of the file, which need not be scored twice.
-        if form == "paper" or all(
-            one_line(one.text) != result.snippet for one in passages
-        ):
-            titled = f"{result.title}\n{result.snippet}".strip()
-            items.append(
-                _Item(
-                    page,
-                    "snippet",
-                    result.snippet if form == "paper" else titled,
-                    result.snippet,
-                )
-            )
-        if document is None:
-            continue
         if form == "paper":
-            shown = passages[0].text if passages else result.snippet
-            items.append(
-                _Item(
-                    page, "content", cut_to_tokens(document.text, PAPER_TOKENS), shown
-                )
-            )
+            items += _paper_items(page, result, document, passages)
+            continue
+        # A folder's snippet is a passage of the file, which need not be scored twice.
+        if all(one_line(one.text) != result.snippet for one in passages):
+            titled = f"{result.title}\n{result.snippet}".strip()
+            items.append(_Item(page, "snippet", titled, result.snippet))
+        if document is None:
             continue
         title = document.page.title or result.title
         for number, one in enumerate(passages):
@@ -177,6 +163,21 @@ def _items(
                 _Item(page, "content", f"{title}\n{one.headed}", one.text, number)
             )
     return items
+
+
+def _paper_items(
+    page: int,
+    result: SearchResult,
+    document: Document | None,
+    passages: "Sequence[UnitRun]",
+) -> list[_Item]:
+    """Return a result's snippet and the begin of its page."""
+    snippet = _Item(page, "snippet", result.snippet, result.snippet)
+    if document is None:
+        return [snippet]
+    text = cut_to_tokens(document.text, PAPER_TOKENS)
+    shown = passages[0].text if passages else result.snippet
+    return [snippet, _Item(page, "content", text, shown)]
 
 
 async def _scored(

@@ -11,7 +11,7 @@ for: what the rules know of a request (`pipeline/question`).
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Final, TypedDict, cast
@@ -219,15 +219,8 @@ def _merged(question: Question, rules: ParsedRequest, said: _Answer) -> ParsedRe
     Raises `ModelError` where it has nothing in common with it, so that following it
     would search for something else."""
     first = rules.queries[0]
-    request = question.text
-    known = _words(request)
-    names = [
-        name for name in map(one_line, said["entities"]) if name and name in request
-    ]
-    entities = [
-        *rules.entities,
-        *(n for n in names if not any(n in kept for kept in rules.entities)),
-    ]
+    known = _words(question.text)
+    entities = _with_names(rules.entities, said["entities"], question.text)
     # A freshness found by rule is surer than a guess. A guess narrows all queries but the raw
     # request: SmolLM2-135M narrowed 7 of 8 requests that name no time (`bench.eval --steps
     # parse`), and what is filtered out is lost.
@@ -257,12 +250,30 @@ def _merged(question: Question, rules: ParsedRequest, said: _Answer) -> ParsedRe
     ]
     return ParsedRequest(
         first_distinct([*rules.queries, *queries]),
-        tuple(dict.fromkeys(entities))[:MAX_ENTITIES],
+        entities,
         rules.parts or parts,
         made_by="model",
         needless=rules.needless
         or ("" if said["search"] else "the model finds that it needs none"),
     )
+
+
+def _with_names(
+    known: Sequence[str], names: Iterable[str], request: str
+) -> tuple[str, ...]:
+    """Return known entities, followed by names that the request has and no known one
+    contains; at most `MAX_ENTITIES`."""
+    new = (
+        name
+        for name in map(one_line, names)
+        if name and name in request and not any(name in one for one in known)
+    )
+    return tuple(dict.fromkeys((*known, *new)))[:MAX_ENTITIES]
+
+
+def _is_ordinary(word: str, part: str) -> bool:
+    """Whether a word is in small letters, and no piece of a host or a number."""
+    return word.isalpha() and word.islower() and part.strip(",.?!") == word
 
 
 class _Held:
@@ -300,25 +311,25 @@ class _Held:
                 parts.append(part)
                 continue
             for word in _WORD.findall(part):
-                if is_cjk(word):
-                    parts.append("".join(sign for sign in word if sign in self._signs))
-                elif not self._terms([word], language):
-                    # a stop word; in capitals some engines read it as an operator
-                    parts.append(word.lower())
-                elif (
-                    fold(word) in self._folded or self._terms([word], language) <= given
-                ):
-                    parts.append(word)
-                elif (
-                    left
-                    and word.isalpha()
-                    and word.islower()
-                    and part.strip(",.?!") == word
-                ):
+                allowed = self._allowed(word, given, language)
+                if allowed is not None:
+                    parts.append(allowed)
+                elif left and _is_ordinary(word, part):
                     parts.append(word)
                     left -= 1
         found = " ".join(filter(None, parts))
         return found if self._terms([found], language) or _words(found) else ""
+
+    def _allowed(self, word: str, given: frozenset[str], language: str) -> str | None:
+        """Return what of a word the request, its translation, or the stop words have;
+        None where none has it."""
+        if is_cjk(word):
+            return "".join(sign for sign in word if sign in self._signs)
+        terms = self._terms([word], language)
+        if not terms:
+            # a stop word; in capitals some engines read it as an operator
+            return word.lower()
+        return word if fold(word) in self._folded or terms <= given else None
 
     def names(self, text: str, entities: Iterable[str]) -> bool:
         """Whether a query names what the request is about, where that has a name; True

@@ -8,7 +8,7 @@ for: setting up an instance.
 """
 
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 from urllib.parse import unquote, urlsplit
@@ -84,6 +84,32 @@ def made(access: Access) -> "Searxng":
     return Searxng(access.http, access.address, name=f"searxng {host}")
 
 
+def _parameters(query: SearchQuery, words: str) -> dict[str, str]:
+    """Return the fields of a request for the results of `words`."""
+    # Reasons come in the instance's own language without `locale`, and could not be
+    # distinguished
+    fields = {"q": words, "format": "json", "locale": "en"}
+    if query.language:
+        region = f"-{query.region.upper()}" if query.region else ""
+        fields["language"] = f"{query.language}{region}"
+    if query.freshness != "any" and not (query.since or query.until):
+        fields["time_range"] = query.freshness
+    if query.safe:
+        fields["safesearch"] = _SAFE_LEVELS[query.safe]
+    if query.page > 1:
+        fields["pageno"] = str(query.page)
+    return fields
+
+
+def _with_reasons(silent: Sequence[object]) -> str:
+    """Return the engines that failed, each with its reason, from pairs of both."""
+    return "; ".join(
+        f"{plain_text(row[0], longest=40)}: {plain_text(row[1], longest=120)}"
+        for row in silent
+        if isinstance(row, list) and len(row) >= 2
+    )
+
+
 class Searxng:
     """A provider in front of one SearXNG instance."""
 
@@ -123,53 +149,27 @@ class Searxng:
         Without results, engines that failed make it a failure, not `empty`."""
         plain = " ".join(word.lstrip(_QUERY_SIGNS) for word in query.text.split())
         words, cut = words_of(replace(query, text=plain), operator=True)
-        # Reasons come in the instance's own language without `locale`, and could not be
-        # distinguished
-        parameters = {"q": words, "format": "json", "locale": "en"}
-        if query.language:
-            parameters["language"] = (
-                f"{query.language}-{query.region.upper()}"
-                if query.region
-                else query.language
-            )
-        if query.freshness != "any" and not (query.since or query.until):
-            parameters["time_range"] = query.freshness
-        if query.safe:
-            parameters["safesearch"] = _SAFE_LEVELS[query.safe]
-        if query.page > 1:
-            parameters["pageno"] = str(query.page)
         # Its limiter takes a program that accepts no HTML for a bot
         answer = await self._exchange.ask(
-            Request("GET", self._address, self._headers, parameters)
+            Request("GET", self._address, self._headers, _parameters(query, words))
         )
         if isinstance(answer, SearchOutcome):
             return answer
-        rows, silent = (
-            rows_of(answer.get("results")),
-            answer.get("unresponsive_engines") or [],
-        )
+        rows = rows_of(answer.get("results"))
+        silent = answer.get("unresponsive_engines") or []
         if rows is None or not isinstance(silent, list):
             return self._exchange.strange()
         # SearXNG's order stays: its score counts engines and places, not relevance
-        failures = [
-            (plain_text(row[0], longest=40), plain_text(row[1], longest=120))
-            for row in silent
-            if isinstance(row, list) and len(row) >= 2
-        ]
-        silent_ones = "; ".join(f"{engine}: {reason}" for engine, reason in failures)
-        failed = f"Some engines failed ({silent_ones})." if failures else ""
-        notes = sentences(
-            failed,
-            unmet(
-                query,
-                _SEARXNG_FILTERS | {"region"} if query.language else _SEARXNG_FILTERS,
-            ),
-            cut,
-        )
+        silent_ones = _with_reasons(silent)
+        failed = f"Some engines failed ({silent_ones})." if silent_ones else ""
+        filters = _SEARXNG_FILTERS | {"region"} if query.language else _SEARXNG_FILTERS
         outcome = self._exchange.finished(
-            map(self._result, rows), query, limit=limit, notes=notes
+            map(self._result, rows),
+            query,
+            limit=limit,
+            notes=sentences(failed, unmet(query, filters), cut),
         )
-        if outcome.results or not failures:
+        if outcome.results or not silent_ones:
             return outcome
         said = silent_ones.lower()
         status: SearchStatus = next(

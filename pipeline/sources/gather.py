@@ -473,6 +473,16 @@ class Gathered:
         return [*silent, *self.failures]
 
 
+def _unread(outcomes: Sequence[SearchOutcome]) -> list[Failure]:
+    """Return what providers have not looked at yet, by the last outcome of each."""
+    latest = {outcome.provider: outcome for outcome in outcomes}
+    return [
+        Failure(provider, one.unread, late=not one.rest, rest=one.rest)
+        for provider, one in latest.items()
+        if one.unread
+    ]
+
+
 async def gather_pages(
     wanted: Wanted, services: Services, *, report: Report
 ) -> Gathered:
@@ -492,13 +502,7 @@ async def gather_pages(
     await report(3, 10, f"{len(found.results)} results")
     # 3. Fetch the result pages, as far as time allows
     documents: dict[str, Document] = {}
-    failures = [
-        Failure(provider, one.unread, late=not one.rest, rest=one.rest)
-        for provider, one in {
-            outcome.provider: outcome for outcome in found.outcomes
-        }.items()
-        if one.unread
-    ]
+    failures = _unread(found.outcomes)
     if wanted.form not in ("snippet", "engine"):
         urls = [result.url for result in found.results]
         seconds = STEP_SHARE * min(services.seconds, time_left())

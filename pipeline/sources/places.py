@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -145,13 +146,8 @@ def read_part(
     found = [makers[kind](at, one) for at, one in enumerate(documents)]
     listings = [one for one in found if isinstance(one, _Listing) and one.count]
     if not listings:
-        shown_text = "; ".join(
-            one for one in found if isinstance(one, str) and one
-        ) or ". ".join(
-            one.said.rstrip(":") for one in found if isinstance(one, _Listing)
-        )
         raise UsageError(
-            f"{shown_text}.",
+            f"{_why_empty(found)}.",
             hint='Write part="outline" or part="whole" to see what there is.',
         )
     return _filled(listings, UNASKED_PAGE if max_tokens is None else max_tokens, number)
@@ -437,6 +433,16 @@ def _table(
     return _rows(at, document, table, rest, form, mark)
 
 
+def _why_empty(found: Sequence[_Listing | str]) -> str:
+    """Return what the documents say of a place that is in none, or what is said of
+    their empty listings."""
+    reasons = [one for one in found if isinstance(one, str) and one]
+    if reasons:
+        return "; ".join(reasons)
+    empty = [one for one in found if isinstance(one, _Listing)]
+    return ". ".join(one.said.rstrip(":") for one in empty)
+
+
 def _named(
     tables: Sequence[Table],
     number: str | None,
@@ -449,25 +455,37 @@ def _named(
 
     The one table of a page needs no name, and its first condition no `where`. No table
     is returned where none or several have the name."""
-    only = tables[0] if len(tables) == 1 else None
-    named = next((one for one in tables if number and one.number == int(number)), None)
-    if number and (named or not only or not CONDITION.match(f"{number} {rest}")):
-        return named, rest
-    said = f"{number or ''} {rest}".strip(" :")
-    clause = None if title else CLAUSE.search(said)
-    words = title or said[: clause.start() if clause else len(said)].strip()
-    if only and not title and CONDITION.match(words):
+    only = _only(tables)
+    if number:
+        named = next((one for one in tables if one.number == int(number)), None)
+        if named or not only or not CONDITION.match(f"{number} {rest}"):
+            return named, rest
+    if title:
+        return _titled(tables, title, language), rest
+    said = " ".join(filter(None, (number, rest))).strip(" :")
+    clause = CLAUSE.search(said)
+    begin = clause.start() if clause else len(said)
+    words = said[:begin].strip()
+    if only and CONDITION.match(words):
         return only, f"where {said}"
-    rest = rest if title else said[clause.start() :] if clause else ""
     if not words:
-        return only, rest
+        return only, said[begin:]
+    return _titled(tables, words, language), said[begin:]
+
+
+def _titled(tables: Sequence[Table], words: str, language: str) -> Table | None:
+    """Return the one table whose title has all the words."""
     wanted = set(index_terms(words, language=language))
     found = [
         one
         for one in tables
         if wanted and wanted <= set(index_terms(f"{one.title}", language=language))
     ]
-    return (found[0] if len(found) == 1 else None), rest
+    return _only(found)
+
+
+def _only(tables: Sequence[Table]) -> Table | None:
+    return tables[0] if len(tables) == 1 else None
 
 
 def _grouped(
@@ -511,33 +529,42 @@ def _rows(
     names = [
         _name(table, *one) for one in ((query.measure, query.measured), *query.further)
     ]
+    kept: list[int] = []
     if query.group >= 0 and query.measure:
-        kept: list[int] = []
         columns: tuple[str, ...] = (table.columns[query.group], *names, "rows")
         cells = _grouped(computed, further)
     else:
         kept = _kept(table, query, [computed, *further])
         shown = query.columns or tuple(range(len(table.columns)))
-        columns = tuple(table.columns[column] for column in shown)
+        columns = tuple(map(table.columns.__getitem__, shown))
         cells = [tuple(table.rows[row][column] for column in shown) for row in kept]
-    blocks = tuple(table.blocks[row] for row in kept) if table.blocks else ()
-    every = [one for found in (computed, *further) for one in found]
-    shown_text = dict(zip(names, (one.value for one in every), strict=False))
-    head = _said(table, query, shown_text, len(cells), mark)
-    left_out = max((one.left_out for one in every), default=0)
-    if query.group < 0 and left_out:
-        head += f" Left out: {left_out} rows without a number, or that are totals."
-    if table.blocks and not all_rows(document):
-        head += " Not all rows of the source were read as rows."
+    blocks = tuple(map(table.blocks.__getitem__, kept)) if table.blocks else ()
+    every = list(chain(computed, *further))
+    values = dict(zip(names, (one.value for one in every), strict=False))
+    head = _said(table, query, values, len(cells), mark)
     # A count of none is an answer, of no rows.
     count = max(len(cells), 1) if computed else len(cells)
     return _Listing(
         at,
         count,
         lambda start, end: rows_as(form, columns, cells[start:end]),
-        head,
+        head + _left_out(document, table, query, every),
         blocks,
     )
+
+
+def _left_out(
+    document: Document, table: Table, query: Query, computed: Sequence[Computed]
+) -> str:
+    """Return sentences on rows that values lack, each after a space; "" where none is
+    lacking."""
+    said = ""
+    left_out = max((one.left_out for one in computed), default=0)
+    if query.group < 0 and left_out:
+        said += f" Left out: {left_out} rows without a number, or that are totals."
+    if table.blocks and not all_rows(document):
+        said += " Not all rows of the source were read as rows."
+    return said
 
 
 def _name(table: Table, measure: str | None, column: int) -> str:

@@ -10,7 +10,7 @@ quoted. Not for: questions in a person's words (`extras/tables/asked.py`), or wr
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import takewhile
@@ -312,13 +312,12 @@ def _holds(condition: Condition, cell: str, value: Value | None) -> bool:
         return sign == "="
     if asked is None or value is None or (equals and not asked.plain):
         return sign == "!="
-    # A year names all its days.
-    whole_year = asked.kind == "number" and value.kind == "date"
-    if asked.kind != value.kind and not whole_year:
+    number = value.number
+    if (asked.kind, value.kind) == ("number", "date"):
+        number = math.floor(number)  # a year names all its days
+    elif asked.kind != value.kind:
         return sign == "!="
-    return _COMPARE[sign](
-        math.floor(value.number) if whole_year else value.number, asked.number
-    )
+    return _COMPARE[sign](number, asked.number)
 
 
 def _sorted(table: Table, rows: Sequence[int], query: Query) -> list[int]:
@@ -350,20 +349,13 @@ def compute(table: Table, query: Query) -> list[Computed]:
     groups: dict[str, list[int]] = {}
     for row in rows:
         groups.setdefault(table.rows[row][query.group], []).append(row)
-    numbered = (
-        table.values(query.measured)
-        if query.measured >= 0
-        else [None] * len(table.rows)
-    )
-    # A group without a number in the column has no measure; where none has one, it is the column
-    # that is wrong.
-    known = {name for name, own in groups.items() if any(numbered[row] for row in own)}
+    known = _with_numbers(table, query, groups)
     empty = (-math.inf, Computed("", ()))
     found = [
         (
             *(
                 measured(table, query.measure, query.measured, own)
-                if name in known or not known
+                if name in known
                 else empty
             ),
             name,
@@ -372,6 +364,18 @@ def compute(table: Table, query: Query) -> list[Computed]:
     ]
     found.sort(key=lambda one: -one[0])
     return [replace(one, group=name) for _, one, name in found[: query.top or None]]
+
+
+def _with_numbers(
+    table: Table, query: Query, groups: Mapping[str, Sequence[int]]
+) -> Collection[str]:
+    """Return the groups with a number in the measured column, which alone have a
+    measure; all of them where none has one: then it is the column that is wrong."""
+    if query.measured < 0:
+        return groups.keys()
+    values = table.values(query.measured)
+    known = {name for name, own in groups.items() if any(values[row] for row in own)}
+    return known or groups.keys()
 
 
 def measured(
@@ -388,20 +392,7 @@ def measured(
         return len(own), Computed(
             str(len(own)), tuple(own), left_out=len(rows) - len(own)
         )
-    values = table.values(column)
-    known = [(row, value) for row in own if (value := values[row]) is not None]
-    name = quoted(table.columns[column], new_mark())
-    if any(table.rows[row][column].startswith("=") for row in own):
-        raise _wrong(
-            f"Column {name} holds formulas that were never computed; open and save the file in "
-            f"Excel"
-        )
-    if measure in {"sum", "mean"} and table.carried:
-        known = _once(table, column, known, name, measure)
-    if not known:
-        raise _wrong(f"Column {name} has no number in these {len(own)} rows")
-    if len({(value.kind, value.unit) for _, value in known}) > 1:
-        raise _wrong(f"Column {name} holds several units, which do not add up")
+    known = _values(table, measure, column, own)
     numbers = [value.number for _, value in known]
     left_out = len(rows) - len(known)
     if measure in {"min", "max"}:
@@ -411,6 +402,7 @@ def measured(
             table.rows[chosen[0]][column], chosen, left_out=left_out
         )
     if known[0][1].kind == "date":
+        name = quoted(table.columns[column], new_mark())
         raise _wrong(f"Column {name} holds dates, of which there is no {measure}")
     total = math.fsum(numbers) / (len(numbers) if measure == "mean" else 1)
     number_text = _described(
@@ -425,6 +417,36 @@ def measured(
     )
 
 
+def _values(
+    table: Table, measure: Measure, column: int, rows: Sequence[int]
+) -> list[tuple[int, Value]]:
+    """Return the rows with a value to measure, and that; raises `UsageError` where
+    there is none, or they do not go together."""
+    values = table.values(column)
+    known = [(row, value) for row in rows if (value := values[row]) is not None]
+    name = quoted(table.columns[column], new_mark())
+    if any(table.rows[row][column].startswith("=") for row in rows):
+        raise _wrong(
+            f"Column {name} holds formulas that were never computed; open and save the file in "
+            f"Excel"
+        )
+    if measure in {"sum", "mean"} and table.carried:
+        known = _once(table, column, known, name, measure)
+    if not known:
+        raise _wrong(f"Column {name} has no number in these {len(rows)} rows")
+    if len({(value.kind, value.unit) for _, value in known}) > 1:
+        raise _wrong(f"Column {name} holds several units, which do not add up")
+    return known
+
+
+def _anchors(table: Table, column: int) -> list[int]:
+    """Return for each row the first row that its cell of a column covers."""
+    anchors = [0] * len(table.rows)
+    for row, carried in enumerate(table.carried):
+        anchors[row] = anchors[row - 1] if row and column in carried else row
+    return anchors
+
+
 def _once(
     table: Table,
     column: int,
@@ -435,9 +457,7 @@ def _once(
     """Return rows with their values, a cell that covers several rows once; raises
     `UsageError` where rows are left out that it covers, or a mean is asked for."""
     rows = {row for row, _ in known}
-    anchors = [0] * len(table.rows)
-    for row, carried in enumerate(table.carried):
-        anchors[row] = anchors[row - 1] if row and column in carried else row
+    anchors = _anchors(table, column)
     covered = Counter(anchors)
     shared = {anchors[row] for row in rows if covered[anchors[row]] > 1}
     split = any(

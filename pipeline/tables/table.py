@@ -51,27 +51,37 @@ def _table(number: int, document: Document, places: Sequence[int]) -> Table:
     names = header.split(" | ") if header else []
     body = [index for index in places if _is_body(document.blocks[index], header)]
     read = [document.blocks[index] for index in body]
-    # 1. Columns and cells, as many in each row
-    width = max([len(names), *(len(block.cells) for block in read)], default=0)
-    columns = [*names, *[""] * (width - len(names))]
-    rows = [(*block.cells, *[""] * (width - len(block.cells))) for block in read]
-    # 2. What leads all rows is the title, what leads some is their group
+    # 1. What leads all rows is the title, what leads some is their group
     shared, groups = _leads(read)
-    if any(groups):
-        columns.append(GROUP_COLUMN)
-        rows = [(*row, group) for row, group in zip(rows, groups, strict=True)]
+    # 2. Columns and cells, as many in each row
+    columns, rows = _columns_and_rows(names, read, groups)
     path = blocks[0].heading_path
     carried = tuple(block.carried for block in read)
     return Table(
         number,
         shared or (path[-1] if path else ""),
-        tuple(name or f"column {index}" for index, name in enumerate(columns, start=1)),
-        tuple(rows),
+        columns,
+        rows,
         tuple(body),
         " ".join(path),
         bool(header),
         carried if any(carried) else (),
     )
+
+
+def _columns_and_rows(
+    names: Sequence[str], body: Sequence[Block], groups: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Return the names of columns, and rows of as many cells; a last column has the
+    group of each row, where some have one."""
+    width = max([len(names), *(len(block.cells) for block in body)], default=0)
+    columns = [*names, *[""] * (width - len(names))]
+    rows = [(*block.cells, *[""] * (width - len(block.cells))) for block in body]
+    if any(groups):
+        columns.append(GROUP_COLUMN)
+        rows = [(*row, group) for row, group in zip(rows, groups, strict=True)]
+    named = (name or f"column {index}" for index, name in enumerate(columns, start=1))
+    return tuple(named), tuple(rows)
 
 
 def _is_body(block: Block, header: str) -> bool:
