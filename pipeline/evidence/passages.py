@@ -187,11 +187,7 @@ class PassageMaker:
             chosen = []
         else:
             most = max(whole, room)
-            chosen = (
-                self._named(cost, most)
-                or self._of_parts(cost, room)
-                or self._first(rows[:1], cost, room, most)
-            )
+            chosen = self._named(cost, most) or self._first(rows[:1], cost, room, most)
             if not chosen:
                 return []
         # The first passage of a page costs the page's head as well
@@ -213,24 +209,6 @@ class PassageMaker:
                 spent += cost(passage)
                 chosen.append(passage)
                 self._keep([passage])
-        return chosen
-
-    def _of_parts(self, cost: Callable[[UnitRange], int], room: int) -> list[UnitRange]:
-        """Return a passage around the best unit of each part of a question in parts,
-        each of which leaves the others `GROWN_TOKENS`; empty for any other question."""
-        chosen: list[UnitRange] = []
-        left = room
-        for after, row in zip(
-            reversed(range(len(self._heads))), self._heads, strict=True
-        ):
-            if any(one.start <= row < one.stop for one in chosen):
-                continue
-            own = left - after * GROWN_TOKENS
-            passage, used = self._fitting(row, cost, own, WHOLE_SHARE)
-            if passage is not None:
-                chosen.append(passage)
-                self._keep([passage])
-                left -= used
         return chosen
 
     def _first(
@@ -337,8 +315,6 @@ class PassageMaker:
     def _keep(self, passages: Iterable[UnitRange]) -> None:
         """Let no other passage have the units of these."""
         for passage in passages:
-            if passage in self._kept:
-                continue
             self._kept.append(passage)
             self.cited.add(self._owners[passage.best])
             for unit in range(passage.start, passage.stop):
