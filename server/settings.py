@@ -715,6 +715,25 @@ def _unknown(env: Raw) -> tuple[str, ...]:
     return tuple(name for name in ours if name not in variables)
 
 
+def _values(
+    given: Raw, env: Raw, file: Raw
+) -> tuple[dict[str, Any], dict[str, UsageError]]:
+    """Return each setting's value from the first of the three that has it, its default
+    for an invalid one, and name to error."""
+    values: dict[str, Any] = {}
+    faults: dict[str, UsageError] = {}
+    for setting in SETTINGS_TABLE:
+        name = setting.name
+        written = given.get(name) or env.get(_variable(name)) or file.get(name)
+        text = (written or setting.default).strip()
+        values[name], fault = _value(setting, text)
+        if fault is not None:
+            faults[name] = fault
+        elif name == "folders":
+            values["missing"] = tuple(missing_folders(text))
+    return values, faults
+
+
 def survey_settings(
     given: Raw, environment: Raw | None = None
 ) -> tuple[Settings, dict[str, UsageError]]:
@@ -731,16 +750,8 @@ def survey_settings(
         file = _written(given.get("config") or env.get("WINNOW_CONFIG") or "")
     except UsageError as error:
         faults["config"] = error
-    values: dict[str, Any] = {}
-    for setting in SETTINGS_TABLE:
-        name = setting.name
-        written = given.get(name) or env.get(_variable(name)) or file.get(name)
-        text = (written or setting.default).strip()
-        values[name], fault = _value(setting, text)
-        if fault is not None:
-            faults[name] = fault
-        elif name == "folders":
-            values["missing"] = tuple(missing_folders(text))
+    values, invalid = _values(given, env, file)
+    faults |= invalid
     faults |= _unmet_providers(values) if "search" not in faults else {}
     # Questions for folders or another provider must not go to the web
     if "folders" in faults or "search" in faults:

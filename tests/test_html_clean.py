@@ -179,6 +179,7 @@ def test_text_that_the_page_hides_is_gone(hidden: str) -> None:
         "<style>.a > .b .x{display:none}</style><div class=a><div><div class=b><p "
         "class=x>word</p></div></div></div>",
         "<style>.x{display:none}.x{display:block}</style><p class=x>word</p>",
+        "<style type='text/template'>.x{display:none}</style><p class=x>word</p>",
         "<style>.c{overflow:hidden}</style><div style='height:0'><p class=c>word</p></div>",
         "<style>.c{overflow:hidden}</style><div class=c style='height:0'>secret</div>"
         "<div style='height:0'>word</div>",

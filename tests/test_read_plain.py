@@ -42,6 +42,12 @@ def test_columns_are_a_table_under_its_header(table: str) -> None:
     assert row.text == "Peak: Everest; Height: 8849 m; Country: Nepal"
 
 
+def test_rules_in_columns_without_a_row_are_no_table() -> None:
+    rules = "----  ----  ----\n-- -- -- --\n----  ----  ----\n----  ----  ----"
+    assert {kind for kind, _ in units(f"Before.\n\n{rules}\n\nAfter.")}.isdisjoint({"row"})
+    assert units(f"Before.\n\n{rules}\n\nAfter.")[-1] == ("paragraph", "After.")
+
+
 def test_columns_may_miss_cells_and_stand_close() -> None:
     disks = (
         "Filesystem      Size  Used Avail Use% Mounted on\n"

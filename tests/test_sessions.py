@@ -176,9 +176,10 @@ async def test_a_session_is_read_as_a_resource_in_each_form(
         read = (await client.read_resource(handle)).contents[0]
         assert isinstance(read, TextResourceContents)
         assert f"»\n# {LIT}" in read.text
-        for unknown in (f"{handle}/docx", "winnow://session/0123456789abcdef01234567"):
-            with pytest.raises(MCPError, match="unknown"):
-                await client.read_resource(unknown)
+        unknown = "winnow://session/0123456789abcdef01234567"
+        for asked, said in ((f"{handle}/docx", "no format 'docx'"), (unknown, "unknown")):
+            with pytest.raises(MCPError, match=said):
+                await client.read_resource(asked)
 
 
 async def test_a_session_that_grows_over_its_cap_loses_its_oldest_questions(tmp_path: Path) -> None:

@@ -27,6 +27,9 @@ from extras.documents.docx_looks import Seen, W, value_in, value_of
 from extras.documents.docx_styles import Number, Styles
 from extras.documents.docx_symbols import symbol, without_private
 from extras.documents.drawing import (
+    ALTERNATIVES,
+    CHOICE,
+    FALLBACK,
     LARGE_IMAGE,
     RELATION,
     described,
@@ -44,16 +47,15 @@ from pipeline.read.sniff import decode
 from pipeline.read.text import XML_OPTIONS, fragment_to_html, has_own_entities
 from pipeline.work import check_cancelled
 
-_MC: Final = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 _PARAGRAPH, _TABLE, _ROW, _CELL, _BODY = (
     f"{W}{name}" for name in ("p", "tbl", "tr", "tc", "body")
 )
 _TOP: Final = (_PARAGRAPH, _TABLE, f"{W}sdt")
 """What a body holds but for rare elements, which are read with the next of these."""
 _CHUNK: Final = 1 << 18
+"""Bytes of XML that are parsed at a time, some 1,000 paragraphs."""
 _SLICE: Final = 60_000
 """Tags of a table that are in memory at once."""
-"""Bytes of XML that are parsed at a time, some 1,000 paragraphs."""
 _TEXT_ELEMENTS: Final = (f"{W}t", f"{MATH}t")
 _DROPPED_ELEMENTS: Final = frozenset(
     f"{W}{name}"
@@ -84,9 +86,6 @@ _DROPPED_ELEMENTS: Final = frozenset(
 )
 """Elements without text of the document."""
 _DELETED: Final = frozenset({f"{W}del", f"{W}moveFrom"})
-_FALLBACK, _CHOICE, _ALTERNATIVES = (
-    f"{_MC}{name}" for name in ("Fallback", "Choice", "AlternateContent")
-)
 _BLANK_ELEMENTS: Final = {
     **dict.fromkeys((f"{W}tab", f"{W}ptab"), " "),
     **dict.fromkeys((f"{W}br", f"{W}cr"), "<br>"),
@@ -98,7 +97,6 @@ _PAGE_NUMBER: Final = re.compile(r"\s*(?:PAGE|NUMPAGES|SECTIONPAGES)\b")
 _HEADER_WORDS: Final = 2
 """Words beside the page's number of a header's line that says no more (`Page 3 of
 9`)."""
-
 _LIST_LABEL: Final = re.compile(r"(\d{1,6}|[a-z]{1,6}|[A-Z]{1,6})[.)]\Z")
 
 
@@ -219,11 +217,11 @@ class Walk:
         deletions and fallbacks."""
         self.seen.drop_unseen(element)
         count = count_words(element)
-        for twin in element.iter(_FALLBACK, *_DELETED):
+        for twin in element.iter(FALLBACK, *_DELETED):
             if not any(
-                above.tag in {_FALLBACK, *_DELETED} for above in twin.iterancestors()
+                above.tag in {FALLBACK, *_DELETED} for above in twin.iterancestors()
             ):
-                skipped = twin.tag != _FALLBACK or _has_choice(twin)
+                skipped = twin.tag != FALLBACK or _has_choice(twin)
                 count -= count_words(twin) if skipped else 0
         self.ledger.hold("word", count)
         return element
@@ -602,14 +600,14 @@ class Walk:
 _OF_BLOCK: Final = {
     _TABLE: Walk._table,
     f"{W}altChunk": Walk._chunk,
-    _ALTERNATIVES: Walk._chosen_blocks,
+    ALTERNATIVES: Walk._chosen_blocks,
     **dict.fromkeys(_DELETED, Walk._moved),
 }
 _INLINE_WALKS: Final = {
     EQUATION: Walk._equation,
     f"{W}sym": Walk._symbol,
     f"{W}ruby": Walk._ruby,
-    _ALTERNATIVES: Walk._alternatives,
+    ALTERNATIVES: Walk._alternatives,
     f"{W}txbxContent": Walk._box,
     f"{W}sdt": Walk._controlled,
     f"{W}fldChar": Walk._field,
@@ -668,16 +666,16 @@ def _parts(element: etree._Element, tag: str) -> Iterator[etree._Element]:
 def _chosen(element: etree._Element) -> list[etree._Element]:
     """Return what is read of alternatives: the first choice with content, else the
     fallback."""
-    choice = element.find(_CHOICE)
+    choice = element.find(CHOICE)
     if choice is not None and (len(choice) or (choice.text or "").strip()):
         return list(choice)
-    fallback = element.find(_FALLBACK)
+    fallback = element.find(FALLBACK)
     return list(fallback) if fallback is not None else []
 
 
 def _has_choice(fallback: etree._Element) -> bool:
     above = fallback.getparent()
-    choice = above.find(_CHOICE) if above is not None else None
+    choice = above.find(CHOICE) if above is not None else None
     return choice is not None and len(choice) > 0
 
 

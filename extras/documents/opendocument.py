@@ -56,7 +56,6 @@ _NUMBER_DIGITS: Final = 5
 """Most digits of a number which a file gives."""
 _RAISED_LETTERS: Final = 4
 """Letters of a superscript that is a power or a mark."""
-
 _ODF_SHEETS: Final = f"{_OFFICE}spreadsheet"
 _SECTION, _HIDDEN_TEXT = f"{_TEXT}section", f"{_TEXT}hidden-text"
 _GROUPS: Final = (f"{_TABLES}table-row-group", f"{_TABLES}table-column-group")

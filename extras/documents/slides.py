@@ -49,7 +49,6 @@ _UNSHOWN_PLACEHOLDERS: Final = frozenset({"sldNum", "dt", "sldImg"})
 """Places of a slide that say its number and today's date, or show its image."""
 _MARGINS: Final = frozenset({"ftr", "hdr"})
 _ON: Final = frozenset({"1", "true"})
-
 _WORD_LETTERS: Final = 5
 """Letters of a word, by which lost letters are counted as words."""
 _GROUP_DEPTH: Final = 40

@@ -54,11 +54,11 @@ _EMPHASIS: Final = re.compile(r"\*\*|__|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)|`")
 _CITED_YEAR: Final = re.compile(r"(?<!\d)(?:1[5-9]|20)\d\d(?!\d)")
 
 
-_HEADING_TAGS: Final = ("h1", "h2", "h3", "h4", "h5", "h6")
+_TITLE_TAGS: Final = ("h1", "h2", "h3", "h4", "h5", "h6")
 _TEXT_TAGS: Final = ", ".join(
-    ("p", "li", "dd", "dt", "td", "th", "figcaption", *_HEADING_TAGS)
+    ("p", "li", "dd", "dt", "td", "th", "figcaption", *_TITLE_TAGS)
 )
-_SIGNS: Final = {"blockquote": "> ", "li": "- ", **dict.fromkeys(_HEADING_TAGS, "# ")}
+_SIGNS: Final = {"blockquote": "> ", "li": "- ", **dict.fromkeys(_TITLE_TAGS, "# ")}
 """What begins a line of Markdown that was an element of HTML."""
 
 

@@ -6,7 +6,8 @@ Not for: fixed tokens (`gate.py`).
 
 import logging
 from collections import OrderedDict
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import httpx2
 import jwt
@@ -93,8 +94,6 @@ class JwtVerifier:
         self._valid[digest_of(token.encode())] = None
         if len(self._valid) > MOST_SESSIONS:
             self._valid.popitem(last=False)
-        # RFC 9068 says `scope`; Entra and Okta write `scp`, a text or a list.
-        scope = claims.get("scope") or claims.get("scp") or ""
         return AccessToken(
             token=token,
             client_id=str(
@@ -103,11 +102,18 @@ class JwtVerifier:
                 or claims.get("sub")
                 or "unknown"
             ),
-            scopes=scope.split() if isinstance(scope, str) else list(map(str, scope)),
+            scopes=_scopes(claims),
             expires_at=int(claims["exp"]),
             resource=self._resource,
             subject=str(claims["sub"]) if "sub" in claims else None,
         )
+
+
+def _scopes(claims: Mapping[str, Any]) -> list[str]:
+    """Return what a token allows: RFC 9068 says `scope`, Entra and Okta write `scp`, a
+    text or a list."""
+    said = claims.get("scope") or claims.get("scp") or ""
+    return said.split() if isinstance(said, str) else list(map(str, said))
 
 
 def _check_size(key: jwt.PyJWK) -> None:

@@ -57,7 +57,7 @@ _PROSE_TAGS: Final = tags("blockquote dd li p pre")
 _OPENERS: Final = tags("button dt h2 h3 h4 h5 h6 label summary")
 _CLOSED_CHARACTERS: Final = 600
 """Characters of an element that are looked at."""
-_HEADING_TAGS: Final = tags("h1 h2 h3 h4 h5 h6")
+_HEADING_NAMES: Final = tags("h1 h2 h3 h4 h5 h6")
 _CLOSED_NODES: Final = 200
 """Maximum nodes of an element that are examined; such elements may be nested."""
 _ANIMATED_ATTRIBUTES: Final = (
@@ -245,7 +245,7 @@ def moves_into_sight(
     asked last)."""
     style = (attributes.get("style") or "").lower()
     tags_inside = {node.tag for node in islice(current.traverse(), _CLOSED_NODES)}
-    if "visib" in style or _HEADING_TAGS.isdisjoint(tags_inside):
+    if "visib" in style or _HEADING_NAMES.isdisjoint(tags_inside):
         return False
     named = any(name.startswith(_ANIMATED_ATTRIBUTES) for name in attributes)
     return (
@@ -282,7 +282,7 @@ def is_covered_part(current: LexborNode, attributes: Mapping[str, str | None]) -
         return False
     inner = [node.tag for node in islice(current.traverse(), 1, _CLOSED_NODES)]
     parts = sum(name in _PROSE_TAGS for name in inner)
-    is_story = parts > 0 and (not _HEADING_TAGS.isdisjoint(inner) or is_long(current))
+    is_story = parts > 0 and (not _HEADING_NAMES.isdisjoint(inner) or is_long(current))
     return is_story or parts > 1 or "table" in inner
 
 

@@ -331,8 +331,7 @@ def rules_of(sheet: str) -> Iterator[tuple[Collection[str], str, str]]:
 
     Nested selectors are bounded by `MAX_ITEMS` for a sheet. What the end of the sheet
     leaves open is closed."""
-    sheet = COMMENT.sub("", sheet) if "/*" in sheet else sheet
-    sheet = _OF_HTML.sub("", sheet) if "<!--" in sheet or "-->" in sheet else sheet
+    sheet = _without_comments(sheet)
     stack: list[tuple[Collection[str], bool, list[str]]] = [((), True, [])]
     begin, end, left = 0, 0, MAX_ITEMS
     while True:
@@ -345,9 +344,7 @@ def rules_of(sheet: str) -> Iterator[tuple[Collection[str], str, str]]:
         token = _CSS_TOKEN.search(sheet, end)
         if token is None:
             # A browser closes what the end of a sheet leaves open.
-            body.append(sheet[begin:])
-            if holds and above:
-                yield above, "&", _plain(";".join(body).lower())
+            yield from _own(above, [*body, sheet[begin:]], holds=holds)
             return
         end = token.end()
         if (sign := token[0]) not in "{};":
@@ -363,8 +360,21 @@ def rules_of(sheet: str) -> Iterator[tuple[Collection[str], str, str]]:
             body.append(text)
             if sign == "}" and len(stack) > 1:
                 stack.pop()
-                if holds and above:
-                    yield above, "&", _plain(";".join(body).lower())
+                yield from _own(above, body, holds=holds)
+
+
+def _without_comments(sheet: str) -> str:
+    if "/*" in sheet:
+        sheet = COMMENT.sub("", sheet)
+    return _OF_HTML.sub("", sheet) if "<!--" in sheet or "-->" in sheet else sheet
+
+
+def _own(
+    above: Collection[str], body: list[str], *, holds: bool
+) -> Iterator[tuple[Collection[str], str, str]]:
+    """Yield the rule for what nested declarations are around, if they hold."""
+    if holds and above:
+        yield above, "&", _plain(";".join(body).lower())
 
 
 def _plain(body: str) -> str:

@@ -142,7 +142,7 @@ class _Style:
         self.known: dict[Shade, tuple[Hiding, Shade | None]] = {}
         """By parent, for an element without own style: how it is hidden, and its shade
         if that differs."""
-        self.owned: dict[tuple[str | None, Shade], tuple[Hiding, Shade]] = {}
+        self.owned: dict[tuple[str, Shade], tuple[Hiding, Shade]] = {}
         """By parent and the element's own style: how it is hidden, and its shade."""
 
 
@@ -285,7 +285,7 @@ class StyleJudge:
 
     def __init__(self, top: LexborNode | None = None) -> None:
         """Read the sheets of the page below `top`."""
-        self._alone: dict[tuple[str | None, Shade], tuple[Hiding, Shade]] = {}
+        self._alone: dict[tuple[str, Shade], tuple[Hiding, Shade]] = {}
         """Result of `look` by own style and parent, if no other style applies."""
         self._owned: dict[str, tuple[Mapping[str, str], Hiding]] = {}
         """By the style that an element has of its own, if that refers to no other: its
@@ -339,22 +339,9 @@ class StyleJudge:
     ) -> tuple[Hiding, Shade]:
         """Return how an element is hidden, and the style that its text inherits;
         `around`: its parent's."""
-        style, own = self._style_at(context, node), attributes.get("style")
-        is_bare = PRESENTING.isdisjoint(attributes)
-        if own or not is_bare:
-            alone = own and is_bare
-            known = style.owned if style.given else self._alone
-            if alone and (seen := known.get((own, around))):
-                return seen
-            found, hiding = self._found(style, own)
-            if self._cutting and not hiding and (cut := _hides_if_cut(found)):
-                hiding, alone = self._cut(node, cut), False
-            seen = hiding, shade_under(around, attributes, found)
-            if alone and own in self._owned:
-                known[own, around] = seen
-                if style.given and len(known) == 1:
-                    self._known.append(style)
-            return seen
+        style, own = self._style_at(context, node), attributes.get("style") or ""
+        if own or not PRESENTING.isdisjoint(attributes):
+            return self._look_at_own(style, own, node, attributes, around)
         if style.may_be_cut:
             hiding = self._cut(node, _hides_if_cut(self._of(style)[0]))
             if hiding:
@@ -366,6 +353,31 @@ class StyleJudge:
             shade = around.under(found)
             shaded = style.known[around] = hiding, None if shade is around else shade
         return shaded[0], shaded[1] or around
+
+    def _look_at_own(
+        self,
+        style: _Style,
+        own: str,
+        node: LexborNode,
+        attributes: _Attributes,
+        around: Shade,
+    ) -> tuple[Hiding, Shade]:
+        """Return what `look` does, for an element that says by its attribute `own`, or
+        by others, how it looks."""
+        known = style.owned if style.given else self._alone
+        is_style_alone = PRESENTING.isdisjoint(attributes)
+        if is_style_alone and (seen := known.get((own, around))):
+            return seen
+        found, hiding = self._found(style, own)
+        may_be_known = is_style_alone and own in self._owned
+        if self._cutting and not hiding and (cut := _hides_if_cut(found)):
+            hiding, may_be_known = self._cut(node, cut), False
+        seen = hiding, shade_under(around, attributes, found)
+        if may_be_known:
+            known[own, around] = seen
+            if style.given and len(known) == 1:
+                self._known.append(style)
+        return seen
 
     def _cut(self, node: LexborNode, hiding: Hiding) -> Hiding:
         """Return `hiding` of an element that cuts off what does not fit, as rules may
@@ -428,9 +440,7 @@ class StyleJudge:
                 )
         return style
 
-    def _found(
-        self, style: _Style, own: str | None
-    ) -> tuple[Mapping[str, str], Hiding]:
+    def _found(self, style: _Style, own: str) -> tuple[Mapping[str, str], Hiding]:
         """Return the declarations that count for an element, and how they hide it."""
         if not own:
             return self._of(style)

@@ -149,14 +149,12 @@ class Shade(NamedTuple):
         """Return what the text of an element with these declarations has."""
         if SHADING.isdisjoint(found):
             return self
-        ink, inkless, tiny = self.ink, self.inkless, self.tiny
+        ink, inkless, tiny = self.ink, self.inkless, _tiny_under(found, tiny=self.tiny)
         background = found.get("background-color") or found.get("background", "")
         ground = _ground(found, background, self.ground)
         over = found.get("-webkit-text-fill-color") or found.get("color", "")
         if over and over not in _KEPT_WORDS:
             inkless, ink = _inked(found, over)
-        if size := _font_size(found):
-            tiny = _is_tiny(size) or (tiny and not _OWN_SIZE.fullmatch(size))
         # A ground of the ink's own colour, unless letters are filled with another.
         drowned = (
             background.strip() == "currentcolor"
@@ -170,19 +168,7 @@ class Shade(NamedTuple):
             or "grid" in display
             or (self.parts and display == "contents")
         )
-        away = (
-            found.get("position") in {"absolute", "fixed"}
-            or found.get("float") == "right"
-        )
-        return Shade(
-            ground,
-            ink,
-            inkless,
-            tiny,
-            unseen,
-            away or display.startswith(_BOX_DISPLAYS),
-            parts,
-        )
+        return Shade(ground, ink, inkless, tiny, unseen, _is_apart(found), parts)
 
 
 def _inked(found: Mapping[str, str], over: str) -> tuple[bool, Rgb | None]:
@@ -304,6 +290,24 @@ def _is_shut(found: Mapping[str, str], *, cuts: bool) -> bool:
         or found.get("content-visibility") == "hidden"
         or (cuts and (_is_flat(found, "height", "max-height") or _is_cut(found)))
         or ("contain" in found and _is_contained(found))
+    )
+
+
+def _tiny_under(found: Mapping[str, str], *, tiny: bool) -> bool:
+    """Return whether the text of an element is too small to be read, whose parent's is
+    or is not (`tiny`)."""
+    size = _font_size(found)
+    if not size:
+        return tiny
+    return _is_tiny(size) or (tiny and not _OWN_SIZE.fullmatch(size))
+
+
+def _is_apart(found: Mapping[str, str]) -> bool:
+    """Whether an element is a box of its own, or placed out of the text around it."""
+    return (
+        found.get("position") in {"absolute", "fixed"}
+        or found.get("float") == "right"
+        or found.get("display", "").startswith(_BOX_DISPLAYS)
     )
 
 

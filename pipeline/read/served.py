@@ -102,7 +102,7 @@ _SILENT_TAGS: Final = frozenset(
         "head",
     }
 )
-_APART: Final = frozenset({"nav", "footer", "aside", "button", "select"})
+_ASIDE: Final = frozenset({"nav", "footer", "aside", "button", "select"})
 """Elements whose text, like that of links, is not the page's own."""
 _INLINE_ELEMENTS: Final = frozenset(
     {
@@ -207,7 +207,7 @@ class _Shape:
         if name == "a":
             # A link that was never closed ends where another begins.
             self._in_link = not closes
-        elif name in _APART:
+        elif name in _ASIDE:
             self._within = max(0, self._within + (-1 if closes else 1))
         elif name == "form":
             self.forms += not closes
