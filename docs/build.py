@@ -135,7 +135,7 @@ APPLE_SHARE: Final = 0.7
 
 
 def local_machines() -> str:
-    """Return for each machine: command, the profile's writer, layers, memory and most tokens a
+    """Return for each machine: command, the profile's generator, layers, memory and most tokens a
     second, by arithmetic on sizes."""
     rows = []
     for name, system, memory, card, speed in MACHINES:
@@ -172,7 +172,7 @@ def local_machines() -> str:
     head = (
         "machine",
         "build of llama.cpp",
-        "writer",
+        "generator",
         "layers on GPU",
         "memory",
         "most tokens/s",
@@ -183,7 +183,11 @@ def local_machines() -> str:
 def model_options() -> str:
     """Return every option of `generator_options` as a row."""
     rows = [
-        (f"`{name}`", option.form, "writers only" if name in WRITERS else "all three")
+        (
+            f"`{name}`",
+            option.form,
+            "generators only" if name in WRITERS else "all three",
+        )
         for name, option in TUNING_OPTIONS.items()
     ]
     return _table(("option", "value", "roles"), rows)
