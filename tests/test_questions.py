@@ -15,22 +15,19 @@ from tests.support import ROOT
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 BUDGETS = (1000, 3000)
-SHARES = {"a quarter": slice(0, None, 4), "all": slice(None)}
-"""Of the dev questions: `make test` asks a quarter, CI and nightly runs all of them."""
-FLOORS = {"a quarter": (0.90, 0.90, 0.33), "all": (0.95, 0.96, 0.83)}
+FLOORS = (0.95, 0.96, 0.83)
 """Shares shown within each budget, and of what nothing answers that is not called answered; those
 are all about things that are in the library, see docs/log.md."""
 
 
-@pytest.mark.parametrize("share", ["a quarter", pytest.param("all", marks=pytest.mark.nightly)])
+@pytest.mark.nightly
 async def test_gold_answers_stand_in_the_evidence_and_unanswerable_questions_are_not_called_answered(
-    cache_folder: Path, share: str
+    cache_folder: Path,
 ) -> None:
     lines = (ROOT / "examples" / "questions.jsonl").read_text(encoding="utf-8").splitlines()
-    dev = [question for question in map(json.loads, lines) if question["split"] == "dev"]
-    questions = dev[SHARES[share]]
+    questions = [question for question in map(json.loads, lines) if question["split"] == "dev"]
     outcomes = await ask_all(questions, cache=cache_folder)
-    *floors, none_floor = FLOORS[share]
+    *floors, none_floor = FLOORS
     for budget, floor in zip(BUDGETS, floors, strict=True):
         right = [is_right(q, outcomes[q["id"], budget]) for q in questions if q["answers"]]
         assert sum(right) / len(right) >= floor, budget

@@ -55,6 +55,7 @@ async def test_gold_sentences_are_kept_above_the_floor_and_no_fewer_than_by_plai
     assert np.mean(ours, axis=0)[2] >= np.mean(plain, axis=0)[2]
 
 
+@pytest.mark.nightly
 @pytest.mark.anyio
 async def test_pages_that_answer_are_kept_and_pages_that_do_not_are_none(shared: Path) -> None:
     assert shared.is_dir()
