@@ -50,7 +50,7 @@ async def raptor_query(
     walk: Annotated[
         str,
         Field(
-            description="Nodes x layers of traversal, as 3x2.",
+            description="Traversal nodes x layers, as 3x2.",
             pattern=r"^[1-9]\d?(x[1-9]\d?)?$",
         ),
     ] = f"{WALK.nodes}",
