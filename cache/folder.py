@@ -30,7 +30,7 @@ OPEN_WAIT: Final = 1.0
 LOCK_WAIT: Final = 5.0
 """Seconds that a call waits for another process's write before it skips the cache."""
 STORE_FAILURES: Final = (
-    sqlite3.DatabaseError,
+    sqlite3.Error,
     diskcache.Timeout,
     KeyError,
     TypeError,
@@ -340,8 +340,9 @@ class FolderBackend:
                 return
             if self._cache is not None:
                 _log.info("the cache %s was replaced and is reopened", self._folder)
-                self._cache.close()
-                self._cache = None
+                with contextlib.suppress(*STORE_FAILURES):
+                    self._cache.close()
+            # A thread that found it open may take it at any moment: it is never None again.
             self._cache, note = open_database(self._folder, size_limit=self._size_limit)
             self.note = note or self.note
             self._identity = identity(self._folder)
@@ -486,7 +487,8 @@ class FolderBackend:
             raise CacheTrouble(str(e)) from e
         except sqlite3.DatabaseError as e:
             if any(word in str(e) for word in DAMAGE):
-                cache.close()
+                with contextlib.suppress(*STORE_FAILURES):
+                    cache.close()
                 self.note = set_aside(self._folder, before, reason=str(e))
                 self.open()
             raise (CacheBusy if "locked" in str(e) else CacheTrouble)(str(e)) from e

@@ -383,6 +383,7 @@ class Doors:
         self.look(channel, handle.split("/")[2], whole.text)
 
 
+@pytest.mark.nightly
 async def test_no_server_words_what_is_outside_the_frame(
     connect: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -141,6 +141,7 @@ async def test_chunks_of_low_density_are_condensed_for_the_index_and_shown_as_th
     assert len([body for _, body, _ in remote.asked if "Rewrite" in json.dumps(body)]) <= asked
 
 
+@pytest.mark.nightly
 async def test_a_name_that_no_one_wrote_is_thrown_away_and_counted(
     connect: Connect, remote: Remote, tmp_path: Path
 ) -> None:
