@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from pipeline.document.page import Document, Page
+from pipeline.document.page import Document, Page, Verdict
 from pipeline.document.units import tag_sentences
 from pipeline.evidence.assemble import Assembled, assemble
 from pipeline.html.document import read_document
@@ -198,6 +198,34 @@ def test_a_term_is_no_passage_without_the_listing_that_defines_it() -> None:
     text = filled(document, scores=scores, max_tokens=150).shown.text
     assert "day 1 and keep what it changed\nundo --day=1" in text
     assert "day 8" not in text
+
+
+@pytest.mark.parametrize("second", ["answered", "unsure"])
+def test_an_answer_to_parts_ends_early_only_where_all_of_them_are_answered(
+    second: Verdict,
+) -> None:
+    url = "https://a.example/"
+    terms = "".join(
+        f"<dt>--option{n}<dd>Keeps what is number {n} {'in the log of the mill ' * 15}there."
+        for n in range(6)
+    )
+    html = f"<main><p>{SAME}</p><dl>{terms}</dl></main>"
+    document = read_document(Page(url, url, "", html, "text/html"))
+    tagged = (tag_sentences(document),)
+
+    def scored(verdict: Verdict, best: int) -> Reading:
+        values = np.array(
+            [1.0 if f"number {best} " in one.text else 0.6 for one in tagged[0]],
+            dtype=np.float32,
+        )
+        return Reading(verdict, "", 1.0, tagged, values, "bm25")
+
+    parts = (scored("answered", 1), scored(second, 4))
+    values = np.maximum(parts[0].values, parts[1].values)
+    reading = Reading(second, "", 1.0, tagged, values, "bm25", parts=parts)
+    found = assemble((document,), reading, max_tokens=700, mark=new_mark(), open_end=True)
+    assert found.shown.text.count("number 1 ") == found.shown.text.count("number 4 ") == 1
+    assert ("number 2 " in found.shown.text) == (second == "unsure")
 
 
 def far_rows(*, headed: bool) -> str:

@@ -148,10 +148,11 @@ class PassageMaker:
         """Of tables, by their first unit, how many rows are below each header."""
         self._best = max(self._values, default=0.0)
         self._asked = reading.question.whole
+        all_answered = all(part.answered for part in reading.parts)
         self._heads = [
-            int(part.values.argmax()) for part in reading.parts if part.answered
+            int(part.values.argmax()) for part in reading.parts if all_answered
         ]
-        """The best unit of each part of the question that is answered."""
+        """The best unit of each part of the question, where all are answered."""
         self._sections = list(
             named_sections(documents, reading.tagged, reading.question)
         )
@@ -570,9 +571,11 @@ class PassageMaker:
 
     def enough_of_parts(self, chosen: Sequence[UnitRange]) -> list[UnitRange]:
         """Return of `chosen` what says enough of each part of the question; empty where
-        that is not so for a part, or the question has none."""
+        that is not so for a part, or the question has none. No two share a unit."""
         found: list[UnitRange] = []
         for row in self._heads:
+            if any(one.start <= row < one.stop for one in found):
+                continue
             begun = next((one for one in chosen if one.start <= row < one.stop), None)
             if begun is None:
                 return []
@@ -581,7 +584,9 @@ class PassageMaker:
                 *(one for one in chosen if one != begun),
             ]
             enough = self.enough(around)
-            if enough is None:
+            if enough is None or any(
+                one.start < enough.stop and enough.start < one.stop for one in found
+            ):
                 return []
             found.append(enough)
         return found
@@ -798,10 +803,10 @@ class PassageMaker:
         """Return whether a unit introduces what follows: it ends with a colon and is
         not a row, or it is a term whose definition is a listing, a list or a table."""
         kind, text = self._kind(row), self._unit(row).text
-        if kind == "definition" and self._goes_on(row + 1):
-            below = self._block(row + 1)
-            return below.lead.startswith(text) or text.endswith(COLONS)
-        return kind not in {"row", "heading"} and text.endswith(COLONS)
+        if kind in {"row", "heading"} or text.endswith(COLONS):
+            return kind not in {"row", "heading"}
+        defines = kind == "definition" and self._goes_on(row + 1)
+        return defines and self._block(row + 1).lead.startswith(text)
 
     def _continues(self, row: int) -> bool:
         """Whether a unit follows another of the same section."""
