@@ -293,9 +293,8 @@ class Worker:
                 return accepted(frame)
         raise ModelError(
             (
-                f"The process of {self.label} was ended "
-                f"{self._limits.starts} times, to make room for other "
-                "models or because a call ended."
+                f"The process of {self.label} was ended in each of {self._limits.starts} "
+                "attempts, to make room for other models or because a call ended."
             ),
             hint="Try again.",
         )

@@ -46,13 +46,13 @@ async def extract_relevant(
     ],
     ctx: ToolContext,
     question: Annotated[
-        str, Field(description="The question, or what to look for.", max_length=2000)
+        str, Field(description="What to look for.", max_length=2000)
     ] = "",
     max_tokens: Annotated[int, BUDGET] = 0,
     draft: Annotated[
         str,
         Field(
-            description="Text to check, in place of question.", max_length=LONGEST_DRAFT
+            description="Instead of question: text to check.", max_length=LONGEST_DRAFT
         ),
     ] = "",
     fresh: Annotated[bool, FRESH] = False,
@@ -117,6 +117,6 @@ TOOL: Final = Tool(
     command="extract",
     help="the sentences of given sources that answer, or none",
     by_place=("question", "sources"),
-    advice="For what answers in known sources, or none: extract_relevant.",
+    advice="To check whether known sources answer a question: extract_relevant.",
     place=40,
 )

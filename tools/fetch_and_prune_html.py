@@ -32,10 +32,10 @@ from tools.results.pages import FetchAndPruneResult, pages_result, write_further
 
 NAME: Final = "fetch_and_prune_html"
 PART: Final = (
-    "Instead of question: outline, section HEADING, pages 66-120, whole, links, files (of a "
-    "folder), tables, or "
+    "Instead of question, one of: outline; section HEADING; pages 66-120; whole; links; files "
+    "(of a folder); tables; "
     "table 2 where price < 50 and city = Porto sort price desc top 3 columns item, price; "
-    "or count, mean price by city."
+    "table 2 count, mean price by city."
 )
 
 

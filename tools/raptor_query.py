@@ -50,12 +50,12 @@ async def raptor_query(
     walk: Annotated[
         str,
         Field(
-            description="Traversal nodes x layers, as 3x2.",
+            description="For traversal: nodes x layers, as 3x2.",
             pattern=r"^[1-9]\d?(x[1-9]\d?)?$",
         ),
     ] = f"{WALK.nodes}",
 ) -> Annotated[CallToolResult, RaptorQueryResult]:
-    """Ask long documents (reports, books, whole folders) a question, through a RAPTOR
+    """Ask long documents (reports, books, folders) a question, through a RAPTOR
     tree; cites passages.
 
     "What is this about?" gives an outline, or a folder's themes. The tree's handle is

@@ -548,10 +548,10 @@ class Grammar:
             deepest = max(deepest, depth)
         if not text.strip() or "\x00" in text or deepest > DEEPEST_GRAMMAR:
             raise ModelError(
-                f"This grammar cannot be used: it has {len(text)} characters and brackets nested "
-                f"{deepest} deep.",
-                hint="A grammar must not be empty, must not contain a NUL character and may nest "
-                f"brackets at most {DEEPEST_GRAMMAR} deep.",
+                f"This grammar of {len(text)} characters, with brackets nested {deepest} deep, "
+                "is empty, contains a NUL character, or nests brackets more than "
+                f"{DEEPEST_GRAMMAR} deep.",
+                hint="Correct the grammar.",
             )
         self._size = native.n_vocabulary
         self._sampler: Any = llama_cpp.llama_sampler_init_grammar(
