@@ -225,10 +225,7 @@ def _cookies(settings: Settings) -> Check:
         )
     return Check(
         "cookies",
-        (
-            f"in use for {Cookies(settings.cookies).hosts} hosts, from "
-            f"{settings.cookies}"
-        ),
+        (f"in use; hosts: {Cookies(settings.cookies).hosts}; from {settings.cookies}"),
     )
 
 

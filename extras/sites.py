@@ -372,7 +372,7 @@ class Survey:
     @property
     def summary(self) -> str:
         """A line of progress."""
-        return f"{shown_location(self.name)} lists {len(self.pages)} pages"
+        return f"{shown_location(self.name)}: pages listed: {len(self.pages)}"
 
     async def run(self) -> None:
         """Ask for what lists pages, in three rounds.

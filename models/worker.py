@@ -316,7 +316,7 @@ class Worker:
         elif self._loop != token:
             raise ModelError(
                 f"{self.label} was called from a second event loop; its pipes belong to the first.",
-                hint="Call it in the event loop of its first call, or make another.",
+                hint="Call it in the event loop of its first call, or create another model object for this loop.",
             )
 
     async def _attempt(self, frame: Frame) -> Frame | None:

@@ -116,7 +116,7 @@ async def search_pages(
             "Nothing was found. Try other words, or another freshness or language."
         )
     if shown < len(hits):
-        sheet.add_cut(f"{len(hits) - shown} more results did not fit.")
+        sheet.add_cut(f"Results that did not fit: {len(hits) - shown}.")
     return HitList(gathered, hits, sheet, shown, mark)
 
 

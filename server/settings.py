@@ -409,8 +409,8 @@ class Settings:
             "How a generator helps to choose sentences: rules (no "
             "generator), lines (it answers with line numbers), tags (with "
             "the zero-index paper's tags), votes (Yes or No for each "
-            "sentence); pages as in zero-index: one call with each whole "
-            "page, and the lines that it chooses are the evidence."
+            "sentence), or pages (as in zero-index: one call for each whole "
+            "page; the lines that it chooses are the evidence)."
         ),
     )
     idms: str = _setting(

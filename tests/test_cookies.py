@@ -242,5 +242,5 @@ def test_doctor_says_of_how_many_hosts_they_are_and_no_value(jar: Path, tmp_path
     given = ["--set", "search=none", "--set", f"cache={tmp_path / 'cache'}"]
     own = {**os.environ, "WINNOW_COOKIES": str(jar), "HOME": str(tmp_path)}
     run = run_command("doctor", *given, environment=own, seconds=110)
-    assert "in use for 3 hosts" in run.stdout
+    assert "in use; hosts: 3;" in run.stdout
     assert "secret" not in run.stdout + run.stderr

@@ -177,7 +177,7 @@ def test_utf_16_without_a_mark_is_read_whatever_a_label_says(
     ],
 )
 def test_tables_of_small_numbers_are_no_utf_16_text(numbers: bytes) -> None:
-    with pytest.raises(SourceUnreadable, match="holds no text"):
+    with pytest.raises(SourceUnreadable, match="cannot be read as text"):
         to_page(Raw(numbers, "u", "u"))
 
 

@@ -202,7 +202,7 @@ async def test_binary_data_that_is_called_html_is_refused_in_words(name: str) ->
     async with open_site({"/p": Reply(body=BINARIES[name])}) as site, open_local(LONG) as fetcher:
         error = await failure_of(fetcher, site.url("/p"))
     assert type(error) is SourceUnreadable
-    assert "holds no text" in error.what or "is empty" in error.what
+    assert "cannot be read as text" in error.what or "is empty" in error.what
 
 
 @pytest.mark.anyio

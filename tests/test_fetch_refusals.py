@@ -251,7 +251,7 @@ ANSWERS: list[tuple[str, Reply, type[SourceError], str]] = [
         "broken PDF",
         Reply(b"%PDF-1.7 broken", kind="application/pdf"),
         SourceUnreadable,
-        "holds no text",
+        "cannot be read as text",
     ),
     ("no HTTP headers", Reply(headers={"A B": "x"}), SourceUnavailable, "broke"),
     ("endless header", Reply(headers={"X": "x" * 200_000}), SourceUnavailable, "broke"),

@@ -186,7 +186,7 @@ async def test_a_tree_of_a_site_grows_by_its_further_pages(
         result = await client.call_tool("raptor_query", asked, progress_callback=progress)
         more = data_of(result)["next"][1]["arguments"]["sources"]
         grown = await client.call_tool("raptor_query", {**asked, "sources": more})
-    assert reported[0] == f"site:{site.url('/')} lists 62 pages"
+    assert reported[0] == f"site:{site.url('/')}: pages listed: 62"
     assert more[1] == f"site:{site.url('/')}#pages=17-32"
     assert data_of(grown)["leaves"] > data_of(result)["leaves"]
 

@@ -110,7 +110,7 @@ def _margins(walk: Walk, parts: list[str]) -> list[str]:
 def _said(walk: Walk) -> tuple[str, ...]:
     notes = []
     if walk.seen.words:
-        notes.append(f"Word: {walk.seen.words} hidden words were removed")
+        notes.append(f"Word: hidden words removed: {walk.seen.words}")
     if walk.inserted or walk.deleted:
         changed = f"{walk.inserted} words are inserted, {walk.deleted} deleted"
         notes.append(f"Word: tracked changes are shown as accepted: {changed}")

@@ -288,7 +288,7 @@ def _notes(book: _Book, sheets: int) -> tuple[str, ...]:
         if number
     ]
     if book.hidden_words:
-        notes.append(f"workbook: {book.hidden_words} hidden words were removed")
+        notes.append(f"workbook: hidden words removed: {book.hidden_words}")
     return tuple(notes)
 
 

@@ -180,7 +180,7 @@ def _sheet(
         written += 1
     if written < len(checked):
         sheet.add(
-            f"{len(checked) - written} more results: repeat with a larger max_tokens."
+            f"Results left out: {len(checked) - written}. Repeat with a larger max_tokens."
         )
     return sheet, written
 

@@ -29,7 +29,7 @@ def _folder_with(files: Sequence[str], rest: str) -> Path:
     missing = [str(folder / name) for name in files if not (folder / name).is_file()]
     if missing:
         raise UsageError(
-            f"onnx:{rest} does not contain a model: {', '.join(missing)} is missing.",
+            f"onnx:{rest} does not contain a model; missing: {', '.join(missing)}.",
             hint="An embedder's folder has model.onnx (or onnx/model.onnx), tokenizer.json and "
             "config.json; "
             f"a reader's {WEIGHTS}, tokenizer.json and manifest.json.",

@@ -315,7 +315,7 @@ def read_raw(
             body = unpacked(body, most=max_bytes)
         except Unreadable as error:
             raise SourceUnreadable(
-                f"{source} holds no text: {error}.",
+                f"{source} cannot be unpacked: {error}.",
                 source=source,
                 hint=error.hint or "Unpack it, or split it.",
             ) from error

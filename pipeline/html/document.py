@@ -77,7 +77,7 @@ def read_document(page: Page) -> Document:
         page = replace(page, hidden=page.hidden + unseen)
         notes = (
             *notes,
-            f"{unseen} hidden words were removed",
+            f"hidden words removed: {unseen}",
         )
     if page.html.count("<") > MAX_TAGS:
         page = replace(

@@ -84,10 +84,12 @@ def kind_of(raw: Raw) -> str:
 
 
 def unreadable(raw: Raw, why: object) -> SourceUnreadable:
-    """Return the error that says why `raw` holds no text."""
+    """Return the error that says why `raw` cannot be read as text."""
     hint = why.hint if isinstance(why, Unreadable) else ""
     return SourceUnreadable(
-        f"{raw.url} holds no text: {why}.", source=raw.url, hint=hint or _TEXT_HINT
+        f"{raw.url} cannot be read as text: {why}.",
+        source=raw.url,
+        hint=hint or _TEXT_HINT,
     )
 
 
@@ -162,7 +164,9 @@ def _made(raw: Raw, kind: str, pdf: "PdfReading | None") -> Converted:
         return pdf.converted() if pdf is not None else _convert(raw, kind)
     except NeedsScripts as e:
         raise NeedsBrowser(
-            f"{raw.url} holds no text: {e}.", source=raw.url, hint=_BROWSER_HINT
+            f"{raw.url} cannot be read as text: {e}.",
+            source=raw.url,
+            hint=_BROWSER_HINT,
         ) from e
     except Unreadable as e:
         raise unreadable(raw, e) from e

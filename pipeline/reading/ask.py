@@ -155,7 +155,9 @@ async def ask(
     if not can_ask(model, way):
         raise ModelError(
             f"{model.name} does not support WINNOW_EXTRACTOR={way}.",
-            hint=("Set WINNOW_EXTRACTOR to another of lines, tags, votes and rules."),
+            hint=(
+                "Set WINNOW_EXTRACTOR to another of rules, lines, tags, votes and pages."
+            ),
         )
     if way == "pages":
         return await _by_pages(request, candidates, model)
