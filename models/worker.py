@@ -294,7 +294,7 @@ class Worker:
         raise ModelError(
             (
                 f"The process of {self.label} was ended in each of {self._limits.starts} "
-                "attempts, to make room for other models or because a call ended."
+                "attempts, to make room for other models or because another call was cancelled."
             ),
             hint="Try again.",
         )
