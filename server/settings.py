@@ -522,6 +522,12 @@ class Settings:
         "Requests a minute for each HTTP caller; 0 for no limit.",
         _whole(0, 10**6),
     )
+    http_hosts: tuple[str, ...] = _setting(
+        "",
+        "Names by which HTTP clients call this server (the Host header), separated by "
+        "commas: NAME for port 443 or 80, else NAME:PORT; --allow-host adds to them.",
+        _words(","),
+    )
     http_proxies: tuple[IPv4Network | IPv6Network, ...] = _setting(
         "",
         "Addresses of reverse proxies whose X-Forwarded-For header is trusted, such "

@@ -11,6 +11,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from server.settings import SETTINGS_TABLE, read_settings
 
 DEPLOY = ROOT / "deploy"
 CHART = DEPLOY / "helm"
+UNIT = DEPLOY / "winnow@.service"
 TEMPLATES = sorted((CHART / "templates").glob("*.yaml"))
 KUBERNETES = "1.34"
 FORM = re.compile(r"\{\{ (?P<name>\.[\w.]+)(?P<json> \| toJson)? \}\}")
@@ -148,13 +150,31 @@ def test_compose_names_settings_and_files_that_exist() -> None:
 def test_the_systemd_unit_starts_a_command_that_exists_with_settings_that_exist() -> None:
     unit = configparser.RawConfigParser(strict=True)
     unit.optionxform = str  # type: ignore[assignment,method-assign]  # systemd shows letters apart
-    unit.read(DEPLOY / "winnow.service", encoding="utf-8")
+    unit.read(UNIT, encoding="utf-8")
     service = unit["Service"]
     command = shlex.split(service["ExecStart"])
     assert command[0].endswith("/bin/winnow")
     assert command[1:3] == ["serve", "--http"]
     assert {pair.partition("=")[0] for pair in shlex.split(service["Environment"])} <= NAMES
     assert float(service["TimeoutStopSec"]) > read_settings({}, {}).seconds + 3
+
+
+@pytest.mark.skipif(
+    shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed"
+)
+def test_systemd_takes_the_unit_as_an_instance_for_each_port(tmp_path: Path) -> None:
+    # The command is checked to exist, so one that does takes its place.
+    text = UNIT.read_text(encoding="utf-8").replace("/opt/winnow/bin/winnow", sys.executable)
+    instance = tmp_path / "winnow@8765.service"
+    instance.write_text(text, encoding="utf-8")
+    checked = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", str(instance)],  # noqa: S607  the distribution's
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert (checked.returncode, checked.stderr) == (0, "")
 
 
 @pytest.mark.skipif(shutil.which("haproxy") is None, reason="haproxy is not installed")

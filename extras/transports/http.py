@@ -38,7 +38,7 @@ def _serve(settings: Settings, args: argparse.Namespace) -> None:
         settings,
         host=args.host,
         port=args.port,
-        allowed_hosts=args.allow_host,
+        allowed_hosts=[*settings.http_hosts, *args.allow_host],
         allowed_origins=args.allow_origin,
         open_to_all=args.without_auth,
     )
