@@ -486,6 +486,12 @@ def test_words_that_share_a_long_beginning_stay_apart() -> None:
     index.close()
 
 
+def test_the_end_of_a_long_file_is_found() -> None:
+    index = index_of({"/log.txt": b"line of a log\n" * 400_000 + b"Osgrave was appointed"})
+    assert found_by(index, "Osgrave", "en") == ["/log.txt"]
+    index.close()
+
+
 @pytest.mark.parametrize(
     "piece", [b"<", b"<!--", b"<script>", b"<a ", b"&", b"&#x", b"<title>", b"<h1>", b"</", b"# "]
 )

@@ -46,10 +46,10 @@ from pipeline.text.words import (
 
 TITLE_WEIGHT: Final = 3
 """How often a word of title or file name counts more than one of the text."""
-INDEX_VERSION: Final = "9"
+INDEX_VERSION: Final = "10"
 """Part of the database's name; raise it when counting changes."""
-MOST_INDEXED_BYTES: Final = 4_000_000
-"""Maximum indexed bytes of one file; text after it cannot be found by this search."""
+SPLIT_CHARACTERS: Final = 4_000_000
+"""Characters of a text that are split into words at once: 35 MB of memory."""
 OUTLINE: Final = 500
 """Letters of a file's outline, about 100 tokens: 200 tokens of headings, or first
 paragraphs, find no more."""
@@ -111,12 +111,11 @@ def title_text_outline(data: bytes, suffix: str) -> tuple[str, bytes, str]:
     """Return what a file in UTF-8 with this ending is called, says and is about.
 
     The title is empty where none is given; in the text markup is blanked; the outline
-    is title and headings, or the first words where there are none. Of more than
-    `MOST_INDEXED_BYTES` the rest is dropped."""
-    title, text = _title_and_text(data[:MOST_INDEXED_BYTES], suffix)
+    is title and headings, or the first words where there are none."""
+    title, text = _title_and_text(data, suffix)
     headings = (
         _HEADING_BYTES if suffix in _MARKUP_ENDINGS else _MARKDOWN_HEADINGS
-    ).findall(data[:MOST_INDEXED_BYTES])
+    ).findall(data)
     parts = dict.fromkeys([title, *map(_line, headings)])
     outline = ". ".join(filter(None, parts))
     if len(outline) < OUTLINE // 4:
@@ -144,6 +143,16 @@ def _title_and_text(data: bytes, suffix: str) -> tuple[str, bytes]:
             "utf-8", "surrogatepass"
         )
     return _line(named[1]) if named else "", text
+
+
+def _parts_at_spaces(text: str) -> Iterator[str]:
+    """Yield a text in parts of about `SPLIT_CHARACTERS` characters that end at a space."""
+    begin = 0
+    while begin < len(text):
+        end = text.find(" ", begin + SPLIT_CHARACTERS)
+        end = len(text) if end < 0 else end
+        yield text[begin:end]
+        begin = end
 
 
 def _line(marked_up: bytes) -> str:
@@ -364,7 +373,11 @@ class WordIndex:
             if spaced.isascii()
             else _STRETCH.sub(lambda found: _cut(found[0]), spaced)
         )
-        words = spaced.split()
+        length, words = 0, set[str]()
+        for part in _parts_at_spaces(spaced):
+            found = part.split()
+            length += len(found)
+            words.update(found)
         # 2. Its row, and the words under the same number
         about = int.from_bytes(
             hashlib.blake2b(outline.encode(), digest_size=8).digest(),
@@ -381,14 +394,14 @@ class WordIndex:
                 os.fsencode(stamp.path),
                 stamp.mtime_ns,
                 stamp.size,
-                len(words),
+                length,
                 about,
                 *row,
             ),
         ).lastrowid
         write("INSERT INTO texts(rowid, words) VALUES (?, ?)", (number, spaced))
         # 3. The vocabulary
-        new = set(words) - self._spelled
+        new = words - self._spelled
         if len(self._spelled) > REMEMBERED:
             self._spelled.clear()
         self._spelled |= new
