@@ -406,6 +406,7 @@ async def test_at_most_five_frames_are_asked_for_and_none_of_another_host(
     async with connect(allow_loopback="true", embedder="none") as client:
         text = text_of(await client.call_tool("fetch_and_prune_html", {"sources": [url]}))
     assert [f"Basin {n}" in text for n in range(8)] == [n < 5 for n in range(8)]
+    assert "a frame of the page's own site was not read" in text
     assert "/unseen" not in site.asked
 
 
@@ -413,7 +414,7 @@ async def test_a_frame_that_cannot_be_read_is_said(connect: Connect, site: Site)
     url = site.put("/broken", f"<p>{STORY}</p><iframe src=/nowhere></iframe>")
     async with connect(allow_loopback="true", embedder="none") as client:
         text = text_of(await client.call_tool("fetch_and_prune_html", {"sources": [url]}))
-    assert "a frame of the page's own site could not be read" in text
+    assert "a frame of the page's own site was not read" in text
 
 
 @pytest.mark.parametrize("case", CLOSED)

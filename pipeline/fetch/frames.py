@@ -27,7 +27,7 @@ FRAME_CHARACTERS: Final = 2_000_000
 """Characters of a frame; a larger one is a page to be read by itself."""
 FRAMED: Final = "frames from the page's own site were read as part of the page"
 UNREAD_FRAME: Final = (
-    'a frame of the page\'s own site could not be read; part="links" names it'
+    'a frame of the page\'s own site was not read; part="links" names it'
 )
 _FRAME_BYTES: Final = re.compile(rb"<(?:i?frame|object|embed)\b", re.IGNORECASE)
 _FRAME_ELEMENT: Final = re.compile(
@@ -66,24 +66,21 @@ async def with_frames(
     raw: Raw, get: Callable[[str], Awaitable[Raw]], seconds: float
 ) -> Raw:
     """Return a web page with what the frames of its own host hold; a note says so, and
-    where one could not be read.
+    where one was not read.
 
-    `get` fetches one of them and raises `SourceError`; all of them may take `seconds`,
-    and those that take longer are left out without a note. At most `MOST_FRAMES` frames are
-    fetched."""
+    `get` fetches one of them and raises `SourceError`; all of them may take `seconds`.
+    At most `MOST_FRAMES` frames are fetched."""
     if not _FRAME_BYTES.search(raw.body) or kind_of(raw) != HTML:
         return raw
     text, frames = await in_thread(_frames, raw)
-    urls = list(dict.fromkeys(frame.url for frame in frames))[:MOST_FRAMES]
+    urls = list(dict.fromkeys(frame.url for frame in frames))
     found: dict[str, str] = {}
-    failed: list[str] = []
     said: set[str] = set()
 
     async def read(url: str) -> None:
         try:
             answer = await get(url)
         except SourceError:
-            failed.append(url)
             return
         if kind_of(answer) == HTML and _host(answer.final_url) == _host(raw.final_url):
             found[url] = await in_thread(_inside, answer)
@@ -91,10 +88,12 @@ async def with_frames(
 
     with anyio.move_on_after(seconds):
         async with anyio.create_task_group() as group:
-            for url in urls:
+            for url in urls[:MOST_FRAMES]:
                 group.start_soon(read, url)
     whole = {url: inner for url, inner in found.items() if inner}
-    notes = [*sorted(said), *[UNREAD_FRAME][: len(failed)]]
+    notes = sorted(said)
+    if len(whole) < len(urls):
+        notes.append(UNREAD_FRAME)
     if not whole:
         return replace(raw, notes=(*raw.notes, *notes)) if notes else raw
     body = _BOM + (await in_thread(_filled, text, frames, whole)).encode(
