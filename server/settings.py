@@ -301,8 +301,8 @@ class Settings:
     )
     contact: str = _setting(
         "",
-        "Your email address, sent to Wikipedia and scholarly APIs, which give higher "
-        "limits to users with one.",
+        "Your email address, sent to Wikipedia and scholarly APIs, some of which give "
+        "higher limits to users with one.",
         _matching(r"[^@\s]+@[\w.-]+", "Use an address such as ann@example.org."),
         secret=True,
     )

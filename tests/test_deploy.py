@@ -124,6 +124,13 @@ def test_a_pod_of_the_chart_has_no_root_and_reaches_no_private_network() -> None
     assert {port["port"] for rule in web for port in rule["ports"]} == {80, 443}
 
 
+def test_the_secrets_of_the_compose_file_do_not_get_into_the_image() -> None:
+    left_out = (ROOT / ".dockerignore").read_text(encoding="utf-8").split()
+    services = loaded(DEPLOY / "compose.yaml")["services"]
+    assert services["winnow"]["env_file"] == [".env"]
+    assert {DEPLOY.name, "**/.env"} <= set(left_out)
+
+
 def test_compose_names_settings_and_files_that_exist() -> None:
     made = loaded(DEPLOY / "compose.yaml")
     services = made["services"]
@@ -181,7 +188,7 @@ def test_systemd_takes_the_unit_as_an_instance_for_each_port(tmp_path: Path) -> 
 def test_haproxy_takes_the_balancers_configuration() -> None:
     checked = subprocess.run(
         ["haproxy", "-c", "-f", str(DEPLOY / "haproxy.cfg")],  # noqa: S607  the distribution's
-        env={**os.environ, "WINNOW_BIND": "127.0.0.1:9"},
+        env={**os.environ, "BIND": "127.0.0.1:9"},
         capture_output=True,
         text=True,
         timeout=30,

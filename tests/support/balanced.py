@@ -85,7 +85,7 @@ def balanced(folder: Path, *, count: int = 2, **settings: str) -> Iterator[Repli
             made.start(number)
             stack.callback(made.kill, number)
         command = [PROGRAM, "-db", "-f", str(own)]
-        bound = {**os.environ, "WINNOW_BIND": f"127.0.0.1:{made.balancer}"}
+        bound = {**os.environ, "BIND": f"127.0.0.1:{made.balancer}"}
         balancer = stack.enter_context(
             subprocess.Popen(
                 command, env=bound, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
