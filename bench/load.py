@@ -68,6 +68,8 @@ MEMORY_BAR: Final = 1.5
 answered."""
 TOKENS: Final = 1000
 WARM: Final = 6
+FOREIGN: Final = "Wann legt die erste Fähre in Brindle Quay ab?"
+"""Loads the second embedder (150 MB), which any caller's question may need."""
 QUIET: Final = 3.0
 """Seconds without a call before memory is read: the server collects garbage at quiet
 moments."""
@@ -508,8 +510,8 @@ def _measure(
 ) -> list[str]:
     with serving(transport, deadline) as (server, ask, found):
         questions = Questions()
-        for _ in range(WARM):
-            ask(0, "research", {"question": next(questions), "max_tokens": TOKENS})
+        for question in (FOREIGN, *(next(questions) for _ in range(WARM))):
+            ask(0, "research", {"question": question, "max_tokens": TOKENS})
         time.sleep(QUIET)
         rest = megabytes(server.pid)
         phases = {}
