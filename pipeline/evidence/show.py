@@ -53,7 +53,7 @@ SHORT_HEADING: Final = HEADING_TOKENS // 2
 ALSO: Final = 2
 """Other pages with the same words that the text names; the structured part has them
 all."""
-UNSURE: Final = "Unsure: check whether this answers the question."
+UNSURE: Final = "Unsure whether this answers the question."
 """Line above the evidence if the verdict is `unsure`."""
 SAID: Final = {"answered": "answered", "unsure": "unsure", "none": "not found"}
 """Verdicts as a person reads them."""
@@ -66,7 +66,7 @@ _GAPS: Final = 2
 which costs more."""
 ITEM: Final = "- "
 """Begins an item of a list."""
-CUT: Final = "Unsure: not everything was read. Check whether this answers the question."
+CUT: Final = "Unsure whether this answers the question: not everything was read."
 """Line above the evidence if sources that may contain the answer were not read."""
 
 
