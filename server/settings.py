@@ -335,8 +335,8 @@ class Settings:
     cache_private: bool = _setting(
         "false",
         "True if only replicas of this server with the same folders use that cache "
-        "server: contents of folders and sessions are then stored there too; false: "
-        "they stay on this machine.",
+        "server: contents of folders, and sessions that may quote them, are then stored "
+        "there too; false: where WINNOW_FOLDERS is set, these stay on this machine.",
     )
     cache_secret: str = _setting(
         "",

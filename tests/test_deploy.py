@@ -28,6 +28,8 @@ UNIT = DEPLOY / "winnow@.service"
 TEMPLATES = sorted((CHART / "templates").glob("*.yaml"))
 KUBERNETES = "1.34"
 FORM = re.compile(r"\{\{ (?P<name>\.[\w.]+)(?P<json> \| toJson)? \}\}")
+DEFAULT = re.compile(r"\$\{[A-Z_]+:?-([^}]*)\}")
+"""A variable of the compose file, and what it is where deploy/.env does not set it."""
 NAMES = {f"WINNOW_{setting.name.upper()}" for setting in SETTINGS_TABLE}
 
 
@@ -141,7 +143,8 @@ def test_compose_names_settings_and_files_that_exist() -> None:
     assert (DEPLOY / winnow["build"] / "Dockerfile").is_file()
     assert (DEPLOY / "searxng.yml").is_file()
     assert "json" in loaded(DEPLOY / "searxng.yml")["search"]["formats"]
-    fixed = {k: v for k, v in winnow["environment"].items() if "${" not in v}
+    fixed = {k: DEFAULT.sub(r"\1", v) for k, v in winnow["environment"].items()}
+    assert not any("$" in value for value in fixed.values())
     read_settings(
         {name.removeprefix("WINNOW_").lower(): value for name, value in fixed.items()}, {}
     )
