@@ -343,6 +343,48 @@ def test_undo_takes_away_a_file_that_winnow_made(install: Run, home: Path) -> No
     assert list((home / FILES["windsurf"]).parent.iterdir()) == []
 
 
+@pytest.mark.parametrize("client", ["claude-desktop", "codex", "goose"])
+def test_a_further_install_changes_what_it_names_and_keeps_the_rest(
+    install: Run, home: Path, client: str
+) -> None:
+    place = "envs" if client == "goose" else "env"
+
+    def environment() -> dict[str, str]:
+        found: dict[str, str] = read(home / FILES[client])[KEYS.get(client, "mcpServers")][
+            "winnow"
+        ][place]
+        return found
+
+    install(client, "--yes", "--folder", str(LIBRARY), "--set", "brave_key=BSA-s3cret")
+    if client == "claude-desktop":  # what a person has added by hand
+        config = read(home / FILES[client])
+        config["mcpServers"]["winnow"]["env"]["HTTPS_PROXY"] = "http://proxy:3128"
+        (home / FILES[client]).write_text(json.dumps(config), encoding="utf-8")
+    run = install(client, "--yes", "--set", "embedder=none")
+    assert "s3cret" not in run.stdout + run.stderr
+    kept = environment()
+    assert kept["WINNOW_FOLDERS"] == str(LIBRARY)
+    assert (kept["WINNOW_BRAVE_KEY"], kept["WINNOW_EMBEDDER"]) == ("BSA-s3cret", "none")
+    assert (kept.get("HTTPS_PROXY") == "http://proxy:3128") == (client == "claude-desktop")
+    run = install(client, "--yes", "--set", "brave_key=", "--set", "embedder=none")
+    assert "WINNOW_BRAVE_KEY" not in environment()
+    assert "s3cret" not in run.stdout
+    run = install(client, "--undo", "--yes")
+    assert "s3cret" not in run.stdout
+
+
+def test_a_further_install_is_refused_for_what_the_kept_settings_do_not_allow(
+    install: Run, home: Path, tmp_path: Path
+) -> None:
+    (gone := tmp_path / "gone").mkdir()
+    install("cursor", "--yes", "--folder", str(gone))
+    gone.rmdir()
+    run = install("cursor", "--yes", "--set", "embedder=none")
+    assert run.returncode == 2
+    assert str(gone) in run.stderr
+    assert install("cursor", "--yes", "--folder", str(LIBRARY)).returncode == 0
+
+
 def test_installing_twice_changes_nothing_the_second_time(install: Run) -> None:
     install("cursor", "--yes")
     assert "nothing to change" in install("cursor", "--yes").stdout

@@ -76,7 +76,8 @@ def install(args: argparse.Namespace, given: Mapping[str, str]) -> int:
     """
     # 1. What would change.
     if not args.undo:
-        anyio.run(_refuse_faults, given)
+        kept = kept_settings(args.client, args.scope)
+        anyio.run(_refuse_faults, {**kept, **given})
         given = absolute(given)
     change = plan_change(args.client, args.scope, given, undo=args.undo)
     if change is None:
@@ -139,6 +140,33 @@ def client_state(name: str) -> str:
     return READY_STATE
 
 
+def kept_settings(name: str, scope: str) -> dict[str, str]:
+    """Return the settings of the entry that is there, which a further install keeps; {}
+    where the file cannot be read."""
+    client = CLIENTS[name]
+    with suppress(UsageError):
+        entry = entry_in(read_config(file_of(name, scope)), client.key)
+        return _settings_in(_environment_of(entry, client))
+    return {}
+
+
+def _environment_of(
+    entry: Mapping[str, object] | None, client: Client
+) -> dict[str, str]:
+    """Return the variables of an entry."""
+    form = client.entry.items()
+    place = next(field for field, value in form if value == "$environment")
+    found = (entry or {}).get(place)
+    variables = found.items() if isinstance(found, Mapping) else ()
+    return {name: value for name, value in variables if isinstance(value, str)}
+
+
+def _settings_in(environment: Mapping[str, str]) -> dict[str, str]:
+    names = (setting.name for setting in SETTINGS_TABLE)
+    found = {name: environment.get(f"WINNOW_{name.upper()}", "") for name in names}
+    return {name: value for name, value in found.items() if value}
+
+
 async def _refuse_faults(given: Mapping[str, str]) -> None:
     """Raise for settings with which the server would not start in a client (without
     this shell's environment).
@@ -190,8 +218,10 @@ def plan_change(
     """Return the change that adds (with `undo`: removes) Winnow, or None if nothing
     changes.
 
-    With `undo`, an entry that was there before the first change comes back; secrets are
-    not shown. Raises `UsageError` for an unusable file, with the text to add by hand.
+    An entry that is there keeps the variables that `given` does not name; an empty
+    value removes one. With `undo`, an entry that was there before the first change
+    comes back; secrets are not shown. Raises `UsageError` for an unusable file, with
+    the text to add by hand.
     """
     client = CLIENTS[name]
     path = file_of(name, scope)
@@ -200,11 +230,13 @@ def plan_change(
         before = read_config(path)
     except UsageError as error:
         entry = _without_secrets(
-            json.dumps({ENTRY_NAME: _entry(given, client)}, ensure_ascii=False), given
+            json.dumps({ENTRY_NAME: _entry(given, client, {})}, ensure_ascii=False),
+            given,
         )
         raise UsageError(
             error.what, hint=f"Add this by hand, under {client.key}: {entry}"
         ) from error
+    former = _environment_of(entry_in(before, client.key), client)
     if undo:
         after = _without_entry(before, client.key, read_config(kept))
     else:
@@ -212,7 +244,7 @@ def plan_change(
             **before,
             client.key: {
                 **_servers(before, client.key),
-                ENTRY_NAME: _entry(given, client),
+                ENTRY_NAME: _entry(given, client, former),
             },
         }
     if after == before:
@@ -225,9 +257,9 @@ def plan_change(
             old.splitlines(), new.splitlines(), str(path), f"{path} (new)", lineterm=""
         )
     )
-    return ConfigChange(
-        path, kept, new, _without_secrets(shown, given), empty=not after
-    )
+    for settings in (_settings_in(former), given):
+        shown = _without_secrets(shown, settings)
+    return ConfigChange(path, kept, new, shown, empty=not after)
 
 
 def make_change(change: ConfigChange, *, undo: bool) -> None:
@@ -274,17 +306,18 @@ def entry_in(config: Json, key: str) -> Mapping[str, object] | None:
     return entry if isinstance(entry, Mapping) else None
 
 
-def _entry(given: Mapping[str, str], client: Client) -> Json:
-    """Return the configuration entry that starts this very installation.
+def _entry(given: Mapping[str, str], client: Client, former: Mapping[str, str]) -> Json:
+    """Return the configuration entry that starts this very installation, with the
+    variables of the `former` one that `given` does not replace.
 
     Paths are absolute: desktop clients have a short PATH and another working folder.
     """
-    environment: Json = {"PYTHONUNBUFFERED": "1"}
+    environment: Json = {"PYTHONUNBUFFERED": "1", **former}
+    environment.pop("PYTHONPATH", None)
     environment |= {
-        f"WINNOW_{name.upper()}": value
-        for name, value in sorted(given.items())
-        if value
+        f"WINNOW_{name.upper()}": value for name, value in sorted(given.items())
     }
+    environment = {name: value for name, value in environment.items() if value}
     command, arguments = _launcher()
     if not INSTALLED:
         environment["PYTHONPATH"] = str(ROOT)
