@@ -530,8 +530,8 @@ class Settings:
     )
     http_proxies: tuple[IPv4Network | IPv6Network, ...] = _setting(
         "",
-        "Addresses of reverse proxies whose X-Forwarded-For header is trusted, such "
-        "as 127.0.0.1.",
+        "Addresses or networks of reverse proxies whose X-Forwarded-For header is "
+        "trusted, such as 127.0.0.1 or 172.16.0.0/12.",
         _networks,
     )
     http_stateless: bool = _setting(
