@@ -327,7 +327,7 @@ class PdfReading:
         )
         recognised = sum(page.recognised for page in self.pages)
         noted = {
-            f"PDF: {hidden} hidden pieces of text were removed": hidden,
+            f"PDF: hidden pieces of text removed: {hidden}": hidden,
             f"PDF: {scans} pages are images; their text is what the file says that they show": scans,
             f"OCR: text was recognised in the images of {recognised} of {len(lines)} pages; "
             f"letters may be wrong": (recognised),
