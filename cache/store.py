@@ -102,7 +102,7 @@ def store_text(stats: StoreStats) -> str:
     seen = f"{stats.hits} hits, {stats.misses} misses"
     moved = f"{stats.bytes_read / 1e6:.1f} MB read, {stats.bytes_written / 1e6:.1f} MB written"
     trouble = (
-        f"; {stats.problems} problems, the last: {stats.last_problem}"
+        f"; problems: {stats.problems}, the last: {stats.last_problem}"
         if stats.problems
         else ""
     )

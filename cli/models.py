@@ -106,8 +106,8 @@ def machine_checks(machine: Machine) -> list[Check]:
 def _how_to_install(build: Build) -> str:
     """Return which build is right, why, and the ways to install it."""
     steps = (
-        f"for {build.why} the right build: {build.backend}",
-        build.needs and f"which needs {build.needs}",
+        f"the right build: {build.backend} ({build.why})",
+        build.needs,
         build.command or "pip install 'winnow-mcp[llama]'",
         build.wheels,
     )

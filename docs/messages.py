@@ -4,7 +4,8 @@
     python -m docs.messages --check   exits with 1 if the code has other messages (`make lint`)
 
 Collected from the code: texts of errors and their hints, lines that answers and reports add, help of
-commands and settings, reasons and notes; and the desk's English texts. `{}` is a value. Read the file
+commands and settings, reasons and notes, texts that functions return or yield; and the desk's English texts.
+`{}` is a value. Read the file
 after a change of wording: each message says what happened, with which value, and what to do.
 """
 
@@ -14,7 +15,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, TypeGuard
 
 from docs.words import ROOT, tracked
 
@@ -40,7 +41,7 @@ KEYWORDS: Final = frozenset(
 )
 """Arguments and fields whose texts are messages."""
 _CODE: Final = re.compile(
-    r"<\w|</|\[[\w*]+[\^$*~]?=|\bfont:|PRAGMA|redis\.call|\w+=\{\}\]|\(\?|\bconst\b|^(?:\S{2} ){5}|^\.\w+ \."
+    r"<\w|</|HTTP/1|\[[\w*]+[\^$*~]?=|\bfont:|PRAGMA|redis\.call|\w+=\{\}\]|\(\?|\bconst\b|^(?:\S{2} ){5}|^\.\w+ \."
 )
 """Text of markup, selectors, queries and lists, which is not a message."""
 LETTERS: Final = 8
@@ -54,7 +55,7 @@ def messages(source: str) -> Iterator[str]:
         for value in _texts(node):
             text = " ".join(_text(value).split())
             if (
-                " " in text
+                any(" " in form for form in text.split(" | "))
                 and sum(map(str.isalpha, text)) >= LETTERS
                 and not _CODE.search(text)
             ):
@@ -78,8 +79,24 @@ def _texts(node: ast.AST) -> Iterator[ast.expr]:
         ):
             if name.isupper() or name.lower().strip("_") in KEYWORDS | {"what", "line"}:
                 yield value
-        case ast.Return(value=ast.JoinedStr() as value):
+        case ast.Return(value=value) | ast.Yield(value=value) if value is not None:
             yield value
+        case ast.AugAssign(value=value) | ast.Lambda(body=value):
+            yield value
+        case ast.ListComp(elt=value) | ast.GeneratorExp(elt=value):
+            yield value
+        case ast.IfExp(body=one, orelse=other):
+            yield from (one, other)
+        case ast.Dict(keys=keys, values=values):
+            yield from filter(_is_filled, (*keys, *values))
+        case ast.List(elts=values) | ast.Tuple(elts=values) | ast.Set(elts=values):
+            yield from filter(_is_filled, values)
+
+
+def _is_filled(node: ast.expr | None) -> TypeGuard[ast.expr]:
+    """Whether an element of a collection is a text with values or of several forms;
+    constant ones are words that code compares."""
+    return isinstance(node, ast.JoinedStr | ast.IfExp)
 
 
 def _text(node: ast.expr) -> str:

@@ -118,7 +118,7 @@ class Card:
     def __str__(self) -> str:
         """The facts as a person reads them."""
         size = f", {self.memory:.0f} GB" if self.memory else ""
-        kind = ", with the processor's memory" if self.integrated else ""
+        kind = ", shares the processor's memory" if self.integrated else ""
         return f"{self.name}{size}{kind}" + (f" ({self.fault})" if self.fault else "")
 
 
@@ -240,9 +240,9 @@ def _fault(vendor: Vendor, driver: str, host: Host) -> str:
     """Return why a card is unusable; "" if its driver is installed."""
     if vendor == "NVIDIA":
         own = host.paths("/proc/driver/nvidia/version") or driver == "nvidia"
-        return "" if own else "NVIDIA's driver is not installed: nvidia-smi is missing"
+        return "" if own else "NVIDIA's driver is missing: there is no nvidia-smi"
     if not driver:
-        return "the kernel has no driver for it"
+        return "its driver in the kernel is missing"
     icds = [
         host.paths(f"{root}/vulkan/icd.d/*{word}*.json")
         for root in ("/usr/share", "/etc", "/usr/local/share")
@@ -252,7 +252,7 @@ def _fault(vendor: Vendor, driver: str, host: Host) -> str:
     return (
         ""
         if rocm or any(icds)
-        else "no Vulkan driver: install Mesa's (mesa-vulkan-drivers)"
+        else "its Vulkan driver is missing: install Mesa's (mesa-vulkan-drivers)"
     )
 
 
@@ -356,7 +356,9 @@ def right_build(hardware: Hardware) -> Build:
     card = hardware.best
     if hardware.translated:
         return Build(
-            "Metal", "Apple silicon", needs="Python for arm64 (this one is for x86_64)"
+            "Metal",
+            "Apple silicon",
+            needs="it needs Python for arm64 (this one is for x86_64)",
         )
     if card is None:
         return Build("CPU", "this machine has no GPU that models can use")
@@ -370,7 +372,7 @@ def right_build(hardware: Hardware) -> Build:
     if hardware.system == "Darwin":
         backend = "Metal"
     lacking = card.fault or (
-        f"{_NEEDS[backend]}, or a prebuilt wheel"
+        f"it needs {_NEEDS[backend]}, or a prebuilt wheel"
         if backend in _NEEDS and backend not in hardware.toolkits
         else ""
     )

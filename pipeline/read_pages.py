@@ -278,7 +278,7 @@ def _why_nothing(document: Document, pruned: Pruned) -> str:
     return (
         "no part of this page fits the budget"
         if pruned.parts_left
-        else "all of this page was removed"
+        else "nothing of this page was kept"
     )
 
 

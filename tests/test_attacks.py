@@ -198,7 +198,7 @@ async def test_the_text_behind_a_scanned_page_is_read_and_labelled(
     async with connect(allow_loopback="true", embedder="none") as client:
         for tool, (text, _) in (await answers(client, url)).items():
             assert FACT in text, tool
-            assert "1 pages are images; their text is what the file says that they show" in outside(
+            assert "pages that are images: 1; their text is the file's own text layer" in outside(
                 text
             ), tool
 

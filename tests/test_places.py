@@ -144,7 +144,7 @@ async def test_a_folder_lists_its_documents_newest_first_without_what_is_hidden(
         ("guide.md", "chapter 3", "is not a valid part"),
         ("guide.md", "pages x", "is not a page range"),
         ("guide.md", "table 1", "There are no tables"),
-        ("prices.csv", "table 4", "There is no one table '4'"),
+        ("prices.csv", "table 4", "'4' does not name exactly one table"),
         ("prices.csv", "outline", "There are no headings"),
         ("guide.md", "files", "is not an allowed folder"),
     ],
@@ -232,4 +232,4 @@ async def test_many_pages_of_which_nothing_is_shown_take_one_line(
         given = {"sources": sources, "question": "queue 6"}
         text = text_of(await client.call_tool("fetch_and_prune_html", given))
     assert "42 records" in text
-    assert "10 further pages (all of this page was removed)" in text
+    assert "10 further pages (nothing of this page was kept)" in text

@@ -658,7 +658,7 @@ def _notes(reader: _OpenDocumentReader) -> tuple[str, ...]:
         "hidden words": reader.looks.words,
     }
     return tuple(
-        f"OpenDocument: {number} {what} were left out"
+        f"OpenDocument: {what} left out: {number}"
         for what, number in left_out.items()
         if number
     )

@@ -198,9 +198,7 @@ def rtf_to_html(text: str) -> Converted:
     ]
     if not lines:
         raise Unreadable("it is RTF without text")
-    notes = (
-        (f"RTF: {hidden} words that no reader sees were left out",) if hidden else ()
-    )
+    notes = (f"RTF: hidden words removed: {hidden}",) if hidden else ()
     return Converted(
         whole_page("\n".join(_parts(lines))), notes=notes, hidden=hidden, ledger=ledger
     )

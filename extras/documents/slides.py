@@ -453,6 +453,6 @@ def pptx_to_html(body: bytes) -> Converted:
         lacking = f": {deck.ledger.unread}" if deck.ledger.unread else ""
         raise Unreadable(f"it is a presentation without text{lacking}")
     sections += [f"<p>{escape(text)}</p>" for text in deck.footers]
-    notes = (f"presentation: {hidden} hidden slides were left out",) if hidden else ()
+    notes = (f"presentation: hidden slides left out: {hidden}",) if hidden else ()
     html = whole_page("\n".join(sections), title=title)
     return Converted(*(html, title, "", author, "", notes, unread), ledger=deck.ledger)

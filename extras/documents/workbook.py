@@ -283,7 +283,7 @@ def xlsx_to_html(body: bytes) -> Converted:
 def _notes(book: _Book, sheets: int) -> tuple[str, ...]:
     gone = {"sheets": sheets, "rows": book.hidden_rows, "columns": book.hidden_columns}
     notes = [
-        f"workbook: {number} hidden {kind} were left out"
+        f"workbook: hidden {kind} left out: {number}"
         for kind, number in gone.items()
         if number
     ]

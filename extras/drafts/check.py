@@ -297,7 +297,7 @@ def _differences(
 
 def _doi_notes(one: Reference, works: Works) -> tuple[list[str], list[str]]:
     """Return what catalogues say against a DOI that none of them lists, and that it was
-    not looked up; one catalogue alone has not all of them. Nothing for a reference
+    not confirmed; one catalogue alone has not all of them. Nothing for a reference
     without a DOI, and for an address that doi.org redirects."""
     if not one.doi or DOI_ADDRESS.search(one.url):
         return [], []
@@ -308,4 +308,4 @@ def _doi_notes(one: Reference, works: Works) -> tuple[list[str], list[str]]:
         names = ", ".join(outcome.provider for outcome in answered)
         return [f"{names} know no such DOI"], []
     states = "".join(f"; {one.provider}: {one.status}" for one in works.outcomes)
-    return [], [f"its DOI was not looked up{states}"]
+    return [], [f"its DOI was not confirmed{states}"]

@@ -383,7 +383,7 @@ class OpenAIGenerator(RemoteModel):
         ended = (
             f"its {room} tokens ran out (finish_reason length)"
             if reply.cut
-            else "it then ended"
+            else "its reply ended after its thoughts"
         )
         raise ModelError(
             f"{self.name} returned no answer: {ended}; {spent}.",

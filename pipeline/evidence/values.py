@@ -140,9 +140,12 @@ def _value_text(
         if (answer.document, answer.table.blocks[row]) not in shown
     ]
     below = len(answer.rows) - len(rest)
-    where = f", {below} of them below" if below and rest else " below" * (not rest)
+    where = f", {below} of them in passages below" if below and rest else ""
+    where = where if rest else " below"
     if below and len(rest) > LISTED_ROWS:
         rest = []
+    elif where and rest:
+        where += ", the others here"
     what = quoted(shortened(answer.what, SAID_TOKENS), mark)
     rows = f"{len(answer.rows)} row{'s' * (len(answer.rows) != 1)}"
     value = (
@@ -166,7 +169,7 @@ def _value_text(
         [answer.table.rows[row][column] for column in answer.columns] for row in rest
     ]
     for count in range(len(cells), 0, -1):
-        more = f"\n(and {len(cells) - count} more rows)" if count < len(cells) else ""
+        more = f"\n(more rows: {len(cells) - count})" if count < len(cells) else ""
         text = f"{head}\n{framed(rows_as('text', names, cells[:count]), mark)}{more}"
         if count_tokens(text) <= room:
             return text

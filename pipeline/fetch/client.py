@@ -294,7 +294,7 @@ class Fetcher:
             )
         page = replace(await self._page(raw, answer), inside=not answer.outside)
         leads = (
-            f"it sends its reader on to {address(answer.leads_to)}"
+            f"the page redirects to {address(answer.leads_to)}"
             if answer.leads_to
             else ""
         )

@@ -46,6 +46,10 @@ def draw(tree: Tree) -> str:
     summaries = tree.nodes[len(tree.leaves) :]
     # A tree by a generator may hold extracted summaries, and the reverse.
     written = sum(not node.quotes for node in summaries)
+    shares = (
+        f" ({written} of {len(summaries)} in its words, the others extracted)"
+        * bool(written)
+    )
     parts = [
         _TREE_HEAD,
         f"<title>{title}</title><style>{_TREE_STYLE}</style></head><body><h1>{title}</h1>",
@@ -53,7 +57,7 @@ def draw(tree: Tree) -> str:
         f"{max(0, len(tree.layers) - 1)} "
         f"layers; ask it again as {escape(tree.id)}<br>vectors: {escape(built.embedder)}; "
         f"summaries: "
-        f"{escape(built.summariser)}{f' ({written} of {len(summaries)} written)' if written else ''}; clusters: "
+        f"{escape(built.summariser)}{shares}; clusters: "
         f"{escape(built.options.clustering)}</p>",
         f'<details class="list" open><summary><b>Sources ({len(tree.sources)})</b></summary><ol>',
         *_sources(tree),

@@ -328,9 +328,9 @@ class PdfReading:
         recognised = sum(page.recognised for page in self.pages)
         noted = {
             f"PDF: hidden pieces of text removed: {hidden}": hidden,
-            f"PDF: {scans} pages are images; their text is what the file says that they show": scans,
-            f"OCR: text was recognised in the images of {recognised} of {len(lines)} pages; "
-            f"letters may be wrong": (recognised),
+            f"PDF: pages that are images: {scans}; their text is the file's own text layer": scans,
+            f"OCR: pages whose images were read: {recognised} of {len(lines)}; letters may be "
+            "wrong": (recognised),
         }
         notes = [note for note, count in noted.items() if count]
         if self._span != ALL_PAGES:
@@ -399,8 +399,8 @@ class PdfReading:
             if page.vanished
         ]:
             parts.append(
-                "some text that the PDF library could not decode, on "
-                f"{len(vanished)} pages (the first is page {vanished[0]})"
+                "some text that the PDF library could not decode, on pages: "
+                f"{len(vanished)} (the first is page {vanished[0]})"
             )
         if self._is_xfa:
             parts.append("its XFA form, which few programs can show")

@@ -592,7 +592,7 @@ def _left_out(indexed: IndexedFiles, listing: Listing) -> Iterator[str]:
     """Yield sentences on what a repeated call does not search either."""
     if in_part := [file.stamp.path for file in indexed.partly if file.unread]:
         named = ", ".join(Path(path).name for path in in_part[:NAMED_IN_PART])
-        more = f" and {len(in_part) - NAMED_IN_PART} more files"
+        more = f"; further files: {len(in_part) - NAMED_IN_PART}"
         yield f"Searched in part: {named}{more if len(in_part) > NAMED_IN_PART else ''}."
     if listing.cut:
         yield f"Only the first {len(listing.files)} files were searched."

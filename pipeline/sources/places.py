@@ -426,7 +426,7 @@ def _table(
             "; ".join(f"{one.number}: {one.title}" for one in tables), new_mark()
         )
         return (
-            f"There is no one table {said!r}; tables are {listed}"
+            f"{said!r} does not name exactly one table; tables are {listed}"
             if tables
             else "There are no tables"
         )
@@ -561,7 +561,7 @@ def _left_out(
     said = ""
     left_out = max((one.left_out for one in computed), default=0)
     if query.group < 0 and left_out:
-        said += f" Left out: {left_out} rows without a number, or that are totals."
+        said += f" Rows left out, as totals or without a number: {left_out}."
     if table.blocks and not all_rows(document):
         said += " Not all rows of the source were read as rows."
     return said
@@ -594,7 +594,7 @@ def _said(
     return (
         f"{name}: {kept} of {len(table.rows)} rows:"
         if kept < len(table.rows)
-        else f"{name}: {kept} rows:"
+        else f"{name}: {kept} row{'s' * (kept != 1)}:"
     )
 
 
