@@ -223,7 +223,7 @@ def _advice(client: redis.Redis) -> str:
     return (
         ""
         if policy.startswith("allkeys-")
-        else f"the server refuses writes when it is full ({policy})"
+        else f"the server may refuse writes when it is full ({policy})"
     )
 
 

@@ -203,7 +203,8 @@ async def test_a_page_that_ends_the_process_costs_that_page_alone() -> None:
         page = await converter.page(raw(body))
     assert "The first page" in page.html and "The third page" in page.html
     assert (
-        page.unread == "1 of 3 pages, which ended the process that read them (the first is page 2)"
+        page.unread
+        == "pages not read: 1 of 3 (the first is page 2), since they ended the process that read them"
     )
 
 

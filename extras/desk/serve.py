@@ -159,7 +159,7 @@ class _Gate:
             return "The Host header is not this server."
         origins = (f"http://{headers['host']}", *(() if method == "POST" else (None,)))
         if headers.get("origin") not in origins:
-            return "The Origin header is another page."
+            return "The Origin header is missing or names another page."
         if method == "POST" and headers.get("content-type") != "application/json":
             return "The content type must be application/json."
         if not hmac.compare_digest(

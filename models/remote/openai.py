@@ -378,7 +378,7 @@ class OpenAIGenerator(RemoteModel):
             f"it thought for {len(reply.thoughts)} characters, which end in "
             f"{quoted(reply.thoughts[-QUOTED:])}"
             if reply.thoughts
-            else "the server shows no thoughts of it"
+            else "the server does not show what it thought"
         )
         ended = (
             f"its {room} tokens ran out (finish_reason length)"

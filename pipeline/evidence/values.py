@@ -145,7 +145,7 @@ def _value_text(
     if below and len(rest) > LISTED_ROWS:
         rest = []
     elif where and rest:
-        where += ", the others here"
+        where += ", the rest here"
     what = quoted(shortened(answer.what, SAID_TOKENS), mark)
     rows = f"{len(answer.rows)} row{'s' * (len(answer.rows) != 1)}"
     value = (

@@ -409,7 +409,8 @@ def title_of(tree: Tree, index: int) -> str:
 def _themes_text(
     tree: Tree, themes: Sequence[Theme], groups: Mapping[int, Sequence[OverviewPart]]
 ) -> str:
-    lines = [f"{len(tree.sources)} documents, {len(themes)} themes:"] if groups else []
+    head = f"Documents: {len(tree.sources)}; themes: {len(themes)}."
+    lines = [head] if groups else []
     for group, own in groups.items():
         count = len(themes[group].documents)
         about = ", ".join(

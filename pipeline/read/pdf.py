@@ -88,7 +88,7 @@ _TROUBLE: Final = {
     "refused": f"show images that are damaged, or have over {MOST_PIXELS:,} pixels",
     "unsighted": f"are images, whose text needs OCR: {INSTALL_OCR}",
     "image": "are images without text",
-    "part": "were recognised in part, since they take too long",
+    "part": "take too long to recognise",
     "waiting": "are images that this reading had no time to recognise",
 }
 """What keeps a page from being read, or from being read whole."""
@@ -389,9 +389,10 @@ class PdfReading:
                 if page.trouble == trouble
             ]
             if numbers:
+                how = "read in part" if trouble == "part" else "not read"
                 parts.append(
-                    f"{len(numbers)} of {len(self.pages)} pages, which {why} (the first is page "
-                    f"{numbers[0]})"
+                    f"pages {how}: {len(numbers)} of {len(self.pages)} (the first is page "
+                    f"{numbers[0]}), since they {why}"
                 )
         if vanished := [
             number
@@ -399,7 +400,7 @@ class PdfReading:
             if page.vanished
         ]:
             parts.append(
-                "some text that the PDF library could not decode, on pages: "
+                "pages with text that the PDF library could not decode: "
                 f"{len(vanished)} (the first is page {vanished[0]})"
             )
         if self._is_xfa:

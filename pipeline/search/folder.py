@@ -582,7 +582,7 @@ def _shown(
 def _ignored(query: SearchQuery) -> Iterator[str]:
     """Yield sentences on filters that were ignored."""
     if query.freshness != "any":
-        yield "Files carry no reliable date, so freshness was not filtered by."
+        yield "Files carry no reliable date, so the freshness filter was ignored."
     # Otherwise no filter was requested
     if query.language and query.language != query.question.spoken:
         yield "The language was used for word forms, not as a filter."

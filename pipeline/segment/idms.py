@@ -333,7 +333,7 @@ class Idms:
         parts = (
             []
             if self._options.rule == "partition"
-            else [f"rule {self._options.rule} as printed"]
+            else [f"chunks by the rule {self._options.rule} of the IDMS paper"]
         )
         if self._judge is not None:
             parts.append(

@@ -426,7 +426,7 @@ def _table(
             "; ".join(f"{one.number}: {one.title}" for one in tables), new_mark()
         )
         return (
-            f"{said!r} does not name exactly one table; tables are {listed}"
+            f"{said!r} does not name exactly one table; choose from: {listed}"
             if tables
             else "There are no tables"
         )
