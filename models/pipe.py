@@ -174,8 +174,12 @@ def serve(load: Load, *, idle_seconds: float, memory_bytes: int | None) -> None:
         _answer(load, inbox, cancelled, answers, idle_seconds)
     except MemoryError:  # of loading, computing, or sending what was computed
         _end_full()
-    except SystemError as error:
-        if memory_bytes is None or not any(lost in str(error) for lost in _LOST):
+    except (SystemError, SyntaxError) as error:
+        # The compiler of a module that is imported calls a lack of memory bad syntax.
+        lost = isinstance(error, SyntaxError) or any(
+            text in str(error) for text in _LOST
+        )
+        if memory_bytes is None or not lost:
             raise
         _end_full()
 

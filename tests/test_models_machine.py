@@ -89,7 +89,7 @@ MACHINES = {
 }
 EXPECTED = {
     "nvidia": ("CUDA", 'CMAKE_ARGS="-DGGML_CUDA=on" pip install', ""),
-    "nvidia without a driver": ("CUDA", "DGGML_CUDA", "driver is not installed"),
+    "nvidia without a driver": ("CUDA", "DGGML_CUDA", "driver is missing"),
     "nvidia on Windows": ("CUDA", '$env:CMAKE_ARGS="-DGGML_CUDA=on"; pip install', "nvcc"),
     "amd with ROCm": ("ROCm", 'CMAKE_ARGS="-DGGML_HIP=on" pip install', ""),
     "amd": ("Vulkan", 'CMAKE_ARGS="-DGGML_VULKAN=on" pip install', ""),

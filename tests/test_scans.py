@@ -101,7 +101,7 @@ def test_of_a_pdf_with_some_scanned_pages_only_their_words_are_marked() -> None:
     trusts = {block.place.partition("&")[0]: block.trust for block in read_document(page).blocks}
     assert trusts == {"page=1": "visible", "page=2": "recognised"}
     assert page.trust == "visible"
-    assert any("OCR" in note and "1 of 2 pages" in note for note in page.notes)
+    assert any("OCR: " in note and "read: 1 of 2" in note for note in page.notes)
 
 
 def test_columns_are_read_one_after_the_other_and_rows_of_a_table_across() -> None:
