@@ -148,7 +148,7 @@ def read_part(
     if not listings:
         raise UsageError(
             f"{_why_empty(found)}.",
-            hint='Write part="outline" or part="whole" to see what there is.',
+            hint='Write part="whole" to see what there is.',
         )
     return _filled(listings, UNASKED_PAGE if max_tokens is None else max_tokens, number)
 
