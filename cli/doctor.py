@@ -225,7 +225,7 @@ def _cookies(settings: Settings) -> Check:
         )
     return Check(
         "cookies",
-        (f"in use; hosts: {Cookies(settings.cookies).hosts}; from {settings.cookies}"),
+        f"in use; hosts: {Cookies(settings.cookies).hosts}; from {settings.cookies}",
     )
 
 

@@ -5,8 +5,8 @@
 
 Collected from the code: texts of errors and their hints, lines that answers and reports add, help of
 commands and settings, reasons and notes, texts that functions return or yield; and the desk's English texts.
-`{}` is a value. Read the file
-after a change of wording: each message says what happened, with which value, and what to do.
+`{}` is a value. Read the file after a change of wording: each message says what happened, with which
+value, and what to do.
 """
 
 import argparse

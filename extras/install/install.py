@@ -76,7 +76,7 @@ def install(args: argparse.Namespace, given: Mapping[str, str]) -> int:
     """
     # 1. What would change.
     if not args.undo:
-        kept = kept_settings(args.client, args.scope)
+        kept = _kept_settings(args.client, args.scope)
         anyio.run(_refuse_faults, {**kept, **given})
         given = absolute(given)
     change = plan_change(args.client, args.scope, given, undo=args.undo)
@@ -140,7 +140,7 @@ def client_state(name: str) -> str:
     return READY_STATE
 
 
-def kept_settings(name: str, scope: str) -> dict[str, str]:
+def _kept_settings(name: str, scope: str) -> dict[str, str]:
     """Return the settings of the entry that is there, which a further install keeps; {}
     where the file cannot be read."""
     client = CLIENTS[name]

@@ -140,12 +140,10 @@ def _value_text(
         if (answer.document, answer.table.blocks[row]) not in shown
     ]
     below = len(answer.rows) - len(rest)
-    where = f", {below} of them in passages below" if below and rest else ""
-    where = where if rest else " below"
-    if below and len(rest) > LISTED_ROWS:
-        rest = []
-    elif where and rest:
-        where += ", the rest here"
+    listed = [] if below and len(rest) > LISTED_ROWS else rest
+    there = f", {below} of them in passages below" if below else ""
+    here = ", the rest here" if below and listed else ""
+    where = f"{there}{here}" if rest else " below"
     what = quoted(shortened(answer.what, SAID_TOKENS), mark)
     rows = f"{len(answer.rows)} row{'s' * (len(answer.rows) != 1)}"
     value = (
@@ -156,9 +154,9 @@ def _value_text(
     head = (
         f"Computed by Winnow over all {answer.over} rows of table {answer.table.number} of "
         f"{shown_location(page.final_url)}: "
-        f"{what}{f' = {value}' if value else ''}, from {rows}{where}{':' if rest else '.'}"
+        f"{what}{f' = {value}' if value else ''}, from {rows}{where}{':' if listed else '.'}"
     )
-    if not rest:
+    if not listed:
         return head if count_tokens(head) <= int(VALUE_SHARE * max_tokens) else ""
     room = min(
         int(VALUE_SHARE * max_tokens),
@@ -166,7 +164,7 @@ def _value_text(
     )
     names = [answer.table.columns[column] for column in answer.columns]
     cells = [
-        [answer.table.rows[row][column] for column in answer.columns] for row in rest
+        [answer.table.rows[row][column] for column in answer.columns] for row in listed
     ]
     for count in range(len(cells), 0, -1):
         more = f"\n(more rows: {len(cells) - count})" if count < len(cells) else ""

@@ -50,6 +50,8 @@ INDEX_VERSION: Final = "10"
 """Part of the database's name; raise it when counting changes."""
 SPLIT_CHARACTERS: Final = 4_000_000
 """Characters of a text that are split into words at once: 35 MB of memory."""
+OUTLINED_BYTES: Final = 4_000_000
+"""Bytes of a file whose headings are looked at for its outline."""
 OUTLINE: Final = 500
 """Letters of a file's outline, about 100 tokens: 200 tokens of headings, or first
 paragraphs, find no more."""
@@ -115,7 +117,7 @@ def title_text_outline(data: bytes, suffix: str) -> tuple[str, bytes, str]:
     title, text = _title_and_text(data, suffix)
     headings = (
         _HEADING_BYTES if suffix in _MARKUP_ENDINGS else _MARKDOWN_HEADINGS
-    ).findall(data)
+    ).findall(data[:OUTLINED_BYTES])
     parts = dict.fromkeys([title, *map(_line, headings)])
     outline = ". ".join(filter(None, parts))
     if len(outline) < OUTLINE // 4:
