@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from errors import NARROW, narrow, said, unopened
 from pipeline.document.cite import cite
 from pipeline.document.page import Page
-from pipeline.evidence.values import rows_as
+from pipeline.evidence.forms import rows_as
 from pipeline.html.document import read_document
 from pipeline.read.sniff import media_type
 from tests.support.attacks import BAD, FACT, FILL

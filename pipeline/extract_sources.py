@@ -10,7 +10,6 @@ from typing import Final
 from pipeline.document.page import Document
 from pipeline.evidence.assemble import Assembled, assemble, most_unasked
 from pipeline.evidence.show import Sheet, doubt, notice_within, parts_line
-from pipeline.evidence.values import rows_shown, values_text
 from pipeline.question.question import Question
 from pipeline.reading.extract import extract, left_unread, unless_cut
 from pipeline.reading.reading import Reading
@@ -90,14 +89,11 @@ def _fill(
         sheet.add(notice_within(mark, most))
     sheet.add(doubt(reading))
 
-    valued = values_text(reading.computed, documents, mark, most)
-    room = sheet.room_beside(parts_line(reading), valued)
+    room = sheet.room_beside(parts_line(reading))
     chosen = named_rows_first(documents, reading)
     assembled = assemble(
         documents, chosen, max_tokens=room, mark=mark, open_end=open_end
     )
-    shown = rows_shown(reading.computed, documents, assembled.evidence)
-    sheet.add(values_text(reading.computed, documents, mark, most, shown))
     sheet.add(parts_line(reading, assembled.parts))
     sheet.add(assembled.shown.text)
 

@@ -5,15 +5,13 @@ Not for: pruning (`pipeline/prune`), and finding a named part (`sources/places.p
 """
 
 from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 from pipeline.document.cite import cite
 from pipeline.document.page import Document, Failure
-from pipeline.document.table import TableAnswer
-from pipeline.evidence.assemble import UNASKED
+from pipeline.evidence.forms import VALUE_FORMATS, RowForm
 from pipeline.evidence.show import (
     FIRST,
     FRAME_SHARE,
@@ -27,10 +25,9 @@ from pipeline.evidence.show import (
     notice_within,
     page_head,
 )
-from pipeline.evidence.values import VALUE_FORMATS, RowForm, values_text
 from pipeline.prune.paper import is_pruner, path_scorer
 from pipeline.prune.prune import Pruned, PrunedPage, PruneOptions, prune
-from pipeline.question.question import NOTHING, Question
+from pipeline.question.question import Question
 from pipeline.services import Services
 from pipeline.sources.changes import earlier
 from pipeline.sources.gather import Loaded, load_sources, room_for
@@ -41,7 +38,6 @@ from pipeline.sources.places import (
     read_part,
     split_part,
 )
-from pipeline.tables.answers import ask_parts
 from pipeline.text.frame import framed, is_injection, new_mark
 from pipeline.text.tokens import Budget, count_each, count_tokens
 from pipeline.work import LONG_SHARE, STEP_SHARE, Report, in_thread
@@ -75,18 +71,12 @@ class PagesRead:
     documents: Sequence[Document]
     failures: Sequence[Failure]
     pruned: Pruned
-    computed: Sequence[TableAnswer]
     citations: Mapping[int, Sequence[str]]
     """Document to a citation for each kept block, on request."""
     named: bool
     """Whether a named part was read."""
     short: bool
     """Whether the sheet has room for a cursor only."""
-
-    @property
-    def kept(self) -> AbstractSet[tuple[int, int]]:
-        """Document and number of each block in the answer."""
-        return {(page.document, at) for page in self.pruned.pages for at in page.kept}
 
     def is_injection(self, page: PrunedPage) -> bool:
         """Return whether title or text of a page may be a prompt injection."""
@@ -102,16 +92,13 @@ async def read_pages(
     """
     # 1. Read the sources
     asked, most = order.question, order.max_tokens
-    wide, bound = most or WIDE, most or UNASKED
+    wide = most or WIDE
     loaded, part, before = await _load(sources, order.part, asked, services, report)
     # 2. Reserve room for heads and notes
     mark = new_mark()
     heads = _heads(loaded.documents, wide, mark)
     unread = room_for(loaded.failures, wide)
-    about = NOTHING if part or order.number > 1 else asked
-    computed = await in_thread(ask_parts, about, about.parts, loaded.documents)
-    values = values_text(computed, loaded.documents, mark, bound)
-    frame = _frame_tokens(notice_within(mark, wide), heads, values, mark)
+    frame = _frame_tokens(notice_within(mark, wide), heads, mark)
     hint = _hint(part, most)
     cited = int(FRAME_SHARE * wide) if order.references else 0
     room = max(0, most - frame - hint - unread - cited) if most else None
@@ -143,22 +130,19 @@ async def read_pages(
         loaded.documents,
         loaded.failures,
         pruned,
-        computed,
         citations,
         named=bool(part),
         short=hint == CURSOR_TOKENS,
     )
-    values = values_text(computed, loaded.documents, mark, bound, read.kept)
-    _write_pages(read, heads, values, notice_within(mark, whole), mark)
+    _write_pages(read, heads, notice_within(mark, whole), mark)
     await in_thread(_write_citations, read, hint + unread)
     return read
 
 
-def _frame_tokens(notice: str, heads: Sequence[Head], values: str, mark: str) -> int:
+def _frame_tokens(notice: str, heads: Sequence[Head], mark: str) -> int:
     """Return the tokens of what is written around the pages."""
-    tokens = sum(count_tokens(head.over(".", mark)) + 1 for head in heads)
-    tokens += count_tokens(values) + 1 if values else 0
-    return tokens + count_tokens(notice)
+    above = sum(count_tokens(head.over(".", mark)) + 1 for head in heads)
+    return above + count_tokens(notice)
 
 
 def _hint(part: str, max_tokens: int) -> int:
@@ -236,12 +220,11 @@ def _heads(documents: Sequence[Document], max_tokens: int, mark: str) -> list[He
 
 
 def _write_pages(
-    read: PagesRead, heads: Sequence[Head], values: str, notice: str, mark: str
+    read: PagesRead, heads: Sequence[Head], notice: str, mark: str
 ) -> None:
     sheet, pruned = read.sheet, read.pruned
     if pruned.pages:
         sheet.add(notice)
-    sheet.add(values)
     for page in pruned.pages:
         sheet.add(
             "\n".join(

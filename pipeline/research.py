@@ -34,7 +34,6 @@ from pipeline.evidence.show import (
     parts_line,
     shortened,
 )
-from pipeline.evidence.values import rows_shown, values_text
 from pipeline.messages import ANSWER_TOKENS
 from pipeline.question.parts import question_word
 from pipeline.question.question import Question
@@ -353,15 +352,12 @@ def enriched(
     sheet.add(head)
     sheet.add(note)
     sheet.add(doubt(reading))
-    valued = values_text(reading.computed, documents, mark, max_tokens)
     followed = [_followed(hop, "10a", mark) for hop in known.hops]
-    room = sheet.room_beside(parts_line(reading), valued, *followed)
+    room = sheet.room_beside(parts_line(reading), *followed)
     chosen = reading if listed else named_rows_first(documents, reading)
     assembled = assemble(
         documents, chosen, max_tokens=room, mark=mark, open_end=open_end, listed=listed
     )
-    shown = rows_shown(reading.computed, documents, assembled.evidence)
-    sheet.add(values_text(reading.computed, documents, mark, max_tokens, shown))
     sheet.add(parts_line(reading, assembled.parts))
     why = reading.reason if documents else "No pages were found."
     sheet.add_cut(assembled.shown.text or f"No answer found. {why}")

@@ -56,7 +56,7 @@ _BRIEFLY_TYPED: Final = frozenset(
             "summaries",
             "parts",
         ),
-        *("reason", "computed", "checked", "hidden", "origins", "tokens", "next"),
+        *("reason", "checked", "hidden", "origins", "tokens", "next"),
     )
 )
 """Diagnostic fields and `next`, left out of output schemas."""

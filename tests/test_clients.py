@@ -90,16 +90,6 @@ KINDS: Final = {
     "links": Kind(
         "fetch_and_prune_html", {"sources": ["stock.html"], "part": "links"}, ("example.org/bolts",)
     ),
-    "computed": Kind(
-        "fetch_and_prune_html",
-        {"question": "What is the total quantity in Porto?", "sources": ["stock.html"]},
-        ("sum of quantity", "12", "hinge"),
-    ),
-    "computed, extracted": Kind(
-        "extract_relevant",
-        {"question": "What is the total quantity in Porto?", "sources": ["stock.html"]},
-        ("sum of quantity", "12", "hinge"),
-    ),
     "kept in part": Kind(
         "fetch_and_prune_html", {**ASKED, "sources": [PAGE, GONE]}, (ANSWER, "gone.html")
     ),

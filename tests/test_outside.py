@@ -24,7 +24,7 @@ from starlette.responses import JSONResponse, PlainTextResponse
 from errors import NARROW, narrow, said, unopened
 from pipeline.document.cite import cite
 from pipeline.document.page import Page
-from pipeline.evidence.values import rows_as
+from pipeline.evidence.forms import rows_as
 from pipeline.html.document import read_document
 from pipeline.read.sniff import media_type
 from tests.support import Connect, data_of, text_of

@@ -260,23 +260,18 @@ from mcp import Client
 
 from server.app import build_server
 from server.settings import read_settings
-from tools.common.answer import RESULT
 
 
 async def main(folder, cache):
-    page, table = folder + "/ferry-winter-cuts.html", folder + "/towns.csv"
+    page = folder + "/ferry-winter-cuts.html"
     given = {"folders": folder, "search": "folder", "cache": cache}
     async with Client(build_server(read_settings(given, {}))) as client:
         for tool, arguments in [
             ("research", {"question": "How many passengers did a crossing carry last winter?"}),
-            ("extract_relevant", {
-                "sources": [table], "question": "Which town has the most people?",
-            }),
             ("extract_relevant", {"sources": [page], "draft": "> We carried seven passengers a crossing last winter"}),
         ]:
             result = await client.call_tool(tool, arguments)
-            computed = (result.meta or {}).get(RESULT, {}).get("computed", [])
-            print(json.dumps([result.is_error, result.content[0].text, computed], ensure_ascii=False))
+            print(json.dumps([result.is_error, result.content[0].text], ensure_ascii=False))
 
 
 anyio.run(main, *sys.argv[1:])
@@ -292,8 +287,6 @@ def test_the_core_answers_without_anything_in_extras(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     shutil.copy(LIBRARY / "ferry-winter-cuts.html", folder)
-    towns = "town,people\nHollinfell,4120\nSkellmouth,9800\nGavril,310\nBrindle Quay,760\n"
-    (folder / "towns.csv").write_text(towns)
     asking = [sys.executable, "-c", ALONE, str(folder), str(tmp_path / "cache")]
 
     def answers(cwd: Path) -> list[list[Any]]:
@@ -304,14 +297,11 @@ def test_the_core_answers_without_anything_in_extras(tmp_path: Path) -> None:
         marks = re.compile(r"(?:«/?|session/|Session: )[0-9a-f]+")  # new in each answer
         return [json.loads(marks.sub("", line)) for line in ran.stdout.splitlines()]
 
-    found, table, draft = answers(root)
-    whole_found, whole_table, whole_draft = answers(ROOT)
+    found, draft = answers(root)
+    whole_found, whole_draft = answers(ROOT)
     assert not found[0]
     assert found[1] == whole_found[1]
     assert "seven passengers a crossing" in found[1]
-    assert "Skellmouth | 9800" in table[1]
-    assert table[2] == []
-    assert whole_table[2] != []
     assert draft[0]
     assert "Drafts cannot be checked here" in draft[1]
     assert not whole_draft[0]

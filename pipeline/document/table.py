@@ -1,4 +1,4 @@
-"""The data of a table, and values computed from it.
+"""The data of a table.
 
 Not for: reading a table element (`pipeline/html/table.py`), finding a document's tables
 (`pipeline/tables/table.py`).
@@ -17,8 +17,7 @@ FEWEST_CHOSEN_FROM: Final = 3
 """Rows of a table in which something can be chosen, and this many with the same extreme
 are not a choice."""
 KNOWN: Final = 0.9
-"""Minimum share of numbers in a column's filled cells to treat it as numeric, and of
-plain rows to compute a value; others are `n/a` or `–`."""
+"""Minimum share of numbers in a column's filled cells to treat it as numeric; others are `n/a` or `–`."""
 EMPTY: Final = frozenset(
     {"", "-", "–", "—", "−", "n/a", "na", "none", "null", "?", "…", "..", "tbd"}
 )
@@ -65,29 +64,6 @@ class Table:
         return bool(filled) and sum(
             values[index] is not None for index in filled
         ) >= KNOWN * len(filled)
-
-
-@dataclass(frozen=True, slots=True)
-class TableAnswer:
-    """The answer to a question, computed from a table."""
-
-    document: int
-    """Place of the table's document among those that were asked."""
-    table: Table
-    value: str
-    """Empty where the rows themselves are the answer."""
-    what: str
-    """What was computed, in the names of columns: `sum of quantity where city =
-    Porto`."""
-    rows: tuple[int, ...]
-    """Rows that it is computed from; of a choice those chosen."""
-    over: int
-    """Number of rows in the table."""
-    columns: tuple[int, ...]
-    """Columns that were used, the one that names the rows first."""
-    fit: int = 0
-    explained: int = 0
-    """Words of the question that name columns or values."""
 
 
 @lru_cache(maxsize=256)

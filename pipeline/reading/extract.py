@@ -42,7 +42,6 @@ from pipeline.reading.outline import outlined
 from pipeline.reading.reading import Reading
 from pipeline.reading.relevance import WORTH, Reader, Relevance
 from pipeline.reading.verdict import judge
-from pipeline.tables.answers import ask_parts
 from pipeline.text.cells import number_of
 from pipeline.text.frame import TITLE_CHARACTERS, failure_text, one_line
 from pipeline.text.literals import begins_with
@@ -241,7 +240,6 @@ async def extract(
     reading = await read_documents(
         question, documents, reader=reader, seconds=seconds, parts=parts
     )
-    reading = await in_thread(_with_tables, question, documents, reading)
     reading = await in_thread(outlined, question, documents, reading)
     return (
         reading
@@ -288,63 +286,6 @@ async def with_model(
         values=lifted(reading.values, chosen),
         only=borne_out(word, reading.values, chosen, asking.way),
     )
-
-
-ROWS_FIRST: Final = 3
-"""Rows that are quoted of those that a value was computed from; the others are
-counted."""
-
-BESIDE_A_VALUE: Final = 0.4
-"""Factor of the scores of all else: below what an answer without a budget goes on with,
-and still there where a budget has room, since one computed value of 160 is wrong."""
-
-
-def _with_tables(
-    question: Question, documents: Sequence[Document], reading: Reading
-) -> Reading:
-    """Return the reading with values from tables.
-
-    A complete value makes it answered, with its rows first.
-    """
-    parts = [part.question for part in reading.parts]
-    computed = ask_parts(question, parts, documents)
-    if not computed:
-        return reading
-    changed = replace(reading, computed=computed)
-    if reading.parts and not _lead(parts, documents):
-        return changed
-    changed = replace(changed, values=_rows_first(changed), parts=())
-    if reading.answered:
-        return changed
-    return replace(
-        changed,
-        verdict="answered",
-        reason="A table contains everything that the question names.",
-    )
-
-
-def _lead(parts: Sequence[Question], documents: Sequence[Document]) -> bool:
-    """Whether all other parts ask further of what the first asks of a table: they
-    repeat it in brackets (`in which month? (highest price)`)."""
-    first, *others = parts
-    return all(f"({first.text}" in other.text for other in others) and bool(
-        ask_parts(first, (), documents)
-    )
-
-
-def _rows_first(reading: Reading) -> Floats:
-    """Return the scores [units] with the first rows that a value was computed from at
-    the best of all, other rows of their tables at 0, and the rest at
-    `BESIDE_A_VALUE`."""
-    best = reading.values.max(initial=0.0)
-    values: Floats = reading.values * np.float32(BESIDE_A_VALUE)
-    for answer in reading.computed:
-        blocks = set(answer.table.blocks)
-        shown = {answer.table.blocks[row] for row in answer.rows[:ROWS_FIRST]}
-        for number, (owner, unit) in enumerate(reading.places):
-            if owner == answer.document and unit.block in blocks:
-                values[number] = best if unit.block in shown else 0.0
-    return values
 
 
 def _candidates(

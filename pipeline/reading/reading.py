@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.document.page import ScoreMaker, Sentence, Verdict
-from pipeline.document.table import TableAnswer
 from pipeline.question.question import NOTHING, Question
 
 
@@ -57,8 +56,6 @@ class Reading:
     only: frozenset[int] = frozenset()
     """Units that a model chose as the answer and the scores support, and the best
     others: they come first in the evidence. Empty without such a choice."""
-    computed: tuple[TableAnswer, ...] = ()
-    """Values computed from tables for the question or its parts."""
 
     @property
     def answered(self) -> bool:

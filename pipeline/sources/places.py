@@ -25,9 +25,9 @@ from pipeline.document.cite import position_name, position_of
 from pipeline.document.converted import html_table, whole_page
 from pipeline.document.page import Document, Page
 from pipeline.document.table import Table
+from pipeline.evidence.forms import VALUE_FORMATS, RowForm, rows_as
 from pipeline.evidence.render import Kept, Style, all_links, render, repeats_title
 from pipeline.evidence.show import GAP, shortened
-from pipeline.evidence.values import VALUE_FORMATS, RowForm, rows_as
 from pipeline.fetch.handles import page_handle
 from pipeline.prune.prune import UNASKED_PAGE, Pruned, PrunedPage, PruneOptions
 from pipeline.search.listing import not_searched

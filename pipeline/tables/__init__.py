@@ -1,2 +1,1 @@
-"""Tables as data: rows and columns of documents, questions of them, values computed over all
-rows."""
+"""Tables as data: rows and columns of documents, queries of one."""

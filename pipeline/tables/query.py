@@ -4,7 +4,7 @@ columns name, price`.
 Clauses come in any order, each at most once: `where`, `sort COLUMN [desc]`, `top N`,
 `columns A, B`, and `by COLUMN` for one value a group; any number of `count`, `sum`,
 `min`, `max`, `mean` with their columns. Names and values with such words must be
-quoted. Not for: questions in a person's words (`extras/tables/asked.py`), or writing the rows
+quoted. Not for: writing the rows
 (`table.py`)."""
 
 import math

@@ -1,7 +1,7 @@
 """The data tables of a document, as columns and rows.
 
 Not for: reading a table element (`pipeline/html/table.py`), working out what is asked of a table
-(`query.py`, `answers.py`), or showing one (`pipeline/evidence/values.py`).
+(`query.py`), or showing one (`pipeline/evidence/forms.py`).
 """
 
 import re

@@ -2,7 +2,7 @@
 
 Numbers are read as people write them: separators of both kinds, signs, currencies,
 footnote marks, thousands as letters. Not for: what a column is called (`words.py`), or
-which rows are meant (`query.py`, `answers.py`)."""
+which rows are meant (`query.py`)."""
 
 import re
 from collections.abc import Sequence

@@ -16,10 +16,8 @@ from tools.common.results import (
     HIDDEN,
     INJECTION,
     TRUST,
-    ComputedValue,
     Next,
     Part,
-    computed_in,
 )
 
 
@@ -55,9 +53,6 @@ class FetchAndPruneResult(Part):
     """Structured result of `fetch_and_prune_html`."""
 
     pages: list[PrunedPageInfo]
-    computed: list[ComputedValue] = Field(
-        default=[], description="Values computed over all rows of tables"
-    )
     next_cursor: str = Field(
         description="Pass it as cursor for the next part; empty when nothing is left"
     )
@@ -85,7 +80,6 @@ def pages_result(read: PagesRead, cursor: str, ending: Ending) -> FetchAndPruneR
     pruned = read.pruned
     facts: dict[str, object] = {
         "pages": [_page(read, place) for place in range(len(read.documents))],
-        "computed": computed_in(read.computed, read.documents, read.kept),
         "next_cursor": cursor if pruned.parts_left else "",
         "around_cursor": _around_cursor(read, cursor),
         "around": 0 if pruned.parts_left else pruned.around,

@@ -1,1 +1,0 @@
-"""Values that tables answer: the question as words, and what they choose."""
