@@ -17,7 +17,7 @@ list of facts, each a list of wordings, empty where nothing answers; `pages`, th
 names that answer, or that are read where nothing does; `split`) and the documents in
 `library/`. A checkout carries one in `examples/`. `--mimic` puts a server on loopback
 that answers as a model of known worth (`bench/mimic.py`). Not for: what a generator
-does for trees (`bench/leaves.py`), or speeds alone (`winnow models bench`)."""
+does for trees (`bench/leaves.py`)."""
 
 import argparse
 import hashlib

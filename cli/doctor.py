@@ -14,7 +14,7 @@ import anyio
 import httpx2
 
 from cache.store import cache_trouble
-from cli.models import Machine, look, machine_checks, report_roles
+from cli.models import report_roles
 from cli.output import FAILED, OK, Check, print_json
 from cli.subcommand import subcommands
 from cli.terminal import drawn_check, pen_for
@@ -25,7 +25,6 @@ from pipeline.fetch.cookies import Cookies
 from pipeline.fetch.render import find_browser
 from pipeline.search.provider import providers
 from pipeline.session.export import exports
-from pipeline.work import in_thread
 from seams import faults as faults_of_others
 from server.clients import service_client
 from server.reading import status_text
@@ -85,16 +84,12 @@ async def doctor(given: Mapping[str, str], as_json: bool) -> int:
 
 
 async def examine(
-    settings: Settings,
-    faults: Mapping[str, WinnowError],
-    machine: Machine | None = None,
+    settings: Settings, faults: Mapping[str, WinnowError]
 ) -> list[Check]:
-    """Check every part once; `faults`: invalid settings to error; `machine` replaces
-    this one in tests.
+    """Check every part once; `faults`: invalid settings to error.
 
     Turns the log of the cache off for the rest of the process.
     """
-    here = machine if machine is not None else await in_thread(look, None, None)
     # The report contains the cache's warnings, so the log need not.
     logging.getLogger("cache").setLevel(logging.CRITICAL)
     warnings = settings.warnings()
@@ -107,8 +102,7 @@ async def examine(
     checks += [
         Check(name, warning, healthy=False) for name, warning in warnings.items()
     ]
-    checks += machine_checks(here)
-    roles = await report_roles(settings, tried=True, machine=here)
+    roles = await report_roles(settings, tried=True)
     checks += [role for role in roles if role.name not in more]
     checks += await _services(settings)
     exports()  # forms of other packages that fail are among the faults below

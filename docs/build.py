@@ -20,10 +20,6 @@ from typing import Any, Final, get_type_hints
 
 from pydantic import BaseModel
 
-from models.catalogue import MODELS, fitting_profile
-from models.hardware import Card, Hardware, right_build
-from models.llama.placement import BUFFERS, Device, Weights, place
-from models.protocols import CONTEXT_TOKENS
 from models.tuning import TUNING_OPTIONS, WRITERS
 from server.settings import SETTINGS_TABLE
 
@@ -105,81 +101,6 @@ def answer() -> str:
     return "```text\n" + "\n".join(_first_source(ran.stdout.splitlines())) + "\n```"
 
 
-MACHINES: Final = (
-    ("any PC, two channels of DDR5-5600", "Linux", 16.0, None, 90),
-    ("GeForce RTX 4060", "Linux", 16.0, Card("NVIDIA", "RTX 4060", 8.6), 272),
-    ("GeForce RTX 3060", "Windows", 16.0, Card("NVIDIA", "RTX 3060", 12.9), 360),
-    ("GeForce RTX 4090", "Linux", 32.0, Card("NVIDIA", "RTX 4090", 25.8), 1_008),
-    ("Radeon RX 7800 XT", "Linux", 32.0, Card("AMD", "RX 7800 XT", 17.2), 624),
-    (
-        "Radeon RX 7900 XTX with ROCm",
-        "Linux",
-        32.0,
-        Card("AMD", "RX 7900 XTX", 25.8),
-        960,
-    ),
-    ("Arc A770", "Linux", 32.0, Card("Intel", "Arc A770", 17.2), 560),
-    ("Apple M2, 8 GB", "Darwin", 8.6, Card("Apple", "M2", 0.0, integrated=True), 100),
-    (
-        "Apple M2 Pro, 16 GB",
-        "Darwin",
-        17.2,
-        Card("Apple", "M2 Pro", 0.0, integrated=True),
-        200,
-    ),
-)
-"""Machines of the table: name, system, GB of memory, graphics, and GB/s that its memory reads, as its
-maker says."""
-APPLE_SHARE: Final = 0.7
-"""Part of a Mac's memory that Metal lets a model have."""
-
-
-def local_machines() -> str:
-    """Return for each machine: command, the profile's generator, layers, memory and most tokens a
-    second, by arithmetic on sizes."""
-    rows = []
-    for name, system, memory, card, speed in MACHINES:
-        toolkits = frozenset({"CUDA", "Vulkan", *(["ROCm"] if "ROCm" in name else [])})
-        processor = "arm64" if system == "Darwin" else "x86_64"
-        cards = (card,) if card is not None else ()
-        machine = Hardware(system, processor, memory, cards, toolkits)
-        profile, build = fitting_profile(machine), right_build(machine)
-        writer = next(
-            MODELS[one] for one in profile.models if MODELS[one].role == "generator"
-        )
-        cache = writer.token_kib * 1_024 * CONTEXT_TOKENS
-        weights = Weights(writer.layers + 1, writer.megabytes * 1_000_000, cache)
-        own = (
-            memory * APPLE_SHARE if system == "Darwin" else card.memory if card else 0.0
-        )
-        devices = (
-            [Device(build.backend, name, int(own * 1e9))] if card is not None else []
-        )
-        placed = place(weights, devices, backends=[], cores=8)
-        used = weights.layers if placed.gpu_layers < 0 else placed.gpu_layers
-        rows.append(
-            (
-                name,
-                f"`{build.command}`"
-                if build.command
-                else "nothing beside the extra `llama`",
-                f"{profile.name}: {writer.file}, {writer.megabytes / 1_000:.1f} GB",
-                f"{used} of {weights.layers}" if devices else "none",
-                f"{(weights.file_bytes + cache + BUFFERS) / 1e9:.1f} GB",
-                f"{speed / (weights.file_bytes / 1e9):.0f}",
-            )
-        )
-    head = (
-        "machine",
-        "build of llama.cpp",
-        "generator",
-        "layers on GPU",
-        "memory",
-        "most tokens/s",
-    )
-    return _table(head, rows)
-
-
 def model_options() -> str:
     """Return every option of `generator_options` as a row."""
     rows = [
@@ -206,7 +127,6 @@ def parts() -> dict[tuple[str, str], Callable[[], str]]:
             for listed in _tools()
         },
         ("docs/tools.md", "objects"): objects,
-        ("docs/local-models.md", "machines"): local_machines,
         ("docs/local-models.md", "options"): model_options,
     }
 

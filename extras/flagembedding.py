@@ -44,8 +44,7 @@ class FlagModel(HeldModel):
     """Base of embedder and reranker: locating, loading once, computing in batches."""
 
     runs_on = (
-        "FlagEmbedding",
-        "graphics card where torch finds CUDA, else processor",
+        "FlagEmbedding on a graphics card where torch finds CUDA, else on the processor"
     )
 
     def __init__(self, model: str) -> None:

@@ -39,8 +39,8 @@ def unit_rows(vectors: NDArray[np.float32]) -> Vectors:
 class HeldModel:
     """Optional lifecycle methods of a model: prepare, close, counters."""
 
-    runs_on: tuple[str, str] | None = None
-    """Runtime and device, for reports; None: onnxruntime on the processor."""
+    runs_on: str = "onnxruntime on the processor"
+    """Runtime and device, for reports."""
 
     async def prepare(self) -> None:
         """Ask a server which model it serves, so that name, context and dimension are

@@ -384,7 +384,7 @@ class Settings:
         "How a generator is run, as NAME=VALUE separated by spaces: layers, devices, "
         "split, context, "
         "kv, flash, threads, batch, mmap; temperature, top_k, top_p, min_p, seed, thinking, "
-        "speculate; `winnow models show` prints each value and its origin.",
+        "speculate; docs/local-models.md.",
         _tuning("generator"),
     )
     pruner: Literal["trained", "any"] = _setting(

@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 from starlette.responses import JSONResponse, Response
 
-from cli.models import options_of
 from errors import ModelError
-from models.llama.probe import InstalledBuild
 from models.protocols import Said, chooser, tree_scorer
 from models.remote.openai import OpenAIEmbedder, OpenAIGenerator
 from models.remote.server import Endpoint
@@ -236,40 +234,12 @@ async def test_an_option_set_to_its_usual_value_is_sent_and_shown_as_set(remote:
     async with loopback_client() as http:
         generator = OpenAIGenerator(Endpoint(http, remote.url, "m"), tuning=tuning)
         await generator.generate(ASKED, max_tokens=20)
-        shown = options_of(generator, InstalledBuild())
     assert remote.asked[-1][1]["options"] == {
         "num_predict": 20,
         "temperature": 0.0,
         "top_p": 1.0,
         "seed": 0,
     }
-    assert shown["top_p"] == "1.0: set in generator_options"
-    assert shown["thinking"] == "off: set in generator_options"
-    assert shown["top_k"] == "not sent: Ollama decides"
-    assert shown["threads"] == "not used: Ollama decides it"
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "shown"),
-    [
-        ("LM Studio", "", "8192: usual where the server does not say"),
-        ("vLLM", "", "8192: from vLLM"),
-        ("vLLM", "context=32768", "8192: from vLLM"),
-        ("Ollama", "context=16384", "16384: set in generator_options"),
-        ("Ollama", "", "4096: from Ollama; the model was trained for 40960, and context=N in"),
-    ],
-)
-async def test_the_context_is_shown_with_what_it_comes_from(
-    remote: Remote, name: str, options: str, shown: str
-) -> None:
-    KINDS[name].serve(remote, says("42"))
-    info = {"general.architecture": "qwen3", "qwen3.context_length": 40_960}
-    remote.will_at_root("/api/show", lambda _body: JSONResponse({"model_info": info}))
-    async with loopback_client() as http:
-        tuning = read_tuning(options, "generator")
-        generator = OpenAIGenerator(Endpoint(http, remote.url, "m"), tuning=tuning)
-        await generator.prepare()
-        assert options_of(generator, InstalledBuild())["context"].startswith(shown)
 
 
 @pytest.mark.parametrize("role", [OpenAIGenerator, OpenAIEmbedder])

@@ -1,17 +1,14 @@
-"""What a person sets for a role: each option reaches llama.cpp, and `winnow models show` says where
-every value comes from."""
+"""What a person sets for a role: each option reaches llama.cpp."""
 
 from pathlib import Path
 
 import pytest
 
-from cli.models import options_of
 from errors import ModelError, UsageError
 from models.llama.model import LlamaGenerator
 from models.llama.placement import Device, Weights, place
-from models.llama.probe import InstalledBuild, installed_build
 from models.protocols import Said
-from models.tuning import TUNING_OPTIONS, Tuning, read_tuning
+from models.tuning import Tuning, read_tuning
 from server.settings import read_settings
 from tests.support.extras import need, needs_llama
 from tests.support.llama_reference import smol_weights
@@ -80,21 +77,6 @@ def weights() -> Path:
 
 
 @needs_llama
-@pytest.mark.anyio
-async def test_every_option_is_shown_with_its_value_and_where_it_comes_from() -> None:
-    model = LlamaGenerator(weights(), tuning=read_tuning("context=1024 kv=f16 seed=3", "generator"))
-    shown = options_of(model, InstalledBuild("0.3.36", processor="AVX2"))
-    assert set(TUNING_OPTIONS) <= set(shown)
-    assert shown["context"] == "1024: set in generator_options"
-    assert shown["kv"] == "f16: set in generator_options"
-    assert shown["seed"] == "3: set in generator_options"
-    assert "no GPU backend" in shown["layers"]
-    assert "cores" in shown["threads"]
-    assert shown["prompt cache"].startswith("on: ")
-    assert model.context_tokens == 1_024
-
-
-@needs_llama
 @pytest.mark.slow
 @pytest.mark.anyio
 @pytest.mark.parametrize("text", ["kv=q8_0 context=512", "threads=1 batch=256 mmap=off flash=on"])
@@ -147,14 +129,3 @@ async def test_a_seed_gives_the_same_draw_and_another_seed_another() -> None:
     assert one[0] == one[1]
     assert one[0] != other[0]
     assert likeliest == greedy
-
-
-@needs_llama
-@pytest.mark.slow
-def test_the_installed_build_says_what_it_is() -> None:
-    need("llama")
-    found = installed_build()
-    assert found.version
-    assert found.fault == ""
-    assert "build" in str(found)
-    assert found.offloads == bool(found.backends)

@@ -1,4 +1,4 @@
-"""`winnow models`: models, their roles, downloads and speed."""
+"""`winnow models`: the model of each role, and downloads."""
 
 import argparse
 from collections.abc import Mapping
@@ -12,14 +12,14 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "action",
         nargs="?",
-        choices=["show", "list", "pull", "remove", "bench"],
+        choices=["show", "list", "pull", "remove"],
         default="show",
     )
     parser.add_argument(
         "names",
         nargs="*",
         metavar="NAME",
-        help="a profile, a model, or OWNER/REPO/FILE.gguf",
+        help="for pull and remove: a name of the list, or OWNER/REPO/FILE.gguf",
     )
     parser.add_argument(
         "--dry-run",
@@ -35,7 +35,7 @@ def _run(args: argparse.Namespace, given: Mapping[str, str]) -> int:
 
 COMMAND: Final = Subcommand(
     "models",
-    help="show, list, pull, remove or benchmark models",
+    help="show, list, pull or remove models",
     arguments=_arguments,
     run=_run,
     place=30,

@@ -36,7 +36,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from cache.store import Stores
 from cli.doctor import examine
 from cli.kept import row_of
-from cli.models import Machine, report_roles
+from cli.models import report_roles
 from cli.output import FAILED, OK
 from errors import UsageError, WinnowError
 from extras.desk.library import describe_library
@@ -44,8 +44,6 @@ from extras.desk.page import desk_html
 from extras.http.serve import listen
 from extras.install.clients import CLIENTS, file_of
 from extras.install.install import client_state, make_change, plan_change
-from models.hardware import ThisHost, hardware_of
-from models.llama.probe import InstalledBuild
 from pipeline.session.session import (
     Session,
     find_session,
@@ -266,8 +264,7 @@ class _Desk:
 
     async def health(self, request: Request) -> Response:
         """Return settings, models by role, cache content and configured clients."""
-        here = Machine(await in_thread(hardware_of, ThisHost()), InstalledBuild())
-        roles = await report_roles(self._settings, tried=False, machine=here)
+        roles = await report_roles(self._settings, tried=False)
         return JSONResponse(
             {
                 "settings": setting_rows(self._settings),

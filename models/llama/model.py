@@ -52,6 +52,8 @@ depend on what else is in a batch by 2e-5 nats instead of 1e-3."""
 class GgufModel(HeldModel):
     """What the three share: file, header, process."""
 
+    runs_on = "llama.cpp in a process of its own"
+
     def __init__(
         self,
         path: Path,
@@ -130,11 +132,6 @@ class GgufModel(HeldModel):
         return Weights(
             header.layers + 1, header.file_bytes, bytes_of_cells, header.output_bytes
         )
-
-    @property
-    def trained_tokens(self) -> int:
-        """Tokens of context that the model was trained for."""
-        return self._header.context_length
 
     async def _ask(self, doing: str, request: object = None) -> Frame:
         header, plan = self._header, self.plan

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -241,19 +241,6 @@ class OpenAIGenerator(RemoteModel):
         if self.server == "Ollama" and self.tuning.context:
             return min(self.tuning.context, self._facts.longest or self.tuning.context)
         return reported or self.tuning.context or CONTEXT_TOKENS
-
-    @property
-    def context_source(self) -> Literal["setting", "server", "usual"]:
-        """What `context_tokens` comes from."""
-        if self.context_tokens == self.tuning.context:
-            return "setting"
-        return "server" if self._facts.context_tokens else "usual"
-
-    @property
-    def trained_tokens(self) -> int:
-        """Tokens that the model was trained for, where that is more than the server
-        gives it; 0 where it does not say."""
-        return self._facts.longest
 
     async def counters(self) -> Mapping[str, object]:
         """Return the tokens that the server says it read and wrote; empty where it says

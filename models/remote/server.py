@@ -300,9 +300,12 @@ class RemoteModel(HeldModel):
         return self._facts.server
 
     @property
-    def found(self) -> bool:
-        """Whether the server answered when it was asked for its facts."""
-        return self._facts.asked
+    def runs_on(self) -> str:  # type: ignore[override]  # read only, and known once the server was asked
+        """The kind of server, and whether it answered when it was asked for its
+        facts."""
+        server = self.server or "a server with OpenAI's API"
+        away = "" if self._facts.asked else ", which did not answer at /models"
+        return server + away
 
     async def prepare(self) -> None:
         """Request the model's facts, valid for a minute. Raises nothing; without an
