@@ -83,9 +83,7 @@ async def doctor(given: Mapping[str, str], as_json: bool) -> int:
     return FAILED if problems else OK
 
 
-async def examine(
-    settings: Settings, faults: Mapping[str, WinnowError]
-) -> list[Check]:
+async def examine(settings: Settings, faults: Mapping[str, WinnowError]) -> list[Check]:
     """Check every part once; `faults`: invalid settings to error.
 
     Turns the log of the cache off for the rest of the process.

@@ -141,9 +141,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 TUNING_OPTIONS: Final[Mapping[str, Option]] = {
     "layers": Option(_layers, "a number of layers (0 for none), or all"),
-    "devices": Option(
-        _names, "names such as CUDA0,CUDA1"
-    ),
+    "devices": Option(_names, "names such as CUDA0,CUDA1"),
     "split": Option(_shares, "a share for each device, such as 3,1"),
     "context": _between(256, 1_048_576),
     "kv": _one_of(*KV_TYPES),

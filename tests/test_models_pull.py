@@ -136,5 +136,7 @@ def test_each_role_is_shown_with_its_model_and_reason(hub: HubServer, tmp_path: 
     roles = json.loads(winnow(hub, tmp_path, "show", "--json").stdout)
     assert roles["embedder"].startswith("all-MiniLM-L6-v2")
     assert "onnxruntime on the processor" in roles["embedder"]
-    assert roles["generator"] == "none; auto: no generator is built in; steps use rules and extracts."
+    assert (
+        roles["generator"] == "none; auto: no generator is built in; steps use rules and extracts."
+    )
     assert hub.asked == []
