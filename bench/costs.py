@@ -29,6 +29,7 @@ from errors import ModelError
 from models.llama.model import LlamaGenerator
 from models.onnx import OnnxEmbedder
 from models.protocols import Generator, PathScores, Prompt, Said
+from papers.idms.idms import Judge
 from pipeline.document.page import Document
 from pipeline.document.units import paper_tags
 from pipeline.prune.paper import paper_blocks, path_scorer
@@ -40,7 +41,6 @@ from pipeline.raptor.tree import TreeOptions
 from pipeline.reading.extract import Asking, extract
 from pipeline.reading.relevance import Blend
 from pipeline.search.parse import Parser, parse
-from pipeline.segment.idms import Judge
 from pipeline.text.tokens import count_tokens
 
 PATIENCE: Final = 3_000.0

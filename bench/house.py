@@ -33,11 +33,12 @@ FOLDERS: Final = (
     "models",
     "prompts",
     "cache",
+    "papers",
 )
 NODES: Final = 320_000
 """Most syntax nodes of the product."""
 CORE_NODES: Final = 245_000
-"""Most syntax nodes of the product without `extras/`."""
+"""Most syntax nodes of the product without `extras/` and `papers/`."""
 DENSITY: Final = 6.5
 """Most nodes a line."""
 BRANCHES: Final = 15
@@ -196,8 +197,9 @@ def rooms_entered() -> Counter[str]:
 
 
 def core_of(found: Iterable[Module]) -> list[Module]:
-    """Return the files outside `extras/`."""
-    return [one for one in found if not one.path.is_relative_to(ROOT / "extras")]
+    """Return the files outside `extras/` and `papers/`."""
+    beside = (ROOT / "extras", ROOT / "papers")
+    return [one for one in found if not any(map(one.path.is_relative_to, beside))]
 
 
 def shortfalls(found: list[Module]) -> list[str]:

@@ -34,6 +34,8 @@ from bench.library import MeasuredQuestion
 from bench.segments import agreement
 from errors import ModelError
 from models.protocols import Embedder
+from papers.idms.idms import Idms, IdmsOptions, judge_of
+from papers.idms.partition import Rule, cut_by_margins, partition, segment
 from pipeline.document.page import Document
 from pipeline.document.units import split_sentences, tag_sentences
 from pipeline.question.question import Question
@@ -42,8 +44,6 @@ from pipeline.raptor.leaves import main_sentences
 from pipeline.raptor.summarise import Writer, write_summary
 from pipeline.raptor.tree import TreeOptions
 from pipeline.reading.bm25 import BM25, blend
-from pipeline.segment.idms import Idms, IdmsOptions, judge_of
-from pipeline.segment.partition import Rule, cut_by_margins, partition, segment
 from pipeline.text.tokens import count_tokens
 
 RULES: Final[tuple[Rule, ...]] = ("running", "partition")

@@ -8,11 +8,11 @@ from bench.paper_measures import f1, hit
 from bench.paper_row import Bench, Outcome, cannot, row, works
 from bench.segments import agreement, strung_documents
 from models.protocols import Embedder
+from papers.idms.density import DensityModels, densities, enrich
+from papers.idms.idms import Idms, IdmsOptions, Judge
+from papers.idms.partition import Rule, cut_by_margins
 from pipeline.document.page import Sentence
-from pipeline.segment.density import DensityModels, densities, enrich
-from pipeline.segment.idms import Idms, IdmsOptions, Judge
-from pipeline.segment.partition import Rule, cut_by_margins
-from tests.test_segment_judge import TEXTS, Reader
+from tests.test_papers_idms_judge import TEXTS, Reader
 
 
 def sentences(texts: list[str]) -> list[Sentence]:
@@ -23,7 +23,7 @@ def sentences(texts: list[str]) -> list[Sentence]:
     ]
 
 
-@row(75, "ID Eq. 1, margins with the open chunk", "pipeline/segment/idms.py")
+@row(75, "ID Eq. 1, margins with the open chunk", "papers/idms/idms.py")
 async def _(_: Bench) -> Outcome:
     reader = Reader()
     found = await Judge(reader, store=None, seconds=30).chunks(TEXTS)
@@ -49,7 +49,7 @@ async def error(embedder: Embedder, rule: Rule) -> float:
     return float(np.mean(found))
 
 
-@row(76, "ID θ is 0, then the mean of the margins", "pipeline/segment/partition.py")
+@row(76, "ID θ is 0, then the mean of the margins", "papers/idms/partition.py")
 async def _(bench: Bench) -> Outcome:
     chance = np.random.default_rng(0)
     for _ in range(100):
@@ -72,7 +72,7 @@ async def _(bench: Bench) -> Outcome:
     )
 
 
-@row(77, "ID the lean to an option is taken off", "pipeline/segment/idms.py")
+@row(77, "ID the lean to an option is taken off", "papers/idms/idms.py")
 async def _(_: Bench) -> Outcome:
     margins = await Judge(Reader(), store=None, seconds=30).margins(TEXTS)
     assert np.allclose(np.abs(margins), 0.4)
@@ -92,7 +92,7 @@ CHUNKS = [
 ]
 
 
-@row(78, "ID Eq. 2, density", "pipeline/segment/density.py")
+@row(78, "ID Eq. 2, density", "papers/idms/density.py")
 async def _(bench: Bench) -> Outcome:
     printed = await densities(
         CHUNKS, DensityModels(bench.embedder, printed=True), language="en"
@@ -104,7 +104,7 @@ async def _(bench: Bench) -> Outcome:
     )
 
 
-@row(79, "ID low density condensed, high supplemented", "pipeline/segment/density.py")
+@row(79, "ID low density condensed, high supplemented", "papers/idms/density.py")
 async def _(bench: Bench) -> Outcome:
     class Writer(Reader):
         """Writes what it is shown."""
@@ -126,7 +126,7 @@ async def _(bench: Bench) -> Outcome:
     )
 
 
-@row(80, "ID the KV cache is kept over a long text", "pipeline/segment/idms.py")
+@row(80, "ID the KV cache is kept over a long text", "papers/idms/idms.py")
 async def _(_: Bench) -> Outcome:
     reader = Reader()
     await Judge(reader, store=None, seconds=30).margins(TEXTS * 9)

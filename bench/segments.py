@@ -22,8 +22,9 @@ import numpy as np
 from bench.longdoc import DATA, FAR, read_lines
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
+from papers.idms.partition import Rule, cut_by_margins, partition
+from pipeline.raptor.leaves import sentence_costs
 from pipeline.raptor.tree import TreeOptions
-from pipeline.segment.partition import Rule, cut_by_margins, partition, sentence_costs
 
 MOST_ERROR: Final = 0.05
 

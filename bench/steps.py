@@ -32,14 +32,15 @@ from bench.longdoc import DATA, FAR
 from bench.segments import Cut, agreement, strung_documents
 from models.llama.model import LlamaGenerator
 from models.onnx import OnnxEmbedder
+from papers.idms.idms import Judge
+from papers.idms.partition import Rule, cut_by_margins, partition
 from pipeline.document.page import Document, Page
 from pipeline.html.document import read_document
 from pipeline.prune.paper import PathScorer, paper_blocks, path_scorer
 from pipeline.prune.prune import PruneOptions, prune
 from pipeline.question.question import Question
+from pipeline.raptor.leaves import sentence_costs
 from pipeline.reading.relevance import Blend
-from pipeline.segment.idms import Judge
-from pipeline.segment.partition import Rule, cut_by_margins, partition, sentence_costs
 
 RULES: Final[tuple[Rule, ...]] = ("running", "partition")
 BUDGET: Final = 512

@@ -10,12 +10,13 @@ from pathlib import Path
 
 from cli.output import COMMAND_SECONDS, OK, drawn_progress, print_json
 from errors import UsageError
+from pipeline.printed import printed
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.draw import draw
+from pipeline.raptor.leaves import Chunker
 from pipeline.raptor.outline import outline
 from pipeline.raptor.summarise import Writer
 from pipeline.raptor.tree import TREE_SCHEME, Chunking, Tree, TreeOptions
-from pipeline.segment.idms import Idms
 from pipeline.services import Services
 from pipeline.sources.gather import load_sources, open_tree, store_for
 from pipeline.work import Report, in_thread, no_report
@@ -66,7 +67,7 @@ async def _tree(
     )
     for failure in loaded.failures:
         print(f"winnow: not read: {failure.source}: {failure.reason}", file=sys.stderr)
-    idms = Idms(
+    idms: Chunker = printed("chunker")(
         services.idms,
         generator=services.generator,
         embedder=services.embedder,

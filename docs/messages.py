@@ -27,6 +27,7 @@ FOLDERS: Final = (
     "pipeline/",
     "models/",
     "cache/",
+    "papers/",
     "extras/",
     "errors.py",
     "extra.py",

@@ -22,7 +22,6 @@ from pipeline.reading.extract import Asking
 from pipeline.reading.relevance import Blend, Reader, Reread
 from pipeline.search.chain import Findings
 from pipeline.search.query import SearchQuery
-from pipeline.segment.idms import IdmsOptions
 from pipeline.work import Report, in_thread
 
 MOST_WAITING: Final = 4
@@ -174,8 +173,8 @@ class Services:
     3)."""
     asking: Asking | None = None
     """A model that writes beside the extractor's rules, and how it is asked."""
-    idms: IdmsOptions = field(default_factory=IdmsOptions)
-    """How `idms` chunks are cut."""
+    idms: str = "partition"
+    """How `idms` chunks are cut; see WINNOW_IDMS."""
     later: Later = field(default_factory=Later)
     """What goes on between calls."""
     notice: Once = field(default_factory=Once)

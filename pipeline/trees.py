@@ -16,17 +16,18 @@ from pipeline.document.page import Document, Failure, Page
 from pipeline.evidence.assemble import Assembled, assemble
 from pipeline.evidence.show import Sheet, hint_room, notice_within
 from pipeline.fetch.handles import find_page, page_handle
+from pipeline.printed import printed
 from pipeline.question.broad import is_broad
 from pipeline.question.question import Question
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.evidence import fit_evidence
+from pipeline.raptor.leaves import Chunker
 from pipeline.raptor.overview import overview
 from pipeline.raptor.query import Mode, NodeMode, Traversal, query_tree, read_tree
 from pipeline.raptor.summarise import Writer
 from pipeline.raptor.tree import TREE_SCHEME, Chunking, Tree, TreeOptions
 from pipeline.raptor.write import is_extracted, write_tree
 from pipeline.reading.extract import left_unread, read_documents
-from pipeline.segment.idms import Idms
 from pipeline.services import Services
 from pipeline.sources.gather import (
     Loaded,
@@ -219,14 +220,15 @@ async def _by_nodes(
     return _Passages(await in_thread(fit), list(documents.values()))
 
 
-def _idms(services: Services) -> Idms:
-    return Idms(
+def _idms(services: Services) -> Chunker:
+    chunker: Chunker = printed("chunker")(
         services.idms,
         generator=services.generator,
         embedder=services.embedder,
         store=services.stores.scores,
         seconds=services.seconds * WRITE_SHARE,
     )
+    return chunker
 
 
 async def _tree(
@@ -235,7 +237,7 @@ async def _tree(
     order: TreeOrder,
     services: Services,
     report: Report,
-    idms: Idms | None,
+    idms: Chunker | None,
 ) -> tuple[Tree | None, Loaded]:
     """Return the tree of a handle, a tree grown from it by further sources, or a tree
     of the sources, and what was read for it; None if it is not built in time.

@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import replace
 from datetime import date
 from importlib.util import find_spec
-from typing import Any, Final, Literal, NamedTuple, cast
+from typing import Any, Final, NamedTuple
 
 import httpx2
 
@@ -40,8 +40,6 @@ from pipeline.reading.extract import Asking
 from pipeline.search.chain import Chain, Searcher
 from pipeline.search.folder import FolderLimits, FolderProvider
 from pipeline.search.provider import Access, providers
-from pipeline.segment.idms import IdmsOptions
-from pipeline.segment.partition import Rule
 from pipeline.services import DocumentMemory, Once, Services
 from pipeline.work import STEP_SHARE, in_thread
 from server.clients import service_client
@@ -138,7 +136,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             any_pruner=settings.pruner == "any",
             pruning=settings.pruning,
             asking=_asking(settings, generator.model),
-            idms=_idms(settings),
+            idms=settings.idms,
             clustering=settings.clustering,
             notice=Once(KEYLESS_NOTICE if searched(settings).keyless else ""),
         )
@@ -292,13 +290,6 @@ def _resources(settings: Settings, http: httpx2.AsyncClient) -> Resources:
     }
     hub = Hub(settings.hub or None, settings.models)
     return Resources(http, settings.model_key, hub, MemoryBudget(), tunings)
-
-
-def _idms(settings: Settings) -> IdmsOptions:
-    rule, _, more = settings.idms.partition("+")
-    entities: Literal["rule", "model"] = "model" if more.endswith(":model") else "rule"
-    # The settings have validated the name.
-    return IdmsOptions(cast(Rule, rule), density=bool(more), entities=entities)
 
 
 def _asking(settings: Settings, model: Generator | None) -> Asking | None:

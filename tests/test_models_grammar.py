@@ -8,8 +8,8 @@ import pytest
 
 from models.llama.model import LlamaGenerator
 from models.protocols import Said
+from papers.idms.density import ENTITIES
 from pipeline.search.parse import REQUEST_SCHEMA
-from pipeline.segment.density import ENTITIES
 from tests.support.extras import LLAMA
 
 pytestmark = [*LLAMA]

@@ -12,7 +12,7 @@ import pytest
 
 from models.llama.model import LlamaGenerator
 from models.protocols import Said
-from pipeline.segment.idms import Judge
+from papers.idms.idms import Judge
 from tests.support.extras import LLAMA
 from tests.support.llama_reference import plain_scores, smol_weights, tokens
 from tests.support.llama_shapes import Shape, write_model

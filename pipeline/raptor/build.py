@@ -20,6 +20,7 @@ from errors import ModelError
 from models.protocols import Embedder, unit_rows
 from pipeline.document.page import Document, Sentence
 from pipeline.messages import side_by_side
+from pipeline.printed import printed
 from pipeline.raptor.cluster import (
     CHILDREN,
     MOST_CHILDREN,
@@ -28,6 +29,8 @@ from pipeline.raptor.cluster import (
     join_clusters,
 )
 from pipeline.raptor.leaves import (
+    Chunker,
+    Ranges,
     main_sentences,
     make_leaves,
     pack_sentences,
@@ -57,8 +60,6 @@ from pipeline.raptor.tree import (
 )
 from pipeline.reading.bm25 import rarities, word_vectors
 from pipeline.reading.relevance import EMBEDDED_AT_ONCE
-from pipeline.segment.idms import Idms
-from pipeline.segment.partition import Ranges
 from pipeline.text.tokens import count_tokens
 from pipeline.text.words import index_terms
 from pipeline.work import Report, in_thread, no_report, traced
@@ -76,7 +77,7 @@ async def build_tree(  # noqa: PLR0913  what a tree is made with, each by its na
     report: Report = no_report,
     writer: Writer | None = None,
     grown_from: Tree | None = None,
-    idms: Idms | None = None,
+    idms: Chunker | None = None,
 ) -> Tree:
     """Build the tree of `documents`, or take it from `store`.
 
@@ -101,7 +102,7 @@ async def build_tree(  # noqa: PLR0913  what a tree is made with, each by its na
         MissingExtra: `umap` was chosen and is not installed.
     """
     reading = await in_thread(_reading, documents, embedder)
-    idms = (idms or Idms()) if options.chunking == "idms" else None
+    idms = (idms or printed("chunker")()) if options.chunking == "idms" else None
     built_with = BuiltWith(
         reading.name if reading else "lexical", _summariser(writer, idms), options
     )
@@ -138,7 +139,7 @@ async def build_tree(  # noqa: PLR0913  what a tree is made with, each by its na
     return tree
 
 
-def _summariser(writer: Writer | None, idms: Idms | None) -> str:
+def _summariser(writer: Writer | None, idms: Chunker | None) -> str:
     summariser = writer.name if writer else EXTRACTIVE
     return f"{summariser}; {idms.version}" if idms and idms.version else summariser
 
@@ -208,7 +209,7 @@ class _Growth:
         self._done = min(self._done + done, self.total)
         await self._report(self._done, self.total, message)
 
-    async def cut(self, documents: Sequence[Document], idms: Idms | None) -> None:
+    async def cut(self, documents: Sequence[Document], idms: Chunker | None) -> None:
         """Cut the documents into leaves and count their terms. A second document with
         the same address and text is left out."""
         forms: list[str] = []
@@ -251,7 +252,7 @@ class _Growth:
         self.total = max(1.0, len(self.leaves) * (1 + 1 / (CHILDREN - 1)))
 
     async def _ranges(
-        self, document: Document, sentences: Sequence[Sentence], idms: Idms | None
+        self, document: Document, sentences: Sequence[Sentence], idms: Chunker | None
     ) -> Ranges:
         """Return the sentences of each leaf of a document."""
         if idms is None:

@@ -3,7 +3,7 @@ place (RAPTOR §3).
 
 A leaf is one unbroken stretch of a document, so its text is verbatim on the page. Not
 for: finding sentences (`pipeline/document/units.py`) or subject changes
-(`pipeline/segment`).
+(`papers/idms`, a `Chunker`).
 """
 
 import itertools
@@ -11,20 +11,65 @@ import zlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, Protocol
 
+from models.protocols import Embedder
 from pipeline.document.page import Block, Document, Page, Sentence
 from pipeline.document.tree import Node
 from pipeline.document.units import tag_sentences
 from pipeline.evidence.show import headings_to_show
 from pipeline.raptor.tree import Leaf, Source, hashed
-from pipeline.segment.partition import Ranges, sentence_costs
 from pipeline.text.frame import is_injection
-from pipeline.text.tokens import count_tokens
+from pipeline.text.tokens import count_each, count_tokens
 
+Ranges = list[tuple[int, int]]
+"""[start, end) ranges of items that cover all of them in order."""
 SHORT_SHARE: Final = 0.4
 """Minimum filled share of a leaf before it may end early; shorter sections are merged
 (figures: docs/log.md, 2026-11-27)."""
+
+
+class Chunker(Protocol):
+    """Cuts documents where the subject changes (`chunking="idms"`)."""
+
+    @property
+    def version(self) -> str:
+        """What made the leaves besides sentences and embedder; part of a tree's
+        handle."""
+        ...
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """Sentences for the reader: who found the boundaries, and what failed."""
+        ...
+
+    @property
+    def writes(self) -> bool:
+        """Whether its forms are to be used."""
+        ...
+
+    async def ranges(
+        self,
+        sentences: Sequence[Sentence],
+        *,
+        embedder: Embedder | None,
+        minimum: int,
+        maximum: int,
+    ) -> Ranges:
+        """Return the sentences of each chunk of a document, of `minimum` to `maximum`
+        tokens where possible. Raises `ModelError`: the embedder failed."""
+        ...
+
+    async def forms(
+        self, chunks: Sequence[Sequence[str]], *, language: str
+    ) -> Sequence[str]:
+        """Return what the index reads beside each chunk of one document, or ""."""
+        ...
+
+
+def sentence_costs(texts: Sequence[str]) -> list[int]:
+    """Return the tokens of each text, with one for what parts it from the next."""
+    return [tokens + 1 for tokens in count_each(texts)]
 
 
 def main_sentences(document: Document) -> tuple[Sentence, ...]:

@@ -15,16 +15,14 @@ from numpy.typing import NDArray
 
 from models.protocols import Embedder
 from pipeline.document.page import Sentence
+from pipeline.raptor.leaves import Ranges, sentence_costs
 from pipeline.reading.bm25 import word_vectors
 from pipeline.reading.relevance import EMBEDDED_AT_ONCE
-from pipeline.text.tokens import count_each
 from pipeline.text.words import index_terms
 from pipeline.work import check_cancelled, in_thread
 
 Floats = NDArray[np.float32]
 Margins = NDArray[np.floating]
-Ranges = list[tuple[int, int]]
-"""[start, end) ranges of items that cover all of them in order."""
 Rule = Literal["partition", "running"]
 
 PRICE: Final = 1.1
@@ -71,11 +69,6 @@ async def segment(
     return await in_thread(
         cut_by_margins, cosines, costs, rule=rule, minimum=minimum, maximum=maximum
     )
-
-
-def sentence_costs(texts: Sequence[str]) -> list[int]:
-    """Return the tokens of each text, with one for what parts it from the next."""
-    return [tokens + 1 for tokens in count_each(texts)]
 
 
 def partition(

@@ -15,9 +15,9 @@ from cache.store import Store
 from errors import ContextExceeded, ModelError
 from models.llama.model import LlamaGenerator
 from models.protocols import Ability, PathScores, Prompt
+from papers.idms.idms import ORDERS, Idms, IdmsOptions, Judge, judge_of, split_prompt
+from papers.idms.partition import Rule, cut_by_margins
 from pipeline.document.page import Sentence
-from pipeline.segment.idms import ORDERS, Idms, IdmsOptions, Judge, judge_of, split_prompt
-from pipeline.segment.partition import Rule, cut_by_margins
 from tests.support import LIBRARY, Connect, data_of, text_of
 from tests.support.doubles import Dead
 from tests.support.extras import needs_llama

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final, Literal, TypeAlias, TypeVar
+from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
 
 import anyio
 import numpy as np
@@ -26,16 +26,11 @@ from numpy.typing import NDArray
 from cache.store import Store
 from errors import ContextExceeded, ModelError
 from models.protocols import Embedder, Generator, Said, chooser, tree_scorer
+from papers.idms.density import DensityModels, Form, densities, enrich
+from papers.idms.partition import Rule, cut_by_margins, segment
 from pipeline.document.page import Sentence
 from pipeline.messages import CACHED_ANSWER_SECONDS
-from pipeline.segment.density import DensityModels, Form, densities, enrich
-from pipeline.segment.partition import (
-    Ranges,
-    Rule,
-    cut_by_margins,
-    segment,
-    sentence_costs,
-)
+from pipeline.raptor.leaves import Ranges, sentence_costs
 from pipeline.text.frame import one_line
 from pipeline.text.tokens import count_tokens
 from pipeline.work import in_thread
@@ -286,6 +281,18 @@ class IdmsOptions:
     supplemented one of high (IDMS, density-driven chunking), for the index to read
     beside the text."""
     entities: Literal["rule", "model"] = "rule"
+
+
+def chunker(form: str = "partition", **models: Any) -> "Idms":
+    """Return what cuts documents as WINNOW_IDMS says: a rule, with `+density` if
+    chunks get written forms, `+density:model` if the generator lists their entities.
+
+    `models` are those of `Idms`."""
+    rule, _, forms = form.partition("+")
+    entities: Literal["rule", "model"] = "model" if forms.endswith(":model") else "rule"
+    # The settings have validated the name.
+    options = IdmsOptions(cast(Rule, rule), density=bool(forms), entities=entities)
+    return Idms(options, **models)
 
 
 class Idms:

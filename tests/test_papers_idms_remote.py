@@ -10,8 +10,8 @@ from errors import ModelError
 from models.protocols import abilities_of
 from models.remote.openai import OpenAIGenerator
 from models.remote.server import Endpoint
+from papers.idms.idms import Idms, Judge
 from pipeline.document.page import Sentence
-from pipeline.segment.idms import Idms, Judge
 from tests.support import LIBRARY, Connect, text_of
 from tests.support.model_server import Remote, listed, loopback_client
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from models.onnx import OnnxEmbedder
 from models.protocols import Ability, Prompt, Said
-from pipeline.segment.density import ITERATIONS, DensityModels, densities, enrich
+from papers.idms.density import ITERATIONS, DensityModels, densities, enrich
 from pipeline.text.tokens import count_tokens
 from pipeline.text.words import find_entities
 

@@ -13,12 +13,12 @@ from starlette.responses import JSONResponse, Response
 from errors import UsageError
 from models.onnx import OnnxEmbedder
 from models.protocols import Said
+from papers.idms.idms import Idms, IdmsOptions
 from pipeline.document.page import Page
 from pipeline.html.document import read_document
 from pipeline.question.question import Question
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.tree import TreeOptions
-from pipeline.segment.idms import Idms, IdmsOptions
 from pipeline.text.tokens import count_tokens
 from server.settings import read_settings
 from tests.support import LIBRARY, Connect, data_of, text_of

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from models.onnx import OnnxEmbedder
+from papers.idms.partition import PRICE, Rule, cut_by_margins, partition, segment
 from pipeline.document.page import Sentence
-from pipeline.segment.partition import PRICE, Ranges, Rule, cut_by_margins, partition, segment
+from pipeline.raptor.leaves import Ranges
 
 TOPICS = (
     (
