@@ -29,7 +29,6 @@ from pipeline.prune.paper import is_pruner, path_scorer
 from pipeline.prune.prune import Pruned, PrunedPage, PruneOptions, prune
 from pipeline.question.question import Question
 from pipeline.services import Services
-from pipeline.sources.changes import earlier
 from pipeline.sources.gather import Loaded, load_sources, room_for
 from pipeline.sources.places import (
     load_folders,
@@ -93,7 +92,7 @@ async def read_pages(
     # 1. Read the sources
     asked, most = order.question, order.max_tokens
     wide = most or WIDE
-    loaded, part, before = await _load(sources, order.part, asked, services, report)
+    loaded, part = await _load(sources, order.part, asked, services, report)
     # 2. Reserve room for heads and notes
     mark = new_mark()
     heads = _heads(loaded.documents, wide, mark)
@@ -106,7 +105,6 @@ async def read_pages(
     if part or order.form not in VALUE_FORMATS:
         place = partial(
             read_part,
-            before=before,
             form=order.form,
             max_tokens=room,
             number=order.number,
@@ -159,22 +157,18 @@ async def _load(
     question: Question,
     services: Services,
     report: Report,
-) -> tuple[Loaded, str, list[Document | None]]:
-    """Return the documents of the sources, the part still to read, and for changes the
-    former documents."""
+) -> tuple[Loaded, str]:
+    """Return the documents of the sources, and the part still to read."""
     kind, said = split_part(part) if part.strip() else ("", "")
     seconds = services.seconds * LONG_SHARE
     if kind == "files":
-        return await load_folders(sources, services, seconds=seconds), part, []
+        return await load_folders(sources, services, seconds=seconds), part
     if kind == "pages":
         sources, part = named_pages(sources, said), ""
     loaded = await load_sources(
         sources, services, seconds=seconds, report=report, question=question
     )
-    before = (
-        await earlier(loaded.documents, said, services) if kind == "changes" else []
-    )
-    return loaded, part.strip(), before
+    return loaded, part.strip()
 
 
 async def _pruned(

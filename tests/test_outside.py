@@ -51,7 +51,6 @@ PARTS: Final = (
     "tables",
     "table 9",
     "table 1 where a = 1",
-    "changes",
 )
 HEADERS: Final = (
     *(

@@ -22,10 +22,7 @@ NO_COPY: Final = "not cached: its site does not allow it (no-store)"
 """Note of a page that came with `no-store`; its handle works in this process, from
 memory."""
 HANDLE_SECONDS: Final = DAY * 30
-"""Seconds for which a handle is valid and changes of its page are known, unless
-evicted."""
-MOST_VERSIONS: Final = 30
-"""Versions of one page that are listed: the first, and of each further day the last."""
+"""Seconds for which a handle is valid, unless its page is evicted."""
 _PAGE_HANDLE: Final = re.compile(r"(?:winnow://page/)?([0-9a-f]{24})\Z")
 _FORM: Final = {field.name: str for field in fields(Page)} | {
     "notes": list,
@@ -80,46 +77,7 @@ def keep_page(store: Store, page: Page, *, seconds: float = HANDLE_SECONDS) -> s
             store.set_json(f"young:{key}", True, expire=seconds / 10)
         else:
             store.hold(key, kept)  # its handle works in this process at least
-    _note_version(store, page, handle)
     return handle
-
-
-def _note_version(store: Store, page: Page, handle: str) -> None:
-    versions = _versions(store, page.final_url)
-    if versions and versions[-1][0] == handle:
-        return
-    if len(versions) > 1 and versions[-1][1][:10] == page.fetched_at[:10]:
-        versions.pop()
-    listed = [*versions, (handle, page.fetched_at)]
-    kept = [*listed[:1], *listed[1:][1 - MOST_VERSIONS :]]
-    store.set_json(
-        f"versions:{page.final_url}", [list(one) for one in kept], expire=HANDLE_SECONDS
-    )
-
-
-def _versions(store: Store, url: str) -> list[tuple[str, str]]:
-    """Return handle and ISO time of reading of each version of a page that is listed,
-    oldest first; [] where there is none, or the list has another form."""
-    listed = store.get_json(f"versions:{url}")
-    rows = (
-        row
-        for row in (listed if isinstance(listed, list) else ())
-        if isinstance(row, list) and len(row) == 2
-    )
-    return [(str(handle), str(read)) for handle, read in rows]
-
-
-def find_version(store: Store, url: str, since: str, *, but: str) -> Page | None:
-    """Return a page as it was when last read before the ISO time `since`; None where no
-    such version is kept.
-
-    Where it was not read before, and where `since` is empty, that is the oldest or
-    latest version but that of `but`."""
-    versions = _versions(store, url)
-    others = [handle for handle, _ in versions if handle != but]
-    before = [handle for handle, read in reversed(versions) if read < since]
-    wanted = before or (others if since else others[::-1])
-    return next(filter(None, (find_page(store, handle) for handle in wanted)), None)
 
 
 def find_page(store: Store, handle: str) -> Page | None:

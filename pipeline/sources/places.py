@@ -2,8 +2,7 @@
 list of a folder, all of it.
 
 `part` names the place: `outline`, `whole`, `section HEADING`, `links`, `tables`, `table
-2 where …`, `files`, and `changes since DAY` for what is other than when the page was
-read before (`pipeline/sources/changes.py`). Links, tables and files are tables, so that
+2 where …` and `files`. Links, tables and files are tables, so that
 each may be filtered, sorted and counted (`pipeline/tables/query.py`). Not for: what
 bears on a question (`pipeline/prune`), or pages of a PDF, which are a source of their
 own (`#pages=66-120`)."""
@@ -28,12 +27,10 @@ from pipeline.document.table import Table
 from pipeline.evidence.forms import VALUE_FORMATS, RowForm, rows_as
 from pipeline.evidence.render import Kept, Style, all_links, render, repeats_title
 from pipeline.evidence.show import GAP, shortened
-from pipeline.fetch.handles import page_handle
 from pipeline.prune.prune import UNASKED_PAGE, Pruned, PrunedPage, PruneOptions
 from pipeline.search.listing import not_searched
 from pipeline.services import Services
 from pipeline.sources.anchors import unit_of_address
-from pipeline.sources.changes import changes
 from pipeline.sources.gather import MAX_FILES, Loaded, files_in
 from pipeline.tables.query import (
     CLAUSE,
@@ -45,7 +42,7 @@ from pipeline.tables.query import (
     rows_of,
 )
 from pipeline.tables.table import all_rows, tables_of
-from pipeline.text.frame import inert, new_mark, one_line, quoted
+from pipeline.text.frame import new_mark, one_line, quoted
 from pipeline.text.tokens import count_each, count_tokens
 from pipeline.text.words import index_terms
 from pipeline.work import in_thread
@@ -61,7 +58,6 @@ PART_KINDS: Final = (
     "table",
     "files",
     "pages",
-    "changes",
 )
 _PART_SYNTAX: Final = re.compile(
     rf"\s*({'|'.join(PART_KINDS)}|page)s?\b[:\s]*(.*)", re.IGNORECASE | re.DOTALL
@@ -89,8 +85,7 @@ def split_part(part: str) -> tuple[str, str]:
         raise UsageError(
             f"part={part!r} is not a valid part.",
             hint='Write part="outline", "whole", "section Heading", "pages 66-120", "links", '
-            '"tables", "table 2", '
-            '"files" or "changes since 2026-11-20".',
+            '"tables", "table 2" or "files".',
         )
     kind = found[1].lower()
     return "pages" if kind == "page" else kind, found[2].strip()
@@ -116,7 +111,6 @@ def read_part(
     documents: Sequence[Document],
     part: str,
     *,
-    before: Sequence[Document | None],
     form: RowForm,
     max_tokens: int | None,
     number: int,
@@ -125,8 +119,7 @@ def read_part(
     """Return what documents have at the place that `part` names, as much as fits;
     `number` 2 is what follows, `max_tokens` None means `UNASKED_PAGE`.
 
-    `before` has each document as it was earlier, for its changes. Raises `UsageError`,
-    which says which places there are, where there is no such place."""
+    Raises `UsageError`, which says which places there are, where there is no such place."""
     kind, said = split_part(part)
     if form not in VALUE_FORMATS and kind not in {"links", "tables", "table", "files"}:
         raise UsageError(
@@ -141,7 +134,6 @@ def read_part(
         "tables": lambda at, one: _rows(at, one, _tables(one), said, form, mark),
         "table": lambda at, one: _table(at, one, said, form, mark),
         "files": lambda at, one: _files(at, one, said, form, mark),
-        "changes": lambda at, one: _changes(at, one, before[at]),
     }
     found = [makers[kind](at, one) for at, one in enumerate(documents)]
     listings = [one for one in found if isinstance(one, _Listing) and one.count]
@@ -339,40 +331,6 @@ def _blocks(
         return f"\n\n{GAP}\n\n".join(parts)
 
     return _Listing(at, len(places), write, blocks=tuple(places))
-
-
-def _changes(at: int, document: Document, before: Document | None) -> _Listing:
-    now = f"as read {document.page.fetched_at}"
-    since = (
-        f"since {before.page.fetched_at} ({page_handle(before.page)}), {now}"
-        if before
-        else ""
-    )
-    found = changes(before, document) if before else []
-    if not found:
-        none = f"No earlier version is kept; the page {now} is from now on."
-        return _Listing(
-            at,
-            1,
-            lambda _start, _end: "",
-            f"No change of its main text {since}." if before else none,
-        )
-
-    def write(start: int, end: int) -> str:
-        lines: list[str] = []
-        above: tuple[str, ...] | None = None
-        for change in found[start:end]:
-            if change.block.heading_path != above:
-                above = change.block.heading_path
-                lines.append(f"@@ {one_line(inert(' > '.join(above)))} @@")
-            lines.append(change.line)
-        return "\n".join(lines)
-
-    gained = sum(change.sign == "+" for change in found)
-    said = f"Changes {since}: {gained} blocks gained, {len(found) - gained} lost:"
-    return _Listing(
-        at, len(found), write, said, tuple(max(change.place, 0) for change in found)
-    )
 
 
 # What is a table
