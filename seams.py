@@ -1,5 +1,5 @@
-"""Plug-in points: source formats, search providers, model backends, tools and others,
-one file each.
+"""Plug-in points: source formats, search providers, model backends, tools, exports and
+subcommands, one file each; and functions of `extras` that the core can do without.
 
 A seam is a folder in which every module binds one object to the seam's name, plus a
 group of entry points through which other packages add more. An entry point that fails
@@ -8,7 +8,9 @@ to load is skipped; `faults` gives the reason. Not for: what each kind of object
 `tools/common/tool.py`).
 """
 
+import functools
 import importlib
+import importlib.util
 import logging
 import pkgutil
 from collections.abc import Callable, Sequence
@@ -101,3 +103,13 @@ def later(module: str, name: str) -> Callable[..., Any]:
         return getattr(importlib.import_module(module), name)(*args, **kwargs)
 
     return call
+
+
+@functools.cache
+def optional(module: str, name: str) -> Callable[..., Any] | None:
+    """Return `later(module, name)`; None where this installation lacks the module."""
+    try:
+        spec = importlib.util.find_spec(module)
+    except ModuleNotFoundError:  # a package above it is missing
+        spec = None
+    return later(module, name) if spec is not None else None

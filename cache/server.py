@@ -1,20 +1,17 @@
-"""Cache servers: the plug-in point for a server that keeps the cache's rows instead of
-the folder.
+"""Cache servers: what keeps the cache's rows instead of the folder, Valkey or Redis
+(`extras/redis.py`).
 
-Each module of `extras/caches/` binds one `CacheServer` to `CACHE`, and other wheels add
-theirs by entry points of the group `winnow.caches`. The setting `cache_url` chooses one
-by its address. Not for: keys, values and expiry (`store.py`).
+Not for: keys, values and expiry (`store.py`).
 """
 
-import functools
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 from cache.rows import Held
 from errors import CacheError
-from seams import Seam
+from extra import importing, require
+from seams import later
 
 
 class RowBackend(Protocol):
@@ -69,44 +66,31 @@ class RowBackend(Protocol):
         """Close it; the next call opens it again."""
 
 
-class Connect(Protocol):
-    """Opens backends at an address."""
-
-    def __call__(
-        self, url: str, kinds: Iterable[str], *, shared: bool
-    ) -> Mapping[str, RowBackend]:
-        """Return a backend for each store name; raises `CacheError` for an invalid
-        address, `MissingExtra` and `BrokenExtra` for the package."""
+ADDRESS: Final = re.compile(r"((redis|valkey)s?://[^/\s]+(/\d*)?|unix://\S+)(\?\S*)?")
+"""Form of a cache server's address."""
 
 
-@dataclass(frozen=True, slots=True)
-class CacheServer:
-    """One kind of cache server."""
-
-    address: re.Pattern[str]
-    """Form of its addresses."""
-    form: str
-    """An example, for messages."""
-    connect: Connect
-    extra: str = ""
-    """The extra whose package it needs."""
+def check_address(url: str) -> None:
+    """Raise `CacheError` for what is not the address of a cache server, and
+    `MissingExtra` where its package is not installed."""
+    if not ADDRESS.fullmatch(url):
+        raise CacheError(
+            "The address of the cache server (WINNOW_CACHE_URL) is invalid.",
+            hint="Use an address such as redis://127.0.0.1:6379/0.",
+        )
+    require("redis", "A cache server (cache_url)")
 
 
-SEAM: Final = Seam(("extras.caches",), "CACHE", "winnow.caches", CacheServer)
+def backends_at(
+    url: str, kinds: Iterable[str], *, shared: bool
+) -> Mapping[str, RowBackend]:
+    """Return a backend for each store name of `kinds`.
 
-
-@functools.cache
-def cache_servers() -> tuple[CacheServer, ...]:
-    """Return every kind of cache server."""
-    return tuple(SEAM.found())
-
-
-def server_at(url: str) -> CacheServer:
-    """Return the kind of server at an address; raises `CacheError` if there is none."""
-    for one in cache_servers():
-        if one.address.fullmatch(url):
-            return one
-    raise CacheError(
-        "The address of the cache server (WINNOW_CACHE_URL) is invalid.",
-        hint=f"Use an address such as {' or '.join(one.form for one in cache_servers())}.",
-    )
+    Raises `CacheError` for an invalid address, `MissingExtra` and `BrokenExtra` for the
+    package."""
+    check_address(url)
+    with importing("redis", "A cache server (cache_url)"):
+        backends: Mapping[str, RowBackend] = later("extras.redis", "backends_at")(
+            url, kinds, shared=shared
+        )
+    return backends

@@ -45,7 +45,7 @@ from cache.rows import (
     seal,
     unseal,
 )
-from cache.server import RowBackend, server_at
+from cache.server import RowBackend, backends_at
 from errors import CacheError
 
 JsonValue: TypeAlias = (
@@ -627,10 +627,8 @@ def open_stores(
         return Stores(
             **made, own=made["pages"], place=str(folder), folders=folder / "folders"
         )
-    found = server_at(url).connect(
-        url, (names[kind] for kind in _SHARES), shared=not private
-    )
-    backends = {kind: found[names[kind]] for kind in _SHARES}
+    on_server = backends_at(url, (names[kind] for kind in _SHARES), shared=not private)
+    backends = {kind: on_server[names[kind]] for kind in _SHARES}
     place = backends["pages"].place
     made = {kind: new(backend, kind=names[kind]) for kind, backend in backends.items()}
     own = (

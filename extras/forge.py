@@ -60,7 +60,12 @@ class Forge:
 
 def forge_at(kind: str, site: str) -> Forge:
     """Return the forge of a `kind` that somebody runs at `site`, with its API where
-    such a forge has it."""
+    such a forge has it; raises `ValueError` for an unknown kind."""
+    if kind not in _FORGE_RULES:
+        raise ValueError(
+            f"Use KIND=ADDRESS with one of these kinds: {', '.join(_FORGE_RULES)}; for "
+            "example gitlab=https://git.example.org."
+        )
     site = site.rstrip("/")
     if kind == "github":
         return Forge(
@@ -583,20 +588,25 @@ _FORGE_RULES: Final[Mapping[str, tuple[Rule, ...]]] = {
     "gitea": (*_GITEA, *_SHARED),
     "gitlab": _GITLAB,
 }
-KINDS: Final = tuple(_FORGE_RULES)
 _GISTS: Final = (_rule(r"/(?:[\w-]+/)?(?P<id>[0-9a-f]{8,64})", "/gists/{id}", _gist),)
-FORGES: Final = (
-    Forge(
-        "github",
-        "https://github.com",
-        "https://api.github.com",
-        "https://raw.githubusercontent.com/{o}/{r}/{ref}/{path}",
-        "https://gist.github.com",
-    ),
-    *(
-        forge_at("gitlab", f"https://{host}")
-        for host in ("gitlab.com", "gitlab.gnome.org", "gitlab.freedesktop.org")
-    ),
-    *(forge_at("gitea", f"https://{host}") for host in ("codeberg.org", "gitea.com")),
-)
-"""Those that everybody knows."""
+
+
+def known_forges() -> tuple[Forge, ...]:
+    """Return the forges that everybody knows."""
+    return (
+        Forge(
+            "github",
+            "https://github.com",
+            "https://api.github.com",
+            "https://raw.githubusercontent.com/{o}/{r}/{ref}/{path}",
+            "https://gist.github.com",
+        ),
+        *(
+            forge_at("gitlab", f"https://{host}")
+            for host in ("gitlab.com", "gitlab.gnome.org", "gitlab.freedesktop.org")
+        ),
+        *(
+            forge_at("gitea", f"https://{host}")
+            for host in ("codeberg.org", "gitea.com")
+        ),
+    )

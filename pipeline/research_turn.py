@@ -108,7 +108,7 @@ def _restricted(sites: Sequence[str], services: Services, report: Report) -> Ser
     """Return `services` restricted to these sites, if any."""
     if not sites:
         return services
-    restricted: Services = site_step("site search")(sites, services, report)
+    restricted: Services = site_step("site_search")(sites, services, report)
     return restricted
 
 

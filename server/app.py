@@ -43,7 +43,7 @@ from server.resources import offer_completions, offer_prompts, offer_resources
 from server.settings import Settings
 from server.version import VERSION
 from tools.common.tool import OURS
-from tools.common.view import view
+from tools.common.view import VIEW_URI, view_page
 
 if TYPE_CHECKING:
     from cache.store import Stores
@@ -72,8 +72,7 @@ class Winnow(MCPServer[Opening]):
             # Hosts read `_meta`, models never do, so the list that is counted in tokens goes
             # without it.
             left_out = {OURS} if self.structured else {OURS, "outputSchema"}
-            used = view()
-            drawn = {"_meta": {"ui": {"resourceUri": used.uri}}} if used else {}
+            drawn = {"_meta": {"ui": {"resourceUri": VIEW_URI}}} if view_page() else {}
             self._listed = [
                 ListedTool.model_validate(
                     {key: tool[key] for key in tool.keys() - left_out} | drawn
@@ -151,12 +150,12 @@ def build_server(
         await in_thread(end_telemetry)
 
     apps = Apps()
-    if used := view():
+    if desk_html := view_page():
         apps.add_html_resource(
-            used.uri,
-            used.html(),
-            name=used.name,
-            title=used.title,
+            VIEW_URI,
+            desk_html(),
+            name="desk",
+            title="Winnow's desk",
             prefers_border=False,
         )
     server = Winnow(

@@ -18,8 +18,8 @@ from typing import Any, Final, Literal, NamedTuple, get_args, get_origin, get_ty
 
 from platformdirs import user_cache_dir
 
-from cache.server import server_at
-from errors import CacheError, UsageError, without_password
+from cache.server import ADDRESS
+from errors import UsageError, without_password
 from models.tuning import Role, Tuning, read_tuning
 from pipeline.fetch.page_source import ApiSite, site_at
 from pipeline.search.provider import providers
@@ -172,15 +172,6 @@ _key = _matching(
 )
 
 
-def _cache_server(text: str) -> str:
-    try:
-        if text:
-            server_at(text)
-    except CacheError as error:
-        raise ValueError(error.hint) from error
-    return text
-
-
 def _address(text: str) -> str:
     hint = "Use an address without a password, such as http://127.0.0.1:8888."
     return str(_matching(r"https?://[^/\s:]+(:\d{1,5})?(/.*)?", hint)(text.rstrip("/")))
@@ -329,7 +320,7 @@ class Settings:
         "Valkey or Redis server to use as the cache instead of the folder, such as "
         "redis://:PASSWORD@cache:6379/0 "
         "(extra redis).",
-        _cache_server,
+        _matching(ADDRESS.pattern, "Use an address such as redis://127.0.0.1:6379/0."),
         secret=True,
     )
     cache_private: bool = _setting(

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 import httpx2
 
-from cache.server import server_at
+from cache.server import check_address
 from cache.store import Stores, open_stores
 from errors import BrokenExtra, MissingExtra, WinnowError
 from extra import require
@@ -185,10 +185,9 @@ def _need_extras(names: Sequence[str]) -> None:
             require(one.extra, f"The search provider {one.name}")
 
 
-def _need_cache_server(url: str) -> None:
-    """Raise `MissingExtra` if a cache server needs a package that is not installed."""
-    if url and (extra := server_at(url).extra):
-        require(extra, "A cache server (cache_url)")
+def _need_cache_server(settings: Settings, _: httpx2.AsyncClient) -> None:
+    if settings.cache_url:
+        check_address(settings.cache_url)
 
 
 def _role(role: Role) -> _Try:
@@ -216,10 +215,7 @@ _TRIED: Final[Mapping[str, tuple[_Try, Any]]] = {
     ),
     "proxy": (lambda settings, _: settings.proxy and parse_proxy(settings.proxy), ""),
     "search": (lambda settings, _: _need_extras(settings.search), ("none",)),
-    "cache_url": (
-        lambda settings, _: _need_cache_server(settings.cache_url),
-        "",
-    ),
+    "cache_url": (_need_cache_server, ""),
     "otlp": (_needs("opentelemetry", "otel", "WINNOW_OTLP", "otlp"), ""),
     "metrics": (
         _needs("prometheus_client", "metrics", "WINNOW_METRICS", "metrics"),

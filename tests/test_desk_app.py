@@ -10,11 +10,11 @@ import pytest
 from mcp import Client
 from mcp.server.apps import APP_MIME_TYPE
 
-from extras.views.desk import VIEW
 from server.app import build_server
 from server.settings import read_settings
 from tests.support import LIBRARY, Connect, Site, data_of, text_of
 from tests.support.desk import APPS, NODE, SANDBOX_PAGE, browsing, hosted, violations
+from tools.common.view import VIEW_URI
 
 QUESTION = {"question": "How deep is Lake Orvane?", "sources": [str(LIBRARY / "lake-orvane.html")]}
 
@@ -38,8 +38,8 @@ async def test_every_tool_names_the_desk_and_who_cannot_show_it_gets_the_same_te
         Client(build_server(settings), extensions=[APPS]) as showing,
     ):
         tools = (await plain.list_tools()).tools
-        assert all(tool.meta == {"ui": {"resourceUri": VIEW.uri}} for tool in tools)
-        resource = (await plain.read_resource(VIEW.uri)).contents[0]
+        assert all(tool.meta == {"ui": {"resourceUri": VIEW_URI}} for tool in tools)
+        resource = (await plain.read_resource(VIEW_URI)).contents[0]
         assert resource.mime_type == APP_MIME_TYPE
         wanted: Any = {"winnow/view": True}
         bare = await plain.call_tool("extract_relevant", QUESTION)

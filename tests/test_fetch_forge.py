@@ -8,7 +8,7 @@ import pytest
 
 from cache.store import Store
 from errors import SourceBlocked, SourceNotFound, SourceUnavailable, UsageError
-from extras.forge import FORGES, Forge, ForgePlan, forge_at
+from extras.forge import Forge, ForgePlan, forge_at, known_forges
 from pipeline.document.page import Page
 from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.page_source import plan_for
@@ -143,16 +143,16 @@ async def test_what_neither_the_api_nor_the_page_reports_fails_with_its_kind(
     ],
 )
 def test_other_addresses_are_left_alone(url: str) -> None:
-    assert plan_for(url, FORGES) is None
+    assert plan_for(url, known_forges()) is None
 
 
 def test_everybodys_forges_are_asked_where_they_say_that_programs_should_ask() -> None:
-    hub = plan_for("https://github.com/lakes/orvane/blob/main/a%20b/c.py#L10", FORGES)
+    hub = plan_for("https://github.com/lakes/orvane/blob/main/a%20b/c.py#L10", known_forges())
     assert isinstance(hub, ForgePlan)
     assert hub.forge.api == "https://api.github.com"
     assert hub.forge.raw.startswith("https://raw.githubusercontent.com/")
-    assert plan_for("https://gist.github.com/ada/0123456789abcdef0123", FORGES) is not None
-    assert plan_for("https://codeberg.org/lakes/orvane/issues/3", FORGES) is not None
+    assert plan_for("https://gist.github.com/ada/0123456789abcdef0123", known_forges()) is not None
+    assert plan_for("https://codeberg.org/lakes/orvane/issues/3", known_forges()) is not None
 
 
 def test_ones_own_forge_is_named_in_the_settings_with_its_kind() -> None:

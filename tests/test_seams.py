@@ -26,7 +26,6 @@ FOLDERS: Final = {
     "backends": "models/backends",
     "tools": "tools",
     "commands": "cli/commands",
-    "page_sources": "extras/page_sources",
     "exports": "extras/exports",
 }
 OBJECTS: Final = {
@@ -35,7 +34,6 @@ OBJECTS: Final = {
     "backends": "BACKEND",
     "tools": "TOOL",
     "commands": "COMMAND",
-    "page_sources": "PAGE_SOURCE",
     "exports": "EXPORT",
 }
 CARDS: Final = """BEGIN:VCARD
@@ -204,18 +202,6 @@ def test_a_new_subcommand_is_listed_with_its_options_and_run(winnow: Extended) -
     assert json.loads(ran.stdout) == {"folders": 1}
     unknown = winnow.run("folder")
     assert "Did you mean folders?" in unknown.stderr
-
-
-@pytest.mark.nightly
-def test_a_new_site_is_read_through_its_api(winnow: Extended) -> None:
-    note = {"title": "The lamp", "text": "Ilse Marwood trims the lamp on Fridays."}
-    winnow.site.put("/api/notes/7", json.dumps(note), kind="application/json")
-    address = winnow.site.url("/notes/7")
-    asking = ("extract", "Who trims the lamp?", address, "--set", "allow_loopback=true", "-q")
-    ran = winnow.run(*asking)
-    assert ran.returncode == 0, ran.stderr
-    assert "Ilse Marwood trims the lamp" in ran.stdout
-    assert address in ran.stdout
 
 
 @pytest.mark.nightly

@@ -14,8 +14,8 @@ from pipeline.evidence.assemble import UNASKED
 from pipeline.evidence.show import hint_room
 from pipeline.extract_sources import extract_sources
 from pipeline.question.question import Question
-from pipeline.steps import required_step
 from pipeline.text.tokens import count_tokens
+from seams import optional
 from tools.common.answer import Ending, answer, behind, larger, next_line
 from tools.common.context import (
     BUDGET,
@@ -64,14 +64,12 @@ async def extract_relevant(
     """
     check_budget(max_tokens)
     if draft:
-        lacking = UsageError(
-            (
-                "Drafts cannot be checked here: this installation lacks the "
-                "plug-in `draft check` (extras/steps)."
-            ),
-            hint="Give a question and no draft.",
-        )
-        check = required_step("draft check", lacking)
+        check = optional("extras.drafts.answer", "check_draft")
+        if check is None:
+            raise UsageError(
+                "Drafts cannot be checked here: this installation lacks `extras/drafts`.",
+                hint="Give a question and no draft.",
+            )
         return cast(CallToolResult, await check(draft, sources, ctx, max_tokens))
 
     if not question.strip() or not sources:

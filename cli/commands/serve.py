@@ -1,29 +1,62 @@
-"""`winnow serve`: the server, over stdio or another transport."""
+"""`winnow serve`: the server, over stdio or Streamable HTTP."""
 
 import argparse
 from collections.abc import Mapping
 from typing import Final
 
 from cli.output import OK
-from cli.subcommand import Subcommand
-from seams import later
+from cli.subcommand import Subcommand, port
+from errors import UsageError
+from seams import later, optional
 from server.settings import read_settings
-from server.transport import transports
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
-    for one in transports():
-        parser.add_argument(f"--{one.name}", action="store_true", help=one.help)
-        one.arguments(parser)
+    parser.add_argument(
+        "--http", action="store_true", help="Streamable HTTP instead of stdio"
+    )
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=port, default=8765)
+    parser.add_argument(
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="HOST:PORT",
+        help="Host header to accept, as clients send it; the usual port may be left out",
+    )
+    parser.add_argument(
+        "--allow-origin",
+        action="append",
+        default=[],
+        metavar="URL",
+        help="origin of web pages that may call this server (CORS)",
+    )
+    parser.add_argument(
+        "--without-auth",
+        action="store_true",
+        help="accept all clients without authentication, also from other machines",
+    )
 
 
 def _run(args: argparse.Namespace, given: Mapping[str, str]) -> int:
     settings = read_settings(given)
-    for one in transports():
-        if getattr(args, one.name):
-            one.serve(settings, args)
-            return OK
-    later("server.stdio", "serve_stdio")(settings)
+    if not args.http:
+        later("server.stdio", "serve_stdio")(settings)
+        return OK
+    serve_http = optional("extras.http.serve", "serve_http")
+    if serve_http is None:
+        raise UsageError(
+            "This installation lacks `extras/http`, which serves HTTP.",
+            hint="Serve over stdio, without --http.",
+        )
+    serve_http(
+        settings,
+        host=args.host,
+        port=args.port,
+        allowed_hosts=[*settings.http_hosts, *args.allow_host],
+        allowed_origins=args.allow_origin,
+        open_to_all=args.without_auth,
+    )
     return OK
 
 

@@ -17,7 +17,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Final
 
 from pipeline.document.ledger import Ledger
-from pipeline.steps import steps
+from seams import optional
 
 try:
     import resource
@@ -145,9 +145,12 @@ def placed(inner: str, position: str, *, tag: str = "section") -> str:
 
 
 def can_recognise() -> bool:
-    """Return whether the text of images is read: by the step `image text`, with the
-    extra `ocr`."""
-    return "image text" in steps() and importlib.util.find_spec("rapidocr") is not None
+    """Return whether the text of images is read: by `extras/ocr`, with the extra
+    `ocr`."""
+    return (
+        optional("extras.ocr.scan", "read_scan") is not None
+        and importlib.util.find_spec("rapidocr") is not None
+    )
 
 
 @contextmanager

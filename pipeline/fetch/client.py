@@ -59,9 +59,9 @@ from pipeline.read.convert import Raw, kind_of
 from pipeline.read.format import HTML
 from pipeline.read.served import FRONTS, front_of
 from pipeline.read.sniff import decode
-from pipeline.steps import steps
 from pipeline.text.frame import address
 from pipeline.work import alone, in_thread
+from seams import optional
 
 
 class _Flight:
@@ -286,7 +286,8 @@ class Fetcher:
             partial(self._get_frame, own=answer.own, outside=answer.outside),
             self._limits.step_seconds,
         )
-        if (with_transcript := steps().get("transcript")) is not None:
+        with_transcript = optional("extras.transcript", "with_transcript")
+        if with_transcript is not None:
             raw = await with_transcript(
                 raw,
                 partial(self._get_part, outside=answer.outside),

@@ -1,17 +1,13 @@
-"""Sites whose pages are read through an API: the plug-in point for one more.
+"""Sites whose pages are read through an API: code forges (`extras/forge.py`).
 
-Each module of `extras/page_sources/` binds one `PageSource` to `PAGE_SOURCE`, and other
-packages add theirs by entry points of the group `winnow.page_sources`. An address that
-no site plans, or whose API fails, is fetched as a page. Not for: connections and
-refusals (`exchange.py`).
+An address that no site plans, or whose API fails, is fetched as a page. Not for:
+connections and refusals (`exchange.py`).
 """
 
-import functools
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
-from typing import Final, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
-from seams import Seam
+from seams import optional
 
 Get = Callable[[str], Awaitable[bytes]]
 """Returns the bytes at an address; raises `SourceError`."""
@@ -43,42 +39,21 @@ class ApiSite(Protocol):
         form."""
 
 
-@dataclass(frozen=True, slots=True)
-class PageSource:
-    """The sites of one kind of API."""
-
-    known: tuple[ApiSite, ...] = ()
-    """Those that everybody knows."""
-    kinds: tuple[str, ...] = ()
-    """Names by which the setting `forges` adds further ones."""
-    at: Callable[[str, str], ApiSite] | None = None
-    """Takes one of `kinds` and the site's address."""
-
-
-SEAM: Final = Seam(
-    ("extras.page_sources",), "PAGE_SOURCE", "winnow.page_sources", PageSource
-)
-
-
-@functools.cache
 def known_sites() -> tuple[ApiSite, ...]:
     """Return the sites that are read through their API without a setting."""
-    return tuple(site for source in SEAM.found() for site in source.known)
+    forges = optional("extras.forge", "known_forges")
+    return forges() if forges is not None else ()
 
 
 def site_at(kind: str, address: str) -> ApiSite:
-    """Return the site of a `kind` that somebody runs at `address`.
+    """Return the code forge of a `kind` that somebody runs at `address`.
 
     Raises `ValueError` for an unknown kind."""
-    sources = SEAM.found()
-    for source in sources:
-        if source.at is not None and kind in source.kinds:
-            return source.at(kind, address)
-    kinds = ", ".join(kind for source in sources for kind in source.kinds)
-    raise ValueError(
-        f"Use KIND=ADDRESS with one of these kinds: {kinds}; for "
-        "example gitlab=https://git.example.org."
-    )
+    forge_at = optional("extras.forge", "forge_at")
+    if forge_at is None:
+        raise ValueError("This installation lacks `extras/forge.py`.")
+    site: ApiSite = forge_at(kind, address)
+    return site
 
 
 def plan_for(url: str, sites: Iterable[ApiSite]) -> ReadingPlan | None:

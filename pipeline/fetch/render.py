@@ -19,8 +19,8 @@ from pipeline.document.page import Page
 from pipeline.fetch.limits import FetchLimits
 from pipeline.html.scripts import MAY_NEED_BROWSER
 from pipeline.read.convert import Raw, to_page
-from pipeline.steps import steps
 from pipeline.work import in_thread
+from seams import optional
 
 Show = Callable[[Raw, "Renderer"], Awaitable[tuple[Raw, str]]]
 """Returns a page after its scripts have run, and where they lead, which is empty for a
@@ -145,22 +145,19 @@ class Renderer:
 
 
 def _driver(url: str) -> Show:
-    """Return what the step `browser` shows pages by, imported at its first use: an
+    """Return what `extras/browser.py` shows pages by, imported at its first use: an
     extra, and 0.25 s.
 
     Raises `SourceUnreadable` where it is not there or cannot be imported."""
-    open_driver = steps().get("browser")
+    open_driver = optional("extras.browser", "driver")
     if open_driver is None:
         raise SourceUnreadable(
             (
-                "WINNOW_BROWSER is set, but this installation lacks the "
-                "plug-in `browser`, which drives the browser."
+                "WINNOW_BROWSER is set, but this installation lacks "
+                "`extras/browser.py`, which drives the browser."
             ),
             source=url,
-            hint=(
-                "Install Winnow with that plug-in (extras/steps), or set "
-                "WINNOW_BROWSER=none."
-            ),
+            hint=("Install all of Winnow, or set WINNOW_BROWSER=none."),
         )
     try:
         with importing("browser", "WINNOW_BROWSER"):

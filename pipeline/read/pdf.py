@@ -53,8 +53,8 @@ from pipeline.read.pdf_lines import (
 )
 from pipeline.read.pdf_page import Print, opened, printed
 from pipeline.read.recognition import Recognised, Scans
-from pipeline.steps import steps
 from pipeline.work import check_cancelled
+from seams import later
 
 READING_SECONDS: Final = 60.0
 """Processor time for one reading: 400 pages as heavy as any seen (a browser's print,
@@ -275,7 +275,9 @@ class PdfReading:
         except Unreadable:
             return given or replace(found, trouble="refused")
         began = time.thread_time()
-        read: Recognised = steps()["image text"](shown, began + SCAN_SECONDS)
+        read: Recognised = later("extras.ocr.scan", "read_scan")(
+            shown, began + SCAN_SECONDS
+        )
         lines, unsure, whole, known = read
         took, height = time.thread_time() - began, len(shown.pixels) * shown.unit
         letters = (
@@ -300,7 +302,7 @@ class PdfReading:
 
     @cached_property
     def _scans(self) -> Scans:
-        scans: Scans = steps()["page images"](self._body)
+        scans: Scans = later("extras.ocr.images", "PdfScans")(self._body)
         return scans
 
     def kept(self, first: int = 0) -> bytes:

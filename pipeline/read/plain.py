@@ -13,8 +13,8 @@ from typing import Final
 
 from pipeline.document.converted import Converted, escape, html_table, whole_page
 from pipeline.html.blocks import CODE_LINES
-from pipeline.steps import steps
 from pipeline.work import check_cancelled
+from seams import optional
 
 _INDENTED_LINE: Final = re.compile(r" {4,}\S|\t+\S")
 _CODE_LINE: Final = re.compile(
@@ -66,8 +66,8 @@ _FILLED_TABLE: Final = 0.8
 
 def plain_to_html(text: str) -> Converted:
     """Return plain text as HTML that says what its blocks are; manual pages and
-    AsciiDoc by the step `marked text`; an empty text gives an empty page."""
-    by_form = steps().get("marked text")
+    AsciiDoc by `extras/documents`; an empty text gives an empty page."""
+    by_form = optional("extras.documents.marked_text", "marked_to_html")
     marked: Converted | None = by_form(text) if by_form is not None else None
     if marked is not None:
         return marked

@@ -23,7 +23,7 @@ class Scan:
 
 
 class Scans(Protocol):
-    """The pages of a file as images: what the step `page images` makes of the bytes of a
+    """The pages of a file as images: what `extras/ocr/images.py` makes of the bytes of a
     PDF."""
 
     def page(self, number: int) -> Scan:
@@ -31,7 +31,7 @@ class Scans(Protocol):
 
 
 class Recognised(NamedTuple):
-    """What the step `image text` reads in a `Scan`, by a time of this thread's processor
+    """What `extras/ocr/scan.py` reads in a `Scan`, by a time of this thread's processor
     clock."""
 
     lines: list[PrintLine]

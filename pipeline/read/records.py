@@ -22,8 +22,8 @@ from pipeline.document.converted import (
     whole_page,
 )
 from pipeline.document.tree import MAX_DEPTH
-from pipeline.steps import steps
 from pipeline.work import check_cancelled
+from seams import optional
 
 _MOST_COLUMNS: Final = 64
 """Of a table; records with more fields are documents."""
@@ -49,11 +49,11 @@ def json_to_html(text: str) -> Converted | None:
     """Return a JSON document, or one JSON value a line, as HTML; None for no JSON.
 
     A podcast's transcript, which shows a time at its beginning, becomes paragraphs by
-    the step `timed text`. Of values on lines the first `MAX_ITEMS` are read, and the
+    `extras/documents/subtitles.py`. Of values on lines the first `MAX_ITEMS` are read, and the
     result says so.
     """
     if '"startTime"' in text[:2_000]:
-        timed = steps().get("timed text")
+        timed = optional("extras.documents.subtitles", "timed_to_html")
         if timed is not None and (spoken := timed(text)):
             return Converted(whole_page(spoken))
     unread = ""

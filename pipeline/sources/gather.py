@@ -49,7 +49,6 @@ from pipeline.search.query import (
     SearchResult,
 )
 from pipeline.services import Fetches, Services
-from pipeline.steps import required_step
 from pipeline.text.frame import failure_text, quoted, shown_location
 from pipeline.text.tokens import count_tokens
 from pipeline.work import (
@@ -61,6 +60,7 @@ from pipeline.work import (
     time_left,
     traced,
 )
+from seams import optional
 
 MAX_FILES: Final = 200
 """Files that one folder may bring into one call; more would not answer within its
@@ -104,7 +104,7 @@ class Loaded:
 
 
 class SitePages(NamedTuple):
-    """What the step `site pages` makes of sources some of which are sites."""
+    """What `site_pages` makes of sources some of which are sites."""
 
     names: list[str]
     """The sources, with the pages of each site that are nearest to a question in its
@@ -117,16 +117,15 @@ class SitePages(NamedTuple):
 
 
 def site_step(name: str) -> Callable[..., Any]:
-    """Return one of the steps `site pages` and `site search`; raises `UsageError` where
-    it is not there."""
-    lacking = UsageError(
-        (
-            "Whole sites cannot be read here: this installation lacks the "
-            f"plug-in `{name}` (extras/steps)."
-        ),
-        hint="Name the pages themselves.",
-    )
-    return required_step(name, lacking)
+    """Return `site_pages` or `site_search` of `extras/sites.py`; raises `UsageError`
+    where this installation lacks it."""
+    step = optional("extras.sites", name)
+    if step is None:
+        raise UsageError(
+            "Whole sites cannot be read: this installation lacks `extras/sites.py`.",
+            hint="Name the pages themselves.",
+        )
+    return step
 
 
 async def load_sources(
@@ -156,7 +155,7 @@ async def load_sources(
     expanded, failed = await in_thread(_expand_folders, names, services.roots)
     outside: set[str] = set()
     if any(map(is_site, expanded)):
-        found: SitePages = await site_step("site pages")(
+        found: SitePages = await site_step("site_pages")(
             expanded, question, services, seconds=STEP_SHARE * seconds, report=report
         )
         expanded, outside, services = found.names, found.outside, found.services

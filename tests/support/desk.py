@@ -20,11 +20,11 @@ from mcp import Client
 from mcp.client.extension import advertise
 from mcp.server.apps import APP_MIME_TYPE, EXTENSION_ID
 
-from extras.views.desk import VIEW
 from server.app import build_server
 from server.settings import read_settings
 from tests.support import LIBRARY, ROOT
 from tests.support.extras import need
+from tools.common.view import VIEW_URI
 
 SANDBOX_PAGE: Final = (Path(__file__).parent / "desk_sandbox.html").read_text(encoding="utf-8")
 NODE: Final = ROOT / ".venv" / "desk" / "node_modules"
@@ -164,7 +164,7 @@ def hosted(
                 return call(params["name"], params["arguments"], params.get("_meta"))
             return _plain(portal.call(client.read_resource, params["uri"]))
 
-        html = _plain(portal.call(client.read_resource, VIEW.uri))["contents"][0]["text"]
+        html = _plain(portal.call(client.read_resource, VIEW_URI))["contents"][0]["text"]
         page = browser.new_page()
         page.set_default_timeout(110_000)  # milliseconds: two cores shared with other tests
         page.expose_function("relay", relay)

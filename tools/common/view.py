@@ -1,22 +1,19 @@
-"""The view of answers: the plug-in point for a page that clients with MCP Apps draw
-answers with.
+"""The view of answers: the page that clients with MCP Apps draw answers with, Winnow's
+desk (`extras/desk/`).
 
-Each module of `extras/views/` binds one `View` to `VIEW`, and other wheels add theirs
-by entry points of the group `winnow.views`; the first is used. It gets its data in the
-`_meta` of a result, which no model reads. Not for: what an answer says (`answer.py`).
+It gets its data in the `_meta` of a result, which no model reads. Not for: what an
+answer says (`answer.py`).
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp.server.apps import client_supports_apps
 
 from pipeline.work import in_thread
-from seams import Seam
+from seams import optional
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import Context
@@ -32,32 +29,14 @@ VIEW_KEY: Final = "winnow/view"
 """Key of the drawing in `_meta` of a result; in a request it asks for one."""
 
 
-@dataclass(frozen=True, slots=True)
-class View:
-    """One page, and what makes its data."""
-
-    uri: str
-    """Its resource, `ui://…`."""
-    name: str
-    title: str
-    html: Callable[[], str]
-    """Returns the page as one file."""
-    evidence: Callable[
-        [str, Assembled, Sequence[Document], Reading | None, int], Drawing
-    ]
-    """Takes the question, the passages, documents and reading that they are from (None:
-    nodes of a tree were scored), and max_tokens."""
-    pages: Callable[[str, Sequence[Document], Pruned], Drawing]
-    """Takes the question, the documents, and what was kept of them."""
+VIEW_URI: Final = "ui://winnow/desk"
+"""The page's resource."""
 
 
-SEAM: Final = Seam(("extras.views",), "VIEW", "winnow.views", View)
-
-
-@functools.cache
-def view() -> View | None:
-    """Return the view in use."""
-    return next(iter(SEAM.found()), None)
+def view_page() -> Callable[[], str] | None:
+    """Return what makes the page as one HTML file; None where this installation lacks
+    the desk."""
+    return optional("extras.desk.page", "desk_html")
 
 
 async def draw_evidence(
@@ -68,12 +47,17 @@ async def draw_evidence(
     reading: Reading | None,
     max_tokens: int,
 ) -> Drawing | None:
-    """Return the drawing of passages, or None if the client shows none."""
-    if (used := _wanted(ctx)) is None:
+    """Return the drawing of passages, or None if the client shows none.
+
+    `documents` and `reading` are what the passages are from (None: nodes of a tree were
+    scored)."""
+    draw = optional("extras.desk.view", "view_evidence")
+    if draw is None or not _is_shown(ctx):
         return None
-    return await in_thread(
-        used.evidence, question, assembled, documents, reading, max_tokens
+    drawing: Drawing = await in_thread(
+        draw, question, assembled, documents, reading, max_tokens
     )
+    return drawing
 
 
 async def draw_pages(
@@ -83,11 +67,13 @@ async def draw_pages(
     pruned: Pruned,
 ) -> Drawing | None:
     """Return the drawing of pages, or None if the client shows none."""
-    if (used := _wanted(ctx)) is None:
+    draw = optional("extras.desk.view", "view_pages")
+    if draw is None or not _is_shown(ctx):
         return None
-    return await in_thread(used.pages, question, documents, pruned)
+    drawing: Drawing = await in_thread(draw, question, documents, pruned)
+    return drawing
 
 
-def _wanted(ctx: Context[Any, Any]) -> View | None:
-    asked = VIEW_KEY in (ctx.request_context.meta or {}) or client_supports_apps(ctx)
-    return view() if asked else None
+def _is_shown(ctx: Context[Any, Any]) -> bool:
+    """Return whether the client draws the view, or the request asks for its data."""
+    return VIEW_KEY in (ctx.request_context.meta or {}) or client_supports_apps(ctx)

@@ -1,1 +1,0 @@
-"""Cache servers, one `CACHE` a file (`cache/server.py`)."""

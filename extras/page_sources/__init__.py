@@ -1,1 +1,0 @@
-"""Sites that are read through an API, one `PAGE_SOURCE` a file (`pipeline/fetch/page_source.py`)."""

@@ -1,1 +1,0 @@
-"""Transports beside stdio, one `TRANSPORT` a file (`server/transport.py`)."""

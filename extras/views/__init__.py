@@ -1,1 +1,0 @@
-"""Views of answers, one `VIEW` a file (`tools/common/view.py`)."""
