@@ -14,7 +14,6 @@ what is hidden must not come out. Not for: where words are, or questions about t
 import argparse
 import io
 import re
-import shutil
 import sys
 import tempfile
 import time
@@ -27,7 +26,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
-from bench.formats import office, run
+from bench.formats import office, run, runs
 from pipeline.html.document import read_document
 from pipeline.read.convert import Raw, to_page
 
@@ -35,7 +34,7 @@ FEW, MANY = 100, 300
 PARTS: Final = (2, 5)
 """Fewest and most random parts of a file."""
 SAVED_AGAIN: Final = 4
-"""Of so many files one is saved again by LibreOffice, where that is installed."""
+"""Of so many files one is saved again by LibreOffice, where that runs."""
 _SAVED_AS: Final = (
     ("docx", "docx"), ("docx", "odt"), ("docx", "rtf"), ("xlsx", "xlsx"), ("xlsx", "ods"), ("xlsx", "fods"),
     ("pptx", "pptx"), ("pptx", "odp"),
@@ -432,7 +431,7 @@ must be there."""
 def lacking() -> list[str]:
     """Return the makers that cannot work here."""
     there = {
-        need: bool(find_spec(need)) if need != "pandoc" else bool(shutil.which(need))
+        need: bool(find_spec(need)) if need != "pandoc" else runs(need)
         for _, _, need in MAKERS.values()
     }
     return [by for by, (_, _, need) in MAKERS.items() if not there[need]]
@@ -451,8 +450,8 @@ def samples(count: int) -> Iterator[Sample]:
 
 
 def saved_again(given: list[Sample]) -> Iterator[Sample]:
-    """Yield files as LibreOffice saves them; nothing where that is not installed."""
-    if not shutil.which("soffice"):
+    """Yield files as LibreOffice saves them; nothing where that does not run."""
+    if not runs("soffice"):
         return
     with tempfile.TemporaryDirectory() as folder:
         for form, other in _SAVED_AS:

@@ -23,6 +23,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from email.message import EmailMessage
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Final
@@ -178,6 +179,18 @@ def run(*command: str, stdin: str = "") -> str:
         command, input=stdin, capture_output=True, text=True, check=True, timeout=300
     )
     return done.stdout
+
+
+@cache
+def runs(program: str) -> bool:
+    """Return whether a program is here and tells its version: one that is installed
+    and cannot start makes no files."""
+    if shutil.which(program) is None:
+        return False
+    asked = subprocess.run(  # noqa: S603  programs of this bench
+        (program, "--version"), capture_output=True, check=False, timeout=300
+    )
+    return asked.returncode == 0
 
 
 def office(form: str, folder: Path, paths: Sequence[Path]) -> None:
@@ -569,10 +582,10 @@ NEEDS: Final = {
 
 
 def lacking(form: str) -> str:
-    """Return the program that a format's files cannot be made without here, empty where
-    they can."""
+    """Return the program that a format's files cannot be made without and that does not
+    run here; empty where they can be made."""
     needed = (*NEEDS.get(form, ()), *(("soffice",) if form == "odp" else ()))
-    return next((name for name in needed if shutil.which(name) is None), "")
+    return next((name for name in needed if not runs(name)), "")
 
 
 def leads_to(place: str, text: str) -> bool:
@@ -629,7 +642,7 @@ async def measure(forms: Sequence[str], *, misses: bool) -> dict[str, Shown]:
         for form in forms:
             if lacking(form):
                 print(
-                    f"left out: {form}, which {lacking(form)} makes, and it is not installed here"
+                    f"left out: {form}, which {lacking(form)} makes, and it does not run here"
                 )
                 continue
             folder = top / form

@@ -18,8 +18,9 @@ ASKED = 6
     ids=["one file", "five files"],
 )
 async def test_the_box_of_a_passage_holds_the_ink_of_its_words_and_little_else(
-    tmp_path: Path, numbers: tuple[int, ...], least: int
+    shared: Path, tmp_path: Path, numbers: tuple[int, ...], least: int
 ) -> None:
+    assert shared.is_dir()  # the words of the files that are generated
     generated(tmp_path)
     files = [tmp_path / f"{number}.pdf" for number in numbers]
     looked = look(await citations(files, tmp_path / "cache", asked=ASKED))

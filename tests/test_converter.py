@@ -128,9 +128,11 @@ async def test_an_error_says_the_same_from_a_process() -> None:
 
 @pytest.mark.anyio
 async def test_a_file_that_wants_too_much_memory_costs_its_own_call_only() -> None:
-    greedy = make_pdf([[("Hello there world", 11)] * 500_000])
+    # 6.3 MB are taken in whole: where a process ends amid a request, asyncio before Python 3.11.4
+    # reports the broken pipe a second time, to nobody.
+    greedy = make_pdf([[("Hello there world", 11)] * 100_000])
     async with aclosing(
-        Converter(None, processes=1, limits=replace(LIMITS, memory_bytes=24_000_000))
+        Converter(None, processes=1, limits=replace(LIMITS, memory_bytes=32_000_000))
     ) as converter:
         for _ in range(3):
             with pytest.raises(SourceUnreadable, match=r"could not be converted: .*memory"):

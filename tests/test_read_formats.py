@@ -262,7 +262,7 @@ def test_files_that_other_programs_made_are_read_whole_and_each_thing_has_its_pl
     form: str, tmp_path: Path
 ) -> None:
     if missing := formats.lacking(form):
-        pytest.skip(f"{missing}, which makes such files, is not installed")
+        pytest.skip(f"{missing}, which makes such files, does not run here")
     for made in formats.FORMATS[form](tmp_path)[:2]:
         document = read_document(read_file(made.path, roots=[tmp_path]))
         for thing, where in zip(made.things, made.places, strict=True):
