@@ -88,19 +88,16 @@ check-types: $(VENV)/dev
 check-imports: $(VENV)/dev
 	$(BIN)/lint-imports
 
-# Some tests bound seconds, of the clock or of a processor, and a shared machine may stall: what failed is run once more
-# by itself, and fails if it fails again. Both runs stay in the log. What passed is kept for `make complete`.
+# What passed is kept for `make complete`.
 # Three processes run the tests on two cores: a third of the time goes into waiting for others. Each takes a third of the
 # files in order, so that what a file opens once is opened once, and what one leaves over at the end is given to the others
 # (worksteal).
 WORKERS ?= 3
 PROCESSES := -n $(WORKERS) --dist worksteal
 RECORD := build/ran.tsv
-AGAIN := --last-failed --last-failed-no-failures none
 pytest: $(VENV)/dev
 	@rm -f $(RECORD)
-	$(BIN)/python -m pytest $(PROCESSES) -m "not nightly" --record=$(RECORD) \
-	  || $(BIN)/python -m pytest -m "not nightly" --record=$(RECORD) $(AGAIN)
+	$(BIN)/python -m pytest $(PROCESSES) -m "not nightly" --record=$(RECORD)
 
 # After `make test` without extras: nothing may be skipped but what tests/skips.toml names, and what it proved is left out
 # (tests/support/record.py says when that is sound).
@@ -109,7 +106,7 @@ complete: extras  ## what `make test` could not prove without extras; EXTRAS=all
 
 .PHONY: pytest-complete
 pytest-complete: $(VENV)/dev
-	$(BIN)/python -m pytest $(PROCESSES) --no-skips --complete=$(RECORD) || $(BIN)/python -m pytest --no-skips $(AGAIN)
+	$(BIN)/python -m pytest $(PROCESSES) --no-skips --complete=$(RECORD)
 
 # Each extra by itself, in an environment of its own under build/fresh: another extra's cap must not hide what is newest.
 fresh: $(VENV)/dev  ## before a release: each extra's tests with the newest versions that the ranges allow

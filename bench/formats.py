@@ -183,8 +183,8 @@ def run(*command: str, stdin: str = "") -> str:
 
 @cache
 def runs(program: str) -> bool:
-    """Return whether a program is here and tells its version: one that is installed
-    and cannot start makes no files."""
+    """Return whether a program is here and prints its version: one that is
+    installed and cannot start makes no files."""
     if shutil.which(program) is None:
         return False
     asked = subprocess.run(  # noqa: S603  programs of this bench

@@ -129,7 +129,7 @@ async def test_an_error_says_the_same_from_a_process() -> None:
 @pytest.mark.anyio
 async def test_a_file_that_wants_too_much_memory_costs_its_own_call_only() -> None:
     # 6.3 MB are taken in whole: where a process ends amid a request, asyncio before Python 3.11.4
-    # reports the broken pipe a second time, to nobody.
+    # reports the broken pipe once more, as an error that no task awaited.
     greedy = make_pdf([[("Hello there world", 11)] * 100_000])
     async with aclosing(
         Converter(None, processes=1, limits=replace(LIMITS, memory_bytes=32_000_000))
