@@ -29,10 +29,10 @@ from errors import ModelError
 from models.llama.model import LlamaGenerator
 from models.onnx import OnnxEmbedder
 from models.protocols import Generator, PathScores, Prompt, Said
+from papers.htmlrag.blocks import paper_blocks, path_scorer
 from papers.idms.idms import Judge
 from pipeline.document.page import Document
 from pipeline.document.units import paper_tags
-from pipeline.prune.paper import paper_blocks, path_scorer
 from pipeline.question.question import Question
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.leaves import main_sentences

@@ -33,7 +33,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 import anyio
 import numpy as np
@@ -63,11 +63,12 @@ from models.protocols import (
     abilities_of,
     tree_scorer,
 )
+from papers.htmlrag.blocks import path_scorer
+from papers.htmlrag.prune import prune_as_printed
 from pipeline.answer import Writing, write_answer
 from pipeline.document.page import Document
 from pipeline.evidence.assemble import assemble
-from pipeline.prune.paper import path_scorer
-from pipeline.prune.prune import PruneOptions, prune
+from pipeline.prune.prune import PruneOptions
 from pipeline.question.question import Question
 from pipeline.reading.ask import WAYS, Way, can_ask
 from pipeline.reading.bm25 import reciprocal_rank_fusion
@@ -441,44 +442,34 @@ EVIDENCE: Final = BUDGET * 3
 """Tokens of evidence that an answer is written from."""
 GLANCE: Final = 100
 """Tokens of an answer that a reader looks at first."""
-METHODS: Final[dict[Literal["winnow", "paper"], str]] = {
-    "winnow": f"answers kept at {BUDGET} tokens",
-    "paper": "the same by the paper's own steps",
-}
 
 
 async def prune_by_paths(setup: Setup) -> list[MeasuredFigure]:
-    """Return whether pages pruned to `BUDGET` tokens keep the answer, without and with
-    a generator's path scores.
-
-    One row for the default pruning, one for the paper's: its first step alone against
-    both steps (HtmlRAG §3.4)."""
-    rows: list[MeasuredFigure] = []
-    for method, what in METHODS.items():
-        table = FigureTable("prune", setup, method)
-        kept = table.figure(what)
-        if tree_scorer(table.watched) is None:
-            note = f"{table.watched.name} scores no paths: set a GGUF file"
-            rows.append(MeasuredFigure("prune", what, len(setup.answerable), note=note))
-            continue
-        options = PruneOptions(BUDGET, "html", method=method)
-        async for one in table.each(setup.answerable):
-            documents = setup.library.nearest(one.question, first=one.pages, count=1)
-            scorer = path_scorer(table.watched, documents, seconds=setup.seconds)
-            for values, finer in ((kept.rules, None), (kept.model, scorer)):
-                found = await prune(
-                    documents,
-                    Question(one.question),
-                    options=options,
-                    reader=setup.reader,
-                    embedder=setup.embedder,
-                    finer=finer,
-                )
-                values.append(
-                    float(one.is_in("\n".join(page.text for page in found.pages)))
-                )
-        rows += await table.rows()
-    return rows
+    """Return whether pages pruned to `BUDGET` tokens by HtmlRAG's first step keep the
+    answer, and by both (§3.4)."""
+    table, what = (
+        FigureTable("prune", setup, "paper"),
+        f"answers kept at {BUDGET} tokens",
+    )
+    kept = table.figure(what)
+    if tree_scorer(table.watched) is None:
+        note = f"{table.watched.name} scores no paths: set a GGUF file"
+        return [MeasuredFigure("prune", what, len(setup.answerable), note=note)]
+    async for one in table.each(setup.answerable):
+        documents = setup.library.nearest(one.question, first=one.pages, count=1)
+        scorer = path_scorer(table.watched, documents, seconds=setup.seconds)
+        for values, finer in ((kept.rules, None), (kept.model, scorer)):
+            found = await prune_as_printed(
+                documents,
+                Question(one.question),
+                PruneOptions(BUDGET, "html"),
+                embedder=setup.embedder,
+                finer=finer,
+            )
+            values.append(
+                float(one.is_in("\n".join(page.text for page in found.pages)))
+            )
+    return await table.rows()
 
 
 async def extract_sentences(setup: Setup) -> list[MeasuredFigure]:

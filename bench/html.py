@@ -39,11 +39,12 @@ from bench.remembering import Remembering
 from bench.tokens import NEAR, tokenizer
 from models.onnx import OnnxEmbedder, OnnxReader
 from models.protocols import Embedder, Window, WindowReading
+from papers.htmlrag.prune import prune_as_printed
 from pipeline.document.page import Document, Page
 from pipeline.evidence.forms import Form
 from pipeline.evidence.show import FRAME_SHARE, ROOMY, WIDE, hint_room, page_head
 from pipeline.html.document import read_document
-from pipeline.prune.prune import Method, PruneOptions, prune
+from pipeline.prune.prune import PruneOptions, prune
 from pipeline.question.question import Question as Asked
 from pipeline.reading.relevance import Blend, Reader, Reread
 from pipeline.text.frame import framed, new_mark, notice
@@ -208,25 +209,21 @@ class _Readings(OnnxReader):
 def ours(
     reader: Reader,
     *,
-    method: Method = "winnow",
     form: Form = "markdown",
-    embedder: Embedder | None = None,
+    printed_by: Embedder | None = None,
 ) -> Keep:
     """Return a pruner of ours: what is kept under the page's head, which names its
-    author, as the tool shows it."""
+    author, as the tool shows it; by HtmlRAG's Algorithm 2 where `printed_by` is given."""
 
     def keep(question: Question, budget: int) -> str:
         page = document(question.page)
         head = _head(page, budget)
-        options = PruneOptions(
-            max_tokens=budget - count_tokens(head) - 1, method=method, format=form
-        )
-        pruned = prune(
-            [page],
-            Asked(question.text),
-            options=options,
-            reader=reader,
-            embedder=embedder,
+        options = PruneOptions(max_tokens=budget - count_tokens(head) - 1, format=form)
+        asked = Asked(question.text)
+        pruned = (
+            prune([page], asked, options=options, reader=reader)
+            if printed_by is None
+            else prune_as_printed([page], asked, options, embedder=printed_by)
         )
         result = asyncio.run(pruned)
         text = "\n".join([head, *(page.text for page in result.pages)])
@@ -278,9 +275,7 @@ def methods(embedder: Embedder, installed: Reader) -> dict[str, Keep]:
         "heading chunks, same scorer": best_chunks(heading_chunks, embedder),
         "text chunks, BM25": best_chunks(text_chunks, None),
         "text chunks, same scorer": best_chunks(text_chunks, embedder),
-        "Algorithm 2, own code": ours(
-            Blend(embedder), method="paper", embedder=embedder
-        ),
+        "Algorithm 2, own code": ours(Blend(embedder), printed_by=embedder),
     }
     package = htmlrag_package()
     if package is None:

@@ -17,7 +17,7 @@ from bench.html_questions import pages
 from pipeline.document.page import Document, Page
 from pipeline.evidence.forms import Form
 from pipeline.html.document import read_document
-from pipeline.prune.prune import Method, Pruned, PruneOptions, prune
+from pipeline.prune.prune import Pruned, PruneOptions, prune
 from pipeline.question.question import Question
 from pipeline.reading.relevance import Blend
 from pipeline.text.tokens import count_tokens
@@ -128,7 +128,7 @@ def complaint(
         and any(one.blocks for one in documents)
     ):
         return "empty, though there is text"
-    if options.format == "html" and options.method == "winnow":
+    if options.format == "html":
         return next(
             (
                 f"does not nest: {page.text[:200]}"
@@ -152,11 +152,10 @@ def one_case(sources: Sequence[str], draw: random.Random) -> str:
         )
         for text in texts
     ]
-    method: Method = draw.choice(("winnow", "winnow", "winnow", "paper"))
     budget = draw.choice((None, 0, 1, 5, draw.randrange(300), draw.randrange(3000)))
     part = draw.choice((1, 1, 2))
     options = PruneOptions(
-        budget, draw.choice(FORMS), links=draw.random() < 0.3, method=method, part=part
+        budget, draw.choice(FORMS), links=draw.random() < 0.3, part=part
     )
     query = draw.choice(QUERIES)
     result = asyncio.run(

@@ -14,14 +14,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from papers.htmlrag.block_tree import block_tree
 from pipeline.document.page import Page
 from pipeline.document.tree import text_of, walk
 from pipeline.evidence.forms import Form
-from pipeline.html.block_tree import block_tree
 from pipeline.html.blocks import content_blocks, resolve
 from pipeline.html.clean import clean
 from pipeline.html.document import read_document
-from pipeline.prune.prune import Method, PruneOptions, prune
+from pipeline.prune.prune import PruneOptions, prune
 from pipeline.question.question import Question
 from pipeline.reading.relevance import Blend
 from pipeline.text.tokens import count_tokens
@@ -172,8 +172,7 @@ def examine(html: str, *, seed: int) -> None:
         )
     budget = chance.choice([0, 1, 7, 30, 120, 1000])
     form: Form = chance.choice(["html", "markdown", "text"])
-    method: Method = chance.choice(["winnow", "winnow", "winnow", "paper"])
-    options = PruneOptions(max_tokens=budget, format=form, method=method)
+    options = PruneOptions(max_tokens=budget, format=form)
     result = asyncio.run(
         prune(
             [document],
@@ -183,11 +182,9 @@ def examine(html: str, *, seed: int) -> None:
         )
     )
     tokens = count_tokens("\n".join(page.text for page in result.pages))
-    assert tokens <= budget, (
-        f"{tokens} tokens in a budget of {budget} ({form}, {method})"
-    )
+    assert tokens <= budget, f"{tokens} tokens in a budget of {budget} ({form})"
     assert result.pages or budget < ENOUGH or not document.blocks, (
-        f"empty at {budget} tokens ({form}, {method})"
+        f"empty at {budget} tokens ({form})"
     )
 
 

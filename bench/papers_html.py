@@ -32,18 +32,19 @@ from bench.paper_row import Bench, Outcome, differs, opened, row, works
 from models.llama.model import LlamaGenerator
 from models.llama.token_tree import grow
 from models.protocols import PathScores, Prompt, Said, TextKind, Vectors
-from pipeline.document.page import Document
-from pipeline.document.tree import Node, count_words, text_of, to_html
-from pipeline.html.block_tree import PAPER_WORDS, block_tree
-from pipeline.html.clean import clean
-from pipeline.prune.paper import (
+from papers.htmlrag.block_tree import PAPER_WORDS, block_tree
+from papers.htmlrag.blocks import (
     PROMPT_BUDGETS,
     PaperBlocks,
     PathScorer,
     block_paths,
     paper_blocks,
 )
-from pipeline.prune.prune import Method, PruneOptions, prune
+from papers.htmlrag.prune import prune_as_printed
+from pipeline.document.page import Document
+from pipeline.document.tree import Node, count_words, text_of, to_html
+from pipeline.html.clean import clean
+from pipeline.prune.prune import Pruned, PruneOptions, prune
 from pipeline.question.question import Question
 from pipeline.read.format import SEAM
 from pipeline.reading.bm25 import Floats
@@ -106,7 +107,7 @@ async def _(_: Bench) -> Outcome:
     )
 
 
-@row(36, "HR §3.2 the pages are one DOM", "pipeline/prune/paper.py")
+@row(36, "HR §3.2 the pages are one DOM", "papers/htmlrag/blocks.py")
 async def _(_: Bench) -> Outcome:
     two = [document("<p>one text</p>"), document("<p>another text</p>")]
     paths = block_paths(paper_blocks(two), first=0)
@@ -133,7 +134,7 @@ def literal(root: Node, most: int) -> list[str]:
     return sorted(filter(None, (" ".join(text.split()) for text in found)))
 
 
-@row(37, "HR Algorithm 1, the block tree", "pipeline/html/block_tree.py")
+@row(37, "HR Algorithm 1, the block tree", "papers/htmlrag/block_tree.py")
 async def _(_: Bench) -> Outcome:
     equal = whole = 0
     for name in pages(15):
@@ -148,40 +149,65 @@ async def _(_: Bench) -> Outcome:
     return works(f"{equal} of {whole} equal to a literal reading")
 
 
-@row(38, "HR §4.4 256 words, then 128", "pipeline/prune/paper.py")
+@row(38, "HR §4.4 256 words, then 128", "papers/htmlrag/blocks.py")
 async def _(_: Bench) -> Outcome:
-    assert PAPER_WORDS == 256 and PruneOptions().block_words == 256
-    return works("PruneOptions.block_words, and half of it")
+    assert PAPER_WORDS == 256
+    return works("block_words of prune_as_printed, and half of it")
 
 
-async def kept(
-    bench: Bench, method: Method, words: int = 256, most: int = 512
-) -> float:
-    """Return the share of table questions whose answer a pruned page keeps."""
-    found: list[float] = []
-    for one in table_questions(QUESTIONS):
-        pruned = await prune(
-            [page_of(one.page)],
-            Question(one.text),
-            options=PruneOptions(most, "html", method=method, block_words=words),
-            reader=bench.reader,
-            embedder=bench.embedder,
-        )
-        found.append(
-            float(judged(one, "\n".join(page.text for page in pruned.pages))[0])
-        )
-    return float(np.mean(found))
+def share(answered: Sequence[tuple[TableQuestion, Pruned]]) -> float:
+    """Return the share of questions whose answer is in their pruned page."""
+    texts = [
+        (one, "\n".join(page.text for page in kept.pages)) for one, kept in answered
+    ]
+    return float(np.mean([judged(one, text)[0] for one, text in texts]))
 
 
-@row(39, "HR §3.4.1 relevance by the embedding", "pipeline/prune/prune.py")
-async def _(bench: Bench) -> Outcome:
-    printed, blend = await kept(bench, "paper"), await kept(bench, "blocks")
-    return works(
-        f"answers at 512 tokens: cosine {printed:.3f}; words and cosine (blocks) {blend:.3f}"
+async def kept_as_printed(bench: Bench, words: int = 256, most: int = 512) -> float:
+    """Return the share of table questions whose answer a page keeps that is pruned as
+    printed."""
+    return share(
+        [
+            (
+                one,
+                await prune_as_printed(
+                    [page_of(one.page)],
+                    Question(one.text),
+                    PruneOptions(most, "html"),
+                    embedder=bench.embedder,
+                    block_words=words,
+                ),
+            )
+            for one in table_questions(QUESTIONS)
+        ]
     )
 
 
-@row(40, "HR Algorithm 2, the lowest blocks are deleted", "pipeline/prune/paper.py")
+async def kept_by_units(bench: Bench, most: int = 512) -> float:
+    """Return the same of the default pruning."""
+    return share(
+        [
+            (
+                one,
+                await prune(
+                    [page_of(one.page)],
+                    Question(one.text),
+                    options=PruneOptions(most, "html"),
+                    reader=bench.reader,
+                ),
+            )
+            for one in table_questions(QUESTIONS)
+        ]
+    )
+
+
+@row(39, "HR §3.4.1 relevance by the embedding", "papers/htmlrag/prune.py")
+async def _(bench: Bench) -> Outcome:
+    printed = await kept_as_printed(bench)
+    return works(f"answers at 512 tokens: {printed:.3f}")
+
+
+@row(40, "HR Algorithm 2, the lowest blocks are deleted", "papers/htmlrag/blocks.py")
 async def _(bench: Bench) -> Outcome:
     page = document(
         "".join(
@@ -189,27 +215,26 @@ async def _(bench: Bench) -> Outcome:
             for n in range(9)
         )
     )
-    options = PruneOptions(300, "html", method="paper")
-    found = await prune(
+    options = PruneOptions(300, "html")
+    found = await prune_as_printed(
         [page],
         Question("Part 3"),
-        options=options,
-        reader=bench.reader,
+        options,
         embedder=bench.embedder,
     )
     assert 0 < found.tokens <= 300 and "<section></section>" not in found.pages[0].text
     return works(f"{found.tokens} of 300 tokens, no emptied parent")
 
 
-@row(41, "HR §3.4.1 the structure is adjusted again", "pipeline/prune/paper.py")
+@row(41, "HR §3.4.1 the structure is adjusted again", "papers/htmlrag/blocks.py")
 async def _(bench: Bench) -> Outcome:
     html = f"<div><div><p>the harbour opens at six</p></div><div><p>{'other words ' * 300}</p></div></div>"
-    options = PruneOptions(60, "html", method="paper", block_words=20)
-    found = await prune(
+    options = PruneOptions(60, "html")
+    found = await prune_as_printed(
         [document(html)],
         Question("harbour"),
-        options=options,
-        reader=bench.reader,
+        options,
+        block_words=20,
         embedder=bench.embedder,
     )
     assert found.pages[0].text.count("<div") == 0 and "harbour" in found.pages[0].text
@@ -226,10 +251,10 @@ async def _(bench: Bench) -> Outcome:
     )
 
 
-@row(43, "HR Figure 5, 64 to 512 words", "pipeline/html/block_tree.py")
+@row(43, "HR Figure 5, 64 to 512 words", "papers/htmlrag/block_tree.py")
 async def _(bench: Bench) -> Outcome:
     sizes = (64, 128, 256, 512)
-    found = [await kept(bench, "paper", words=words) for words in sizes]
+    found = [await kept_as_printed(bench, words) for words in sizes]
     table = ", ".join(
         f"{words} {share:.3f}" for words, share in zip(sizes, found, strict=True)
     )
@@ -304,14 +329,14 @@ async def ablation(bench: Bench, count: int, most: int = 512) -> dict[str, list[
             ("without the block tree", 2, bench.embedder, Oracle(one)),
             ("neither step (the page's beginning)", 256, Even(), None),
         ):
-            options = PruneOptions(most, "html", method="paper", block_words=words)
-            pruned = await prune(
+            options = PruneOptions(most, "html")
+            pruned = await prune_as_printed(
                 [page],
                 asked,
-                options=options,
-                reader=bench.reader,
+                options,
                 embedder=embedder,
                 finer=finer,
+                block_words=words,
             )
             texts[name] = "\n".join(kept.text for kept in pruned.pages)
         for name, text in texts.items():
@@ -368,7 +393,7 @@ async def _(_: Bench) -> Outcome:
     return works("the authors' wording")
 
 
-@row(45, "HR §3.4.2 equal siblings are numbered", "pipeline/prune/paper.py")
+@row(45, "HR §3.4.2 equal siblings are numbered", "papers/htmlrag/blocks.py")
 async def _(_: Bench) -> Outcome:
     model = await listened(
         document("<div><p>one text here now</p><p>another text here now</p></div>")
@@ -456,7 +481,7 @@ async def _(_: Bench) -> Outcome:
     return works(f"{found.evaluated_tokens} tokens evaluated for {found.whole_tokens}")
 
 
-@row(51, "HR §3.3 the path of an opened node", "pipeline/prune/paper.py")
+@row(51, "HR §3.3 the path of an opened node", "papers/htmlrag/blocks.py")
 async def _(_: Bench) -> Outcome:
     page = document(
         f"<div>loose words stand here before <p>{'and more text ' * 9}</p></div>"
@@ -470,19 +495,18 @@ async def _(_: Bench) -> Outcome:
     )
 
 
-@row(52, "HR §4.5 two steps: 8K, then 4K", "pipeline/prune/paper.py")
+@row(52, "HR §4.5 two steps: 8K, then 4K", "papers/htmlrag/blocks.py")
 async def _(bench: Bench) -> Outcome:
     html = "".join(
         f"<section><p>Line {n} {'of many words ' * 30}</p></section>"
         for n in range(150)
     )
     scorer, budget = Wanting("Line 77 "), 4_000
-    options = PruneOptions(budget, "html", method="paper")
-    found = await prune(
+    options = PruneOptions(budget, "html")
+    found = await prune_as_printed(
         [document(html)],
         Question("Line"),
-        options=options,
-        reader=bench.reader,
+        options,
         embedder=bench.embedder,
         finer=scorer,
     )
@@ -499,7 +523,7 @@ async def _(bench: Bench) -> Outcome:
 
 @row(53, "HR the pruner that is the default", "pipeline/prune/prune.py")
 async def _(bench: Bench) -> Outcome:
-    ours, printed = await kept(bench, "winnow"), await kept(bench, "paper")
+    ours, printed = await kept_by_units(bench), await kept_as_printed(bench)
     assert ours > printed
     return differs(
         f"units, not blocks: answers at 512 tokens {ours:.3f} for {printed:.3f}"

@@ -32,15 +32,15 @@ from bench.longdoc import DATA, FAR
 from bench.segments import Cut, agreement, strung_documents
 from models.llama.model import LlamaGenerator
 from models.onnx import OnnxEmbedder
+from papers.htmlrag.blocks import PathScorer, paper_blocks, path_scorer
+from papers.htmlrag.prune import prune_as_printed
 from papers.idms.idms import Judge
 from papers.idms.partition import Rule, cut_by_margins, partition
 from pipeline.document.page import Document, Page
 from pipeline.html.document import read_document
-from pipeline.prune.paper import PathScorer, paper_blocks, path_scorer
-from pipeline.prune.prune import PruneOptions, prune
+from pipeline.prune.prune import PruneOptions
 from pipeline.question.question import Question
 from pipeline.raptor.leaves import sentence_costs
-from pipeline.reading.relevance import Blend
 
 RULES: Final[tuple[Rule, ...]] = ("running", "partition")
 BUDGET: Final = 512
@@ -125,8 +125,6 @@ async def path_table(model: LlamaGenerator, count: int, shown: int) -> dict[str,
         :count
     ]
     hits = {
-        "words and embeddings": 0,
-        "with paths": 0,
         "paper, two steps": 0,
         "paper, one step": 0,
     }
@@ -136,20 +134,11 @@ async def path_table(model: LlamaGenerator, count: int, shown: int) -> dict[str,
         scorer = path_scorer(model, [document], seconds=PATIENCE)
         assert scorer is not None
         scorer.max_tokens = shown
-        for name, finer, method in (
-            ("words and embeddings", None, "winnow"),
-            ("with paths", scorer, "winnow"),
-            ("paper, one step", None, "paper"),
-            ("paper, two steps", scorer, "paper"),
-        ):
-            options = PruneOptions(
-                BUDGET, "html", method="paper" if method == "paper" else "winnow"
-            )
-            found = await prune(
+        for name, finer in (("paper, one step", None), ("paper, two steps", scorer)):
+            found = await prune_as_printed(
                 [document],
                 Question(str(row["question"])),
-                options=options,
-                reader=Blend(embedder),
+                PruneOptions(BUDGET, "html"),
                 embedder=embedder,
                 finer=finer,
             )

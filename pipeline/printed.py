@@ -8,7 +8,10 @@ from typing import Any, Final
 
 from seams import later
 
-_WHERE: Final = {"chunker": "papers.idms.idms"}
+_WHERE: Final = {
+    "chunker": "papers.idms.idms",
+    "prune_by_blocks": "papers.htmlrag.prune",
+}
 """Function in `papers/` to its module."""
 
 

@@ -25,7 +25,7 @@ from pipeline.evidence.show import (
     notice_within,
     page_head,
 )
-from pipeline.prune.paper import is_pruner, path_scorer
+from pipeline.printed import printed
 from pipeline.prune.prune import Pruned, PrunedPage, PruneOptions, prune
 from pipeline.question.question import Question
 from pipeline.services import Services
@@ -116,7 +116,6 @@ async def read_pages(
             room,
             VALUE_FORMATS[order.form],
             order.references,
-            services.pruning,
             order.number,
         )
         pruned = await _pruned(loaded.documents, asked, options, services)
@@ -180,20 +179,20 @@ async def _pruned(
     led = None if question else await in_thread(read_from_address, documents, options)
     if led is not None:
         return led
-    writer = services.generator
-    # On request only: a model not trained for it gained nothing on 18 questions
-    # (docs/log.md).
-    scoring = (
-        writer if writer and (services.any_pruner or is_pruner(writer.name)) else None
-    )
-    return await prune(
-        documents,
-        question,
-        options=options,
-        reader=services.reader,
-        embedder=services.embedder,
-        finer=path_scorer(scoring, documents, seconds=services.seconds * STEP_SHARE),
-    )
+    if services.pruning == "paper":
+        by_blocks: Pruned = await printed("prune_by_blocks")(
+            documents,
+            question,
+            options,
+            embedder=services.embedder,
+            generator=services.generator,
+            seconds=services.seconds * STEP_SHARE,
+        )
+        # The paper knows no blocks but texts: a page of described images has none, and is read as
+        # others are.
+        if by_blocks.pages or by_blocks.left_out or options.part > 1:
+            return by_blocks
+    return await prune(documents, question, options=options, reader=services.reader)
 
 
 def _heads(documents: Sequence[Document], max_tokens: int, mark: str) -> list[Head]:

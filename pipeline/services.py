@@ -165,10 +165,7 @@ class Services:
     seconds: float = 25.0
     """Time limit of a tool call in seconds."""
     documents: DocumentMemory = field(default_factory=DocumentMemory)
-    any_pruner: bool = False
-    """Whether block paths are scored by any generator, not only by one trained to
-    prune."""
-    pruning: Literal["winnow", "blocks", "paper"] = "winnow"
+    pruning: Literal["winnow", "paper"] = "winnow"
     """How pages are pruned: by our scores, or as HtmlRAG prints it (Algorithms 2 and
     3)."""
     asking: Asking | None = None

@@ -378,20 +378,12 @@ class Settings:
         "speculate; docs/local-models.md.",
         _tuning("generator"),
     )
-    pruner: Literal["trained", "any"] = _setting(
-        "trained",
-        (
-            "Which generator scores the blocks of a page by their HTML "
-            "paths (HtmlRAG): trained (HTML-Pruner models only), or any."
-        ),
-    )
-    pruning: Literal["winnow", "blocks", "paper"] = _setting(
+    pruning: Literal["winnow", "paper"] = _setting(
         "winnow",
         (
-            "How pages are pruned: winnow (Winnow's own method); paper "
+            "How pages are pruned: winnow (Winnow's own method), or paper "
             "(HtmlRAG's Algorithm 2 by the embedder, and Algorithm 3 if a "
-            "generator scores block paths); blocks (Algorithm 2 by words "
-            "and embedder)."
+            "generator scores block paths)."
         ),
     )
     extractor: Literal["rules", "lines", "tags", "votes", "pages"] = _setting(

@@ -133,7 +133,6 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             },
             seconds=settings.seconds,
             documents=documents,
-            any_pruner=settings.pruner == "any",
             pruning=settings.pruning,
             asking=_asking(settings, generator.model),
             idms=settings.idms,

@@ -9,17 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.document.page import Block, Page
-from pipeline.document.tree import Node, count_words, text_of, walk
-from pipeline.html.block_tree import block_tree
+from pipeline.document.tree import Node, text_of, walk
+from papers.htmlrag.block_tree import block_tree
 from pipeline.html.blocks import content_blocks, resolve
 from pipeline.html.clean import clean
 from pipeline.html.document import read_document
-
-FIGURE_6 = (
-    "<div><h1>OpenAI o1-preview</h1><div><p>In our tests, the next model update performs "
-    "similarly to PhD students</p>"
-    "</div>For complex reasoning tasks this is a significant advancement</div>"
-)
 
 
 def units(html: str) -> tuple[Block, ...]:
@@ -28,39 +22,6 @@ def units(html: str) -> tuple[Block, ...]:
 
 def texts(html: str, kind: str = "") -> list[str]:
     return [block.text for block in units(html) if not kind or block.kind == kind]
-
-
-def test_a_node_below_the_limit_is_one_block() -> None:
-    blocks = block_tree(clean(FIGURE_6), max_words=100)
-    assert [(block.path, count_words(block.text)) for block in blocks] == [("html", 23)]
-
-
-def test_a_larger_node_is_opened_and_its_own_text_is_a_block_as_in_figure_6() -> None:
-    blocks = block_tree(clean(FIGURE_6), max_words=12)
-    assert [(block.path, block.text[:12]) for block in blocks] == [
-        ("html/body", "For complex "),
-        ("html/body/h1", "OpenAI o1-pr"),
-        ("html/body/p", "In our tests"),
-    ]
-
-
-def test_equal_siblings_are_numbered_and_blocks_come_breadth_first() -> None:
-    html = (
-        "<div><p>a a a</p><p>b b b</p></div><div><ul><li>c c</li><li>d d</li></ul><p>e e</p></div>"
-    )
-    assert [block.path for block in block_tree(clean(html), max_words=3)] == [
-        "html/body/div1/p1",
-        "html/body/div1/p2",
-        "html/body/div2/p",
-        "html/body/div2/ul/li1",
-        "html/body/div2/ul/li2",
-    ]
-
-
-def test_chinese_counts_as_words_so_that_a_chinese_page_is_cut_like_an_english_one() -> None:
-    html = "<p>" + "天地玄黄宇宙洪荒" * 20 + "</p><p>" + "日月盈昃辰宿列张" * 20 + "</p>"
-    assert len(block_tree(clean(html), max_words=256)) == 1
-    assert len(block_tree(clean(html), max_words=100)) == 2
 
 
 WORDS = st.lists(

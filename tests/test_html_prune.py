@@ -5,11 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from errors import UsageError
-from pipeline.document.tree import text_of
 from pipeline.evidence.forms import Form
 from pipeline.evidence.render import Kept, Style, render
-from pipeline.html.clean import clean
-from pipeline.prune.prune import Method, Pruned, PruneOptions, prune
+from pipeline.prune.prune import Pruned, PruneOptions, prune
 from pipeline.question.question import Question
 from pipeline.reading.relevance import Blend
 from pipeline.text.tokens import count_tokens
@@ -20,7 +18,6 @@ from tests.support.pages import RIVERS, document
 
 pytestmark = pytest.mark.anyio
 FORMS: tuple[Form, ...] = ("html", "markdown", "text")
-METHODS: tuple[Method, ...] = ("winnow", "paper")
 
 
 async def pruned(
@@ -60,12 +57,9 @@ async def test_a_row_that_is_lifted_over_all_others_leaves_them_the_rest_of_the_
     assert "choose a source" in result.pages[0].text
 
 
-@pytest.mark.parametrize("method", METHODS)
-async def test_a_page_that_only_describes_an_image_says_so(method: Method) -> None:
+async def test_a_page_that_only_describes_an_image_says_so() -> None:
     one = document("<img alt='The keeper of Orvane lights the lamp'>")
-    result = await prune(
-        [one], Question(""), options=PruneOptions(100, method=method), reader=Blend(None)
-    )
+    result = await prune([one], Question(""), options=PruneOptions(100), reader=Blend(None))
     assert "lights the lamp" in result.pages[0].text
 
 
@@ -179,13 +173,12 @@ async def test_a_budget_too_small_for_any_unit_still_gives_its_beginning() -> No
     assert (await pruned("x", 0)).pages == ()
 
 
-@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("form", FORMS)
 async def test_a_page_that_begins_with_a_word_over_the_budget_gives_the_beginning_of_the_word(
-    form: Form, method: Method
+    form: Form,
 ) -> None:
     for word in ("a" * 700, "&lt;" * 300, "天" * 400):
-        options = PruneOptions(max_tokens=70, format=form, method=method)
+        options = PruneOptions(max_tokens=70, format=form)
         result = await prune(
             [document(f"<p>{word} ends</p>")], Question("ends"), options=options, reader=Blend(None)
         )
@@ -195,27 +188,6 @@ async def test_a_page_that_begins_with_a_word_over_the_budget_gives_the_beginnin
 async def test_impossible_arguments_are_refused() -> None:
     with pytest.raises(UsageError, match="Part 0"):
         await pruned("x", 10, part=0)
-
-
-async def test_the_papers_method_deletes_the_lowest_blocks_and_repairs_the_structure() -> None:
-    options = PruneOptions(max_tokens=120, method="paper")
-    result = await prune(
-        [document()], Question("Danube countries"), options=options, reader=Blend(None)
-    )
-    text = result.pages[0].text
-    assert result.tokens <= 120
-    assert "ten countries" in text
-    assert text_of(clean(text)).split() == text_of(clean(text.replace("><", "> <"))).split()
-    whole = await prune(
-        [document()],
-        Question(""),
-        options=PruneOptions(max_tokens=9000, method="paper"),
-        reader=Blend(None),
-    )
-    assert sorted(text_of(clean(whole.pages[0].text)).split()) == sorted(
-        text_of(document().root).split()
-    )
-    assert len(whole.pages[0].kept) == len(document().blocks)
 
 
 WORDS = st.lists(
@@ -244,15 +216,14 @@ UNITS = st.one_of(
     st.lists(st.lists(UNITS, max_size=6), min_size=1, max_size=3),
     st.integers(0, 150),
     st.sampled_from(FORMS),
-    st.sampled_from(METHODS),
     st.sampled_from(["", "river sea", "which comes after the river?", "天地"]),
 )
 @settings(max_examples=120, deadline=None)
 async def test_the_budget_holds_exactly_whatever_the_pages(
-    pages: list[list[str]], tokens: int, form: Form, method: Method, query: str
+    pages: list[list[str]], tokens: int, form: Form, query: str
 ) -> None:
     documents = [document("".join(parts)) for parts in pages]
-    options = PruneOptions(max_tokens=tokens, format=form, method=method)
+    options = PruneOptions(max_tokens=tokens, format=form)
     result = await prune(documents, Question(query), options=options, reader=Blend(None))
     assert result.tokens == count_tokens("\n".join(page.text for page in result.pages))
     assert result.tokens <= tokens

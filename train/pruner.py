@@ -18,10 +18,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
-from pipeline.document.page import Document, Page
-from pipeline.document.tree import to_html
-from pipeline.html.document import read_document
-from pipeline.prune.paper import (
+from papers.htmlrag.blocks import (
     HEAD_WORDS,
     PROMPT,
     PaperBlocks,
@@ -29,6 +26,9 @@ from pipeline.prune.paper import (
     numbered_html,
     paper_blocks,
 )
+from pipeline.document.page import Document, Page
+from pipeline.document.tree import to_html
+from pipeline.html.document import read_document
 from pipeline.question.question import Question
 from pipeline.reading.bm25 import BM25
 from pipeline.text.tokens import count_tokens

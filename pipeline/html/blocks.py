@@ -3,7 +3,7 @@
 A unit is a heading, paragraph, list item, table row, listing, definition, caption or
 other run of text, with its headings and what makes it readable alone. `content_blocks`
 gives them to every other step; every visible word is in exactly one, in time linear in
-the page. Not for: the paper's block tree (`block_tree.py`), choosing blocks
+the page. Not for: the paper's block tree (`papers/htmlrag`), choosing blocks
 (`pipeline/prune`), or separating content from furniture (`furniture.py`)."""
 
 import re

@@ -1,23 +1,19 @@
 """Pruning: what several pages hold about a question, within one budget of tokens,
 written as pages.
 
-`winnow` (default) takes the units that the core finds relevant (`pipeline/reading`) and
-writes them compactly in document order. `paper` deletes the lowest blocks of the block
-tree by their cosine with the question (HtmlRAG Algorithms 2 and 3), `blocks` does by
-words and cosine. At 256 to 4,096 tokens both lose to plain chunks, since markup costs
-tokens and one large block shuts out small ones. Not for: fetching, or cited passages
-(`pipeline/evidence`)."""
+The units that the core finds relevant (`pipeline/reading`) are written compactly in
+document order. Not for: fetching, cited passages (`pipeline/evidence`), or whole
+blocks of a page (`papers/htmlrag`)."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 
 from errors import UsageError
-from models.protocols import Embedder
 from pipeline.document.page import Document
 from pipeline.document.tree import LABEL_WORDS, count_words
 from pipeline.document.units import tag_sentences
@@ -25,28 +21,14 @@ from pipeline.evidence.assemble import UNASKED, fill, quotable
 from pipeline.evidence.forms import Form
 from pipeline.evidence.passages import END, PassageMaker, UnitRange
 from pipeline.evidence.render import Kept, Style, is_header_row, render
-from pipeline.html.block_tree import PAPER_WORDS
 from pipeline.html.opinion import main_content
-from pipeline.prune.paper import (
-    PaperBlocks,
-    PathRanking,
-    PathScorer,
-    finer_blocks,
-    keep_within,
-    kept_units,
-    paper_blocks,
-    rank_finer,
-    spread_scores,
-)
 from pipeline.question.question import Question
-from pipeline.reading.bm25 import Floats, standardise, unit_range
 from pipeline.reading.extract import read_documents
 from pipeline.reading.reading import Reading
-from pipeline.reading.relevance import WORTH, Reader, score_texts
+from pipeline.reading.relevance import WORTH, Reader
 from pipeline.text.tokens import count_each, count_tokens
 from pipeline.work import check_cancelled, in_thread, traced
 
-Method = Literal["winnow", "blocks", "paper"]
 UNASKED_PAGE: Final = 2000
 """Tokens without a question, when there are no scores to go by."""
 
@@ -61,12 +43,8 @@ class PruneOptions:
     format: Form = "markdown"
     links: bool = False
     """Whether links become numbered references, listed below each page."""
-    method: Method = "winnow"
     part: int = 1
     """1 for the best part, 2 for what would have come next, and so on."""
-    block_words: int = PAPER_WORDS
-    """Most words of a block of the paper's first step; those of the second have half as
-    many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,22 +95,16 @@ async def prune(
     *,
     options: PruneOptions,
     reader: Reader,
-    embedder: Embedder | None = None,
-    finer: PathScorer | None = None,
 ) -> Pruned:
     """Return the parts of `documents` that bear on `question`, within
     `options.max_tokens`.
 
     Without a question the pages are read from the top. The same arguments give the same
-    result. A page without text blocks is read by the default method whatever is asked
-    for. A finer step that fails counts for nothing, and `Pruned.scored_by` says why.
+    result.
 
     Args:
-        options: Budget, form, method, part.
+        options: Budget, form, part.
         reader: What judges units.
-        embedder: For the paper's method, whose first step scores whole blocks.
-        finer: The paper's second step (§3.4.2): a generator's scores of finer blocks.
-            In the default method they count beside the reader's.
 
     Raises:
         UsageError: `options.part` is below 1 or the budget is negative.
@@ -146,12 +118,6 @@ async def prune(
             ),
             hint="Parts count from 1; the budget is zero or more tokens.",
         )
-    if options.method != "winnow":
-        printed = await _prune_as_printed(documents, question, options, embedder, finer)
-        # The paper knows no blocks but texts: a page of described images has none, and is read as
-        # others are.
-        if printed.pages or printed.left_out or options.part > 1:
-            return printed
     if not question:
         reading = await in_thread(_reading_order, documents)
         budget = UNASKED_PAGE if options.max_tokens is None else options.max_tokens
@@ -162,20 +128,12 @@ async def prune(
             replace(options, max_tokens=budget),
             open_end=False,
         )
-    # 1. The core scores every unit; a generator's scores of finer blocks are added
+    # 1. The core scores every unit
     reading = await read_documents(question, documents, reader=reader)
-    by = ""
-    if finer is not None:
-        by, reading = await _with_paths(
-            documents, question, reading, options, embedder, finer
-        )
     # 2. Fill the budget, once for each part up to the one asked for
     open_end = options.max_tokens is None
     options = replace(options, max_tokens=UNASKED if open_end else options.max_tokens)
-    filled = await in_thread(
-        _fill_parts, documents, reading, options, open_end=open_end
-    )
-    return replace(filled, scored_by=by)
+    return await in_thread(_fill_parts, documents, reading, options, open_end=open_end)
 
 
 def _reading_order(documents: Sequence[Document]) -> Reading:
@@ -359,147 +317,13 @@ class _Pages:
         """Return what fits of a unit that is over the budget alone; a budget too small
         for a word gives nothing."""
         index, unit = self.places[row]
-        text = _cut_to_form(unit.text, options.format, options.max_tokens or 0)
+        text = cut_to_form(unit.text, options.format, options.max_tokens or 0)
         if not text:
             return ()
         return (PrunedPage(index, text, count_tokens(text), (unit.block,)),)
 
 
-async def _first_step(
-    documents: Sequence[Document],
-    question: Question,
-    options: PruneOptions,
-    embedder: Embedder | None,
-) -> tuple[PaperBlocks, list[int]]:
-    """Return the paper's blocks and their order (HtmlRAG §3.4.1): by cosine for
-    `paper`, else by words and cosine; by words where no embedder reads the question."""
-    found = await in_thread(paper_blocks, documents, max_words=options.block_words)
-    texts = [block.text for block in found.blocks]
-    if (
-        options.method == "paper"
-        and texts
-        and embedder is not None
-        and embedder.reads(question.text)
-    ):
-        asked = await embedder.embed([question.text], kind="query")
-        return found, best_first(await embedder.embed(texts, kind="passage") @ asked[0])
-    return found, best_first(await score_texts(texts, question, embedder=embedder))
-
-
-async def _with_paths(
-    documents: Sequence[Document],
-    question: Question,
-    reading: Reading,
-    options: PruneOptions,
-    embedder: Embedder | None,
-    finer: PathScorer,
-) -> tuple[str, Reading]:
-    """Return who scored the paths, and the reading with the score of the finer block
-    around each unit; where the scorer fails, their order stays."""
-    found, order = await _first_step(documents, question, options, embedder)
-    budget = options.max_tokens or UNASKED
-    ranking = await rank_finer(
-        documents, question.text, found, order, finer, budget=budget
-    )
-    places = [(index, unit.block) for index, unit in reading.places]
-    spread = await in_thread(spread_scores, documents, ranking, places)
-    mixed = unit_range(standardise(reading.values) + np.float32(finer.weight) * spread)
-    return _made_by(finer, ranking), replace(reading, values=mixed)
-
-
-def _made_by(finer: PathScorer, ranking: PathRanking) -> str:
-    if not ranking.shown:
-        return f"no scores of block paths, since {finer.name} failed: {ranking.failure}"
-    return (
-        f"scores of block paths by {finer.name}, which was shown "
-        f"{ranking.shown} of {ranking.total} blocks"
-    )
-
-
-async def _prune_as_printed(
-    documents: Sequence[Document],
-    question: Question,
-    options: PruneOptions,
-    embedder: Embedder | None,
-    finer: PathScorer | None,
-) -> Pruned:
-    """Prune by HtmlRAG Algorithm 2; the text is HTML whatever the format asked for."""
-    if not question:
-        found = await in_thread(paper_blocks, documents, max_words=options.block_words)
-        return await in_thread(
-            _paper_parts, documents, found, list(range(len(found.blocks))), options
-        )
-    # 1. By embedding
-    found, order = await _first_step(documents, question, options, embedder)
-    by = ""
-    if finer is not None:
-        # 2. By generation, at half the words, on what the scorer can be shown of the first step's
-        # survivors; the others follow in their order
-        budget = options.max_tokens or UNASKED_PAGE
-        words = options.block_words // 2
-        ranking = await rank_finer(
-            documents,
-            question.text,
-            found,
-            order,
-            finer,
-            budget=budget,
-            max_words=words,
-        )
-        by = _made_by(finer, ranking)
-        if ranking.shown:
-            scored = best_first(ranking.scores)
-            found = await in_thread(
-                finer_blocks, documents, found, order, max_words=words
-            )
-            order = [*scored, *range(len(scored), len(found.blocks))]
-    return replace(
-        await in_thread(_paper_parts, documents, found, order, options), scored_by=by
-    )
-
-
-def best_first(values: Floats) -> list[int]:
-    """Return the indices of `values`, highest first, equal ones in their order."""
-    return [int(number) for number in np.argsort(-values, kind="stable")]
-
-
-def _paper_parts(
-    documents: Sequence[Document],
-    found: PaperBlocks,
-    order: list[int],
-    options: PruneOptions,
-) -> Pruned:
-    budget = UNASKED_PAGE if options.max_tokens is None else options.max_tokens
-    texts: dict[int, str] = {}
-    kept: list[int] = []
-    for number in range(1, options.part + 1):
-        kept, texts = keep_within(documents, found, order, budget)
-        # A part that not even one block fits holds the beginning of the best.
-        order = order[max(len(kept), number < options.part) :]
-        if not order:
-            break
-    pages: list[PrunedPage] = []
-    for index, text in texts.items():
-        paths = {
-            found.blocks[number].path
-            for number in kept
-            if found.documents[number] == index
-        }
-        units = kept_units(documents[index], paths, found.split[index])
-        pages.append(PrunedPage(index, text, count_tokens(text), units))
-    if (
-        not pages
-        and order
-        and (text := _cut_to_form(found.blocks[order[0]].text, "html", budget))
-    ):
-        index = found.documents[order[0]]
-        path = {found.blocks[order[0]].path}
-        units = kept_units(documents[index], path, found.split[index])
-        pages, order = [PrunedPage(index, text, count_tokens(text), units)], order[1:]
-    return Pruned(tuple(pages), count_tokens(_text(pages)), budget, left_out=len(order))
-
-
-def _cut_to_form(text: str, form: Form, most: int) -> str:
+def cut_to_form(text: str, form: Form, most: int) -> str:
     """Return the beginning of a text on one line, written in a form, in at most `most`
     tokens.
 

@@ -1,8 +1,7 @@
 """HtmlRAG's two steps: the lowest blocks of the block tree are deleted (Algorithm 2),
 then finer ones (Algorithm 3).
 
-Algorithm 2 is kept for comparison and for readers who want whole HTML subtrees;
-`prune.py` says why it is not the default. Algorithm 3 (§3.4.2) takes a generator's
+Algorithm 3 (§3.4.2) takes a generator's
 probabilities of block paths for scores: paths become a token tree by the model's own
 tokenizer; a token without rivals has probability 1, rivals share a soft-max, and a
 block's score is the sum of its tokens' log-probabilities. The model layer evaluates
@@ -21,11 +20,11 @@ import numpy as np
 
 from errors import ContextExceeded, ModelError
 from models.protocols import Generator, PathScores, Said, TreeScorer, tree_scorer
+from papers.htmlrag.block_tree import PAPER_WORDS, block_tree
 from pipeline.document.page import Block, Document
 from pipeline.document.tree import Node, label_children, to_html
-from pipeline.html.block_tree import PAPER_WORDS, block_tree
 from pipeline.messages import SHRINK, shrinking, within
-from pipeline.reading.bm25 import Floats, standardise
+from pipeline.reading.bm25 import Floats
 from pipeline.text.tokens import count_tokens
 from pipeline.work import check_cancelled, in_thread
 from prompts import load
@@ -39,11 +38,6 @@ PROMPT_BUDGETS: Final = 2
 FEWEST_SHOWN: Final = 1_500
 """Tokens of HTML that a prompt holds whatever the budget: at 256 tokens an oracle keeps
 the answers of .897 of 58 test questions with so many, of .845 with 512."""
-PATH_WEIGHT: Final = 0.25
-"""Weight of a general model's path scores against the other scores, both standardised.
-Such a model was never taught the task (HtmlRAG §3.4.2 says as much): with SmolLM2-135M,
-shown 600 tokens, 12 of 18 development table questions keep their answer at 256 tokens
-against 13 without it, so it breaks ties and no more."""
 _PRUNERS: Final = ("html-pruner", "htmlpruner")
 _MERGED_TAGS: Final = frozenset({"article", "body", "div", "main", "section"})
 """Wrappers that vanish when one child is left in them."""
@@ -254,8 +248,6 @@ class PathScorer:
         # Tokenizers split markup finer than the one that we count with.
         self.max_tokens = int(context_tokens * SHRINK)
         trained = is_pruner(model.name)
-        # The authors' weights could not be run here, so theirs is not measured.
-        self.weight = 1.0 if trained else PATH_WEIGHT
         self._first = 0 if trained else 1
         self.cost: PathScores | None = None
         """What the last call evaluated."""
@@ -333,40 +325,6 @@ async def rank_finer(
     return PathRanking(
         PaperBlocks(), np.zeros(0, dtype=np.float32), 0, len(found.blocks), failure
     )
-
-
-def spread_scores(
-    documents: Sequence[Document],
-    ranking: PathRanking,
-    units: Sequence[tuple[int, int]],
-) -> Floats:
-    """Return the standardised score of the finer block that each content unit lies in
-    [n]; all 0 where nothing was scored.
-
-    Args:
-        units: Index of the document and of the unit in `Document.blocks`; a unit
-            outside every scored block gets the lowest score, and one below 0 (the
-            imprint) the mean.
-    """
-    if not len(ranking.scores):
-        return np.zeros(len(units), dtype=np.float32)
-    values = standardise(ranking.scores)
-    by_path = {
-        (document, block.path): float(value)
-        for document, block, value in zip(
-            ranking.blocks.documents, ranking.blocks.blocks, values, strict=True
-        )
-    }
-    lowest = float(values.min())
-    result = np.zeros(len(units), dtype=np.float32)
-    for number, (document, unit) in enumerate(units):
-        if unit < 0:
-            continue
-        path = documents[document].blocks[unit].path
-        while (document, path) not in by_path and "/" in path:
-            path = path.rpartition("/")[0]
-        result[number] = by_path.get((document, path), lowest)
-    return result
 
 
 def block_paths(found: PaperBlocks, *, first: int) -> list[str]:

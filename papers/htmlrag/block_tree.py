@@ -2,7 +2,7 @@
 paper's pruning.
 
 Every visible word is in exactly one block. Linear in the page. Not for: units of content
-(`blocks.py`), or choosing blocks (`pipeline/prune`).
+(`pipeline/html/blocks.py`), or choosing blocks (`prune.py`).
 """
 
 from collections import deque

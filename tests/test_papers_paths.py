@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from models.llama.model import LlamaGenerator
 from models.llama.token_tree import TokenNode, grow, read
 from models.protocols import Ability, PathScores, Prompt, Said
-from pipeline.prune.paper import (
+from papers.htmlrag.blocks import (
     PaperBlocks,
     PathScorer,
     block_paths,
@@ -21,11 +21,11 @@ from pipeline.prune.paper import (
     path_scorer,
     rank_finer,
 )
-from pipeline.prune.prune import PruneOptions, prune
+from papers.htmlrag.prune import prune_as_printed
+from pipeline.prune.prune import PruneOptions
 from pipeline.question.question import Question
-from pipeline.reading.relevance import Blend
 from prompts import load
-from tests.support import LIBRARY, Connect, data_of, text_of
+from tests.support import LIBRARY, Connect, data_of
 from tests.support.doubles import Dead
 from tests.support.extras import needs_llama
 from tests.support.pages import document
@@ -103,13 +103,8 @@ async def test_the_paper_method_keeps_the_block_whose_path_is_likeliest() -> Non
     )
     page, model = document(long), Figure3()
     scorer = PathScorer(model, [page], context_tokens=9_000, seconds=10)
-    options = PruneOptions(260, "html", method="paper")
-    result = await prune(
-        [page],
-        Question("other text of the page"),
-        options=options,
-        reader=Blend(None),
-        finer=scorer,
+    result = await prune_as_printed(
+        [page], Question("other text of the page"), PruneOptions(260), finer=scorer
     )
     assert "performs similarly" in result.pages[0].text
     assert "no one" not in result.pages[0].text
@@ -225,9 +220,7 @@ async def test_a_model_without_room_scores_nothing_and_the_pruning_goes_on(
 ) -> None:
     page = document(f"<p>{'cats ' * 2_000}</p>")
     scorer = path_scorer(stories, [page], seconds=60)
-    result = await prune(
-        [page], Question("cats"), options=PruneOptions(300), reader=Blend(None), finer=scorer
-    )
+    result = await prune_as_printed([page], Question("cats"), PruneOptions(300), finer=scorer)
     assert result.pages
     assert "no room" in result.scored_by
 
@@ -236,18 +229,12 @@ class Broken(Dead, Figure3):
     """A model that died."""
 
 
-async def test_a_model_that_fails_leaves_the_rules_and_the_reason() -> None:
+async def test_a_model_that_fails_leaves_the_first_step_and_the_reason() -> None:
     page = document(FIGURE_3)
-    with_it = await prune(
-        [page],
-        Question("model update"),
-        options=PruneOptions(100),
-        reader=Blend(None),
-        finer=PathScorer(Broken(), [page], context_tokens=900, seconds=10),
-    )
-    without = await prune(
-        [page], Question("model update"), options=PruneOptions(100), reader=Blend(None)
-    )
+    asked, options = Question("model update"), PruneOptions(100)
+    broken = PathScorer(Broken(), [page], context_tokens=900, seconds=10)
+    with_it = await prune_as_printed([page], asked, options, finer=broken)
+    without = await prune_as_printed([page], asked, options)
     assert "signal 9" in with_it.scored_by
     assert with_it.pages == without.pages
     assert without.scored_by == ""
@@ -261,12 +248,11 @@ async def test_the_tool_reports_which_generator_scored(connect: Connect, shared:
         "question": "first Sunday departure",
         "max_tokens": 600,
     }
-    async with connect(generator=f"llama:{weights}", seconds="90", pruner="any") as client:
+    async with connect(generator=f"llama:{weights}", seconds="90", pruning="paper") as client:
         result = await client.call_tool("fetch_and_prune_html", call)
     async with connect() as client:
         plain = await client.call_tool("fetch_and_prune_html", call)
     assert "stories260K" in data_of(result)["scored_by"]
-    assert "Scores: words" in text_of(result)
     assert "scored_by" not in data_of(plain)  # empty fields are left out
 
 

@@ -1,0 +1,1 @@
+"""HtmlRAG: the block tree, pruning by embedding, pruning by a generator's paths."""
