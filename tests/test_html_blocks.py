@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from papers.htmlrag.block_tree import block_tree
 from pipeline.document.page import Block, Page
 from pipeline.document.tree import Node, text_of, walk
-from papers.htmlrag.block_tree import block_tree
 from pipeline.html.blocks import content_blocks, resolve
 from pipeline.html.clean import clean
 from pipeline.html.document import read_document
