@@ -184,7 +184,7 @@ async def kept_as_printed(bench: Bench, words: int = 256, most: int = 512) -> fl
 
 
 async def kept_by_units(bench: Bench, most: int = 512) -> float:
-    """Return the same of the default pruning."""
+    """Return it where pages are pruned by default."""
     return share(
         [
             (

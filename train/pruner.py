@@ -1,7 +1,7 @@
 """Data that teaches a generator block paths: which block of a page bears on a question
 (HtmlRAG §3.4.2, Figure 4).
 
-A sample is the prompt that `pipeline/prune/paper.py` scores paths after, with some
+A sample is the prompt that `papers/htmlrag/blocks.py` scores paths after, with some
 blocks of a real page, and the path of the block that answers. The blocks are the gold
 one and distractors of the same page, half of them the nearest by words, as the first
 step leaves them; their size and the length of the HTML vary, as the paper's do.
