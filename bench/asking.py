@@ -32,9 +32,7 @@ from errors import ModelError
 from models.llama.model import LlamaGenerator
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder, Generator
-from pipeline.document.page import Sentence
-from pipeline.question.question import Question
-from pipeline.reading.ask import (
+from papers.zero_index.ask import (
     ASK_FROM,
     WAYS,
     Candidate,
@@ -44,6 +42,8 @@ from pipeline.reading.ask import (
     ask,
     lifted,
 )
+from pipeline.document.page import Sentence
+from pipeline.question.question import Question
 from pipeline.reading.bm25 import Floats, PageUnits
 from pipeline.reading.relevance import Blend
 from pipeline.reading.verdict import Verdict, judge

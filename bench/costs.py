@@ -31,16 +31,17 @@ from models.onnx import OnnxEmbedder
 from models.protocols import Generator, PathScores, Prompt, Said
 from papers.htmlrag.blocks import paper_blocks, path_scorer
 from papers.idms.idms import Judge
+from papers.zero_index.ask import Asking
+from papers.zero_index.parser import parse
+from papers.zero_index.tags import paper_tags
 from pipeline.document.page import Document
-from pipeline.document.units import paper_tags
 from pipeline.question.question import Question
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.leaves import main_sentences
 from pipeline.raptor.summarise import Writer, kept_summary
 from pipeline.raptor.tree import TreeOptions
-from pipeline.reading.extract import Asking, extract
+from pipeline.reading.extract import extract
 from pipeline.reading.relevance import Blend
-from pipeline.search.parse import Parser, parse
 from pipeline.text.tokens import count_tokens
 
 PATIENCE: Final = 3_000.0
@@ -135,7 +136,7 @@ async def reading_costs(
         Question(one.question),
         pages,
         reader=reader,
-        asking=Asking(voting, "votes", PATIENCE),
+        extractor=Asking(voting, "votes", PATIENCE),
     )
     if voting.scores is None:
         return  # the gate sent the model nothing
@@ -147,14 +148,14 @@ async def reading_costs(
         Question(one.question),
         pages,
         reader=reader,
-        asking=Asking(watched, "lines", PATIENCE),
+        extractor=Asking(watched, "lines", PATIENCE),
     )
     every = sum(count_tokens(paper_tags(sentences)) for sentences in reported.tagged)
     # The model's tokens for one of ours, from a prompt that both have counted.
     rate = voting.scores.prefix_tokens / count_tokens(voting.prompt)
     _add(table, "extract: lines", await watched.tokens(), every * rate)
     watched = Recorded(model)
-    await parse(Question(one.question), Parser(watched, None, PATIENCE), today=TODAY)
+    await parse(Question(one.question), watched, None, PATIENCE, today=TODAY)
     _add(table, "parse: one call", await watched.tokens(), await watched.tokens())
 
 

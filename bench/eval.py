@@ -65,18 +65,19 @@ from models.protocols import (
 )
 from papers.htmlrag.blocks import path_scorer
 from papers.htmlrag.prune import prune_as_printed
+from papers.zero_index.ask import WAYS, Asking, Way, can_ask
+from papers.zero_index.parser import parse
 from pipeline.answer import Writing, write_answer
 from pipeline.document.page import Document
 from pipeline.evidence.assemble import assemble
 from pipeline.prune.prune import PruneOptions
 from pipeline.question.question import Question
-from pipeline.reading.ask import WAYS, Way, can_ask
 from pipeline.reading.bm25 import reciprocal_rank_fusion
-from pipeline.reading.extract import Asking, extract, with_model
+from pipeline.reading.extract import extract
 from pipeline.reading.reading import Reading
 from pipeline.reading.relevance import Reader
 from pipeline.search.chain import seated
-from pipeline.search.parse import Parser, parse, parse_request
+from pipeline.search.parse import parse_request
 from pipeline.search.query import ParsedRequest
 from pipeline.text.frame import new_mark
 from pipeline.text.tokens import count_tokens
@@ -502,9 +503,7 @@ async def extract_sentences(setup: Setup) -> list[MeasuredFigure]:
         async for one, (documents, by_rules) in table.each(
             list(zip(asked, plain, strict=True))
         ):
-            by_model = await with_model(
-                Question(one.question), documents, by_rules, asking
-            )
+            by_model = await asking(Question(one.question), documents, by_rules)
             none = something if one.answers else nothing
             for found, best, silent in (
                 (by_rules, held.rules, none.rules),
@@ -558,10 +557,15 @@ async def parse_requests(setup: Setup) -> list[MeasuredFigure]:
     right = table.figure("pages that answer among the first 5")
     recent = table.figure("requests with a query for recent pages only", low=True)
     taken = table.figure("requests that the model parsed, not the rules for it")
-    parser = Parser(table.watched, None, setup.seconds)
     async for one in table.each(setup.answerable):
         by_rules = parse_request(Question(one.question), today=setup.today)
-        by_model = await parse(Question(one.question), parser, today=setup.today)
+        by_model = await parse(
+            Question(one.question),
+            table.watched,
+            None,
+            setup.seconds,
+            today=setup.today,
+        )
         taken.model.append(float(by_model.made_by == "model"))
         for parsed, found, narrowed in (
             (by_rules, right.rules, recent.rules),

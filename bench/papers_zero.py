@@ -27,21 +27,24 @@ from bench.paper_measures import (
 from bench.paper_row import Bench, Outcome, differs, row, works
 from errors import ModelError
 from models.protocols import Prompt, Said
+from papers.zero_index.ask import Asking, read_answer
+from papers.zero_index.parser import parse
+from papers.zero_index.ranking import rank_as_printed
+from papers.zero_index.tags import paper_tags
 from pipeline.answer import Writing, write_answer
 from pipeline.document.page import Document
-from pipeline.document.units import paper_tags, split_sentences, tag_sentences
+from pipeline.document.units import split_sentences, tag_sentences
 from pipeline.evidence.assemble import assemble
 from pipeline.question.question import Question
-from pipeline.reading.ask import read_answer
-from pipeline.reading.extract import Asking, extract
+from pipeline.reading.extract import extract
 from pipeline.search.mixed import mixed_rank
-from pipeline.search.parse import Parser, parse, parse_request
+from pipeline.search.parse import parse_request
 from pipeline.search.query import SearchResult
 from pipeline.text.tokens import count_tokens
 from pipeline.text.words import find_entities
 from prompts import load
 from tests.support.pages import document
-from tests.test_extract_ask import ASKED, LOCKS, Scripted
+from tests.test_papers_extractor import ASKED, LOCKS, Scripted
 
 if TYPE_CHECKING:
     from train.lora import Sample
@@ -107,7 +110,7 @@ class Writer:
         return json.dumps(self._answer)
 
 
-@row(3, "ZI §3.1 keywords in one inference", "pipeline/search/parse.py")
+@row(3, "ZI §3.1 keywords in one inference", "papers/zero_index/parser.py")
 async def _(_: Bench) -> Outcome:
     answer = {
         "entities": [],
@@ -119,7 +122,9 @@ async def _(_: Bench) -> Outcome:
     writer = Writer(answer)
     found = await parse(
         Question("What is the fare of the ferry to Quoxholm?"),
-        Parser(writer, None, 9),
+        writer,
+        None,
+        9,
         today=TODAY,
     )
     assert writer.asked == 1 and found.made_by == "model" and len(found.queries) == 2
@@ -199,15 +204,11 @@ def results(count: int) -> tuple[list[SearchResult], dict[str, Document]]:
     return hits, pages
 
 
-@row(10, "ZI §3.2 2n items, the better one wins", "pipeline/search/mixed.py")
+@row(10, "ZI §3.2 2n items, the better one wins", "papers/zero_index/ranking.py")
 async def _(bench: Bench) -> Outcome:
     hits, pages = results(3)
-    ranked = await mixed_rank(
-        Question("fare of the ferry to Quoxholm"),
-        hits,
-        pages,
-        embedder=bench.embedder,
-        form="paper",
+    ranked = await rank_as_printed(
+        Question("fare of the ferry to Quoxholm"), hits, pages, embedder=bench.embedder
     )
     assert ranked[0].result.url == hits[-1].url and ranked[0].won_by == "content"
     return works(
@@ -215,16 +216,14 @@ async def _(bench: Bench) -> Outcome:
     )
 
 
-@row(11, "ZI §3.2 BGE-M3 scores by the keywords", "pipeline/search/mixed.py")
+@row(11, "ZI §3.2 BGE-M3 scores by the keywords", "papers/zero_index/ranking.py")
 async def _(bench: Bench) -> Outcome:
     hits, pages = results(3)
-    ranked = await mixed_rank(
+    ranked = await rank_as_printed(
         Question("fare of the ferry"), hits, pages, embedder=bench.embedder
     )
-    assert ranked[0].score.made_by
-    return differs(
-        f"{ranked[0].score.made_by}: words and any embedder's cosine, by the question; dense only"
-    )
+    assert ranked[0].score.made_by == "embedding"
+    return differs("cosine of any embedder, by the question; dense only")
 
 
 @row(12, "ZI §3.2 top K distinct pages", "pipeline/search/mixed.py")
@@ -264,12 +263,17 @@ async def by_pages() -> tuple[Scripted, object]:
     from pipeline.reading.relevance import Blend  # noqa: PLC0415  words alone
 
     return model, await extract(
-        Question(ASKED), pages, reader=Blend(None), asking=Asking(model, "pages", 10.0)
+        Question(ASKED),
+        pages,
+        reader=Blend(None),
+        extractor=Asking(model, "pages", 10.0),
     )
 
 
 @row(
-    15, "ZI §4.1 a page's whole tagged content, page by page", "pipeline/reading/ask.py"
+    15,
+    "ZI §4.1 a page's whole tagged content, page by page",
+    "papers/zero_index/ask.py",
 )
 async def _(_: Bench) -> Outcome:
     model, _found = await by_pages()
@@ -281,7 +285,7 @@ async def _(_: Bench) -> Outcome:
     )
 
 
-@row(16, "ZI §4.1 tags or None", "pipeline/reading/ask.py")
+@row(16, "ZI §4.1 tags or None", "papers/zero_index/ask.py")
 async def _(_: Bench) -> Outcome:
     assert read_answer("<TAG-3>-<TAG-5>,<TAG-9>", 9) == {
         3,
@@ -301,7 +305,7 @@ async def _(_: Bench) -> Outcome:
 @row(
     17,
     "ZI §5.2 extraction shortens the generator's prompt (−47 %)",
-    "pipeline/reading/ask.py",
+    "papers/zero_index/ask.py",
 )
 async def _(bench: Bench) -> Outcome:
     library = read_library(CARRIED)
@@ -316,7 +320,7 @@ async def _(bench: Bench) -> Outcome:
         plain = await extract(Question(one.question), pages, reader=bench.reader)
         asking = Asking(model, "pages", 10.0)
         short = await extract(
-            Question(one.question), pages, reader=bench.reader, asking=asking
+            Question(one.question), pages, reader=bench.reader, extractor=asking
         )
         for reading in (plain, short):
             shown = assemble(pages, reading, max_tokens=768, mark="0")

@@ -35,10 +35,11 @@ import numpy as np
 from errors import ModelError
 from models.llama.model import LlamaGenerator
 from models.protocols import Said
+from papers.zero_index.ask import ask
+from papers.zero_index.parser import REQUEST_SCHEMA
 from pipeline.messages import ANSWER_TOKENS
-from pipeline.reading.ask import ask
 from pipeline.reading.bm25 import BM25
-from pipeline.search.parse import REQUEST_SCHEMA, parse_request
+from pipeline.search.parse import parse_request
 from train.reader.data import SHARED
 
 RUNS: Final = Path(__file__).resolve().parents[1] / "train" / "runs"

@@ -18,9 +18,10 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,6 +32,7 @@ from numpy.typing import NDArray
 from cache.store import open_stores
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
+from papers.zero_index.ranking import rank_as_printed
 from pipeline.cached_models import CachedEmbedder
 from pipeline.document.page import Document, Page
 from pipeline.html.document import read_document
@@ -38,7 +40,7 @@ from pipeline.question.question import Question
 from pipeline.reading.bm25 import BM25, blend, reciprocal_rank_fusion
 from pipeline.search.chain import Chain
 from pipeline.search.folder import FolderLimits, FolderProvider
-from pipeline.search.mixed import RankForm, best_passages, mixed_rank
+from pipeline.search.mixed import RankedPage, best_passages, mixed_rank
 from pipeline.search.parse import parse_request
 from pipeline.search.query import SearchQuery, SearchResult
 
@@ -244,19 +246,20 @@ async def _forms(
     cases: Sequence[_Case], embedder: Embedder | None
 ) -> dict[str, NDArray[np.float64]]:
     """[2, questions] of nDCG@10 and MRR@10 by form."""
-    forms: tuple[RankForm, ...] = ("engine", "snippet", "paper", "mixed")
+    rankings: dict[str, Callable[..., Awaitable[tuple[RankedPage, ...]]]] = {
+        "engine": partial(mixed_rank, form="engine"),
+        "snippet": partial(mixed_rank, form="snippet"),
+        "paper": rank_as_printed,
+        "mixed": mixed_rank,
+    }
     scores: dict[str, list[tuple[float, float]]] = {
-        form: [] for form in (*forms, "best passage")
+        form: [] for form in (*rankings, "best passage")
     }
     for case in cases:
-        for form in forms:
+        for form, rank in rankings.items():
             pages = {} if form in ("engine", "snippet") else case.documents
-            ranked = await mixed_rank(
-                Question(case.question),
-                case.results,
-                pages,
-                embedder=embedder,
-                form=form,
+            ranked = await rank(
+                Question(case.question), case.results, pages, embedder=embedder
             )
             order = [page.result.url for page in ranked]
             scores[form].append(

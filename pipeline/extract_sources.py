@@ -57,7 +57,7 @@ async def extract_sources(
     )
     # 2. The core's reading of all of them
     reading = await extract(
-        question, loaded.documents, reader=services.reader, asking=services.asking
+        question, loaded.documents, reader=services.reader, extractor=services.extractor
     )
     unread = left_unread(reading, loaded.documents)
     loaded = replace(loaded, failures=(*loaded.failures, *unread))

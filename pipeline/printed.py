@@ -9,6 +9,9 @@ from typing import Any, Final
 from seams import later
 
 _WHERE: Final = {
+    "extractor": "papers.zero_index.ask",
+    "parse": "papers.zero_index.parser",
+    "rank_as_printed": "papers.zero_index.ranking",
     "chunker": "papers.idms.idms",
     "prune_by_blocks": "papers.htmlrag.prune",
 }

@@ -236,7 +236,11 @@ async def _read(
             await _document(ranked, gathered, services) for ranked in gathered.ranked
         ]
         reading = await extract(
-            question, whole, reader=services.reader, asking=services.asking, parts=parts
+            question,
+            whole,
+            reader=services.reader,
+            extractor=services.extractor,
+            parts=parts,
         )
         return whole, reading
     short = [

@@ -18,7 +18,7 @@ from models.protocols import CrossEncoder, Embedder, Generator, Reranker
 from pipeline.document.page import KEPT_DOCUMENTS, Document, Page
 from pipeline.html.document import read_document
 from pipeline.raptor.tree import Clustering
-from pipeline.reading.extract import Asking
+from pipeline.reading.extract import Extractor
 from pipeline.reading.relevance import Blend, Reader, Reread
 from pipeline.search.chain import Findings
 from pipeline.search.query import SearchQuery
@@ -168,7 +168,7 @@ class Services:
     pruning: Literal["winnow", "paper"] = "winnow"
     """How pages are pruned: by our scores, or as HtmlRAG prints it (Algorithms 2 and
     3)."""
-    asking: Asking | None = None
+    extractor: Extractor | None = None
     """A model that writes beside the extractor's rules, and how it is asked."""
     idms: str = "partition"
     """How `idms` chunks are cut; see WINNOW_IDMS."""

@@ -34,9 +34,9 @@ from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.page_source import known_sites
 from pipeline.fetch.proxy import parse_proxy
 from pipeline.fetch.render import Browser, find_browser
+from pipeline.printed import printed
 from pipeline.read.converter import Converter
-from pipeline.reading.ask import way_for
-from pipeline.reading.extract import Asking
+from pipeline.reading.extract import Extractor
 from pipeline.search.chain import Chain, Searcher
 from pipeline.search.folder import FolderLimits, FolderProvider
 from pipeline.search.provider import Access, providers
@@ -134,7 +134,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             seconds=settings.seconds,
             documents=documents,
             pruning=settings.pruning,
-            asking=_asking(settings, generator.model),
+            extractor=_extractor(settings, generator.model),
             idms=settings.idms,
             clustering=settings.clustering,
             notice=Once(KEYLESS_NOTICE if searched(settings).keyless else ""),
@@ -201,7 +201,7 @@ _TRIED: Final[Mapping[str, tuple[_Try, Any]]] = {
     "reranker": (_role("reranker"), "none"),
     "generator": (_role("generator"), "none"),
     "extractor": (
-        lambda settings, http: _asking(
+        lambda settings, http: _extractor(
             settings,
             choose("generator", settings.generator, _resources(settings, http)).model,
         ),
@@ -287,16 +287,16 @@ def _resources(settings: Settings, http: httpx2.AsyncClient) -> Resources:
     return Resources(http, settings.model_key, hub, MemoryBudget(), tunings)
 
 
-def _asking(settings: Settings, model: Generator | None) -> Asking | None:
-    """Return how the extractor asks the generator; None if it uses rules alone, or
-    there is no generator. Raises `UsageError` where the generator does not support the
-    way that was set."""
+def _extractor(settings: Settings, model: Generator | None) -> Extractor | None:
+    """Return how a generator revises readings; None if rules alone are used, or there
+    is none. Raises `UsageError` where it does not support the way that was set."""
     if settings.extractor == "rules":
         return None
-    way = way_for(settings.extractor, model)
-    return (
-        Asking(model, way, settings.seconds * STEP_SHARE) if model is not None else None
+    seconds = settings.seconds * STEP_SHARE
+    extractor: Extractor | None = printed("extractor")(
+        settings.extractor, model, seconds
     )
+    return extractor
 
 
 class Searched(NamedTuple):

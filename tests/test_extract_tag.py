@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from papers.zero_index.tags import numbered, paper_tags
 from pipeline.document.page import Document, Page, Sentence
-from pipeline.document.units import numbered, paper_tags, tag_sentences
+from pipeline.document.units import tag_sentences
 from pipeline.html.document import read_document
 from pipeline.text.frame import one_line
 

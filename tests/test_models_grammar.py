@@ -9,7 +9,7 @@ import pytest
 from models.llama.model import LlamaGenerator
 from models.protocols import Said
 from papers.idms.density import ENTITIES
-from pipeline.search.parse import REQUEST_SCHEMA
+from papers.zero_index.parser import REQUEST_SCHEMA
 from tests.support.extras import LLAMA
 
 pytestmark = [*LLAMA]

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from mcp import Client
 
+from papers.zero_index.parser import parse
 from pipeline.question.parts import MOST_PARTS
 from pipeline.question.question import Question
-from pipeline.search.parse import Parser, parse
 from pipeline.text.words import languages
 from tests.support import Connect, Site, data_of, text_of
-from tests.test_generate_parse import GOOD, TODAY, Scripted
+from tests.test_papers_parser import GOOD, TODAY, Scripted
 
 FILLER = "".join(
     f"<p>Note {n}: the weather of that day was mild, with birds over the water.</p>"
@@ -292,7 +292,7 @@ async def test_a_generator_names_parts_that_rules_miss_and_none_from_elsewhere()
     ):
         answer = GOOD | {"parts": said, "queries": [{"text": "Quoxholm founder", "language": "en"}]}
         model = Scripted(json.dumps(answer))
-        found = await parse(Question(question), Parser(model, None, 30.0), today=TODAY)
+        found = await parse(Question(question), model, None, 30.0, today=TODAY)
         assert len(found.parts) == kept
         assert all(any(part.text == query.text for query in found.queries) for part in found.parts)
 

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
+from typing import Literal
 
 import anyio
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from models.protocols import Embedder, Reranker, TextKind, Vectors
+from papers.zero_index.ranking import rank_as_printed
 from pipeline.document.page import Document, Page
 from pipeline.document.units import UNIT_CHARACTERS
 from pipeline.html.document import read_document
@@ -41,7 +44,7 @@ def rank(
     results: Sequence[SearchResult],
     documents: Mapping[str, Document] | None = None,
     *,
-    form: RankForm = "mixed",
+    form: RankForm | Literal["paper"] = "mixed",
     embedder: Embedder | None = None,
     reranker: Reranker | None = None,
     question: str = QUESTION,
@@ -49,13 +52,9 @@ def rank(
     """Run the ranking once."""
 
     async def main() -> tuple[RankedPage, ...]:
-        return await mixed_rank(
-            Question(question),
-            results,
-            documents or {},
-            embedder=embedder,
-            reranker=reranker,
-            form=form,
+        ranking = rank_as_printed if form == "paper" else partial(mixed_rank, form=form)
+        return await ranking(
+            Question(question), results, documents or {}, embedder=embedder, reranker=reranker
         )
 
     return anyio.run(main)
@@ -194,6 +193,12 @@ def test_the_papers_form_does_not_use_titles() -> None:
     assert order(pages)[0] == C.url
 
 
+def test_the_papers_form_goes_by_the_cosine_alone() -> None:
+    pages = rank([A, B], embedder=ByWord(B.snippet.split()[0]), form="paper")
+    assert order(pages)[0] == B.url
+    assert pages[0].score.made_by == "embedding"
+
+
 def test_an_embedder_counts_beside_the_words() -> None:
     twins = [
         SearchResult("T", f"https://{i}.org", f"Lake Orvane is deep {word}", rank=i)
@@ -224,7 +229,7 @@ def test_no_results_give_no_pages() -> None:
 
 
 @pytest.mark.parametrize("form", ["mixed", "snippet", "engine", "paper"])
-def test_every_form_takes_empty_snippets_and_empty_pages(form: RankForm) -> None:
+def test_every_form_takes_empty_snippets_and_empty_pages(form: RankForm | Literal["paper"]) -> None:
     bare = SearchResult("", "https://bare.org", "", rank=1)
     pages = rank([bare, B], {bare.url: document(bare.url), B.url: PAGES[B.url]}, form=form)
     assert sorted(order(pages)) == [B.url, bare.url]

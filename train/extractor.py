@@ -1,7 +1,7 @@
 """EXTRACTOR: questions over numbered candidates with the lines that answer, or None;
 preference pairs (zero-index §4).
 
-Prompts are those that `pipeline/reading/ask.py` asks with, in its three forms: numbered
+Prompts are those that `papers/zero_index/ask.py` asks with, in its three forms: numbered
 lines, the paper's tags, votes. Candidates are the lines that answer, their neighbours,
 and the nearest by words of the same article, as the first stage of the product leaves
 them. Questions that people wrote so that a page almost answers them give None; the
@@ -18,10 +18,10 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final
 
+from papers.zero_index.ask import ROOM, Candidate, Way, show_candidates
+from papers.zero_index.tags import numbered
 from pipeline.document.page import Sentence
-from pipeline.document.units import numbered
 from pipeline.question.question import Question as Asked
-from pipeline.reading.ask import ROOM, Candidate, Way, show_candidates
 from pipeline.reading.bm25 import BM25
 from pipeline.text.frame import framed, new_mark, notice, one_line
 from pipeline.text.tokens import count_tokens, cut_to_tokens

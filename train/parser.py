@@ -15,9 +15,9 @@ from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from typing import Any, Final
 
+from papers.zero_index.parser import PROMPT
 from pipeline.question.parts import question_word
 from pipeline.question.wants import needless
-from pipeline.search.parse import PROMPT
 from pipeline.text.frame import one_line
 from pipeline.text.words import find_entities, index_terms, raw_words, words
 from prompts import load

@@ -1,13 +1,10 @@
-"""Sentences of a document: running text is split; every unit is numbered, with offsets,
-and rendered for prompts.
+"""Sentences of a document: running text is split; every unit is numbered, with offsets.
 
 The cutter is a finite state machine over stops, for any language. It visits only
 candidates (a stop, its closing marks, white space) and decides by the words before and
 after, so it is linear and needs no model. Spans are offsets into the original text.
-Headings, items, rows, captions, definition pairs and code are units of their own. Two
-prompt forms (zero-index §4.1): one numbered line a sentence (4 % more tokens) and the
-paper's `<TAG-i>` pairs (31 %). Neither can be forged by a page. Not for: scoring, or
-finding content units.
+Headings, items, rows, captions, definition pairs and code are units of their own. Not
+for: scoring, or finding content units.
 """
 
 import re
@@ -277,11 +274,6 @@ _CODE_GROUP: Final = 240
 """Code points of the code lines that make one unit; a blank line ends a unit as
 well."""
 
-_TAG_OPENING: Final = re.compile(
-    r"[<＜﹤‹〈](?=\s*[/／]?\s*T\s*A\s*G\b)", re.IGNORECASE
-)
-_DEFUSED: Final = "("
-
 
 def tag_sentences(
     document: Document, blocks: Iterable[int] | None = None
@@ -313,31 +305,6 @@ def tag_sentences(
                     )
                 )
     return tuple(sentences)
-
-
-def numbered(sentences: Iterable[Sentence]) -> str:
-    """Return one line a sentence, its number first: `12 The bridge opened in 1932.`
-
-    A page cannot forge a line, since no sentence holds a line break of any kind.
-    """
-    return "\n".join(
-        f"{sentence.number} {one_line(sentence.text)}" for sentence in sentences
-    )
-
-
-def paper_tags(sentences: Iterable[Sentence]) -> str:
-    """Return `<TAG-i>…</TAG-i>` a sentence, the paper's form; anything like such a tag
-    in the text is defused."""
-    return "\n".join(
-        f"<TAG-{sentence.number}>{defused(sentence.text)}</TAG-{sentence.number}>"
-        for sentence in sentences
-    )
-
-
-def defused(text: str) -> str:
-    """Return `text` on one line with the bracket of anything like one of our tags
-    replaced."""
-    return _TAG_OPENING.sub(_DEFUSED, one_line(text))
 
 
 def _unit_spans(block: Block, text: str) -> list[tuple[int, int]]:

@@ -1,7 +1,7 @@
 """EXTRACTOR: the core's reading of some documents, and a model that writes beside it if
-one is set (zero-index §4.1).
+one is set.
 
-`read_documents` is what every tool asks; `extract` adds the model. The parts of a
+`read_documents` is what every tool asks; `extract` adds the outline and the model. The parts of a
 question are read each for itself and put together: a floor each, the rest by need.
 `lift_rows` raises the rows that a request's choosing words point at: a table's ends for
 "the last", a column's extremes for "the lowest". No row says of itself that it is the
@@ -12,38 +12,25 @@ answers (`pipeline/reading/verdict.py`), or filling a budget (`pipeline/evidence
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
-import anyio
 import numpy as np
 
-from errors import ModelError, unopened
-from models.protocols import Generator
+from errors import unopened
 from pipeline.document.page import Block, Document, Failure, Sentence, Verdict
 from pipeline.document.table import FEWEST_CHOSEN_FROM
 from pipeline.document.units import is_aside, tag_sentences
 from pipeline.question.kind import Choice
 from pipeline.question.question import NOTHING, Question
-from pipeline.reading.ask import (
-    ASK_FROM,
-    ROOM,
-    Candidate,
-    ModelChoice,
-    Way,
-    agree,
-    ask,
-    borne_out,
-    lifted,
-)
 from pipeline.reading.bm25 import Floats, PageUnits, page_units
 from pipeline.reading.outline import outlined
 from pipeline.reading.reading import Reading
 from pipeline.reading.relevance import WORTH, Reader, Relevance
 from pipeline.reading.verdict import judge
 from pipeline.text.cells import number_of
-from pipeline.text.frame import TITLE_CHARACTERS, failure_text, one_line
+from pipeline.text.frame import TITLE_CHARACTERS, failure_text
 from pipeline.text.literals import begins_with
 from pipeline.text.words import index_terms
 from pipeline.work import STEP_SHARE, check_cancelled, in_thread, time_left, traced
@@ -54,20 +41,14 @@ _PARTLY_COMPARED: Final = (
 FURNITURE_FACTOR: Final = 0.8
 """Factor on the scores of menu, footer and similar lines, which would otherwise rank
 next to answers; their sentences are not lowered (figures: docs/log.md, 2026-11-27)."""
+Extractor = Callable[[Question, Sequence[Document], Reading], Awaitable[Reading]]
+"""Revises the reading that the rules made of some documents, by a model that writes
+(`papers/zero_index`). One that fails or is too slow leaves it, and the reason says
+so."""
 PARTS_WORK: Final = 2.0
 """Windows that a cross-encoder reads for all parts of a question together, over those
 for a question that is one. Of 58 pairs over the sample library whose sides are both
 shown alone, .862 are both shown, with 1.2 times .828."""
-
-
-@dataclass(frozen=True, slots=True)
-class Asking:
-    """A model that writes, and how it is asked."""
-
-    generator: Generator
-    way: Way
-    seconds: float
-    """After so long the answer goes out without it."""
 
 
 @traced("read")
@@ -228,78 +209,21 @@ async def extract(
     documents: Sequence[Document],
     *,
     reader: Reader,
-    asking: Asking | None = None,
+    extractor: Extractor | None = None,
     parts: Sequence[Question] | None = None,
 ) -> Reading:
-    """Read `documents`; if `asking` is set, also ask the generator.
+    """Read `documents`; if `extractor` is set, let it revise the reading.
 
-    `parts` are as in `read_documents`; a model is asked the whole question and leaves
-    their verdicts alone. One that fails or is too slow is left out, and the reason says
-    so. Raises `ModelError`: a model of `reader` failed."""
+    `parts` are as in `read_documents`. Raises `ModelError`: a model of `reader`
+    failed."""
     seconds = STEP_SHARE * time_left()
     reading = await read_documents(
         question, documents, reader=reader, seconds=seconds, parts=parts
     )
     reading = await in_thread(outlined, question, documents, reading)
     return (
-        reading
-        if asking is None
-        else await with_model(question, documents, reading, asking)
+        reading if extractor is None else await extractor(question, documents, reading)
     )
-
-
-async def with_model(
-    question: Question, documents: Sequence[Document], reading: Reading, asking: Asking
-) -> Reading:
-    """Return a reading of `documents` as `extract` makes it by rules, with what a model
-    that writes says added. It is unchanged below a confidence of `ASK_FROM`. A model
-    that fails, or is not done in time, is only named in the reason."""
-    # A model takes seconds: not where the pages are about something else.
-    if reading.confidence < ASK_FROM:
-        return reading
-    chosen: ModelChoice | None = None
-    failure = f"no answer of the model within {asking.seconds:.0f} s"
-    with anyio.move_on_after(asking.seconds):
-        try:
-            most = None if asking.way == "pages" else ROOM.candidates
-            shown = _candidates(documents, reading, most)
-            chosen = await ask(question.text, shown, asking.generator, way=asking.way)
-            if reading.verdict != "answered" and bool(chosen.rows) == (
-                reading.verdict == "none"
-            ):
-                # None shortens an answer, lines bring one back: both must be said twice
-                best = shown[: (len(shown) + 1) // 2]
-                again = await ask(question.text, best, asking.generator, way=asking.way)
-                both = [row for row in again.rows if row in chosen.rows]
-                chosen = replace(again, rows=tuple(both)) if chosen.rows else again
-        except ModelError as error:
-            failure = f"the model failed: {one_line(str(error))}"
-    said = reading.reason.removesuffix(".")
-    if chosen is None:
-        return replace(reading, reason=f"{said}; {failure}.")
-    word, clause = agree(reading.verdict, chosen, reading.values)
-    word = reading.verdict if reading.parts else word
-    return replace(
-        reading,
-        verdict=word,
-        reason=f"{said}; {clause}.",
-        values=lifted(reading.values, chosen),
-        only=borne_out(word, reading.values, chosen, asking.way),
-    )
-
-
-def _candidates(
-    documents: Sequence[Document], reading: Reading, most: int | None
-) -> list[Candidate]:
-    """Return the best units except headings, best first, at most `most`; all for
-    None."""
-    places = reading.places
-    found: list[Candidate] = []
-    for row in np.argsort(-reading.values, kind="stable").tolist():
-        index, unit = places[row]
-        if documents[index].blocks[unit.block].kind != "heading":
-            found.append(Candidate(row, documents[index].page.title, unit, index))
-    return found[:most]
 
 
 # Parts of a question

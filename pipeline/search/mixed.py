@@ -5,9 +5,10 @@ The paper scores the bare snippet and the whole content as separate items, 2n fo
 pages, and takes each page's better one. As printed that lets short snippets outrank
 pages, so the default puts the title in front of the snippet and uses the best passage
 as the content. It then fuses the order by each page's better item with the engines'
-order by reciprocal ranks, three votes to one; the paper's form stays selectable. The
+order by reciprocal ranks, three votes to one. The
 best passage by BM25 ranks pages better than the whole content as one text (nDCG@10 .891
-against .848 and .974 against .965). Not for: fetching, or ranking inside a page."""
+against .848 and .974 against .965). Not for: fetching, ranking inside a page, or the
+form as printed (`papers/zero_index/ranking.py`)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,11 +25,11 @@ from pipeline.reading.bm25 import BM25, RRF_K, Floats, cut_windows
 from pipeline.reading.relevance import SIZES, score_texts
 from pipeline.search.query import SearchResult
 from pipeline.text.frame import one_line
-from pipeline.text.tokens import count_each, cut_to_tokens
+from pipeline.text.tokens import count_each
 from pipeline.text.words import guess_language
 from pipeline.work import STEP_SHARE, in_thread, time_left, traced
 
-RankForm = Literal["mixed", "snippet", "engine", "paper"]
+RankForm = Literal["mixed", "snippet", "engine"]
 WonBy = Literal["snippet", "content", "engine"]
 PASSAGES: Final = (4, 4, 2, 2)
 """Passages of the engines' first pages that a model scores, chosen by BM25; one of each
@@ -41,9 +42,6 @@ weighs as much as three of the engines'. Chosen on half of 161 questions, nDCG@1
 BM25 and of BM25 with MiniLM (`python -m bench.search`): this .959 and .976, without the
 engines .946 and .978, a vote each for title+snippet, best passage and engines .945 and
 .957."""
-PAPER_TOKENS: Final = 512
-"""Tokens of a whole content that the paper's form scores: its model's default cut
-(notes/zeroindex §0.11)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +146,6 @@ def _items(
         passages = (
             best_passages(document, question, limit=PASSAGES[0]) if document else []
         )
-        if form == "paper":
-            items += _paper_items(page, result, document, passages)
-            continue
         # A folder's snippet is a passage of the file, which need not be scored twice.
         if all(one_line(one.text) != result.snippet for one in passages):
             titled = f"{result.title}\n{result.snippet}".strip()
@@ -163,21 +158,6 @@ def _items(
                 _Item(page, "content", f"{title}\n{one.headed}", one.text, number)
             )
     return items
-
-
-def _paper_items(
-    page: int,
-    result: SearchResult,
-    document: Document | None,
-    passages: "Sequence[UnitRun]",
-) -> list[_Item]:
-    """Return a result's snippet and the begin of its page."""
-    snippet = _Item(page, "snippet", result.snippet, result.snippet)
-    if document is None:
-        return [snippet]
-    text = cut_to_tokens(document.text, PAPER_TOKENS)
-    shown = passages[0].text if passages else result.snippet
-    return [snippet, _Item(page, "content", text, shown)]
 
 
 async def _scored(

@@ -10,9 +10,10 @@ import sys
 from collections.abc import Callable, Container, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 from urllib.parse import unquote
 
 import anyio
@@ -36,12 +37,13 @@ from pipeline.fetch.files import (
     split_span,
 )
 from pipeline.fetch.handles import keep_page
+from pipeline.printed import printed
 from pipeline.question.question import NOTHING, Question
 from pipeline.question.wants import Freshness, is_site
 from pipeline.raptor.tree import Tree, below, find_tree
 from pipeline.search.listing import Passed, list_files, may_answer, not_searched
 from pipeline.search.mixed import RankedPage, RankForm, mixed_rank
-from pipeline.search.parse import Parser, parse
+from pipeline.search.parse import parse_request
 from pipeline.search.query import (
     ParsedRequest,
     SearchOutcome,
@@ -439,7 +441,8 @@ class Wanted:
     max_pages: int
     freshness: Freshness = "any"
     language: str = ""
-    form: RankForm = "mixed"
+    form: RankForm | Literal["paper"] = "mixed"
+    """`paper`: bare snippet or whole content, the better one wins."""
     hops: int = 3
     """Most further searches that start from what was found."""
     filters: SearchQuery = field(default_factory=lambda: SearchQuery(""))
@@ -490,10 +493,7 @@ async def gather_pages(
 
     Pages that cannot be read in time are ranked by their snippets."""
     # 1. PARSER: what to ask, in which language, how fresh
-    parser = Parser(
-        services.generator, services.stores.scores, services.seconds * STEP_SHARE
-    )
-    parsed = await parse(wanted.question, parser, today=services.today())
+    parsed = await _parsed(wanted.question, services)
     queries = [narrowed(query, wanted) for query in parsed.queries]
     await report(1, 10, f"searching: {queries[0].text}")
     # 2. Search: every query, the provider chain
@@ -518,14 +518,18 @@ async def gather_pages(
         await report(6, 10, f"{len(documents)} pages read, {len(errors)} not")
     # 4. Mixed ranking: snippets, passages and the engines' order
     asked = parsed.parts or (wanted.question,)
-    orders = [
-        await mixed_rank(
+    rank = (
+        printed("rank_as_printed")
+        if wanted.form == "paper"
+        else partial(mixed_rank, form=wanted.form)
+    )
+    orders: list[tuple[RankedPage, ...]] = [
+        await rank(
             one,
             found.results,
             documents,
             embedder=services.embedder,
             reranker=services.reranker,
-            form=wanted.form,
         )
         for one in asked
     ]
@@ -546,6 +550,18 @@ async def gather_pages(
     return Gathered(
         parsed, tuple(ranked), documents, found.outcomes, missing, found.silent, notice
     )
+
+
+async def _parsed(question: Question, services: Services) -> ParsedRequest:
+    """Return what to search, by rules or also by the generator, if one is set."""
+    today = services.today()
+    if services.generator is None:
+        return await in_thread(parse_request, question, today=today)
+    seconds = services.seconds * STEP_SHARE
+    parsed: ParsedRequest = await printed("parse")(
+        question, services.generator, services.stores.scores, seconds, today=today
+    )
+    return parsed
 
 
 def catalogued(document: Document, result: SearchResult) -> Document:

@@ -12,8 +12,9 @@ from cache.store import Store
 from errors import ModelError
 from models.llama.model import LlamaGenerator
 from models.protocols import Said
+from papers.zero_index.parser import parse
 from pipeline.question.question import Question
-from pipeline.search.parse import Parser, parse, parse_request
+from pipeline.search.parse import parse_request
 from tests.support import Connect, data_of, text_of
 from tests.support.extras import needs_llama
 
@@ -55,13 +56,13 @@ class Scripted:
 
 def parser(
     model: Scripted | LlamaGenerator, store: Store | None = None, seconds: float = 30.0
-) -> Parser:
-    return Parser(model, store, seconds)
+) -> tuple[Scripted | LlamaGenerator, Store | None, float]:
+    return model, store, seconds
 
 
 async def test_one_call_gives_queries_names_and_time() -> None:
     model = Scripted(json.dumps(GOOD))
-    found = await parse(Question(QUESTION), parser(model), today=TODAY)
+    found = await parse(Question(QUESTION), *parser(model), today=TODAY)
     assert len(model.asked) == 1
     assert "2026-11-21" in model.asked[0]
     assert found.made_by == "model"
@@ -79,7 +80,7 @@ async def test_one_call_gives_queries_names_and_time() -> None:
 
 async def test_a_generator_that_finds_no_search_needed_is_noted_and_it_is_searched() -> None:
     found = await parse(
-        Question(QUESTION), parser(Scripted(json.dumps({**GOOD, "search": False}))), today=TODAY
+        Question(QUESTION), *parser(Scripted(json.dumps({**GOOD, "search": False}))), today=TODAY
     )
     assert found.queries[0].text == QUESTION and len(found.queries) > 1
     assert "may need no search" in " ".join(found.notes)
@@ -92,7 +93,7 @@ async def test_a_generator_that_finds_no_search_needed_is_noted_and_it_is_search
 )
 async def test_a_bad_answer_leaves_the_rules_with_the_reason(answer: str) -> None:
     question = "How high is the Quoxholm lighthouse?"
-    found = await parse(Question(question), parser(Scripted(answer)), today=TODAY)
+    found = await parse(Question(question), *parser(Scripted(answer)), today=TODAY)
     rules = parse_request(Question(question), today=TODAY)
     assert found.made_by == "rules"
     assert found.queries == rules.queries
@@ -100,18 +101,13 @@ async def test_a_bad_answer_leaves_the_rules_with_the_reason(answer: str) -> Non
     assert rules.fallback == ""
 
 
-async def test_without_a_generator_the_rules_parse() -> None:
-    found = await parse(Question(QUESTION), Parser(None, None, 5.0), today=TODAY)
-    assert found == parse_request(Question(QUESTION), today=TODAY)
-
-
 async def test_the_same_request_is_asked_once_and_again_on_another_day(tmp_path: Path) -> None:
     store = Store(tmp_path / "store", size_limit=1_000_000, clock=lambda: 1_800_000_000.0)
     model = Scripted(json.dumps(GOOD))
     for _ in range(2):
-        await parse(Question(QUESTION), parser(model, store), today=TODAY)
+        await parse(Question(QUESTION), *parser(model, store), today=TODAY)
     assert len(model.asked) == 1
-    await parse(Question(QUESTION), parser(model, store), today=date(2026, 11, 22))
+    await parse(Question(QUESTION), *parser(model, store), today=date(2026, 11, 22))
     store.close()
     assert len(model.asked) == 2
 
@@ -121,7 +117,7 @@ async def test_real_weights_answer_in_form_and_rules_stand_in_for_queries_of_oth
     smol: LlamaGenerator,
 ) -> None:
     question = "When does the first ferry to Quoxholm leave on Sundays?"
-    found = await parse(Question(question), parser(smol, seconds=60), today=TODAY)
+    found = await parse(Question(question), *parser(smol, seconds=60), today=TODAY)
     assert found.queries[0].text == question
     assert (
         found.made_by == "model"
@@ -157,7 +153,7 @@ HOSTILE = {
 
 async def test_a_hostile_models_queries_hold_no_host_operator_or_word_of_its_own() -> None:
     question = "When does the first ferry to Quoxholm leave on Sundays?"
-    found = await parse(Question(question), parser(Scripted(json.dumps(HOSTILE))), today=TODAY)
+    found = await parse(Question(question), *parser(Scripted(json.dumps(HOSTILE))), today=TODAY)
     assert found.made_by == "model"
     asked = [query.text for query in found.queries]
     assert asked[0] == question
@@ -193,5 +189,5 @@ async def test_a_models_query_keeps_what_the_request_wrote_and_words_that_transl
     question: str, query: str, kept: str
 ) -> None:
     said = {**GOOD, "queries": [{"text": query, "language": "zh" if "门" in query else "en"}]}
-    found = await parse(Question(question), parser(Scripted(json.dumps(said))), today=TODAY)
+    found = await parse(Question(question), *parser(Scripted(json.dumps(said))), today=TODAY)
     assert kept in [query.text for query in found.queries]

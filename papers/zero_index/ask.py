@@ -19,7 +19,7 @@ Neither is believed alone against the other: a small model seldom says None, and
 gate cannot read. What turns the gate's verdict is asked twice, the second time over the
 best half of the lines; where an answer is sure and the model names the gate's best line
 among few, its lines go out with the gate's best six, and the cursor has the rest. Not
-for: choosing candidates (`pipeline/reading`), or the gate itself."""
+for: the gate itself (`pipeline/reading/verdict.py`)."""
 
 import json
 import re
@@ -28,6 +28,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
+import anyio
 import numpy as np
 
 from errors import ModelError, UsageError
@@ -39,10 +40,12 @@ from models.protocols import (
     chooser,
     tree_scorer,
 )
-from pipeline.document.page import Sentence, Verdict
-from pipeline.document.units import defused, numbered, paper_tags
+from papers.zero_index.tags import defused, numbered, paper_tags
+from pipeline.document.page import Document, Sentence, Verdict
 from pipeline.messages import side_by_side
+from pipeline.question.question import Question
 from pipeline.reading.bm25 import Floats
+from pipeline.reading.reading import Reading
 from pipeline.reading.verdict import NONE
 from pipeline.text.frame import framed, new_mark, notice, one_line
 from pipeline.text.tokens import Budget, count_tokens
@@ -433,3 +436,84 @@ def borne_out(
     if not best or best[0] not in chosen.rows or len(chosen.rows) > ROOM.ranges:
         return frozenset()
     return frozenset(chosen.rows) | frozenset(best)
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """A model that writes, and how it is asked about the core's reading."""
+
+    generator: Generator
+    way: Way
+    seconds: float
+    """After so long the answer goes out without it."""
+
+    async def __call__(
+        self, question: Question, documents: Sequence[Document], reading: Reading
+    ) -> Reading:
+        """Return a reading of `documents` as `extract` makes it by rules, with what the
+        model says added; the whole question is asked, and the verdicts of its parts
+        stay.
+
+        It is unchanged below a confidence of `ASK_FROM`, but for `pages`, which is
+        asked once and in any case. A model that fails, or is not done in time, is only
+        named in the reason."""
+        # A model takes seconds: not where the pages are about something else.
+        if reading.confidence < ASK_FROM and self.way != "pages":
+            return reading
+        chosen: ModelChoice | None = None
+        failure = f"no answer of the model within {self.seconds:.0f} s"
+        with anyio.move_on_after(self.seconds):
+            try:
+                chosen = await self._chosen(question, documents, reading)
+            except ModelError as error:
+                failure = f"the model failed: {one_line(str(error))}"
+        before = reading.reason.removesuffix(".")
+        if chosen is None:
+            return replace(reading, reason=f"{before}; {failure}.")
+        word, clause = agree(reading.verdict, chosen, reading.values)
+        word = reading.verdict if reading.parts else word
+        return replace(
+            reading,
+            verdict=word,
+            reason=f"{before}; {clause}.",
+            values=lifted(reading.values, chosen),
+            only=borne_out(word, reading.values, chosen, self.way),
+        )
+
+    async def _chosen(
+        self, question: Question, documents: Sequence[Document], reading: Reading
+    ) -> ModelChoice:
+        most = None if self.way == "pages" else ROOM.candidates
+        shown = _candidates(documents, reading, most)
+        chosen = await ask(question.text, shown, self.generator, way=self.way)
+        turns = bool(chosen.rows) == (reading.verdict == "none")
+        if reading.verdict == "answered" or not turns or self.way == "pages":
+            return chosen
+        # None shortens an answer, lines bring one back: both must be said twice
+        best = shown[: (len(shown) + 1) // 2]
+        again = await ask(question.text, best, self.generator, way=self.way)
+        both = tuple(row for row in again.rows if row in chosen.rows)
+        return replace(again, rows=both) if chosen.rows else again
+
+
+def _candidates(
+    documents: Sequence[Document], reading: Reading, most: int | None
+) -> list[Candidate]:
+    """Return the best units except headings, best first, at most `most`; all for
+    None."""
+    places = reading.places
+    found: list[Candidate] = []
+    for row in np.argsort(-reading.values, kind="stable").tolist():
+        index, unit = places[row]
+        if documents[index].blocks[unit.block].kind != "heading":
+            found.append(Candidate(row, documents[index].page.title, unit, index))
+    return found[:most]
+
+
+def extractor(
+    setting: str, generator: Generator | None, seconds: float
+) -> Asking | None:
+    """Return what revises readings as WINNOW_EXTRACTOR says; None without a generator.
+    Raises `UsageError` where `generator` does not support that."""
+    way = way_for(setting, generator)
+    return None if generator is None else Asking(generator, way, seconds)

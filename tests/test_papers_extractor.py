@@ -14,9 +14,8 @@ from starlette.responses import JSONResponse, Response
 from errors import ModelError, UsageError
 from models.llama.model import LlamaGenerator
 from models.protocols import Ability, PathScores, Prompt, Said
-from pipeline.document.page import Sentence
-from pipeline.question.question import Question
-from pipeline.reading.ask import (
+from papers.zero_index.ask import (
+    Asking,
     Candidate,
     Way,
     ask,
@@ -27,7 +26,9 @@ from pipeline.reading.ask import (
     show_candidates,
     way_for,
 )
-from pipeline.reading.extract import Asking, extract
+from pipeline.document.page import Sentence
+from pipeline.question.question import Question
+from pipeline.reading.extract import extract
 from pipeline.reading.relevance import Blend
 from tests.support import Connect, Site, best_units, data_of, text_of
 from tests.support.extras import needs_llama
@@ -182,7 +183,7 @@ async def test_by_pages_each_page_is_asked_whole_and_its_tags_are_the_evidence()
     model = Scripted("1,899")
     asking = Asking(model, "pages", 10.0)
     documents = [page(OTHER), page(LOCKS)]
-    found = await extract(Question(ASKED), documents, reader=Blend(None), asking=asking)
+    found = await extract(Question(ASKED), documents, reader=Blend(None), extractor=asking)
     locks, bread = sorted(model.seen, key=lambda prompt: "loaf" in prompt)
     assert len(model.seen) == 2
     assert "face recognition" in locks and "ten months" in locks and "loaf" not in locks
@@ -195,7 +196,7 @@ async def test_none_never_empties_an_unsure_answer_but_leaves_its_best_alone() -
     ways: tuple[Way, ...] = ("lines", "pages")
     for way in ways:
         asking = Asking(Scripted(), way, 10.0)
-        found = await extract(Question(HARD), [page(LOCKS)], reader=Blend(None), asking=asking)
+        found = await extract(Question(HARD), [page(LOCKS)], reader=Blend(None), extractor=asking)
         best = set(np.argsort(-found.values, kind="stable")[:6].tolist())
         assert found.verdict == "unsure" and found.only == best
         assert "the model finds no line" in found.reason
@@ -204,7 +205,9 @@ async def test_none_never_empties_an_unsure_answer_but_leaves_its_best_alone() -
 async def test_agreement_decides_where_model_and_gate_differ() -> None:
     async def verdict(request: str, *words: str) -> tuple[str, str]:
         asking = Asking(Scripted(*words), "lines", 10.0)
-        found = await extract(Question(request), [page(LOCKS)], reader=Blend(None), asking=asking)
+        found = await extract(
+            Question(request), [page(LOCKS)], reader=Blend(None), extractor=asking
+        )
         return found.verdict, found.reason
 
     assert (await extract(Question(ASKED), [page(LOCKS)], reader=Blend(None))).verdict == "answered"
@@ -224,7 +227,7 @@ async def test_the_sentences_that_the_model_takes_move_up_and_all_stay() -> None
     asking = Asking(
         Scripted("face recognition", abilities=frozenset({"score_tree"})), "votes", 10.0
     )
-    asked = await extract(Question(ASKED), [page(LOCKS)], reader=Blend(None), asking=asking)
+    asked = await extract(Question(ASKED), [page(LOCKS)], reader=Blend(None), extractor=asking)
 
     row = next(n for n, (_, unit) in enumerate(plain.places) if "face recognition" in unit.text)
 
@@ -257,10 +260,10 @@ class Broken(Scripted):
 async def test_a_model_that_is_slow_or_broken_leaves_the_rules_answer_and_is_named() -> None:
     plain = await extract(Question(ASKED), [page(LOCKS)], reader=Blend(None))
     slow = await extract(
-        Question(ASKED), [page(LOCKS)], reader=Blend(None), asking=Asking(Slow(), "lines", 0.05)
+        Question(ASKED), [page(LOCKS)], reader=Blend(None), extractor=Asking(Slow(), "lines", 0.05)
     )
     broken = await extract(
-        Question(ASKED), [page(LOCKS)], reader=Blend(None), asking=Asking(Broken(), "lines", 5.0)
+        Question(ASKED), [page(LOCKS)], reader=Blend(None), extractor=Asking(Broken(), "lines", 5.0)
     )
     assert plain.verdict == slow.verdict == broken.verdict == "answered"
     assert plain.values.tolist() == slow.values.tolist() == broken.values.tolist()
@@ -274,7 +277,7 @@ async def test_no_model_is_asked_about_pages_on_something_else() -> None:
         Question("What is the boiling point of liquid nitrogen?"),
         [page(LOCKS)],
         reader=Blend(None),
-        asking=Asking(model, "lines", 5),
+        extractor=Asking(model, "lines", 5),
     )
     assert found.verdict == "none"
     assert model.seen == []
