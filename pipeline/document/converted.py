@@ -35,6 +35,8 @@ are content, the rest is reported as unread."""
 
 MAX_CELLS: Final = 200_000
 """Of all tables of a file, up to the last that is filled in each row; a page has room for fewer."""
+MAX_TABLE_CELLS: Final = 2_000_000
+"""Of the tables of a data file that queries are asked of: about 30 MB of it."""
 MAX_PAGES: Final = 500
 """Of one reading: some 250,000 words, more than any call shows. The rest can be asked
 for."""
@@ -103,6 +105,8 @@ class Converted:
     """What the file holds against what `html` has."""
     printed: str = ""
     """`Page.printed`."""
+    tables: str = ""
+    """`Page.tables`."""
 
 
 class Unreadable(Exception):

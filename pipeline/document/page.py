@@ -90,8 +90,8 @@ class Page:
     """What of the source is not in `html`, in a few words; empty where all is. Every
     answer from the page says it."""
     tables_whole: bool = False
-    """Whether no cell of a table is among what is `unread`, so that values may be
-    computed all the same."""
+    """Whether no cell of a table is among what is `unread`, so that tables may be
+    queried all the same."""
     rest: str = ""
     """The source's name with the pages that a further reading begins with; empty where
     that is not possible."""
@@ -106,6 +106,9 @@ class Page:
     """Where the lines and rows of `html` are printed, in their order, a line of text
     for each page: its number, then of each left, upper, right and lower edge in points
     from the upper left, and how many letters and digits it has. Of PDFs only."""
+    tables: str = ""
+    """All rows of the tables of a data file (CSV, JSON) as JSON, of which `html` may have
+    fewer: title and rows of each, the first row names the columns. Empty for others."""
     inside: bool = False
     """Whether it came from this machine or a network that the operator opened, without
     a step from outside: what it names may be read there."""

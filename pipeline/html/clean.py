@@ -105,7 +105,9 @@ def clean(html: str) -> Node:
     return Node("html") if top is None else clean_parsed(top)[0]
 
 
-def clean_parsed(top: LexborNode) -> tuple[Node, int, bool]:
+def clean_parsed(
+    top: LexborNode, most_nodes: int = MAX_NODES
+) -> tuple[Node, int, bool]:
     """Return the cleaned tree below the root element that `guard.parse` returned, the
     number of hidden words, and whether it was read as if scripts had shown what the
     styles hide.
@@ -114,14 +116,14 @@ def clean_parsed(top: LexborNode) -> tuple[Node, int, bool]:
     True."""
     styles = StyleJudge(top)  # once for all readings
     sight = Sight(top, styles)
-    root, unseen = _Builder(sight).build()
+    root, unseen = _Builder(sight, most_nodes).build()
     bodies = [
         child
         for child in root.children
         if isinstance(child, Node) and child.tag != "title"
     ]
     if sight.hid and not bodies:
-        return _Builder(Sight(top, styles, show="all")).build()[0], 0, True
+        return _Builder(Sight(top, styles, show="all"), most_nodes).build()[0], 0, True
     if max(sight.soft_words, sight.covered_words) <= WAITING_WORDS:
         return root, unseen, False
     waits = sight.soft_words > 2 * sum(map(content_words, bodies))
@@ -136,7 +138,7 @@ def clean_parsed(top: LexborNode) -> tuple[Node, int, bool]:
         show="soft" if waits else "",
         uncovered=sight.covered if is_covered else frozenset(),
     )
-    return *_Builder(sight).build(), True
+    return *_Builder(sight, most_nodes).build(), True
 
 
 _LINE_MARKS: Final = {LINE: "\n", CELL: "\t"}
@@ -171,10 +173,13 @@ class _Furniture(dict[str, bool]):
 class _Builder:
     """The walk over one page, which builds the tree of what is seen."""
 
-    def __init__(self, sight: Sight, *, is_frame: bool = False) -> None:
+    def __init__(
+        self, sight: Sight, most_nodes: int = MAX_NODES, *, is_frame: bool = False
+    ) -> None:
         """Take a page's sight; frames within a frame (`is_frame`) are not read."""
         self._sight = sight
         self._is_frame = is_frame
+        self._most_nodes = most_nodes
         self._frames = self._images = self._made = self._steps = 0
         self._unseen_words = 0
         """Words in frames that no click brings to light."""
@@ -251,7 +256,7 @@ class _Builder:
         """Return the tree that was filled, its end trimmed and its cells marked."""
         trim(root)
         mark_cells(self._cells)
-        return join_texts(root) if self._made > MAX_NODES else root
+        return join_texts(root) if self._made > self._most_nodes else root
 
     def _begin(self, seen: Seen, parent: Node, pre: bool, depth: int) -> _Begun | None:
         """Return where the inside of an element is added; None where nothing is left to
@@ -282,7 +287,7 @@ class _Builder:
                 return None
         if kind == NODE:
             self._made += 1
-            if depth > MAX_DEPTH or self._made > MAX_NODES or parent.tag in tag.wraps:
+            if depth > MAX_DEPTH or self._made > self._most_nodes or parent.tag in tag.wraps:
                 kind = THROUGH if pre else BOX
         if (
             below is not None

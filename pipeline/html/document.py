@@ -21,7 +21,7 @@ from pipeline.document.page import Block, Document, Page
 from pipeline.document.tree import LABEL_WORDS, Node, to_html
 from pipeline.html.addresses import base_of, rebase
 from pipeline.html.blocks import content_blocks
-from pipeline.html.clean import clean, clean_parsed
+from pipeline.html.clean import MAX_NODES, clean, clean_parsed
 from pipeline.html.guard import MAX_TAGS, parse
 from pipeline.html.literals import Json
 from pipeline.html.scripts import linked_data, may_be_filled, script_texts
@@ -40,19 +40,20 @@ _COPYRIGHT: Final = re.compile(r"©|\(c\) ?\d{4}|\bcopyright\b", re.IGNORECASE)
 """What says whose a site is, in whatever element."""
 
 
-def read_document(page: Page) -> Document:
+def read_document(page: Page, *, most_nodes: int = MAX_NODES) -> Document:
     """Return `page` cleaned and cut into content units, its empty metadata filled from
     what it says of itself.
 
     A client-side page whose markup shows next to nothing is read from its JSON-LD or
     framework data, too, and says so in `page.notes`. Never fails on markup: a page
     without visible text gives a document without blocks. Text after `MAX_TAGS` tags is
-    not read; `page.unread` says so."""
+    not read; `page.unread` says so. Elements after `most_nodes` are kept as text
+    alone."""
     # 1. Parse once: what the page says of itself, what it shows. Its tree is freed before ours
     # grows into units.
     top = parse(page.html)
     known = None if top is None else read_metadata(page.html, top)
-    root, unseen, waits = (Node("html"), 0, False) if top is None else clean_parsed(top)
+    root, unseen, waits = (Node("html"), 0, False) if top is None else clean_parsed(top, most_nodes)
     # 2. Where the page gives no date, trafilatura is asked for all that it does not say of itself.
     said, base = page, page.final_url
     if top is not None and known is not None:

@@ -138,7 +138,7 @@ def _to_page(raw: Raw, pdf: "PdfReading | None") -> Page:
         media_type=kind,
         language=made.language or raw.language,
         fetched_at=raw.fetched_at,
-        content_hash=content_hash(made.html),
+        content_hash=content_hash(made.html + made.tables),
         author=made.author,
         published=made.published,
         notes=(
@@ -147,10 +147,12 @@ def _to_page(raw: Raw, pdf: "PdfReading | None") -> Page:
             *made.notes,
         ),
         unread="; ".join(filter(None, (made.unread, made.ledger.unread))),
-        tables_whole=not made.unread and made.ledger.leaves_tables_whole,
+        tables_whole=bool(made.tables)
+        or (not made.unread and made.ledger.leaves_tables_whole),
         trust=made.trust,
         hidden=made.hidden,
         printed=made.printed,
+        tables=made.tables,
         rest=f"{raw.final_url.partition('#')[0]}#pages={made.rest}"
         if made.rest
         else "",

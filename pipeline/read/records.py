@@ -8,13 +8,14 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, islice
+from itertools import chain
 from typing import Final
 
 import yaml  # type: ignore[import-untyped]  # its types are a package of their own
 
 from pipeline.document.converted import (
     MAX_ITEMS,
+    MAX_TABLE_CELLS,
     Converted,
     escape,
     html_table,
@@ -28,7 +29,7 @@ from seams import optional
 _MOST_COLUMNS: Final = 64
 """Of a table; records with more fields are documents."""
 _MOST_CELLS: Final = 200_000
-"""Of one table, about as many elements as a page may have."""
+"""Of one table of the HTML, about as many elements as a page may have."""
 _FILLED_CELLS: Final = 0.5
 """Share of a table's cells that hold something, above which records are of one kind."""
 _CELL_LETTERS: Final = 200
@@ -49,28 +50,20 @@ def json_to_html(text: str) -> Converted | None:
     """Return a JSON document, or one JSON value a line, as HTML; None for no JSON.
 
     A podcast's transcript, which shows a time at its beginning, becomes paragraphs by
-    `extras/documents/subtitles.py`. Of values on lines the first `MAX_ITEMS` are read, and the
-    result says so.
+    `extras/documents/subtitles.py`.
     """
     if '"startTime"' in text[:2_000]:
         timed = optional("extras.documents.subtitles", "timed_to_html")
         if timed is not None and (spoken := timed(text)):
             return Converted(whole_page(spoken))
-    unread = ""
     try:
         value = _loaded(text)
     except (ValueError, RecursionError):
         try:
-            lines = islice(filter(str.strip, text.splitlines()), MAX_ITEMS + 1)
-            value = [_loaded(line) for line in lines]
+            value = list(map(_loaded, filter(str.strip, text.splitlines())))
         except (ValueError, RecursionError):
             return None
-        if len(value) > MAX_ITEMS:
-            value, unread = (
-                value[:MAX_ITEMS],
-                f"what follows its first {MAX_ITEMS} lines",
-            )
-    return _as_page(value, unread)
+    return _as_page(value)
 
 
 def settings_to_html(text: str, language: str) -> Converted | None:
@@ -95,7 +88,7 @@ def settings_to_html(text: str, language: str) -> Converted | None:
     ]
     letters = sum(letters_in("".join(row)) for rows in tables for row in rows[1:])
     names = sum(letters_in("".join(rows[0])) * (len(rows) - 1) for rows in tables)
-    return _as_page(value, "") if letters + names >= _DATA * letters_in(text) else None
+    return _as_page(value) if letters + names >= _DATA * letters_in(text) else None
 
 
 def _loaded(text: str) -> object:
@@ -103,7 +96,7 @@ def _loaded(text: str) -> object:
     return value
 
 
-def _as_page(value: object, unread: str) -> Converted:
+def _as_page(value: object) -> Converted:
     writer = _ValueWriter()
     for names, part in _parts(value, ()):
         writer.section(names, part)
@@ -113,9 +106,12 @@ def _as_page(value: object, unread: str) -> Converted:
         else []
     )
     title = next((name for name in named if isinstance(name, str)), "")
-    unread = unread or writer.cut
+    cells = sum(len(rows) * len(rows[0]) for _, rows in writer.tables)
     return Converted(
-        whole_page("".join(writer.parts), title=title), title, unread=unread
+        whole_page("".join(writer.parts), title=title),
+        title,
+        unread=writer.cut,
+        tables=json.dumps(writer.tables) if 0 < cells <= MAX_TABLE_CELLS else "",
     )
 
 
@@ -143,9 +139,7 @@ def _parts(
 
 def _table(value: object) -> list[list[str]] | None:
     """Return records as rows below the names of their fields; None if it is not an
-    array of similar records, or an object of them by their names.
-
-    At most `MAX_ITEMS` records and `_MOST_CELLS` cells are returned."""
+    array of similar records, or an object of them by their names."""
     if not isinstance(value, dict):
         return _array_table(value, least=2, columns=2)
     table = _array_table(list(value.values()), least=3, columns=1)
@@ -155,7 +149,7 @@ def _table(value: object) -> list[list[str]] | None:
     named = "name" if "name" not in columns else "key"
     return [
         [named, *columns],
-        *([str(key), *row] for key, row in zip(value, rows, strict=False)),
+        *([str(key), *row] for key, row in zip(value, rows, strict=True)),
     ]
 
 
@@ -168,18 +162,17 @@ def _array_table(value: object, *, least: int, columns: int) -> list[list[str]] 
     names = list(dict.fromkeys(chain.from_iterable(rows)))
     if not columns <= len(names) <= _MOST_COLUMNS or not _is_full(rows, len(names)):
         return None
-    shown = rows[: _MOST_CELLS // len(names)]
-    return [names, *([row.get(name, "") for name in names] for row in shown)]
+    return [names, *([row.get(name, "") for name in names] for row in rows)]
 
 
 def _flat_records(values: Sequence[object]) -> list[dict[str, str]]:
-    """Return the first `MAX_ITEMS` values as flat records; none where any value is no
-    record that can be one."""
+    """Return values as flat records; none where any value is no record that can be
+    one."""
     records = [one for one in values if isinstance(one, dict) and one]
     if len(records) < len(values):
         return []
     flat: list[dict[str, str]] = []
-    for record in records[:MAX_ITEMS]:
+    for record in records:
         fields = _flat(record)
         if fields is None:
             return []
@@ -226,11 +219,12 @@ def _said(value: object) -> str:
 
 
 class _ValueWriter:
-    """HTML of values, as far as `MAX_ITEMS` of them; rows of tables are counted as rows
-    of CSV are."""
+    """HTML of values, as far as `MAX_ITEMS` of them; of a table as many rows."""
 
     def __init__(self) -> None:
         self.parts: list[str] = []
+        self.tables: list[tuple[str, list[list[str]]]] = []
+        """Title and rows of each table, all of them."""
         self.cut = ""
         self._count = 0
 
@@ -246,9 +240,11 @@ class _ValueWriter:
             return
         if names:
             self.parts.append(f"<h2>{escape(' '.join(names))}</h2>\n")
-        self.parts.append(html_table(table, header=True) + "\n")
-        if len(table) - 1 < len(_listed(value)):
-            self.cut = f"what follows its first {len(table) - 1} records"
+        self.tables.append((" ".join(names), table))
+        most = min(MAX_ITEMS, _MOST_CELLS // len(table[0]))
+        self.parts.append(html_table(table[: most + 1], header=True) + "\n")
+        if len(table) - 1 > most:
+            self.cut = f"what follows its first {most} records"
 
     def _write(self, value: object, depth: int = 0) -> None:
         self._count += 1
@@ -279,7 +275,3 @@ def _pairs(
         if isinstance(value, Mapping)
         else (("", one) for one in value)
     )
-
-
-def _listed(value: object) -> Sequence[object] | Mapping[object, object]:
-    return value if isinstance(value, list | dict) else ()

@@ -9,6 +9,7 @@ is (`sniff.py`).
 import csv
 import html
 import io
+import json
 import re
 from collections.abc import Iterator
 from itertools import islice
@@ -18,6 +19,7 @@ from lxml import etree
 
 from pipeline.document.converted import (
     MAX_ITEMS,
+    MAX_TABLE_CELLS,
     SLOW_LETTERS,
     Converted,
     day_in,
@@ -78,21 +80,29 @@ def csv_to_html(text: str) -> Converted:
     """Return a table, its first row as the header; the separator is the likeliest of
     comma, tab and semicolon in the first line.
 
-    Malformed CSV is read as plain text; rows after `MAX_ITEMS` are named as unread."""
+    Malformed CSV is read as plain text; rows after `MAX_ITEMS` are named as unread, and
+    are in `Converted.tables` up to `MAX_TABLE_CELLS` cells."""
     separator = max(",\t;", key=text.partition("\n")[0].count)
+    rows: list[list[str]] = []
+    cells = 0
     try:
-        rows = list(
-            islice(csv.reader(io.StringIO(text), delimiter=separator), MAX_ITEMS + 1)
-        )
+        for row in csv.reader(io.StringIO(text), delimiter=separator):
+            rows.append(row)
+            cells += len(row)
+            if cells > MAX_TABLE_CELLS and len(rows) > MAX_ITEMS:
+                break
     except csv.Error:
         return plain_to_html(text)
     unread = f"what follows its first {MAX_ITEMS} rows" if len(rows) > MAX_ITEMS else ""
+    tables = json.dumps([["", rows]]) if cells <= MAX_TABLE_CELLS else ""
+    del rows[MAX_ITEMS:]
     places = [
         f"row={number}" for number in range(1, len(rows) + 1)
     ]  # as RFC 7111 counts them
     return Converted(
-        whole_page(html_table(rows[:MAX_ITEMS], header=True, places=places)),
+        whole_page(html_table(rows, header=True, places=places)),
         unread=unread,
+        tables=tables,
     )
 
 

@@ -1,0 +1,173 @@
+"""The cells of a column as numbers, dates or text, read by one rule for all of them.
+
+Not for: single cells that a question compares (`pipeline/text/cells.py`).
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import partial
+from typing import Final, Literal
+
+from pipeline.text.months import COUNTED, month_named
+
+ColumnType = Literal["number", "date", "text"]
+Value = int | float | str | None
+
+TYPED_SHARE: Final = 0.9
+"""Minimum share of a column's filled cells that are numbers, or dates, for it to hold
+these; the others are then NULL."""
+_UNKNOWN: Final = frozenset("- – — − n/a na none null nan ? … .. tbd".split())  # noqa: RUF001  as tables have them
+"""Cells that say that nothing is known, in lower case."""
+_DECIMAL_COMMA: Final = frozenset(
+    "cs da de es fi fr hu it nl no pl pt ro ru sv tr uk vi".split()
+)
+"""Languages in which 1.234 is a thousand and more."""
+_NOTE: Final = re.compile(r"\s*(?:\[[^\[\]]{0,9}\]|[*†‡]+)$")
+_FLOAT: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)[eE][+-]?\d{1,3}")
+_PLAIN: Final = re.compile(r"[+-]?\d+(?:\.\d+)?")
+_NUMBER: Final = re.compile(
+    r"(\()?([+−–-]?)\s?([^\w\s.,()+−–-]|[A-Z]{3}|)\s?([−-]?)"  # noqa: RUF001  minus signs
+    r"(\.?\d[\d.,'’\s]*?)\s?([^\d\s.,()]{1,12})?(\))?"  # noqa: RUF001  Swiss thousands
+)
+"""Parenthesis, sign, unit, sign, digits, unit, parenthesis."""
+_CODE: Final = re.compile(r"0\d|\d{19}")
+"""What begins a cell that is a code, such as a post code, or an integer that SQLite
+does not hold."""
+_INTEGER_DIGITS: Final = 18
+_ISO: Final = re.compile(r"\d{4}-\d\d(?:-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?\S{0,8})?)?")
+_DIGIT_DATE: Final = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})")
+_YEAR_FIRST: Final = re.compile(r"(\d{4})[./](\d{1,2})[./](\d{1,2})")
+_YEAR: Final = re.compile(r"(?<!\d)(1[5-9]\d\d|20\d\d)(?!\d)")
+_DAY: Final = re.compile(r"(?<!\d)([0-3]?\d)(?!\d)")
+_DATE_CHARACTERS: Final = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """The values of a column."""
+
+    type: ColumnType
+    values: Sequence[Value]
+    """Dates as ISO 8601; None where a cell is empty, or of another type."""
+    unit: str = ""
+    """What stands beside all of its numbers, such as `€` or `km`."""
+    rewritten: bool = False
+    """Whether some filled cell does not read as its value."""
+
+
+def typed(cells: Sequence[str], language: str) -> Column:
+    """Return the values of a column's cells; `language` says what an ambiguous comma or
+    point is."""
+    filled = [cell for cell in cells if cell and cell.lower() not in _UNKNOWN]
+    enough = TYPED_SHARE * len(filled)
+    number, unit = _number_reader(filled, language)
+    readers: tuple[tuple[ColumnType, Callable[[str], Value]], ...] = (
+        ("number", number),
+        ("date", _date_reader(filled, language)),
+    )
+    for kind, reader in readers:
+        values = [reader(cell) for cell in cells]
+        if filled and sum(value is not None for value in values) >= enough:
+            rewritten = any(
+                cell and cell != str(value) and not _is_plain(cell, value)
+                for cell, value in zip(cells, values, strict=True)
+            )
+            return Column(kind, values, unit if kind == "number" else "", rewritten)
+    return Column("text", [cell or None for cell in cells])
+
+
+def _is_plain(cell: str, value: Value) -> bool:
+    """Whether a cell is a number as programs write it, such as `1.50`."""
+    return _PLAIN.fullmatch(cell) is not None and float(cell) == value
+
+
+def _number_reader(
+    filled: Sequence[str], language: str
+) -> tuple[Callable[[str], Value], str]:
+    """Return what reads the numbers of a column, None for another cell, and their unit.
+
+    The decimal sign is the one by which more cells are numbers."""
+    if any(_CODE.match(cell) for cell in filled):
+        return lambda _cell: None, ""
+    pairs: dict[str, tuple[int | float, str]] = {}
+    for sign in ",." if language in _DECIMAL_COMMA else ".,":
+        parsed = {cell: pair for cell in filled if (pair := _number(cell, sign))}
+        if len(parsed) > len(pairs):
+            pairs = parsed
+        if len(pairs) == len(set(filled)):
+            break
+    units = {unit for _, unit in pairs.values()}
+    if len(units) > 1:  # they do not add up
+        return lambda _cell: None, ""
+    numbers = {cell: number for cell, (number, _) in pairs.items()}
+    return numbers.get, next(iter(units), "")
+
+
+def _number(cell: str, decimal: str) -> tuple[int | float, str] | None:
+    """Return the number of a cell that says nothing else, and its unit."""
+    text = _NOTE.sub("", cell)
+    if _FLOAT.fullmatch(text):
+        return float(text), ""
+    form = _NUMBER.fullmatch(text)
+    if form is None or bool(form[1]) != bool(form[7]):
+        return None
+    grouping = "," if decimal == "." else "."
+    digits = re.fullmatch(
+        rf"(\d{{1,3}}(?:[{grouping}'’\s]\d{{2,3}})*[{grouping}'’\s]\d{{3}}|\d*)(?:\{decimal}(\d+))?",  # noqa: RUF001
+        form[5],
+    )
+    if digits is None or (form[3] and form[6]):
+        return None
+    whole, fraction = re.sub(r"\D", "", digits[1]) or "0", digits[2]
+    number = float(f"{whole}.{fraction or 0}")
+    if not fraction and len(whole) <= _INTEGER_DIGITS:
+        number = int(whole)
+    is_negative = form[1] or form[2] in {"-", "−", "–"} or form[4]  # noqa: RUF001
+    return -number if is_negative else number, form[3] or form[6] or ""
+
+
+def _date_reader(filled: Sequence[str], language: str) -> Callable[[str], Value]:
+    """Return what reads the dates of a column as ISO 8601, None for another cell.
+
+    Where days and months in digits may be either, a point says that the day is first,
+    and so does a language other than English; else they are no dates."""
+    digits = [form for cell in filled if (form := _DIGIT_DATE.fullmatch(cell))]
+    first, second = (max((int(form[at]) for form in digits), default=0) for at in (1, 3))
+    if first > 12 >= second or (
+        max(first, second) <= 12
+        and (language not in {"", "en"} or all(form[2] == "." for form in digits))
+    ):
+        return partial(_iso_date, day_at=1)
+    return partial(_iso_date, day_at=3 if second > 12 >= first else 0)
+
+
+def _iso_date(cell: str, *, day_at: int) -> str | None:
+    """Return a date as ISO 8601; `day_at` is the group of `_DIGIT_DATE` with the day, 0
+    where that is not known."""
+    if _ISO.fullmatch(cell):
+        return cell
+    if len(cell) > _DATE_CHARACTERS:
+        return None
+    if form := _DIGIT_DATE.fullmatch(cell):
+        return _day(form[4], form[4 - day_at], form[day_at]) if day_at else None
+    if form := _YEAR_FIRST.fullmatch(cell):
+        return _day(form[1], form[2], form[3])
+    counted = COUNTED.fullmatch(cell)
+    if counted and counted["year"]:
+        return _day(counted["year"], counted["month"], counted["day"])
+    year = _YEAR.search(cell)
+    month = month_named(cell) if year else 0
+    if year is None or not month:
+        return None
+    day = _DAY.search(cell)
+    return _day(year[1], str(month), day[1] if day else None)
+
+
+def _day(year: str, month: str, day: str | None) -> str | None:
+    try:
+        first = date(int(year), int(month), int(day or 1)).isoformat()
+    except ValueError:
+        return None
+    return first if day else first[:7]

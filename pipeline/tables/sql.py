@@ -1,0 +1,276 @@
+"""Read-only SQL over the tables of documents, in a SQLite database in memory.
+
+What a query may do is bounded: an authorizer lets it read, SQLite's own limits and a
+count of its steps end it, and its result has at most `MAX_RESULT_ROWS`. Not for: reading
+tables (`table.py`), or what an answer shows (`pipeline/sources/places.py`).
+"""
+
+import re
+import sqlite3
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Final
+
+from errors import UsageError
+from pipeline.document.page import Document
+from pipeline.tables.columns import Column, Value, typed
+from pipeline.tables.table import Table, tables_of
+from pipeline.text.frame import new_mark, one_line, quoted
+from pipeline.work import check_cancelled, time_left
+
+MAX_RESULT_ROWS: Final = 10_000
+MAX_RESULT_CHARACTERS: Final = 2_000_000
+MAX_STEPS: Final = 200_000_000
+"""Instructions of SQLite's virtual machine for one query, some 4 processor seconds."""
+STEPS_AT_ONCE: Final = 50_000
+"""Instructions between two looks at the bounds."""
+MAX_SQLITE_BYTES: Final = 512_000_000
+"""Memory of SQLite in this process; a query that needs more is ended."""
+MAX_COLUMNS: Final = 900
+"""Of a table; SQLite holds 2,000, and each may have its text beside it."""
+_NAME_CHARACTERS: Final = 40
+_LIMITS: Final = {
+    "SQLITE_LIMIT_LENGTH": 1_000_000,
+    "SQLITE_LIMIT_SQL_LENGTH": 10_000,
+    "SQLITE_LIMIT_COMPOUND_SELECT": 20,
+    "SQLITE_LIMIT_EXPR_DEPTH": 100,
+    "SQLITE_LIMIT_LIKE_PATTERN_LENGTH": 200,
+    "SQLITE_LIMIT_ATTACHED": 0,
+}
+"""Set where Python can (3.11)."""
+_FUNCTIONS: Final = frozenset(
+    "abs avg ceil ceiling coalesce concat count cume_dist date datetime dense_rank exp "
+    "first_value floor glob group_concat ifnull iif instr julianday lag last_value lead "
+    "length like ln log log10 lower ltrim max min mod nth_value ntile nullif percent_rank "
+    "pow power rank replace round row_number rtrim sign sqrt strftime string_agg substr "
+    "substring sum time total trim typeof unixepoch upper".split()
+)
+"""None reaches beyond the database, or makes a large value of a small one."""
+
+
+@dataclass(frozen=True, slots=True)
+class SqlTable:
+    """A table as queries see it."""
+
+    name: str
+    """`t1`, `t2` and so on, through all documents."""
+    document: int
+    table: Table
+    columns: Mapping[str, Column]
+    """By name; `price_text` has the cells of `price` where they read otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryResult:
+    """The rows that a query returned."""
+
+    columns: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+    cut: bool
+    """Whether there are more than `MAX_RESULT_ROWS`."""
+    tables: tuple[SqlTable, ...]
+    """Those that it read."""
+
+
+def sql_tables(documents: Sequence[Document]) -> list[SqlTable]:
+    """Return the tables of all documents, typed and named; raises what `tables_of`
+    raises."""
+    found: list[SqlTable] = []
+    for number, document in enumerate(documents):
+        language = document.page.language
+        for table in tables_of(document):
+            name = f"t{len(found) + 1}"
+            found.append(SqlTable(name, number, table, _typed(table, name, language)))
+    return found
+
+
+def query_tables(tables: Sequence[SqlTable], query: str) -> QueryResult:
+    """Return what one SELECT finds in the tables.
+
+    Raises `UsageError` for a query that is wrong, does more than read, or needs more
+    than the bounds allow; it names the tables and columns that exist."""
+    with closing(sqlite3.connect(":memory:", cached_statements=0)) as database:
+        database.execute(f"PRAGMA hard_heap_limit = {MAX_SQLITE_BYTES}")
+        database.execute("PRAGMA temp_store = MEMORY")
+        guard = _Guard({table.name for table in tables})
+        try:
+            for table in tables:
+                _insert(database, table)
+            guard.watch(database)
+            cursor = database.execute(query)
+            rows = cursor.fetchmany(MAX_RESULT_ROWS + 1)
+            names = [one_line(str(column[0])) for column in cursor.description or ()]
+        except (sqlite3.Error, sqlite3.Warning, MemoryError, ValueError) as error:
+            check_cancelled()
+            raise _refusal(error, guard, tables, query) from error
+    shown = [tuple(map(_shown, row)) for row in rows[:MAX_RESULT_ROWS]]
+    if sum(len(cell) for row in shown for cell in row) > MAX_RESULT_CHARACTERS:
+        raise UsageError(
+            f"The result has more than {MAX_RESULT_CHARACTERS:,} characters.",
+            hint="Select fewer columns, aggregate, or add LIMIT.",
+        )
+    return QueryResult(
+        tuple(_unique(names)),
+        shown,
+        len(rows) > MAX_RESULT_ROWS,
+        tuple(table for table in tables if table.name in guard.read),
+    )
+
+
+@dataclass(slots=True)
+class _Guard:
+    """What a query may read, what it read and was refused, and its steps so far."""
+
+    names: set[str]
+    read: set[str] = field(default_factory=set)
+    refused: str = ""
+    steps: int = 0
+
+    def watch(self, database: sqlite3.Connection) -> None:
+        """Let a database read only, within the bounds."""
+        if hasattr(database, "setlimit"):
+            for limit, most in _LIMITS.items():
+                database.setlimit(getattr(sqlite3, limit), most)
+        database.set_progress_handler(self._is_over, STEPS_AT_ONCE)
+        database.set_authorizer(self._judge)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the query took more steps or time than it has."""
+        return self.steps > MAX_STEPS or time_left() <= 0
+
+    def _is_over(self) -> bool:
+        self.steps += STEPS_AT_ONCE
+        check_cancelled()  # SQLite ends the query where this raises
+        return self.is_over
+
+    def _judge(
+        self, action: int, first: str | None, second: str | None, *_: str | None
+    ) -> int:
+        if action == sqlite3.SQLITE_SELECT:
+            return sqlite3.SQLITE_OK
+        if action == sqlite3.SQLITE_READ and first in {*self.names, "sqlite_master"}:
+            self.read.add(str(first))
+            return sqlite3.SQLITE_OK
+        is_function = action == sqlite3.SQLITE_FUNCTION
+        if is_function and str(second).lower() in _FUNCTIONS:
+            return sqlite3.SQLITE_OK
+        if is_function:
+            self.refused = f"the function {second}()"
+        elif action == sqlite3.SQLITE_RECURSIVE:
+            self.refused = "WITH RECURSIVE"
+        else:
+            self.refused = "anything but SELECT from these tables"
+        return sqlite3.SQLITE_DENY
+
+
+def _refusal(
+    error: BaseException, guard: _Guard, tables: Sequence[SqlTable], query: str
+) -> UsageError:
+    """Return what a failed query is answered with."""
+    if guard.refused:
+        return UsageError(
+            f"SQL may not use {guard.refused}.",
+            hint=f"Write one SELECT, with functions of: {' '.join(sorted(_FUNCTIONS))}.",
+        )
+    if guard.is_over or isinstance(error, MemoryError):
+        return UsageError(
+            "The query was stopped: it took too many steps or too much memory.",
+            hint="Filter rows first, and join tables by equal columns.",
+        )
+    named = [
+        table
+        for table in tables
+        if re.search(rf"\b{table.name}\b", query, re.IGNORECASE)
+    ]
+    known = "; ".join(
+        f"{table.name} has: {', '.join(table.columns)}" for table in named or tables[:3]
+    )
+    names = ", ".join(table.name for table in tables)
+    return UsageError(
+        f"SQL error: {one_line(str(error))}. "
+        f"{quoted(known, new_mark())}. Tables: {names}.",
+        hint='part="tables" shows their columns, types and rows.',
+    )
+
+
+def _insert(database: sqlite3.Connection, table: SqlTable) -> None:
+    declared = ", ".join(
+        f'"{name}" {"NUMERIC" if column.type == "number" else "TEXT"}'
+        for name, column in table.columns.items()
+    )
+    marks = ", ".join("?" * len(table.columns))
+    database.execute(f"CREATE TABLE {table.name} ({declared})")
+    rows = zip(*(column.values for column in table.columns.values()), strict=True)
+    database.executemany(f"INSERT INTO {table.name} VALUES ({marks})", _checked(rows))  # noqa: S608  names are ours
+
+
+def _checked(rows: Iterable[tuple[Value, ...]]) -> Iterable[tuple[Value, ...]]:
+    for number, row in enumerate(rows):
+        if not number & 0xFFF:
+            check_cancelled()
+        yield row
+
+
+def _typed(table: Table, name: str, language: str) -> dict[str, Column]:
+    """Return the columns of a table by their names in SQL, each followed by its text
+    where that reads otherwise."""
+    if len(table.columns) > MAX_COLUMNS:
+        raise UsageError(
+            f"Table {name} has {len(table.columns)} columns; SQL reads at most "
+            f"{MAX_COLUMNS}.",
+            hint="Ask a question instead of part.",
+        )
+    columns: dict[str, Column] = {}
+    names = _unique([_safe(text, at) for at, text in enumerate(table.columns, 1)])
+    for at, column_name in enumerate(names):
+        check_cancelled()
+        cells = [row[at].strip() for row in table.rows]
+        columns[column_name] = column = typed(cells, language)
+        text_name = f"{column_name}_text"
+        if column.rewritten and text_name not in names:
+            columns[text_name] = Column("text", [cell or None for cell in cells])
+    return columns
+
+
+def _safe(text: str, number: int) -> str:
+    """Return the name of a column as SQL takes it without quotes."""
+    words = re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", text).lower())
+    name = "_".join(words)[:_NAME_CHARACTERS].rstrip("_")
+    if not name:
+        return f"column_{number}"
+    if name[0].isdigit():
+        return f"c_{name}"
+    return name if _is_word(name) else f"{name}_"
+
+
+def _is_word(name: str) -> bool:
+    """Whether SQLite takes a name for a column's, and not for a keyword or value."""
+    with closing(sqlite3.connect(":memory:")) as scratch:
+        try:
+            found = scratch.execute(f"SELECT {name} FROM (SELECT 'here' AS \"{name}\")")  # noqa: S608  letters, digits and _
+        except sqlite3.Error:
+            return False
+        return bool(found.fetchone() == ("here",))
+
+
+def _unique(names: Sequence[str]) -> list[str]:
+    """Return names, of which each that came before gets a number."""
+    taken: dict[str, None] = {}
+    for name in names:
+        tries = (f"{name}_{number}" for number in range(2, len(names) + 2))
+        taken[name if name not in taken else next(t for t in tries if t not in taken)] = None
+    return list(taken)
+
+
+def _shown(value: object) -> str:
+    """Return a value as a result shows it: six decimals at most, "" for NULL."""
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        is_plain = value == 0 or 1e-4 <= abs(value) < 1e15  # noqa: PLR2004  as `repr` does
+        text = f"{value:.6f}".rstrip("0").rstrip(".") if is_plain else f"{value:.6g}"
+        return text
+    return str(value)
