@@ -359,7 +359,7 @@ def _value(rng: random.Random) -> object:
             "ferry",
             "minibus?",
             "whole",
-            "table 1 where (",
+            "sql: SELECT (",
             "2026-13-40",
             {"a": {}},
         )

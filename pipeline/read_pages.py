@@ -31,6 +31,8 @@ from pipeline.question.question import Question
 from pipeline.services import Services
 from pipeline.sources.gather import Loaded, load_sources, room_for
 from pipeline.sources.places import (
+    TABLE_PARTS,
+    all_read,
     load_folders,
     named_pages,
     read_from_address,
@@ -41,6 +43,8 @@ from pipeline.text.frame import framed, is_injection, new_mark
 from pipeline.text.tokens import Budget, count_each, count_tokens
 from pipeline.work import LONG_SHARE, STEP_SHARE, Report, in_thread
 
+FIRST_TABLE: Final = "sql: SELECT * FROM t1"
+"""What is read as CSV or JSON where no part is named."""
 CURSOR_TOKENS: Final = 12
 """Tokens reserved below `ROOMY` for the cursor, which is needed to read the rest."""
 
@@ -92,7 +96,7 @@ async def read_pages(
     # 1. Read the sources
     asked, most = order.question, order.max_tokens
     wide = most or WIDE
-    loaded, part = await _load(sources, order.part, asked, services, report)
+    loaded, part = await _load(sources, order, services, report)
     # 2. Reserve room for heads and notes
     mark = new_mark()
     heads = _heads(loaded.documents, wide, mark)
@@ -102,15 +106,14 @@ async def read_pages(
     cited = int(FRAME_SHARE * wide) if order.references else 0
     room = max(0, most - frame - hint - unread - cited) if most else None
     # 3. Read the requested part, or prune all pages together to the remaining budget
-    if part or order.form not in VALUE_FORMATS:
+    if part:
         place = partial(
             read_part,
             form=order.form,
             max_tokens=room,
             number=order.number,
-            mark=mark,
         )
-        pruned = await in_thread(place, loaded.documents, part or "table")
+        pruned = await in_thread(place, loaded.documents, part)
     else:
         options = PruneOptions(
             room,
@@ -151,23 +154,22 @@ def _hint(part: str, max_tokens: int) -> int:
 
 
 async def _load(
-    sources: Sequence[str],
-    part: str,
-    question: Question,
-    services: Services,
-    report: Report,
+    sources: Sequence[str], order: PagesOrder, services: Services, report: Report
 ) -> tuple[Loaded, str]:
     """Return the documents of the sources, and the part still to read."""
-    kind, said = split_part(part) if part.strip() else ("", "")
+    part = order.part.strip()
+    kind, request = split_part(part) if part else ("", "")
     seconds = services.seconds * LONG_SHARE
     if kind == "files":
         return await load_folders(sources, services, seconds=seconds), part
     if kind == "pages":
-        sources, part = named_pages(sources, said), ""
+        sources, part = named_pages(sources, request), ""
     loaded = await load_sources(
-        sources, services, seconds=seconds, report=report, question=question
+        sources, services, seconds=seconds, report=report, question=order.question
     )
-    return loaded, part.strip()
+    if not part and order.form not in VALUE_FORMATS:
+        part, kind = FIRST_TABLE, "sql"
+    return all_read(loaded) if kind in TABLE_PARTS else loaded, part
 
 
 async def _pruned(
@@ -219,9 +221,10 @@ def _write_pages(
     if pruned.pages:
         sheet.add(notice)
     for page in pruned.pages:
+        above = [page.said, *(heads[document].above for document in page.also)]
         sheet.add(
             "\n".join(
-                filter(None, (page.said, heads[page.document].over(page.text, mark)))
+                (*filter(None, above), heads[page.document].over(page.text, mark))
             )
         )
     sheet.add(
@@ -229,7 +232,7 @@ def _write_pages(
             str(page.document + 1) for page in pruned.pages if read.is_injection(page)
         )
     )
-    shown = {page.document for page in pruned.pages}
+    shown = {at for page in pruned.pages for at in (page.document, *page.also)}
     bare: dict[str, list[int]] = {}
     for index, document in enumerate(read.documents):
         if index not in shown:

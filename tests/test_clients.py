@@ -74,19 +74,24 @@ KINDS: Final = {
     ),
     "table": Kind(
         "fetch_and_prune_html",
-        {**BARE, "part": "table 1 where Departure = Morning"},
+        {**BARE, "part": "sql: SELECT * FROM t1 WHERE departure = 'Morning'"},
         ("88.1", "Weekday"),
     ),
     "as JSON": Kind(
-        "fetch_and_prune_html", {**BARE, "part": "table 1", "format": "json"}, ("88.1",)
+        "fetch_and_prune_html",
+        {**BARE, "part": "sql: SELECT * FROM t1", "format": "json"},
+        ("88.1",),
     ),
     "as CSV": Kind(
-        "fetch_and_prune_html", {**BARE, "part": "table 1", "format": "csv"}, ("Morning,88.1",)
+        "fetch_and_prune_html",
+        {**BARE, "part": "sql: SELECT * FROM t1", "format": "csv"},
+        ("Morning,88.1",),
     ),
     "files": Kind(
-        "fetch_and_prune_html", {"sources": [str(LIBRARY)], "part": "files top 3"}, ("binoculars",)
+        "fetch_and_prune_html",
+        {"sources": [str(LIBRARY)], "part": "files", "max_tokens": 200},
+        ("binoculars",),
     ),
-    "changes": Kind("fetch_and_prune_html", {**BARE, "part": "changes"}, ("No earlier version",)),
     "links": Kind(
         "fetch_and_prune_html", {"sources": ["stock.html"], "part": "links"}, ("example.org/bolts",)
     ),

@@ -306,9 +306,9 @@ KINDS: dict[str, list[Asked]] = {
         Asked(renamed(workbook(CATCH), "workbook.xml", "book7.xml"), r"Anchor \| 90", name=".xlsx"),
     ],
     "xlsx: merged cells are blank below and beside the first": [
-        Asked(workbook(QUAYS, "A2:A3"), r"East \| 30", name=".xlsx", part="table 1 sum Tons by Quay"),
-        Asked(workbook(ROTA, "B2:C2"), "Ada", name=".xlsx", part="table 1 where Tue = Gate"),
-        Asked(workbook([["Fees of 2026", None], *CATCH], "A1:B1"), r"\b240\b", name=".xlsx", part="table 1 sum Price"),
+        Asked(workbook(QUAYS, "A2:A3"), r"East \| 30", name=".xlsx", part="sql: SELECT quay, sum(tons) FROM t1 GROUP BY quay"),
+        Asked(workbook(ROTA, "B2:C2"), "Ada", name=".xlsx", part="sql: SELECT * FROM t1 WHERE tue = 'Gate'"),
+        Asked(workbook([["Fees of 2026", None], *CATCH], "A1:B1"), r"\b240\b", name=".xlsx", part="sql: SELECT sum(price) FROM t1"),
     ],
     "xlsx: number formats that say what the number is": [
         Asked(formatted((7, '"INV-"0000'), (1234.5, '"$"#,##0.00'), (99, "[$CHF] #,##0.00"), (12345678, "000-00-0000")), r"INV-0007.*\$1,234\.50.*CHF 99\.00.*012-34-5678", name=".xlsx"),
@@ -316,7 +316,7 @@ KINDS: dict[str, list[Asked]] = {
     ],
     "xlsx: what is left out is not said": [
         Asked(workbook([*CATCH, ["Total", "=SUM(B2:B4)"]]), r"=SUM\(B2:B4\)", name=".xlsx"),
-        Asked(workbook(CATCH, change=lambda sheet: setattr(sheet.row_dimensions[3], "hidden", True)), r"\b190\b", r"\b240\b", name=".xlsx", part="table 1 sum Price"),
+        Asked(workbook(CATCH, change=lambda sheet: setattr(sheet.row_dimensions[3], "hidden", True)), r"\b190\b", r"\b240\b", name=".xlsx", part="sql: SELECT sum(price) FROM t1"),
         Asked(workbook(CATCH, change=lambda sheet: setattr(sheet["B2"], "comment", Comment("Rises in August", "Ada"))), "Rises in August", name=".xlsx"),
     ],
     "pptx: order and charts": [

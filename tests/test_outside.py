@@ -49,8 +49,8 @@ PARTS: Final = (
     "section Boats",
     "links",
     "tables",
-    "table 9",
-    "table 1 where a = 1",
+    "sql: SELECT * FROM t9",
+    "sql: SELECT * FROM t1 WHERE a = 1",
 )
 HEADERS: Final = (
     *(

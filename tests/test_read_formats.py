@@ -274,7 +274,7 @@ def test_files_that_other_programs_made_are_read_whole_and_each_thing_has_its_pl
             assert all(answer in document.text for _, answer in map(thing.asked, range(4)))
 
 
-async def test_a_folder_of_all_kinds_is_searched_and_tables_of_sheets_are_read_by_number(
+async def test_a_folder_of_all_kinds_is_searched_and_tables_of_sheets_are_queried(
     connect: Connect, tmp_path: Path
 ) -> None:
     files = {
@@ -309,7 +309,7 @@ async def test_a_folder_of_all_kinds_is_searched_and_tables_of_sheets_are_read_b
             assert name in text, words
         table = {
             "sources": [str(tmp_path / "tolls.xlsx")],
-            "part": "table 1 where toll > 20",
+            "part": "sql: SELECT * FROM t1 WHERE toll > 20",
             "format": "csv",
         }
         text = text_of(await client.call_tool("fetch_and_prune_html", table))

@@ -33,9 +33,8 @@ from tools.results.pages import FetchAndPruneResult, pages_result, write_further
 NAME: Final = "fetch_and_prune_html"
 PART: Final = (
     "Instead of question, one of: outline; section HEADING; pages 66-120; whole; links; files "
-    "(of a folder); tables; "
-    "table 2 where price < 50 and city = Porto sort price desc top 3 columns item, price; "
-    "table 2 count, mean price by city."
+    "(of a folder); tables (names, columns, rows of each); or SQL over all rows of the tables: "
+    "sql: SELECT city, avg(price) FROM t1 GROUP BY city"
 )
 
 
@@ -52,10 +51,10 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
         ),
     ] = "",
     max_tokens: Annotated[int, BUDGET] = 0,
-    part: Annotated[str, Field(description=PART, max_length=500)] = "",
+    part: Annotated[str, Field(description=PART, max_length=4000)] = "",
     format: Annotated[
         Literal["html", "markdown", "text", "csv", "json"],
-        Field(description="csv, json: tables."),
+        Field(description="csv, json: rows."),
     ] = "markdown",
     references: Annotated[bool, Field(description="Add links and citations.")] = False,
     cursor: Annotated[

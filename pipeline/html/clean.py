@@ -287,7 +287,11 @@ class _Builder:
                 return None
         if kind == NODE:
             self._made += 1
-            if depth > MAX_DEPTH or self._made > self._most_nodes or parent.tag in tag.wraps:
+            if (
+                depth > MAX_DEPTH
+                or self._made > self._most_nodes
+                or parent.tag in tag.wraps
+            ):
                 kind = THROUGH if pre else BOX
         if (
             below is not None

@@ -53,7 +53,9 @@ def read_document(page: Page, *, most_nodes: int = MAX_NODES) -> Document:
     # grows into units.
     top = parse(page.html)
     known = None if top is None else read_metadata(page.html, top)
-    root, unseen, waits = (Node("html"), 0, False) if top is None else clean_parsed(top, most_nodes)
+    root, unseen, waits = (
+        (Node("html"), 0, False) if top is None else clean_parsed(top, most_nodes)
+    )
     # 2. Where the page gives no date, trafilatura is asked for all that it does not say of itself.
     said, base = page, page.final_url
     if top is not None and known is not None:

@@ -58,6 +58,8 @@ class PrunedPage:
     """Indices into `Document.blocks`, in order; a long block may be kept in part."""
     said: str = ""
     """What we say of it, in words of ours."""
+    also: tuple[int, ...] = ()
+    """Further documents that the text is of."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,6 @@ import numpy as np
 
 from errors import unopened
 from pipeline.document.page import Block, Document, Failure, Sentence, Verdict
-from pipeline.document.table import FEWEST_CHOSEN_FROM
 from pipeline.document.units import is_aside, tag_sentences
 from pipeline.question.kind import Choice
 from pipeline.question.question import NOTHING, Question
@@ -386,6 +385,9 @@ def lift_terms(
 
 # Rows that a request chooses
 
+FEWEST_CHOSEN_FROM: Final = 3
+"""Rows of a table in which something can be chosen, and this many with the same extreme
+are not a choice."""
 EXTREME_LIFT: Final = 0.9
 """Part of the distance to the best score that the extremes of a column gain which the
 question names; not all of it, so that lifted rows stay in their own order (`python -m

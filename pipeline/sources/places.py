@@ -1,11 +1,10 @@
-"""Reading by place: the outline of a page, a section, its links, one of its tables, the
-list of a folder, all of it.
+"""Reading by place: the outline of a page, a section, its links, its tables, the list
+of a folder, all of it.
 
-`part` names the place: `outline`, `whole`, `section HEADING`, `links`, `tables`, `table
-2 where …` and `files`. Links, tables and files are tables, so that
-each may be filtered, sorted and counted (`pipeline/tables/query.py`). Not for: what
-bears on a question (`pipeline/prune`), or pages of a PDF, which are a source of their
-own (`#pages=66-120`)."""
+`part` names the place: `outline`, `whole`, `section HEADING`, `links`, `files`, `tables`,
+and `sql: SELECT …` for rows of the tables. Not for: what bears on a question
+(`pipeline/prune`), or pages of a PDF, which are a source of their own
+(`#pages=66-120`)."""
 
 import re
 from bisect import bisect_left
@@ -13,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 from typing import Final
 
@@ -23,30 +22,26 @@ from errors import SourceError, UsageError
 from pipeline.document.cite import position_name, position_of
 from pipeline.document.converted import html_table, whole_page
 from pipeline.document.page import Document, Page
-from pipeline.document.table import Table
 from pipeline.evidence.forms import VALUE_FORMATS, RowForm, rows_as
 from pipeline.evidence.render import Kept, Style, all_links, render, repeats_title
-from pipeline.evidence.show import GAP, shortened
+from pipeline.evidence.show import FIRST, GAP, shortened
 from pipeline.prune.prune import UNASKED_PAGE, Pruned, PrunedPage, PruneOptions
 from pipeline.search.listing import not_searched
 from pipeline.services import Services
 from pipeline.sources.anchors import unit_of_address
-from pipeline.sources.gather import MAX_FILES, Loaded, files_in
-from pipeline.tables.query import (
-    CLAUSE,
-    CONDITION,
-    Computed,
-    Query,
-    compute,
-    parse_query,
-    rows_of,
-)
-from pipeline.tables.table import all_rows, tables_of
+from pipeline.sources.gather import MAX_FILES, Loaded, failure_line, files_in
+from pipeline.tables.sql import SqlTable, query_tables, sql_tables
+from pipeline.tables.table import tables_of
 from pipeline.text.frame import new_mark, one_line, quoted
 from pipeline.text.tokens import count_each, count_tokens
 from pipeline.text.words import index_terms
 from pipeline.work import in_thread
 
+HEADING_TOKENS: Final = 24
+"""Of a table's title in a list of tables."""
+SAMPLE_TOKENS: Final = 60
+"""Of a sample row there."""
+TABLE_PARTS: Final = frozenset({"tables", "sql"})
 KNOWN_TOKENS: Final = 8
 """Maximum tokens of a heading that repeats the page's title in an outline."""
 PART_KINDS: Final = (
@@ -55,7 +50,7 @@ PART_KINDS: Final = (
     "whole",
     "links",
     "tables",
-    "table",
+    "sql",
     "files",
     "pages",
 )
@@ -63,7 +58,6 @@ _PART_SYNTAX: Final = re.compile(
     rf"\s*({'|'.join(PART_KINDS)}|page)s?\b[:\s]*(.*)", re.IGNORECASE | re.DOTALL
 )
 _PAGE_RANGE: Final = re.compile(r"(\d{1,6})(?:\s*[-–]\s*(\d{1,6})?)?\s*")
-_WHICH: Final = re.compile(r"\s*(?:(\d+)\b|\"([^\"]+)\")?\s*(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +67,11 @@ class _Listing:
     document: int
     count: int
     write: Callable[[int, int], str]
-    said: str = ""
+    said: Callable[[int, int], str] = lambda _start, _end: ""
+    """What we say of these items."""
     blocks: tuple[int, ...] = ()
+    also: tuple[int, ...] = ()
+    """Further documents that the items are of."""
 
 
 def split_part(part: str) -> tuple[str, str]:
@@ -85,7 +82,7 @@ def split_part(part: str) -> tuple[str, str]:
         raise UsageError(
             f"part={part!r} is not a valid part.",
             hint='Write part="outline", "whole", "section Heading", "pages 66-120", "links", '
-            '"tables", "table 2" or "files".',
+            '"files", "tables" or "sql: SELECT …".',
         )
     kind = found[1].lower()
     return "pages" if kind == "page" else kind, found[2].strip()
@@ -114,32 +111,36 @@ def read_part(
     form: RowForm,
     max_tokens: int | None,
     number: int,
-    mark: str,
 ) -> Pruned:
     """Return what documents have at the place that `part` names, as much as fits;
     `number` 2 is what follows, `max_tokens` None means `UNASKED_PAGE`.
 
     Raises `UsageError`, which says which places there are, where there is no such place."""
-    kind, said = split_part(part)
-    if form not in VALUE_FORMATS and kind not in {"links", "tables", "table", "files"}:
+    kind, request = split_part(part)
+    if form not in VALUE_FORMATS and kind not in {"links", "files", "sql"}:
         raise UsageError(
-            f'format="{form}" is for tables.',
-            hint='Write part="table 1", or format="markdown".',
+            f'format="{form}" is for rows.',
+            hint='Write part="sql: SELECT * FROM t1", or format="markdown".',
         )
     makers: dict[str, Callable[[int, Document], _Listing | str]] = {
         "outline": _outline,
         "whole": lambda at, one: _blocks(at, one, range(len(one.blocks)), form),
-        "section": lambda at, one: _section(at, one, said, form),
-        "links": lambda at, one: _rows(at, one, _links(one), said, form, mark),
-        "tables": lambda at, one: _rows(at, one, _tables(one), said, form, mark),
-        "table": lambda at, one: _table(at, one, said, form, mark),
-        "files": lambda at, one: _files(at, one, said, form, mark),
+        "section": lambda at, one: _section(at, one, request, form),
+        "links": lambda at, one: _links(at, one, form),
+        "files": lambda at, one: _files(at, one, form),
     }
-    found = [makers[kind](at, one) for at, one in enumerate(documents)]
+    found: Sequence[_Listing | str]
+    if kind == "sql":
+        found = [_queried(documents, request, form)]
+    elif kind == "tables":
+        found = _tables(documents) or ["There are no tables"]
+    else:
+        found = [makers[kind](at, one) for at, one in enumerate(documents)]
     listings = [one for one in found if isinstance(one, _Listing) and one.count]
     if not listings:
+        reasons = "; ".join(dict.fromkeys(one for one in found if isinstance(one, str)))
         raise UsageError(
-            f"{_why_empty(found)}.",
+            f"{reasons or 'There is no text'}.",
             hint='Write part="whole" to see what there is.',
         )
     return _filled(listings, UNASKED_PAGE if max_tokens is None else max_tokens, number)
@@ -229,7 +230,8 @@ def _pages(
                     text,
                     count_tokens(text),
                     one.blocks[first:last],
-                    one.said,
+                    one.said(first, last),
+                    one.also,
                 )
             )
         start, end = start - one.count, end - one.count
@@ -333,227 +335,135 @@ def _blocks(
     return _Listing(at, len(places), write, blocks=tuple(places))
 
 
-# What is a table
-
-
-def _links(document: Document) -> Table:
-    return Table(
-        0,
-        "links",
-        ("words", "address"),
-        tuple((words, url) for url, words in all_links(document).items()),
-    )
-
-
-def _tables(document: Document) -> Table:
-    rows = (
-        (str(one.number), one.title, str(len(one.rows)), ", ".join(one.columns))
-        for one in tables_of(document)
-    )
-    return Table(0, "tables", ("table", "title", "rows", "columns"), tuple(rows))
-
-
-def _files(
-    at: int, document: Document, said: str, form: RowForm, mark: str
-) -> _Listing | str:
-    tables = tables_of(document)
-    if not tables:
-        return "The folder holds no documents"
-    sorted_by = "" if re.search(r"\b(?:sort|order)\b", said) else " sort date desc"
-    return _rows(
-        at,
-        document,
-        replace(tables[0], number=0, title="files"),
-        said + sorted_by,
-        form,
-        mark,
-    )
-
-
-def _table(
-    at: int, document: Document, said: str, form: RowForm, mark: str
-) -> _Listing | str:
-    tables = tables_of(document)
-    found = _WHICH.fullmatch(said)
-    assert found is not None  # noqa: S101  every text matches
-    table, rest = _named(
-        tables, found[1], found[2], found[3], document.page.language or "en"
-    )
-    if table is None:
-        listed = quoted(
-            "; ".join(f"{one.number}: {one.title}" for one in tables), new_mark()
-        )
-        return (
-            f"{said!r} does not name exactly one table; choose from: {listed}"
-            if tables
-            else "There are no tables"
-        )
-    return _rows(at, document, table, rest, form, mark)
-
-
-def _why_empty(found: Sequence[_Listing | str]) -> str:
-    """Return what the documents say of a place that is in none, or what is said of
-    their empty listings."""
-    reasons = [one for one in found if isinstance(one, str) and one]
-    if reasons:
-        return "; ".join(reasons)
-    empty = [one for one in found if isinstance(one, _Listing)]
-    return ". ".join(one.said.rstrip(":") for one in empty)
-
-
-def _named(
-    tables: Sequence[Table],
-    number: str | None,
-    title: str | None,
-    rest: str,
-    language: str,
-) -> tuple[Table | None, str]:
-    """Return the table that a number, a title or words before the first clause name,
-    and its clauses.
-
-    The one table of a page needs no name, and its first condition no `where`. No table
-    is returned where none or several have the name."""
-    only = _only(tables)
-    if number:
-        named = next((one for one in tables if one.number == int(number)), None)
-        if named or not only or not CONDITION.match(f"{number} {rest}"):
-            return named, rest
-    if title:
-        return _titled(tables, title, language), rest
-    said = " ".join(filter(None, (number, rest))).strip(" :")
-    clause = CLAUSE.search(said)
-    begin = clause.start() if clause else len(said)
-    words = said[:begin].strip()
-    if only and CONDITION.match(words):
-        return only, f"where {said}"
-    if not words:
-        return only, said[begin:]
-    return _titled(tables, words, language), said[begin:]
-
-
-def _titled(tables: Sequence[Table], words: str, language: str) -> Table | None:
-    """Return the one table whose title has all the words."""
-    wanted = set(index_terms(words, language=language))
-    found = [
-        one
-        for one in tables
-        if wanted and wanted <= set(index_terms(f"{one.title}", language=language))
-    ]
-    return _only(found)
-
-
-def _only(tables: Sequence[Table]) -> Table | None:
-    return tables[0] if len(tables) == 1 else None
-
-
-def _grouped(
-    computed: Sequence[Computed], further: Sequence[Sequence[Computed]]
-) -> list[tuple[str, ...]]:
-    """Return a row for each group: its name, its values, and how many rows it has."""
-    beside = [{one.group: one.value for one in values} for values in further]
-    return [
-        (
-            one.group,
-            one.value,
-            *(values[one.group] for values in beside),
-            str(len(one.rows)),
-        )
-        for one in computed
-    ]
-
-
-def _kept(
-    table: Table, query: Query, computed: Sequence[Sequence[Computed]]
-) -> list[int]:
-    """Return the rows that a query keeps; where it computes values, those that they
-    rest on."""
-    rest_on = {row for values in computed for one in values for row in one.rows}
-    return [row for row in rows_of(table, query) if row in rest_on or not computed[0]]
+# Rows
 
 
 def _rows(
-    at: int, document: Document, table: Table, said: str, form: RowForm, mark: str
+    at: int,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    form: RowForm,
+    about: str,
 ) -> _Listing:
-    """Return the rows of a table that its query keeps, or its computed values by group.
+    """Return rows of a document as items; `about` says what they are."""
 
-    Raises `UsageError` where the query or what it computes makes no sense for the
-    table."""
-    query = parse_query(said, table, document.page.language or "en")
-    computed = compute(table, query)
-    further = [
-        compute(table, replace(query, measure=measure, measured=column, top=0))
-        for measure, column in query.further
-    ]
-    names = [
-        _name(table, *one) for one in ((query.measure, query.measured), *query.further)
-    ]
-    kept: list[int] = []
-    if query.group >= 0 and query.measure:
-        columns: tuple[str, ...] = (table.columns[query.group], *names, "rows")
-        cells = _grouped(computed, further)
-    else:
-        kept = _kept(table, query, [computed, *further])
-        shown = query.columns or tuple(range(len(table.columns)))
-        columns = tuple(map(table.columns.__getitem__, shown))
-        cells = [tuple(table.rows[row][column] for column in shown) for row in kept]
-    blocks = tuple(map(table.blocks.__getitem__, kept)) if table.blocks else ()
-    every = list(chain(computed, *further))
-    values = dict(zip(names, (one.value for one in every), strict=False))
-    head = _said(table, query, values, len(cells), mark)
-    # A count of none is an answer, of no rows.
-    count = max(len(cells), 1) if computed else len(cells)
+    def said(start: int, end: int) -> str:
+        shown = (
+            f" {start + 1}–{end} of {len(rows):,}" if end - start < len(rows) else ""
+        )
+        return f"Rows{shown}: {about}" if shown else f"{len(rows)} {about}"
+
     return _Listing(
-        at,
-        count,
-        lambda start, end: rows_as(form, columns, cells[start:end]),
-        head + _left_out(document, table, query, every),
-        blocks,
+        at, len(rows), lambda start, end: rows_as(form, columns, rows[start:end]), said
     )
 
 
-def _left_out(
-    document: Document, table: Table, query: Query, computed: Sequence[Computed]
-) -> str:
-    """Return sentences on rows that values lack, each after a space; "" where none is
-    lacking."""
-    said = ""
-    left_out = max((one.left_out for one in computed), default=0)
-    if query.group < 0 and left_out:
-        said += f" Rows left out, as totals or without a number: {left_out}."
-    if table.blocks and not all_rows(document):
-        said += " Not all rows of the source were read as rows."
-    return said
+def _links(at: int, document: Document, form: RowForm) -> _Listing | str:
+    rows = [(words, url) for url, words in all_links(document).items()]
+    if not rows:
+        return "There are no links"
+    return _rows(at, ("words", "address"), rows, form, "links:")
 
 
-def _name(table: Table, measure: str | None, column: int) -> str:
-    return f"{measure} {table.columns[column]}" if column >= 0 else str(measure)
+def _files(at: int, document: Document, form: RowForm) -> _Listing | str:
+    tables = tables_of(document)
+    if not tables:
+        return "The folder holds no documents"
+    return _rows(at, tables[0].columns, tables[0].rows, form, "files, newest first:")
 
 
-def _said(
-    table: Table, query: Query, values: dict[str, str], kept: int, mark: str
-) -> str:
-    """Return what is said of rows in words of ours; `values` has what was computed of
-    them by its name."""
-    name = f"Table {table.number}" if table.number else table.title.capitalize()
-    if query.measure and query.group < 0:
-        shown_text = quoted(
-            "; ".join(f"{one} = {value}" for one, value in values.items()), mark
-        )
-        if not query.further:
-            value = next(iter(values.values()))
-            plain = value.replace(".", "").replace("-", "").isdigit()
-            shown_text = f"{query.measure} = {value if plain else quoted(value, mark)}"
-        return f"{name}: {shown_text}, computed by Winnow over {kept} of {len(table.rows)} rows:"
-    if query.measure:
-        measures = ", ".join(
-            dict.fromkeys((query.measure, *(one for one, _ in query.further)))
-        )
-        return f"{name}: {measures} by group, computed by Winnow over {len(table.rows)} rows:"
-    return (
-        f"{name}: {kept} of {len(table.rows)} rows:"
-        if kept < len(table.rows)
-        else f"{name}: {kept} row{'s' * (kept != 1)}:"
+# Tables
+
+
+def _tables(documents: Sequence[Document]) -> list[_Listing]:
+    """Return the tables of each document as SQL names them, an item each: columns with
+    their types, the number of rows, the first and the last row."""
+    found = sql_tables(documents)
+    by_document: dict[int, list[str]] = {}
+    for table in found:
+        by_document.setdefault(table.document, []).append(_described(table))
+
+    def write(lines: Sequence[str], start: int, end: int) -> str:
+        return "\n".join(lines[start:end])
+
+    return [
+        _Listing(at, len(lines), partial(write, lines))
+        for at, lines in by_document.items()
+    ]
+
+
+def _described(table: SqlTable) -> str:
+    columns = ", ".join(
+        f"{name} {column.type}{f' ({column.unit})' if column.unit else ''}"
+        for name, column in table.columns.items()
     )
+    rows = table.table.rows
+    samples = [rows[0], rows[-1]] if len(rows) > 1 else rows[:1]
+    title = shortened(one_line(table.table.title), HEADING_TOKENS)
+    head = f"{table.name}{f' “{title}”' if title else ''}, {len(rows)} rows: {columns}"
+    cells = (" | ".join(map(one_line, row)) for row in samples)
+    return "\n".join((head, *(f"- {shortened(row, SAMPLE_TOKENS)}" for row in cells)))
+
+
+def _queried(documents: Sequence[Document], query: str, form: RowForm) -> _Listing:
+    """Return the rows that a query finds in the tables of all documents.
+
+    Raises `UsageError` where there are no tables, or the query is wrong."""
+    tables = sql_tables(documents)
+    if not tables:
+        raise UsageError(
+            "There are no tables.", hint='Write part="whole" to see what there is.'
+        )
+    result = query_tables(tables, query)
+    read = [
+        f"{table.name} of [{table.document + 1}] ({len(table.table.rows):,} rows)"
+        for table in result.tables
+    ]
+    source = f" from {', '.join(read)}" if read else ""
+    if len(read) < len(tables):
+        source += f"; tables in all: {len(tables)}"
+    repeats = [table.name for table in result.tables if table.table.repeats]
+    if repeats:
+        source += f"; cells that cover several rows count in each: {', '.join(repeats)}"
+    total = f"{len(result.rows):,}"
+    if result.cut:
+        total = f"more than {total} (go on with LIMIT and OFFSET)"
+
+    def said(start: int, end: int) -> str:
+        if len(result.rows) == 1:
+            return f"1 row{source}:"
+        is_part = result.cut or end - start < len(result.rows)
+        shown = f"Rows {start + 1}–{end} of {total}" if is_part else f"{total} rows"
+        return f"{shown}{source}:"
+
+    documents_read = sorted({table.document for table in result.tables}) or [0]
+    return _Listing(
+        documents_read[0],
+        max(len(result.rows), 1),  # none is an answer, too
+        lambda start, end: rows_as(form, result.columns, result.rows[start:end]),
+        said,
+        also=tuple(documents_read[1:]),
+    )
+
+
+def all_read(loaded: Loaded) -> Loaded:
+    """Return documents whose tables may be queried, without what is unread beside the
+    tables; raises `UsageError` where a source could not be read."""
+    failures = [
+        failure
+        for failure in loaded.failures
+        if not failure.page and not (failure.gone and Path(failure.source).is_dir())
+    ]
+    if failures:
+        listed = "; ".join(map(failure_line, failures[:FIRST]))
+        late = any(failure.late for failure in failures)
+        raise UsageError(
+            f"Tables are queried only where all sources were read. Not read: {listed}",
+            hint="Repeat the call; it continues from the cache."
+            if late
+            else "Leave out what cannot be read.",
+        )
+    return replace(loaded, failures=())
 
 
 # Folders
@@ -573,6 +483,7 @@ async def load_folders(
         folder, files, passed = await in_thread(files_in, source, services.roots)
         pages = await _looked_at(files[:MAX_FILES], services, seconds / len(sources))
         rows = [_file_row(path, folder, pages.get(path)) for path in files]
+        rows.sort(key=itemgetter(_DATE), reverse=True)
         html = whole_page(
             html_table([("file", "title", "date", "kind", "size"), *rows], header=True)
         )
@@ -597,6 +508,10 @@ async def _looked_at(
             ):  # what cannot be read is listed by its name all the same
                 continue
     return found
+
+
+_DATE: Final = 2
+"""Column of `_file_row`."""
 
 
 def _file_row(path: Path, folder: Path, page: Page | None) -> tuple[str, ...]:

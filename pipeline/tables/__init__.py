@@ -1,1 +1,1 @@
-"""Tables as data: rows and columns of documents, queries of one."""
+"""Tables as data: all rows of the tables of documents, typed columns, SQL over them."""

@@ -18,24 +18,28 @@ Value = int | float | str | None
 TYPED_SHARE: Final = 0.9
 """Minimum share of a column's filled cells that are numbers, or dates, for it to hold
 these; the others are then NULL."""
-_UNKNOWN: Final = frozenset("- – — − n/a na none null nan ? … .. tbd".split())  # noqa: RUF001  as tables have them
+_UNKNOWN: Final = frozenset(
+    ["-", "–", "—", "−", "n/a", "na", "none", "null", "nan", "?", "…", "..", "tbd"]
+)
 """Cells that say that nothing is known, in lower case."""
-_DECIMAL_COMMA: Final = frozenset(
-    "cs da de es fi fr hu it nl no pl pt ro ru sv tr uk vi".split()
+_DECIMAL_COMMA: Final = re.findall(
+    r"\w+", "cs da de es fi fr hu it nl no pl pt ro ru sv tr uk vi"
 )
 """Languages in which 1.234 is a thousand and more."""
 _NOTE: Final = re.compile(r"\s*(?:\[[^\[\]]{0,9}\]|[*†‡]+)$")
 _FLOAT: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)[eE][+-]?\d{1,3}")
 _PLAIN: Final = re.compile(r"[+-]?\d+(?:\.\d+)?")
 _NUMBER: Final = re.compile(
-    r"(\()?([+−–-]?)\s?([^\w\s.,()+−–-]|[A-Z]{3}|)\s?([−-]?)"  # noqa: RUF001  minus signs
-    r"(\.?\d[\d.,'’\s]*?)\s?([^\d\s.,()]{1,12})?(\))?"  # noqa: RUF001  Swiss thousands
+    r"(\()?([+−–-]?)\s?([^\w\s.,()+−–-]|[A-Z]{3}|)\s?([−-]?)"
+    r"(\.?\d[\d.,'’\s]*?)\s?([^\d\s.,()]{1,12})?(\))?"
 )
 """Parenthesis, sign, unit, sign, digits, unit, parenthesis."""
 _CODE: Final = re.compile(r"0\d|\d{19}")
 """What begins a cell that is a code, such as a post code, or an integer that SQLite
 does not hold."""
 _INTEGER_DIGITS: Final = 18
+"""Digits of an integer that SQLite holds, whatever they are."""
+_SHORT_INTEGER: Final = re.compile(rf"\d{{1,{_INTEGER_DIGITS}}}")
 _ISO: Final = re.compile(r"\d{4}-\d\d(?:-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?\S{0,8})?)?")
 _DIGIT_DATE: Final = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})")
 _YEAR_FIRST: Final = re.compile(r"(\d{4})[./](\d{1,2})[./](\d{1,2})")
@@ -107,6 +111,8 @@ def _number_reader(
 
 def _number(cell: str, decimal: str) -> tuple[int | float, str] | None:
     """Return the number of a cell that says nothing else, and its unit."""
+    if _SHORT_INTEGER.fullmatch(cell):
+        return int(cell), ""
     text = _NOTE.sub("", cell)
     if _FLOAT.fullmatch(text):
         return float(text), ""
@@ -115,7 +121,7 @@ def _number(cell: str, decimal: str) -> tuple[int | float, str] | None:
         return None
     grouping = "," if decimal == "." else "."
     digits = re.fullmatch(
-        rf"(\d{{1,3}}(?:[{grouping}'’\s]\d{{2,3}})*[{grouping}'’\s]\d{{3}}|\d*)(?:\{decimal}(\d+))?",  # noqa: RUF001
+        rf"(\d{{1,3}}(?:[{grouping}'’\s]\d{{2,3}})*[{grouping}'’\s]\d{{3}}|\d*)(?:\{decimal}(\d+))?",
         form[5],
     )
     if digits is None or (form[3] and form[6]):
@@ -124,7 +130,7 @@ def _number(cell: str, decimal: str) -> tuple[int | float, str] | None:
     number = float(f"{whole}.{fraction or 0}")
     if not fraction and len(whole) <= _INTEGER_DIGITS:
         number = int(whole)
-    is_negative = form[1] or form[2] in {"-", "−", "–"} or form[4]  # noqa: RUF001
+    is_negative = form[1] or form[2] in {"-", "−", "–"} or form[4]
     return -number if is_negative else number, form[3] or form[6] or ""
 
 
@@ -134,7 +140,9 @@ def _date_reader(filled: Sequence[str], language: str) -> Callable[[str], Value]
     Where days and months in digits may be either, a point says that the day is first,
     and so does a language other than English; else they are no dates."""
     digits = [form for cell in filled if (form := _DIGIT_DATE.fullmatch(cell))]
-    first, second = (max((int(form[at]) for form in digits), default=0) for at in (1, 3))
+    first, second = (
+        max((int(form[at]) for form in digits), default=0) for at in (1, 3)
+    )
     if first > 12 >= second or (
         max(first, second) <= 12
         and (language not in {"", "en"} or all(form[2] == "." for form in digits))
@@ -148,24 +156,21 @@ def _iso_date(cell: str, *, day_at: int) -> str | None:
     where that is not known."""
     if _ISO.fullmatch(cell):
         return cell
-    if len(cell) > _DATE_CHARACTERS:
-        return None
-    if form := _DIGIT_DATE.fullmatch(cell):
-        return _day(form[4], form[4 - day_at], form[day_at]) if day_at else None
-    if form := _YEAR_FIRST.fullmatch(cell):
-        return _day(form[1], form[2], form[3])
-    counted = COUNTED.fullmatch(cell)
-    if counted and counted["year"]:
-        return _day(counted["year"], counted["month"], counted["day"])
     year = _YEAR.search(cell)
-    month = month_named(cell) if year else 0
-    if year is None or not month:
+    if year is None or len(cell) > _DATE_CHARACTERS:
         return None
-    day = _DAY.search(cell)
-    return _day(year[1], str(month), day[1] if day else None)
+    digits = _DIGIT_DATE.fullmatch(cell)
+    if digits:
+        return _day(digits[4], digits[4 - day_at], digits[day_at]) if day_at else None
+    year_first = _YEAR_FIRST.fullmatch(cell) or COUNTED.fullmatch(cell)
+    if year_first and year_first[1]:
+        return _day(*year_first.groups())
+    month, day = month_named(cell), _DAY.search(cell)
+    return _day(year[1], str(month), day[1] if day else None) if month else None
 
 
 def _day(year: str, month: str, day: str | None) -> str | None:
+    """Return a day or month of the calendar, None for one that it does not have."""
     try:
         first = date(int(year), int(month), int(day or 1)).isoformat()
     except ValueError:

@@ -8,7 +8,7 @@ tables (`table.py`), or what an answer shows (`pipeline/sources/places.py`).
 import re
 import sqlite3
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Final
@@ -32,20 +32,20 @@ MAX_COLUMNS: Final = 900
 """Of a table; SQLite holds 2,000, and each may have its text beside it."""
 _NAME_CHARACTERS: Final = 40
 _LIMITS: Final = {
-    "SQLITE_LIMIT_LENGTH": 1_000_000,
-    "SQLITE_LIMIT_SQL_LENGTH": 10_000,
-    "SQLITE_LIMIT_COMPOUND_SELECT": 20,
-    "SQLITE_LIMIT_EXPR_DEPTH": 100,
-    "SQLITE_LIMIT_LIKE_PATTERN_LENGTH": 200,
-    "SQLITE_LIMIT_ATTACHED": 0,
+    sqlite3.SQLITE_LIMIT_LENGTH: 1_000_000,
+    sqlite3.SQLITE_LIMIT_SQL_LENGTH: 10_000,
+    sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 20,
+    sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 100,
+    sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 200,
+    sqlite3.SQLITE_LIMIT_ATTACHED: 0,
 }
-"""Set where Python can (3.11)."""
-_FUNCTIONS: Final = frozenset(
+_FUNCTIONS: Final = re.findall(
+    r"\w+",
     "abs avg ceil ceiling coalesce concat count cume_dist date datetime dense_rank exp "
     "first_value floor glob group_concat ifnull iif instr julianday lag last_value lead "
-    "length like ln log log10 lower ltrim max min mod nth_value ntile nullif percent_rank "
-    "pow power rank replace round row_number rtrim sign sqrt strftime string_agg substr "
-    "substring sum time total trim typeof unixepoch upper".split()
+    "length like ln log log10 lower ltrim max min mod nth_value ntile nullif "
+    "percent_rank pow power rank replace round row_number rtrim sign sqrt strftime "
+    "string_agg substr substring sum time total trim typeof unixepoch upper",
 )
 """None reaches beyond the database, or makes a large value of a small one."""
 
@@ -101,10 +101,12 @@ def query_tables(tables: Sequence[SqlTable], query: str) -> QueryResult:
             guard.watch(database)
             cursor = database.execute(query)
             rows = cursor.fetchmany(MAX_RESULT_ROWS + 1)
-            names = [one_line(str(column[0])) for column in cursor.description or ()]
         except (sqlite3.Error, sqlite3.Warning, MemoryError, ValueError) as error:
             check_cancelled()
             raise _refusal(error, guard, tables, query) from error
+    if cursor.description is None:  # an empty statement
+        raise UsageError("The query is empty.", hint='Write part="sql: SELECT …".')
+    names = [one_line(column[0]) for column in cursor.description]
     shown = [tuple(map(_shown, row)) for row in rows[:MAX_RESULT_ROWS]]
     if sum(len(cell) for row in shown for cell in row) > MAX_RESULT_CHARACTERS:
         raise UsageError(
@@ -125,14 +127,13 @@ class _Guard:
 
     names: set[str]
     read: set[str] = field(default_factory=set)
-    refused: str = ""
+    refused: UsageError | None = None
     steps: int = 0
 
     def watch(self, database: sqlite3.Connection) -> None:
         """Let a database read only, within the bounds."""
-        if hasattr(database, "setlimit"):
-            for limit, most in _LIMITS.items():
-                database.setlimit(getattr(sqlite3, limit), most)
+        for limit, most in _LIMITS.items():
+            database.setlimit(limit, most)
         database.set_progress_handler(self._is_over, STEPS_AT_ONCE)
         database.set_authorizer(self._judge)
 
@@ -158,11 +159,13 @@ class _Guard:
         if is_function and str(second).lower() in _FUNCTIONS:
             return sqlite3.SQLITE_OK
         if is_function:
-            self.refused = f"the function {second}()"
-        elif action == sqlite3.SQLITE_RECURSIVE:
-            self.refused = "WITH RECURSIVE"
+            hint = f"There are these functions: {' '.join(_FUNCTIONS)}."
+            self.refused = UsageError(f"There is no function {second}().", hint=hint)
         else:
-            self.refused = "anything but SELECT from these tables"
+            self.refused = UsageError(
+                "Only reading is allowed.",
+                hint="Write one SELECT from these tables, without WITH RECURSIVE.",
+            )
         return sqlite3.SQLITE_DENY
 
 
@@ -171,10 +174,7 @@ def _refusal(
 ) -> UsageError:
     """Return what a failed query is answered with."""
     if guard.refused:
-        return UsageError(
-            f"SQL may not use {guard.refused}.",
-            hint=f"Write one SELECT, with functions of: {' '.join(sorted(_FUNCTIONS))}.",
-        )
+        return guard.refused
     if guard.is_over or isinstance(error, MemoryError):
         return UsageError(
             "The query was stopped: it took too many steps or too much memory.",
@@ -261,7 +261,9 @@ def _unique(names: Sequence[str]) -> list[str]:
     taken: dict[str, None] = {}
     for name in names:
         tries = (f"{name}_{number}" for number in range(2, len(names) + 2))
-        taken[name if name not in taken else next(t for t in tries if t not in taken)] = None
+        taken[
+            name if name not in taken else next(t for t in tries if t not in taken)
+        ] = None
     return list(taken)
 
 
@@ -270,7 +272,7 @@ def _shown(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, float):
-        is_plain = value == 0 or 1e-4 <= abs(value) < 1e15  # noqa: PLR2004  as `repr` does
+        is_plain = value == 0 or 1e-4 <= abs(value) < 1e15
         text = f"{value:.6f}".rstrip("0").rstrip(".") if is_plain else f"{value:.6g}"
         return text
     return str(value)
