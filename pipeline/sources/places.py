@@ -37,7 +37,7 @@ from pipeline.text.tokens import count_each, count_tokens
 from pipeline.text.words import index_terms
 from pipeline.work import in_thread
 
-HEADING_TOKENS: Final = 24
+TITLE_SAMPLE_TOKENS: Final = 24
 """Of a table's title in a list of tables."""
 SAMPLE_TOKENS: Final = 60
 """Of a sample row there."""
@@ -399,7 +399,7 @@ def _described(table: SqlTable) -> str:
     )
     rows = table.table.rows
     samples = [rows[0], rows[-1]] if len(rows) > 1 else rows[:1]
-    title = shortened(one_line(table.table.title), HEADING_TOKENS)
+    title = shortened(one_line(table.table.title), TITLE_SAMPLE_TOKENS)
     head = f"{table.name}{f' “{title}”' if title else ''}, {len(rows)} rows: {columns}"
     cells = (" | ".join(map(one_line, row)) for row in samples)
     return "\n".join((head, *(f"- {shortened(row, SAMPLE_TOKENS)}" for row in cells)))

@@ -18,7 +18,7 @@ Value = int | float | str | None
 TYPED_SHARE: Final = 0.9
 """Minimum share of a column's filled cells that are numbers, or dates, for it to hold
 these; the others are then NULL."""
-_UNKNOWN: Final = frozenset(
+_MISSING: Final = frozenset(
     ["-", "–", "—", "−", "n/a", "na", "none", "null", "nan", "?", "…", "..", "tbd"]
 )
 """Cells that say that nothing is known, in lower case."""
@@ -29,7 +29,7 @@ _DECIMAL_COMMA: Final = re.findall(
 _NOTE: Final = re.compile(r"\s*(?:\[[^\[\]]{0,9}\]|[*†‡]+)$")
 _FLOAT: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)[eE][+-]?\d{1,3}")
 _PLAIN: Final = re.compile(r"[+-]?\d+(?:\.\d+)?")
-_NUMBER: Final = re.compile(
+_AMOUNT: Final = re.compile(
     r"(\()?([+−–-]?)\s?([^\w\s.,()+−–-]|[A-Z]{3}|)\s?([−-]?)"
     r"(\.?\d[\d.,'’\s]*?)\s?([^\d\s.,()]{1,12})?(\))?"
 )
@@ -56,7 +56,7 @@ class Column:
     values: Sequence[Value]
     """Dates as ISO 8601; None where a cell is empty, or of another type."""
     unit: str = ""
-    """What stands beside all of its numbers, such as `€` or `km`."""
+    """What is written beside all of its numbers, such as `€` or `km`."""
     rewritten: bool = False
     """Whether some filled cell does not read as its value."""
 
@@ -64,7 +64,7 @@ class Column:
 def typed(cells: Sequence[str], language: str) -> Column:
     """Return the values of a column's cells; `language` says what an ambiguous comma or
     point is."""
-    filled = [cell for cell in cells if cell and cell.lower() not in _UNKNOWN]
+    filled = [cell for cell in cells if cell and cell.lower() not in _MISSING]
     enough = TYPED_SHARE * len(filled)
     number, unit = _number_reader(filled, language)
     readers: tuple[tuple[ColumnType, Callable[[str], Value]], ...] = (
@@ -116,7 +116,7 @@ def _number(cell: str, decimal: str) -> tuple[int | float, str] | None:
     text = _NOTE.sub("", cell)
     if _FLOAT.fullmatch(text):
         return float(text), ""
-    form = _NUMBER.fullmatch(text)
+    form = _AMOUNT.fullmatch(text)
     if form is None or bool(form[1]) != bool(form[7]):
         return None
     grouping = "," if decimal == "." else "."
@@ -138,7 +138,7 @@ def _date_reader(filled: Sequence[str], language: str) -> Callable[[str], Value]
     """Return what reads the dates of a column as ISO 8601, None for another cell.
 
     Where days and months in digits may be either, a point says that the day is first,
-    and so does a language other than English; else they are no dates."""
+    and so does a language other than English; else they are text."""
     digits = [form for cell in filled if (form := _DIGIT_DATE.fullmatch(cell))]
     first, second = (
         max((int(form[at]) for form in digits), default=0) for at in (1, 3)

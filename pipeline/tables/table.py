@@ -31,7 +31,7 @@ class Table:
     """As the source names them, "" for a column without a name."""
     rows: Sequence[tuple[str, ...]]
     repeats: bool = False
-    """Whether a cell that covers several rows stands in each of them."""
+    """Whether a cell that covers several rows is in each of them."""
 
 
 def tables_of(document: Document) -> list[Table]:
