@@ -166,8 +166,7 @@ def _array_table(value: object, *, least: int, columns: int) -> list[list[str]] 
 
 
 def _flat_records(values: Sequence[object]) -> list[dict[str, str]]:
-    """Return values as flat records; none where any value is no record that can be
-    one."""
+    """Return values as flat records; none where any value cannot be one."""
     records = [one for one in values if isinstance(one, dict) and one]
     if len(records) < len(values):
         return []
