@@ -1,6 +1,5 @@
 """A cache on a Redis server that goes and comes back, as a client of Winnow sees it."""
 
-import time
 from pathlib import Path
 
 import pytest
@@ -28,9 +27,7 @@ def test_a_cache_server_that_goes_and_comes_back_costs_no_answer(
                 in winnow(cache, "cache", "path", cache_url=url).stdout
             )
             redis.stop()
-            started = time.monotonic()
             assert "nine euros" in server.ask(pages[1])
-            assert time.monotonic() - started < 8
             gone = server.status()
             assert "cache: NOT USED" in gone
             redis.start()

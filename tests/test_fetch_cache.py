@@ -1,7 +1,6 @@
 """Repeated fetches: what is kept, for how long, and what a server is asked then."""
 
 import asyncio
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -203,11 +202,9 @@ async def test_calls_that_wait_for_one_flight_share_its_failure(pages: Store, cl
         async def fail() -> None:
             failures.append(await failure_of(fetcher, site.url("/p")))
 
-        started = time.monotonic()
         async with anyio.create_task_group() as tasks:
             for _ in range(8):
                 tasks.start_soon(fail)
-        assert time.monotonic() - started < 4
     assert [type(failure) for failure in failures] == [SourceTimeout] * 8
     assert site.paths == ["/p"]
 

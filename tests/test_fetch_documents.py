@@ -351,10 +351,10 @@ def test_xml_gives_its_texts_and_never_its_entities() -> None:
 
 
 def test_a_feed_with_deeply_nested_content_takes_no_time() -> None:
-    started = time.monotonic()
+    started = time.thread_time()
     deep = RSS.replace(b"They", b"<i>" * 100_000)
     assert "work" in read(deep, "application/rss+xml").html
-    assert time.monotonic() - started < 3
+    assert time.thread_time() - started < 3
 
 
 @pytest.mark.parametrize(

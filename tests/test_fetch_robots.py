@@ -72,9 +72,9 @@ def test_no_robots_txt_and_no_path_raise(text: str, path: str) -> None:
 
 def test_hostile_patterns_cost_linear_time() -> None:
     text = "User-agent: *\n" + "".join(f"Disallow: /{'*a' * 60}{n}$\n" for n in range(4000))
-    started = time.monotonic()
+    started = time.thread_time()
     assert parse_robots(text, agent="winnow").allows("/" + "a" * 5000)
-    assert time.monotonic() - started < 2
+    assert time.thread_time() - started < 2
 
 
 def test_rules_that_cannot_be_had_allow_nothing() -> None:
