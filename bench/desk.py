@@ -1,15 +1,13 @@
 """The desk in Chromium: bytes of the page, first paint, and frames while a large answer
-and a large tree are scrolled.
+is scrolled.
 
 `python -m bench.desk`; `--check` exits 1 when a bar falls short; `--pictures FOLDER`
-draws those of the documents. An evidence of 40 pages with 10 passages each, and a tree
-of 5,000 nodes, of which every tenth frame opens one, are sent as a client would send
-them. On a busy machine the clock says little of frames, so the processor time of the
+draws those of the documents. An evidence of 40 pages with 10 passages each is sent as a client would
+send it. On a busy machine the clock says little of frames, so the processor time of the
 page's main thread for one is the bar, at 50 a second. Needs Playwright and Chromium.
 Not for: whether anything is right (`tests/test_desk.py`)."""
 
 import argparse
-import json
 import shutil
 import statistics
 import sys
@@ -29,7 +27,7 @@ PAINT_BAR: Final = 1_000.0
 """Milliseconds from asking for the page to its first words."""
 FRAME_BAR: Final = 20.0
 """Milliseconds of the main thread for a frame: 50 frames a second."""
-PAGES, PASSAGES, NODES = 40, 10, 5_000
+PAGES, PASSAGES = 40, 10
 WORDS: Final = (
     "The gauge at Osterhythe showed two metres and ten on the night of the flood, and "
     "fell within a week. "
@@ -39,8 +37,6 @@ SCROLL: Final = """() => new Promise(done => {
   const room = document.scrollingElement.scrollHeight;
   const turn = () => {
     frames += 1; window.scrollBy(0, 60);
-    const boxes = document.querySelectorAll(".icicle button");
-    if (boxes.length && frames % 10 === 0) { boxes[(frames * 7) % boxes.length].click(); window.scrollTo(0, 0); }
     if (frames < 240) requestAnimationFrame(turn);
     else done({ frames, seconds: (performance.now() - began) / 1000, room });
   };
@@ -69,11 +65,7 @@ def main() -> None:
     failed = [f"the page has {size} bytes"] * (size > BYTES_BAR)
     with browsing() as browser:
         failed += _paint(browser)
-        for name, result, ready in (
-            ("evidence", _evidence(), ".card"),
-            ("tree", _tree_answer(), ".icicle button"),
-        ):
-            failed += _frames(browser, name, result, ready)
+        failed += _frames(browser, _evidence())
     for line in failed:
         print(f"BAR MISSED: {line}")
     sys.exit(1 if failed and args.check else 0)
@@ -84,11 +76,6 @@ def draw_pictures(folder: Path, browser: Any) -> None:
     asked = {
         "ask": ("How deep is Lake Orvane, and when was the lighthouse lit again?", ""),
         "read": ("How deep is Lake Orvane?", "lake-orvane.html"),
-        "tree": (
-            "When did the flood peak?",
-            "orvane-flood-report.html\nlake-orvane.html\nferry-faq.html",
-        ),
-        "sessions": None,
         "health": None,
     }
     with tempfile.TemporaryDirectory(prefix="winnow-") as place:
@@ -110,10 +97,7 @@ def _draw(
             areas.first.fill(wanted[0])
             areas.nth(1).fill(wanted[1])
             page.locator(f"#{view} form.ask button.main").click()
-            done = page.locator(
-                f"#{view} .icicle" if view == "tree" else f"#{view} .answer"
-            )
-            done.wait_for(timeout=120_000)
+            page.locator(f"#{view} .answer").wait_for(timeout=120_000)
         page.locator(f"#{view} h2").first.wait_for()
         page.screenshot(path=folder / f"desk-{view}.png")
     page.close()
@@ -142,14 +126,8 @@ def _paint(browser: Any) -> list[str]:
     return [f"the first paint came after {paint:.0f} ms"] * (paint > PAINT_BAR)
 
 
-def _frames(browser: Any, name: str, result: dict[str, Any], ready: str) -> list[str]:
+def _frames(browser: Any, result: dict[str, Any]) -> list[str]:
     page = browser.new_page(viewport={"width": 1280, "height": 900})
-    page.expose_function(
-        "relay",
-        lambda method, params: {
-            "contents": [{"uri": params["uri"], "text": _layout()}]
-        },
-    )
     page.set_content(HOST_PAGE)
     page.evaluate("html => begin(html, 'raptor_query')", desk_html())
     page.wait_for_function("log.some(m => m.method === 'ui/notifications/initialized')")
@@ -157,9 +135,7 @@ def _frames(browser: Any, name: str, result: dict[str, Any], ready: str) -> list
     "} }); "
                   "notify('ui/notifications/tool-result', result) }", result)  # fmt: skip
     app = page.frames[1]
-    if name == "tree":
-        app.get_by_text("See the tree").click()
-    app.locator(ready).first.wait_for()
+    app.locator(".card").first.wait_for()
     session = page.context.new_cdp_session(app)
     session.send("Performance.enable", {"timeDomain": "threadTicks"})
     before = _busy(session)
@@ -169,9 +145,9 @@ def _frames(browser: Any, name: str, result: dict[str, Any], ready: str) -> list
     rate = reported["frames"] / reported["seconds"]
     clock = f"{rate:.0f} frames a second by the clock"
     print(
-        f"{name}: {reported['room']:,} px high, {clock}, {cost:.1f} ms of the main thread each"
+        f"evidence: {reported['room']:,} px high, {clock}, {cost:.1f} ms of the main thread each"
     )
-    return [f"a frame of the {name} takes {cost:.1f} ms"] * (cost > FRAME_BAR)
+    return [f"a frame of the evidence takes {cost:.1f} ms"] * (cost > FRAME_BAR)
 
 
 def _busy(session: Any) -> float:
@@ -235,66 +211,11 @@ def _answer(view: dict[str, Any]) -> dict[str, Any]:
         "verdict": "answered",
         "reason": "",
         "tokens": 9_000,
-        "tree": "winnow://tree/" + "0" * 24,
     }
     return {
         "content": [{"type": "text", "text": "text"}],
         "_meta": {RESULT: data, VIEW_KEY: view},
     }
-
-
-def _tree_answer() -> dict[str, Any]:
-    return _answer(
-        {
-            "kind": "evidence",
-            "question": "q",
-            "max_tokens": 0,
-            "passages": [],
-            "pages": [],
-        }
-    )
-
-
-def _layout() -> str:
-    """A tree of 5,000 nodes: five children a node, until one is left."""
-    leaves = NODES * 4 // 5
-    spans = [(place, place + 1, 0) for place in range(leaves)]
-    children: list[list[int]] = [[] for _ in spans]
-    low, layer = 0, 0
-    while len(spans) - low > 1:
-        layer, below = layer + 1, range(low, len(spans))
-        low = len(spans)
-        for first in below[::5]:
-            held = [place for place in below if first <= place < first + 5]
-            spans.append((spans[held[0]][0], spans[held[-1]][1], layer))
-            children.append(held)
-    nodes = [
-        {
-            "id": str(place),
-            "layer": layer,
-            "name": f"Part {place}",
-            "text": WORDS,
-            "children": children[place],
-            "begin": begin,
-            "end": end,
-            "documents": [begin * 4 // leaves],
-            "span": [begin, end],
-        }
-        for place, (begin, end, layer) in enumerate(spans)
-    ]
-    sources = [
-        {"url": f"https://example.org/{one}", "title": f"Report {one}"}
-        for one in range(4)
-    ]
-    return json.dumps(
-        {
-            "tree": "t",
-            "leaves": leaves,
-            "sources": sources,
-            "roots": [len(nodes) - 1],
-            "nodes": nodes,
-        }
-    )
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ from bench.loopback import listening
 from bench.mcp_served import ABOUT, LIBRARY, Served, hello, say, served
 from cache.store import Stores, open_stores
 from pipeline.fetch.handles import find_answer
-from pipeline.session.session import SESSION_SCHEME, list_sessions
+from pipeline.session.session import SESSION_SCHEME
 from tools.common.answer import RESULT
 
 KILLS: Final = 10
@@ -282,9 +282,16 @@ def _killed(
     stores = _open(cache, url)
     try:
         # One that is killed before anything was written has begun nothing.
-        return handle or next((one.handle for one in list_sessions(stores)), "")
+        return handle or next(iter(_handles(stores)), "")
     finally:
         stores.close()
+
+
+def _handles(stores: Stores) -> list[str]:
+    """Return the handles of the sessions in a cache; keys of what they searched and
+    read have a second colon."""
+    names = (key.removeprefix("session:") for key in stores.sessions.keys("session:"))
+    return [f"{SESSION_SCHEME}{name}" for name in names if ":" not in name]
 
 
 def _stored(cache: Path, url: str, web: Web) -> list[str]:

@@ -65,18 +65,6 @@ class CacheCheck:
     """Other events, such as a database that was set aside."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One value with key and expiry, outside any store (for backups)."""
-
-    name: str
-    """The key, or `#` and its hash if it is long."""
-    form: Kind
-    expires_at: float
-    """Seconds since the epoch; infinite for none."""
-    payload: bytes
-
-
 def seal(
     key: str, payload: bytes, *, kind: Kind, expires_at: float = math.inf
 ) -> bytes:

@@ -35,13 +35,11 @@ from cache.rows import (
     CacheCheck,
     CacheTrouble,
     Cipher,
-    Entry,
     Held,
     Kind,
     RefusedRow,
     Verdict,
     judge,
-    opened,
     seal,
     unseal,
 )
@@ -322,40 +320,6 @@ class Store:
         found = judge(row, blob, now=self._clock())
         current = row.startswith((f"{self._prefix}:", f"{self._prefix}#"))
         return found if current or found == "damaged" else "expired"
-
-    def entries(self) -> Iterator[Entry]:
-        """Yield every valid entry except leases; raises `CacheError` on failure."""
-        with _raising():
-            rows = self._backend.names(self._prefix)
-            for start in range(0, len(rows), LOT):
-                for row, blob in self._backend.get(rows[start : start + LOT]).items():
-                    name = row.removeprefix(self._prefix).removeprefix(":")
-                    if self._judged(row, blob) == "whole" and not name.startswith(
-                        "claim:"
-                    ):
-                        form, expires_at, payload = opened(row, blob)
-                        yield Entry(
-                            name, form, expires_at, self._unlocked(row, payload)
-                        )
-
-    def keep(self, entry: Entry) -> bool:
-        """Restore an entry; return False if it has expired. Raises `CacheError` on
-        failure."""
-        seconds = entry.expires_at - self._clock()
-        if seconds <= 0:
-            return False
-        row = f"{self._prefix}{'' if entry.name.startswith('#') else ':'}{entry.name}"
-        blob = seal(
-            row,
-            self._locked(row, entry.payload),
-            kind=entry.form,
-            expires_at=entry.expires_at,
-        )
-        with _raising():
-            self._backend.put(
-                {row: blob}, expire=None if math.isinf(seconds) else seconds
-            )
-        return True
 
     def stats(self) -> StoreStats:
         """Return the statistics of the store; without entries and bytes if they cannot

@@ -17,7 +17,6 @@ import anyio
 from cli.output import FAILED, NO_ANSWER, OK, drawn_progress, print_json
 from cli.subcommand import Subcommand
 from errors import UsageError
-from seams import later
 from server.offered import by_order
 from server.settings import Settings, read_settings
 from tools.common.tool import OURS
@@ -35,7 +34,6 @@ _NOT_ARGUMENTS: Final = frozenset(
         "searxng",
         "json",
         "quiet",
-        "html",
         "clustering",
     ]
 )
@@ -121,13 +119,6 @@ def _add_arguments(tool: str, parser: argparse.ArgumentParser) -> None:
                 option, type=kind, choices=field.get("enum"), **described
             )
     if facts["command"] == "raptor":
-        parser.epilog = "The question `tree` draws the tree of the sources instead."
-        parser.add_argument(
-            "--html",
-            default="",
-            metavar="FILE",
-            help="tree: also write it to this HTML file",
-        )
         ways = get_args(get_type_hints(Settings)["clustering"])
         parser.add_argument(
             "--clustering", choices=ways, help="clustering of tree nodes"
@@ -146,28 +137,12 @@ def _run(args: argparse.Namespace, given: Mapping[str, str]) -> int:
     if getattr(args, "clustering", None):
         given["clustering"] = args.clustering
     settings = read_settings(given)
-    if args.command == "raptor" and args.question == "tree":
-        return _draw(args, settings)
     arguments = {
         name: [absolute(source) for source in value] if name == "sources" else value
         for name, value in vars(args).items()
         if name not in _NOT_ARGUMENTS and value is not None
     }
     return call(args, settings, TOOL_OF_COMMAND[args.command], arguments)
-
-
-def _draw(args: argparse.Namespace, settings: Settings) -> int:
-    sources = [absolute(source) for source in args.sources]
-    chunking = args.chunking or "sentences"
-    code: int = anyio.run(
-        later("cli.trees", "draw_tree"),
-        settings,
-        sources,
-        chunking,
-        args.html,
-        args.json,
-    )
-    return code
 
 
 async def _call_tool(

@@ -4,7 +4,6 @@ status.
 Importing it imports the pipeline. Not for: addresses and registration
 (`server/resources.py`), which a server needs before its services are open."""
 
-import json
 from typing import Final
 
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError
@@ -13,7 +12,6 @@ from cache.store import cache_trouble, store_text
 from errors import SourceNotFound
 from pipeline.fetch.files import may_open
 from pipeline.fetch.handles import find_page
-from pipeline.raptor.draw import layout
 from pipeline.raptor.outline import outline
 from pipeline.raptor.tree import Tree
 from pipeline.services import Services
@@ -55,14 +53,6 @@ async def read_tree(handle: str, services: Services) -> str:
         await in_thread(
             outline, await _tree(handle, services), max_tokens=OUTLINE_TOKENS
         )
-    )
-
-
-async def read_layout(handle: str, services: Services) -> str:
-    """Return the tree of `handle` as JSON for drawing: sources, and nodes with
-    coordinates."""
-    return json.dumps(
-        await in_thread(layout, await _tree(handle, services)), ensure_ascii=False
     )
 
 

@@ -51,18 +51,6 @@ def offer_resources(server: MCPServer[Opening], opening: Callable[[], Opening]) 
         return await read_tree(f"winnow://tree/{tree_id}", services)
 
     @server.resource(
-        "winnow://tree/{tree_id}/layout",
-        name="tree_layout",
-        mime_type="application/json",
-    )
-    async def tree_layout(tree_id: str) -> str:
-        """Every node of a tree with its place in a drawing, for the desk."""
-        services = await opening().services()
-        from server.reading import read_layout  # noqa: PLC0415  as above
-
-        return await read_layout(f"winnow://tree/{tree_id}", services)
-
-    @server.resource(
         "winnow://session/{session_id}", name="session", mime_type="text/markdown"
     )
     async def session(session_id: str, ctx: Context[Any, Any]) -> str:

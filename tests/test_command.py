@@ -124,9 +124,7 @@ def test_a_port_in_use_is_one_line_with_what_to_do(
     assert winnow(cache_folder, *arguments, "--port", "70000").returncode == 2
 
 
-@pytest.mark.parametrize(
-    "arguments", [["models"], ["cache"], ["sessions"], ["search", "ferry timetable"]]
-)
+@pytest.mark.parametrize("arguments", [["models"], ["cache"], ["search", "ferry timetable"]])
 def test_a_variable_that_is_no_setting_is_answered_with_the_nearest_on_stderr(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
 ) -> None:
@@ -202,7 +200,6 @@ def test_care_commands_report_the_state_of_the_installation(
         ["install", "cursor", "--dry-run", "--set", "seconds=20"],
         ["models", "list"],
         ["sessions", "show", "winnow://session/0000000000000000"],
-        ["raptor", "tree", str(LIBRARY / "ferry-timetable.html"), "--html", "/nowhere/tree.html"],
     ],
     ids=lambda arguments: arguments[0],
 )

@@ -9,21 +9,16 @@ from typing import Any
 
 import httpx2
 import pytest
-from anyio.from_thread import start_blocking_portal
 
 from bench.desk import draw_pictures
-from cache.store import open_stores
 from extras.desk.page import DESK_FOLDER, desk_html
-from pipeline.question.question import Question
-from pipeline.session.session import Ongoing
 from tests.support import LIBRARY, ROOT, Site
 from tests.support.desk import browsing, desk_served, home_beside, violations
 from tests.test_web import hits
 
 slow = pytest.mark.slow
 MOST_BYTES = 150_000
-MANY = 1_000
-LAKE, REPORT = str(LIBRARY / "lake-orvane.html"), str(LIBRARY / "orvane-flood-report.html")
+LAKE = str(LIBRARY / "lake-orvane.html")
 OVERRIDE = "\u202e"
 """Turns what follows from right to left."""
 SHIFTED = """
@@ -79,7 +74,7 @@ def ask(page: Any, view: str, question: str, *sources: str) -> Any:
 
 
 @slow
-@pytest.mark.parametrize("path", ["message", "cache", "client", "session"])
+@pytest.mark.parametrize("path", ["message", "cache", "client"])
 def test_a_message_that_is_no_object_is_refused(url: str, path: str) -> None:
     bodies = (
         b"null",
@@ -127,7 +122,7 @@ def test_only_who_has_the_address_and_comes_from_our_own_page_gets_in(url: str) 
         assert http.get(f"{origin}/{token[:-1]}x/").status_code == 403
         assert http.get(url, headers={"Host": "attacker.example"}).status_code == 403
         assert (
-            http.get(f"{url}sessions", headers={"Origin": "http://attacker.example"}).status_code
+            http.get(f"{url}health", headers={"Origin": "http://attacker.example"}).status_code
             == 403
         )
         assert http.post(f"{url}message", json=body, headers=ours).status_code == 200
@@ -229,61 +224,16 @@ def test_a_page_is_read_with_what_was_kept_lit_and_every_score_at_hand(page: Any
 
 
 @slow
-def test_a_tree_is_searched_opened_and_asked_below_a_node(page: Any) -> None:
-    region = ask(page, "tree", "When did the flood peak?", REPORT, LAKE)
-    region.locator(".icicle").wait_for()
-    assert region.locator(".layer .lit").count() > 1
-    region.locator("input[type=search]").fill("vendrel")
-    assert region.locator(".layer .hit").count() > 0
-    region.locator(".hits button").first.click()
-    assert region.locator(".crumbs strong").is_visible()
-    page.keyboard.press("ArrowUp")
-    page.keyboard.press("Enter")
-    # One source beside the other
-    region.locator("select").first.select_option("0")
-    region.locator("select").nth(1).select_option("1")
-    assert region.locator(".icicle").count() == 2
-    box = region.locator(".icicle").nth(1).locator("button:not(.mixed)").first
-    below = box.get_attribute("aria-label")
-    box.click()
-    assert region.locator(".crumbs strong").inner_text() == below
-    region.locator(".under input").fill("How deep is it?")
-    region.locator(".under form button").click()
-    region.locator(".under .card").first.wait_for()
-    assert set(region.locator(".under .page h3").all_text_contents()) == {
-        "Lake Orvane – Tarnholt Wiki"
-    }
-    assert violations(page) == []
-
-
-@slow
-def test_a_session_is_gone_on_with_renamed_exported_and_deleted(page: Any) -> None:
-    ask(page, "ask", "What does the ferry cost for a bicycle?")
-    page.goto(f"{page.url.split('#')[0]}#sessions")
-    rows = page.locator("#sessions li")
-    rows.first.wait_for()
-    row = rows.filter(has_text="bicycle")
-    row.locator("button", has_text="Rename").click()
-    page.locator("#sessions li form input").fill("<b>Ferries</b>")
-    page.keyboard.press("Enter")
-    named = page.locator("#sessions .title", has_text="<b>Ferries</b>")
-    named.wait_for()
-    assert violations(page) == []
-    named.click()
-    page.locator("#sessions .session .card").first.wait_for()
-    page.locator("#sessions select").first.select_option("bibtex")
+def test_research_is_asked_further_and_exported(page: Any) -> None:
+    region = ask(page, "ask", "What does the ferry cost for a bicycle?")
     with page.expect_download() as download:
-        page.locator("#sessions .session button", has_text="Save").first.click()
+        region.locator("select").first.select_option("bibtex")
+        region.get_by_role("button", name="Save").click()
     assert Path(download.value.path()).read_text(encoding="utf-8").startswith("@misc{")
+    region.locator(".further input").fill("How deep is Lake Orvane?")
+    region.locator(".further button").click()
+    region.locator(".card", has_text="213").first.wait_for()
     assert violations(page) == []
-    page.locator("#sessions .session > button").click()
-    remove = page.locator(
-        "#sessions li", has=page.locator(".title", has_text="<b>Ferries</b>")
-    ).locator("button", has_text="Delete")
-    remove.click()
-    assert named.is_visible()
-    page.locator("#sessions li .sure").click()
-    named.wait_for(state="detached")
 
 
 @slow
@@ -331,13 +281,7 @@ def test_winnow_is_put_into_a_client_once_the_change_was_seen_and_taken_out_agai
 
 
 @slow
-def test_research_is_paused_found_among_a_thousand_sessions_and_gone_on_with(
-    browser: Any, site: Site, tmp_path: Path
-) -> None:
-    hostile = "<img src=x onerror=window.taken=1>"
-    with start_blocking_portal() as portal:
-        questions = [f"{hostile} {OVERRIDE} How deep is harbour {n}?" for n in range(MANY)]
-        portal.call(fill, tmp_path / "cache", questions)
+def test_research_is_paused_and_gone_on_with(browser: Any, site: Site, tmp_path: Path) -> None:
     page_of = site.put("/slow", "<h1>Skell</h1><p>The harbour of Skell is 14 metres deep.</p>")
     site.put("/search", hits((page_of, "The harbour of Skell.")), kind="application/json")
     searxng = (
@@ -357,39 +301,16 @@ def test_research_is_paused_found_among_a_thousand_sessions_and_gone_on_with(
         page.get_by_role("button", name="Pause").click()
         page.get_by_role("heading", name="Paused").wait_for()
         site.hold.set()
-        # Among all others
-        page.evaluate("location.hash = 'sessions'")
-        rows = page.locator("#sessions li")
-        rows.first.wait_for()
-        reported = page.locator("#sessions [role=status]")
-        assert reported.inner_text() == f"{MANY + 1:,} of {MANY + 1:,}"
-        drawn = rows.count()
-        page.get_by_role("button", name="Show more").click()
-        assert drawn < rows.count() <= 2 * drawn
-        assert violations(page) == []
-        page.locator("#sessions input").fill("Skell")
-        assert rows.count() == 1
-        rows.locator(".title").click()
         page.get_by_role("button", name="Continue", exact=True).click()
-        page.locator("#sessions .card", has_text="14 metres").wait_for()
-        assert page.evaluate("window.taken") is None
-        # Without the server every view says so, and tries again.
+        page.locator("#ask .card", has_text="14 metres").wait_for()
+        # Without the server a view says so, and tries again.
         page.context.set_offline(True)
-        for view in ("Health", "Sessions"):
-            page.get_by_role("link", name=view).click()
-            page.locator(f"#{view.lower()} .failed", has_text="winnow desk").wait_for()
+        page.get_by_role("link", name="Health").click()
+        page.locator("#health .failed", has_text="winnow desk").wait_for()
         page.context.set_offline(False)
-        page.locator("#sessions .failed button").click()
-        rows.first.wait_for()
+        page.locator("#health .failed button").click()
+        page.locator("#health .health section").last.wait_for()
         page.close()
-
-
-async def fill(cache: Path, questions: list[str]) -> None:
-    """Begin a session with each question."""
-    stores = open_stores(cache, size_limit=10**9)
-    for question in questions:
-        await Ongoing.begin(stores, Question(question), handle="", owner="", roots=[])
-    stores.close()
 
 
 @slow
@@ -397,7 +318,7 @@ def test_the_documents_have_a_picture_of_every_view(browser: Any, tmp_path: Path
     draw_pictures(tmp_path, browser)
     drawn = {path.name for path in tmp_path.glob("*.png")}
     assert drawn == {path.name for path in (ROOT / "docs").glob("desk-*.png")}
-    assert len(drawn) == 5
+    assert len(drawn) == 3
 
 
 @slow
@@ -420,7 +341,6 @@ def test_words_of_pages_are_words_wherever_they_stand(page: Any, site: Site) -> 
         region = ask(page, view, f"How deep is the harbour of Skell? {attack}", source)
         assert region.locator("img, script, a[href^=javascript]").count() == 0
         region.get_by_text(attack).first.wait_for(state="attached")
-    page.goto(f"{page.url.split('#')[0]}#sessions")
     assert page.evaluate("window.taken") is None
     start = page.url.split("#")[0]
     assert [url for url in elsewhere if not url.startswith((start, "data:", "blob:"))] == []
@@ -447,7 +367,7 @@ def test_it_fits_every_screen_and_says_the_same_in_other_languages(browser: Any,
             page.evaluate("document.documentElement.dir = 'rtl'")
         ask(page, "ask", "How deep is Lake Orvane?", LAKE).locator(".card").first.wait_for()
         ask(page, "read", "", LAKE)
-        for view in ("ask", "read", "tree", "sessions", "health"):
+        for view in ("ask", "read", "tree", "health"):
             page.evaluate("view => { location.hash = view }", view)
             page.locator(f"#{view} h2, #{view} form").first.wait_for()
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (

@@ -1,12 +1,6 @@
-"""Trees through the doors: the tool grows them and shows written summaries, the command line draws
-them."""
+"""Trees through the doors: the tool grows them and shows written summaries."""
 
-import importlib.util
-import itertools
-import json
 import re
-import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -25,7 +19,6 @@ from pipeline.evidence.show import FIRST
 from pipeline.messages import CACHED_ANSWER_SECONDS
 from pipeline.question.question import Question
 from pipeline.raptor.build import build_tree
-from pipeline.raptor.draw import draw, layout
 from pipeline.raptor.evidence import to_evidence
 from pipeline.raptor.outline import outline
 from pipeline.raptor.overview import overview
@@ -36,7 +29,7 @@ from pipeline.raptor.write import write_tree
 from pipeline.reading.relevance import EMBED_TOKENS
 from pipeline.text.tokens import count_tokens
 from pipeline.work import no_report
-from tests.support import LIBRARY, ROOT, Clock, Connect, data_of, text_of
+from tests.support import Clock, Connect, data_of, text_of
 from tests.support.model_server import model_server
 from tests.support.raptor_pages import SUBJECTS, Author, chapters, guided, page_of, prose
 
@@ -231,57 +224,12 @@ async def test_a_tree_in_use_stays_and_one_that_no_one_asks_leaves(tmp_path: Pat
 
 
 @pytest.mark.anyio
-async def test_the_drawing_shows_every_node_once_and_escapes_what_pages_say() -> None:
-    body = prose(
-        [
-            f"Line {i} says <script>alert({i})</script> & more about the river and its fish."
-            for i in range(60)
-        ]
-    )
-    documents = [page_of(body, "a"), chapters(10, "b")]
-    tree = await build_tree(documents, embedder=OnnxEmbedder(), options=TreeOptions(), store=None)
-    html = draw(tree)
-    assert "<script" not in html
-    assert "&lt;script&gt;" in html
-    ids = re.findall(r' id="n([0-9a-f]+)"', html)
-    assert sorted(ids) == sorted(node.id for node in tree.nodes)
-    assert html.count("<details") == html.count("</details>")
-    assert "https://example.org/a" in html
-    assert "http-equiv" in html
-
-
-@pytest.mark.anyio
-async def test_the_desk_has_a_place_for_every_node_below_its_first_parent() -> None:
-    documents = [chapters(24, "a"), chapters(12, "b")]
-    tree = await build_tree(documents, embedder=OnnxEmbedder(), options=TreeOptions(), store=None)
-    drawn = json.loads(json.dumps(layout(tree)))
-    assert [node["id"] for node in drawn["nodes"]] == [node.id for node in tree.nodes]
-    rows: dict[int, list[tuple[int, int]]] = {}
-    for node in drawn["nodes"]:
-        rows.setdefault(node["layer"], []).append((node["begin"], node["end"]))
-    for row in map(sorted, rows.values()):
-        assert all(one[1] <= other[0] for one, other in itertools.pairwise(row)), (
-            "no node over another"
-        )
-        assert row[-1][1] <= drawn["leaves"]
-
-
-@pytest.mark.anyio
-async def test_nodes_are_called_by_titles_and_headings_and_a_link_to_one_points_inside_it() -> None:
+async def test_nodes_are_called_by_titles_and_headings() -> None:
     documents = [chapters(24, "alpha"), chapters(12, "beta")]
     tree = await build_tree(documents, embedder=OnnxEmbedder(), options=TreeOptions(), store=None)
     text = outline(tree, max_tokens=100_000)
     assert text.splitlines()[1].startswith("- Alpha; Beta [")
     assert "About the ferry" in text
-    html = draw(tree)
-    assert "<summary>Alpha; Beta " in html
-    # A browser opens the details around what a link points at, not one that is pointed at itself.
-    for node in tree.nodes:
-        if node.is_summary:
-            assert re.search(
-                rf'<details[^>]*><summary>[^<]*<span[^>]*>[^<]*</span></summary><p id="n{node.id}">',
-                html,
-            )
 
 
 @pytest.mark.anyio
@@ -425,66 +373,3 @@ async def test_leaves_speak_for_a_page_that_is_gone(embedder: OnnxEmbedder) -> N
         assert all(
             one.citation.startswith("https://example.org/page#:~:text=") for one in answer.evidence
         )
-
-
-@pytest.mark.anyio
-async def test_a_tree_of_one_leaf_is_drawn() -> None:
-    tree = await build_tree(
-        [page_of(prose(["One line alone."]))], embedder=None, options=TreeOptions(), store=None
-    )
-    assert len(tree.nodes) == 1
-    html = draw(tree)
-    assert "One line alone." in html
-
-
-@pytest.mark.anyio
-async def test_the_drawing_says_what_was_left_out_of_a_written_summary() -> None:
-    author = Author("The ferry leaves at dawn. It was bought by Johanna Krall.")
-    tree = await build_tree(
-        [chapters(10)], embedder=None, options=TreeOptions(), store=None, writer=Writer(author)
-    )
-    html = draw(tree)
-    assert "Johanna, Krall" in html
-    assert "It was bought" not in html
-
-
-@pytest.mark.slow
-def test_the_command_draws_a_tree_as_text_and_as_a_file(tmp_path: Path) -> None:
-    target = tmp_path / "tree.html"
-    command = [
-        sys.executable,
-        "-m",
-        "server",
-        "raptor",
-        "tree",
-        str(LIBRARY / "orvane-flood-report.html"),
-        "--html",
-        str(target),
-    ]
-    command += ["--set", f"cache={tmp_path / 'cache'}"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert "layers" in done.stdout.splitlines()[0]
-    assert "winnow://tree/" in done.stdout
-    assert "<details" in target.read_text(encoding="utf-8")
-    bad = [*command[:-4], "--html", str(tmp_path / "none" / "x.html"), *command[-2:]]
-    refused = subprocess.run(bad, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert refused.returncode == 2
-    assert "x.html" in refused.stderr
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("clustering", ["gmm", "umap"])
-def test_the_command_clusters_as_it_is_reported_or_names_the_extra_that_is_missing(
-    clustering: str, tmp_path: Path
-) -> None:
-    # Enough leaves for UMAP: a page of a few is laid out by components.
-    name = a_file(tmp_path, "a.html", "Herons", lines=160)
-    command = [sys.executable, "-m", "server", "raptor", "tree", name, "--clustering", clustering]
-    command += ["--html", str(tmp_path / "tree.html"), "--set", f"cache={tmp_path / 'cache'}"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    if clustering == "umap" and importlib.util.find_spec("umap") is None:
-        assert done.returncode != 0
-        assert "umap" in done.stderr
-        return
-    assert done.returncode == 0, done.stderr
-    assert f"clusters: {clustering}" in (tmp_path / "tree.html").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""`winnow sessions`: research sessions of this machine."""
+"""`winnow sessions`: a research session of this machine, by its handle."""
 
 import argparse
 from collections.abc import Mapping
@@ -9,11 +9,9 @@ from seams import later
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
-    actions = ["list", "show", "export", "remove"]
-    parser.add_argument("action", nargs="?", choices=actions, default="list")
-    parser.add_argument(
-        "handle", nargs="?", default="", metavar="HANDLE", help="winnow://session/…"
-    )
+    actions = ["show", "export", "remove"]
+    parser.add_argument("action", choices=actions)
+    parser.add_argument("handle", metavar="HANDLE", help="winnow://session/…")
     parser.add_argument(
         "--format",
         default="markdown",
@@ -37,7 +35,7 @@ def _run(args: argparse.Namespace, given: Mapping[str, str]) -> int:
 
 COMMAND: Final = Subcommand(
     "sessions",
-    help="list, show, export or remove research sessions",
+    help="show, export or remove a research session",
     arguments=_arguments,
     run=_run,
     place=50,

@@ -22,14 +22,6 @@ export class LocalDoor {
     return result.contents[0].text;
   }
 
-  sessions() {
-    return this.#get("sessions");
-  }
-
-  changeSession(change) {
-    return this.#change("session", change);
-  }
-
   library() {
     return this.#get("library");
   }

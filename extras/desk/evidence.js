@@ -165,7 +165,6 @@ function drawAside(answer, door, go) {
       view.max_tokens > 0 && meter(t("tokens", { n: formatNumber(used), most: formatNumber(most) }), used, most),
       h("p", { class: "quiet" }, t(view.max_tokens ? "tokens" : "tokens.open", { n: formatNumber(used), most: formatNumber(most) }))),
     drawNext(answer, go),
-    data.tree && door.showTree && h("section", {}, button(t("tree.show"), () => door.showTree(data.tree, view))),
     data.failures?.length > 0 && details(t("failures", { n: data.failures.length }),
       h("ul", {}, data.failures.map((one) => h("li", {}, said(one.replace(/file:\S*\//g, ""))))),
       { class: "partial", open: data.failures.length < 4 }),
@@ -174,7 +173,7 @@ function drawAside(answer, door, go) {
         h("li", {}, said(one.text), " ", h("span", { class: "quiet" }, `${formatNumber(one.score, 2)} · `, said(siteOf(one.url))))))),
     data.queries?.length > 0 && details(t("queries", { n: data.queries.length }),
       h("ul", {}, data.queries.map((one) => h("li", {}, said(one))), (data.providers ?? []).map((one) => h("li", { class: "quiet" }, said(one))))),
-    data.session && drawExport(data.session, door),
+    data.session && [drawExport(data.session, door), drawFurther(data.session, go)],
     details(t("model"), h("pre", { class: "plain" }, said(answer.text))));
 }
 
@@ -211,4 +210,14 @@ export function drawExport(session, door) {
   return h("section", {}, h("h3", {}, t("export")), h("div", { class: "row" }, choice,
     door.save && button(t("save"), () => write(choice.value, (text) => door.save(name(), text))),
     button(t("copy"), () => write(choice.value, copy))));
+}
+
+/** A line to ask further within a session. */
+function drawFurther(session, go) {
+  const input = h("input", { required: true, "aria-label": t("further"), placeholder: t("further") });
+  const ask = (event) => {
+    event.preventDefault();
+    go("research", { question: input.value, session });
+  };
+  return h("form", { class: "row further", onsubmit: ask }, input, h("button", { class: "main" }, t("ask")));
 }

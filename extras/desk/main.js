@@ -4,12 +4,10 @@ import { chooseLanguage, listLanguages, t } from "./texts.js";
 import { button, h, said } from "./dom.js";
 import { HostDoor, LocalDoor } from "./door.js";
 import { answerOf, callOn, drawAnswer, drawCancelled, drawFailed, runCall } from "./run.js";
-import { drawTree } from "./tree.js";
 import { showHealth } from "./health.js";
 import { showLibrary } from "./library.js";
-import { showSessions } from "./sessions.js";
 
-const VIEWS = ["ask", "read", "tree", "sessions", "health"];
+const VIEWS = ["ask", "read", "tree", "health"];
 const TOOLS = { ask: ["research", "extract_relevant"], read: ["fetch_and_prune_html"], tree: ["raptor_query"] };
 
 /** The desk with all its views, as a page of its own. */
@@ -19,23 +17,17 @@ function openDesk() {
   const forms = Object.fromEntries(Object.keys(TOOLS).map((name) => [name, drawForm(name, regions[name], door)]));
   const sections = VIEWS.map((name) =>
     h("section", { id: name, "aria-label": t(`view.${name}`), hidden: true }, forms[name], regions[name]));
-  // A view that is shown starts again: from one session back to the list.
-  const tabs = VIEWS.map((name) => h("a", { href: `#${name}`, onclick: () => location.hash === `#${name}` && show() }, t(`view.${name}`)));
+  const tabs = VIEWS.map((name) => h("a", { href: `#${name}` }, t(`view.${name}`)));
   door.regionFor = (tool) => {
     const name = Object.keys(TOOLS).find((one) => TOOLS[one].includes(tool));
     if (name) location.hash = name;
     return regions[name];
-  };
-  door.showTree = (handle, view) => {
-    location.hash = "tree";
-    showTree(regions.tree, door, handle, view);
   };
   const show = () => {
     const name = VIEWS.includes(location.hash.slice(1)) ? location.hash.slice(1) : "ask";
     sections.forEach((section) => { section.hidden = section.id !== name; });
     tabs.forEach((tab) => (tab.hash === `#${name}` ? tab.setAttribute("aria-current", "page") : tab.removeAttribute("aria-current")));
     document.title = `${t(`view.${name}`)} · Winnow`;
-    if (name === "sessions") showSessions(regions.sessions, door);
     if (name === "health") showHealth(regions.health, door);
   };
   document.body.replaceChildren(
@@ -96,8 +88,7 @@ function drawForm(view, region, door) {
     const named = sources.value.split("\n").map((line) => line.trim()).filter(Boolean);
     const tool = TOOLS[view][named.length && view === "ask" ? 1 : 0];
     const args = { question: question.value.trim(), ...(named.length && { sources: named }), ...(tokens.value && { max_tokens: Number(tokens.value) }) };
-    const done = view === "tree" ? (answer) => answer.data.tree && showTree(region, door, answer.data.tree, answer.view, true) : undefined;
-    runCall(region, door, tool, args, done);
+    runCall(region, door, tool, args);
   };
   question.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); form.requestSubmit(); }
@@ -105,19 +96,6 @@ function drawForm(view, region, door) {
   const form = h("form", { class: "ask", onsubmit: submit }, question,
     h("div", { class: "row" }, sources, tokens, h("button", { class: "main" }, t(`${view}.do`))));
   return form;
-}
-
-/** Draw a tree below the content of `region`, or instead of it. */
-async function showTree(region, door, handle, view, below = false) {
-  const place = h("div", {}, h("p", { class: "state" }, t("loading")));
-  if (below) region.prepend(place);
-  else region.replaceChildren(place);
-  try {
-    const layout = JSON.parse(await door.read(`${handle.split("#")[0]}/layout`));
-    place.replaceChildren(drawTree(layout, view, door));
-  } catch (error) {
-    drawFailed(place, error.message);
-  }
 }
 
 /** The same page inside a client: it draws the answer that the client has, and calls on through the client. */
@@ -151,7 +129,6 @@ async function openApp() {
     },
     "tool-cancelled": ({ reason }) => drawCancelled(region, reason ?? "", tool() && (() => again(tool(), args))),
   });
-  door.showTree = (handle, view) => showTree(region, door, handle, view);
   try {
     await door.connect();
   } catch (error) {

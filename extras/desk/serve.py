@@ -1,7 +1,7 @@
 """`winnow desk`: the desk in a local browser, served on loopback at a secret address.
 
 The page exchanges MCP messages with a server in this process, as it does with a host
-that shows it as an MCP App. Sessions, health, cache and client configurations have
+that shows it as an MCP App. Health, cache and client configurations have
 routes of their own. A web page that guesses the port lacks the token, and its requests
 have another Host or Origin. Not for: the page (`page.py`), or serving clients
 (`extras/http/`).
@@ -35,7 +35,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cache.store import Stores
 from cli.doctor import examine
-from cli.kept import row_of
 from cli.models import report_roles
 from cli.output import FAILED, OK
 from errors import UsageError, WinnowError
@@ -44,13 +43,6 @@ from extras.desk.page import desk_html
 from extras.http.serve import listen
 from extras.install.clients import CLIENTS, file_of
 from extras.install.install import client_state, make_change, plan_change
-from pipeline.session.session import (
-    Session,
-    find_session,
-    list_sessions,
-    remove_session,
-    rename_session,
-)
 from pipeline.work import in_thread
 from server.app import build_server
 from server.settings import MEGABYTE, SETTINGS_TABLE, Settings
@@ -110,8 +102,6 @@ def build_desk(
     routes = [
         Route("/", desk.page),
         Route("/message", desk.message, methods=["POST"]),
-        Route("/sessions", desk.sessions),
-        Route("/session", desk.change_session, methods=["POST"]),
         Route("/library", desk.library),
         Route("/health", desk.health),
         Route("/doctor", desk.doctor, methods=["POST"]),
@@ -314,30 +304,6 @@ class _Desk:
                 await emit("result", {"checks": [check._asdict() for check in checks]})
 
         return _Events(work)
-
-    async def sessions(self, request: Request) -> Response:
-        """List the sessions of this machine, latest first."""
-        found = await in_thread(list_sessions, self._stores)
-        return JSONResponse([row_of(session) for session in reversed(found)])
-
-    async def change_session(self, request: Request) -> Response:
-        """Rename or delete a session; status 404 if it is unknown or has expired."""
-        asked = await _asked(request)
-        session = await in_thread(self._find, str(asked.get("session", "")))
-        if session is None:
-            return JSONResponse(
-                {"message": "This session is unknown or has expired."}, 404
-            )
-        if asked.get("remove") is True:
-            await in_thread(remove_session, self._stores, session)
-        else:
-            await in_thread(
-                rename_session, self._stores, session, str(asked.get("name", ""))
-            )
-        return JSONResponse({})
-
-    def _find(self, handle: str) -> Session | None:
-        return find_session(self._stores, handle, owner="", roots=None)
 
 
 async def _asked(request: Request) -> dict[str, Any]:

@@ -35,7 +35,6 @@ from pipeline.question.turns import completed
 from pipeline.search.chain import Findings
 from pipeline.search.query import SearchQuery, SearchResult
 from pipeline.services import Fetches, Searches, Services
-from pipeline.text.frame import TITLE_CHARACTERS
 from pipeline.work import in_thread
 
 SESSION_SCHEME: Final = "winnow://session/"
@@ -104,8 +103,6 @@ class Session:
     """ISO 8601 UTC time."""
     turns: tuple[Turn, ...] = ()
     pages: tuple[SeenPage, ...] = ()
-    name: str = ""
-    """Its name given by the user; "" shows its first question."""
 
     @property
     def short(self) -> str:
@@ -152,43 +149,12 @@ def find_session(
     return None
 
 
-def list_sessions(stores: Stores) -> list[Session]:
-    """Return the sessions that were begun on this machine without a token, the latest
-    last.
-
-    Those that have expired are left out."""
-    handles = [
-        f"{SESSION_SCHEME}{key.removeprefix('begun:')}"
-        for key in _local(stores).keys("begun:")
-    ]
-    found = (find_session(stores, handle, owner="", roots=None) for handle in handles)
-    return sorted(
-        (session for session in found if session), key=lambda one: one.turns[-1].asked
-    )
-
-
 def remove_session(stores: Stores, session: Session) -> None:
     """Forget a session, with the list of what was searched and read for it."""
     name = session.short
     for store in {stores.own, stores.sessions}:
-        for key in [*store.keys(f"session:{name}"), *store.keys(f"begun:{name}")]:
+        for key in store.keys(f"session:{name}"):
             store.set_json(key, None, expire=0)
-
-
-def rename_session(stores: Stores, session: Session, name: str) -> None:
-    """Call a session by another name, on one line; by its first question again where
-    that is empty.
-
-    The name is cut to `TITLE_CHARACTERS` characters. Raises `StopIteration` for a session that
-    is no longer kept."""
-    key = f"session:{session.short}"
-    named = replace(session, name=" ".join(name.split())[:TITLE_CHARACTERS])
-    store = next(
-        store
-        for store in (stores.own, stores.sessions)
-        if _read(store, session.handle) is not None
-    )
-    store.set_json(key, _dumped(named), expire=CACHED_ANSWER_SECONDS)
 
 
 class Ongoing:
@@ -352,10 +318,6 @@ class Ongoing:
             value = _dumped(replace(now, turns=turns, pages=kept_pages))
         name = self.session.short
         self._store.set_json(f"session:{name}", value, expire=CACHED_ANSWER_SECONDS)
-        if not self.session.owner:
-            _local(self._stores).set_json(
-                f"begun:{name}", True, expire=CACHED_ANSWER_SECONDS
-            )
 
 
 class _CachedPages:
@@ -467,12 +429,6 @@ def _read(store: Store, handle: str) -> Session | None:
 
 def _dumped(session: Session) -> JsonValue:
     return cast(JsonValue, _SESSION.dump_python(session, mode="json"))
-
-
-def _local(stores: Stores) -> Store:
-    """Return the store that stays on this machine, where one keeps which sessions were
-    begun here."""
-    return stores.own if stores.sessions.shared else stores.sessions
 
 
 def _said(passage: Evidence, before: Iterable[Evidence]) -> bool:

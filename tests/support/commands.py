@@ -32,7 +32,6 @@ NEEDED: Final = (
     "cli.kept",
     "cli.models",
     "cli.terminal",
-    "cli.trees",
     "extras.http.serve",
     "extras.install.install",
     "server.app",
