@@ -12,9 +12,7 @@ WiCE's dev claims (people's labels) and pairs made of the answers to dev questio
 are those of tables on such pages (`bench/asked/rows.jsonl`), with what they say, with
 another number, and taken out of the page. The naive way takes the sentence that BM25
 ranks first. It calls a claim supported by that sentence's share of the claim's words,
-at the bound that is best for it on the same data. Origins are three units of such a
-page. They are looked for in the page with words dropped, replaced and inserted, and in
-the other pages; the naive way needs the middle one unchanged."""
+at the bound that is best for it on the same data."""
 
 import argparse
 import gzip
@@ -24,7 +22,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -36,8 +34,7 @@ from bench.evidence import DATA
 from bench.html_lost import sources
 from extras.drafts.quotes import Text, find_quote
 from models.onnx import OnnxEmbedder, OnnxReader
-from pipeline.document.cite import Copies
-from pipeline.document.page import Document, Page
+from pipeline.document.page import Page
 from pipeline.document.units import split_sentences, tag_sentences
 from pipeline.html.document import read_document
 from pipeline.question.question import Question
@@ -59,13 +56,7 @@ BARS: Final = {
     "rows: contradicted": 0.8,
     "wice: balanced accuracy": 0.65,
     "wice: F1 above BM25": 0.05,
-    "origins: edited copies found": 0.95,
-    "origins: other pages distinguished": 0.999,
 }
-EDITED: Final = (0.0, 0.05, 0.1, 0.2)
-"""Shares of words that an edit drops, replaces or puts in."""
-EDIT: Final = 0.1
-"""The share that the bar is about."""
 _NUMBER: Final = re.compile(r"\d[\d,.]*\d|\d")
 _NAME: Final = re.compile(r"(?<=[a-z] )[A-Z][a-z]{3,}")
 _VERB: Final = re.compile(
@@ -98,7 +89,7 @@ def main() -> int:
         print("skipped: ../shared/data is not beside this checkout")
         return 0
     most = SMALL if wanted.check else 1000
-    measured = _quotes(most) | _origins(min(most, 150)) | anyio.run(_statements, most)
+    measured = _quotes(most) | anyio.run(_statements, most)
     missed = [
         f"{bar}: {measured[bar]:.3f} < {floor}"
         for bar, floor in BARS.items()
@@ -143,78 +134,6 @@ def _quotes(most: int) -> dict[str, float]:
         "quotes: precision": wrong / max(flagged, 1),
         "quotes: recall": wrong / (2 * len(pages)),
     }
-
-
-def _origins(most: int) -> dict[str, float]:
-    draw = random.Random(1)
-    open_pages = [html for html, held in sources(1).values() if not held]
-    documents = [
-        read_document(Page("u", "u", "", html, "text/html"))
-        for html in draw.sample(open_pages, most)
-    ]
-    vocabulary = [word for document in documents[:20] for word in document.text.split()]
-    texts: dict[int, tuple[str, str]] = {}
-    for place, document in enumerate(documents):
-        units = tag_sentences(document)
-        reported = [document.text[unit.start : unit.end] for unit in units]
-        main = [
-            n
-            for n in range(1, len(units) - 1)
-            if document.blocks[units[n].block].main and reported[n].count(" ") > 6
-        ]
-        if main:
-            middle = draw.choice(main)
-            texts[place] = reported[middle], " ".join(reported[middle - 1 : middle + 2])
-    found: dict[float, float] = {}
-    for share in EDITED:
-        edited = [_edited(document, share, vocabulary, draw) for document in documents]
-        copies = Copies({place: document.text for place, document in enumerate(edited)})
-        found[share] = float(
-            np.mean([copies.hold(place, both) for place, both in texts.items()])
-        )
-        equal = float(
-            np.mean([both[0] in edited[place].text for place, both in texts.items()])
-        )
-        print(
-            f"origins: {len(texts)} copies, {share:.0%} of words edited: {found[share]:.3f} "
-            f"found, naive {equal:.3f}"
-        )
-    copies = Copies({place: document.text for place, document in enumerate(documents)})
-    pairs = [
-        (place, other)
-        for place in texts
-        for other in range(len(documents))
-        if other != place
-    ]
-    wrong = sum(copies.hold(other, texts[place]) for place, other in pairs)
-    print(f"origins: {wrong} of {len(pairs)} other pages taken for copies")
-    return {
-        "origins: edited copies found": found[EDIT],
-        "origins: other pages distinguished": 1 - wrong / len(pairs),
-    }
-
-
-def _edited(
-    document: Document, share: float, vocabulary: Sequence[str], draw: random.Random
-) -> Document:
-    """Return a page with a share of its words dropped, replaced or followed by another,
-    in equal parts."""
-
-    def edited(word: str) -> str:
-        by = draw.random() / share if share else 1.0
-        return (
-            word
-            if by >= 1
-            else ("", draw.choice(vocabulary), f"{word} {draw.choice(vocabulary)}")[
-                int(by * 3)
-            ]
-        )
-
-    lines = (
-        " ".join(filter(None, map(edited, line.split())))
-        for line in document.text.split("\n")
-    )
-    return replace(document, text="\n".join(lines))
 
 
 def _pages(draw: random.Random, most: int) -> list[tuple[str, list[str]]]:

@@ -146,9 +146,7 @@ async def answered(
     order = np.argsort(-reading.values, kind="stable").tolist()
     chosen = [
         reading.places[row]
-        for row in fill(
-            order, costs, lambda rows: sum(costs[row] for row in rows), budget
-        )
+        for row in fill(order, lambda rows: sum(costs[row] for row in rows), budget)
     ]
     number = {id(document): place for place, document in enumerate(one.documents)}
     spans = [

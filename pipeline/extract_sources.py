@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from pipeline.document.page import Document
-from pipeline.evidence.assemble import Assembled, assemble, most_unasked
+from pipeline.evidence.assemble import UNASKED, Assembled, assemble
 from pipeline.evidence.show import Sheet, doubt, notice_within, parts_line
 from pipeline.question.question import Question
 from pipeline.reading.extract import extract, left_unread, unless_cut
 from pipeline.reading.reading import Reading
-from pipeline.reading.rows import named_rows_first
 from pipeline.services import Services
 from pipeline.sources.gather import Loaded, load_sources, room_for
 from pipeline.text.frame import new_mark, shown_location
@@ -44,7 +43,7 @@ async def extract_sources(
 ) -> Extracted:
     """Return the sentences of `sources` that answer `question`, in at most `max_tokens`.
 
-    With 0 `max_tokens` the reading decides the budget. `offer` gives the tokens of the line that
+    With 0 `max_tokens` it is `UNASKED`, and weak passages are left out. `offer` gives the tokens of the line that
     offers more than a budget. Raises `SourceError`: no source could be read; `ModelError`: a model
     that reads failed."""
     # 1. Read the sources
@@ -63,7 +62,7 @@ async def extract_sources(
     loaded = replace(loaded, failures=(*loaded.failures, *unread))
     reading = unless_cut(reading, loaded.failures)
     # 3. Fill the budget with cited passages
-    most = max_tokens or most_unasked(reading)
+    most = max_tokens or UNASKED
     sheet = Sheet(most, reserve=offer(most) + room_for(loaded.failures, most))
     assembled = await in_thread(
         _fill, sheet, most, loaded.documents, reading, open_end=not max_tokens
@@ -89,12 +88,11 @@ def _fill(
         sheet.add(notice_within(mark, most))
     sheet.add(doubt(reading))
 
-    room = sheet.room_beside(parts_line(reading))
-    chosen = named_rows_first(documents, reading)
+    room = sheet.room_beside(parts_line(reading, most))
     assembled = assemble(
-        documents, chosen, max_tokens=room, mark=mark, open_end=open_end
+        documents, reading, max_tokens=room, mark=mark, open_end=open_end
     )
-    sheet.add(parts_line(reading, assembled.parts))
+    sheet.add(parts_line(reading, most, assembled.parts))
     sheet.add(assembled.shown.text)
 
     sheet.release()

@@ -23,7 +23,7 @@ import numpy as np
 from errors import SearchFailed
 from pipeline.answer import CheckedAnswer, Writing, write_answer
 from pipeline.document.page import Document, Page, Sentence, Trust
-from pipeline.evidence.assemble import Assembled, assemble, most_unasked
+from pipeline.evidence.assemble import UNASKED, Assembled, assemble
 from pipeline.evidence.render import links_in
 from pipeline.evidence.show import (
     FRAME_SHARE,
@@ -37,7 +37,6 @@ from pipeline.evidence.show import (
 from pipeline.messages import ANSWER_TOKENS
 from pipeline.question.parts import question_word
 from pipeline.question.question import Question
-from pipeline.question.wants import inventory_of
 from pipeline.reading.extract import (
     extract,
     joined,
@@ -50,7 +49,6 @@ from pipeline.reading.extract import (
 )
 from pipeline.reading.reading import Reading
 from pipeline.reading.relevance import Blend
-from pipeline.reading.rows import named_rows_first
 from pipeline.search.chain import UNDATED
 from pipeline.search.mixed import RankedPage
 from pipeline.search.query import SearchOutcome, SearchQuery, SearchResult
@@ -86,9 +84,6 @@ from prompts import load
 
 _SNIPPET: Final = "only the search snippet; the page itself was not read"
 _IN_PART: Final = "only its best passage was read, for want of time"
-LISTED_PAGES: Final = 16
-"""Pages that are read at least where documents are listed; as many hits as a question
-of 8 pages has."""
 HOP_PAGES: Final = 3
 """Pages that a hop reads."""
 HOP_WORK: Final = 0.3
@@ -160,26 +155,12 @@ async def research(
     """Answer `wanted.question` with evidence, within `max_tokens`; with `write`, also
     with a written answer.
 
-    `note` is a line above the evidence. With 0 `max_tokens` the reading decides the
-    budget. A question for what the user's own documents contain is answered by a list
-    of them, where nothing else is searched.
+    `note` is a line above the evidence. With 0 `max_tokens` the budget is
+    `UNASKED`, and weak passages are left out.
 
     Raises `SearchFailed`: no provider could answer; `ModelError`: a model that reads
     failed. A failing generator is only named."""
     began = anyio.current_time()
-    # A question for what the user's own documents contain about a topic: list them
-    subject = (
-        inventory_of(wanted.question.text)
-        if set(services.chain.names) == UNDATED
-        else ""
-    )
-    if subject:
-        wanted = replace(
-            wanted,
-            question=Question(subject),
-            max_pages=max(wanted.max_pages, LISTED_PAGES),
-            hops=0,
-        )
     # 1.–4. PARSER, search, fetch, mixed ranking
     gathered = await gather_pages(wanted, services, report=report)
     # 5.–6. Documents, best page first; EXTRACTOR: the core's reading of all of them, or None
@@ -195,7 +176,7 @@ async def research(
     known = await follow(wanted, gathered, documents, reading, services)
     await report(9, 10, known.reading.reason)
     # 8. Assemble the enriched prompt within the budget
-    most = max_tokens or most_unasked(known.reading)
+    most = max_tokens or UNASKED
     room = most - (min(ANSWER_TOKENS, most // 3) if write else 0)
     text, assembled, mark = await in_thread(
         enriched,
@@ -204,7 +185,6 @@ async def research(
         room,
         note,
         open_end=not max_tokens,
-        listed=bool(subject),
     )
     # 9. Where it is wanted, the local generator's answer, each sentence checked
     left = services.seconds - (anyio.current_time() - began)
@@ -328,14 +308,12 @@ def enriched(
     note: str = "",
     *,
     open_end: bool,
-    listed: bool = False,
 ) -> tuple[str, Assembled, str]:
     """Return the enriched prompt of what is known within `max_tokens`, its passages and
     its mark.
 
     `note` is a line above the evidence. With `open_end` weak passages are left out even
-    if they fit; where pages are `listed`, each is shown by one line. A small budget or
-    a `none` leaves the instructions out. Without passages the text says why no answer
+    if they fit. A small budget or a `none` leaves the instructions out. Without passages the text says why no answer
     was found."""
     gathered, documents, reading = known.gathered, known.documents, known.reading
     mark = new_mark()
@@ -357,12 +335,11 @@ def enriched(
     sheet.add(note)
     sheet.add(doubt(reading))
     followed = [_followed(hop, "10a", mark) for hop in known.hops]
-    room = sheet.room_beside(parts_line(reading), *followed)
-    chosen = reading if listed else named_rows_first(documents, reading)
+    room = sheet.room_beside(parts_line(reading, max_tokens), *followed)
     assembled = assemble(
-        documents, chosen, max_tokens=room, mark=mark, open_end=open_end, listed=listed
+        documents, reading, max_tokens=room, mark=mark, open_end=open_end
     )
-    sheet.add(parts_line(reading, assembled.parts))
+    sheet.add(parts_line(reading, max_tokens, assembled.parts))
     why = reading.reason if documents else "No pages were found."
     sheet.add_cut(assembled.shown.text or f"No answer found. {why}")
     for hop in known.hops:

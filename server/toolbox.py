@@ -56,7 +56,7 @@ _BRIEFLY_TYPED: Final = frozenset(
             "summaries",
             "parts",
         ),
-        *("reason", "checked", "hidden", "origins", "tokens", "next"),
+        *("reason", "checked", "hidden", "tokens", "next"),
     )
 )
 """Diagnostic fields and `next`, left out of output schemas."""

@@ -11,7 +11,7 @@ import html
 import re
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
@@ -22,12 +22,10 @@ from pipeline.document.converted import is_box, letters_in
 from pipeline.document.page import (
     Block,
     Document,
-    Evidence,
-    Sentence,
     kept_with_document,
 )
 from pipeline.document.tree import STRUCK
-from pipeline.text.words import INFORMATIVE_RUNS, is_cjk, word_runs
+from pipeline.text.words import is_cjk
 
 _DIRECTIVE_WORDS: Final = 4
 """Words of a part of a directive, which has at most two: a link is outside the frame,
@@ -76,9 +74,6 @@ _SEPARATOR: Final = re.compile(r"\n|\s\|\s")
 have."""
 _CONTEXT_BREAK: Final = re.compile(r"\n|\s\|\s|(?<=\w):\s(?=\S)")
 """`_SEPARATOR`, plus the `: ` that we insert between <dt> and <dd>."""
-COPIED: Final = 0.5
-"""Minimum share of a text's runs on a page to call it a copy (figures: docs/log.md,
-2026-11-27)."""
 _EDGE: Final = (
     "~ \t\n\u00a0,;:.!?…\"'“”„‘’«»()[]{}–—-•·*|/。！？，、；：「」『』（）《》"
 )
@@ -700,62 +695,3 @@ def position_name(position: str) -> str:
     return (
         unquote(position).removeprefix("t=").replace("page=", "p. ").replace("=", " ")
     )
-
-
-# Which pages hold a passage's words: wire stories, mirrors and other copies across sites, small
-# edits included. What several pages say in the same words is one origin, however many sites carry
-# it: no page confirms what it copied.
-
-
-class Copies:
-    """The runs of some pages, each counted when it is first compared."""
-
-    def __init__(self, texts: Mapping[int, str]) -> None:
-        """Take what is compared of each page, by its place."""
-        self._texts = texts
-        self._runs: dict[int, frozenset[tuple[str, ...]]] = {}
-
-    def hold(self, index: int, texts: Iterable[str]) -> bool:
-        """Return whether the page at `index` holds one of `texts`. A text of fewer than
-        `INFORMATIVE_RUNS` runs of words is never held."""
-        for text in texts:
-            runs = word_runs(text)
-            if len(runs) < INFORMATIVE_RUNS or index not in self._texts:
-                continue
-            if index not in self._runs:
-                self._runs[index] = word_runs(self._texts[index])
-            if len(runs & self._runs[index]) >= COPIED * len(runs):
-                return True
-        return False
-
-
-def cite_copy(
-    document: Document, units: Sequence[Sentence], text: str, *, at: Sentence | None
-) -> str:
-    """Return the citation of `text` among the units of a page: of `at`, else the
-    nearest one, and those beside it. There is at least one unit."""
-    wanted = word_runs(text)
-    runs = [word_runs(document.text[unit.start : unit.end]) for unit in units]
-    low = high = (
-        units.index(at)
-        if at
-        else max(range(len(units)), key=lambda row: len(runs[row] & wanted))
-    )
-    while low and len(runs[low - 1] & wanted) > COPIED * len(runs[low - 1]):
-        low -= 1
-    while high + 1 < len(units) and len(runs[high + 1] & wanted) > COPIED * len(
-        runs[high + 1]
-    ):
-        high += 1
-    return cite(document, units[low].start, units[high].end)
-
-
-def count_origins(evidence: Iterable[Evidence]) -> int:
-    """Return the number of independent origins of passages; pages with the same words
-    count once."""
-    origins: list[set[str]] = []
-    for one in evidence:
-        pages = {citation.partition("#")[0] for citation in (one.url, *one.also)}
-        pages = pages.union(*(origin for origin in origins if origin & pages))
-        origins = [origin for origin in origins if not origin & pages] + [pages]
-    return len(origins)

@@ -12,7 +12,7 @@ from itertools import groupby, zip_longest
 from typing import Final, Literal, NamedTuple
 
 from errors import unopened
-from pipeline.document.cite import count_origins, position_name
+from pipeline.document.cite import position_name
 from pipeline.document.page import Block, Document, Evidence, Page, Sentence
 from pipeline.reading.reading import Reading
 from pipeline.text.frame import (
@@ -110,12 +110,16 @@ def _listed(sentence: str, names: Sequence[str]) -> str:
     return sentence.format(", ".join(quoted_names)) if names else ""
 
 
-def parts_line(reading: Reading, labels: Sequence[str] | None = None) -> str:
+def parts_line(
+    reading: Reading, max_tokens: int, labels: Sequence[str] | None = None
+) -> str:
     """Return the line with the verdict and passage of each part of a question; ""
-    without parts.
+    without parts, and in an answer of fewer than `ROOMY` tokens, whose words need them.
 
     `labels`: best passage of each part, "" for none. None counts on labels as long as
     any, for an estimate; parts beyond the labels are left out."""
+    if max_tokens < ROOMY:
+        return ""
     labels = ["10a"] * len(reading.parts) if labels is None else labels
     listed = [
         f'"{shortened(one_line(part.question.text), HEADING_TOKENS)}" '
@@ -196,8 +200,9 @@ def show_evidence(
     if links != "none" and evidence:
         limit = max_tokens if links == "rest" else min(max_tokens, words + framing)
         numbers = {group[0].url: number for number, group in enumerate(groups, start=1)}
-        listed = _origins(labels, evidence, numbers, limit - count_tokens(text) - 1)
-        text = f"{text}\n{listed}" if listed else text
+        room = limit - count_tokens(text) - 1
+        places = _other_places(labels, evidence, numbers, room)
+        text = f"{text}\n{places}" if places else text
         # In a short answer a link would be a large part of what is read.
         limit = (
             max_tokens
@@ -315,27 +320,21 @@ def _path_within(path: str, max_tokens: int) -> str:
     return shortened(path, 2 * HEADING_TOKENS) if any(map(str.isdigit, lost)) else cut
 
 
-def _origins(
+def _other_places(
     labels: Sequence[str],
     evidence: Sequence[Evidence],
     numbers: Mapping[str, int],
     room: int,
 ) -> str:
-    """Return of how many origins passages are where pages share words, and which those
-    are.
+    """Return where else the words of passages stand: `[1a] also: [2]`.
 
-    What exceeds `room` tokens is left out, at most all of it; empty where no pages
-    share words."""
-    if not any(one.also for one in evidence):
-        return ""
-    written = f"Independent origins: {count_origins(evidence)}."
-    places: dict[str, list[str]] = {}
-    for label, one in zip(labels, evidence, strict=True):
-        places.setdefault(_also(one, numbers), []).append(f"[{label}]")
-    for also, named in places.items():
-        longer = f"{written} {' '.join(named)} also: {also}" if also else written
+    A place that exceeds `room` tokens is left out; empty where there is none."""
+    written = ""
+    for label, passage in zip(labels, evidence, strict=True):
+        also = _also(passage, numbers)
+        longer = f"{written} [{label}] also: {also}".strip() if also else written
         written = longer if count_tokens(longer) <= room else written
-    return written if count_tokens(written) <= room else ""
+    return written
 
 
 def _link(label: str, passage: Evidence) -> str:

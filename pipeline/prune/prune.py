@@ -17,15 +17,15 @@ from errors import UsageError
 from pipeline.document.page import Document
 from pipeline.document.tree import LABEL_WORDS, count_words
 from pipeline.document.units import tag_sentences
-from pipeline.evidence.assemble import UNASKED, fill, quotable
+from pipeline.evidence.assemble import SHOWN_SHARE, UNASKED, fill, quotable
 from pipeline.evidence.forms import Form
-from pipeline.evidence.passages import END, PassageMaker, UnitRange
+from pipeline.evidence.passages import Passage, PassageMaker
 from pipeline.evidence.render import Kept, Style, is_header_row, render
 from pipeline.html.opinion import main_content
 from pipeline.question.question import Question
 from pipeline.reading.extract import read_documents
 from pipeline.reading.reading import Reading
-from pipeline.reading.relevance import WORTH, Reader
+from pipeline.reading.relevance import Reader
 from pipeline.text.tokens import count_each, count_tokens
 from pipeline.work import check_cancelled, in_thread, traced
 
@@ -38,8 +38,7 @@ class PruneOptions:
     """How to prune."""
 
     max_tokens: int | None = None
-    """Budget for the texts of all pages together, by `count_tokens`; None ends where
-    units are much weaker."""
+    """Budget for the texts of all pages together, by `count_tokens`; None is `UNASKED`."""
     format: Form = "markdown"
     links: bool = False
     """Whether links become numbered references, listed below each page."""
@@ -128,14 +127,13 @@ async def prune(
             documents,
             reading,
             replace(options, max_tokens=budget),
-            open_end=False,
         )
     # 1. The core scores every unit
     reading = await read_documents(question, documents, reader=reader)
     # 2. Fill the budget, once for each part up to the one asked for
-    open_end = options.max_tokens is None
-    options = replace(options, max_tokens=UNASKED if open_end else options.max_tokens)
-    return await in_thread(_fill_parts, documents, reading, options, open_end=open_end)
+    budget = UNASKED if options.max_tokens is None else options.max_tokens
+    options = replace(options, max_tokens=budget)
+    return await in_thread(_fill_parts, documents, reading, options)
 
 
 def _reading_order(documents: Sequence[Document]) -> Reading:
@@ -155,73 +153,57 @@ def _reading_order(documents: Sequence[Document]) -> Reading:
 
 
 def _fill_parts(
-    documents: Sequence[Document],
-    reading: Reading,
-    options: PruneOptions,
-    *,
-    open_end: bool,
+    documents: Sequence[Document], reading: Reading, options: PruneOptions
 ) -> Pruned:
     """Return the part that is asked for: passages about the question, or what follows
     in reading order without one. A part after the last is empty."""
     # The title is in the answer's head; the budget is for what it says besides.
-    asked = reading.made_by != "content"
+    has_question = reading.made_by != "content"
     pages = _Pages(
         documents, reading, Style(options.format, options.links, titled=True)
     )
     budget = options.max_tokens or 0
-    left = pages.order(WORTH if open_end else 0.0)
+    remaining = pages.order()
     maker = PassageMaker(documents, reading, pages.costs)
     written: tuple[PrunedPage, ...] = ()
     around = 0
+    least_score = SHOWN_SHARE * float(reading.values.max(initial=0.0))
     for number in range(1, options.part + 1):
         check_cancelled()
-        if asked:
-            end = 0.0 if number > 1 else WORTH if open_end else END
-            ready = quotable(left, reading.values, pages.injection)
-            chosen = _passages(pages, maker, ready, budget, end)
+        if has_question:
+            ready = quotable(remaining, reading.values, pages.injection)
+            passages = maker.choose(
+                ready,
+                lambda passages: pages.tokens(_units_in(passages)),
+                budget,
+                least_score=least_score if number == 1 else 0.0,
+            )
+            chosen = _units_in(passages)
         else:
             # The page's content scores over 1; what is none of it begins a part of its own.
-            ready = [row for row in left if reading.values[row] > 1]
-            around = len(left) - len(ready) if ready else 0
-            ready = ready or left
-            chosen = fill(
-                ready,
-                pages.costs,
-                lambda rows: count_tokens(_text(pages.write(rows))),
-                budget,
-            )
+            ready = [row for row in remaining if reading.values[row] > 1]
+            around = len(remaining) - len(ready) if ready else 0
+            ready = ready or remaining
+            chosen = fill(ready, pages.tokens, budget)
         written = pages.write(chosen)
         if ready and not chosen:  # the best does not fit: its beginning does
             chosen, written = ready[:1], pages.beginning(ready[0], options)
         if not written:
             break
-        taken = set(chosen)
-        left = [row for row in left if row not in taken]
+        shown = set(chosen)
+        remaining = [row for row in remaining if row not in shown]
     tokens = count_tokens(_text(written))
     return Pruned(
-        written, tokens, budget, len(left) - around, around=around, reading=reading
+        written,
+        tokens,
+        budget,
+        len(remaining) - around,
+        around=around,
+        reading=reading,
     )
 
 
-def _passages(
-    pages: "_Pages", maker: PassageMaker, ready: Sequence[int], budget: int, end: float
-) -> list[int]:
-    """Return the units of the passages that fit the budget, the best passage first."""
-
-    def over(passages: Sequence[UnitRange]) -> int:
-        return count_tokens(_text(pages.write(_units_in(passages)))) - budget
-
-    chosen = maker.choose(ready, pages.cost, budget, end=end)
-    if chosen and (
-        more := maker.choose(ready, pages.cost, -over(chosen), end=end, further=True)
-    ):
-        chosen += more
-    while chosen and over(chosen) > 0:
-        chosen.pop()
-    return _units_in(chosen)
-
-
-def _units_in(passages: Sequence[UnitRange]) -> list[int]:
+def _units_in(passages: Sequence[Passage]) -> list[int]:
     """Return the units of passages, those of the first passage first."""
     return [row for passage in passages for row in range(passage.start, passage.stop)]
 
@@ -256,22 +238,15 @@ class _Pages:
             number for number in blocks if (index, number) not in (self._content or ())
         }
 
-    def order(self, end: float) -> list[int]:
-        """Return the rows that say something by themselves, best first, down to the
-        share `end` of the best score."""
+    def order(self) -> list[int]:
+        """Return the rows that say something by themselves, best first."""
         rows: list[int] = np.argsort(-self._values, kind="stable").tolist()
-        worth = [
-            row for row in rows if self._values[row] >= end * self._values[rows[0]]
-        ]
         # A page of a word or two is shown all the same.
-        return list(filter(self._says_something, worth)) or worth
+        return list(filter(self._says_something, rows)) or rows
 
-    def cost(self, passage: UnitRange) -> int:
-        """Return the tokens of a passage as it is written alone, with the line that
-        parts it from others."""
-        index = self.places[passage.start][0]
-        kept = [self._kept(index, row) for row in range(passage.start, passage.stop)]
-        return count_tokens(render(self.documents[index], kept, self._style)) + 1
+    def tokens(self, rows: Sequence[int]) -> int:
+        """Return the tokens of the pages' texts with these rows."""
+        return count_tokens(_text(self.write(rows)))
 
     def injection(self, row: int) -> bool:
         """Return whether a unit looks like a prompt injection."""

@@ -49,8 +49,7 @@ def fit_evidence(
         return show_evidence(evidence(places), mark, max_tokens=max_tokens)
 
     order = sorted(range(len(passages)), key=lambda index: -passages[index].score)
-    costs = [passage.tokens for passage in passages]
-    chosen = fill(order, costs, lambda places: shown(places).tokens, max_tokens)
+    chosen = fill(order, lambda places: shown(places).tokens, max_tokens)
     return Assembled(evidence(chosen), shown(chosen), len(passages) - len(chosen))
 
 

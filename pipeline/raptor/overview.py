@@ -27,7 +27,7 @@ from pipeline.raptor.outline import telling_words, word_forms
 from pipeline.raptor.summarise import ENDS, SUMMARY_SENTENCE_TOKENS
 from pipeline.raptor.tree import SummaryQuote, Tree
 from pipeline.text.frame import TITLE_TOKENS, framed, inert, one_line, source_line
-from pipeline.text.tokens import count_each, count_tokens
+from pipeline.text.tokens import count_tokens
 from pipeline.text.words import index_terms
 from pipeline.work import check_cancelled
 
@@ -117,8 +117,7 @@ def overview(
         )
 
     order = sorted(range(len(parts)), key=lambda row: parts[row].rank)
-    costs = [tokens + 2 for tokens in count_each([part.text for part in parts])]
-    chosen = fill(order, costs, lambda rows: count_tokens(text(rows)), max_tokens)
+    chosen = fill(order, lambda rows: count_tokens(text(rows)), max_tokens)
     groups, shown = grouped(chosen), text(chosen)
     evidence = tuple(
         _evidence(

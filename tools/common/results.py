@@ -16,7 +16,6 @@ from pydantic import (
     model_serializer,
 )
 
-from pipeline.document.cite import count_origins
 from pipeline.document.page import Document, Evidence, Trust
 from pipeline.evidence.assemble import Assembled
 from pipeline.evidence.show import shortened
@@ -133,13 +132,6 @@ class Found(Quoted):
             "if all parts are"
         ),
     )
-    origins: int = Field(
-        default=0,
-        description=(
-            "Number of independent origins of the passages, if some pages "
-            "have the same text; else 0"
-        ),
-    )
 
 
 class Item(Part):
@@ -189,9 +181,6 @@ def found_in(
             )
             for part, label in zip(reading.parts, labels, strict=False)
         ],
-        "origins": count_origins(assembled.evidence)
-        if any(one.also for one in assembled.evidence)
-        else 0,
     }
     return kind.model_validate(fields | shown_in(assembled, documents) | more)
 

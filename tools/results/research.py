@@ -4,7 +4,6 @@ from typing import Final
 
 from pydantic import Field
 
-from pipeline.document.cite import count_origins
 from pipeline.evidence.assemble import UNASKED
 from pipeline.evidence.show import Sheet
 from pipeline.question.wants import is_site
@@ -31,9 +30,6 @@ class Statement(Part):
     labels: list[str]
     supported: bool
     reason: str
-    origins: int
-    """Independent origins of the passages that it cites; pages with the same words
-    count once."""
     text: str = Field(default="", description=f"The sentence; {APART}")
 
 
@@ -87,15 +83,12 @@ def turn_result(turn: TurnTaken, ending: Ending) -> ResearchResult:
 
 
 def _statements(found: Researched) -> list[Statement]:
-    shown = found.assembled.shown.labels
-    cited = dict(zip(shown, found.assembled.evidence, strict=True))
     return [
         Statement(
             labels=list(one.labels),
             supported=one.supported,
             reason=one.reason,
             text=one_line(one.text),
-            origins=count_origins(cited[label] for label in one.labels),
         )
         for one in (found.written.statements if found.written else ())
     ]
