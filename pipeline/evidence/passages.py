@@ -293,10 +293,8 @@ class _Answer:
 
     def fitting(self) -> list[Passage]:
         """Return the passages; where an estimate was too low the last give way."""
-        while self.passages and not self._is_counted:
-            self._is_counted = self._written(self.passages) <= self._max_tokens
-            if not self._is_counted:
-                self.passages.pop()
+        while self.passages and self._written(self.passages) > self._max_tokens:
+            self.passages.pop()
         return self.passages
 
 
