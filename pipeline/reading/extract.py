@@ -27,6 +27,7 @@ from pipeline.reading.bm25 import Floats, PageUnits, page_units
 from pipeline.reading.outline import outlined
 from pipeline.reading.reading import Reading
 from pipeline.reading.relevance import WORTH, Reader, Relevance
+from pipeline.reading.rows import lift_named_rows
 from pipeline.reading.verdict import judge
 from pipeline.text.cells import number_of
 from pipeline.text.frame import TITLE_CHARACTERS, failure_text
@@ -167,6 +168,7 @@ def _judged(
     values = _content_first(documents, tagged, relevance.values)
     values = lift_terms(question, documents, tagged, values)
     values = lift_rows(question, documents, tagged, values)
+    values = lift_named_rows(question, documents, tagged, values)
     nearest = (
         relevance.index.owners([int(values.argmax())]).item() if len(values) else 0
     )
