@@ -13,7 +13,7 @@ import numpy as np
 
 from pipeline.document.cite import cite, position_of
 from pipeline.document.page import Document, Evidence, Score, Verdict, least_trust
-from pipeline.evidence.passages import Passage, PassageMaker
+from pipeline.evidence.passages import PassageMaker, UnitRange
 from pipeline.evidence.show import (
     LINK_TOKENS,
     Shown,
@@ -183,8 +183,8 @@ class _Writer:
         self.maker = PassageMaker(documents, reading, [count + 1 for count in tokens])
 
     def statements(self) -> list[int]:
-        """Return the rows, best first, of equal statements the best. It notes where
-        each statement stands, so it is called once."""
+        """Return the rows, best first, of equal statements the best. It notes the
+        rows of each statement, so it is called once."""
         for row in np.argsort(-self.reading.values, kind="stable").tolist():
             self._rows_of.setdefault(self._statement(row), []).append(row)
         return [rows[0] for rows in self._rows_of.values()]
@@ -199,7 +199,7 @@ class _Writer:
         index, unit = self.places[row]
         return self.documents[index].blocks[unit.block].injection
 
-    def write(self, passages: Sequence[Passage]) -> Shown:
+    def write(self, passages: Sequence[UnitRange]) -> Shown:
         """Return passages as text, without their links."""
         evidence = self.evidence(passages, cited=False)
         return show_evidence(
@@ -207,11 +207,11 @@ class _Writer:
         )
 
     def evidence(
-        self, passages: Sequence[Passage], *, cited: bool
+        self, passages: Sequence[UnitRange], *, cited: bool
     ) -> tuple[Evidence, ...]:
         """Return passages as evidence: pages by their best passage, the passages of each
         in reading order."""
-        by_page: dict[int, list[Passage]] = {}
+        by_page: dict[int, list[UnitRange]] = {}
         for passage in passages:
             by_page.setdefault(self.places[passage.start][0], []).append(passage)
         return tuple(

@@ -33,7 +33,7 @@ FORWARD: Final = 0.02
 CODE_SHARE: Final = 0.8
 """Share of the room that a listing may take to come whole: code is of use to its end
 only."""
-FRAME: Final = 64
+FRAME_TOKENS: Final = 64
 """Tokens that the label, the heading path and the page's head of a passage are taken to
 have until the text is counted."""
 MISSES: Final = 8
@@ -43,7 +43,7 @@ _LISTING: Final = re.compile(r".*?/pre\d*(?=/|$)")
 _PART_NAMES: Final = {"item": "item", "row": "row", "code": "line"}
 
 
-class Passage(NamedTuple):
+class UnitRange(NamedTuple):
     """Units [start, stop) of one section, numbered through all documents."""
 
     start: int
@@ -76,17 +76,17 @@ class PassageMaker:
     def choose(
         self,
         order: Iterable[int],
-        written: Callable[[Sequence[Passage]], int],
+        written: Callable[[Sequence[UnitRange]], int],
         room: int,
         *,
         least_score: float = 0.0,
-    ) -> list[Passage]:
+    ) -> list[UnitRange]:
         """Return passages around the units of `order`, best first, that `written` counts
         as at most `room` tokens together.
 
         What does not fit comes as its best unit alone, or not. No passage begins below
         `least_score`."""
-        answer = _Answer(written, room)
+        answer = _Chosen(written, room)
         misses = 0
         for row in order:
             check_cancelled()
@@ -94,7 +94,7 @@ class PassageMaker:
                 break
             if self._taken[row] or self._names_taken(row):
                 continue
-            tries = dict.fromkeys((self.grow(row, room), Passage(row, row + 1, row)))
+            tries = dict.fromkeys((self.grow(row, room), UnitRange(row, row + 1, row)))
             passage = next(
                 (one for one in tries if answer.add(one, self._cost(*one[:2]))), None
             )
@@ -106,7 +106,7 @@ class PassageMaker:
                 self._taken[unit] = True
         return answer.fitting()
 
-    def grow(self, row: int, room: int) -> Passage:
+    def grow(self, row: int, room: int) -> UnitRange:
         """Return the passage around a unit in an answer of `room` tokens. The unit alone
         may exceed them."""
         most = min(MOST, max(LEAST, room // 2))
@@ -123,7 +123,7 @@ class PassageMaker:
         limit = int(CODE_SHARE * room) if code else most
         if self._cost(low, high) <= limit and not any(self._taken[low:high]):
             start, stop = low, high
-        return Passage(start, stop, row)
+        return UnitRange(start, stop, row)
 
     def _neighbours(
         self, start: int, stop: int, most: int
@@ -148,7 +148,7 @@ class PassageMaker:
                 options.append((score, low, high))
         return options
 
-    def runs(self, passages: Iterable[Passage]) -> list[list[int]]:
+    def runs(self, passages: Iterable[UnitRange]) -> list[list[int]]:
         """Return the units of one document's passages in reading order, cut where a
         section or a page of its file begins; rows below one header are together.
 
@@ -261,23 +261,23 @@ class PassageMaker:
         return spans
 
 
-class _Answer:
+class _Chosen:
     """Passages within a budget: their tokens are estimated while it is far from full,
     then counted, since writing all of them for each costs the square of their number."""
 
     def __init__(
-        self, written: Callable[[Sequence[Passage]], int], max_tokens: int
+        self, written: Callable[[Sequence[UnitRange]], int], max_tokens: int
     ) -> None:
-        self.passages: list[Passage] = []
+        self.passages: list[UnitRange] = []
         self._written = written
         self._max_tokens = max_tokens
         self._used = 0
         self._is_counted = True
 
-    def add(self, passage: Passage, tokens: int) -> bool:
+    def add(self, passage: UnitRange, tokens: int) -> bool:
         """Add a passage whose units have so many tokens, if it fits; return whether."""
-        if self._used + tokens + FRAME <= self._max_tokens:
-            self._used += tokens + FRAME
+        if self._used + tokens + FRAME_TOKENS <= self._max_tokens:
+            self._used += tokens + FRAME_TOKENS
             self._is_counted = False
         else:
             if not self._is_counted:
@@ -291,7 +291,7 @@ class _Answer:
         self.passages.append(passage)
         return True
 
-    def fitting(self) -> list[Passage]:
+    def fitting(self) -> list[UnitRange]:
         """Return the passages; where an estimate was too low the last give way."""
         while self.passages and self._written(self.passages) > self._max_tokens:
             self.passages.pop()

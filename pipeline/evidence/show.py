@@ -326,7 +326,7 @@ def _other_places(
     numbers: Mapping[str, int],
     room: int,
 ) -> str:
-    """Return where else the words of passages stand: `[1a] also: [2]`.
+    """Return which other pages have the words of passages: `[1a] also: [2]`.
 
     A place that exceeds `room` tokens is left out; empty where there is none."""
     written = ""

@@ -19,7 +19,7 @@ from pipeline.document.tree import LABEL_WORDS, count_words
 from pipeline.document.units import tag_sentences
 from pipeline.evidence.assemble import SHOWN_SHARE, UNASKED, fill, quotable
 from pipeline.evidence.forms import Form
-from pipeline.evidence.passages import Passage, PassageMaker
+from pipeline.evidence.passages import PassageMaker, UnitRange
 from pipeline.evidence.render import Kept, Style, is_header_row, render
 from pipeline.html.opinion import main_content
 from pipeline.question.question import Question
@@ -203,7 +203,7 @@ def _fill_parts(
     )
 
 
-def _units_in(passages: Sequence[Passage]) -> list[int]:
+def _units_in(passages: Sequence[UnitRange]) -> list[int]:
     """Return the units of passages, those of the first passage first."""
     return [row for passage in passages for row in range(passage.start, passage.stop)]
 

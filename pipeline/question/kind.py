@@ -1,20 +1,13 @@
-"""What kind of answer a question asks for: something whole, or what is chosen among
-others.
+"""Whether a question asks for what is chosen among others: the first, the least, the most.
 
-Not for: which sections and rows that is (`pipeline/evidence/named.py`,
-`pipeline/reading/extract.py`)."""
+Not for: which rows that is (`pipeline/reading/extract.py`)."""
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
-from typing import Final, NamedTuple
+from typing import Final
 
-from pipeline.text.words import is_cjk, meanings, whole_words, words
+from pipeline.text.words import meanings, whole_words, words
 
-HEAD: Final = 30
-"""Characters at the beginning of a question in which it says that it wants all of
-something."""
 _END_WORDS: Final = whole_words(words("choosing.ends"))
 _LEAST_WORDS: Final = whole_words(words("choosing.least"))
 _MOST_WORDS: Final = whole_words(words("choosing.most"))
@@ -22,41 +15,6 @@ _MOST_WORDS: Final = whole_words(words("choosing.most"))
 both."""
 _MEASURE_WORDS: Final = meanings("choosing.measures")
 """What the column is called whose extreme a word means."""
-
-
-class WantedWhole(NamedTuple):
-    """What a question wants whole."""
-
-    all: bool
-    """Every item of a list: "list the exit codes"."""
-    sample: bool
-    """An example, a listing, a script."""
-    steps: bool
-    """How something is done."""
-
-
-def asked_whole(question: str, language: str, *, asks: bool) -> WantedWhole:
-    """Return what a question wants whole, by the words of its language.
-
-    One that `asks`, by a question word, about an example or about all of something
-    ("Which line of the sample …") does not want it. All of something is looked for at
-    its beginning only (`HEAD`)."""
-    listing, sample, steps = _patterns(language)
-    head = question if is_cjk(question) else question[:HEAD]
-    how = steps.search(question) is not None
-    return WantedWhole(
-        all=not how and listing.search(head) is not None,
-        sample=not asks and sample.search(question) is not None,
-        steps=how,
-    )
-
-
-@cache
-def _patterns(language: str) -> tuple[re.Pattern[str], ...]:
-    return tuple(
-        re.compile(whole_words(words(f"asked.{kind}", language)).pattern, re.IGNORECASE)
-        for kind in ("all", "sample", "steps")
-    )
 
 
 @dataclass(frozen=True, slots=True)

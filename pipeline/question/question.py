@@ -125,11 +125,6 @@ class Question:
         return parts.describes(self.text, self.language)
 
     @cached_property
-    def whole(self) -> kind.WantedWhole:
-        """What it asks for whole: a list, an example, a procedure."""
-        return kind.asked_whole(self.text, self.language, asks=bool(self.word))
-
-    @cached_property
     def choice(self) -> kind.Choice:
         """What its words choose by: the first, the last, the least, the most."""
         return kind.read_choice(self.text, self.words)

@@ -34,7 +34,7 @@ def lift_named_rows(
     """Return the scores [units] with the rows lifted above all others of their page that
     `question` names.
 
-    They are unchanged where the best unit is no row, where the question asks for an
+    They are unchanged where the best unit is not a row, where the question asks for an
     extreme, or where more than `FEW` rows have equally many of its words."""
     if question.choice or not len(values):
         return values
