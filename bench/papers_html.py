@@ -474,7 +474,7 @@ async def _(_: Bench) -> Outcome:
     return works(f"{alone / nodes:.2f} of {nodes} nodes (of characters) have no rival")
 
 
-@row(50, "HR §3.4.2 depth first, the KV cache is kept", "models/llama/decode.py")
+@row(50, "HR §3.4.2 depth first, the KV cache is kept", "models/llama/process.py")
 async def _(_: Bench) -> Outcome:
     found = await scored()
     assert found.evaluated_tokens < found.whole_tokens

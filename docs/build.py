@@ -20,7 +20,6 @@ from typing import Any, Final, get_type_hints
 
 from pydantic import BaseModel
 
-from models.tuning import TUNING_OPTIONS, WRITERS
 from server.settings import SETTINGS_TABLE
 
 ROOT: Final = Path(__file__).resolve().parents[1]
@@ -101,19 +100,6 @@ def answer() -> str:
     return "```text\n" + "\n".join(_first_source(ran.stdout.splitlines())) + "\n```"
 
 
-def model_options() -> str:
-    """Return every option of `generator_options` as a row."""
-    rows = [
-        (
-            f"`{name}`",
-            option.form,
-            "generators only" if name in WRITERS else "all three",
-        )
-        for name, option in TUNING_OPTIONS.items()
-    ]
-    return _table(("option", "value", "roles"), rows)
-
-
 ANSWER: Final = ("README.md", "answer")
 
 
@@ -127,7 +113,6 @@ def parts() -> dict[tuple[str, str], Callable[[], str]]:
             for listed in _tools()
         },
         ("docs/tools.md", "objects"): objects,
-        ("docs/local-models.md", "options"): model_options,
     }
 
 

@@ -9,39 +9,25 @@ running one.
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, TypedDict
+from typing import TYPE_CHECKING, Any, Final
 
 from models.catalogue import Role
+from models.options import ModelOptions
 from models.pull import Hub
-from models.tuning import USUAL, Tuning
-from models.worker import MemoryBudget
 from seams import Seam
 
 if TYPE_CHECKING:
     import httpx2
 
 
-class Run(TypedDict):
-    """Parameters of a GGUF model."""
-
-    budget: MemoryBudget | None
-    tuning: Tuning
-
-
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """Shared resources of models: HTTP client, API key, downloads, memory budget."""
+    """Shared resources of models: HTTP client, API key, downloads, options."""
 
     http: "httpx2.AsyncClient"
     key: str = field(default="", repr=False)
     hub: Hub = field(default_factory=Hub)
-    budget: MemoryBudget | None = None
-    tunings: Mapping[str, Tuning] = field(default_factory=dict)
-    """Tuning of the model of each role."""
-
-    def of(self, role: Role) -> Run:
-        """Return the parameters of a role's GGUF model, except the file."""
-        return {"budget": self.budget, "tuning": self.tunings.get(role, USUAL)}
+    options: ModelOptions = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,11 @@
-"""The pipe between the server and a model's process: messages, and the loop that the
-process runs.
+"""The pipe between the server and a process of native code: messages, and the loop that
+the process runs.
 
-A message is a JSON header and bytes, each with its length in front. The loop keeps
-every call that came in before the engine next, so that an engine may compute several at
-once. The process ends when its stdin does, so it never outlives the server, and when
-nothing was asked for a while. Not for: starting processes (`models/worker.py`), or what
-an engine computes."""
+A message is a JSON header and bytes, each with its length in front. The process answers
+one request after the other; a request to cancel the one that runs comes between. The
+process ends when its stdin does, so it never outlives the server, and when nothing was
+asked for a while. Not for: starting processes (`models/worker.py`), or what they
+compute."""
 
 import json
 import os
@@ -14,9 +14,9 @@ import struct
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final, Literal, NoReturn, Protocol
+from typing import IO, Final, Literal, NoReturn
 
 from errors import ContextExceeded, ModelError
 
@@ -26,6 +26,8 @@ except ImportError:  # Windows has no such limits
     resource = None  # type: ignore[assignment]  # the one use looks for it
 
 MESSAGE_HEADER: Final = struct.Struct("!II")
+CANCEL: Final = "cancel"
+"""What is done by a message that cancels the running request; it has no answer."""
 EXIT_IDLE: Final = 75
 """Status of a process that ended because nothing was asked of it."""
 EXIT_FULL: Final = 71
@@ -51,19 +53,14 @@ class Frame:
     fields: Fields
     blob: bytes = b""
 
-    def packed(self, call: int) -> bytes:
-        """Return the bytes that go over the pipe, marked with the number of their
-        call."""
-        return self.head(call) + self.blob
-
-    def head(self, call: int) -> bytes:
-        """Return those of them that come before the raw ones."""
-        text = json.dumps({**self.fields, "call": call}).encode()
+    def head(self) -> bytes:
+        """Return what goes over the pipe before the raw bytes."""
+        text = json.dumps(self.fields).encode()
         return MESSAGE_HEADER.pack(len(text), len(self.blob)) + text
 
 
 def refusal(error: ModelError) -> Frame:
-    """Return the answer that a call gets whose request failed."""
+    """Return the answer to a request that failed."""
     return Frame(
         {
             "error": error.what,
@@ -81,48 +78,15 @@ def accepted(frame: Frame) -> Frame:
     raise kind(str(frame.fields["error"]), hint=str(frame.fields["hint"]))
 
 
-@dataclass(slots=True)
-class Counters:
-    """What an engine has computed since its process began."""
-
-    calls: int = 0
-    tokens: int = 0
-    calls_a_batch: int = 0
-    """Most calls that one batch held."""
-    guessed: int = 0
-    """Tokens of answers that were guessed ahead, and right."""
+class Cancelled(Exception):
+    """The caller gave the request up."""
 
 
-class Engine(Protocol):
-    """What a process computes: it takes calls in, and answers them in any order."""
-
-    facts: Fields
-    """What was loaded and where to: device, layers, reason."""
-    counters: Counters
-
-    @property
-    def busy(self) -> bool:
-        """Whether a call waits for `step`."""
-        ...
-
-    def accept(self, call: int, frame: Frame) -> None:
-        """Take a request in; the `ModelError` that says why it cannot be served is its
-        answer."""
-        ...
-
-    def drop(self, call: int) -> None:
-        """Forget a call; unknown numbers are passed over."""
-        ...
-
-    def step(self) -> list[tuple[int, Frame]]:
-        """Compute for a fraction of a second and return the calls that are done with
-        their answers."""
-        ...
-
-
-Load = Callable[[set[int]], Engine]
-"""Makes the engine at the first call; the set holds the numbers of cancelled calls, and
-grows while `step` runs."""
+IsCancelled = Callable[[], bool]
+Answer = Callable[[Frame, IsCancelled], Frame]
+"""Computes the answer to a request. It asks now and then whether the request is
+cancelled, and then raises `Cancelled`; the `ModelError` that says why a request cannot
+be served is its answer."""
 
 
 def memory_of(process: int | Literal["self"]) -> tuple[int, int]:
@@ -139,14 +103,16 @@ def memory_of(process: int | Literal["self"]) -> tuple[int, int]:
     )
 
 
-def serve(load: Load, *, idle_seconds: float, memory_bytes: int | None) -> None:
-    """Answer requests from stdin until it ends, or until none came for `idle_seconds`;
-    the process's main loop.
+def serve(
+    load: Callable[[], Answer], *, idle_seconds: float, memory_bytes: int | None
+) -> NoReturn:
+    """Answer requests from stdin until it ends, or until none came for `idle_seconds`
+    after the last; the process's main loop. `load` is called at the first request.
 
     Claims the two pipes for the protocol: afterwards file descriptor 1 is the log and 0
     is empty, so that nothing native can write between two frames. `memory_bytes` bounds
-    the address space beyond what the process has now. A `ModelError` is the answer to
-    its call; any other error ends the process, as a crash would. Returns never."""
+    the address space beyond what the process has now. An error other than `ModelError`
+    ends the process, as a crash would."""
     requests = os.fdopen(os.dup(0), "rb")
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
@@ -156,22 +122,18 @@ def serve(load: Load, *, idle_seconds: float, memory_bytes: int | None) -> None:
         OSError
     ):  # where Linux lets us, its out-of-memory killer takes this process before the server
         Path("/proc/self/oom_score_adj").write_text("800")
-    inbox: queue.SimpleQueue[tuple[int, Frame]] = queue.SimpleQueue()
-    cancelled: set[int] = set()
+    inbox = _Inbox(requests)
     if memory_bytes is not None and resource is not None:
         bound = (
             memory_bytes + memory_of("self")[0]
         )  # numpy's threads take some on each of many cores
         resource.setrlimit(resource.RLIMIT_AS, (bound, bound))
-    listener = threading.Thread(
-        target=_listen_or_end, args=(requests, inbox, cancelled), daemon=True
-    )
     try:
-        listener.start()
+        threading.Thread(target=inbox.fill, daemon=True).start()
     except RuntimeError:  # no memory for its stack
         _end_full()
     try:
-        _answer(load, inbox, cancelled, answers, idle_seconds)
+        _answer(load, inbox, answers, idle_seconds)
     except MemoryError:  # of loading, computing, or sending what was computed
         _end_full()
     except (SystemError, SyntaxError) as error:
@@ -192,85 +154,57 @@ def _end_full() -> NoReturn:
 
 
 def _answer(
-    load: Load,
-    inbox: "queue.SimpleQueue[tuple[int, Frame]]",
-    cancelled: set[int],
-    answers: IO[bytes],
-    idle_seconds: float,
+    load: Callable[[], Answer], inbox: "_Inbox", answers: IO[bytes], idle_seconds: float
 ) -> NoReturn:
-    """Answer what is in the queue, computing meanwhile; without calls for
-    `idle_seconds` the process ends."""
-
-    def send(call: int, frame: Frame) -> None:
-        answers.write(frame.head(call))
-        answers.write(frame.blob)
-        answers.flush()
-
-    engine: Engine | None = None
+    """Answer each request; without one for `idle_seconds` the process ends."""
+    compute: Answer | None = None
     while True:
-        working = engine is not None and engine.busy
         try:
-            call, frame = inbox.get(
-                block=not working, timeout=None if working else idle_seconds
+            request = inbox.requests.get(
+                timeout=None if compute is None else idle_seconds
             )
         except queue.Empty:
-            if not working or engine is None:
-                os._exit(EXIT_IDLE)
-            for done, answer in engine.step():
-                send(done, answer)
-            continue
-        doing = frame.fields["do"]
-        if doing == "cancel":
-            if engine is not None:
-                engine.drop(call)
-            cancelled.discard(call)
-            send(call, Frame({"cancelled": True}))
-            continue
+            os._exit(EXIT_IDLE)
         try:
-            if engine is None:
-                engine = load(cancelled)
-                send(
-                    0, Frame({"facts": engine.facts})
-                )  # unasked: no call has this number
-            if doing == "count":
-                send(call, Frame(asdict(engine.counters)))
-            else:
-                engine.accept(call, frame)
-                engine.counters.calls += 1
+            compute = compute or load()
+            answer = compute(request, inbox.cancelled.is_set)
         except ModelError as error:
-            send(call, refusal(error))
+            answer = refusal(error)
+        except Cancelled:
+            answer = Frame({})
+        answers.write(answer.head())
+        answers.write(answer.blob)
+        answers.flush()
 
 
-def _listen_or_end(
-    requests: IO[bytes],
-    inbox: "queue.SimpleQueue[tuple[int, Frame]]",
-    cancelled: set[int],
-) -> None:
-    """Listen; a request that memory has no room for ends the process, or its caller
-    would wait until it gives up."""
-    try:
-        _listen(requests, inbox, cancelled)
-    except MemoryError:
-        _end_full()
+class _Inbox:
+    """The requests that came in, and whether the last one was cancelled."""
 
+    def __init__(self, pipe: IO[bytes]) -> None:
+        self.requests: queue.SimpleQueue[Frame] = queue.SimpleQueue()
+        self.cancelled = threading.Event()
+        self._pipe = pipe
 
-def _listen(
-    requests: IO[bytes],
-    inbox: "queue.SimpleQueue[tuple[int, Frame]]",
-    cancelled: set[int],
-) -> None:
-    """Read requests into the queue until the pipe ends, which ends the process.
+    def fill(self) -> None:
+        """Read messages until the pipe ends, which ends the process; so does one that
+        memory has no room for, or its caller would wait until it gives up.
 
-    A cancelled call is queued, too, and added to `cancelled` at once. Raises
-    `ValueError` for a message that is not JSON."""
-    while True:
-        head = requests.read(MESSAGE_HEADER.size)
+        Raises `ValueError` for a message that is not JSON."""
+        try:
+            while True:
+                self._read()
+        except MemoryError:
+            _end_full()
+
+    def _read(self) -> None:
+        head = self._pipe.read(MESSAGE_HEADER.size)
         if len(head) < MESSAGE_HEADER.size:
             # The parent closed its side or is gone; native code may be running, so no orderly end.
             os._exit(0)
         text, blob = MESSAGE_HEADER.unpack(head)
-        fields = json.loads(requests.read(text))
-        call = fields.pop("call")
-        if fields.get("do") == "cancel":
-            cancelled.add(call)
-        inbox.put((call, Frame(fields, requests.read(blob))))
+        frame = Frame(json.loads(self._pipe.read(text)), self._pipe.read(blob))
+        if frame.fields["do"] == CANCEL:
+            self.cancelled.set()
+            return
+        self.cancelled.clear()
+        self.requests.put(frame)

@@ -1,24 +1,25 @@
-"""A process for native model code, connected by stdin and stdout: a crash fails one
-call, not the server.
+"""A process for native code, connected by stdin and stdout: a crash fails one call, not
+the server.
 
 The process is a fresh interpreter (spawned, never forked), started at the first call
-and again after it died, with a growing pause when it dies again and again. Calls run
-side by side; a canceled one gets a stop request, and its process is killed if it does
-not stop. What native code prints goes to a log of its own, never to our stdout. Not
-for: what the process computes (`models/llama/process.py`).
+and again after it died, with a growing pause when it dies again and again. It computes
+one call at a time, others wait; a cancelled one gets a stop request, and the process is
+killed if it does not stop. What native code prints goes to a log of its own, never to
+our stdout. Not for: what the process computes (`models/llama/process.py`,
+`pipeline/read/process.py`).
 """
 
 import json
 import logging
 import os
-import re
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
 
@@ -28,7 +29,7 @@ import anyio.lowlevel
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from errors import ModelError
-from models.pipe import EXIT_IDLE, MESSAGE_HEADER, Fields, Frame, accepted
+from models.pipe import CANCEL, EXIT_IDLE, MESSAGE_HEADER, Fields, Frame, accepted
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 """The folder that our packages are imported from, in a checkout and in a wheel."""
@@ -83,9 +84,22 @@ class Limits:
     """Until the start after the second crash in a row, doubled by each further one. The
     first costs no pause."""
     longest_pause: float = 60.0
-    starts: int = 3
-    """Starts that one call may see through no fault of its own: the process went idle,
-    or was killed for another."""
+
+
+class ProcessDied(ModelError):
+    """A process ended during a call."""
+
+    def __init__(self, how: str, *, output: str, was_killed: bool) -> None:
+        """Keep `how` it ended as a sentence, and whether that was by SIGKILL, which
+        comes from outside."""
+        quoted = f" Its last output: {output}" if output else ""
+        hint = (
+            "Try again: it is restarted. If it crashes again, set a smaller model, or "
+            "free memory."
+        )
+        super().__init__(how + quoted, hint=hint)
+        self.how = how
+        self.was_killed = was_killed
 
 
 class Child:
@@ -94,25 +108,20 @@ class Child:
     def __init__(
         self, process: anyio.abc.Process, log: IO[bytes], *, limits: Limits
     ) -> None:
-        """Take over a started process and the file that its stderr goes to.
-
-        Raises `ModelError` for a process without pipes.
-        """
-        if process.stdin is None or process.stdout is None:
-            raise ModelError(
-                "A model's process was started without pipes.", hint="Try again."
-            )
+        """Take over a started process and the file that its stderr goes to."""
+        assert process.stdin is not None  # noqa: S101  `start` asked for both pipes
+        assert process.stdout is not None  # noqa: S101  as above
         self._process = process
         self._log = log
         self._limits = limits
         self._stdin = process.stdin
         self._stdout = BufferedByteReceiveStream(process.stdout)
-        self._sending = anyio.Lock()
         self._sizes: tuple[int, int] | None = None
-        self._fields: Fields | None = None
 
     @classmethod
-    async def start(cls, entry: str, arguments: Fields, *, limits: Limits) -> "Child":
+    async def start(
+        cls, entry: str, arguments: Fields, *, label: str, limits: Limits
+    ) -> "Child":
         """Start a fresh interpreter that runs `main(arguments)` of the module `entry`;
         raises `ModelError` where it cannot be started."""
         code = (
@@ -136,7 +145,7 @@ class Child:
         except OSError as error:
             log.close()
             raise ModelError(
-                f"The process of a model cannot be started: {error}.",
+                f"The process of {label} cannot be started: {error}.",
                 hint="Free memory.",
             ) from error
         return cls(process, log, limits=limits)
@@ -151,8 +160,8 @@ class Child:
         """Its process id."""
         return self._process.pid
 
-    async def send(self, frame: Frame, call: int) -> None:
-        """Write one whole request; a cancellation waits until it is written, for half
+    async def send(self, frame: Frame) -> None:
+        """Write one whole message; a cancellation waits until it is written, for half
         of one would end the process.
 
         Raises `anyio.BrokenResourceError` where that takes longer than
@@ -162,14 +171,13 @@ class Child:
             anyio.CancelScope(shield=True),
             anyio.move_on_after(self._limits.sending) as scope,
         ):
-            async with self._sending:
-                await self._stdin.send(frame.packed(call))
+            await self._stdin.send(frame.head() + frame.blob)
         if scope.cancelled_caught:
             raise anyio.BrokenResourceError
 
-    async def receive(self) -> tuple[int, Frame]:
-        """Return the next answer and its call's number; cancelled half-way, it goes on
-        from there when called again.
+    async def receive(self) -> Frame:
+        """Return the answer; cancelled half-way, it goes on from there when called
+        again.
 
         Waits without limit; raises one of `PIPE_FAILURES` where the pipe ends.
         """
@@ -178,11 +186,9 @@ class Child:
                 await self._stdout.receive_exactly(MESSAGE_HEADER.size)
             )
         text, blob = self._sizes
-        if self._fields is None:
-            self._fields = json.loads(await self._stdout.receive_exactly(text))
-        rest = await self._stdout.receive_exactly(blob) if blob else b""
-        fields, self._fields, self._sizes = dict(self._fields), None, None
-        return int(str(fields.pop("call"))), Frame(fields, rest)
+        message = await self._stdout.receive_exactly(text + blob)
+        self._sizes = None
+        return Frame(json.loads(message[:text]), message[text:])
 
     async def ending(self) -> tuple[int | None, str]:
         """Wait a little for the end; return its status (None while it goes on) and the
@@ -211,38 +217,18 @@ class Child:
             self._log.close()
 
 
-@dataclass(slots=True)
-class _Call:
-    """One call in flight."""
-
-    doing: str
-    event: anyio.Event = field(default_factory=anyio.Event)
-    done: bool = False
-    outcome: Frame | ModelError | None = None
-    """The answer, or why there is none; None while it is not `done`, and where it is to
-    be asked again."""
-
-
 class Worker:
-    """The server's handle of a model's process. Belongs to one event loop; any number
-    of its tasks may call at once."""
+    """The server's handle of a process. Belongs to one event loop; any number of its
+    tasks may call, and one call is computed at a time."""
 
     def __init__(
-        self,
-        entry: str,
-        arguments: Fields,
-        *,
-        label: str,
-        limits: Limits | None = None,
-        budget: "MemoryBudget | None" = None,
-        needs: int = 0,
+        self, entry: str, arguments: Fields, *, label: str, limits: Limits | None = None
     ) -> None:
         """Name what runs in the child: the module `entry`, whose `main(arguments)`
         calls `pipe.serve`.
 
-        `idle_seconds` and `memory_bytes` of the `limits` are added to the `arguments`.
-        The process will take `needs` bytes of the `budget` that it shares with others;
-        no `budget` has no bound."""
+        `idle_seconds` and `memory_bytes` of the `limits` are added to the
+        `arguments`."""
         self._entry = entry
         self._limits = limits or Limits()
         self._arguments = {
@@ -251,16 +237,9 @@ class Worker:
             "memory_bytes": self._limits.memory_bytes,
         }
         self.label = label
-        """How messages name the model."""
-        self._budget = budget or MemoryBudget(sys.maxsize)
-        self._needs = needs
-        self._starting = anyio.Lock()
+        """How messages name what the process is for."""
+        self._turn = anyio.Lock()
         self._child: Child | None = None
-        self._calls: dict[int, _Call] = {}
-        self._last = 0
-        self._reader: _Call | None = None
-        self.facts: Fields = {}
-        """What the process said of its model when it was loaded; empty before."""
         self._crashes = 0
         self._not_before = 0.0
         self._loop: object | None = None
@@ -272,42 +251,34 @@ class Worker:
             self._child.pid if self._child is not None and self._child.alive else None
         )
 
-    @property
-    def busy(self) -> bool:
-        """Whether a call is in flight or a start under way."""
-        return bool(self._calls) or self._starting.locked()
-
     async def call(self, fields: Fields, blob: bytes = b"") -> Frame:
         """Return the child's answer; start the child if it does not run.
 
-        Waits for the answer without limit. Raises `ModelError`: the child refused the
-        request, crashed (the next call restarts it), is paused after crashes, or was
-        ended too often for others. So does a call from another event loop than the
-        first.
+        Waits for its turn and for the answer without limit. Raises `ModelError`: the
+        child refused the request, crashed (`ProcessDied`; the next call restarts it),
+        was closed, or is paused after crashes. So does a call from another event loop
+        than the first.
         """
         self._check_loop()
-        for _ in range(self._limits.starts):
-            frame = await self._attempt(Frame(fields, blob))
-            if frame is not None:
-                self._crashes = 0
-                return accepted(frame)
-        raise ModelError(
-            (
-                f"The process of {self.label} was ended in each of {self._limits.starts} "
-                "attempts, to make room for other models or because another call was cancelled."
-            ),
-            hint="Try again.",
-        )
+        request = Frame(fields, blob)
+        async with self._turn:
+            answer = await self._attempt(request)
+            if answer is None:  # it had just gone idle, which a new one does not
+                answer = await self._attempt(request)
+        if answer is None:
+            raise ModelError(
+                f"The process of {self.label} ended twice without a call.",
+                hint="Try again.",
+            )
+        self._crashes = 0
+        return accepted(answer)
 
     async def aclose(self) -> None:
-        """End the process; calls in flight fail, a later call would start it again."""
+        """End the process; a call in flight fails, a later call would start it
+        again."""
         child, self._child = self._child, None
-        self._settle(
-            ModelError(f"The process of {self.label} was closed.", hint="Ask again.")
-        )
         if child is not None:
             await child.end(at_once=False)
-        self._budget.held.pop(self, None)
 
     def _check_loop(self) -> None:
         token = anyio.lowlevel.current_token()
@@ -319,230 +290,101 @@ class Worker:
                 hint="Call it in the event loop of its first call, or create another model object for this loop.",
             )
 
-    async def _attempt(self, frame: Frame) -> Frame | None:
-        """Return the answer, or None when the child ended for a reason that is not this
-        call's.
-
-        Raises the `ModelError` of the call itself.
-        """
+    async def _attempt(self, request: Frame) -> Frame | None:
+        """Return the answer, or None when the child had ended idle; raises the
+        `ModelError` of the call."""
         child = await self._started()
-        self._last += 1
-        number, call = self._last, _Call(str(frame.fields["do"]))
-        self._calls[number] = call
         try:
-            sent = False
-            try:
-                await child.send(frame, number)
-                sent = True
-                await self._answered(child, call)
-            except anyio.get_cancelled_exc_class():
-                await self._stop_call(child, number, call, sent=sent)
-                raise
-            except PIPE_FAILURES:
-                await self._lost(child)
-        finally:
-            del self._calls[number]
-        if isinstance(call.outcome, ModelError):
-            raise call.outcome
-        return call.outcome
+            await child.send(request)
+            return await child.receive()
+        except anyio.get_cancelled_exc_class():
+            await self._stop(child)
+            raise
+        except PIPE_FAILURES:
+            await self._lost(child, str(request.fields["do"]))
+            return None
 
     async def _started(self) -> Child:
-        async with self._starting:
-            if self._child is not None and not self._child.alive:
-                await self._lost(self._child)
-            if self._child is None:
-                wait = self._not_before - self._limits.clock()
-                if wait > 0:
-                    raise ModelError(
-                        f"The process of {self.label} died {self._crashes} times in a "
-                        f"row and is paused.",
-                        hint=f"Try again in {wait:.0f} seconds, or set a smaller model.",
-                    )
-                await self._budget.make_room(self, self._needs)
-                self._child = await Child.start(
-                    self._entry, self._arguments, limits=self._limits
+        if self._child is not None and not self._child.alive:
+            with suppress(ProcessDied):  # it died between two calls, and is restarted
+                await self._lost(self._child, "nothing")
+        if self._child is None:
+            wait = self._not_before - self._limits.clock()
+            if wait > 0:
+                raise ModelError(
+                    f"The process of {self.label} died {self._crashes} times in a "
+                    f"row and is paused.",
+                    hint=f"Try again in {wait:.0f} seconds, or set a smaller model.",
                 )
-                self._reader = None
-            if self in self._budget.held:  # just called, so last to be ended for others
-                self._budget.held[self] = self._budget.held.pop(self)
-            return self._child
+            self._child = await Child.start(
+                self._entry, self._arguments, label=self.label, limits=self._limits
+            )
+        return self._child
 
-    async def _answered(self, child: Child, call: _Call) -> None:
-        """Wait without limit until `call` is done; one of the waiting calls reads the
-        pipe for all. Raises the pipe's error (`PIPE_FAILURES`) where the process ends.
-        """
-        while not call.done:
-            if self._reader is not None:
-                call.event = anyio.Event()
-                await call.event.wait()
-                continue
-            self._reader = call
-            try:
-                while not call.done:
-                    self._deliver(*await child.receive())
-            finally:
-                if self._reader is call:
-                    self._reader = None
-                    for other in self._calls.values():
-                        other.event.set()
-
-    def _deliver(self, number: int, frame: Frame) -> None:
-        if isinstance(facts := frame.fields.get("facts"), dict):
-            self.facts = facts
-            _log.info("%s: %s", self.label, json.dumps(facts))
-            return
-        call = self._calls.get(number)
-        if call is not None:
-            call.done, call.outcome = True, frame
-            call.event.set()
-
-    async def _stop_call(
-        self, child: Child, number: int, call: _Call, *, sent: bool
-    ) -> None:
-        """Ask the child to leave its call; kill it when it does not answer in time, or
-        got only part of the request.
-
-        Killing it makes its other calls start again in a new process.
-        """
+    async def _stop(self, child: Child) -> None:
+        """Ask the child to leave its call; kill it when it does not answer in time."""
         with anyio.CancelScope(shield=True):
             try:
-                if sent:
-                    with anyio.fail_after(self._limits.stopping):
-                        await child.send(Frame({"do": "cancel"}), number)
-                        await self._answered(child, call)
+                with anyio.fail_after(self._limits.stopping):
+                    await child.send(Frame({"do": CANCEL}))
+                    await child.receive()
                     return
             except (TimeoutError, *PIPE_FAILURES):
                 pass
             if self._child is child:
                 self._child = None
-                self._settle(None)
-                await child.end(at_once=True)
+            await child.end(at_once=True)
 
-    async def _lost(self, child: Child) -> None:
-        """Collect a child that ended and settle its calls: asked again if it was idle,
-        else an error that says how."""
+    async def _lost(self, child: Child, doing: str) -> None:
+        """Collect a child that ended; raises how, but returns where it was idle."""
         with anyio.CancelScope(shield=True):
-            code, words = await child.ending()
+            code, output = await child.ending()
             if self._child is not child:
-                return
+                raise ModelError(
+                    f"The process of {self.label} was closed.", hint="Ask again."
+                )
             self._child = None
             await child.end(at_once=True)
-            if code == EXIT_IDLE:
-                self._settle(None)
-                return
-            self._crashes += 1
-            if self._crashes > 1:
-                pause = min(
-                    self._limits.longest_pause,
-                    self._limits.first_pause * 2 ** (self._crashes - 2),
-                )
-                self._not_before = self._limits.clock() + pause
-            self._settle(self._death(code, words))
-
-    def _death(self, code: int | None, words: str) -> ModelError:
-        doing = (
-            " and ".join(
-                sorted({call.doing for call in self._calls.values() if not call.done})
+        if code == EXIT_IDLE:
+            return
+        self._crashes += 1
+        if self._crashes > 1:
+            pause = min(
+                self._limits.longest_pause,
+                self._limits.first_pause * 2 ** (self._crashes - 2),
             )
-            or "nothing"
-        )
+            self._not_before = self._limits.clock() + pause
         how = _ending(code)
-        if any(word in words for word in MEMORY_WORDS):
+        if any(word in output for word in MEMORY_WORDS):
             bound = self._limits.memory_bytes
-            how = (
-                "ran out of memory"
-                + (f" (its limit is {bound / 1e6:.0f} MB)" if bound else "")
-                + f", {how}"
-            )
-        quoted = f" Its last output: {words}" if words else ""
-        error = ModelError(
-            f"The process of {self.label} {how} during {doing!r}.{quoted}",
-            hint="Try again: it is restarted. If it crashes again, set a smaller model, or free memory.",
+            limit = f" (its limit is {bound / 1e6:.0f} MB)" if bound else ""
+            how = f"ran out of memory{limit}, {how}"
+        error = ProcessDied(
+            f"The process of {self.label} {how} during {doing!r}.",
+            output=output,
+            was_killed=_signal_name(code) == "SIGKILL",
         )
         _log.warning("%s", error.what)
-        return error
-
-    def _settle(self, error: ModelError | None) -> None:
-        """End all calls with `error`; None lets them be asked again."""
-        for call in self._calls.values():
-            if not call.done:
-                call.done, call.outcome = True, error
-            call.event.set()
-
-
-class MemoryBudget:
-    """Bytes that the processes of one server share. Belongs to one event loop."""
-
-    def __init__(self, limit: int | None = None) -> None:
-        """Take `limit` bytes as the bound, or 70 % of what is free now: the rest is the
-        system's and the buffers'."""
-        self.limit = limit if limit is not None else int(_free_memory() * 0.7)
-        self.held: dict[Worker, int] = {}
-        """Bytes of each process that runs, least recently used first."""
-        self._entering = anyio.Lock()
-
-    async def make_room(self, worker: "Worker", needs: int) -> None:
-        """Let `worker` in with `needs` bytes: end idle processes, least recently used
-        first, wait for busy ones.
-
-        Waits without limit. Raises `ModelError` where `needs` is more than the whole
-        budget.
-        """
-        if needs > self.limit:
-            raise ModelError(
-                f"{worker.label} needs about {needs / 1e6:.0f} MB of memory; all models together "
-                f"are allowed {self.limit / 1e6:.0f} MB.",
-                hint="Set a smaller model or quantisation, or free memory.",
-            )
-        async with self._entering:
-            self.held.pop(worker, None)
-            while not await self._fits(needs):
-                await anyio.sleep(0.05)
-            self.held[worker] = needs
-
-    async def _fits(self, needs: int) -> bool:
-        for other in list(self.held):
-            if other.pid is None and not other.busy:
-                del self.held[other]  # it ended by itself
-        for other in list(self.held):
-            if sum(self.held.values()) + needs <= self.limit:
-                return True
-            if not other.busy:
-                await other.aclose()
-        return sum(self.held.values()) + needs <= self.limit
-
-
-def _free_memory() -> int:
-    """Return the bytes that programs may still take: what Linux calls available;
-    elsewhere half of what is built in."""
-    try:
-        found = re.search(
-            r"^MemAvailable:\s+(\d+) kB",
-            Path("/proc/meminfo").read_text(encoding="ascii"),
-            re.MULTILINE,
-        )
-    except OSError:
-        found = None
-    if found is not None:
-        return int(found[1]) * 1024
-    return (
-        os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-        if hasattr(os, "sysconf")
-        else 4 << 30
-    )
+        raise error
 
 
 def _ending(code: int | None) -> str:
     if code is None:
         return "closed its pipe"
-    if code >= 0:
+    name = _signal_name(code)
+    if not name:
         return f"ended with status {code}"
+    return f"was killed by signal {-code} ({name}{_REASONS.get(name, '')})"
+
+
+def _signal_name(code: int | None) -> str:
+    """Return the signal of a negative exit status; "" for another status."""
+    if code is None or code >= 0:
+        return ""
     try:
-        name = signal.Signals(-code).name
+        return signal.Signals(-code).name
     except ValueError:
-        name = "unknown"
-    reason = _REASONS.get(name, "")
-    return f"was killed by signal {-code} ({name}{reason})"
+        return "unknown"
 
 
 _REASONS: Final = {

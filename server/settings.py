@@ -20,7 +20,7 @@ from platformdirs import user_cache_dir
 
 from cache.server import ADDRESS
 from errors import UsageError, without_password
-from models.tuning import Role, Tuning, read_tuning
+from models.options import ModelOptions, read_options
 from pipeline.fetch.page_source import ApiSite, site_at
 from pipeline.search.provider import providers
 
@@ -152,19 +152,6 @@ def _matching(pattern: str, hint: str) -> Read:
         return text
 
     return read
-
-
-def _tuning(role: Role) -> Read:
-    return lambda text: read_tuning(text, role)
-
-
-def _options(model: str) -> str:
-    """Return the help text of an encoder's options."""
-    return (
-        f"How {model} from a GGUF file is run, as NAME=VALUE separated by spaces: "
-        f"layers, devices, split, context (tokens of a text), flash, threads, batch, "
-        f"mmap (docs/local-models.md)."
-    )
 
 
 _key = _matching(
@@ -366,17 +353,12 @@ class Settings:
             "openai:URL#MODEL."
         ),
     )
-    embedder_options: Tuning = _setting(
-        "", _options("an embedder"), _tuning("embedder")
-    )
-    reranker_options: Tuning = _setting("", _options("a reranker"), _tuning("reranker"))
-    generator_options: Tuning = _setting(
+    model_options: ModelOptions = _setting(
         "",
-        "How a generator is run, as NAME=VALUE separated by spaces: layers, devices, "
-        "split, context, "
-        "kv, flash, threads, batch, mmap; temperature, top_k, top_p, min_p, seed, thinking, "
-        "speculate; docs/local-models.md.",
-        _tuning("generator"),
+        "How your own models are run, as NAME=VALUE separated by spaces: temperature, "
+        "top_k, top_p, min_p, seed, thinking, n_ctx; for GGUF files also n_gpu_layers "
+        "and other arguments of llama-cpp-python (docs/local-models.md).",
+        read_options,
     )
     pruning: Literal["winnow", "paper"] = _setting(
         "winnow",

@@ -25,7 +25,6 @@ from models.catalogue import Role
 from models.choose import Chosen, choose
 from models.protocols import CrossEncoder, Embedder, Generator, HeldModel, Reranker
 from models.pull import Hub
-from models.worker import MemoryBudget
 from pipeline.cached_models import CachedCrossEncoder, CachedReranker, cached_embedder
 from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.cookies import Cookies
@@ -278,13 +277,8 @@ async def open_models(
 
 
 def _resources(settings: Settings, http: httpx2.AsyncClient) -> Resources:
-    tunings = {
-        "embedder": settings.embedder_options,
-        "reranker": settings.reranker_options,
-        "generator": settings.generator_options,
-    }
     hub = Hub(settings.hub or None, settings.models)
-    return Resources(http, settings.model_key, hub, MemoryBudget(), tunings)
+    return Resources(http, settings.model_key, hub, settings.model_options)
 
 
 def _extractor(settings: Settings, model: Generator | None) -> Extractor | None:

@@ -18,7 +18,7 @@ from server.app import build_server
 from server.process import give_back_large_blocks
 from server.settings import read_settings
 from tests.support import LIBRARY, SHARED, Clock, Connect, Site
-from tests.support.llama_reference import smol_weights
+from tests.support.llama_reference import FLOAT32_CACHE, smol_weights
 from tests.support.model_server import Remote, model_server
 
 pytest_plugins = (
@@ -58,7 +58,9 @@ def shared() -> Path:
 async def stories(shared: Path, anyio_backend: str) -> AsyncIterator[LlamaGenerator]:
     """A base model of 260 000 parameters and 512 tokens of context, in 32-bit floats and a process
     of its own."""
-    model = LlamaGenerator(shared / "models" / "stories260K" / "stories260K-f32.gguf")
+    model = LlamaGenerator(
+        shared / "models" / "stories260K" / "stories260K-f32.gguf", options=FLOAT32_CACHE
+    )
     yield model
     await model.aclose()
 

@@ -11,10 +11,10 @@ import pytest
 from starlette.responses import JSONResponse, Response
 
 from errors import ModelError
+from models.options import read_options
 from models.protocols import Said, chooser, tree_scorer
 from models.remote.openai import OpenAIEmbedder, OpenAIGenerator
 from models.remote.server import Endpoint
-from models.tuning import read_tuning
 from tests.support.model_server import Remote, loopback_client
 
 pytestmark = pytest.mark.anyio
@@ -211,9 +211,9 @@ async def test_a_wrong_answer_is_repaired_once_and_then_fails_with_the_models_wo
 
 async def test_a_model_that_is_let_to_think_gets_room_at_once(remote: Remote) -> None:
     KINDS["Ollama"].serve(remote, says("42", thoughts="six sevens"))
-    tuning = read_tuning("thinking=on context=16384 seed=7 temperature=0.2", "generator")
+    options = read_options("thinking=true n_ctx=16384 seed=7 temperature=0.2")
     async with loopback_client() as http:
-        generator = OpenAIGenerator(Endpoint(http, remote.url, "m"), tuning=tuning)
+        generator = OpenAIGenerator(Endpoint(http, remote.url, "m"), options=options)
         assert await generator.generate(ASKED, max_tokens=20) == "42"
         assert generator.context_tokens == 16_384
         assert "seed=7" in generator.name
@@ -230,14 +230,14 @@ async def test_a_model_that_is_let_to_think_gets_room_at_once(remote: Remote) ->
 async def test_an_option_set_to_its_usual_value_is_sent_and_shown_as_set(remote: Remote) -> None:
     """Ollama's own choice of `top_p` is .9 and of `top_k` 40: what is not set is not ours."""
     KINDS["Ollama"].serve(remote, says("42"))
-    tuning = read_tuning("top_p=1 seed=0 thinking=off threads=4", "generator")
+    options = read_options("top_p=1 seed=0 thinking=false n_threads=4")
     async with loopback_client() as http:
-        generator = OpenAIGenerator(Endpoint(http, remote.url, "m"), tuning=tuning)
+        generator = OpenAIGenerator(Endpoint(http, remote.url, "m"), options=options)
         await generator.generate(ASKED, max_tokens=20)
     assert remote.asked[-1][1]["options"] == {
         "num_predict": 20,
         "temperature": 0.0,
-        "top_p": 1.0,
+        "top_p": 1,
         "seed": 0,
     }
 

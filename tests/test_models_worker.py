@@ -1,5 +1,4 @@
-"""A model's process: shared batches, memory, crashes, pauses, idleness, and every known killer of
-it refused."""
+"""A model's process: turns, memory, crashes, pauses, idleness, and what would kill it refused."""
 
 import os
 import select
@@ -15,16 +14,14 @@ import numpy as np
 import pytest
 
 from errors import ModelError
-from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
-from models.llama.placement import Device, Weights, fallen_back, place
+from models.llama.model import LlamaGenerator, LlamaReranker
 from models.protocols import Said
 from models.text import instructions_for
-from models.worker import Limits, MemoryBudget
+from models.worker import Limits
 from tests.support import Clock
 from tests.support.extras import needs_llama
 from tests.support.llama_reference import smol_weights, write_reranker
 
-GIGABYTE = 1_000_000_000
 LONG = [Said("user", "Write a long story about the sea.")]
 SHORT = [Said("user", "Once upon a time")]
 
@@ -43,24 +40,6 @@ def tiny(shared: Path) -> Path:
 
 @needs_llama
 @pytest.mark.anyio
-async def test_texts_of_calls_at_once_share_batches(minilm: Path) -> None:
-    model = LlamaEmbedder(minilm)
-    await model.embed(["warm"], kind="passage")
-    async with anyio.create_task_group() as group:
-        for number in range(16):
-            group.start_soon(_embed, model, f"{number} boats in the harbour")
-    counted = await model.counters()
-    await model.aclose()
-    assert counted["calls"] == 17
-    assert int(str(counted["calls_a_batch"])) > 1
-
-
-async def _embed(model: LlamaEmbedder, text: str) -> None:
-    assert (await model.embed([text], kind="passage")).shape == (1, 384)
-
-
-@needs_llama
-@pytest.mark.anyio
 async def test_sixteen_answers_at_once_are_those_of_one_at_a_time(stories: LlamaGenerator) -> None:
     asked = [[Said("user", f"The {animal} saw")] for animal in ("cat", "dog", "bird", "fish") * 4]
     alone = [await stories.generate(said, max_tokens=12) for said in asked]
@@ -73,7 +52,6 @@ async def test_sixteen_answers_at_once_are_those_of_one_at_a_time(stories: Llama
         for place in range(16):
             group.start_soon(ask, place)
     assert together == alone
-    assert int(str((await stories.counters())["calls_a_batch"])) > 1
 
 
 @needs_llama
@@ -168,38 +146,6 @@ def _ended(pid: int) -> None:
         return
     assert select.select([process], [], [], 20)[0]
     os.close(process)
-
-
-@needs_llama
-@pytest.mark.anyio
-async def test_the_least_recently_used_model_goes_when_memory_is_short(
-    minilm: Path, tiny: Path
-) -> None:
-    budget = MemoryBudget(1_150_000_000)
-    one, two = LlamaGenerator(tiny, budget=budget), LlamaEmbedder(minilm, budget=budget)
-    three = LlamaGenerator(tiny, budget=budget)
-    await one.generate(SHORT, max_tokens=1)
-    await two.embed(["text"], kind="query")
-    await one.generate(SHORT, max_tokens=1)
-    await three.generate(SHORT, max_tokens=1)
-    assert two.pid is None
-    assert one.pid is not None
-    assert len(budget.held) == 2
-    await two.embed(["text"], kind="query")
-    assert one.pid is None
-    for model in (one, two, three):
-        await model.aclose()
-    assert budget.held == {}
-
-
-@needs_llama
-@pytest.mark.anyio
-async def test_a_model_over_the_whole_budget_is_refused_with_both_sizes(tiny: Path) -> None:
-    model = LlamaGenerator(tiny, budget=MemoryBudget(100_000_000))
-    with pytest.raises(
-        ModelError, match=r"needs about 50\d MB of memory; all models together are allowed 100 MB"
-    ):
-        await model.generate(SHORT, max_tokens=1)
 
 
 @needs_llama
@@ -309,73 +255,7 @@ async def test_a_file_without_a_head_is_no_reranker(minilm: Path) -> None:
     model = LlamaReranker(minilm)
     with pytest.raises(ModelError, match="no classification head"):
         await model.score("query", ["text"])
-    assert model.pid is None
-
-
-@needs_llama
-@pytest.mark.anyio
-async def test_a_loaded_model_says_where_it_runs_and_why(stories: LlamaGenerator) -> None:
-    assert stories.placement == {}
-    await stories.generate(SHORT, max_tokens=1)
-    assert stories.placement["backend"]
-    assert "cores" in str(stories.placement["reason"]) or "layers" in str(
-        stories.placement["reason"]
-    )
-
-
-def test_layers_go_to_the_gpu_as_far_as_its_memory_reaches() -> None:
-    weights = Weights(layers=30, file_bytes=3 * GIGABYTE, context_bytes=GIGABYTE)
-    whole = place(weights, [Device("CUDA", "card", 24 * GIGABYTE)], backends=["CUDA"], cores=16)
-    part = place(weights, [Device("Vulkan", "card", 3 * GIGABYTE)], backends=["Vulkan"], cores=16)
-    none = place(weights, [Device("Metal", "chip", GIGABYTE // 2)], backends=["Metal"], cores=16)
-    assert (whole.backend, whole.gpu_layers) == ("CUDA", -1)
-    assert (part.backend, part.gpu_layers) == ("Vulkan", 16)
-    assert (none.backend, none.gpu_layers, none.threads) == ("CPU", 0, 8)
-    assert "no layer fits" in none.reason
-    assert "no GPU backend" in place(weights, [], backends=[], cores=2).reason
-    assert (
-        "Vulkan of this build of llama.cpp found no GPU"
-        in place(weights, [], backends=["Vulkan"], cores=2).reason
-    )
-
-
-def test_a_card_comes_before_graphics_inside_the_processor_and_one_device_takes_all() -> None:
-    weights = Weights(layers=30, file_bytes=3 * GIGABYTE, context_bytes=GIGABYTE)
-    inside = Device("Vulkan", "inside", 24 * GIGABYTE, integrated=True)
-    cards = [
-        Device("Vulkan", "small", 2 * GIGABYTE),
-        inside,
-        Device("Vulkan", "large", 3 * GIGABYTE),
-    ]
-    chosen = place(weights, cards, backends=["Vulkan"], cores=16)
-    assert (chosen.device, chosen.gpu_layers) == ("large", 16)
-    assert place(weights, [inside], backends=["Vulkan"], cores=16).gpu_layers == -1
-
-
-def test_a_large_vocabulary_is_counted_whole_since_it_goes_to_the_card_first() -> None:
-    card = [Device("Vulkan", "card", 3 * GIGABYTE)]
-    even = Weights(
-        layers=30, file_bytes=4 * GIGABYTE, context_bytes=0, output_bytes=4 * GIGABYTE // 30
-    )
-    heavy = Weights(layers=30, file_bytes=4 * GIGABYTE, context_bytes=0, output_bytes=GIGABYTE)
-    assert place(even, card, backends=["Vulkan"], cores=2).gpu_layers == 16
-    assert place(heavy, card, backends=["Vulkan"], cores=2).gpu_layers == 12
-    tight = [Device("Vulkan", "card", int(1.5 * GIGABYTE))]
-    assert place(heavy, tight, backends=["Vulkan"], cores=2).gpu_layers == 0
-
-
-def test_a_model_that_its_card_did_not_take_says_so() -> None:
-    weights = Weights(layers=30, file_bytes=GIGABYTE, context_bytes=0)
-    first = place(weights, [Device("CUDA", "card", 24 * GIGABYTE)], backends=["CUDA"], cores=16)
-    after = fallen_back(first)
-    assert (after.backend, after.device, after.gpu_layers, after.threads) == (
-        "CPU",
-        "CPU",
-        0,
-        first.threads,
-    )
-    assert first.reason in after.reason
-    assert "could not be loaded there" in after.reason
+    await model.aclose()
 
 
 @pytest.mark.parametrize(

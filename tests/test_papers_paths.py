@@ -137,8 +137,7 @@ def brute_force(path: Path, prefix: str, paths: list[str]) -> tuple[NDArray[np.f
     """Score each path by an evaluation of its own, softmax among the tokens that some path has
     there."""
     import llama_cpp  # noqa: PLC0415  only with the extra llama, which the caller has checked
-
-    from models.llama.native import ChatTemplate  # noqa: PLC0415  as above
+    from llama_cpp.llama_chat_format import Jinja2ChatFormatter  # noqa: PLC0415  as above
 
     model = llama_cpp.Llama(
         str(path),
@@ -150,10 +149,8 @@ def brute_force(path: Path, prefix: str, paths: list[str]) -> tuple[NDArray[np.f
         type_v=0,
         flash_attn=False,
     )
-    template = ChatTemplate(
-        model.metadata.get("tokenizer.chat_template"), begins="<s>", ends="</s>", control=[]
-    )
-    said = template.render([{"role": "user", "content": prefix}])
+    template = Jinja2ChatFormatter(model.metadata["tokenizer.chat_template"], "</s>", "<s>")
+    said = template(messages=[{"role": "user", "content": prefix}]).prompt
     before = model.tokenize(said.encode(), add_bos=not said.startswith("<s>"), special=True)
     line = model.tokenize(b"\n", add_bos=False)
     tokens = [model.tokenize(("\n" + text).encode(), add_bos=False)[len(line) :] for text in paths]

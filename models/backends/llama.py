@@ -19,7 +19,7 @@ _MODELS: Final[dict[Role, type[LlamaEmbedder | LlamaReranker | LlamaGenerator]]]
 
 
 def _make(role: Role, rest: str, given: Resources) -> Any:
-    return _MODELS[role](_gguf(rest, given.hub), **given.of(role))
+    return _MODELS[role](_gguf(rest, given.hub), options=given.options)
 
 
 def _gguf(rest: str, hub: Hub) -> Path:

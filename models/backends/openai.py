@@ -38,7 +38,7 @@ def _make(role: Role, rest: str, given: Resources) -> Any:
         http=given.http, url=url.rstrip("/"), model=model, key=given.key
     )
     if role == "generator":
-        return OpenAIGenerator(endpoint, tuning=given.of(role)["tuning"])
+        return OpenAIGenerator(endpoint, options=given.options)
     return OpenAIEmbedder(endpoint) if role == "embedder" else OpenAIReranker(endpoint)
 
 

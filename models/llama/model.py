@@ -1,22 +1,25 @@
-"""GGUF models through llama.cpp, each in a process of its own: embedder, reranker and
-generator.
+"""GGUF models through llama-cpp-python, each in a process of its own: embedder, reranker
+and generator.
 
-The process starts at the first use (`models/worker.py`); this file holds what the
-server's side knows: the file's header, the requests, the checks of what comes back. Not
-for: native calls (`models/llama/native.py`)."""
+The process starts at the first use (`models/worker.py`) and computes one call at a time;
+this file holds what the server's side knows: the requests, and the checks of what comes
+back. Many calls at once, and cards to spread a model over, are for a model server
+(`models/remote/openai.py`). Not for: calls of llama.cpp (`models/llama/process.py`)."""
 
+import functools
 import json
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from errors import QUOTED, ModelError, said
-from models.llama.gguf import Header, read_header
-from models.llama.placement import BATCH_TOKENS, BUFFERS, KV_SIZES, Plan, Weights
+from models.fingerprint import fingerprint
+from models.options import THINKING, THOUGHTS, ModelOptions, answer_key
 from models.pipe import Fields, Frame
 from models.protocols import (
     CONTEXT_TOKENS,
@@ -39,126 +42,120 @@ from models.text import (
     reads_latin,
     without_thoughts,
 )
-from models.tuning import THOUGHTS, USUAL, Tuning
-from models.worker import Limits, MemoryBudget, Worker
+from models.worker import Limits, Worker
 
-TEXTS: Final = BATCH_TOKENS // 8
-"""Texts of one batch of an embedder or a reranker."""
-WIDE_CACHE: Final = 1_000_000_000
-"""Bytes up to which a generator keeps keys and values as 32-bit floats: scores then
-depend on what else is in a batch by 2e-5 nats instead of 1e-3."""
+ENCODED_TOKENS: Final = 512
+"""Tokens of a text to embed; of a query and a text to rerank, together, twice as
+many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What a file's header says; 0 and "" before it was asked for."""
+
+    name: str = ""
+    """`general.name`, as its publisher wrote it."""
+    dimension: int = 0
+    context: int = 0
+    """Tokens that the model was trained for."""
+    vocabulary: int = 0
 
 
 class GgufModel(HeldModel):
-    """What the three share: file, header, process."""
+    """What the three share: file and process."""
 
     runs_on = "llama.cpp in a process of its own"
+    role: ClassVar[str]
+    longest: ClassVar[int] = ENCODED_TOKENS
+    """Tokens of the context, where nothing else is set and the model was trained for
+    as many."""
 
     def __init__(
         self,
         path: Path,
         *,
         limits: Limits | None = None,
-        budget: MemoryBudget | None = None,
-        tuning: Tuning = USUAL,
+        options: ModelOptions | None = None,
     ) -> None:
-        """Name a GGUF file, the limits of its process, the memory that it shares with
-        others, and how it is run; nothing is read."""
+        """Name a GGUF file, the limits of its process, and how it is run; nothing is
+        read."""
         self._path = path
-        self.tuning = tuning
         self._limits = limits
-        self._budget = budget
+        self._options = options or {}
         self._worker: Worker | None = None
-        self._working = ""
+        self._served = ""
         """Fingerprint of the file that the process was started for."""
-        self._read: tuple[tuple[int, int, int], Header] | None = None
-
-    @property
-    def _header(self) -> Header:
-        """Header of the file as it is now; the last one read where the file was removed
-        under a running process.
-
-        Raises `ModelError` where neither can be had.
-        """
-        try:
-            status = self._path.stat()
-        except OSError:
-            return self._read[1] if self._read is not None else read_header(self._path)
-        seen = (status.st_size, status.st_mtime_ns, status.st_ino)
-        if self._read is None or self._read[0] != seen:
-            self._read = (seen, read_header(self._path))
-        return self._read[1]
+        self._described = ""
+        """Fingerprint of the file that was described."""
+        self._description = Description()
 
     @property
     def name(self) -> str:
         """File, runtime, and the file's fingerprint."""
-        key = self.tuning.key
-        return f"{self._path.stem}:llama:{self._header.digest}" + (
-            f":{key}" if key else ""
-        )
+        return f"{self._path.stem}:llama:{self._digest()}"
 
     @property
     def pid(self) -> int | None:
         """Process id of the model's process while it runs, for status displays."""
         return self._worker.pid if self._worker is not None else None
 
-    @property
-    def placement(self) -> Fields:
-        """Backend, device, layers, threads and the reason, once the model was loaded;
-        empty before."""
-        return self._worker.facts if self._worker is not None else {}
+    async def prepare(self) -> None:
+        """Ask the process for the facts in the file's header; raises nothing."""
+        with suppress(ModelError):
+            await self._describe()
 
     async def aclose(self) -> None:
         """End the process; a later call would start it again."""
         if self._worker is not None:
             await self._worker.aclose()
 
-    async def counters(self) -> Fields:
-        """Return what the process computed so far: calls, batches, tokens, most calls
-        in a batch."""
-        return (await self._ask("count")).fields
+    async def _describe(self) -> Description:
+        digest = self._digest()
+        if self._described != digest:
+            frame = await self._ask("describe")
+            facts: dict[str, Any] = dict(frame.fields)
+            self._described, self._description = digest, Description(**facts)
+        return self._description
 
-    @property
-    def plan(self) -> Plan:
-        """How its context is made."""
-        raise NotImplementedError
-
-    @property
-    def weights(self) -> Weights:
-        """Sizes that decide where it fits."""
-        header, plan = self._header, self.plan
-        cells = plan.context if plan.role == "generator" else 0
-        bytes_of_cells = int(header.token_bytes * cells * KV_SIZES[plan.kv or "f16"])
-        return Weights(
-            header.layers + 1, header.file_bytes, bytes_of_cells, header.output_bytes
-        )
-
-    async def _ask(self, doing: str, request: object = None) -> Frame:
-        header, plan = self._header, self.plan
-        if self._worker is not None and self._working != header.digest:
+    async def _ask(self, doing: str, request: Fields | None = None) -> Frame:
+        digest = self._digest()
+        if self._worker is not None and self._served != digest:
             # The file was replaced: answers under its name must not come from the old one's
             # weights.
-            old, self._worker = self._worker, None
-            await old.aclose()
+            replaced, self._worker = self._worker, None
+            await replaced.aclose()
         if self._worker is None:
-            self._working = header.digest
-            weights = self.weights
+            self._served = digest
             self._worker = Worker(
                 "models.llama.process",
                 {
                     "path": str(self._path),
-                    "plan": asdict(plan),
-                    "weights": asdict(weights),
+                    "role": self.role,
+                    "longest": self._context(),
+                    "options": dict(self._options),
                 },
-                label=f"{plan.role} {self._path.name}",
+                label=f"{self.role} {self._path.name}",
                 limits=self._limits,
-                budget=self._budget,
-                needs=weights.file_bytes + weights.context_bytes + BUFFERS,
             )
         return await self._worker.call({"do": doing}, json.dumps(request).encode())
 
+    def _context(self) -> int:
+        return self.longest
+
+    def _digest(self) -> str:
+        """Return the fingerprint of the file as it is now; the last one where the file
+        was removed under a running process.
+
+        Raises `ModelError` where neither can be had."""
+        try:
+            status = self._path.stat()
+        except OSError:
+            return self._served or fingerprint([self._path])
+        seen = (status.st_size, status.st_mtime_ns, status.st_ino)
+        return _fingerprint_of(self._path, seen)
+
     async def _encode(
-        self, doing: str, texts: Sequence[str], **request: object
+        self, doing: str, texts: Sequence[str], *, width: int, query: str = ""
     ) -> NDArray[np.float32]:
         """Return a row for each text [n, width], the texts cut to what the process
         reads; no row for no texts.
@@ -166,40 +163,43 @@ class GgufModel(HeldModel):
         Raises `ModelError` where the model gives the wrong count of numbers, or some
         that are not finite.
         """
-        plan = self.plan
-        found = [np.zeros((0, plan.width), dtype=np.float32)]
+        parts = [np.zeros((0, width), dtype=np.float32)]
+        characters = self.longest * CHARACTERS_A_TOKEN
         for start in range(0, len(texts), TEXTS_AT_ONCE):
             part = [
-                _sendable(text[: plan.batch * CHARACTERS_A_TOKEN])
-                for text in texts[start:][:TEXTS_AT_ONCE]
+                _sendable(text[:characters])
+                for text in texts[start : start + TEXTS_AT_ONCE]
             ]
-            frame = await self._ask(doing, {"texts": part, **request})
+            request = {"texts": part, "query": _sendable(query[:characters])}
+            frame = await self._ask(doing, request)
             rows = np.frombuffer(frame.blob, dtype=np.float32)
-            if rows.size != len(part) * plan.width or not np.isfinite(rows).all():
+            if rows.size != len(part) * width or not np.isfinite(rows).all():
                 raise ModelError(
                     (
                         f"{self._path} returned {rows.size} numbers for "
-                        f"{len(part)} texts, not a vector of {plan.width} finite "
+                        f"{len(part)} texts, not a vector of {width} finite "
                         "numbers for each."
                     ),
                     hint="Set another GGUF file.",
                 )
-            found.append(rows.reshape(len(part), plan.width))
-        return np.concatenate(found)
+            parts.append(rows.reshape(len(part), width))
+        return np.concatenate(parts)
 
 
 class LlamaEmbedder(GgufModel):
     """An `Embedder` from a GGUF file with a pooling type."""
 
+    role = "embedder"
+
     @property
     def dimension(self) -> int:
-        """Length of a vector."""
-        return self._header.embedding_length
+        """Length of a vector; 0 until the file was described."""
+        return self._description.dimension
 
     def reads(self, text: str) -> bool:
         """Whether the model knows the text's script: a small vocabulary is taken for
         English."""
-        return self._header.vocabulary >= MANY_SCRIPTS or reads_latin(text)
+        return self._description.vocabulary >= MANY_SCRIPTS or reads_latin(text)
 
     async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
         """Return unit vectors [n, dimension] of the texts, each cut to 512 tokens; see
@@ -207,18 +207,11 @@ class LlamaEmbedder(GgufModel):
 
         The words that the model was trained to see before a query or a passage are put
         in front (`models/text.py`)."""
-        words = instructions_for(self._header.name, self._path.stem)
+        described = await self._describe()
+        words = instructions_for(described.name, self._path.stem)
+        prepared = [words.prepend(text, kind=kind) for text in texts]
         return unit_rows(
-            await self._encode(
-                "embed", [words.prepend(text, kind=kind) for text in texts]
-            )
-        )
-
-    @property
-    def plan(self) -> Plan:
-        """How its context is made: a text is read in one batch."""
-        return _encoder_plan(
-            "embedder", BATCH_TOKENS, self._header, self.tuning, width=self.dimension
+            await self._encode("embed", prepared, width=described.dimension)
         )
 
 
@@ -230,44 +223,41 @@ class LlamaReranker(GgufModel):
     Qwen3-Reranker. A BERT reranker loses a layer in the conversion to GGUF and ranks
     worse than its ONNX form."""
 
+    role = "reranker"
+    longest = 2 * ENCODED_TOKENS
+
     async def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one score a text [n]; query and text are cut to 1 024 tokens together;
-        see `Reranker.score`.
-
-        Raises `ModelError` for a file without a classification head.
-        """
-        if not self._header.classifies:
-            # Rank pooling without these tensors ends the process.
-            raise ModelError(
-                f"{self._path} has no classification head, so it cannot rerank.",
-                hint=(
-                    "Set a GGUF file of a reranker; convert Qwen3-Reranker with "
-                    "llama.cpp's convert_hf_to_gguf.py."
-                ),
-            )
-        asked = _sendable(query[: self.plan.batch * CHARACTERS_A_TOKEN])
-        return (await self._encode("score", texts, query=asked))[:, 0]
-
-    @property
-    def plan(self) -> Plan:
-        """How its context is made: query and text are read in one batch."""
-        return _encoder_plan(
-            "reranker", 2 * BATCH_TOKENS, self._header, self.tuning, width=1
-        )
+        see `Reranker.score`."""
+        return (await self._encode("score", texts, width=1, query=query))[:, 0]
 
 
 class LlamaGenerator(GgufModel):
     """A `Generator` from a GGUF file, with the file's own chat template; a file without
     one continues text."""
 
+    role = "generator"
+    longest = CONTEXT_TOKENS
     abilities: frozenset[Ability] = frozenset(
         {"generate", "schema", "grammar", "choose", "score_tree"}
     )
+    _evaluated = 0
+
+    @property
+    def name(self) -> str:
+        """File, runtime, fingerprint, and the options that change an answer."""
+        key = answer_key(self._options)
+        return f"{super().name}:{key}" if key else super().name
 
     @property
     def context_tokens(self) -> int:
-        """Tokens in prompt and answer together."""
-        return min(self.tuning.context or CONTEXT_TOKENS, self._header.context_length)
+        """Tokens in prompt and answer together; until the file was described, they may
+        be more than the model was trained for."""
+        return min(self._context(), self._description.context or self._context())
+
+    async def counters(self) -> Mapping[str, object]:
+        """Return the tokens that went through the model so far."""
+        return {"tokens": self._evaluated}
 
     async def generate(
         self,
@@ -289,7 +279,8 @@ class LlamaGenerator(GgufModel):
                 "Both a schema and a grammar were given; pass only one.",
                 hint="Give one.",
             )
-        free = self.tuning.thinking and schema is None and grammar is None
+        await self._describe()
+        free = self._options.get(THINKING) and schema is None and grammar is None
         thoughts = min(THOUGHTS, self.context_tokens // 2) if free else 0
         request = {
             "prompt": _prompt(messages),
@@ -297,7 +288,7 @@ class LlamaGenerator(GgufModel):
             "schema": schema,
             "grammar": grammar,
         }
-        frame = await self._ask("generate", request)
+        frame = await self._counted("generate", request)
         text = frame.blob.decode("utf-8", "replace")
         if schema is None:
             return text if grammar is not None else self._answer(text)
@@ -321,14 +312,11 @@ class LlamaGenerator(GgufModel):
     async def choose(
         self, prompt: Prompt, options: Sequence[str]
     ) -> NDArray[np.float64]:
-        """Return the probability of each option [n], exact, from one pass over the
-        prompt; see `Chooser.choose`. Empty without options."""
+        """Return the probability of each option [n], exact; see `Chooser.choose`. Empty
+        without options."""
         if not options:
             return np.zeros(0, dtype=np.float64)
-        frame = await self._ask(
-            "choose",
-            {"prompt": _prompt(prompt), "texts": list(map(_sendable, options))},
-        )
+        frame = await self._scores(prompt, options, disjoint=True)
         return np.frombuffer(frame.blob, dtype=np.float64)
 
     async def score_tree(
@@ -340,40 +328,43 @@ class LlamaGenerator(GgufModel):
         is evaluated."""
         if not paths:
             return PathScores(np.zeros(0, dtype=np.float64), 0, 0, 0, 0)
-        texts = list(map(_sendable, paths))
-        request = {
-            "prompt": _prompt(prefix),
-            "texts": texts,
-            "among_siblings": among_siblings,
-        }
-        frame = await self._ask("score_tree", request)
+        frame = await self._scores(prefix, paths, among_siblings=among_siblings)
         counts = ("evaluated", "prefix", "tree", "apart")
         evaluated, before, tree, apart = (
-            int(str(frame.fields[name])) for name in counts
+            int(str(frame.fields[count])) for count in counts
         )
         scores = np.frombuffer(frame.blob, dtype=np.float64)
-        return PathScores(scores, evaluated, before, tree, before * len(texts) + apart)
+        return PathScores(scores, evaluated, before, tree, before * len(paths) + apart)
 
-    @property
-    def plan(self) -> Plan:
-        """How its context is made: one cache that all sequences share."""
-        context = self.context_tokens
-        wide = 2 * self._header.token_bytes * context <= WIDE_CACHE
-        kv = self.tuning.kv or ("f32" if wide else "")
-        batch = min(self.tuning.batch or BATCH_TOKENS, context)
-        return Plan("generator", context, batch, kv=kv, tuning=self.tuning)
+    async def _scores(
+        self,
+        prompt: Prompt,
+        texts: Sequence[str],
+        *,
+        among_siblings: bool = False,
+        disjoint: bool = False,
+    ) -> Frame:
+        await self._describe()
+        request = {
+            "prompt": _prompt(prompt),
+            "texts": list(map(_sendable, texts)),
+            "among_siblings": among_siblings,
+            "disjoint": disjoint,
+        }
+        return await self._counted("choose" if disjoint else "score_tree", request)
+
+    async def _counted(self, doing: str, request: Fields) -> Frame:
+        frame = await self._ask(doing, request)
+        self._evaluated += int(str(frame.fields["evaluated"]))
+        return frame
+
+    def _context(self) -> int:
+        return int(self._options.get("n_ctx", self.longest))
 
 
-def _encoder_plan(
-    role: Literal["embedder", "reranker"],
-    usual: int,
-    header: Header,
-    tuning: Tuning,
-    *,
-    width: int,
-) -> Plan:
-    longest = min(tuning.context or usual, header.context_length)
-    return Plan(role, longest, longest, TEXTS, width=width, tuning=tuning)
+@functools.lru_cache(maxsize=16)
+def _fingerprint_of(path: Path, _seen: tuple[int, int, int]) -> str:
+    return fingerprint([path])
 
 
 def _prompt(prompt: Prompt) -> str | list[dict[str, str]]:

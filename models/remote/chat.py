@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 from errors import ModelError
+from models.options import THINKING, ModelOptions, sampling
 from models.text import without_thoughts
-from models.tuning import Tuning
 
 Form = Literal[
     "format",
@@ -87,7 +87,7 @@ def is_native(form: Form) -> bool:
 
 
 def request_of(
-    server: str, form: Form, asked: ChatRequest, tuning: Tuning
+    server: str, form: Form, asked: ChatRequest, options: ModelOptions
 ) -> dict[str, object]:
     """Return the body of a request in `form`, without the model's name.
 
@@ -95,10 +95,10 @@ def request_of(
     message.
     """
     if is_native(form):
-        return _native(asked, tuning)
+        return _native(asked, options)
     said = list(asked.said)
-    body: dict[str, object] = {"max_tokens": asked.max_tokens, **tuning.sampling()}
-    if server in _SWITCHED and not tuning.thinking:
+    body: dict[str, object] = {"max_tokens": asked.max_tokens, **sampling(options)}
+    if server in _SWITCHED and not options.get(THINKING):
         body["chat_template_kwargs"] = {"enable_thinking": False, "thinking": False}
     if asked.lists:
         many = LISTED_LONG if server == "llama-server" else LISTED_TOKENS
@@ -130,14 +130,14 @@ def in_words(asked: ChatRequest) -> str:
     return f"Answer with one JSON value and nothing else. It must be valid under this schema: {form}"
 
 
-def _native(asked: ChatRequest, tuning: Tuning) -> dict[str, object]:
-    options: dict[str, object] = {"num_predict": asked.max_tokens, **tuning.sampling()}
-    options |= {"num_ctx": tuning.context} if tuning.context else {}
+def _native(asked: ChatRequest, options: ModelOptions) -> dict[str, object]:
+    run: dict[str, object] = {"num_predict": asked.max_tokens, **sampling(options)}
+    run |= {"num_ctx": options["n_ctx"]} if "n_ctx" in options else {}
     body: dict[str, object] = {
         "messages": list(asked.said),
         "stream": False,
-        "think": tuning.thinking,
-        "options": options,
+        "think": bool(options.get(THINKING)),
+        "options": run,
     }
     body |= {"format": asked.schema} if asked.schema is not None else {}
     return body | (

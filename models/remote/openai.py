@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from errors import QUOTED, ContextExceeded, ModelError
 from errors import said as quoted
+from models.options import THINKING, THOUGHTS, ModelOptions, answer_key
 from models.protocols import (
     CONTEXT_TOKENS,
     Ability,
@@ -51,7 +52,6 @@ from models.remote.server import (
     shortened,
 )
 from models.text import checked_json, instructions_for, printable
-from models.tuning import THOUGHTS, USUAL, Tuning
 
 STRANGE: Final = (KeyError, IndexError, TypeError, ValueError, AttributeError)
 """Exceptions when reading JSON of an undocumented form."""
@@ -205,24 +205,24 @@ class OpenAIGenerator(RemoteModel):
         self,
         endpoint: Endpoint,
         *,
-        tuning: Tuning = USUAL,
+        options: ModelOptions | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Keep the endpoint and how its model is run; nothing is asked before `prepare`
         or the first use."""
         super().__init__(endpoint, clock=clock)
-        self.tuning = tuning
+        self._options = options or {}
         self.counts = ServedTokens()
         self._lists = True
-        self._thinks = tuning.thinking
+        self._thinks = bool(self._options.get(THINKING))
         """Whether an answer of this model had thoughts that no switch stopped."""
         self._forms: dict[bool, Form] = {}
         """The form that the server takes, with a schema and without."""
 
     @property
     def name(self) -> str:
-        """Model, server and identity, and what of the tuning changes an answer."""
-        name, key = super().name, self.tuning.key
+        """Model, server and identity, and the options that change an answer."""
+        name, key = super().name, answer_key(self._options)
         return f"{name}:{key}" if key else name
 
     @property
@@ -237,10 +237,10 @@ class OpenAIGenerator(RemoteModel):
     def context_tokens(self) -> int:
         """Tokens in prompt and answer together: as set, else as the server says; 8,192
         where it says nothing."""
-        reported = self._facts.context_tokens
-        if self.server == "Ollama" and self.tuning.context:
-            return min(self.tuning.context, self._facts.longest or self.tuning.context)
-        return reported or self.tuning.context or CONTEXT_TOKENS
+        asked = int(self._options.get("n_ctx", 0))
+        if self.server == "Ollama" and asked:
+            return min(asked, self._facts.longest or asked)
+        return self._facts.context_tokens or asked or CONTEXT_TOKENS
 
     async def counters(self) -> Mapping[str, object]:
         """Return the tokens that the server says it read and wrote; empty where it says
@@ -409,7 +409,7 @@ class OpenAIGenerator(RemoteModel):
         forms = (known,) if known is not None else forms_of(self.server, schema=schema)
         first: RefusedCall | None = None
         for form in forms:
-            body = request_of(self.server, form, asked, self.tuning)
+            body = request_of(self.server, form, asked, self._options)
             try:
                 answer = await self._ask(form, body)
             except RefusedCall as error:

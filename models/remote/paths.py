@@ -7,11 +7,11 @@ own tokens; one request scores the children of a node (HtmlRAG, arXiv 2411.02959
 §3.4.2). The order is depth-first, so that the server's cache of the last prompt has
 most tokens. A token that is not listed gets the most that it can have: no more than the
 last one listed, nor than the list leaves over. Not for: models in this process, which
-are exact (`models/llama/decode.py`).
+are exact (`models/llama/process.py`).
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ import anyio
 import numpy as np
 
 from errors import ModelError
-from models.llama.token_tree import TokenNode, TokenTree, grow
+from models.llama.token_tree import TokenNode, grow
 from models.protocols import PathScores
 from models.remote.chat import LISTED_LONG, LISTED_TOKENS
 from models.remote.server import Endpoint
@@ -54,18 +54,18 @@ async def score_paths(
     tree = grow(await _continuations(asking, paths))
     evaluated = len(begun)
     weighed = [
-        node for node in _inner(tree) if node.weighs(among_siblings=among_siblings)
+        node for node in tree.inner() if node.weighs(among_siblings=among_siblings)
     ]
     for start in range(0, len(weighed), asking.at_once):
         part = weighed[start : start + asking.at_once]
-        prompts = [[*begun, *_line(node)] for node in part]
+        prompts = [[*begun, *node.line()] for node in part]
         wanted = [frozenset(node.children) for node in part]
         for node, shares in zip(
             part, await asking.shares(prompts, wanted), strict=True
         ):
             _weigh(node, shares, among_siblings=among_siblings)
         evaluated += len(part)
-    for node in _inner(tree):
+    for node in tree.inner():
         for child in node.children.values():
             child.score += node.score
     scores = np.array([node.score for node in tree.ends], dtype=np.float64)
@@ -247,26 +247,6 @@ def _weigh(node: TokenNode, shares: Shares, *, among_siblings: bool) -> None:
     )
     for token, child in node.children.items():
         child.score = found[token] - (total if among_siblings else 0.0)
-
-
-def _inner(tree: TokenTree) -> Iterator[TokenNode]:
-    """Yield the nodes that have children, each before those below it, depth first."""
-    stack = [tree.root]
-    while stack:
-        node = stack.pop()
-        if node.children:
-            yield node
-            stack.extend(reversed(node.children.values()))
-
-
-def _line(node: TokenNode) -> list[int]:
-    """Return the tokens from the prefix down to `node`, itself with them."""
-    tokens: list[int] = []
-    above: TokenNode | None = node
-    while above is not None and above.parent is not None:
-        tokens.append(above.token)
-        above = above.parent
-    return tokens[::-1]
 
 
 def _finite(value: object) -> float:

@@ -22,7 +22,7 @@ from cache.store import Store
 from errors import ModelError, SourceUnreadable
 from models.pipe import Frame
 from models.shares import MOST_CORES, usable_cores
-from models.worker import Limits, Worker
+from models.worker import Limits, ProcessDied, Worker
 from pipeline.document.converted import MAX_PAGES, can_recognise
 from pipeline.document.page import Page
 from pipeline.read.convert import Raw, kind_of, to_page
@@ -103,14 +103,18 @@ class Converter:
         while True:
             try:
                 frame = await self._slice(raw, kept, key, left, careful)
-            except SourceUnreadable as error:
-                killed = "SIGKILL" in error.what  # from outside, which is reported
-                if (
-                    killed
-                    or not is_paged(kind_of(raw))
-                    or not careful.goes_on(kept, error)
-                ):
-                    raise
+            except ModelError as error:
+                why = error.how if isinstance(error, ProcessDied) else error.what
+                died = SourceUnreadable(
+                    f"{raw.url} could not be converted: {why}",
+                    source=raw.url,
+                    hint="Split it, or save it as text.",
+                )
+                # What was killed from outside is reported: its pages are not the cause.
+                killed = isinstance(error, ProcessDied) and error.was_killed
+                again = is_paged(kind_of(raw)) and careful.goes_on(kept, died)
+                if killed or not again:
+                    raise died from error
                 continue
             if "unreadable" in frame.fields:
                 if careful.died is not None:
@@ -147,13 +151,6 @@ class Converter:
             worker = self._free.pop()
             try:
                 return await worker.call(asked, raw.body + kept)
-            except ModelError as error:
-                why = error.what.partition(" Its last words")[0]
-                raise SourceUnreadable(
-                    f"{raw.url} could not be converted: {why}",
-                    source=raw.url,
-                    hint="Split it, or save it as text.",
-                ) from error
             finally:
                 self._free.append(worker)
 

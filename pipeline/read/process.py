@@ -9,13 +9,13 @@ imported by the server."""
 import gc
 import json
 import time
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, Final
 
 from errors import SourceUnreadable
-from models.pipe import Counters, Fields, Frame, serve
+from models.pipe import Cancelled, Frame, IsCancelled, serve
 from pipeline.document.converted import Unreadable
 from pipeline.read.convert import Raw, kind_of, to_page, unreadable
 from pipeline.read.format import format_of, formats
@@ -41,43 +41,29 @@ def main(text: str) -> None:
     gc.freeze()  # objects of imported modules are permanent
     gc.set_threshold(NEW_OBJECTS)
     serve(
-        _ConversionEngine,
+        lambda: _Conversions().answer,
         idle_seconds=arguments["idle_seconds"],
         memory_bytes=arguments["memory_bytes"],
     )
 
 
-class _ConversionEngine:
-    """Converts one document after the other; a `models.pipe.Engine`."""
+class _Conversions:
+    """Converts one document after the other, and keeps PDFs open between slices."""
 
-    def __init__(self, cancelled: set[int]) -> None:
-        self.facts: Fields = {}
-        self.counters = Counters()
-        self._cancelled = cancelled
-        self._waiting: deque[tuple[int, Frame]] = deque()
+    def __init__(self) -> None:
         self._open: OrderedDict[str, PdfReading] = OrderedDict()
 
-    @property
-    def busy(self) -> bool:
-        return bool(self._waiting)
-
-    def accept(self, call: int, frame: Frame) -> None:
-        self._waiting.append((call, frame))
-
-    def drop(self, call: int) -> None:
-        self._waiting = deque(one for one in self._waiting if one[0] != call)
-
-    def step(self) -> list[tuple[int, Frame]]:
-        call, frame = self._waiting.popleft()
+    def answer(self, frame: Frame, is_cancelled: IsCancelled) -> Frame:
+        """Convert the document of a request; a `models.pipe.Answer`."""
         try:
-            with stopped_by(lambda: call in self._cancelled):
-                return [(call, self._answer(frame))]
-        except Stopped:
-            return []
+            with stopped_by(is_cancelled):
+                return self._converted(frame)
+        except Stopped as error:
+            raise Cancelled from error
         except SourceUnreadable as error:
-            return [(call, Frame({"unreadable": error.what, "hint": error.hint}))]
+            return Frame({"unreadable": error.what, "hint": error.hint})
 
-    def _answer(self, frame: Frame) -> Frame:
+    def _converted(self, frame: Frame) -> Frame:
         fields: dict[str, Any] = dict(frame.fields)
         size, key, left = (
             fields["bytes"],

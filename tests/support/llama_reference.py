@@ -14,6 +14,8 @@ from models.llama.model import LlamaGenerator
 
 ALIGNMENT = 32
 WIDTH = 384
+FLOAT32_CACHE = {"type_k": 0, "type_v": 0}
+"""Options that keep keys and values in 32 bits: scores then do not depend on the batches' shape."""
 
 
 def smol_weights() -> Path:
@@ -46,9 +48,8 @@ def plain_scores(
         logits_all=True,
         verbose=False,
         n_threads=1,
-        type_k=0,
-        type_v=0,
         flash_attn=False,
+        **FLOAT32_CACHE,
     )
     before = model.tokenize(prefix.encode(), add_bos=True, special=False)
     line = model.tokenize(b"\n", add_bos=False)

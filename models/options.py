@@ -1,0 +1,85 @@
+"""How models are run: arguments of `llama_cpp.Llama`, sampling, and thinking.
+
+One text for all roles, the setting `model_options`: NAME=VALUE separated by blanks,
+each value in JSON. Not for: which model it is (`models/choose.py`)."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+ModelOptions = Mapping[str, Any]
+"""Options by name; what is not named is left to llama.cpp or to the server."""
+
+LOADING: Final[Mapping[str, tuple[type, ...]]] = {
+    "n_ctx": (int,),
+    "n_batch": (int,),
+    "n_gpu_layers": (int,),
+    "main_gpu": (int,),
+    "split_mode": (int,),
+    "tensor_split": (list,),
+    "n_threads": (int,),
+    "flash_attn": (bool,),
+    "use_mmap": (bool,),
+    "type_k": (int,),
+    "type_v": (int,),
+}
+"""Arguments of `llama_cpp.Llama`, with their types."""
+SAMPLING: Final[Mapping[str, tuple[type, ...]]] = {
+    "temperature": (int, float),
+    "top_k": (int,),
+    "top_p": (int, float),
+    "min_p": (int, float),
+    "seed": (int,),
+}
+"""How the next token is chosen; they go to a server as well, where they are set."""
+THINKING: Final = "thinking"
+"""Whether a model that can think aloud is let to; its thoughts are never part of an
+answer."""
+KNOWN: Final = {**LOADING, **SAMPLING, THINKING: (bool,)}
+ANSWERING: Final = (*SAMPLING, THINKING, "n_ctx", "type_k", "type_v")
+"""Options that change an answer."""
+THOUGHTS: Final = 2_048
+"""Tokens that a model gets beside its answer's where it thinks and no switch stops it;
+at most half of its context."""
+
+
+def read_options(text: str) -> ModelOptions:
+    """Return the options that `text` names; raises `ValueError` with what would be
+    right. Of an option given twice the last counts."""
+    options: dict[str, Any] = {}
+    for part in text.split():
+        name, _, written = part.partition("=")
+        if name not in KNOWN:
+            raise ValueError(
+                f"{part!r} is not an option; use NAME=VALUE with {', '.join(KNOWN)}."
+            )
+        kinds = KNOWN[name]
+        try:
+            value = json.loads(written)
+        except ValueError:
+            value = None
+        if type(value) not in kinds:
+            form = {int: "a number", bool: "true or false"}
+            raise ValueError(
+                f"{name} is {written!r}; use {form.get(kinds[0], 'a list, as [3,1]')}."
+            )
+        options[name] = value
+    return options
+
+
+def loading(options: ModelOptions) -> dict[str, Any]:
+    """Return the arguments of `llama_cpp.Llama` among the options."""
+    return {name: value for name, value in options.items() if name in LOADING}
+
+
+def sampling(options: ModelOptions) -> dict[str, Any]:
+    """Return the options of sampling, with the temperature: 0, which takes the likeliest
+    token each time, where it is not set."""
+    named = {name: value for name, value in options.items() if name in SAMPLING}
+    return {"temperature": 0.0, **named}
+
+
+def answer_key(options: ModelOptions) -> str:
+    """Return what of the options changes an answer, as part of a model's name; ""
+    where nothing does."""
+    return ",".join(f"{name}={options[name]}" for name in ANSWERING if name in options)
