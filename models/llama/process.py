@@ -1,4 +1,4 @@
-"""What runs in the process of a GGUF model: `llama_cpp.Llama` behind the requests of
+"""What runs in the process of a GGUF model: `llama_cpp.Llama` for the requests of
 `models/llama/model.py`.
 
 Started by `models/worker.py`, never imported by the server. Beginnings that prompts
