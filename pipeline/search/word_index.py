@@ -64,11 +64,11 @@ _FOLDED_BYTES: Final = bytes(
 """Upper case ASCII to lower, ASCII that is no letter or digit to blanks, bytes of other
 characters as they are."""
 _STRETCH: Final = re.compile(r"(?<![!-~])[!-~]*+[^\x00-\x7f]\S*")
-# Linear on any input: an unclosed piece of markup ends at the end of the data, and `*+` never tries
-# again.
+# Linear on any input: an unclosed piece of markup ends at the end of the data, so that no piece is
+# tried again. No group is repeated by `*+`, which Python before 3.11.5 matches wrongly.
 _UNINDEXED_MARKUP: Final = re.compile(
-    rb"<(?:!--[^-]*+(?:-(?!->)[^-]*+)*+(?:-->|\Z)"
-    rb"|(script|style|template|svg)\b[^<]*+(?:<(?!/\1\s*>)[^<]*+)*+(?:</\1\s*>|\Z)"
+    rb"<(?:!--.*?(?:-->|\Z)"
+    rb"|(script|style|template|svg)\b.*?(?:</\1\s*>|\Z)"
     rb"|/?[a-z!?][^>]*+(?:>|\Z))",
     re.DOTALL | re.IGNORECASE,
 )
