@@ -114,27 +114,22 @@ async def test_an_ollama_model_of_another_publisher_is_recognised_by_the_servers
 
 
 @pytest.mark.parametrize("name", ["vLLM", "LM Studio", "llama-server"])
-async def test_a_server_that_refuses_the_usual_form_is_asked_in_its_others_and_that_is_kept(
+async def test_a_server_that_refuses_a_schema_is_given_it_in_words_from_then_on(
     remote: Remote, name: str
 ) -> None:
-    other = {"vLLM": "guided_json", "llama-server": "json_schema"}.get(name, "")
-
     def refuse(body: dict[str, object]) -> Response:
-        taken = other in body if other else "response_format" not in body
         refused = JSONResponse({"error": "response_format is unknown"}, status_code=400)
-        return says(GOOD)(body) if taken else refused
+        return refused if "response_format" in body else says(GOOD)(body)
 
     KINDS[name].serve(remote, refuse)
     async with loopback_client() as http:
         generator = OpenAIGenerator(Endpoint(http, remote.url, "m"))
         for _ in range(2):
             assert await generator.generate(ASKED, max_tokens=20, schema=SCHEMA) == GOOD
-    last = remote.asked[-1][1]
-    assert len([path for path, _, _ in remote.asked if path == KINDS[name].path]) <= 5
-    if not other:
-        messages = last["messages"]
-        assert isinstance(messages, list)
-        assert json.dumps(SCHEMA) in messages[-1]["content"]
+    assert len([path for path, _, _ in remote.asked if path == KINDS[name].path]) == 3
+    messages = remote.asked[-1][1]["messages"]
+    assert isinstance(messages, list)
+    assert json.dumps(SCHEMA) in messages[-1]["content"]
 
 
 FORMS = {
@@ -276,29 +271,24 @@ async def test_ollama_lists_log_probabilities_at_its_own_call(remote: Remote) ->
 
 
 def _letters(remote: Remote) -> None:
-    """A vLLM whose tokens are characters, and which finds `b` likelier than anything else."""
+    """A llama-server whose tokens are characters, and which finds `b` likelier than anything
+    else."""
 
     def tokenize(body: dict[str, object]) -> Response:
-        text = body.get("prompt", "")
-        messages = body.get("messages")
-        text = messages[0]["content"] if isinstance(messages, list) else text
-        return JSONResponse({"tokens": [ord(letter) for letter in str(text)]})
+        return JSONResponse({"tokens": [ord(letter) for letter in str(body["content"])]})
 
-    def complete(body: dict[str, object]) -> Response:
-        prompts = body["prompt"]
-        assert isinstance(prompts, list)
-        shares = {f"token_id:{ord('b')}": np.log(0.8), f"token_id:{ord('a')}": np.log(0.1)}
-        choice = {"logprobs": {"top_logprobs": [shares]}}
-        return JSONResponse(
-            {"choices": [{"index": n, **choice} for n in range(len(prompts))][::-1]}
-        )
+    def complete(_body: dict[str, object]) -> Response:
+        shares = {"b": np.log(0.8), "a": np.log(0.1)}
+        listed = [{"id": ord(letter), "logprob": share} for letter, share in shares.items()]
+        return JSONResponse({"completion_probabilities": [{"top_logprobs": listed}]})
 
-    KINDS["vLLM"].serve(remote, says("x"))
+    KINDS["llama-server"].serve(remote, says("x"))
+    remote.will_at_root("/apply-template", lambda _body: JSONResponse({"prompt": "page"}))
     remote.will_at_root("/tokenize", tokenize)
-    remote.will("/completions", complete)
+    remote.will_at_root("/completion", complete)
 
 
-async def test_paths_are_scored_over_http_with_one_row_for_each_fork(remote: Remote) -> None:
+async def test_paths_are_scored_over_http_with_one_prompt_for_each_fork(remote: Remote) -> None:
     _letters(remote)
     async with loopback_client() as http:
         generator = OpenAIGenerator(Endpoint(http, remote.url, "m"))
@@ -311,9 +301,9 @@ async def test_paths_are_scored_over_http_with_one_row_for_each_fork(remote: Rem
     assert shares.sum() == pytest.approx(1)
     # b against a is 8 to 1; p and q are not listed, and level
     assert shares == pytest.approx([1 / 9, 4 / 9, 4 / 9])
-    bodies = [body for path, body, _ in remote.asked if path.endswith("/completions")]
-    prompts = [prompt for body in bodies for prompt in cast("list[list[int]]", body["prompt"])]
-    assert ["".join(map(chr, prompt)) for prompt in prompts] == ["page<", "page<b><"]
+    bodies = [body for path, body, _ in remote.asked if path.endswith("/completion")]
+    prompts = ["".join(map(chr, cast("list[int]", body["prompt"]))) for body in bodies]
+    assert list(dict.fromkeys(prompts)) == ["page<", "page<b><"]
 
 
 async def test_a_server_that_is_no_path_scorer_says_so(remote: Remote) -> None:

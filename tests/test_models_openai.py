@@ -175,31 +175,6 @@ async def test_an_answer_that_is_not_valid_is_shown_to_the_model_once_with_its_f
 
 
 @pytest.mark.anyio
-async def test_a_server_with_the_older_form_of_schemas_is_asked_in_it_from_then_on(
-    remote: Remote,
-) -> None:
-    def older(body: dict[str, object]) -> Response:
-        form = body["response_format"]
-        assert isinstance(form, dict)
-        if form["type"] != "json_object":
-            return JSONResponse(
-                {"detail": "response_format: type must be text or json_object"}, status_code=422
-            )
-        assert form["schema"] == SCHEMA
-        return _chat('{"answer": 7}')(body)
-
-    remote.will("/chat/completions", older)
-    async with loopback_client() as http:
-        generator = OpenAIGenerator(Endpoint(http, remote.url, "m"))
-        for _ in range(2):
-            assert (
-                await generator.generate([Said("user", "?")], max_tokens=9, schema=SCHEMA)
-                == '{"answer": 7}'
-            )
-    assert len(remote.asked) == 3
-
-
-@pytest.mark.anyio
 async def test_a_text_over_the_servers_window_is_cut_until_it_fits(remote: Remote) -> None:
     def small(body: dict[str, object]) -> Response:
         texts = body["input"]

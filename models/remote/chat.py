@@ -1,12 +1,10 @@
 """Chat requests and replies of each kind of server.
 
-A schema goes in the server's own way: Ollama's `format`; `response_format` of OpenAI
-(LM Studio, vLLM, SGLang, llama-server); `guided_json` of older vLLM; `json_object` with
-a schema, or `json_schema` beside it, of older llama.cpp servers; at last in words, for
-a server that refuses every form. Thinking is switched off where the server has a
-switch: Ollama's `think`, the template's argument `enable_thinking` at llama-server,
-vLLM and SGLang. Where it has none, thoughts are recognised in the reply and taken out.
-Pure; sends nothing. Not for: connections and facts (`models/remote/server.py`)."""
+A schema goes in Ollama's `format`, in `response_format` of OpenAI's API, or in words, for
+a server that refuses both. Thinking is switched off where the server has a switch:
+Ollama's `think`, the template's argument `enable_thinking` at llama-server, vLLM and
+SGLang. Where it has none, thoughts are recognised in the reply and taken out. Pure;
+sends nothing. Not for: connections and facts (`models/remote/server.py`)."""
 
 import json
 import math
@@ -18,27 +16,9 @@ from errors import ModelError
 from models.options import THINKING, ModelOptions, sampling
 from models.text import without_thoughts
 
-Form = Literal[
-    "format",
-    "response_format",
-    "json_object",
-    "json_schema",
-    "guided_json",
-    "words",
-    "native",
-    "",
-]
-"""How a schema is named in a request; `native` and "" are requests without one, to
-Ollama's own call and to OpenAI's."""
-_SCHEMA_FIELDS: Final[Mapping[str, tuple[Form, ...]]] = {
-    "Ollama": ("format", "response_format", "words"),
-    "LM Studio": ("response_format", "words"),
-    "llama-server": ("response_format", "json_object", "json_schema", "words"),
-    "vLLM": ("response_format", "guided_json", "words"),
-    "SGLang": ("response_format", "words"),
-}
-_USUAL_FIELDS: Final[tuple[Form, ...]] = ("response_format", "json_object", "words")
-"""Forms for a server that is not recognised, the newest first."""
+Form = Literal["native", "openai", "words"]
+"""How a request is made: Ollama's own call, OpenAI's, or OpenAI's with a schema in
+words."""
 _SWITCHED: Final = frozenset({"llama-server", "vLLM", "SGLang"})
 """Servers that hand arguments to the chat template: Qwen's calls the switch
 `enable_thinking`, DeepSeek's `thinking`; a template that knows neither is not changed
@@ -76,52 +56,30 @@ class Reply(NamedTuple):
 
 def forms_of(server: str, *, schema: bool) -> tuple[Form, ...]:
     """Return the forms of a request that a kind of server may know, the best first."""
-    if schema:
-        return _SCHEMA_FIELDS.get(server, _USUAL_FIELDS)
-    return ("native", "") if server == "Ollama" else ("",)
-
-
-def is_native(form: Form) -> bool:
-    """Whether a request goes to Ollama's own call `/api/chat` instead of OpenAI's."""
-    return form in ("format", "native")
+    native: tuple[Form, ...] = ("native",) if server == "Ollama" else ()
+    words: tuple[Form, ...] = ("words",) if schema else ()
+    return (*native, "openai", *words)
 
 
 def request_of(
     server: str, form: Form, asked: ChatRequest, options: ModelOptions
 ) -> dict[str, object]:
-    """Return the body of a request in `form`, without the model's name.
-
-    In a form that has no field for a schema, the schema is put in words in a last
-    message.
-    """
-    if is_native(form):
+    """Return the body of a request in `form`, without the model's name."""
+    if form == "native":
         return _native(asked, options)
-    said = list(asked.said)
+    messages = list(asked.said)
     body: dict[str, object] = {"max_tokens": asked.max_tokens, **sampling(options)}
     if server in _SWITCHED and not options.get(THINKING):
         body["chat_template_kwargs"] = {"enable_thinking": False, "thinking": False}
     if asked.lists:
         many = LISTED_LONG if server == "llama-server" else LISTED_TOKENS
         body |= {"logprobs": True, "top_logprobs": many}
-    if asked.schema is not None:
+    if form == "words":
+        messages.append({"role": "user", "content": in_words(asked)})
+    elif asked.schema is not None:
         named = {"name": "answer", "schema": asked.schema, "strict": True}
-        ways: dict[str, dict[str, object]] = {
-            "response_format": {
-                "response_format": {"type": "json_schema", "json_schema": named}
-            },
-            "json_object": {
-                "response_format": {"type": "json_object", "schema": asked.schema}
-            },
-            "json_schema": {"json_schema": asked.schema},
-            "guided_json": {"guided_json": asked.schema},
-        }
-        body |= ways.get(form, {})
-        said = (
-            said
-            if form in ways
-            else [*said, {"role": "user", "content": in_words(asked)}]
-        )
-    return {"messages": said, **body}
+        body["response_format"] = {"type": "json_schema", "json_schema": named}
+    return {"messages": messages, **body}
 
 
 def in_words(asked: ChatRequest) -> str:

@@ -10,7 +10,6 @@ for (context, dimension, which model it is) is asked of the server in its own wa
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -36,13 +35,12 @@ from models.remote.chat import (
     Reply,
     forms_of,
     in_words,
-    is_native,
     json_in,
     listed_tokens,
     read_reply,
     request_of,
 )
-from models.remote.paths import SCORES_PATHS, score_paths
+from models.remote.paths import score_paths
 from models.remote.server import (
     OTHER_FORM,
     Endpoint,
@@ -185,19 +183,6 @@ class OpenAIReranker(RemoteModel):
         return found
 
 
-@dataclass(slots=True)
-class ServedTokens:
-    """Tokens that a server says it read and wrote."""
-
-    read: int = 0
-    written: int = 0
-
-    def add(self, read: int, written: int) -> None:
-        """Count one reply."""
-        self.read += read
-        self.written += written
-
-
 class OpenAIGenerator(RemoteModel):
     """A `Generator` over `/chat/completions`, or Ollama's own `/api/chat`."""
 
@@ -212,7 +197,8 @@ class OpenAIGenerator(RemoteModel):
         or the first use."""
         super().__init__(endpoint, clock=clock)
         self._options = options or {}
-        self.counts = ServedTokens()
+        self._tokens = 0
+        """Tokens that the server says it read and wrote."""
         self._lists = True
         self._thinks = bool(self._options.get(THINKING))
         """Whether an answer of this model had thoughts that no switch stopped."""
@@ -230,7 +216,8 @@ class OpenAIGenerator(RemoteModel):
         """Generating under a schema; choosing, and scoring paths, until the server
         turns out to list no log-probabilities."""
         more: set[Ability] = {"choose"} if self._lists else set()
-        more |= {"score_tree"} if self._lists and self.server in SCORES_PATHS else set()
+        if self._lists and self.server == "llama-server":
+            more.add("score_tree")
         return frozenset({"generate", "schema", *more})
 
     @property
@@ -245,12 +232,7 @@ class OpenAIGenerator(RemoteModel):
     async def counters(self) -> Mapping[str, object]:
         """Return the tokens that the server says it read and wrote; empty where it says
         nothing."""
-        counts = self.counts
-        return (
-            {"tokens": counts.read + counts.written}
-            if counts.read + counts.written
-            else {}
-        )
+        return {"tokens": self._tokens} if self._tokens else {}
 
     async def generate(
         self,
@@ -339,7 +321,7 @@ class OpenAIGenerator(RemoteModel):
         texts = [printable(path) for path in paths]
         try:
             return await score_paths(
-                self._endpoint, self.server, given, texts, among_siblings=among_siblings
+                self._endpoint, given, texts, among_siblings=among_siblings
             )
         except STRANGE as error:
             raise self._endpoint.nonsense("/completions", repr(error)) from error
@@ -383,7 +365,7 @@ class OpenAIGenerator(RemoteModel):
             reply = read_reply(answer)
         except STRANGE as error:
             raise self._endpoint.nonsense("/chat/completions", answer) from error
-        self.counts.add(reply.prompt_tokens, reply.written)
+        self._tokens += reply.prompt_tokens + reply.written
         # Ollama cuts a prompt that is longer than its context without saying so.
         window = (
             self.context_tokens
@@ -425,7 +407,7 @@ class OpenAIGenerator(RemoteModel):
 
     async def _ask(self, form: Form, body: Mapping[str, object]) -> Any:
         endpoint = self._endpoint
-        if is_native(form):
+        if form == "native":
             named = {"model": endpoint.model, **body}
             return await endpoint.ask("POST", f"{endpoint.root}/api/chat", named)
         return await endpoint.post("/chat/completions", body)

@@ -1,45 +1,34 @@
-"""Scores of many continuations of one prompt by a server that lists the likeliest next
-tokens.
+"""Scores of many continuations of one prompt by a llama-server, which lists the
+likeliest next tokens.
 
-llama-server (`/apply-template`, `/tokenize`, `/completion` with `n_probs`) and vLLM
-(`/tokenize`, `/completions` with `logprobs`). The paths become a tree of the server's
-own tokens; one request scores the children of a node (HtmlRAG, arXiv 2411.02959,
-§3.4.2). The order is depth-first, so that the server's cache of the last prompt has
-most tokens. A token that is not listed gets the most that it can have: no more than the
-last one listed, nor than the list leaves over. Not for: models in this process, which
-are exact (`models/llama/process.py`).
+`/apply-template`, `/tokenize`, and `/completion` with `n_probs`. The paths become a tree
+of the server's own tokens; one request scores the children of a node (HtmlRAG, arXiv
+2411.02959, §3.4.2). The order is depth-first, so that the server's cache of the last
+prompt has most tokens. A token that is not listed gets the most that it can have: no more
+than the last one listed, nor than the list leaves over. Not for: models in this process,
+which are exact (`models/llama/process.py`).
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any, Final
 
-import anyio
 import numpy as np
 
 from errors import ModelError
 from models.llama.token_tree import TokenNode, grow
 from models.protocols import PathScores
-from models.remote.chat import LISTED_LONG, LISTED_TOKENS
+from models.remote.chat import LISTED_LONG
 from models.remote.server import Endpoint
 
-SCORES_PATHS: Final = frozenset({"llama-server", "vLLM"})
-"""Servers that tokenise for others and continue a list of tokens."""
-_AT_ONCE: Final = 8
-"""Texts that a server tokenises side by side."""
-_BATCH_PROMPTS: Final = 32
-"""Prompts of one request to vLLM, which computes them together."""
 _ALL_TOKENS: Final = 8_192
-"""Tokens that llama-server lists where one that is wanted was not among the first
-ones."""
+"""Tokens that are listed where one that is wanted was not among the first ones."""
 Shares = Mapping[int, float]
 """Log-probabilities by token."""
 
 
 async def score_paths(
     endpoint: Endpoint,
-    server: str,
     prefix: str | Sequence[Mapping[str, str]],
     paths: Sequence[str],
     *,
@@ -47,25 +36,23 @@ async def score_paths(
 ) -> PathScores:
     """Return log P(path | prefix) of each path; see `TreeScorer.score_tree`.
 
-    Raises `ModelError` where the server fails or lists nothing, and what reading JSON
-    of a strange form raises."""
-    asking = _Llama(endpoint) if server == "llama-server" else _Vllm(endpoint)
-    begun = await asking.prompt(prefix)
-    tree = grow(await _continuations(asking, paths))
+    Raises `ModelError` for a path without a token, and where the server fails or lists
+    nothing; and what reading JSON of a strange form raises."""
+    server = _Llama(endpoint)
+    begun = await server.prompt(prefix)
+    line = await server.tokens("\n")
+    continuations = [await server.continuation(path, line) for path in paths]
+    if not all(continuations):
+        raise ModelError(
+            "An empty text cannot be scored.", hint="Leave empty texts out."
+        )
+    tree = grow(continuations)
     evaluated = len(begun)
-    weighed = [
-        node for node in tree.inner() if node.weighs(among_siblings=among_siblings)
-    ]
-    for start in range(0, len(weighed), asking.at_once):
-        part = weighed[start : start + asking.at_once]
-        prompts = [[*begun, *node.line()] for node in part]
-        wanted = [frozenset(node.children) for node in part]
-        for node, shares in zip(
-            part, await asking.shares(prompts, wanted), strict=True
-        ):
-            _weigh(node, shares, among_siblings=among_siblings)
-        evaluated += len(part)
     for node in tree.inner():
+        if node.weighs(among_siblings=among_siblings):
+            shares = await server.shares([*begun, *node.line()], set(node.children))
+            _weigh(node, shares, among_siblings=among_siblings)
+            evaluated += 1
         for child in node.children.values():
             child.score += node.score
     scores = np.array([node.score for node in tree.ends], dtype=np.float64)
@@ -76,8 +63,6 @@ async def score_paths(
 class _Llama:
     """llama-server's own calls; one prompt a request, so that each finds the last one's
     cache."""
-
-    at_once = 1
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
@@ -95,21 +80,24 @@ class _Llama:
         """Return the tokens of `text`; with `special`, those at a prompt's beginning
         too."""
         asked = {"content": text, "add_special": special, "parse_special": special}
-        return [
-            int(token) for token in (await self._post("/tokenize", asked))["tokens"]
-        ]
+        answer = await self._post("/tokenize", asked)
+        return [int(token) for token in answer["tokens"]]
 
-    async def shares(
-        self, prompts: Sequence[Sequence[int]], wanted: Sequence[frozenset[int]]
-    ) -> list[Shares]:
-        """Return what is listed after each prompt; once more with nearly all where one
-        of `wanted` is missing."""
-        found = []
-        for prompt, tokens in zip(prompts, wanted, strict=True):
-            listed = await self._listed(prompt, LISTED_LONG)
-            missing = bool(tokens - set(listed))
-            found.append(await self._listed(prompt, _ALL_TOKENS) if missing else listed)
-        return found
+    async def continuation(self, path: str, line: Sequence[int]) -> list[int]:
+        """Return the tokens of a path as it goes on after other text; `line` are those
+        of a line's end, which is put in front."""
+        tokens = await self.tokens(f"\n{path}")
+        if tokens[: len(line)] == line:
+            return tokens[len(line) :]
+        return await self.tokens(path)
+
+    async def shares(self, prompt: Sequence[int], wanted: set[int]) -> Shares:
+        """Return what is listed after a prompt; nearly all tokens where one of `wanted`
+        is not among the first."""
+        listed = await self._listed(prompt, LISTED_LONG)
+        return (
+            listed if wanted <= set(listed) else await self._listed(prompt, _ALL_TOKENS)
+        )
 
     async def _listed(self, prompt: Sequence[int], count: int) -> Shares:
         body = {
@@ -128,99 +116,6 @@ class _Llama:
         return await self._endpoint.ask("POST", self._endpoint.root + path, body)
 
 
-class _Vllm:
-    """vLLM's calls; prompts of one request are computed together, over one cached
-    prefix."""
-
-    at_once = _BATCH_PROMPTS
-
-    def __init__(self, endpoint: Endpoint) -> None:
-        self._endpoint = endpoint
-
-    async def prompt(self, prefix: str | Sequence[Mapping[str, str]]) -> list[int]:
-        """Return the tokens of a text, or of messages in the model's chat template."""
-        if isinstance(prefix, str):
-            return await self.tokens(prefix, special=True)
-        quiet = {"enable_thinking": False, "thinking": False}
-        asked = {"messages": list(prefix), "add_generation_prompt": True}
-        return await self._tokenized({**asked, "chat_template_kwargs": quiet})
-
-    async def tokens(self, text: str, *, special: bool = False) -> list[int]:
-        """Return the tokens of `text`; with `special`, those at a prompt's beginning
-        too."""
-        return await self._tokenized({"prompt": text, "add_special_tokens": special})
-
-    async def shares(
-        self, prompts: Sequence[Sequence[int]], wanted: Sequence[frozenset[int]]
-    ) -> list[Shares]:
-        """Return what is listed after each prompt: 20 tokens, the most that vLLM
-        allows.
-
-        A token of `wanted` may be missing there. Raises `ValueError` for a wrong count
-        of answers.
-        """
-        body = {
-            "prompt": [list(prompt) for prompt in prompts],
-            "max_tokens": 1,
-            "logprobs": LISTED_TOKENS,
-            "temperature": 0,
-            "return_tokens_as_token_ids": True,
-        }
-        answer = await self._endpoint.post("/completions", body)
-        choices = sorted(answer["choices"], key=lambda choice: int(choice["index"]))
-        rows = [choice["logprobs"]["top_logprobs"][0] for choice in choices]
-        if len(rows) != len(wanted):
-            raise ValueError(f"{len(rows)} answers to {len(wanted)} prompts")
-        return [
-            {int(name.partition(":")[2]): _finite(value) for name, value in row.items()}
-            for row in rows
-        ]
-
-    async def _tokenized(self, body: Mapping[str, object]) -> list[int]:
-        named = {"model": self._endpoint.model, **body}
-        answer = await self._endpoint.ask(
-            "POST", f"{self._endpoint.root}/tokenize", named
-        )
-        return [int(token) for token in answer["tokens"]]
-
-
-async def _continuations(
-    asking: "_Llama | _Vllm", paths: Sequence[str]
-) -> list[list[int]]:
-    """Return the tokens of each path as it goes on after other text.
-
-    Raises `ModelError` for a path without a token, and where the server fails.
-    """
-    anchor = await asking.tokens("\n")
-    found: dict[int, list[int]] = {}
-    limiter = anyio.CapacityLimiter(_AT_ONCE)
-    failures: list[ModelError] = []
-
-    async def tokenize(number: int, path: str) -> None:
-        async with limiter:
-            try:
-                both = await asking.tokens(f"\n{path}")
-                same = both[: len(anchor)] == anchor
-                found[number] = (
-                    both[len(anchor) :] if same else await asking.tokens(path)
-                )
-            except ModelError as error:
-                failures.append(error)
-                group.cancel_scope.cancel()
-
-    async with anyio.create_task_group() as group:
-        for number, path in enumerate(paths):
-            group.start_soon(partial(tokenize, number, path))
-    if failures:
-        raise failures[0]
-    lists = [found[number] for number in range(len(paths))]
-    if not all(lists):
-        raise ModelError(
-            "An empty text cannot be scored.", hint="Leave empty texts out."
-        )
-    return lists
-
-
 def _weigh(node: TokenNode, shares: Shares, *, among_siblings: bool) -> None:
     """Set the scores of a node's children from what was listed after it.
 
@@ -233,10 +128,7 @@ def _weigh(node: TokenNode, shares: Shares, *, among_siblings: bool) -> None:
                 "The server returns no log-probabilities (logprobs), so texts "
                 "cannot be scored."
             ),
-            hint=(
-                "Use a llama-server or vLLM that returns them, or a GGUF model "
-                "(llama:FILE.gguf)."
-            ),
+            hint=("Use a newer llama-server, or a GGUF model (llama:FILE.gguf)."),
         )
     left = max(1.0 - sum(map(math.exp, shares.values())), 1e-12)
     most = min(math.log(left), *shares.values())
