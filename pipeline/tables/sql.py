@@ -8,15 +8,16 @@ tables (`table.py`), or what an answer shows (`pipeline/sources/places.py`).
 import re
 import sqlite3
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final
 
 from errors import UsageError
 from pipeline.document.page import Document
 from pipeline.tables.columns import Column, Value, typed
-from pipeline.tables.table import Table, tables_of
+from pipeline.tables.table import Table, name_in_sql, tables_of
 from pipeline.text.frame import new_mark, one_line, quoted
 from pipeline.work import check_cancelled, time_left
 
@@ -24,7 +25,7 @@ MAX_RESULT_ROWS: Final = 10_000
 MAX_RESULT_CHARACTERS: Final = 2_000_000
 MAX_STEPS: Final = 200_000_000
 """Instructions of SQLite's virtual machine for one query, some 4 processor seconds."""
-STEPS_AT_ONCE: Final = 50_000
+STEPS_AT_ONCE: Final = 1_000
 """Instructions between two looks at the bounds."""
 MAX_SQLITE_BYTES: Final = 512_000_000
 """Memory of SQLite in this process; a query that needs more is ended."""
@@ -32,7 +33,7 @@ MAX_COLUMNS: Final = 900
 """Of a table; SQLite holds 2,000, and each may have its text beside it."""
 _NAME_CHARACTERS: Final = 40
 _LIMITS: Final = {
-    sqlite3.SQLITE_LIMIT_LENGTH: 1_000_000,
+    sqlite3.SQLITE_LIMIT_LENGTH: 100_000,
     sqlite3.SQLITE_LIMIT_SQL_LENGTH: 10_000,
     sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 20,
     sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 100,
@@ -81,7 +82,7 @@ def sql_tables(documents: Sequence[Document]) -> list[SqlTable]:
     for number, document in enumerate(documents):
         language = document.page.language
         for table in tables_of(document):
-            name = f"t{len(found) + 1}"
+            name = name_in_sql(len(found) + 1)
             found.append(SqlTable(name, number, table, _typed(table, name, language)))
     return found
 
@@ -100,22 +101,16 @@ def query_tables(tables: Sequence[SqlTable], query: str) -> QueryResult:
                 _insert(database, table)
             guard.watch(database)
             cursor = database.execute(query)
-            rows = cursor.fetchmany(MAX_RESULT_ROWS + 1)
+            rows = list(_bounded(cursor))
         except (sqlite3.Error, sqlite3.Warning, MemoryError, ValueError) as error:
             check_cancelled()
             raise _refusal(error, guard, tables, query) from error
     if cursor.description is None:  # an empty statement
         raise UsageError("The query is empty.", hint='Write part="sql: SELECT …".')
     names = [one_line(column[0]) for column in cursor.description]
-    shown = [tuple(map(_shown, row)) for row in rows[:MAX_RESULT_ROWS]]
-    if sum(len(cell) for row in shown for cell in row) > MAX_RESULT_CHARACTERS:
-        raise UsageError(
-            f"The result has more than {MAX_RESULT_CHARACTERS:,} characters.",
-            hint="Select fewer columns, aggregate, or add LIMIT.",
-        )
     return QueryResult(
         tuple(_unique(names)),
-        shown,
+        rows[:MAX_RESULT_ROWS],
         len(rows) > MAX_RESULT_ROWS,
         tuple(table for table in tables if table.name in guard.read),
     )
@@ -194,6 +189,22 @@ def _refusal(
         f"{quoted(known, new_mark())}. Tables: {names}.",
         hint='part="tables" shows their columns, types and rows.',
     )
+
+
+def _bounded(cursor: sqlite3.Cursor) -> Iterator[tuple[str, ...]]:
+    """Yield the first rows of a result, one more than may be shown.
+
+    Raises `UsageError` beyond `MAX_RESULT_CHARACTERS`."""
+    characters = 0
+    for row in islice(cursor, MAX_RESULT_ROWS + 1):
+        cells = tuple(map(_shown, row))
+        characters += sum(map(len, cells))
+        if characters > MAX_RESULT_CHARACTERS:
+            raise UsageError(
+                f"The result has more than {MAX_RESULT_CHARACTERS:,} characters.",
+                hint="Select fewer columns, aggregate, or add LIMIT.",
+            )
+        yield cells
 
 
 def _insert(database: sqlite3.Connection, table: SqlTable) -> None:

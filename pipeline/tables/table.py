@@ -69,17 +69,37 @@ def _padded(title: str, rows: Sequence[Sequence[str]]) -> Table:
     return Table(title, names, [row for row in body if any(row)])
 
 
+def name_in_sql(number: int) -> str:
+    """Return what queries call the table with a number, counted from 1."""
+    return f"t{number}"
+
+
+def rows_around(document: Document, start: int, end: int) -> tuple[str, int]:
+    """Return the name in SQL of the table that a stretch of `Document.text` has rows
+    of, and the number of all its rows; "" and 0 for other text."""
+    for number, (_, body) in enumerate(_bodies(document.blocks), start=1):
+        if any(start <= row.start and row.end <= end for row in body):
+            return name_in_sql(number), len(body)
+    return "", 0
+
+
 def _block_tables(blocks: Sequence[Block]) -> Iterator[Table]:
+    for header, body in _bodies(blocks):
+        check_cancelled()
+        yield _block_table(header.split(" | ") if header else [], body)
+
+
+def _bodies(blocks: Sequence[Block]) -> Iterator[tuple[str, list[Block]]]:
+    """Yield the header of each table, "" without one, and the rows below it."""
     rows: dict[str, list[Block]] = {}
     for block in blocks:
         if block.kind == "row":
             rows.setdefault(table_of(block), []).append(block)
     for table_rows in rows.values():
-        check_cancelled()
         header = next((row.header for row in table_rows if row.header), "")
         body = [row for row in table_rows if _is_body(row, header)]
         if body:
-            yield _block_table(header.split(" | ") if header else [], body)
+            yield header, body
 
 
 def _block_table(names: Sequence[str], body: Sequence[Block]) -> Table:

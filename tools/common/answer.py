@@ -23,6 +23,7 @@ from pipeline.document.page import (
 )
 from pipeline.evidence.show import FIRST, Sheet
 from pipeline.sources.gather import failures_of
+from pipeline.tables.table import rows_around
 from pipeline.text.frame import shown_location
 from tools.common.context import LARGEST_BUDGET
 from tools.common.results import WITH_WORDS, Next
@@ -32,6 +33,8 @@ MINUTES_FROM: Final = 60
 """Age in seconds above which it is shown in minutes."""
 READERS: Final = ("fetch_and_prune_html", "extract_relevant", "raptor_query")
 """Tools that take sources by name."""
+MANY_ROWS: Final = 20
+"""Rows from which a table is rather queried than read."""
 RESULT: Final = "winnow/result"
 """Key of the result in `_meta`, for hosts, the desk and programs. Clients show `_meta`
 to no model."""
@@ -149,6 +152,22 @@ def larger(tool: str, max_tokens: int) -> list[Next]:
     return (
         [Next(tool=tool, arguments={"max_tokens": more})] if more > max_tokens else []
     )
+
+
+def in_sql(evidence: Sequence[Evidence], documents: Iterable[Document]) -> list[Next]:
+    """Return the call that queries the table of the best passage, where it has
+    `MANY_ROWS` or more, and the passage does not show all."""
+    best = next(iter(evidence), None)
+    document = next(
+        (one for one in documents if best and one.page.final_url == best.url), None
+    )
+    if best is None or document is None or best.start < 0:
+        return []
+    table, rows = rows_around(document, best.start, best.end)
+    if rows < MANY_ROWS or best.text.count("\n") >= rows:
+        return []
+    part = f"sql: SELECT * FROM {table}"  # noqa: S608  for a database of its own
+    return [Next(tool=READERS[0], arguments={"sources": [best.url], "part": part})]
 
 
 def repeated(

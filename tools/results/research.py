@@ -11,7 +11,7 @@ from pipeline.research import Researched
 from pipeline.research_turn import TurnTaken
 from pipeline.sources.gather import Gathered, failures_of, provider_lines
 from pipeline.text.frame import one_line
-from tools.common.answer import Ending, larger, notes_of, repeated
+from tools.common.answer import Ending, in_sql, larger, notes_of, repeated
 from tools.common.results import APART, Found, Next, Part, found_in
 
 MOST_PAGES_READ: Final = 20
@@ -115,7 +115,7 @@ def calls_after(
     elif not assembled.evidence and _has_more(gathered, max_pages):
         more = min(2 * max_pages, MOST_PAGES_READ)
         calls.append(Next(tool=tool, arguments={"max_pages": more}))
-    return calls
+    return calls + in_sql(assembled.evidence, turn.found.known.documents)
 
 
 def _has_more(gathered: Gathered, max_pages: int) -> bool:

@@ -4,7 +4,7 @@ from pydantic import Field
 
 from pipeline.evidence.assemble import UNASKED
 from pipeline.extract_sources import Extracted
-from tools.common.answer import Ending, larger, notes_of, repeated
+from tools.common.answer import Ending, in_sql, larger, notes_of, repeated
 from tools.common.results import Found, Item, Next, found_in
 
 
@@ -39,4 +39,4 @@ def calls_after(tool: str, found: Extracted, max_tokens: int) -> list[Next]:
         calls.append(Next(tool="research", arguments={}))
     elif found.assembled.lacks(found.reading.verdict, named=max_tokens > 0):
         calls += larger(tool, max_tokens or UNASKED)
-    return calls
+    return calls + in_sql(found.assembled.evidence, found.loaded.documents)
