@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
 from errors import UsageError
@@ -175,18 +175,13 @@ def _refusal(
             "The query was stopped: it took too many steps or too much memory.",
             hint="Filter rows first, and join tables by equal columns.",
         )
-    named = [
-        table
-        for table in tables
-        if re.search(rf"\b{table.name}\b", query, re.IGNORECASE)
-    ]
-    known = "; ".join(
-        f"{table.name} has: {', '.join(table.columns)}" for table in named or tables[:3]
-    )
+    words = set(re.findall(r"\w+", query.lower()))
+    named = [table for table in tables if table.name in words] or tables[:3]
+    columns = "; ".join(f"{one.name} has: {', '.join(one.columns)}" for one in named)
     names = ", ".join(table.name for table in tables)
     return UsageError(
-        f"SQL error: {one_line(str(error))}. "
-        f"{quoted(known, new_mark())}. Tables: {names}.",
+        f"SQL error: {one_line(str(error)).rstrip('.')}. "
+        f"{quoted(columns, new_mark())}. Tables: {names}.",
         hint='part="tables" shows their columns, types and rows.',
     )
 
@@ -235,7 +230,9 @@ def _typed(table: Table, name: str, language: str) -> dict[str, Column]:
             hint="Ask a question instead of part.",
         )
     columns: dict[str, Column] = {}
-    names = _unique([_safe(text, at) for at, text in enumerate(table.columns, 1)])
+    with closing(sqlite3.connect(":memory:")) as scratch:
+        safe = [_safe(text, at, scratch) for at, text in enumerate(table.columns, 1)]
+    names = _unique(safe)
     for at, column_name in enumerate(names):
         check_cancelled()
         cells = [row[at].strip() for row in table.rows]
@@ -246,35 +243,27 @@ def _typed(table: Table, name: str, language: str) -> dict[str, Column]:
     return columns
 
 
-def _safe(text: str, number: int) -> str:
-    """Return the name of a column as SQL takes it without quotes."""
+def _safe(text: str, number: int, scratch: sqlite3.Connection) -> str:
+    """Return the name of a column as SQL takes it without quotes; one that SQLite takes
+    for a keyword or value ends with `_`."""
     words = re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", text).lower())
-    name = "_".join(words)[:_NAME_CHARACTERS].rstrip("_")
-    if not name:
-        return f"column_{number}"
-    if name[0].isdigit():
-        return f"c_{name}"
-    return name if _is_word(name) else f"{name}_"
-
-
-def _is_word(name: str) -> bool:
-    """Whether SQLite takes a name for a column's, and not for a keyword or value."""
-    with closing(sqlite3.connect(":memory:")) as scratch:
-        try:
-            found = scratch.execute(f"SELECT {name} FROM (SELECT 'here' AS \"{name}\")")  # noqa: S608  letters, digits and _
-        except sqlite3.Error:
-            return False
-        return bool(found.fetchone() == ("here",))
+    name = "_".join(words)[:_NAME_CHARACTERS].rstrip("_") or f"column_{number}"
+    name = f"c_{name}" if name[0].isdigit() else name
+    try:
+        query = f"SELECT {name} FROM (SELECT 'x' AS \"{name}\")"  # noqa: S608  of letters, digits and _
+        row = scratch.execute(query).fetchone()
+    except sqlite3.Error:
+        return f"{name}_"
+    return name if row == ("x",) else f"{name}_"
 
 
 def _unique(names: Sequence[str]) -> list[str]:
     """Return names, of which each that came before gets a number."""
     taken: dict[str, None] = {}
     for name in names:
-        tries = (f"{name}_{number}" for number in range(2, len(names) + 2))
-        taken[
-            name if name not in taken else next(t for t in tries if t not in taken)
-        ] = None
+        numbered = (f"{name}_{number}" for number in range(2, len(names) + 2))
+        free = next(one for one in chain([name], numbered) if one not in taken)
+        taken[free] = None
     return list(taken)
 
 
@@ -284,6 +273,5 @@ def _shown(value: object) -> str:
         return ""
     if isinstance(value, float):
         is_plain = value == 0 or 1e-4 <= abs(value) < 1e15
-        text = f"{value:.6f}".rstrip("0").rstrip(".") if is_plain else f"{value:.6g}"
-        return text
+        return f"{value:.6f}".rstrip("0").rstrip(".") if is_plain else f"{value:.6g}"
     return str(value)
