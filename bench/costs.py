@@ -1,7 +1,7 @@
 """Tokens that each generative step sends through a model, against the naive way, on the
 sample library.
 
-    python -m bench.costs             every step on two questions, then batches of different sizes (some minutes)
+    python -m bench.costs             every step on two questions (some minutes)
     python -m bench.costs --check     paths, votes and margins of one question; exit code 1 where a ratio misses its bar
 
 Naive is: a whole prompt for each path, vote, or gap and answer; every sentence of every
@@ -12,7 +12,6 @@ are worth (`python -m bench.eval`)."""
 
 import argparse
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -28,7 +27,7 @@ from bench.library import CARRIED, MeasuredQuestion, read_library
 from errors import ModelError
 from models.llama.model import LlamaGenerator
 from models.onnx import OnnxEmbedder
-from models.protocols import Generator, PathScores, Prompt, Said
+from models.protocols import Generator, PathScores, Prompt
 from papers.htmlrag.blocks import paper_blocks, path_scorer
 from papers.idms.idms import Judge
 from papers.zero_index.ask import Asking
@@ -56,8 +55,6 @@ SHOWN: Final = 2
 SENTENCES: Final = 12
 """Sentences whose gaps are judged."""
 TODAY: Final = date(2026, 11, 21)
-BATCHES: Final = (16, 32, 64, 128, 256, 512)
-AT_ONCE: Final = (1, 2, 4)
 WRITTEN: Final = 48
 
 
@@ -165,16 +162,8 @@ async def tree_costs(
     """Add what margins of a document's first sentences and summaries of its tree
     cost."""
     texts = [sentence.text for sentence in main_sentences(document)[:SENTENCES]]
-    before = await model.counters()
     watched = Recorded(model)
     await Judge(watched, store=None, seconds=PATIENCE).margins(texts)
-    after = await model.counters()
-    batches, tokens = (
-        int(str(after[name])) - int(str(before[name])) for name in ("batches", "tokens")
-    )
-    print(
-        f"margins of {len(texts) - 1} gaps: {batches} batches of {tokens / batches:.0f} tokens"
-    )
     _add(table, "segment: margins", watched.evaluated, watched.whole)
     if quick:
         return
@@ -195,39 +184,6 @@ async def tree_costs(
     )
     spent = await watched.tokens()
     _add(table, "summarise: shown ones", spent, spent * every / max(shown, 1))
-
-
-async def batch_table(model: LlamaGenerator) -> None:
-    """Print tokens a second of prompts by the size of a batch, and of answers by how
-    many are written at once."""
-    print("\ntokens a second, the best of three")
-    for size in BATCHES:
-        text = " ".join(f"{chr(97 + size % 26)}{number}" for number in range(size // 3))
-        rates = []
-        for turn in range(3):
-            began = time.perf_counter()
-            found = await model.score_tree(f"{turn} {text}", [" Yes", " No"])
-            rates.append(found.evaluated_tokens / (time.perf_counter() - began))
-        print(f"  {max(rates):6.0f}  prompt of {found.prefix_tokens} tokens")
-    for count in AT_ONCE:
-        rates = []
-        for turn in range(3):
-            before = await model.counters()
-            began = time.perf_counter()
-            async with anyio.create_task_group() as group:
-                for number in range(count):
-                    said = [
-                        Said("user", f"Tell a long story about boat {turn} {number}.")
-                    ]
-                    group.start_soon(partial(model.generate, said, max_tokens=WRITTEN))
-            seconds = time.perf_counter() - began
-            tokens = int(str((await model.counters())["tokens"])) - int(
-                str(before["tokens"])
-            )
-            rates.append(tokens / seconds)
-        print(
-            f"  {max(rates):6.0f}  {count} answers at once, prompts of some 40 tokens included"
-        )
 
 
 async def measure(path: Path, *, quick: bool) -> FigureTable:
@@ -256,8 +212,6 @@ async def measure(path: Path, *, quick: bool) -> FigureTable:
                 f"{cost.naive / max(cost.ours, 1):11.1f}",
                 flush=True,
             )
-        if not quick:
-            await batch_table(model)
     finally:
         await model.aclose()
     return table

@@ -49,12 +49,10 @@ from models.text import (
     CHARACTERS_A_TOKEN,
     MANY_SCRIPTS,
     TEXTS_AT_ONCE,
-    Ids,
-    Tokenizer,
-    open_tokenizer,
     printable,
     reads_latin,
 )
+from models.tokenizer import Ids, Tokenizer, open_tokenizer
 
 EMBEDDED: Final = Path(__file__).resolve().parent / "embedded"
 """The folder of the weights that Winnow carries."""
@@ -63,7 +61,7 @@ MULTILINGUAL: Final = EMBEDDED / "multilingual"
 
 MATRICES: Final = "matrices.npz"
 """A file beside `model.onnx` with its matrices in 4 bits, where they are not in it."""
-READER_BATCH_TOKENS: Final = 256
+BATCH_TOKENS: Final = 256
 """Padded tokens per batch: small batches stay in the processor's cache, and a canceled
 call ends sooner (measured: docs/log.md, 2026-11-27)."""
 HINT: Final = (
@@ -192,7 +190,7 @@ def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
     order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
     start = 0
     while start < len(order):
-        rows = max(1, READER_BATCH_TOKENS // max(1, lengths[order[start]]))
+        rows = max(1, BATCH_TOKENS // max(1, lengths[order[start]]))
         yield order[start : start + rows]
         start += rows
 

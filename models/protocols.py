@@ -18,8 +18,8 @@ CONTEXT_TOKENS: Final = 8_192
 """Default context in tokens of a GGUF generator (0.25 to 1.1 GB), and of a remote one
 that reports none."""
 ANSWERS_AT_ONCE: Final = 4
-"""Answers written side by side: a GGUF generator writes so many in shared batches, and
-a server is kept busy. `python -m bench.costs` prints what that brings."""
+"""Answers asked for at once: a server writes several together, a GGUF model one after
+the other."""
 Vectors = NDArray[np.float32]
 TextKind = Literal["query", "passage"]
 Ability: TypeAlias = Literal["generate", "schema", "grammar", "choose", "score_tree"]

@@ -9,7 +9,7 @@ import pytest
 import tokenizers
 
 from models.onnx import MULTILINGUAL
-from models.text import open_tokenizer
+from models.tokenizer import open_tokenizer
 from models.unigram import Unigram
 from tests.support import LIBRARY, ROOT
 from train.embedder.texts import varied_texts

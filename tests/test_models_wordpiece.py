@@ -11,7 +11,7 @@ import pytest
 import tokenizers
 
 from models.onnx import EMBEDDED
-from models.text import WordPiece, open_tokenizer
+from models.tokenizer import WordPiece, open_tokenizer
 from tests.support import LIBRARY, ROOT
 
 FILE = EMBEDDED / "tokenizer.json"
@@ -96,7 +96,7 @@ def test_another_tokeniser_is_read_by_the_library_and_without_it_the_error_names
     ]
     program = (
         "import sys; sys.modules['tokenizers'] = None\n"
-        "from pathlib import Path; from models.text import open_tokenizer\n"
+        "from pathlib import Path; from models.tokenizer import open_tokenizer\n"
         f"path = Path({str(file)!r}); open_tokenizer(path.read_bytes(), path, hint='')"
     )
     run = subprocess.run(
