@@ -55,7 +55,6 @@ SHOWN: Final = 2
 SENTENCES: Final = 12
 """Sentences whose gaps are judged."""
 TODAY: Final = date(2026, 11, 21)
-WRITTEN: Final = 48
 
 
 @dataclass(slots=True)

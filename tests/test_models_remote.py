@@ -172,23 +172,6 @@ async def test_tei_is_asked_for_vectors_in_its_own_form_and_a_batch_at_a_time(
 
 
 @pytest.mark.anyio
-async def test_the_form_of_reranking_is_found_out_once_where_the_server_does_not_report(
-    remote: Remote,
-) -> None:
-    def rank(body: dict[str, object]) -> Response:
-        if "texts" not in body:
-            return JSONResponse({"error": "missing field `texts`"}, status_code=422)
-        return JSONResponse([{"index": 0, "score": 0.5}])
-
-    remote.will_at_root("/rerank", rank)
-    async with loopback_client() as http:
-        reranker = OpenAIReranker(Endpoint(http, remote.url, "m"))
-        for _ in range(2):
-            assert (await reranker.score("q", ["text"])).tolist() == [0.5]
-    assert [path for path, _, _ in remote.asked] == ["/v1/rerank", "/rerank", "/rerank"]
-
-
-@pytest.mark.anyio
 async def test_a_server_that_reports_nothing_is_measured_by_one_vector_and_keeps_one_name(
     remote: Remote,
 ) -> None:

@@ -10,7 +10,6 @@ for (context, dimension, which model it is) is asked of the server in its own wa
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -42,7 +41,6 @@ from models.remote.chat import (
 )
 from models.remote.paths import score_paths
 from models.remote.server import (
-    OTHER_FORM,
     Endpoint,
     RefusedCall,
     RemoteModel,
@@ -53,6 +51,11 @@ from models.text import checked_json, instructions_for, printable
 
 STRANGE: Final = (KeyError, IndexError, TypeError, ValueError, AttributeError)
 """Exceptions when reading JSON of an undocumented form."""
+
+
+OTHER_FORM: Final = frozenset((400, 404, 405, 422, 500))
+"""What servers say to a form or a path that they do not know; llama-cpp-python's own
+says 500."""
 
 
 class OpenAIEmbedder(RemoteModel):
@@ -85,11 +88,7 @@ class OpenAIEmbedder(RemoteModel):
         words = instructions_for(self._endpoint.model)
         prepared = [words.prepend(text, kind=kind) for text in texts]
         parts = [prepared[start : start + size] for start in range(0, len(texts), size)]
-        is_tei = self.server == "TEI"
-        rows = [
-            await self.in_known_form(partial(self._part, part), other_first=is_tei)
-            for part in parts
-        ]
+        rows = [await self._part(part) for part in parts]
         if len({part.shape[1] for part in rows}) != 1 or self._dimension not in (
             0,
             rows[0].shape[1],
@@ -98,7 +97,8 @@ class OpenAIEmbedder(RemoteModel):
         self._dimension = rows[0].shape[1]
         return np.concatenate(rows)
 
-    async def _part(self, texts: Sequence[str], as_tei: bool) -> NDArray[np.float32]:
+    async def _part(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        as_tei = self.server == "TEI"
         path = f"{self._endpoint.root}/embed" if as_tei else "/embeddings"
 
         async def ask(cut: int) -> object:
@@ -137,21 +137,17 @@ class OpenAIReranker(RemoteModel):
         better, the scale is the model's."""
         await self.prepare()
         size = self.texts_a_request()
-        found = [np.zeros(0, dtype=np.float32)]
-        for start in range(0, len(texts), size):
-            asked = partial(self._part, query, texts[start : start + size])
-            found.append(
-                await self.in_known_form(asked, other_first=self.server == "TEI")
-            )
-        return np.concatenate(found)
+        parts = [
+            await self._part(query, texts[start : start + size])
+            for start in range(0, len(texts), size)
+        ]
+        return np.concatenate([np.zeros(0, dtype=np.float32), *parts])
 
-    async def _part(
-        self, query: str, texts: Sequence[str], as_tei: bool
-    ) -> NDArray[np.float32]:
+    async def _part(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         async def ask(cut: int) -> object:
             shown = shortened(texts, cut)
             asked = shortened([query], cut)[0]
-            if as_tei:
+            if self.server == "TEI":
                 # TEI keeps the call at its root, whatever base URL its OpenAI calls have, and cuts
                 # texts itself.
                 body: dict[str, object] = {

@@ -16,7 +16,7 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, NamedTuple, TypeVar
+from typing import Any, Final, Literal, NamedTuple
 
 import anyio
 import httpx2
@@ -235,15 +235,10 @@ page costs a server minutes."""
 FEWEST_CHARACTERS: Final = CHARACTERS // 16
 """Characters below which a text that is still refused as too long is an error: 512
 tokens hold them in any script."""
-OTHER_FORM: Final = frozenset((400, 404, 405, 422, 500))
-"""What servers say to a form or a path that they do not know; llama-cpp-python's own
-says 500."""
 OLLAMA_CONTEXT: Final = 4_096
 """Ollama's window where neither the model nor its owner sets `num_ctx`; it cuts longer
 prompts without saying so."""
 _NUM_CTX: Final = re.compile(r"^num_ctx\s+(\d+)\s*$", re.MULTILINE)
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,10 +264,6 @@ class Facts:
 
 class RemoteModel(HeldModel):
     """Base of remote embedder, reranker and generator: the endpoint and its facts."""
-
-    _other_form: bool | None = None
-    """Whether the server takes the other form of a call instead of the usual one; None
-    before its first answer."""
 
     def __init__(
         self, endpoint: Endpoint, *, clock: Callable[[], float] = time.monotonic
@@ -325,31 +316,6 @@ class RemoteModel(HeldModel):
         """Return how many texts the server takes at once, as far as it says."""
         return min(self._facts.batch or TEXTS_A_REQUEST, TEXTS_A_REQUEST)
 
-    async def in_known_form(
-        self, ask: Callable[[bool], Awaitable[T]], *, other_first: bool = False
-    ) -> T:
-        """Return the answer of `ask(other)`, in the form of a call that the server
-        takes; found out once and kept.
-
-        If the server refuses both forms, raises the refusal of the first.
-        """
-        if self._other_form is not None:
-            return await ask(self._other_form)
-        form = other_first
-        try:
-            found = await ask(form)
-        except RefusedCall as error:
-            if error.status not in OTHER_FORM:
-                raise
-            form = not form
-            try:
-                found = await ask(form)
-            except ModelError:
-                # the first form is the one that most servers know: its refusal says more
-                raise self.explained(error) from None
-        self._other_form = form
-        return found
-
     def explained(self, error: RefusedCall) -> RefusedCall:
         """Return the refusal of a model that is not there with the names of those that
         the server lists, any other one as it is."""
@@ -368,8 +334,8 @@ class RemoteModel(HeldModel):
 
         Servers say neither their window for a text nor how many tokens a text has; TEI
         and Ollama cut by themselves, llama-server and vLLM refuse. The cut stays for
-        later calls. Raises `ContextExceeded` where `FEWEST_CHARACTERS` characters are still too
-        long.
+        later calls. Raises `RefusedCall` as `explained`, and `ContextExceeded` where
+        `FEWEST_CHARACTERS` characters are still too long.
         """
         while True:
             try:
@@ -378,6 +344,8 @@ class RemoteModel(HeldModel):
                 if self._cut <= FEWEST_CHARACTERS:
                     raise
                 self._cut = max(FEWEST_CHARACTERS, self._cut // 2)
+            except RefusedCall as error:
+                raise self.explained(error) from error
 
 
 def shortened(texts: Sequence[str], characters: int) -> list[str]:
