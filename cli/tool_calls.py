@@ -152,7 +152,7 @@ async def _call_tool(
     answer.
 
     Returns the exit code: `FAILED` for an error, which goes to stderr; `NO_ANSWER`
-    without passages, hits or pages, or if not all of a draft is supported.
+    without passages, hits or pages, or if something of a draft is in no source.
     """
     from mcp import Client  # noqa: PLC0415  the pipeline, which help and other commands start without
     from mcp_types import TextContent  # noqa: PLC0415  the pipeline, which help and other commands start without

@@ -1,4 +1,4 @@
-"""`winnow check REPORT [SOURCE…]`: a draft against its sources, shown in full."""
+"""`winnow check REPORT [SOURCE…]`: what of a draft is in its sources, shown in full."""
 
 import argparse
 import sys
@@ -14,7 +14,7 @@ from server.settings import read_settings
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = "Exit code 3: something is not supported."
+    parser.epilog = "Exit code 3: something is in no source."
     parser.add_argument("report", help="Markdown, HTML or text; - for standard input")
     parser.add_argument(
         "sources",
@@ -56,7 +56,7 @@ def _draft(name: str) -> str:
 
 COMMAND: Final = Subcommand(
     "check",
-    help="check a report's quotations, statements and references against its sources",
+    help="look up a report's quotations, numbers, names and references in its sources",
     arguments=_arguments,
     run=_run,
     place=10,

@@ -1,7 +1,7 @@
-"""Draft mode of `extract_relevant`: check quotations, cited sentences and references
-against the sources.
+"""Draft mode of `extract_relevant`: look up quotations, statements and references in
+the sources.
 
-Not for: judging them (`extras/drafts/check.py`).
+Not for: what is looked up of each (`extras/drafts/check.py`).
 """
 
 from collections import Counter
@@ -11,7 +11,7 @@ from typing import Final
 from mcp_types import CallToolResult
 
 from errors import UsageError
-from extras.drafts.check import CORRECT, Checked, check
+from extras.drafts.check import COMPLETE, Checked, check
 from extras.drafts.draft import Draft, read_draft
 from pipeline.document.page import Document
 from pipeline.evidence.assemble import UNASKED
@@ -70,8 +70,8 @@ async def check_draft(
     checked = await check(
         taken, _by_name(loaded.documents), unread, works, reader=services.reader
     )
-    # 3. What does not hold first
-    ordered = sorted(checked, key=lambda one: one.outcome in CORRECT)
+    # 3. What lacks something first
+    ordered = sorted(checked, key=lambda result: result.outcome in COMPLETE)
     budget = max_tokens or UNASKED
     sheet, written = await in_thread(_sheet, ordered, loaded, budget)
     following = larger(CHECKING_TOOL, budget) if written < len(checked) else []
@@ -85,7 +85,7 @@ def _facts(
     checked: Sequence[Checked], loaded: Loaded, written: int
 ) -> dict[str, object]:
     """Return the fields of the result, with the first `written` items."""
-    fine = sum(one.outcome in CORRECT for one in checked)
+    fine = sum(result.outcome in COMPLETE for result in checked)
     pages = [document.page for document in loaded.documents[:FIRST]]
     return {
         "answered": fine == len(checked),
@@ -101,7 +101,6 @@ def _facts(
 
 
 def _item(number: int, one: Checked) -> Item:
-    fine = one.outcome in CORRECT
     return Item(
         number=number,
         kind=one.kind,
@@ -109,7 +108,7 @@ def _item(number: int, one: Checked) -> Item:
         citation=one.citation,
         text=shortened(one_line(one.text), SAID_TOKENS),
         note=one_line(one.note),
-        nearest="" if fine else shortened(one_line(one.words), SAID_TOKENS),
+        nearest=shortened(one_line(one.words), SAID_TOKENS),
     )
 
 
@@ -170,7 +169,7 @@ def _sheet(
         ]
         if one.note:
             lines.append(quoted(one.note, mark))
-        if one.outcome not in CORRECT and one.citation:
+        if one.words and one.citation:
             lines.append(
                 f"Nearest: {quoted(shortened(one.words, SAID_TOKENS), mark)} "
                 f"{address(one.citation)}"

@@ -135,8 +135,8 @@ class Found(Quoted):
 
 
 class Item(Part):
-    """One checked quotation, statement or reference of a draft; the text has it under its
-    number."""
+    """One quotation, statement or reference of a draft that was looked up; the text has it
+    under its number."""
 
     WORDS = frozenset(("text", "note", "nearest"))
 
@@ -146,7 +146,7 @@ class Item(Part):
     citation: str = ""
     text: str = Field(default="", description=f"Its words; {APART}")
     note: str = Field(
-        default="", description=f"What differs, or why it was not judged; {APART}"
+        default="", description=f"What differs or is in no source; {APART}"
     )
     nearest: str = Field(default="", description=f"The words of its source; {APART}")
 

@@ -13,7 +13,7 @@ class ExtractRelevantResult(Found):
 
     checked: list[Item] = Field(
         default=[],
-        description=("The checked items of a draft; those that do not hold come first"),
+        description="The items of a draft that were looked up; those that lack something come first",
     )
 
 
