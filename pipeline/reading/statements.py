@@ -33,7 +33,7 @@ SUPPORTING_SENTENCES: Final = 4
 GAIN: Final = 0.1
 """Least share of a statement's words that a further sentence must bring to be cited: F1
 against people's evidence on WiCE .686, with .05 .670, with .15 .683; the best two by
-BM25 .629 (`python -m bench.claims`)."""
+BM25 .629."""
 LIKE_SHARE: Final = 0.85
 """Share of a statement's words beside numbers and names that one sentence must have for
 a difference to contradict: of 115 supported claims of WiCE 2 are taken for
@@ -58,7 +58,7 @@ several."""
 CLEAR: Final = 0.8
 """Most of the first unit's score that the second may have where a row shares no word
 with a statement (`deep`, `Max. depth`): rows that measure something else come first
-narrowly (`python -m bench.claims`, rows)."""
+narrowly."""
 _NEGATION: Final = whole_words(words("negation"))
 _PASSIVE: Final = whole_words(words("negation.turned"))
 """Words that invert a sentence, so that exchanged names mean the same."""
