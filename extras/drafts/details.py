@@ -1,8 +1,8 @@
 """Numbers, dates and proper names of a statement, and which of them no source has.
 
-Numbers are compared by value (1,000 is 1000, 5.0 is 5), dates by the day, month and
-year that they name, names by their words in one case or by their stems. Where digits
-can be read in two ways, either counts. Not for: what a statement says of them."""
+Numbers are compared by value: 1,000 is 1000, and 5.0 is 5. Dates are compared by the
+day, month and year that they name, names by their words in one case or by their stems.
+Where digits can be read in two ways, either counts. Not for: what a statement says of them."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ _DIGITS: Final = re.compile(
     r"(?<![\w.,])\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?!\d)|(?<![^\W_])\d+(?:[.,:]\d+)*"
 )
 _UNIT: Final = re.compile(r"[ \u00a0]?(?:[^\W\d_]+|[%‰°€$£¥]\w?)")
-_ISO_DATE: Final = re.compile(r"(?<!\d)(\d{4})-(\d\d)-(\d\d)(?!\d)")
+_DATE_IN_DIGITS: Final = re.compile(r"(?<!\d)(\d{4})-(\d\d)-(\d\d)(?!\d)")
 _WRITTEN_DATE: Final = re.compile(
     r"(?:(?<!\d)(?P<before>[0-3]?\d)(?:st|nd|rd|th|er|\.|º)?\s+(?:of\s+|de\s+)?)?"
     r"(?P<month>[^\W\d_]{3,12})\b\.?"
@@ -132,7 +132,7 @@ def _values(digits: str) -> Iterator[str]:
 def _dates(text: str) -> Iterator[tuple[tuple[int, int], Date]]:
     """Yield the place of each date, and what it names: a month with a day or a
     year."""
-    for found in _ISO_DATE.finditer(text):
+    for found in _DATE_IN_DIGITS.finditer(text):
         yield found.span(), (int(found[1]), int(found[2]), int(found[3]))
     for found in _WRITTEN_DATE.finditer(text):
         day, year = found["before"] or found["after"], found["year"]

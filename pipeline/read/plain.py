@@ -3,7 +3,7 @@ recognized by their lines.
 
 A line stays a line unless it was only broken to fit a width. A block (lines between two
 empty ones) is recognized by all of its lines; one odd line does not change it. Not
-for: Markdown, CSV, JSON (`text.py`), nor manual pages (`extras/documents/manual.py`).
+for: Markdown, CSV, JSON (`text.py`).
 """
 
 import re
@@ -14,7 +14,6 @@ from typing import Final
 from pipeline.document.converted import Converted, escape, html_table, whole_page
 from pipeline.html.blocks import CODE_LINES
 from pipeline.work import check_cancelled
-from seams import optional
 
 _INDENTED_LINE: Final = re.compile(r" {4,}\S|\t+\S")
 _CODE_LINE: Final = re.compile(
@@ -65,12 +64,8 @@ _FILLED_TABLE: Final = 0.8
 
 
 def plain_to_html(text: str) -> Converted:
-    """Return plain text as HTML that says what its blocks are; manual pages and
-    AsciiDoc by `extras/documents`; an empty text gives an empty page."""
-    by_form = optional("extras.documents.marked_text", "marked_to_html")
-    marked: Converted | None = by_form(text) if by_form is not None else None
-    if marked is not None:
-        return marked
+    """Return plain text as HTML that says what its blocks are; an empty text gives an
+    empty page."""
     parts: list[str] = []
     blocks = [
         list(lines)
