@@ -16,6 +16,7 @@ from pipeline.document.page import Document, Evidence, Score, Verdict, least_tru
 from pipeline.evidence.passages import PassageMaker, UnitRange
 from pipeline.evidence.show import (
     LINK_TOKENS,
+    WIDE,
     Shown,
     headings_to_show,
     passage_text,
@@ -194,6 +195,10 @@ class _Writer:
         _, unit = self.places[row]
         return unit.heading_path, " ".join(unit.text.split())
 
+    def _is_heading(self, row: int) -> bool:
+        index, unit = self.places[row]
+        return self.documents[index].blocks[unit.block].kind == "heading"
+
     def injection(self, row: int) -> bool:
         """Return whether a unit looks like a prompt injection."""
         index, unit = self.places[row]
@@ -225,7 +230,10 @@ class _Writer:
         units = [self.places[row][1] for row in run]
         best = max(run, key=lambda row: float(self.reading.values[row]))
         page = document.page
-        headings = headings_to_show(page.title, units[0].heading_path)
+        # A passage that begins with a heading names itself
+        names_itself = self._is_heading(run[0]) and self.max_tokens < WIDE
+        path = () if names_itself else units[0].heading_path
+        headings = headings_to_show(page.title, path)
         text = inert(passage_text(document, units))
         blocks = [document.blocks[unit.block] for unit in units]
         return Evidence(

@@ -138,7 +138,6 @@ class PassageMaker:
                 not 0 <= unit < len(self._scores)
                 or self._taken[unit]
                 or self._sections[unit] != self._sections[inside]
-                or (unit < start and self._blocks[unit].kind == "heading")
             ):
                 continue
             low, high = min(start, unit), max(stop, unit + 1)
@@ -150,10 +149,7 @@ class PassageMaker:
 
     def runs(self, passages: Iterable[UnitRange]) -> list[list[int]]:
         """Return the units of one document's passages in reading order, cut where a
-        section or a page of its file begins; rows below one header are together.
-
-        A short heading above other units of its run is left out: it is named in their
-        heading path."""
+        section or a page of its file begins; rows below one header are together."""
         runs: list[list[int]] = []
         units = {
             row for passage in passages for row in range(passage.start, passage.stop)
@@ -163,7 +159,7 @@ class PassageMaker:
                 runs[-1].append(row)
             else:
                 runs.append([row])
-        return list(map(self._without_headings, runs))
+        return runs
 
     def more(self, run: Sequence[int]) -> str:
         """Return how much of the list, table or listing that a stretch ends in is not in
@@ -207,10 +203,6 @@ class PassageMaker:
     def _names_taken(self, row: int) -> bool:
         """Whether a unit is a short heading, and what it names is in a passage."""
         return self._is_label(row) and self._taken[min(row + 1, len(self._taken) - 1)]
-
-    def _without_headings(self, run: list[int]) -> list[int]:
-        texts = [row for row in run if not self._is_label(row)]
-        return run[run.index(texts[0]) :] if texts else run
 
     def _continues(self, row: int, following: int) -> bool:
         """Whether a unit is written in one stretch with the one before it."""
