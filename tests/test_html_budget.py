@@ -2,6 +2,7 @@
 says."""
 
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -10,11 +11,14 @@ from hypothesis import strategies as st
 
 from bench.html_budgets import mutated, nests, one_case
 from bench.html_questions import pages
+from pipeline.document.units import tag_sentences
 from pipeline.evidence.assemble import UNASKED
+from pipeline.fetch.files import read_file
+from pipeline.html.document import read_document
 from pipeline.prune.prune import UNASKED_PAGE, PruneOptions, prune
 from pipeline.question.question import Question
 from pipeline.reading.relevance import Blend
-from tests.support import Connect, Site, data_of, text_of
+from tests.support import LIBRARY, Connect, Site, data_of, text_of
 from tests.support.pages import document
 
 pytestmark = pytest.mark.anyio
@@ -113,6 +117,35 @@ async def test_without_query_and_budget_the_page_is_read_up_to_a_fixed_length() 
         [document(FILLER)], Question(""), options=PruneOptions(None), reader=Blend(None)
     )
     assert result.tokens <= result.budget == UNASKED_PAGE
+
+
+@pytest.mark.parametrize("budget", [40, 400])
+async def test_reading_from_the_top_part_by_part_gives_every_unit_in_the_order_of_the_page(
+    budget: int,
+) -> None:
+    for file in sorted(LIBRARY.iterdir())[:12]:
+        page = read_document(read_file(file, roots=[LIBRARY]))
+        parts: list[str] = []
+        more = True
+        while more:
+            options = PruneOptions(budget, "text", part=len(parts) + 1)
+            pruned = await prune([page], Question(""), options=options, reader=Blend(None))
+            parts += [one.text for one in pruned.pages]
+            numbers = [number for one in pruned.pages for number in one.kept]
+            assert numbers == sorted(numbers), file.name
+            more = bool(pruned.pages) and pruned.left_out + pruned.around > 0
+        read = squashed("\n".join(parts))
+        lost = [
+            unit.text
+            for unit in tag_sentences(page)
+            if page.blocks[unit.block].kind not in {"heading", "row"}
+            and squashed(unit.text) not in read
+        ]
+        assert lost == [], file.name
+
+
+def squashed(text: str) -> str:
+    return re.sub(r"\W+", "", text.casefold())
 
 
 async def test_the_tool_chooses_a_budget_and_keeps_to_a_named_one(

@@ -8,7 +8,7 @@ blocks of a page (`papers/htmlrag`)."""
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from html import escape
+from html import escape, unescape
 from typing import Final
 
 import numpy as np
@@ -167,9 +167,16 @@ def _fill_parts(
     maker = PassageMaker(documents, reading, pages.costs)
     written: tuple[PrunedPage, ...] = ()
     around = 0
+    chosen: list[int] = []
+    remainder = ""  # of the unit `chosen[0]`, which no part has room for
     least_score = SHOWN_SHARE * float(reading.values.max(initial=0.0))
     for number in range(1, options.part + 1):
         check_cancelled()
+        if remainder:
+            written, remainder = pages.cut(chosen[0], remainder, options)
+            if not written:
+                break
+            continue
         if has_question:
             ready = quotable(remaining, reading.values, pages.injection)
             passages = maker.choose(
@@ -186,8 +193,10 @@ def _fill_parts(
             ready = ready or remaining
             chosen = fill(ready, pages.tokens, budget)
         written = pages.write(chosen)
-        if ready and not chosen:  # the best does not fit: its beginning does
-            chosen, written = ready[:1], pages.beginning(ready[0], options)
+        if ready and not chosen:  # the first does not fit: its beginning does
+            chosen = ready[:1]
+            text = pages.places[chosen[0]][1].text
+            written, remainder = pages.cut(chosen[0], text, options)
         if not written:
             break
         shown = set(chosen)
@@ -197,7 +206,7 @@ def _fill_parts(
         written,
         tokens,
         budget,
-        len(remaining) - around,
+        len(remaining) - around + bool(remainder),
         around=around,
         reading=reading,
     )
@@ -290,14 +299,19 @@ class _Pages:
             return Kept(unit.block)
         return Kept(unit.block, unit.start - block.start, unit.end - block.start)
 
-    def beginning(self, row: int, options: PruneOptions) -> tuple[PrunedPage, ...]:
-        """Return what fits of a unit that is over the budget alone; a budget too small
-        for a word gives nothing."""
+    def cut(
+        self, row: int, text: str, options: PruneOptions
+    ) -> tuple[tuple[PrunedPage, ...], str]:
+        """Return what fits of a unit's `text`, and the text that follows it; a budget too
+        small for a word gives no page and leaves nothing."""
         index, unit = self.places[row]
-        text = cut_to_form(unit.text, options.format, options.max_tokens or 0)
-        if not text:
-            return ()
-        return (PrunedPage(index, text, count_tokens(text), (unit.block,)),)
+        line = " ".join(text.split())
+        cut = cut_to_form(line, options.format, options.max_tokens or 0)
+        if not cut:
+            return (), ""
+        length = len(unescape(cut) if options.format == "html" else cut)
+        page = PrunedPage(index, cut, count_tokens(cut), (unit.block,))
+        return (page,), line[length:].strip()
 
 
 def cut_to_form(text: str, form: Form, most: int) -> str:
