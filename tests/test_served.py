@@ -44,11 +44,6 @@ FRONTS: list[tuple[Front, str]] = [
     f"bot!</h1><p>Loading...</p>{SCRIPT}")),
     ("check", page("Robot Check", "<form action=/c><p>Type the characters you see in this "
     "image</p><input type=text name=c></form>")),
-    ("check", page("Portal", f'<h1>Sind Sie ein Mensch?</h1><form><div '
-    f'class="g-recaptcha"></div></form>{SCRIPT}')),
-    ("check", page("Проверка браузера", f"<p>Подождите немного.</p>{SCRIPT}")),
-    ("check", page("人机验证", f"<p>请完成验证后继续访问。</p>{SCRIPT}")),
-    ("check", page("Vérification de sécurité | Le Port", f"{NAV}<p>Un instant.</p>{SCRIPT}")),
     ("check", page("Security Check - Port", f"<p>Checking your browser before you "
     f"enter.</p>{SCRIPT}")),
     # log-ins
@@ -66,26 +61,14 @@ FRONTS: list[tuple[Front, str]] = [
     # consent
     ("consent", page("Before you continue to Harbour", f"{COOKIES}<form><button>Reject "
     f"all</button><button>Accept all</button></form>")),
-    ("consent", page("Harbour News", f"{COOKIES}<a href=/ok>I agree</a>{FOOT}")),
-    ("consent", page("Hafenblatt", "<h1>Mit Werbung weiterlesen</h1><p>Wir verwenden Cookies und "
-    "brauchen dafür Ihre Einwilligung, "
-     "damit unsere Partner Werbung zeigen können.</p><button>Alle akzeptieren</button>")),
-    ("consent", page("Le Port", "<p>Avec votre consentement, nos partenaires et nous utilisons "
-    "des cookies pour la publicité personnalisée "
-     "et la mesure.</p><button>Tout accepter</button>")),
     # no page
     ("missing", page("Page not found - Harbour", f"{NAV}<h1>Page not found</h1><p>Sorry, we could "
     f"not find what you asked for.</p>{FOOT}")),
     ("missing", page("Harbour", f"{NAV}<h1>404</h1><p>Nothing is moored here.</p>{FOOT}")),
     ("missing", page("404 Not Found", "<center><h1>404 Not "
     "Found</h1></center><hr><center>nginx</center>")),
-    ("missing", page("Hafenamt", f"{NAV}<h1>Diese Seite existiert nicht mehr</h1><p>Bitte nutzen "
-    f"Sie die Suche.</p>{FOOT}")),
-    ("missing", page("Página no encontrada | Puerto", f"{NAV}<p>Vuelve al inicio.</p>")),
-    ("missing", page("Страница не найдена", f"{NAV}<p>Проверьте адрес.</p>")),
     ("missing", page("Oops! That page can’t be found. – Harbour Blog", f"{NAV}<p>It looks like "
     f"nothing was found here.</p><form><input type=search></form>")),
-    ("missing", page("找不到网页", "<p>您访问的页面已被删除。</p>")),
 ]  # fmt: skip
 LONG = f"<p>{WORDS}</p>"
 PAGES = [
