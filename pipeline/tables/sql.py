@@ -1,12 +1,13 @@
 """Read-only SQL over the tables of documents, in a SQLite database in memory.
 
-What a query may do is bounded: an authorizer lets it read, SQLite's own limits and a
-count of its steps end it, and its result has at most `MAX_RESULT_ROWS`. Not for: reading
+What a query may do is bounded: an authorizer lets it read, SQLite's own limits and its
+processor time end it, and its result has at most `MAX_RESULT_ROWS`. Not for: reading
 tables (`table.py`), or what an answer shows (`pipeline/sources/places.py`).
 """
 
 import re
 import sqlite3
+import time
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -23,10 +24,10 @@ from pipeline.work import check_cancelled, time_left
 
 MAX_RESULT_ROWS: Final = 10_000
 MAX_RESULT_CHARACTERS: Final = 2_000_000
-MAX_STEPS: Final = 200_000_000
-"""Instructions of SQLite's virtual machine for one query, some 4 processor seconds."""
+MAX_SECONDS: Final = 5.0
+"""Processor seconds of one query; sums by group over a million rows take .2."""
 STEPS_AT_ONCE: Final = 1_000
-"""Instructions between two looks at the bounds."""
+"""Instructions of SQLite's virtual machine between two looks at the bounds."""
 MAX_SQLITE_BYTES: Final = 512_000_000
 """Memory of SQLite in this process; a query that needs more is ended."""
 MAX_COLUMNS: Final = 900
@@ -118,27 +119,28 @@ def query_tables(tables: Sequence[SqlTable], query: str) -> QueryResult:
 
 @dataclass(slots=True)
 class _Guard:
-    """What a query may read, what it read and was refused, and its steps so far."""
+    """What a query may read, what it read and was refused, and when it has to end."""
 
     names: set[str]
     read: set[str] = field(default_factory=set)
     refused: UsageError | None = None
-    steps: int = 0
+    ends: float = 0.0
+    """By the thread's processor seconds."""
 
     def watch(self, database: sqlite3.Connection) -> None:
         """Let a database read only, within the bounds."""
         for limit, most in _LIMITS.items():
             database.setlimit(limit, most)
+        self.ends = time.thread_time() + MAX_SECONDS
         database.set_progress_handler(self._is_over, STEPS_AT_ONCE)
         database.set_authorizer(self._judge)
 
     @property
     def is_over(self) -> bool:
-        """Whether the query took more steps or time than it has."""
-        return self.steps > MAX_STEPS or time_left() <= 0
+        """Whether the query took more time than it has."""
+        return time.thread_time() > self.ends or time_left() <= 0
 
     def _is_over(self) -> bool:
-        self.steps += STEPS_AT_ONCE
         check_cancelled()  # SQLite ends the query where this raises
         return self.is_over
 
@@ -172,7 +174,7 @@ def _refusal(
         return guard.refused
     if guard.is_over or isinstance(error, MemoryError):
         return UsageError(
-            "The query was stopped: it took too many steps or too much memory.",
+            "The query was stopped: it took too long or too much memory.",
             hint="Filter rows first, and join tables by equal columns.",
         )
     words = set(re.findall(r"\w+", query.lower()))
