@@ -2,10 +2,11 @@
 striprtf returns.
 
 Notes follow the text, under the numbers that are at their places, as do comments, text
-boxes, heads and feet of pages. Hidden text is left out. Not for: styles, pictures."""
+boxes, heads and feet of pages. Hidden text is left out. Not for: styles, pictures,
+equations, lettering and lists to choose from, which are counted as unread."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import groupby
 from typing import Final
@@ -22,7 +23,7 @@ from pipeline.document.converted import (
     html_table,
     whole_page,
 )
-from pipeline.document.ledger import Ledger
+from pipeline.document.ledger import Kind, Ledger
 
 _PICTURE: Final = re.compile(r"(?<=\s)[0-9a-fA-F\s]{2000,}")
 _PICT: Final = re.compile(
@@ -50,28 +51,16 @@ _COMMENT: Final = re.compile(r"\{\\\*\s*\\annotation(?![a-z])")
 _TEXT_BOX: Final = re.compile(r"\{\\(?:shptxt|dptxbxtext)(?![a-z])")
 _SHAPE_RESULT: Final = re.compile(r"\{\\shprslt(?![a-z])")
 """A shape for old readers, which is there twice."""
-_WORD_ART: Final = re.compile(r"\{\\sn gtextUNICODE\}\s*\{\\sv(?![a-z])")
 _UNICODE: Final = re.compile(r"\{\\upr(?![a-z])")
 _UNICODE_TEXT: Final = re.compile(r"\{\\\*\s*\\ud(?![a-z])")
-_RTF_FIELD: Final = re.compile(r"\{\\field(?![a-z])")
-_ENTRY: Final = re.compile(r"\{\\\*\s*\\ffl(?![a-z])([^{}]*)\}")
-_CHOSEN: Final = re.compile(r"\\ffres(\d{1,3})")
-_EQUATION: Final = re.compile(r"\{(?:\\\*\s*)?\\m(?:math|oMathPara|oMath)(?![a-zA-Z])")
-_MATH_PROPERTIES: Final = re.compile(r"\{(?:\\\*\s*)?\\m\w*(?:Pr|Pict)(?![a-zA-Z])")
-_OPERANDS: Final = {
-    re.compile(rf"\{{\\{name}(?![a-zA-Z])"): sign
-    for name, sign in (
-        ("mnum", ""),
-        ("mden", "/"),
-        ("msup", "^"),
-        ("msub", "_"),
-        ("md", ""),
-    )
+_SUPER: Final = re.compile(r"\{\\super\s+([+−-]?\w{1,4})\}")
+"""A power, a letter or a mark that is raised in a group of its own."""
+_UNREAD: Final[Mapping[Kind, re.Pattern[str]]] = {
+    "equation": re.compile(r"\\m(?:math|oMath)(?![a-zA-Z])"),
+    "form field": re.compile(r"\\ffl(?![a-z])"),
+    "diagram": re.compile(r"\{\\sn gtextUNICODE\}"),
 }
-"""Parts of an equation and the signs before them."""
-_OPERAND: Final = re.compile(r"[^\W_]+|[^\w\s]")
-"""What needs no brackets as one operand: a word, a number, a sign."""
-_MATH_CONTROL: Final = re.compile(r"\\(?!u-?\d)[a-zA-Z]+-?\d* ?|\\\*|[{}]")
+"""What is not read, and said; a diagram is lettering."""
 _MARGIN: Final = re.compile(r"\{\\(?:header|footer)[lrf]?(?![a-z])")
 _CONTROL: Final = re.compile(r"\{\\\*[^{}]*\}|\\[a-z]+-?\d* ?")
 _PARAGRAPH: Final = re.compile(r"\\par(?![a-z]) ?")
@@ -80,8 +69,6 @@ _PAGE_HEAD_WORDS: Final = 4
 more."""
 _RTF_OBJECT: Final = re.compile(r"\\objdata(?![a-z])")
 _BRACE: Final = re.compile(r"\\[{}\\]|[{}]")
-_SUPER: Final = re.compile(r"\{\\super\s+([+−-]?\w{1,4})\}")
-"""A power, a letter or a mark that is raised in a group of its own."""
 
 
 def _without(text: str, opening: re.Pattern[str], instead: Callable[[str], str]) -> str:
@@ -130,7 +117,7 @@ def _notes_at_end(text: str) -> str:
     text = _without(text, _SHAPE_RESULT, lambda _: "")
     text = _without(text, _FOOTNOTE, noted)
     text = _without(text, _COMMENT, partial(moved, name="Comment: "))
-    text = _without(_without(text, _WORD_ART, moved), _TEXT_BOX, moved)
+    text = _without(text, _TEXT_BOX, moved)
     text = _without(text, _MARGIN, margin)
     last = text.rfind("}")
     if not notes or last < 0:
@@ -139,32 +126,10 @@ def _notes_at_end(text: str) -> str:
     return "".join([text[:last], *lines, "\\par ", text[last:]])
 
 
-def _equation(inner: str) -> str:
-    """Return an equation on one line, operands of several terms in brackets."""
-    inner = _without(inner, _MATH_PROPERTIES, lambda _: "")
-    for opening, sign in _OPERANDS.items():
-
-        def written(one: str, sign: str = sign) -> str:
-            said = _equation(one)
-            return f"{sign}{said if _OPERAND.fullmatch(said) else f'({said})'}"
-
-        inner = _without(inner, opening, written)
-    return " ".join(_MATH_CONTROL.sub("", inner).split())
-
-
-def _chosen(inner: str) -> str:
-    """Return a field, a list to choose from by what is chosen."""
-    entries, chosen = _ENTRY.findall(inner), _CHOSEN.search(inner)
-    number = int(chosen[1]) if chosen else 0
-    if "FORMDROPDOWN" in inner and number < len(entries):
-        return f"{{{entries[number]}}}"
-    return f"{{\\field{inner}}}"
-
-
-def _unicode(inner: str) -> str:
+def _in_unicode(group: str) -> str:
     """Return what is there in two encodings in that of more letters."""
-    found = _UNICODE_TEXT.search(inner)
-    return f"{{{inner[found.end() :]}" if found else f"{{{inner}}}"
+    encoded = _UNICODE_TEXT.search(group)
+    return f"{{{group[encoded.end() :]}" if encoded else f"{{{group}}}"
 
 
 def rtf_to_html(text: str) -> Converted:
@@ -182,8 +147,9 @@ def rtf_to_html(text: str) -> Converted:
     text, hidden = without_unseen(text)
     ledger.hold("embedded object", len(_RTF_OBJECT.findall(text)))
     text = text.replace("\\pntext", "\\listtext")
-    text = _without(_without(text, _UNICODE, _unicode), _RTF_FIELD, _chosen)
-    text = _without(text, _EQUATION, lambda inner: f" {_equation(inner)} ")
+    for kind, pattern in _UNREAD.items():
+        ledger.hold(kind, len(pattern.findall(text)))
+    text = _without(text, _UNICODE, _in_unicode)
     text = _SUPER.sub(r"^\1", _notes_at_end(text))
     text = _LEVEL.sub(lambda _: f"\\u{ord(_HEADING_SIGN)}?", text)
     # A pattern of striprtf for links reads to the end of a line from each field: one line for each

@@ -13,7 +13,7 @@ from typing import Final, Literal, get_args
 
 Kind = Literal[
     "page", "sheet", "word", "cell", "formula", "chart", "diagram", "form field",
-    "comment", "footnote", "attachment", "embedded object", "image",
+    "equation", "comment", "footnote", "attachment", "embedded object", "image",
 ]  # fmt: skip
 """Kinds that are counted, in the order of messages. Formula: without a computed value.
 Sheet: macro or dialog sheet. Image: without text or description. Page: unreadable."""
