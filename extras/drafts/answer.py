@@ -46,29 +46,29 @@ async def check_draft(
         SourceError: Sources were named, and none could be read.
     """
     services, report = services_of(ctx), reporter(ctx)
-    taken = await in_thread(read_draft, draft)
-    if not taken.quotes and not taken.statements:
+    parsed = await in_thread(read_draft, draft)
+    if not parsed.quotes and not parsed.statements:
         raise UsageError(
             "The draft contains no sentence.",
             hint="Give its text as Markdown or plain text.",
         )
     # 1. The sources that are named, or that the draft names
-    named = await in_thread(_named, sources, taken, services, owner_of(ctx))
-    if not named:
+    addresses = await in_thread(_named, sources, parsed, services, owner_of(ctx))
+    if not addresses:
         raise UsageError(
             "The draft cites no URL, and no sources are given.",
             hint="Name the sources: URLs, files, folders or a session.",
         )
-    dois = [one.doi for one in taken.references if one.doi]
+    dois = [reference.doi for reference in parsed.references if reference.doi]
     works = await services.works(dois) if dois else Works((), ())
     seconds = services.seconds * LONG_SHARE
     loaded = await load_sources(
-        named, services, seconds=seconds, report=report, needed=bool(sources)
+        addresses, services, seconds=seconds, report=report, needed=bool(sources)
     )
     # 2. Each item
     unread = {failure.source: failure for failure in loaded.failures}
     checked = await check(
-        taken, _by_name(loaded.documents), unread, works, reader=services.reader
+        parsed, _by_name(loaded.documents), unread, works, reader=services.reader
     )
     # 3. What lacks something first
     ordered = sorted(checked, key=lambda result: result.outcome in COMPLETE)
@@ -100,15 +100,15 @@ def _facts(
     }
 
 
-def _item(number: int, one: Checked) -> Item:
+def _item(number: int, result: Checked) -> Item:
     return Item(
         number=number,
-        kind=one.kind,
-        outcome=one.outcome,
-        citation=one.citation,
-        text=shortened(one_line(one.text), SAID_TOKENS),
-        note=one_line(one.note),
-        nearest=shortened(one_line(one.words), SAID_TOKENS),
+        kind=result.kind,
+        outcome=result.outcome,
+        citation=result.citation,
+        text=shortened(one_line(result.text), SAID_TOKENS),
+        note=one_line(result.note),
+        nearest=shortened(one_line(result.words), SAID_TOKENS),
     )
 
 
@@ -121,10 +121,10 @@ def _named(
     Raises `UsageError` for a session that is unknown, another owner's, or has a file
     outside the folders.
     """
-    found: list[str] = []
-    for source in (*sources, *(one.url for one in draft.references)):
+    addresses: list[str] = []
+    for source in (*sources, *(reference.url for reference in draft.references)):
         if not source.startswith(SESSION_SCHEME):
-            found.append(source)
+            addresses.append(source)
             continue
         session = find_session(
             services.stores, source, owner=owner, roots=services.roots
@@ -134,16 +134,16 @@ def _named(
                 f"There is no session {source} here.",
                 hint="Pass the sources themselves.",
             )
-        found += [page.final_url for page in session.pages]
-    return list(dict.fromkeys(found))
+        addresses += [page.final_url for page in session.pages]
+    return list(dict.fromkeys(addresses))
 
 
 def _by_name(documents: Iterable[Document]) -> dict[str, Document]:
     """Return documents by requested and by final address."""
     return {
-        name: one
-        for one in documents
-        for name in (one.page.final_url, one.page.url)
+        name: document
+        for document in documents
+        for name in (document.page.final_url, document.page.url)
         if name
     }
 
@@ -162,17 +162,17 @@ def _sheet(
     sheet.add(_counted(checked))
     sheet.add(notice(mark))
     written = 0
-    for number, one in enumerate(checked, 1):
+    for number, result in enumerate(checked, 1):
         lines = [
-            f"[{number}] {one.kind}, {one.outcome}: "
-            f"{quoted(shortened(one.text, SAID_TOKENS), mark)}"
+            f"[{number}] {result.kind}, {result.outcome}: "
+            f"{quoted(shortened(result.text, SAID_TOKENS), mark)}"
         ]
-        if one.note:
-            lines.append(quoted(one.note, mark))
-        if one.words and one.citation:
+        if result.note:
+            lines.append(quoted(result.note, mark))
+        if result.words and result.citation:
             lines.append(
-                f"Nearest: {quoted(shortened(one.words, SAID_TOKENS), mark)} "
-                f"{address(one.citation)}"
+                f"Nearest: {quoted(shortened(result.words, SAID_TOKENS), mark)} "
+                f"{address(result.citation)}"
             )
         if not sheet.add("\n".join(lines)):
             break
@@ -185,7 +185,7 @@ def _sheet(
 
 
 def _counted(checked: Sequence[Checked]) -> str:
-    counts = Counter(one.outcome for one in checked)
+    counts = Counter(result.outcome for result in checked)
     return (
         f"Checked {len(checked)}: "
         f"{', '.join(f'{count} {outcome}' for outcome, count in counts.items())}."

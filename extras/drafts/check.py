@@ -18,7 +18,7 @@ from extras.drafts.details import (
     missing_details,
     source_details,
 )
-from extras.drafts.draft import Draft, Quote, Reference
+from extras.drafts.draft import CitedText, Draft, Reference
 from extras.drafts.quotes import Standing, Text, find_quote
 from pipeline.document.cite import cite
 from pipeline.document.page import Document, Failure
@@ -164,7 +164,7 @@ async def check(
     return (*results, *references)
 
 
-def _quotation(quote: Quote, sources: Sources) -> Checked:
+def _quotation(quote: CitedText, sources: Sources) -> Checked:
     """Look a quotation up in the sources that it cites, then in all."""
     match = find_quote(quote.text, sources.texts(sources.named(quote.cited)))
     note = "; ".join(

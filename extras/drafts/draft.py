@@ -51,7 +51,6 @@ _CODE_FENCE: Final = re.compile(
 _LINE_MARK: Final = re.compile(r"^\s{0,8}(?:#{1,6}\s+|[-*+•]\s+|\d{1,3}[.)]\s+|>\s?)+")
 _ONLY_MARKS: Final = re.compile(r"[\W\d_]*")
 _EMPHASIS: Final = re.compile(r"\*\*|__|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)|`")
-_CITED_YEAR: Final = re.compile(r"(?<!\d)(?:1[5-9]|20)\d\d(?!\d)")
 
 
 _TITLE_TAGS: Final = ("h1", "h2", "h3", "h4", "h5", "h6")
@@ -69,14 +68,12 @@ class Reference:
     url: str
     title: str = ""
     """What the draft calls it, empty where it gives the address only."""
-    year: str = ""
-    """The year next to it; "" for none or several."""
     doi: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Quote:
-    """Words that a draft gives as another's."""
+class CitedText:
+    """A quotation or a statement of a draft, without its marks."""
 
     text: str
     cited: tuple[str, ...]
@@ -84,19 +81,11 @@ class Quote:
 
 
 @dataclass(frozen=True, slots=True)
-class DraftStatement:
-    """A sentence of a draft, without its marks."""
-
-    text: str
-    cited: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Draft:
     """A draft's parts in order."""
 
-    quotes: tuple[Quote, ...]
-    statements: tuple[DraftStatement, ...]
+    quotes: tuple[CitedText, ...]
+    statements: tuple[CitedText, ...]
     references: tuple[Reference, ...]
 
 
@@ -114,13 +103,13 @@ def read_draft(text: str) -> Draft:
         one.url: one for one in listed.values()
     }
     # 2. Quotations and sentences, each with what it cites
-    quotes: list[Quote] = []
-    statements: list[DraftStatement] = []
+    quotes = list[CitedText]()
+    statements = list[CitedText]()
     for passage in _passages(body):
         for sentence, cited in _sentences(passage, listed):
             quoted, stated = _quoted_and_stated(sentence)
-            quotes += [Quote(one, cited) for one in quoted]
-            statements += [DraftStatement(one, cited) for one in stated]
+            quotes += [CitedText(one, cited) for one in quoted]
+            statements += [CitedText(one, cited) for one in stated]
     quotes += _block_quotes(body, listed)
     # 3. Where sentences carry marks, those without are the author's own
     marked = [one for one in statements if one.cited]
@@ -165,14 +154,14 @@ def _without_references(text: str) -> tuple[str, dict[str, Reference]]:
     return body, listed
 
 
-def _block_quotes(body: str, listed: dict[str, Reference]) -> Iterator[Quote]:
+def _block_quotes(body: str, listed: dict[str, Reference]) -> Iterator[CitedText]:
     """Yield quotations that are paragraphs of their own; one without a citation has
     those of the line after it."""
     for found in _BLOCK_QUOTE.finditer(body):
         lines = "\n".join(_LINE_MARK.sub("", line) for line in found[0].splitlines())
         following = body[found.end() :].lstrip().partition("\n")[0]
         cited = _cited(found[0], listed) or _cited(following, listed)
-        yield Quote(_plain(lines).strip(' \t“”"«»„'), cited)
+        yield CitedText(_plain(lines).strip(' \t“”"«»„'), cited)
 
 
 def markdown_of(html: str) -> str:
@@ -211,10 +200,7 @@ def _reference(line: str) -> Reference:
     said = _plain(
         _BARE_URL.sub(" ", _INLINE_LINK.sub(lambda link: link[1], line))
     ).strip(' .,:;—–-()"“”')
-    years = set(_CITED_YEAR.findall(said))
-    return Reference(
-        url, said, years.pop() if len(years) == 1 else "", doi[1].lower() if doi else ""
-    )
+    return Reference(url, said, doi[1].lower() if doi else "")
 
 
 def _passages(body: str) -> Iterator[str]:
