@@ -67,40 +67,40 @@ class _Listing:
     document: int
     count: int
     write: Callable[[int, int], str]
-    said: Callable[[int, int], str] = lambda _start, _end: ""
+    caption: Callable[[int, int], str] = lambda _start, _end: ""
     """What we say of these items."""
     blocks: tuple[int, ...] = ()
-    also: tuple[int, ...] = ()
+    further_documents: tuple[int, ...] = ()
     """Further documents that the items are of."""
 
 
 def split_part(part: str) -> tuple[str, str]:
     """Return the place that `part` names and what it says of it; raises `UsageError`
     where it names none."""
-    found = _PART_SYNTAX.fullmatch(part)
-    if found is None:
+    match = _PART_SYNTAX.fullmatch(part)
+    if match is None:
         raise UsageError(
             f"part={part!r} is not a valid part.",
             hint='Write part="outline", "whole", "section Heading", "pages 66-120", "links", '
             '"files", "tables" or "sql: SELECT …".',
         )
-    kind = found[1].lower()
-    return "pages" if kind == "page" else kind, found[2].strip()
+    kind = match[1].lower()
+    return "pages" if kind == "page" else kind, match[2].strip()
 
 
-def named_pages(sources: Sequence[str], said: str) -> list[str]:
+def named_pages(sources: Sequence[str], page_range: str) -> list[str]:
     """Return sources as those of some of their pages (`66-120`); raises `UsageError`
-    where `said` names none.
+    where `page_range` names none.
 
     `66` is that page alone, `66-` all from it on. A fragment that a source has is
     replaced."""
-    pages = _PAGE_RANGE.fullmatch(said)
+    pages = _PAGE_RANGE.fullmatch(page_range)
     if pages is None:
         raise UsageError(
-            f'part="pages {said}" is not a page range.',
+            f'part="pages {page_range}" is not a page range.',
             hint='Write part="pages 66-120" to read these pages of a PDF.',
         )
-    last = pages[2] or ("" if "-" in said or "–" in said else pages[1])
+    last = pages[2] or ("" if "-" in page_range or "–" in page_range else pages[1])
     return [f"{source.partition('#')[0]}#pages={pages[1]}-{last}" for source in sources]
 
 
@@ -124,21 +124,29 @@ def read_part(
         )
     makers: dict[str, Callable[[int, Document], _Listing | str]] = {
         "outline": _outline,
-        "whole": lambda at, one: _blocks(at, one, range(len(one.blocks)), form),
-        "section": lambda at, one: _section(at, one, request, form),
-        "links": lambda at, one: _links(at, one, form),
-        "files": lambda at, one: _files(at, one, form),
+        "whole": lambda index, document: _blocks(
+            index, document, range(len(document.blocks)), form
+        ),
+        "section": lambda index, document: _section(index, document, request, form),
+        "links": lambda index, document: _links(index, document, form),
+        "files": lambda index, document: _files(index, document, form),
     }
-    found: Sequence[_Listing | str]
+    results: Sequence[_Listing | str]
     if kind == "sql":
-        found = [_queried(documents, request, form)]
+        results = [_queried(documents, request, form)]
     elif kind == "tables":
-        found = _tables(documents) or ["There are no tables"]
+        results = _tables(documents) or ["There are no tables"]
     else:
-        found = [makers[kind](at, one) for at, one in enumerate(documents)]
-    listings = [one for one in found if isinstance(one, _Listing) and one.count]
+        results = [
+            makers[kind](index, document) for index, document in enumerate(documents)
+        ]
+    listings = [
+        result for result in results if isinstance(result, _Listing) and result.count
+    ]
     if not listings:
-        reasons = "; ".join(dict.fromkeys(one for one in found if isinstance(one, str)))
+        reasons = "; ".join(
+            dict.fromkeys(result for result in results if isinstance(result, str))
+        )
         raise UsageError(
             f"{reasons or 'There is no text'}.",
             hint='Write part="whole" to see what there is.',
@@ -154,22 +162,24 @@ def read_from_address(
 
     The text above it comes last; a document without such a place is read from its
     top."""
-    begins = [unit_of_address(one) for one in documents]
+    begins = [unit_of_address(document) for document in documents]
     if all(begin is None for begin in begins):
         return None
     listings: list[_Listing] = []
-    for at, (one, begin) in enumerate(zip(documents, begins, strict=True)):
+    for index, (document, begin) in enumerate(zip(documents, begins, strict=True)):
         main = [
             place
-            for place, block in enumerate(one.blocks)
+            for place, block in enumerate(document.blocks)
             if block.main or block.closed
         ]
-        places = sorted({*main, *(_below(one, begin) if begin is not None else ())})
+        places = sorted(
+            {*main, *(_below(document, begin) if begin is not None else ())}
+        )
         first = bisect_left(places, begin or 0)
         listings.append(
             _blocks(
-                at,
-                one,
+                index,
+                document,
                 [*places[first:], *places[:first]],
                 options.format,
                 links=options.links,
@@ -189,19 +199,19 @@ def _filled(listings: Sequence[_Listing], budget: int, number: int) -> Pruned:
     A part has one item at least, also one over the budget; beyond the last part it is
     empty."""
     ends = [
-        sum(one.count for one in listings[: place + 1])
+        sum(listing.count for listing in listings[: place + 1])
         for place in range(len(listings))
     ]
     start, pages = 0, tuple[PrunedPage, ...]()
     for _ in range(number):
         # The largest run that fits; at least one item, for a part that shows nothing would never
         # end.
-        left = ends[-1] - start
+        items = ends[-1] - start
         fits = bisect_left(
-            range(1, left + 1), True, key=partial(_over, listings, budget, start)
+            range(1, items + 1), True, key=partial(_over, listings, budget, start)
         )
-        pages = _pages(listings, start, start + max(1, fits)) if left else ()
-        start += max(1, fits) if left else 0
+        pages = _pages(listings, start, start + max(1, fits)) if items else ()
+        start += max(1, fits) if items else 0
     return Pruned(pages, _cost(pages), budget, left_out=ends[-1] - start)
 
 
@@ -220,21 +230,21 @@ def _pages(
     listings: Sequence[_Listing], start: int, end: int
 ) -> tuple[PrunedPage, ...]:
     pages: list[PrunedPage] = []
-    for one in listings:
-        first, last = max(start, 0), min(end, one.count)
+    for listing in listings:
+        first, last = max(start, 0), min(end, listing.count)
         if first < last:
-            text = one.write(first, last)
+            text = listing.write(first, last)
             pages.append(
                 PrunedPage(
-                    one.document,
+                    listing.document,
                     text,
                     count_tokens(text),
-                    one.blocks[first:last],
-                    one.said(first, last),
-                    one.also,
+                    listing.blocks[first:last],
+                    listing.caption(first, last),
+                    listing.further_documents,
                 )
             )
-        start, end = start - one.count, end - one.count
+        start, end = start - listing.count, end - listing.count
     return tuple(pages)
 
 
@@ -278,31 +288,33 @@ def _below(document: Document, heading: int) -> range:
     return range(heading, end)
 
 
-def _section(at: int, document: Document, said: str, form: RowForm) -> _Listing | str:
+def _section(
+    at: int, document: Document, heading: str, form: RowForm
+) -> _Listing | str:
     headings = {
         index: block.text
         for index, block in enumerate(document.blocks)
         if block.kind == "heading"
     }
-    wanted = said.strip("\"'").casefold()
+    name = heading.strip("\"'").casefold()
     language = document.page.language or "en"
-    terms = set(index_terms(wanted, language=language))
+    terms = set(index_terms(name, language=language))
     ways: tuple[Callable[[str], bool], ...] = (
-        lambda text: text.casefold() == wanted,
-        lambda text: text.casefold().strip(" .0123456789") == wanted,
-        lambda text: bool(wanted) and wanted in text.casefold(),
+        lambda text: text.casefold() == name,
+        lambda text: text.casefold().strip(" .0123456789") == name,
+        lambda text: bool(name) and name in text.casefold(),
         lambda text: bool(terms) and terms <= set(index_terms(text, language=language)),
     )
     for way in ways:
-        found = [index for index, text in headings.items() if way(one_line(text))]
-        if found:
+        matches = [index for index, text in headings.items() if way(one_line(text))]
+        if matches:
             # A heading may be in a table of contents as well; the section is the one
             # with most text below it.
-            best = max(found, key=lambda index: len(_below(document, index)))
+            best = max(matches, key=lambda index: len(_below(document, index)))
             return _blocks(at, document, _below(document, best), form, titled=True)
-    some = quoted(", ".join(headings.values()), new_mark())
+    listed = quoted(", ".join(headings.values()), new_mark())
     return (
-        f"There is no section {said!r}; headings are: {some}"
+        f"There is no section {heading!r}; headings are: {listed}"
         if headings
         else "There are no headings"
     )
@@ -347,14 +359,17 @@ def _rows(
 ) -> _Listing:
     """Return rows of a document as items; `about` says what they are."""
 
-    def said(start: int, end: int) -> str:
-        shown = (
+    def caption(start: int, end: int) -> str:
+        range_shown = (
             f" {start + 1}–{end} of {len(rows):,}" if end - start < len(rows) else ""
         )
-        return f"Rows{shown}: {about}" if shown else f"{len(rows)} {about}"
+        return f"Rows{range_shown}: {about}" if range_shown else f"{len(rows)} {about}"
 
     return _Listing(
-        at, len(rows), lambda start, end: rows_as(form, columns, rows[start:end]), said
+        at,
+        len(rows),
+        lambda start, end: rows_as(form, columns, rows[start:end]),
+        caption,
     )
 
 
@@ -378,9 +393,8 @@ def _files(at: int, document: Document, form: RowForm) -> _Listing | str:
 def _tables(documents: Sequence[Document]) -> list[_Listing]:
     """Return the tables of each document as SQL names them, an item each: columns with
     their types, the number of rows, the first and the last row."""
-    found = sql_tables(documents)
     by_document: dict[int, list[str]] = {}
-    for table in found:
+    for table in sql_tables(documents):
         by_document.setdefault(table.document, []).append(_described(table))
 
     def write(lines: Sequence[str], start: int, end: int) -> str:
@@ -415,12 +429,12 @@ def _queried(documents: Sequence[Document], query: str, form: RowForm) -> _Listi
             "There are no tables.", hint='Write part="whole" to see what there is.'
         )
     result = query_tables(tables, query)
-    read = [
+    tables_read = [
         f"{table.name} of [{table.document + 1}] ({len(table.table.rows):,} rows)"
         for table in result.tables
     ]
-    source = f" from {', '.join(read)}" if read else ""
-    if len(read) < len(tables):
+    source = f" from {', '.join(tables_read)}" if tables_read else ""
+    if len(tables_read) < len(tables):
         source += f"; tables in all: {len(tables)}"
     repeats = [table.name for table in result.tables if table.table.repeats]
     if repeats:
@@ -429,20 +443,22 @@ def _queried(documents: Sequence[Document], query: str, form: RowForm) -> _Listi
     if result.cut:
         total = f"more than {total} (go on with LIMIT and OFFSET)"
 
-    def said(start: int, end: int) -> str:
+    def caption(start: int, end: int) -> str:
         if len(result.rows) == 1:
             return f"1 row{source}:"
         is_part = result.cut or end - start < len(result.rows)
-        shown = f"Rows {start + 1}–{end} of {total}" if is_part else f"{total} rows"
-        return f"{shown}{source}:"
+        range_shown = (
+            f"Rows {start + 1}–{end} of {total}" if is_part else f"{total} rows"
+        )
+        return f"{range_shown}{source}:"
 
     documents_read = sorted({table.document for table in result.tables}) or [0]
     return _Listing(
         documents_read[0],
         max(len(result.rows), 1),  # none is an answer, too
         lambda start, end: rows_as(form, result.columns, result.rows[start:end]),
-        said,
-        also=tuple(documents_read[1:]),
+        caption,
+        further_documents=tuple(documents_read[1:]),
     )
 
 
@@ -498,16 +514,16 @@ async def load_folders(
 async def _looked_at(
     files: Sequence[Path], services: Services, seconds: float
 ) -> dict[Path, Page]:
-    found: dict[Path, Page] = {}
+    pages_read: dict[Path, Page] = {}
     with anyio.move_on_after(seconds):
         for path in files:
             try:
-                found[path] = await services.fetcher.fetch(str(path))
+                pages_read[path] = await services.fetcher.fetch(str(path))
             except (
                 SourceError
             ):  # what cannot be read is listed by its name all the same
                 continue
-    return found
+    return pages_read
 
 
 _DATE: Final = 2
@@ -515,12 +531,12 @@ _DATE: Final = 2
 
 
 def _file_row(path: Path, folder: Path, page: Page | None) -> tuple[str, ...]:
-    known = path.stat()
-    changed = datetime.fromtimestamp(known.st_mtime, UTC).date().isoformat()
+    status = path.stat()
+    changed = datetime.fromtimestamp(status.st_mtime, UTC).date().isoformat()
     title, published = (one_line(page.title), page.published) if page else ("", "")
     kind, size = (
         path.suffix.removeprefix(".").lower(),
-        f"{max(1, round(known.st_size / 1000))} kB",
+        f"{max(1, round(status.st_size / 1000))} kB",
     )
     return (
         path.relative_to(folder).as_posix(),

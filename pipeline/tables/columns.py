@@ -126,10 +126,10 @@ def _number(cell: str, decimal: str) -> tuple[int | float, str] | None:
     )
     if digits is None or (form[3] and form[6]):
         return None
-    whole, fraction = re.sub(r"\D", "", digits[1]) or "0", digits[2]
-    number = float(f"{whole}.{fraction or 0}")
-    if not fraction and len(whole) <= _INTEGER_DIGITS:
-        number = int(whole)
+    integer, fraction = re.sub(r"\D", "", digits[1]) or "0", digits[2]
+    number = float(f"{integer}.{fraction or 0}")
+    if not fraction and len(integer) <= _INTEGER_DIGITS:
+        number = int(integer)
     is_negative = form[1] or form[2] in {"-", "−", "–"} or form[4]
     return -number if is_negative else number, form[3] or form[6] or ""
 

@@ -79,13 +79,13 @@ class QueryResult:
 def sql_tables(documents: Sequence[Document]) -> list[SqlTable]:
     """Return the tables of all documents, typed and named; raises what `tables_of`
     raises."""
-    found: list[SqlTable] = []
+    tables: list[SqlTable] = []
     for number, document in enumerate(documents):
         language = document.page.language
         for table in tables_of(document):
-            name = name_in_sql(len(found) + 1)
-            found.append(SqlTable(name, number, table, _typed(table, name, language)))
-    return found
+            name = name_in_sql(len(tables) + 1)
+            tables.append(SqlTable(name, number, table, _typed(table, name, language)))
+    return tables
 
 
 def query_tables(tables: Sequence[SqlTable], query: str) -> QueryResult:
@@ -178,8 +178,10 @@ def _refusal(
             hint="Filter rows first, and join tables by equal columns.",
         )
     words = set(re.findall(r"\w+", query.lower()))
-    named = [table for table in tables if table.name in words] or tables[:3]
-    columns = "; ".join(f"{one.name} has: {', '.join(one.columns)}" for one in named)
+    mentioned = [table for table in tables if table.name in words] or tables[:3]
+    columns = "; ".join(
+        f"{table.name} has: {', '.join(table.columns)}" for table in mentioned
+    )
     names = ", ".join(table.name for table in tables)
     return UsageError(
         f"SQL error: {one_line(str(error)).rstrip('.')}. "
@@ -264,7 +266,9 @@ def _unique(names: Sequence[str]) -> list[str]:
     taken: dict[str, None] = {}
     for name in names:
         numbered = (f"{name}_{number}" for number in range(2, len(names) + 2))
-        free = next(one for one in chain([name], numbered) if one not in taken)
+        free = next(
+            candidate for candidate in chain([name], numbered) if candidate not in taken
+        )
         taken[free] = None
     return list(taken)
 

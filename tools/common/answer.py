@@ -157,17 +157,22 @@ def larger(tool: str, max_tokens: int) -> list[Next]:
 def in_sql(evidence: Sequence[Evidence], documents: Iterable[Document]) -> list[Next]:
     """Return the call that queries the table of the best passage, where it has
     `MANY_ROWS` or more, and the passage does not show all."""
-    best = next(iter(evidence), None)
+    passage = next(iter(evidence), None)
     document = next(
-        (one for one in documents if best and one.page.final_url == best.url), None
+        (
+            document
+            for document in documents
+            if passage and document.page.final_url == passage.url
+        ),
+        None,
     )
-    if best is None or document is None or best.start < 0:
+    if passage is None or document is None or passage.start < 0:
         return []
-    table, rows = rows_around(document, best.start, best.end)
-    if rows < MANY_ROWS or best.text.count("\n") >= rows:
+    table, rows = rows_around(document, passage.start, passage.end)
+    if rows < MANY_ROWS or passage.text.count("\n") >= rows:
         return []
     part = f"sql: SELECT * FROM {table}"  # noqa: S608  for a database of its own
-    return [Next(tool=READERS[0], arguments={"sources": [best.url], "part": part})]
+    return [Next(tool=READERS[0], arguments={"sources": [passage.url], "part": part})]
 
 
 def repeated(
