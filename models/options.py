@@ -75,8 +75,8 @@ def loading(options: ModelOptions) -> dict[str, Any]:
 def sampling(options: ModelOptions) -> dict[str, Any]:
     """Return the options of sampling, with the temperature: 0, which takes the likeliest
     token each time, where it is not set."""
-    named = {name: value for name, value in options.items() if name in SAMPLING}
-    return {"temperature": 0.0, **named}
+    set_values = {name: value for name, value in options.items() if name in SAMPLING}
+    return {"temperature": 0.0, **set_values}
 
 
 def answer_key(options: ModelOptions) -> str:

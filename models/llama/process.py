@@ -198,18 +198,19 @@ class _Encoding(_Served):
             int(llama_cpp.llama_vocab_sep(vocabulary)),
         )
 
-    def _pieces(self, text: str, *, whole: bool, special: bool = False) -> list[int]:
-        """Return the tokens of `text`; with `whole`, those at an input's edges too. Text
+    def _pieces(self, text: str, *, edges: bool, special: bool = False) -> list[int]:
+        """Return the tokens of `text`; with `edges`, those at an
+        input's edges too. Text
         of strangers is never `special`: its [SEP] is text."""
         pieces: list[int] = self._model.tokenizer_.tokenize(
-            text.encode(), whole, special
+            text.encode(), edges, special
         )
         return pieces
 
     def _text(self, text: str) -> list[int]:
         """Return the tokens of a text, at most those of the context, with its closing
         token kept."""
-        tokens = self._pieces(text, whole=True) or [max(self._special[0], 0)]
+        tokens = self._pieces(text, edges=True) or [max(self._special[0], 0)]
         closing = tokens[-1:] if tokens[-1] in self._special[1:] else []
         if len(tokens) <= self._tokens:
             return tokens
@@ -219,25 +220,25 @@ class _Encoding(_Served):
         """Return the tokens of a query and a text as the model was trained to see them
         together. The query is cut to half of the context, the text to the rest."""
         facts = self._model.metadata
-        asked = self._pieces(query, whole=False)[: self._tokens // 2]
-        shown = self._pieces(text, whole=False)
+        query_tokens = self._pieces(query, edges=False)[: self._tokens // 2]
+        text_tokens = self._pieces(text, edges=False)
         if template := facts.get("tokenizer.chat_template.rerank"):
             # "… {query} … {document} …", as Qwen3-Reranker's conversion writes it
             before, between, after = re.split(r"\{query\}|\{document\}", template)
-            head = [*self._pieces(before, whole=True, special=True), *asked]
-            head += self._pieces(between, whole=False, special=True)
-            tail = self._pieces(after, whole=False, special=True)
+            head = [*self._pieces(before, edges=True, special=True), *query_tokens]
+            head += self._pieces(between, edges=False, special=True)
+            tail = self._pieces(after, edges=False, special=True)
         else:
-            first, last, separator = self._special
-            end = last if last >= 0 else separator
+            opening, closing, separator = self._special
+            end = closing if closing >= 0 else separator
             # XLM-RoBERTa has a second separator between query and text, BERT has not.
             # Files of 2025 and later say so; earlier ones are judged by their tokenizer.
             usual = "false" if facts.get("tokenizer.ggml.model") == "bert" else "true"
             twice = facts.get("tokenizer.ggml.add_sep_token", usual) == "true"
             second = [separator if separator >= 0 else end] if twice else []
-            head, tail = [first, *asked, end, *second], [end]
+            head, tail = [opening, *query_tokens, end, *second], [end]
         room = max(0, self._tokens - len(head) - len(tail))
-        return [token for token in (*head, *shown[:room], *tail) if token >= 0]
+        return [token for token in (*head, *text_tokens[:room], *tail) if token >= 0]
 
 
 class _Generating(_Served):
@@ -355,16 +356,16 @@ class _Generating(_Served):
     ) -> Frame:
         """Return the text of an answer, and why it ended: `stop` or `length`."""
         grammar = self._grammar(request)
-        chosen = sampling(self._options)
-        self._model.set_seed(chosen.pop("seed", 0))
-        most = min(request["max_tokens"], self._model.n_ctx() - len(tokens))
-        if most < 1:
+        sampled = sampling(self._options)
+        self._model.set_seed(sampled.pop("seed", 0))
+        longest_answer = min(request["max_tokens"], self._model.n_ctx() - len(tokens))
+        if longest_answer < 1:
             raise ModelError("No tokens were requested.", hint="Allow at least one.")
         self._reach(tokens, is_cancelled)
         written: list[int] = []
         ended = "length"
         stream = self._model.generate(
-            tokens, temp=chosen.pop("temperature"), grammar=grammar, **chosen
+            tokens, temp=sampled.pop("temperature"), grammar=grammar, **sampled
         )
         for token in stream:
             if is_cancelled():
@@ -373,7 +374,7 @@ class _Generating(_Served):
                 ended = "stop"
                 break
             written.append(token)
-            if len(written) == most:
+            if len(written) == longest_answer:
                 break
         tokens_used = self._evaluated + len(written)
         fields = {"ended": ended, "evaluated": tokens_used}
@@ -514,11 +515,11 @@ def _merged(messages: list[dict[str, str]], template: str) -> list[dict[str, str
     roles = template.lower().replace("system role not supported", "")
     if messages[0]["role"] != "system" or "system" in roles:
         return messages
-    first, *others = messages
-    if others and others[0]["role"] == "user":
-        text = f"{first['content']}\n\n{others[0]['content']}"
-        return [{"role": "user", "content": text}, *others[1:]]
-    return [{"role": "user", "content": first["content"]}, *others]
+    system, *following = messages
+    if following and following[0]["role"] == "user":
+        text = f"{system['content']}\n\n{following[0]['content']}"
+        return [{"role": "user", "content": text}, *following[1:]]
+    return [{"role": "user", "content": system["content"]}, *following]
 
 
 def _has_head(path: str) -> bool:

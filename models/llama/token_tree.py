@@ -91,10 +91,10 @@ def read(
             child.score = node.score
         return
     tokens = list(node.children)
-    chosen = logits[tokens].astype(np.float64)
+    child_logits = logits[tokens].astype(np.float64)
     rivals = logits[tokens] if among_siblings else logits
     highest = rivals.max()
     exponentials = np.exp(rivals - highest)
     total = float(highest) + float(np.log(exponentials.sum(dtype=np.float64)))
-    for child, value in zip(node.children.values(), chosen, strict=True):
+    for child, value in zip(node.children.values(), child_logits, strict=True):
         child.score = node.score + float(value) - total

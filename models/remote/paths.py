@@ -22,7 +22,7 @@ from models.remote.chat import LISTED_LONG
 from models.remote.server import Endpoint
 
 _ALL_TOKENS: Final = 8_192
-"""Tokens that are listed where one that is wanted was not among the first ones."""
+"""Tokens that are listed where one that is tokens was not among the first ones."""
 Shares = Mapping[int, float]
 """Log-probabilities by token."""
 
@@ -39,7 +39,7 @@ async def score_paths(
     Raises `ModelError` for a path without a token, and where the server fails or lists
     nothing; and what reading JSON of a strange form raises."""
     server = _Llama(endpoint)
-    begun = await server.prompt(prefix)
+    prefix_tokens = await server.prompt(prefix)
     line = await server.tokens("\n")
     continuations = [await server.continuation(path, line) for path in paths]
     if not all(continuations):
@@ -47,17 +47,19 @@ async def score_paths(
             "An empty text cannot be scored.", hint="Leave empty texts out."
         )
     tree = grow(continuations)
-    evaluated = len(begun)
+    evaluated = len(prefix_tokens)
     for node in tree.inner():
         if node.weighs(among_siblings=among_siblings):
-            shares = await server.shares([*begun, *node.line()], set(node.children))
+            shares = await server.shares(
+                [*prefix_tokens, *node.line()], set(node.children)
+            )
             _weigh(node, shares, among_siblings=among_siblings)
             evaluated += 1
         for child in node.children.values():
             child.score += node.score
     scores = np.array([node.score for node in tree.ends], dtype=np.float64)
-    whole = len(begun) * len(paths) + tree.apart
-    return PathScores(scores, evaluated, len(begun), tree.size, whole)
+    apart = len(prefix_tokens) * len(paths) + tree.apart
+    return PathScores(scores, evaluated, len(prefix_tokens), tree.size, apart)
 
 
 class _Llama:
@@ -72,15 +74,15 @@ class _Llama:
         text = prefix
         if not isinstance(prefix, str):
             quiet = {"enable_thinking": False, "thinking": False}
-            asked = {"messages": list(prefix), "chat_template_kwargs": quiet}
-            text = (await self._post("/apply-template", asked))["prompt"]
+            body = {"messages": list(prefix), "chat_template_kwargs": quiet}
+            text = (await self._post("/apply-template", body))["prompt"]
         return await self.tokens(str(text), special=True)
 
     async def tokens(self, text: str, *, special: bool = False) -> list[int]:
         """Return the tokens of `text`; with `special`, those at a prompt's beginning
         too."""
-        asked = {"content": text, "add_special": special, "parse_special": special}
-        answer = await self._post("/tokenize", asked)
+        body = {"content": text, "add_special": special, "parse_special": special}
+        answer = await self._post("/tokenize", body)
         return [int(token) for token in answer["tokens"]]
 
     async def continuation(self, path: str, line: Sequence[int]) -> list[int]:
@@ -91,12 +93,12 @@ class _Llama:
             return tokens[len(line) :]
         return await self.tokens(path)
 
-    async def shares(self, prompt: Sequence[int], wanted: set[int]) -> Shares:
-        """Return what is listed after a prompt; nearly all tokens where one of `wanted`
+    async def shares(self, prompt: Sequence[int], tokens: set[int]) -> Shares:
+        """Return what is listed after a prompt; nearly all tokens where one of `tokens`
         is not among the first."""
         listed = await self._listed(prompt, LISTED_LONG)
         return (
-            listed if wanted <= set(listed) else await self._listed(prompt, _ALL_TOKENS)
+            listed if tokens <= set(listed) else await self._listed(prompt, _ALL_TOKENS)
         )
 
     async def _listed(self, prompt: Sequence[int], count: int) -> Shares:
@@ -110,7 +112,7 @@ class _Llama:
         listed = (answer.get("completion_probabilities") or [{}])[0].get(
             "top_logprobs"
         ) or ()
-        return {int(one["id"]): _finite(one["logprob"]) for one in listed}
+        return {int(row["id"]): _finite(row["logprob"]) for row in listed}
 
     async def _post(self, path: str, body: Mapping[str, object]) -> Any:
         return await self._endpoint.ask("POST", self._endpoint.root + path, body)
@@ -130,15 +132,15 @@ def _weigh(node: TokenNode, shares: Shares, *, among_siblings: bool) -> None:
             ),
             hint=("Use a newer llama-server, or a GGUF model (llama:FILE.gguf)."),
         )
-    left = max(1.0 - sum(map(math.exp, shares.values())), 1e-12)
-    most = min(math.log(left), *shares.values())
-    found = {token: shares.get(token, most) for token in node.children}
-    highest = max(found.values())
+    leftover = max(1.0 - sum(map(math.exp, shares.values())), 1e-12)
+    unlisted = min(math.log(leftover), *shares.values())
+    logs = {token: shares.get(token, unlisted) for token in node.children}
+    highest = max(logs.values())
     total = highest + math.log(
-        sum(math.exp(value - highest) for value in found.values())
+        sum(math.exp(value - highest) for value in logs.values())
     )
     for token, child in node.children.items():
-        child.score = found[token] - (total if among_siblings else 0.0)
+        child.score = logs[token] - (total if among_siblings else 0.0)
 
 
 def _finite(value: object) -> float:
