@@ -30,15 +30,15 @@ from models.onnx import OnnxEmbedder
 from models.protocols import Generator, PathScores, Prompt
 from papers.htmlrag.blocks import paper_blocks, path_scorer
 from papers.idms.idms import Judge
+from papers.raptor.build import build_tree
+from papers.raptor.summarise import Writer, kept_summary
+from papers.raptor.tree import NodeOptions
 from papers.zero_index.ask import Asking
 from papers.zero_index.parser import parse
 from papers.zero_index.tags import paper_tags
 from pipeline.document.page import Document
 from pipeline.question.question import Question
-from pipeline.raptor.build import build_tree
 from pipeline.raptor.leaves import main_sentences
-from pipeline.raptor.summarise import Writer, kept_summary
-from pipeline.raptor.tree import TreeOptions
 from pipeline.reading.extract import extract
 from pipeline.reading.relevance import Blend
 from pipeline.text.tokens import count_tokens
@@ -167,7 +167,7 @@ async def tree_costs(
     if quick:
         return
     tree = await build_tree(
-        [document], embedder=OnnxEmbedder(), options=TreeOptions(), store=None
+        [document], embedder=OnnxEmbedder(), options=NodeOptions(), store=None
     )
     inner = [
         [tree.nodes[i].text for i in node.children]

@@ -36,13 +36,13 @@ from errors import ModelError
 from models.protocols import Embedder
 from papers.idms.idms import Idms, IdmsOptions, judge_of
 from papers.idms.partition import Rule, cut_by_margins, partition, segment
+from papers.raptor.build import build_tree
+from papers.raptor.summarise import Writer, write_summary
+from papers.raptor.tree import NodeOptions
 from pipeline.document.page import Document
 from pipeline.document.units import split_sentences, tag_sentences
 from pipeline.question.question import Question
-from pipeline.raptor.build import build_tree
 from pipeline.raptor.leaves import main_sentences
-from pipeline.raptor.summarise import Writer, write_summary
-from pipeline.raptor.tree import TreeOptions
 from pipeline.reading.bm25 import BM25, blend
 from pipeline.text.tokens import count_tokens
 
@@ -148,7 +148,7 @@ async def write_summaries(setup: Setup) -> list[MeasuredFigure]:
     kept = table.figure("summaries of which the checks leave a sentence")
     sentences = table.figure("sentences that the checks leave")
     near = table.figure("cosine to the middle of what is summarised")
-    options = TreeOptions()
+    options = NodeOptions()
     clusters: list[tuple[list[str], str]] = []
     longest = sorted(setup.library.documents, key=lambda document: -len(document.text))
     for document in longest[: max(1, setup.limit // 4)]:

@@ -37,8 +37,8 @@ from bench.raptor_written import written
 from cache.store import open_stores
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
+from papers.raptor.tree import Clustering, NodeOptions
 from pipeline.cached_models import CachedEmbedder
-from pipeline.raptor.tree import Clustering, TreeOptions
 
 SAMPLE: Final = {"policyqa": 8, "qmsum_s": 3, "covidqa": 4}
 """Documents a set for --check: those with the most questions."""
@@ -69,7 +69,7 @@ async def retrieval(
         asked = await asked_trees(
             name,
             embedder,
-            TreeOptions(clustering=clustering),
+            NodeOptions(clustering=clustering),
             SAMPLE[name] if sample else None,
         )
         leaves = sum(len(one.tree.leaves) for one in asked)

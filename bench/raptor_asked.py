@@ -6,26 +6,21 @@ Not for: sizes and costs (`bench/raptor_sizes.py`).
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
 from bench.longdoc import Question, Spans, groups_of
 from models.protocols import Embedder
+from papers.raptor.build import build_tree
+from papers.raptor.query import ChosenNode, NodeMode, query_tree, take
+from papers.raptor.tree import NodeOptions, NodeTree
 from pipeline.document.page import Document
 from pipeline.evidence.assemble import fill
 from pipeline.question.broad import is_broad
 from pipeline.question.question import Question as Analysed
-from pipeline.raptor.build import build_tree
 from pipeline.raptor.overview import overview
-from pipeline.raptor.query import (
-    ChosenNode,
-    Mode,
-    query_tree,
-    read_tree,
-    take,
-)
-from pipeline.raptor.tree import Tree, TreeOptions
+from pipeline.raptor.query import read_tree
 from pipeline.reading.relevance import Blend, Reader
 from pipeline.text.tokens import count_each
 
@@ -39,7 +34,7 @@ METHODS: Final = (
     "traversal",
     "guided",
 )
-MODES: Final[dict[str, Mode]] = {
+MODES: Final[dict[str, NodeMode | Literal["guided"]]] = {
     "leaves, fused": "flat",
     "paper's collapsed": "collapsed",
     "paper's traversal": "traversal",
@@ -53,13 +48,13 @@ MODES: Final[dict[str, Mode]] = {
 class Asked:
     """A tree, its documents, and the questions put to it."""
 
-    tree: Tree
+    tree: NodeTree
     documents: Sequence[Document]
     questions: list[Question]
 
 
 async def asked_trees(
-    name: str, embedder: Embedder, options: TreeOptions, most: int | None
+    name: str, embedder: Embedder, options: NodeOptions, most: int | None
 ) -> list[Asked]:
     """Build the trees of one set: one over all documents where the set is a corpus,
     else one a document."""
@@ -105,7 +100,7 @@ async def picked(
 async def answered(
     one: Asked,
     question: str,
-    mode: Mode,
+    mode: NodeMode | Literal["guided"],
     embedder: Embedder | None,
     budget: int,
     *,
@@ -155,7 +150,7 @@ async def answered(
     return "\n".join(unit.text for _, unit in chosen), spans
 
 
-def reported_by(tree: Tree, answer: tuple[ChosenNode, ...]) -> tuple[str, Spans]:
+def reported_by(tree: NodeTree, answer: tuple[ChosenNode, ...]) -> tuple[str, Spans]:
     """Return the words of an answer's passages and their places in the documents."""
     spans: Spans = []
     for passage in answer:

@@ -21,11 +21,11 @@ from bench.longdoc import MEETINGS, Group, Question, answer_words, groups_of, re
 from bench.raptor_asked import Asked, answered
 from cache.store import open_stores
 from models.onnx import OnnxEmbedder, OnnxReader
+from papers.raptor.build import build_tree
+from papers.raptor.tree import NodeOptions
 from pipeline.cached_models import CachedCrossEncoder, CachedEmbedder
 from pipeline.fetch.files import read_file
 from pipeline.html.document import read_document
-from pipeline.raptor.build import build_tree
-from pipeline.raptor.tree import TreeOptions
 from pipeline.reading.relevance import Blend, Reread
 from pipeline.text.tokens import count_tokens
 from server.app import build_server
@@ -111,7 +111,7 @@ async def _ask(
             for file in sorted(root.iterdir())
         ]
         tree = await build_tree(
-            documents, embedder=embedder, options=TreeOptions(), store=None
+            documents, embedder=embedder, options=NodeOptions(), store=None
         )
         one = Asked(tree, documents, list(questions))
         settings = read_settings(

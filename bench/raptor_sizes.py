@@ -28,10 +28,10 @@ from bench.remembering import Remembering
 from cache.store import open_stores
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
+from papers.raptor.build import build_tree
+from papers.raptor.cluster import Layer, cluster
+from papers.raptor.tree import NodeOptions, NodeTree
 from pipeline.cached_models import CachedEmbedder
-from pipeline.raptor.build import build_tree
-from pipeline.raptor.cluster import Layer, cluster
-from pipeline.raptor.tree import Tree, TreeOptions
 from pipeline.text.tokens import count_tokens
 
 LENGTHS: Final = (5_000, 20_000, 50_000, 100_000, 250_000, 500_000, 963_000)
@@ -167,7 +167,7 @@ async def slowest_stop(length: int) -> float:
     until its thread has stopped."""
     text = "\n\n".join(document.text for document in long_text(length))
     documents = [document_of(text, "https://example.org/all")]
-    options = TreeOptions()
+    options = NodeOptions()
     began = time.monotonic()
     await build_tree(documents, embedder=None, options=options, store=None)
     whole = time.monotonic() - began
@@ -214,7 +214,7 @@ async def measured(length: int, embedder: Embedder | None, keep: str) -> Size:
 
     start = time.process_time()
     tree = await build_tree(
-        documents, embedder=timed, options=TreeOptions(), store=None, report=note
+        documents, embedder=timed, options=NodeOptions(), store=None, report=note
     )
     whole = time.process_time() - start
     peak = _peak()
@@ -237,7 +237,7 @@ async def measured(length: int, embedder: Embedder | None, keep: str) -> Size:
     )
 
 
-async def _kept(tree: Tree, embedder: Embedder, folder: Path) -> None:
+async def _kept(tree: NodeTree, embedder: Embedder, folder: Path) -> None:
     stores = open_stores(folder, size_limit=STORED, clock=time.time)
     texts = [
         *(leaf.embedded for leaf in tree.leaves),
@@ -247,10 +247,10 @@ async def _kept(tree: Tree, embedder: Embedder, folder: Path) -> None:
     stores.close()
 
 
-def _layer_seconds(tree: Tree, leaves: int) -> float:
+def _layer_seconds(tree: NodeTree, leaves: int) -> float:
     tokens = [leaf.tokens for leaf in tree.leaves[:leaves]]
     layer = Layer(
-        tree.vectors[:leaves].astype(np.float32), tokens, TreeOptions().window_tokens
+        tree.vectors[:leaves].astype(np.float32), tokens, NodeOptions().window_tokens
     )
     spent: list[float] = []
     for _ in range(3):

@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import anyio
 import numpy as np
@@ -23,16 +23,21 @@ from bench.raptor_asked import Asked, answered
 from cache.store import Stores
 from models.llama.model import LlamaGenerator
 from models.protocols import Embedder
-from pipeline.raptor.build import build_tree
-from pipeline.raptor.query import Mode
-from pipeline.raptor.summarise import Writer
-from pipeline.raptor.tree import Tree, TreeOptions
+from papers.raptor.build import build_tree
+from papers.raptor.query import NodeMode
+from papers.raptor.summarise import Writer
+from papers.raptor.tree import NodeOptions, NodeTree
 
 BUDGETS: Final = (500, 1000, 2000)
-MODES: Final[tuple[Mode, ...]] = ("flat", "guided", "collapsed", "traversal")
+MODES: Final[tuple[NodeMode | Literal["guided"], ...]] = (
+    "flat",
+    "guided",
+    "collapsed",
+    "traversal",
+)
 KINDS: Final = ("extracted", "written")
 
-Cell = tuple[str, Mode, int]
+Cell = tuple[str, NodeMode | Literal["guided"], int]
 """Kind of summaries, mode, budget."""
 
 
@@ -60,7 +65,7 @@ async def written(
         key=lambda g: len(g.documents[0].text),
     )
     figures = Figures()
-    trees: list[Tree] = []
+    trees: list[NodeTree] = []
     print(
         f"\nsummaries by {generator.name}: meetings from the shortest, {minutes:.0f} minutes"
     )
@@ -68,7 +73,7 @@ async def written(
         with anyio.move_on_after(60 * minutes):
             for group in groups:
                 began = time.monotonic()
-                options = TreeOptions()
+                options = NodeOptions()
                 plain = await build_tree(
                     group.documents, embedder=embedder, options=options, store=None
                 )
@@ -96,7 +101,7 @@ async def written(
 
 
 async def _ask(
-    group: Group, trees: dict[str, Tree], embedder: Embedder, figures: Figures
+    group: Group, trees: dict[str, NodeTree], embedder: Embedder, figures: Figures
 ) -> None:
     for question in group.questions:
         for kind, tree in trees.items():
@@ -117,7 +122,7 @@ async def _ask(
                         )
 
 
-def _write_tree(tree: Tree, seconds: float) -> None:
+def _write_tree(tree: NodeTree, seconds: float) -> None:
     inner = [node for node in tree.nodes if node.is_summary]
     kept = [node for node in inner if not node.quotes]
     name = tree.sources[0].url.rsplit("/", 1)[-1]
@@ -128,7 +133,7 @@ def _write_tree(tree: Tree, seconds: float) -> None:
     )
 
 
-def _write_writer(trees: Sequence[Tree]) -> None:
+def _write_writer(trees: Sequence[NodeTree]) -> None:
     """How much of what the generator wrote outlived the check."""
     inner = [node for tree in trees for node in tree.nodes if node.is_summary]
     kept = [node for node in inner if not node.quotes]
@@ -189,5 +194,7 @@ def _write_lines(figures: Figures) -> dict[str, float]:
     return found
 
 
-def _compared(mode: Mode) -> tuple[tuple[str, Mode], ...]:
+def _compared(
+    mode: NodeMode | Literal["guided"],
+) -> tuple[tuple[str, NodeMode | Literal["guided"]], ...]:
     return ("written", mode), ("extracted", mode), ("extracted", "flat")

@@ -9,6 +9,7 @@ from typing import Any, Final
 from seams import later
 
 _WHERE: Final = {
+    "ask_nodes": "papers.raptor.ask",
     "extractor": "papers.zero_index.ask",
     "parse": "papers.zero_index.parser",
     "rank_as_printed": "papers.zero_index.ranking",

@@ -8,24 +8,17 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
-from typing import Final, Literal, Protocol
-
-import anyio
+from typing import Literal, Protocol
 
 from cache.store import Stores
-from errors import WinnowError
 from models.protocols import CrossEncoder, Embedder, Generator, Reranker
 from pipeline.document.page import KEPT_DOCUMENTS, Document, Page
 from pipeline.html.document import read_document
-from pipeline.raptor.tree import Clustering
 from pipeline.reading.extract import Extractor
 from pipeline.reading.relevance import Blend, Reader, Reread
 from pipeline.search.chain import Findings
 from pipeline.search.query import SearchQuery
-from pipeline.work import Report, in_thread
-
-MOST_WAITING: Final = 4
-"""Pieces of later work that are held, a tree each."""
+from pipeline.work import in_thread
 
 
 class DocumentMemory:
@@ -72,50 +65,6 @@ class Once:
         """Return the notice at the first call, then ""."""
         text, self._text = self._text, ""
         return text
-
-
-class Later:
-    """Work that goes on after answers, one piece at a time, for as long as its server runs."""
-
-    def __init__(self) -> None:
-        """Start with none."""
-        self._waiting: dict[str, Callable[[Report], Awaitable[object]]] = {}
-        self._wanted = anyio.Event()
-        self._begun: set[str] = set()
-        self._reached: dict[str, str] = {}
-
-    def begin(self, key: str, work: Callable[[Report], Awaitable[object]]) -> None:
-        """Have `work` done, once for each `key` unless it failed; not where `MOST_WAITING` pieces
-        wait already."""
-        if key not in self._begun and len(self._waiting) < MOST_WAITING:
-            self._begun.add(key)
-            self._waiting[key] = work
-            self._wanted.set()
-
-    def reached(self, key: str) -> str:
-        """Return how far the work for a key is, as its last report says; empty for none."""
-        return self._reached.get(key, "")
-
-    async def run(self) -> None:
-        """Do what is wanted, until cancelled. A `WinnowError` becomes what was reached,
-        and that work may be asked for again; any other error ends the loop."""
-        while True:
-            await self._wanted.wait()
-            key, work = next(iter(self._waiting.items()))
-
-            async def report(
-                _done: float, _total: float | None, message: str, key: str = key
-            ) -> None:
-                self._reached[key] = message
-
-            try:
-                await work(report)
-            except WinnowError as error:
-                self._begun.discard(key)
-                self._reached[key] = str(error)
-            del self._waiting[key]
-            if not self._waiting:
-                self._wanted = anyio.Event()
 
 
 class Fetches(Protocol):
@@ -172,8 +121,6 @@ class Services:
     """A model that writes beside the extractor's rules, and how it is asked."""
     idms: str = "partition"
     """How `idms` chunks are cut; see WINNOW_IDMS."""
-    later: Later = field(default_factory=Later)
-    """What goes on between calls."""
     notice: Once = field(default_factory=Once)
     """Notice about the search providers of this server."""
 
@@ -188,5 +135,5 @@ class Services:
             else blend
         )
 
-    clustering: Clustering = "kmeans"
-    """How nodes of trees are grouped."""
+    clustering: Literal["kmeans", "gmm", "umap"] = "kmeans"
+    """How nodes above leaves are grouped (RAPTOR)."""

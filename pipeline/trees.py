@@ -4,10 +4,10 @@ budget.
 Not for: the tree itself and its nodes' scores (`pipeline/raptor`).
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import anyio
 
@@ -20,13 +20,10 @@ from pipeline.printed import printed
 from pipeline.question.broad import is_broad
 from pipeline.question.question import Question
 from pipeline.raptor.build import build_tree
-from pipeline.raptor.evidence import fit_evidence
 from pipeline.raptor.leaves import Chunker
 from pipeline.raptor.overview import overview
-from pipeline.raptor.query import Mode, NodeMode, Traversal, query_tree, read_tree
-from pipeline.raptor.summarise import Writer
+from pipeline.raptor.query import read_tree
 from pipeline.raptor.tree import TREE_SCHEME, Chunking, Tree, TreeOptions
-from pipeline.raptor.write import is_extracted, write_tree
 from pipeline.reading.extract import left_unread, read_documents
 from pipeline.services import Services
 from pipeline.sources.gather import (
@@ -52,13 +49,18 @@ UNBUILT: Final = (
 )
 
 
+TreeMode = Literal["guided", "collapsed", "traversal"]
+"""`guided` by leaves; the others by nodes above them, as RAPTOR prints it."""
+
+
 @dataclass(frozen=True, slots=True)
 class TreeOrder:
     """How the tree is built where there is none yet, and how it is asked."""
 
     chunking: Chunking
-    mode: Mode
-    walk: Traversal
+    mode: TreeMode
+    walk: tuple[int, ...]
+    """Of a traversal: nodes, then layers."""
     max_tokens: int
 
 
@@ -81,8 +83,7 @@ class AskedTree:
         if self.tree is None:
             sheet.add_cut(UNBUILT)
         elif sized:
-            leaves, layers = len(self.tree.leaves), len(self.tree.layers)
-            sheet.add(f"Tree of {leaves} leaves in {layers} layers.")
+            sheet.add(f"Tree of {len(self.tree.leaves)} leaves.")
         for line in self.made:
             sheet.add_cut(one_line(line))
 
@@ -101,10 +102,7 @@ async def ask_tree(
     # 1. The tree: kept, grown, or built
     idms = _idms(services) if order.chunking == "idms" else None
     tree, loaded = await _tree(sources, question, order, services, report, idms)
-    made = [
-        *(idms.notes if tree and idms else ()),
-        *(_written_later(tree, services) if tree else ()),
-    ]
+    made = list(idms.notes if tree and idms else ())
     partly = [
         in_part(one.url, one.unread, one.rest)
         for one in (tree.sources if tree else ())
@@ -116,7 +114,7 @@ async def ask_tree(
     noted = min(most // NOTED, sum(count_tokens(line) + 1 for line in made))
     sheet = Sheet(most, reserve=hint_room(most) + room_for(failures, most) + noted)
     sheet.add(notice_within(mark, most))
-    # 3. Passages within the budget: units as the core reads them, or nodes of the tree
+    # 3. Passages within the budget: units as the core reads them, or nodes above leaves
     asked = _asked(tree, loaded, order)
     found = await asked(question, services, max_tokens=sheet.room, mark=mark)
     sheet.add(found.assembled.shown.text)
@@ -124,19 +122,6 @@ async def ask_tree(
     return AskedTree(
         tree, sheet, found.assembled, found.documents, (*failures, *found.unread), made
     )
-
-
-def _written_later(tree: Tree, services: Services) -> list[str]:
-    """Have a generator, if one is set, write the summaries of a tree between calls;
-    return a line about how far it is."""
-    if services.generator is None or not is_extracted(tree) or "#" in tree.id:
-        return []
-    writer = Writer(services.generator, reader=services.reader)
-    store = store_for((source.url for source in tree.sources), services)
-    embedder = services.embedder
-    write = partial(write_tree, tree, writer, embedder=embedder, store=store)
-    services.later.begin(tree.id, lambda report: write(report=report))
-    return list(filter(None, (services.later.reached(tree.id),)))
 
 
 class _Passages(NamedTuple):
@@ -150,11 +135,11 @@ class _Passages(NamedTuple):
 def _asked(
     tree: Tree | None, loaded: Loaded, order: TreeOrder
 ) -> Callable[..., Awaitable[_Passages]]:
-    if tree is None:
+    if tree is None or not tree.leaves:
         return partial(_from_documents, loaded)
     if order.mode == "guided":
         return partial(_guided, tree)
-    return partial(_by_nodes, tree, mode=order.mode, walk=order.walk)
+    return partial(_by_nodes, tree, order)
 
 
 async def _guided(
@@ -191,33 +176,28 @@ async def _guided(
 
 async def _by_nodes(
     tree: Tree,
+    order: TreeOrder,
     question: Question,
     services: Services,
     *,
-    mode: NodeMode,
-    walk: Traversal,
     max_tokens: int,
     mark: str,
 ) -> _Passages:
-    """Return leaves and summaries as they score in `mode`, and their pages."""
-    passages = await query_tree(
+    """Return leaves and summaries as they score in a mode of the paper, and their
+    pages."""
+    ask_nodes: Callable[..., Awaitable[tuple[Assembled, Mapping[int, Document]]]]
+    ask_nodes = printed("ask_nodes")
+    assembled, documents = await ask_nodes(
         tree,
         question,
-        mode=mode,
+        services,
+        mode=order.mode,
+        walk=order.walk,
+        pages=partial(_pages, tree, services=services),
         max_tokens=max_tokens,
-        embedder=services.embedder,
-        walk=walk,
+        mark=mark,
     )
-    places = {
-        document
-        for passage in passages
-        for document in tree.documents_below(passage.node)
-    }
-    documents = await _pages(tree, sorted(places), services)
-    fit = partial(
-        fit_evidence, tree, passages, documents, max_tokens=max_tokens, mark=mark
-    )
-    return _Passages(await in_thread(fit), list(documents.values()))
+    return _Passages(assembled, list(documents.values()))
 
 
 def _idms(services: Services) -> Chunker:
@@ -254,7 +234,7 @@ async def _tree(
     named = [source for source in sources if source not in handles]
     standing: dict[int, Document] = {}
     gone: list[str] = []
-    options = TreeOptions(order.chunking, clustering=services.clustering)
+    options = TreeOptions(order.chunking)
     if before is not None:
         if not named:
             return before, Loaded((), ())

@@ -14,7 +14,6 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 import anyio
@@ -52,8 +51,6 @@ for each: p95 of a page from the cache beside 16 callers of research 12 s with 4
 with 2, on a machine with 28 other processes. Calls that have used little have as many
 to themselves, or they would wait for a call that reads twenty pages."""
 
-LOOK: Final = 0.2
-"""Seconds between two looks whether a call is under way."""
 RENEWALS: Final = 3
 """Renewals per lease period, so that one late renewal does not lose the lease."""
 
@@ -83,16 +80,9 @@ class Call:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Charge the work of this task to the call; what gives way to calls stops."""
-        calls = _of_loop()
-        calls.under_way += 1
-        for scope in calls.giving_way:
-            scope.cancel()
-        try:
-            with _having(_call, self):
-                yield
-        finally:
-            calls.under_way -= 1
+        """Charge the work of this task to the call."""
+        with _having(_call, self):
+            yield
 
 
 def time_left() -> float:
@@ -130,41 +120,6 @@ def _having(variable: ContextVar[T | None], value: T) -> Iterator[None]:
         yield
     finally:
         variable.reset(before)
-
-
-@dataclass(slots=True)
-class _Calls:
-    """The calls of one event loop, and what gives way to them."""
-
-    under_way: int = 0
-    giving_way: set[anyio.CancelScope] = field(default_factory=set)
-
-
-_calls: Final = RunVar[_Calls]("winnow_calls")
-
-
-def _of_loop() -> _Calls:
-    calls = _calls.get(None)
-    if calls is None:
-        calls = _Calls()
-        _calls.set(calls)
-    return calls
-
-
-async def between_calls(work: Callable[[], Awaitable[T]]) -> T:
-    """Return what `work` returns, done while no call runs: one that begins in between
-    cancels it, and it is begun again when that has ended. It waits without limit; an
-    error of `work` is raised."""
-    calls = _of_loop()
-    while True:
-        while calls.under_way:
-            await anyio.sleep(LOOK)
-        with anyio.CancelScope() as scope:
-            calls.giving_way.add(scope)
-            try:
-                return await work()
-            finally:
-                calls.giving_way.discard(scope)
 
 
 _limits: Final = {

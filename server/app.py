@@ -139,14 +139,11 @@ def build_server(
             async with opening.in_background(leave), anyio.create_task_group() as group:
                 group.start_soon(watch_signals, opening.close_stores, drain)
                 group.start_soon(_look_after_memory, opening)
-                group.start_soon(_work_between_calls, opening)
                 yield opening
                 group.cancel_scope.cancel()
         else:
-            async with opening.at_once(), anyio.create_task_group() as group:
-                group.start_soon(_work_between_calls, opening)
+            async with opening.at_once():
                 yield opening
-                group.cancel_scope.cancel()
         await in_thread(end_telemetry)
 
     apps = Apps()
@@ -186,12 +183,6 @@ def build_server(
     offer_prompts(server)
     offer_completions(server, settings.folders)
     return server
-
-
-async def _work_between_calls(opening: Opening) -> None:
-    await opening.settled.wait()
-    if opening.stores is not None:
-        await (await opening.services()).later.run()
 
 
 async def _look_after_memory(opening: Opening) -> None:

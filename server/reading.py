@@ -12,7 +12,7 @@ from cache.store import cache_trouble, store_text
 from errors import SourceNotFound
 from pipeline.fetch.files import may_open
 from pipeline.fetch.handles import find_page
-from pipeline.raptor.outline import outline
+from pipeline.raptor.overview import outline
 from pipeline.raptor.tree import Tree
 from pipeline.services import Services
 from pipeline.session.export import export, exports

@@ -337,7 +337,7 @@ async def test_a_busy_machine_reads_the_same_text_and_builds_the_same_tree(tmp_p
     assert pressed == pages
     assert [page.unread for page in pages] == [""] * 4
     assert grown.id == tree.id
-    assert [node.id for node in grown.nodes] == [node.id for node in tree.nodes]
+    assert [leaf.id for leaf in grown.leaves] == [leaf.id for leaf in tree.leaves]
 
 
 @pytest.mark.anyio

@@ -1,4 +1,4 @@
-"""IDMS where a user meets it: `chunking="idms"` of the tool, its rules, flat retrieval, and forms
+"""IDMS where a user meets it: `chunking="idms"` of the tool, its rules, and forms
 for the index."""
 
 import json
@@ -85,7 +85,7 @@ async def test_each_rule_cuts_a_document_into_leaves_that_hold_all_of_it(
         "question": "What was the highest level?",
         "sources": [REPORT],
         "chunking": "idms",
-        "mode": "flat",
+        "mode": "guided",
     }
     async with connect(idms=rule) as client:
         result = await client.call_tool("raptor_query", call)
@@ -95,14 +95,14 @@ async def test_each_rule_cuts_a_document_into_leaves_that_hold_all_of_it(
     assert data_of(result)["leaves"] > 10
 
 
-async def test_flat_retrieval_over_idms_chunks_returns_verbatim_passages_only(
+async def test_idms_chunks_return_verbatim_passages_only(
     connect: Connect,
 ) -> None:
     question = "What was the highest level that Lake Orvane reached in the flood of 2021?"
     call = {"question": question, "sources": [REPORT], "chunking": "idms", "max_tokens": 600}
     async with connect() as client:
-        flat = await client.call_tool("raptor_query", {**call, "mode": "flat"})
-    assert data_of(flat)["mode"] == "flat"
+        flat = await client.call_tool("raptor_query", {**call, "mode": "guided"})
+    assert data_of(flat)["mode"] == "guided"
     assert not any("is_summary" in passage for passage in data_of(flat)["passages"])
     assert "414.63" in text_of(flat)
     assert count_tokens(text_of(flat)) == data_of(flat)["tokens"] <= 600
@@ -117,7 +117,7 @@ async def test_chunks_of_low_density_are_condensed_for_the_index_and_shown_as_th
         "question": "Is the mill a good place?",
         "sources": [village(tmp_path)],
         "chunking": "idms",
-        "mode": "flat",
+        "mode": "guided",
     }
     given = {
         "folders": str(tmp_path),

@@ -14,7 +14,7 @@ import pytest
 from bench.recipes import Recorded, costs, drawn, losses, missed
 from models.llama.model import LlamaGenerator
 from models.protocols import Said
-from pipeline.raptor.summarise import supported_part
+from papers.raptor.summarise import supported_part
 from tests.support.extras import need
 from train.reader.data import Corpus, own_rows
 from train.reader.overlap import findings

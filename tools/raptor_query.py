@@ -12,8 +12,7 @@ from pydantic import Field
 
 from pipeline.evidence.show import hint_room
 from pipeline.question.question import Question
-from pipeline.raptor.query import WALK, Traversal
-from pipeline.trees import TreeOrder, ask_tree
+from pipeline.trees import TreeMode, TreeOrder, ask_tree
 from tools.common.answer import Ending, answer, behind, larger, repeated
 from tools.common.context import ToolContext, reporter, services_of
 from tools.common.results import Next
@@ -38,7 +37,7 @@ async def raptor_query(
     ],
     ctx: ToolContext,
     mode: Annotated[
-        Literal["guided", "collapsed", "traversal", "flat"],
+        TreeMode,
         Field(description="guided suits most; collapsed adds summaries."),
     ] = "guided",
     max_tokens: Annotated[
@@ -53,7 +52,7 @@ async def raptor_query(
             description="For traversal: nodes x layers, as 3x2.",
             pattern=r"^[1-9]\d?(x[1-9]\d?)?$",
         ),
-    ] = f"{WALK.nodes}",
+    ] = "10",
 ) -> Annotated[CallToolResult, RaptorQueryResult]:
     """Ask long documents (reports, books, folders) a question, through a RAPTOR
     tree; cites passages.
@@ -61,7 +60,7 @@ async def raptor_query(
     "What is this about?" gives an outline, or a folder's themes. The tree's handle is
     the source of the next question. For single pages use extract_relevant."""
     # 1. The passages of the tree
-    order = TreeOrder(chunking, mode, Traversal(*map(int, walk.split("x"))), max_tokens)
+    order = TreeOrder(chunking, mode, tuple(map(int, walk.split("x"))), max_tokens)
     found = await ask_tree(
         Question(question), sources, order, services_of(ctx), reporter(ctx)
     )

@@ -1,7 +1,7 @@
 """Data that teaches a generator the summaries of a tree: central sentences taken over,
 nothing invented (RAPTOR §3).
 
-A sample is the prompt that `pipeline/raptor/summarise.py` asks with over some
+A sample is the prompt that `papers/raptor/summarise.py` asks with over some
 paragraphs of one article, and the extractive summary of these. Its rejected twin
 differs by one number or name that no paragraph has, which is what the product cuts a
 written summary for (App. E): pairs for preference optimisation. Not for: training
@@ -17,12 +17,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pipeline.raptor.summarise import (
-    WORDS_A_TOKEN,
-    Quotable,
-    extract_summary,
-    supported_part,
-)
+from papers.raptor.summarise import WORDS_A_TOKEN, supported_part
+from pipeline.raptor.summarise import Quotable, extract_summary
 from pipeline.raptor.tree import SummaryQuote
 from pipeline.reading.bm25 import rarities
 from pipeline.text.tokens import count_tokens

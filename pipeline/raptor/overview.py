@@ -1,14 +1,13 @@
 """Overview of a tree's sources without a generator: the outline of one document, the
 themes of several.
 
-Everything comes from the kept tree: headings and quoted sentences of leaves and
-summaries, vectors and words. Themes are made for the overview: the tree's clusters are
-of one size, and three papers among forty deserve a line of their own. Not for: which
-questions ask for one (`query.py`), or the nodes as a tree (`outline.py`)."""
+Everything comes from the kept leaves: headings, quoted sentences, vectors and words. Not
+for: which questions ask for one (`pipeline/question/broad.py`)."""
 
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Final, NamedTuple
 
@@ -20,17 +19,30 @@ from pipeline.document.cite import cite
 from pipeline.document.page import Document, Evidence, Score
 from pipeline.evidence.assemble import Assembled, fill
 from pipeline.evidence.show import Shown, shortened
-from pipeline.raptor.cluster import CHILDREN, kmeans
-from pipeline.raptor.evidence import SUMMARY_CITATIONS
 from pipeline.raptor.leaves import common_path, leaves_as_document
-from pipeline.raptor.outline import telling_words, word_forms
-from pipeline.raptor.summarise import ENDS, SUMMARY_SENTENCE_TOKENS
+from pipeline.raptor.summarise import (
+    ENDS,
+    SUMMARY_SENTENCE_TOKENS,
+    Quotable,
+    extract_summary,
+    sentences_of,
+)
 from pipeline.raptor.tree import SummaryQuote, Tree
+from pipeline.reading.bm25 import rarities
 from pipeline.text.frame import TITLE_TOKENS, framed, inert, one_line, source_line
-from pipeline.text.tokens import count_tokens
-from pipeline.text.words import index_terms
+from pipeline.text.tokens import Budget, count_tokens, cut_to_tokens
+from pipeline.text.words import guess_language, index_terms, is_cjk, lower_runs
 from pipeline.work import check_cancelled
 
+CHILDREN: Final = 7
+"""Leaves, or summaries, that one summary is made of; also the documents of which each has
+a line of its own."""
+SUMMARY_TOKENS: Final = 130
+"""Most tokens of a summary (RAPTOR App. C: mean 131)."""
+SUMMARY_CITATIONS: Final = 8
+"""Most citations kept under a summary or a theme."""
+WORDS: Final = 5
+"""Maximum words of a theme."""
 LIKE_SCORE: Final = 0.5
 """Minimum z-score of the mean similarity of two groups to be one theme. On the folder
 `house` of bench/overviews.py .3 to .6 give its seven themes, 0 joins three, 1 parts
@@ -186,8 +198,8 @@ def _sections(tree: Tree) -> tuple[list[tuple[int, str]], list[int]]:
 
 
 def _section_parts(tree: Tree) -> Iterator[OverviewPart]:
-    """Yield headings, the first sentence below each, then what the summaries quote,
-    from the uppermost down."""
+    """Yield headings, the first sentence below each, then the sentences that say
+    most, of all of it first."""
     headings, section = _sections(tree)
     size = Counter(section)
     for group, (depth, heading) in enumerate(headings):
@@ -203,12 +215,89 @@ def _section_parts(tree: Tree) -> Iterator[OverviewPart]:
         ):
             led.add(group)
             spoken[lead] = (headings[group][0], 1, -size[group])
-    for node in sorted(tree.nodes, key=lambda node: (-node.layer, -len(node.leaves))):
-        # A text of one leaf has no summary.
-        for quote in node.quotes if len(tree.nodes) > 1 else _whole_sentences(tree, 0):
-            spoken.setdefault(quote, (math.inf, -node.layer, -len(node.leaves)))
+    quotes = central_quotes(tree)
+    for height in range(len(quotes) - 1, -1, -1):
+        for quote in chain.from_iterable(quotes[height]):
+            spoken.setdefault(quote, (math.inf, -height))
     for quote, rank in spoken.items():
         yield _quoted(tree, quote, section[quote.leaf], rank)
+
+
+def central_quotes(tree: Tree) -> list[list[tuple[SummaryQuote, ...]]]:
+    """Return the sentences that say most of the leaves of `tree`: by height, of each
+    window of `CHILDREN` leaves or, above, windows; of all leaves last.
+
+    Windows do as well as clusters (`python -m bench.papers_raptor --ablation`)."""
+    sentences = sentences_of(tree)
+    idf = rarities([Counter(chain(*(t for _, t in leaf))) for leaf in sentences])
+    level = [
+        tuple(SummaryQuote(leaf, number) for number in range(len(own)))
+        for leaf, own in enumerate(sentences)
+    ]
+    heights: list[list[tuple[SummaryQuote, ...]]] = []
+    while not heights or len(level) > 1:
+        windows = [
+            level[low : low + CHILDREN] for low in range(0, len(level), CHILDREN)
+        ]
+        level = [
+            _summarised(tree, window, sentences, idf, summaries=bool(heights))
+            for window in windows
+        ]
+        heights.append(level)
+    return heights
+
+
+def _summarised(
+    tree: Tree,
+    window: Sequence[Sequence[SummaryQuote]],
+    sentences: Sequence[Sequence[tuple[str, list[str]]]],
+    idf: Mapping[str, float],
+    *,
+    summaries: bool,
+) -> tuple[SummaryQuote, ...]:
+    """Return the most central of the sentences of a window; `summaries`: each of its
+    members is one, and all get a share."""
+    check_cancelled()
+    leaves = sorted({quote.leaf for member in window for quote in member})
+    rows = tree.vectors[leaves].astype(np.float32)
+    centre = unit_rows(rows.mean(axis=0, keepdims=True))[0]
+    likeness = dict(zip(leaves, (rows @ centre).tolist(), strict=True))
+    candidates = [
+        Quotable(
+            quote,
+            *sentences[quote.leaf][quote.sentence],
+            likeness[quote.leaf],
+            number if summaries else 0,
+        )
+        for number, member in enumerate(window, start=1)
+        for quote in member
+    ]
+    return extract_summary(candidates, idf, max_tokens=SUMMARY_TOKENS).quotes
+
+
+def outline(tree: Tree, *, max_tokens: int) -> str:
+    """Return the sources of a tree and their headings, a line each with the number of
+    leaves below it, as deep as fits `max_tokens` tokens. Of the deepest level that does
+    not fit whole its first lines are returned."""
+    head = (
+        f"{len(tree.sources)} documents, {len(tree.leaves)} leaves, "
+        f"vectors: {tree.built_with.embedder}"
+    )
+    headings, section = _sections(tree)
+    size = Counter(section)
+    lines = [
+        f"{'  ' * depth}- {_short(heading)} [{size[place]} leaves]"
+        for place, (depth, heading) in enumerate(headings)
+    ]
+    budget = Budget(max_tokens)
+    kept: set[int] = set()
+    if not budget.spend(count_tokens(head)):
+        return cut_to_tokens(head, max_tokens)
+    for place in sorted(range(len(lines)), key=lambda place: headings[place][0]):
+        if not budget.spend(count_tokens(lines[place]) + 1):
+            break
+        kept.add(place)
+    return "\n".join([head, *(lines[place] for place in sorted(kept))])
 
 
 def _sections_text(groups: Mapping[int, Sequence[OverviewPart]]) -> str:
@@ -329,15 +418,17 @@ def _likeness(
 
 def _groups(likeness: Floats) -> list[list[int]]:
     """Put together the two groups that are most alike on average until none are alike
-    enough (average linkage). More than `THEME_GROUPS` are first cut into so many by
-    k-means."""
+    enough (average linkage). More than `THEME_GROUPS` are first put to the
+    nearest of so many."""
     groups = [[i] for i in range(len(likeness))]
     if len(groups) > THEME_GROUPS:
-        groups = kmeans(
-            np.asarray(unit_rows(likeness.astype(np.float32))),
-            list(range(len(likeness))),
-            THEME_GROUPS,
-        )
+        # Around documents at equal steps, each with those that are most like it.
+        middles = np.linspace(0, len(likeness) - 1, THEME_GROUPS).astype(int)
+        nearest = likeness[:, middles].argmax(axis=1)
+        nearest[middles] = np.arange(THEME_GROUPS)
+        groups = [
+            np.flatnonzero(nearest == number).tolist() for number in range(THEME_GROUPS)
+        ]
     member = np.zeros((len(groups), len(likeness)))
     for row, group in enumerate(groups):
         member[row, group] = 1 / len(group)
@@ -360,7 +451,6 @@ def _groups(likeness: Floats) -> list[list[int]]:
 def _theme_parts(tree: Tree, themes: Sequence[Theme]) -> Iterator[OverviewPart]:
     """Of each theme its words, titles in turn, and the lead of the nearest; of few
     documents what they say at most."""
-    tops = {tuple(tree.documents_below(node)): node for node in tree.nodes}
     for group, theme in enumerate(themes):
         yield OverviewPart(group, ", ".join(theme.words), (0, group))
         for turn, index in enumerate(theme.documents):
@@ -368,11 +458,8 @@ def _theme_parts(tree: Tree, themes: Sequence[Theme]) -> Iterator[OverviewPart]:
                 group, title_of(tree, index), (1 + turn, group), is_title=True
             )
         said = _lead(tree, theme)
-        said += (
-            tops[theme.documents].quotes
-            if len(theme.documents) == 1 and len(themes) <= CHILDREN
-            else ()
-        )
+        if len(theme.documents) == 1 and len(themes) <= CHILDREN:
+            said += central_quotes_of(tree, theme.documents[0])
         for turn, quote in enumerate(dict.fromkeys(said)):
             yield _quoted(
                 tree,
@@ -380,6 +467,18 @@ def _theme_parts(tree: Tree, themes: Sequence[Theme]) -> Iterator[OverviewPart]:
                 group,
                 (1.5 if not turn else len(tree.sources) + turn, group),
             )
+
+
+def central_quotes_of(tree: Tree, document: int) -> tuple[SummaryQuote, ...]:
+    """Return the sentences that say most of one document."""
+    places = [row for row, leaf in enumerate(tree.leaves) if leaf.document == document]
+    alone = replace(
+        tree,
+        leaves=tuple(tree.leaves[row] for row in places),
+        vectors=tree.vectors[places],
+    )
+    (top,) = central_quotes(alone)[-1]
+    return tuple(quote._replace(leaf=places[quote.leaf]) for quote in top)
 
 
 def _lead(tree: Tree, theme: Theme) -> tuple[SummaryQuote, ...]:
@@ -423,3 +522,50 @@ def _themes_text(
         )
         lines.extend(f"  {part.text}" for part in own if part.start >= 0)
     return "\n".join(lines)
+
+
+def word_forms(texts: Sequence[str]) -> dict[str, Counter[str]]:
+    """Return the index terms of `texts`, each with its whole words and their counts.
+    All are taken for the language of the first three."""
+    check_cancelled()
+    language = guess_language(" ".join(texts[:3])) or "en"
+    found: dict[str, Counter[str]] = {}
+    for word, count in Counter(
+        word for text in texts for word in lower_runs(text)
+    ).items():
+        for term in set(index_terms(word, language=language)):
+            # Of a run of Chinese or Japanese a pair of characters is what can be said alone.
+            found.setdefault(term, Counter())[term if is_cjk(word) else word] += count
+    return found
+
+
+def telling_words(
+    own: Sequence[Mapping[str, Counter[str]]], spread: Mapping[str, int], n: int
+) -> tuple[str, ...]:
+    """Return the words that at least half of some texts contain and few others do, in
+    their most frequent spelling.
+
+    Args:
+        own: Terms and words of each text, as `word_forms` gives them.
+        spread: Number of texts that contain each term. One of `own` that it lacks
+            raises `KeyError`; a `Counter` counts it as 0.
+        n: All texts.
+    """
+    inside = Counter(chain.from_iterable(own))
+    often: dict[str, float] = {}
+    for term, counts in (pair for words in own for pair in words.items()):
+        often[term] = often.get(term, 0.0) + math.log1p(counts.total())
+    worth = {
+        term: often[term] * count * math.log((n + 1) / max(1, spread[term] - count + 1))
+        for term, count in inside.items()
+        if 2 * count >= len(own)
+        and (len(term) > 2 or is_cjk(term))
+        and not term[0].isdigit()
+    }
+    best = sorted(worth, key=lambda term: (-worth[term], term))[:WORDS]
+    return tuple(
+        sum((words.get(term, Counter()) for words in own), Counter()).most_common(1)[0][
+            0
+        ]
+        for term in best
+    )

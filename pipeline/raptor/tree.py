@@ -1,15 +1,13 @@
-"""The tree over documents: its types, its handle, and how it is kept in a store.
+"""Leaves of documents with a vector each: their types, their handle, and how they are
+kept in a store.
 
-    documents → Leaf… → TreeNode (layer 0) → TreeNode (layer 1, summary) → … → roots
-
-A tree is plain data: JSON and arrays, never pickle. Node `i` has row `i` of
-`Tree.vectors`; leaves come first, so leaf `i` is node `i`. Not for: building
-(`build.py`), asking (`query.py`), showing (`outline.py`, `draw.py`)."""
+They are plain data: JSON and arrays, never pickle. Leaf `i` has row `i` of
+`Tree.vectors`. Not for: building (`build.py`), asking (`query.py`, `overview.py`), or
+clusters above the leaves (`papers/raptor`)."""
 
 import hashlib
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, Literal, NamedTuple, cast
 
@@ -22,16 +20,14 @@ from pipeline.document.page import Document
 from pipeline.messages import CACHED_ANSWER_SECONDS
 from pipeline.question.question import Question
 from pipeline.reading.bm25 import BM25, Floats
-from pipeline.text.words import guess_language, index_terms
 
 Chunking = Literal["sentences", "idms"]
-Clustering = Literal["kmeans", "gmm", "umap"]
 Half = NDArray[np.float16]
 
 TREE_SCHEME: Final = "winnow://tree/"
-TREE_VERSION: Final = 7
-"""Raised when leaves, extracted summaries, ids or the stored form change: no old tree
-is then taken for a new one."""
+TREE_VERSION: Final = 8
+"""Raised when leaves, ids or the stored form change: no old tree is then taken for a new
+one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +39,6 @@ class TreeOptions:
     changes."""
     leaf_tokens: int = 100
     """Length of a leaf as `count_tokens` counts (RAPTOR §3: 100)."""
-    clustering: Clustering = "kmeans"
-    """Soft spherical k-means; the paper's Gaussian mixture with BIC on components
-    (`gmm`) or on UMAP."""
-    summary_tokens: int = 130
-    """Most tokens of a summary (RAPTOR App. C: mean 131)."""
-    window_tokens: int = 3500
-    """Most tokens of a cluster's texts; a larger cluster is clustered again (RAPTOR
-    §3)."""
 
     @property
     def segment_tokens(self) -> tuple[int, int]:
@@ -118,39 +106,12 @@ class Leaf(NamedTuple):
 
 
 class SummaryQuote(NamedTuple):
-    """A sentence that a summary took over verbatim."""
+    """A sentence of a leaf, verbatim."""
 
     leaf: int
     """Index of its leaf."""
     sentence: int
     """Index into `Leaf.sentences`."""
-
-
-class TreeNode(NamedTuple):
-    """A leaf (layer 0) or a summary (layer 1 and up)."""
-
-    id: str
-    """The leaf's, or a hash of the children's ids: the same content has the same id
-    everywhere."""
-    layer: int
-    text: str
-    children: tuple[int, ...]
-    """Indices of the nodes below, empty for a leaf; a node may be the child of
-    several."""
-    leaves: tuple[int, ...]
-    """Indices of all leaves below, in reading order; a leaf lists itself."""
-    tokens: int
-    quotes: tuple[SummaryQuote, ...] = ()
-    """The sentences of an extractive summary, in order; empty for leaves and written
-    summaries."""
-    unsupported: tuple[str, ...] = ()
-    """Numbers and names of a written summary that no child has; the sentences that held
-    them were dropped."""
-
-    @property
-    def is_summary(self) -> bool:
-        """Whether it is above the leaves."""
-        return self.layer > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,24 +120,20 @@ class BuiltWith:
 
     embedder: str
     """Its name, or `lexical` for word vectors."""
-    summariser: str
-    """`extractive`, or generator and prompt; then what cut `idms` leaves."""
+    cut_by: str
+    """What cut `idms` leaves; empty for others."""
     options: TreeOptions
 
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """A tree (or several, where nothing joined them) over the leaves of some
-    documents."""
+    """The leaves of some documents."""
 
     id: str
     """The handle, `winnow://tree/<24 hex digits>`."""
-    nodes: tuple[TreeNode, ...]
     leaves: tuple[Leaf, ...]
-    roots: tuple[int, ...]
-    """Nodes without a parent, in reading order."""
     vectors: Half
-    """Unit vectors [nodes, dimension]."""
+    """Unit vectors [leaves, dimension]; further rows are of nodes above them."""
     sources: tuple[Source, ...]
     built_with: BuiltWith
     _counted: dict[str, BM25] = field(default_factory=dict, init=False, repr=False)
@@ -196,16 +153,6 @@ class Tree:
         return self._counted[language].scores(question)
 
     @cached_property
-    def layers(self) -> tuple[tuple[int, ...], ...]:
-        """Node indices by layer, leaves first."""
-        layers: list[list[int]] = [
-            [] for _ in range(1 + max((node.layer for node in self.nodes), default=-1))
-        ]
-        for index, node in enumerate(self.nodes):
-            layers[node.layer].append(index)
-        return tuple(map(tuple, layers))
-
-    @cached_property
     def leaves_of(self) -> tuple[tuple[Leaf, ...], ...]:
         """The leaves of each source, in order."""
         found: list[list[Leaf]] = [[] for _ in self.sources]
@@ -213,45 +160,15 @@ class Tree:
             found[leaf.document].append(leaf)
         return tuple(map(tuple, found))
 
-    @cached_property
-    def spread(self) -> Counter[str]:
-        """Number of leaves that contain each index term. All are taken for the language
-        of the first three."""
-        language = (
-            guess_language(" ".join(leaf.shown for leaf in self.leaves[:3])) or "en"
-        )
-        return Counter(
-            term
-            for leaf in self.leaves
-            for term in set(index_terms(leaf.shown, language=language))
-        )
 
-    def documents_below(self, node: TreeNode) -> list[int]:
-        """Return the indices into `sources` of a node's documents, in order."""
-        return sorted({self.leaves[leaf].document for leaf in node.leaves})
-
-
-def leaf_node(index: int, leaf: Leaf) -> TreeNode:
-    """Return the node of leaf number `index`."""
-    return TreeNode(
-        leaf.id, 0, leaf.shown, children=(), leaves=(index,), tokens=leaf.tokens
-    )
-
-
-def tree_handle(
-    documents: Sequence[Document], built_with: BuiltWith, *, grown_from: str = ""
-) -> str:
+def tree_handle(documents: Sequence[Document], built_with: BuiltWith) -> str:
     """Return the handle of the tree that these documents, options and models give; no
-    tree need exist.
-
-    A tree that was grown from another has a handle of its own: its clusters are not
-    those of a tree built at once."""
+    tree need exist."""
     parts = [
         str(TREE_VERSION),
         repr(built_with.options),
         built_with.embedder,
-        built_with.summariser,
-        grown_from,
+        built_with.cut_by,
     ]
     for document in documents:
         page = document.page
@@ -278,8 +195,6 @@ class _Stored(NamedTuple):
     dimension: int
     sources: tuple[Source, ...]
     leaves: tuple[Leaf, ...]
-    summaries: tuple[TreeNode, ...]
-    roots: tuple[int, ...]
     built_with: BuiltWith
 
 
@@ -293,8 +208,6 @@ def keep_tree(store: Store, tree: Tree) -> None:
         dimension=int(tree.vectors.shape[1]),
         sources=tree.sources,
         leaves=tree.leaves,
-        summaries=tree.nodes[len(tree.leaves) :],
-        roots=tree.roots,
         built_with=tree.built_with,
     )
     head = {
@@ -311,54 +224,6 @@ def _write(store: Store, handle: str, head: JsonValue, vectors: bytes) -> None:
     store.set_json(f"{handle}:used", True, expire=CACHED_ANSWER_SECONDS / 30)
 
 
-def _descendants(tree: Tree, top: int) -> list[int]:
-    """Return the numbers of a node and of all below it, in order."""
-    kept, waiting = {top}, [top]
-    while waiting:
-        children = set(tree.nodes[waiting.pop()].children) - kept
-        kept |= children
-        waiting.extend(children)
-    return sorted(kept)
-
-
-def below(tree: Tree, node_id: str) -> Tree | None:
-    """Return the part of `tree` below one of its nodes, under the handle
-    `winnow://tree/…#node`; None for no such node.
-
-    It shares the tree's nodes and vectors, renumbered; sources that no leaf is from go.
-    """
-    top = next(
-        (index for index, node in enumerate(tree.nodes) if node.id == node_id), None
-    )
-    if top is None:
-        return None
-    places = _descendants(tree, top)
-    new = {index: number for number, index in enumerate(places)}
-    leaves = [index for index in places if index < len(tree.leaves)]
-    documents = sorted({tree.leaves[index].document for index in leaves})
-    return replace(
-        tree,
-        id=f"{tree.id}#{node_id}",
-        nodes=tuple(
-            node._replace(
-                children=tuple(map(new.__getitem__, node.children)),
-                leaves=tuple(map(new.__getitem__, node.leaves)),
-                quotes=tuple(
-                    quote._replace(leaf=new[quote.leaf]) for quote in node.quotes
-                ),
-            )
-            for node in map(tree.nodes.__getitem__, places)
-        ),
-        leaves=tuple(
-            leaf._replace(document=documents.index(leaf.document))
-            for leaf in map(tree.leaves.__getitem__, leaves)
-        ),
-        roots=(new[top],),
-        vectors=tree.vectors[places],
-        sources=tuple(tree.sources[document] for document in documents),
-    )
-
-
 def find_tree(store: Store, handle: str) -> Tree | None:
     """Return the tree kept under `handle`, or None where there is none, an old form, or
     a part is missing. A tree that is read is kept for longer."""
@@ -371,17 +236,11 @@ def find_tree(store: Store, handle: str) -> Tree | None:
     if store.get_json(f"{handle}:used") is None:
         _write(store, handle, head, vectors)
     stored = _STORED.validate_python(head["tree"])
-    nodes = (
-        *(leaf_node(i, leaf) for i, leaf in enumerate(stored.leaves)),
-        *stored.summaries,
-    )
     rows = np.frombuffer(vectors, dtype="<f2").astype(np.float16)
     return Tree(
         id=handle,
-        nodes=nodes,
         leaves=stored.leaves,
-        roots=stored.roots,
-        vectors=rows.reshape(len(nodes), stored.dimension),
+        vectors=rows.reshape(len(stored.leaves), stored.dimension),
         sources=stored.sources,
         built_with=stored.built_with,
     )

@@ -40,7 +40,7 @@ from pipeline.fetch.handles import keep_page
 from pipeline.printed import printed
 from pipeline.question.question import NOTHING, Question
 from pipeline.question.wants import Freshness, is_site
-from pipeline.raptor.tree import Tree, below, find_tree
+from pipeline.raptor.tree import Tree, find_tree
 from pipeline.search.listing import Passed, list_files, may_answer, not_searched
 from pipeline.search.mixed import RankedPage, RankForm, mixed_rank
 from pipeline.search.parse import parse_request
@@ -313,26 +313,24 @@ def store_for(urls: Iterable[str], services: Services) -> Store:
 
 
 def open_tree(handle: str, services: Services) -> Tree:
-    """Return the tree that a handle names, or what is below its node `#…`.
+    """Return the tree that a handle names.
 
     Raises `SourceNotFound`: there is none, or a file in it may not be read here.
     """
     stores = services.stores
-    whole, _, node = handle.partition("#")
-    tree = find_tree(stores.trees, whole) or (
-        find_tree(stores.own, whole) if stores.trees.shared else None
+    tree = find_tree(stores.trees, handle) or (
+        find_tree(stores.own, handle) if stores.trees.shared else None
     )
     allowed = tree is not None and all(
         may_open(source.url, services.roots) for source in tree.sources
     )
-    part = below(tree, node) if tree and node else tree
-    if part is None or not allowed:
+    if tree is None or not allowed:
         raise SourceNotFound(
             f"The tree {handle} is unknown or has expired.",
             source=handle,
             hint="Pass its sources again.",
         )
-    return part
+    return tree
 
 
 def _folder(name: str, roots: Sequence[Path]) -> Path | None:

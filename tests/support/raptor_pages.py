@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 
 from errors import ModelError
 from models.protocols import Embedder, Said, TextKind, Vectors
+from papers.raptor.tree import NodeTree, TreeNode
 from pipeline.document.page import Document, Page
 from pipeline.evidence.assemble import Assembled, assemble
 from pipeline.html.document import read_document
 from pipeline.question.question import Question
 from pipeline.raptor.query import read_tree
-from pipeline.raptor.tree import Tree, TreeNode
+from pipeline.raptor.tree import Tree
 from pipeline.reading.relevance import Blend
 from pipeline.text.tokens import count_tokens
 
@@ -107,7 +108,7 @@ def chapters(count: int, name: str = "page") -> Document:
     return page_of("".join(parts), name)
 
 
-def assert_sound(tree: Tree, documents: Sequence[Document]) -> None:
+def assert_sound(tree: NodeTree, documents: Sequence[Document]) -> None:
     """What holds for every tree: places, provenance, layers and ids."""
     for i, leaf in enumerate(tree.leaves):
         document = documents[leaf.document]
@@ -161,7 +162,7 @@ async def guided(
     return assemble(read, reading, max_tokens=max_tokens, mark="m")
 
 
-def quoted(tree: Tree, documents: Sequence[Document], node: TreeNode) -> str:
+def quoted(tree: NodeTree, documents: Sequence[Document], node: TreeNode) -> str:
     """What is based on the pages where an extracted summary says that its sentences are."""
     said = []
     for quote in node.quotes:

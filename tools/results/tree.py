@@ -14,9 +14,7 @@ class RaptorQueryResult(Quoted):
         description="Handle of the tree; pass it as source to ask the same tree again"
     )
     mode: str
-    layers: int
     leaves: int
-    summaries: int
 
 
 def tree_result(found: AskedTree, mode: str, ending: Ending) -> RaptorQueryResult:
@@ -24,10 +22,8 @@ def tree_result(found: AskedTree, mode: str, ending: Ending) -> RaptorQueryResul
     tree = found.tree
     facts: dict[str, object] = {
         "tree": tree.id if tree else "",
-        "mode": mode if tree else "flat",
-        "layers": len(tree.layers) if tree else 0,
+        "mode": mode if tree else "guided",
         "leaves": len(tree.leaves) if tree else 0,
-        "summaries": sum(node.is_summary for node in tree.nodes) if tree else 0,
         "notes": [
             *([] if tree else [UNBUILT]),
             *found.made,

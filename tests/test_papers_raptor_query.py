@@ -11,13 +11,14 @@ import pytest
 from errors import UsageError
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
+from papers.raptor.build import build_tree
+from papers.raptor.query import ChosenNode, NodeMode, Traversal, query_tree, take
+from papers.raptor.tree import Clustering, NodeOptions, NodeTree
 from pipeline.document.page import Document, Page, Sentence
 from pipeline.html.document import read_document
 from pipeline.question.broad import is_broad
 from pipeline.question.question import Question
-from pipeline.raptor.build import build_tree
-from pipeline.raptor.query import ChosenNode, NodeMode, Traversal, lifted, query_tree, take
-from pipeline.raptor.tree import Clustering, Tree, TreeOptions
+from pipeline.raptor.query import lifted
 from pipeline.reading.reading import Reading
 from pipeline.text.tokens import count_tokens
 from tests.support import ROOT
@@ -64,12 +65,12 @@ def chronicle(name: str = "a", fillers: int = 240) -> Document:
     return page_of(sentences, name)
 
 
-async def tree_of(documents: Sequence[Document], embedder: Embedder | None) -> Tree:
-    return await build_tree(documents, embedder=embedder, options=TreeOptions(), store=None)
+async def tree_of(documents: Sequence[Document], embedder: Embedder | None) -> NodeTree:
+    return await build_tree(documents, embedder=embedder, options=NodeOptions(), store=None)
 
 
 async def ask(
-    tree: Tree, question: str, embedder: Embedder | None, **options: object
+    tree: NodeTree, question: str, embedder: Embedder | None, **options: object
 ) -> tuple[ChosenNode, ...]:
     given = {"mode": "collapsed", "max_tokens": 2000, **options}
     return await query_tree(tree, Question(question), embedder=embedder, **given)  # type: ignore[arg-type]  # passed by name
@@ -177,7 +178,7 @@ async def test_a_copy_of_a_page_does_not_fill_the_answer_twice(embedder: OnnxEmb
 async def test_collapsed_and_traversal_return_nodes_of_several_layers(
     clustering: Clustering, embedder: OnnxEmbedder
 ) -> None:
-    options = TreeOptions(clustering=clustering)
+    options = NodeOptions(clustering=clustering)
     documents = [chronicle(), chronicle("b", 120)]
     tree = await build_tree(documents, embedder=embedder, options=options, store=None)
     for mode in ("collapsed", "traversal"):

@@ -2,9 +2,9 @@
 
 import pytest
 
-from pipeline.raptor.cluster import cluster
+from papers.raptor.cluster import cluster
 from tests.support.extras import need
-from tests.test_raptor_cluster import layer, themes
+from tests.test_papers_raptor_cluster import layer, themes
 
 
 @pytest.mark.slow

@@ -6,24 +6,22 @@ Neighbouring leaves that were chosen become one passage with one link. Not for: 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final
 
+from papers.raptor.query import ChosenNode
+from papers.raptor.tree import NodeTree
 from pipeline.document.cite import cite
 from pipeline.document.page import Document, Evidence, Score, Trust, least_trust
 from pipeline.evidence.assemble import Assembled, fill
 from pipeline.evidence.show import Shown, show_evidence
 from pipeline.raptor.leaves import common_path
-from pipeline.raptor.query import ChosenNode
-from pipeline.raptor.tree import Leaf, Source, Tree
+from pipeline.raptor.overview import SUMMARY_CITATIONS
+from pipeline.raptor.tree import Leaf, Source
 from pipeline.text.frame import inert, is_injection
 from pipeline.text.tokens import count_tokens
 
-SUMMARY_CITATIONS: Final = 8
-"""Most citations kept under a summary or a theme."""
-
 
 def fit_evidence(
-    tree: Tree,
+    tree: NodeTree,
     passages: Sequence[ChosenNode],
     documents: Mapping[int, Document],
     *,
@@ -53,7 +51,7 @@ def fit_evidence(
     return Assembled(evidence(chosen), shown(chosen), len(passages) - len(chosen))
 
 
-def _said_once(tree: Tree, passages: Sequence[ChosenNode]) -> list[ChosenNode]:
+def _said_once(tree: NodeTree, passages: Sequence[ChosenNode]) -> list[ChosenNode]:
     """Return the passages, extracted summaries without sentences that a leaf or a
     summary before them shows.
 
@@ -84,7 +82,7 @@ def _said_once(tree: Tree, passages: Sequence[ChosenNode]) -> list[ChosenNode]:
 
 
 def to_evidence(
-    tree: Tree, passages: Sequence[ChosenNode], documents: Mapping[int, Document]
+    tree: NodeTree, passages: Sequence[ChosenNode], documents: Mapping[int, Document]
 ) -> tuple[Evidence, ...]:
     """Return the passages as evidence in their order, leaves that follow each other on
     a page as one.
@@ -101,7 +99,7 @@ def to_evidence(
     return tuple(_evidence(tree, run, documents) for run in runs)
 
 
-def _follows(tree: Tree, before: ChosenNode, passage: ChosenNode) -> bool:
+def _follows(tree: NodeTree, before: ChosenNode, passage: ChosenNode) -> bool:
     if before.node.is_summary or passage.node.is_summary:
         return False
     (one,), (other,) = before.node.leaves, passage.node.leaves
@@ -110,7 +108,7 @@ def _follows(tree: Tree, before: ChosenNode, passage: ChosenNode) -> bool:
 
 def _located(
     one: Evidence,
-    tree: Tree,
+    tree: NodeTree,
     leaves: Sequence[Leaf],
     documents: Mapping[int, Document],
 ) -> Evidence:
@@ -124,7 +122,7 @@ def _located(
 
 
 def _evidence(
-    tree: Tree, run: Sequence[ChosenNode], documents: Mapping[int, Document]
+    tree: NodeTree, run: Sequence[ChosenNode], documents: Mapping[int, Document]
 ) -> Evidence:
     """One summary, or leaves that follow each other."""
     leaves = [tree.leaves[leaf] for passage in run for leaf in passage.node.leaves]
@@ -192,7 +190,7 @@ def _trust(document: Document, leaves: Sequence[Leaf]) -> Trust:
 
 
 def _sources(
-    tree: Tree, passage: ChosenNode, documents: Mapping[int, Document]
+    tree: NodeTree, passage: ChosenNode, documents: Mapping[int, Document]
 ) -> tuple[str, ...]:
     """Return the citations of a summary: of its quoted sentences or, where it was
     written, of the leaves below. At most `SUMMARY_CITATIONS` are cited."""

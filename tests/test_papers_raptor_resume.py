@@ -20,9 +20,9 @@ import anyio
 from cache.store import open_stores
 from models.onnx import OnnxEmbedder
 from pipeline.cached_models import CachedEmbedder
-from pipeline.raptor.build import build_tree
-from pipeline.raptor.summarise import Writer
-from pipeline.raptor.tree import TreeOptions
+from papers.raptor.build import build_tree
+from papers.raptor.summarise import Writer
+from papers.raptor.tree import NodeOptions
 from tests.support.raptor_pages import Author, Counting, chapters
 
 folder, stuck_at = Path(sys.argv[1]), int(sys.argv[2])
@@ -43,7 +43,7 @@ async def main():
     counting = Counting(OnnxEmbedder())
     tree = await build_tree(
         [chapters(28, "a"), chapters(25, "b")], embedder=CachedEmbedder(counting, stores.embeddings),
-        options=TreeOptions(), store=stores.trees, writer=Writer(Slow("The record talks."), patience=2.0),
+        options=NodeOptions(), store=stores.trees, writer=Writer(Slow("The record talks."), patience=2.0),
     )
     print(tree.id, sum(node.is_summary for node in tree.nodes), len(tree.leaves), len(counting.texts))
     stores.close()

@@ -16,15 +16,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pipeline.raptor.cluster import (
+from papers.raptor.cluster import (
     MOST_CHILDREN,
     Layer,
     cluster,
-    join_clusters,
     principal_components,
     soft_mixture,
 )
-from pipeline.raptor.tree import Clustering
+from papers.raptor.tree import Clustering
 from pipeline.work import Stopped, in_thread, stopped_by
 from tests.support import ROOT
 
@@ -141,33 +140,9 @@ def test_components_keep_distances_of_flat_data() -> None:
     )
 
 
-def test_a_newcomer_joins_the_nearest_cluster_and_leaves_the_others_alone() -> None:
-    vectors = themes(6, 6, noise=0.2)
-    before = cluster(layer(vectors[:-1]), "kmeans")
-    after = join_clusters(layer(vectors), before, "kmeans")
-    changed = [group for group in after if group not in before]
-    newcomer = len(vectors) - 1
-    assert all(newcomer in group for group in changed)
-    assert 1 <= len(changed) <= 2
-    assert any({i % 6 for i in group} == {newcomer % 6} for group in changed)
-
-
-def test_a_cluster_that_newcomers_overfill_is_cut_in_two() -> None:
-    vectors = themes(1, 40, noise=0.4)
-    before = [tuple(range(10)), tuple(range(10, 21))]
-    after = join_clusters(layer(vectors), before, "kmeans")
-    assert {i for group in after for i in group} == set(range(40))
-    assert max(map(len, after)) <= MOST_CHILDREN
-
-
-def test_a_crowd_of_newcomers_is_clustered_again() -> None:
-    vectors = themes(8, 8)
-    assert join_clusters(layer(vectors), [(0, 1, 2)], "kmeans") == cluster(layer(vectors), "kmeans")
-
-
 TIMED: Final = """
 import sys, time
-from tests.test_raptor_cluster import cluster, layer, themes
+from tests.test_papers_raptor_cluster import cluster, layer, themes
 
 n, alike = int(sys.argv[1]), float(sys.argv[2])
 vectors = themes(n // 8, 8)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from extra import importing
 from models.protocols import unit_rows
-from pipeline.raptor.tree import Clustering
+from papers.raptor.tree import Clustering
 from pipeline.work import check_cancelled
 
 Floats = NDArray[np.float32]
@@ -66,8 +66,10 @@ RIDGE: Final = 1e-6
 """Added to the diagonal of every covariance (scikit-learn, which the paper's code
 uses). At a thousandth of the points' variance clusters are three to five times as
 large."""
+MEANS_STARTS: Final = 10
+"""Starts of the k-means that a mixture begins with."""
 EM_STEPS: Final = 100
-"""Most steps of expectation-maximisation (scikit-learn)."""
+"""Most steps of expectation-maximisation (scikit-learn), and of its k-means."""
 
 
 class Layer(NamedTuple):
@@ -99,34 +101,6 @@ def cluster(layer: Layer, method: Clustering) -> list[tuple[int, ...]]:
     if method == "kmeans":
         return _in_order(_soft_kmeans(layer), layer)
     return _in_order(_mixture(layer, by_umap=method == "umap"), layer)
-
-
-def join_clusters(
-    layer: Layer, kept: Sequence[Sequence[int]], method: Clustering
-) -> list[tuple[int, ...]]:
-    """Return the clusters `kept` with the nodes that none of them has let into the
-    nearest; as `cluster` does.
-
-    A cluster that becomes too large is cut in two, and a newcomer between two clusters
-    may join both. Where less than half of the nodes are in `kept`, all are clustered
-    again."""
-    n = len(layer.vectors)
-    known = {i for group in kept for i in group}
-    if 2 * len(known) < n:
-        return cluster(layer, method)
-    clusters = [list(group) for group in kept]
-    fresh = sorted(set(range(n)) - known)
-    most = max(MOST_CHILDREN, *map(len, clusters))
-    if fresh:
-        nearest, _ = _nearest(
-            layer.vectors[np.asarray(fresh)], _centres(layer.vectors, clusters)
-        )
-        for node, to in zip(fresh, nearest.tolist(), strict=True):
-            clusters[to].append(node)
-    clusters = [part for group in clusters for part in _capped(layer, group, most)]
-    return _in_order(
-        _spilled(layer, _without_singles(layer, clusters), only=frozenset(fresh)), layer
-    )
 
 
 def _in_order(groups: Groups, layer: Layer) -> list[tuple[int, ...]]:
@@ -395,10 +369,10 @@ def principal_components(rows: Doubles, dimensions: int) -> Doubles:
     return np.asarray(scores * np.where(signs == 0, 1, signs), dtype=np.float64)
 
 
-def spread_seeds(rows: Rows, k: int) -> list[int]:
+def spread_seeds(rows: Rows, k: int, seed: int = SEED) -> list[int]:
     """Return k-means++ seeds by squared distance, from a seeded generator; row numbers,
     repeated if rows are equal."""
-    generator = np.random.default_rng(SEED)
+    generator = np.random.default_rng(seed)
     norms = (rows * rows).sum(axis=1)
     chosen = [int(generator.integers(len(rows)))]
     distance = np.full(len(rows), np.inf)
@@ -417,16 +391,39 @@ def spread_seeds(rows: Rows, k: int) -> list[int]:
     return chosen
 
 
+def _labels(points: Doubles, k: int) -> Ints:
+    """Return the cluster of each point by Euclidean k-means: of `MEANS_STARTS` starts
+    the one with the least distances."""
+    found = [_means(points, k, SEED + start) for start in range(MEANS_STARTS)]
+    labels, _ = min(found, key=lambda one: one[1])
+    return labels
+
+
+def _means(points: Doubles, k: int, seed: int) -> tuple[Ints, float]:
+    """Return the clusters that k-means finds from k-means++ seeds, and the sum of the
+    squared distances to their centres."""
+    centres = points[spread_seeds(points, k, seed)]
+    labels = np.full(len(points), -1)
+    squares = (points**2).sum(axis=1)
+    for _ in range(EM_STEPS):
+        check_cancelled()
+        apart = (centres**2).sum(axis=1) - 2 * points @ centres.T
+        nearest = apart.argmin(axis=1)
+        if np.array_equal(nearest, labels):
+            break
+        labels = nearest
+        inside = np.eye(k)[labels]
+        counts = inside.sum(axis=0)[:, None]
+        means = inside.T @ points / np.maximum(counts, 1)
+        centres = np.where(counts > 0, means, centres)
+    return labels, float((squares + apart.min(axis=1)).sum())
+
+
 def _fitted(points: Doubles, k: int) -> _Fit:
-    """Expectation-maximisation from k-means++ seeds; BIC = ln(n) p - 2 ln L, with the
-    memberships."""
+    """Expectation-maximisation from k-means' labels, as scikit-learn begins it; BIC =
+    ln(n) p - 2 ln L, with the memberships."""
     n, d = points.shape
-    check_cancelled()
-    apart = ((points[:, None, :] - points[None, spread_seeds(points, k), :]) ** 2).sum(
-        axis=2
-    )
-    members = np.zeros((n, k))
-    members[np.arange(n), apart.argmin(axis=1)] = 1.0
+    members = np.eye(k)[_labels(points, k)]
     likelihood = -np.inf
     for _ in range(EM_STEPS):
         before = likelihood
