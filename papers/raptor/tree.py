@@ -116,23 +116,23 @@ def nodes_id(tree: Tree, options: NodeOptions, summariser: str) -> str:
     return "nodes:" + hashed((str(NODES_VERSION), tree.id, repr(options), summariser))
 
 
-class _Stored(NamedTuple):
+class _StoredNodes(NamedTuple):
     """The JSON part of the nodes above the leaves; their vectors are kept beside it."""
 
     summaries: tuple[TreeNode, ...]
     roots: tuple[int, ...]
 
 
-_STORED: Final = TypeAdapter(_Stored)
+_STORED_NODES: Final = TypeAdapter(_StoredNodes)
 
 
 def keep_nodes(store: Store, tree: NodeTree) -> None:
     """Write the nodes above the leaves to `store`; the JSON part comes last, so an
-    incomplete write is no tree."""
+    incomplete write is not found."""
     above = tree.nodes[len(tree.leaves) :]
     rows = tree.vectors[len(tree.leaves) :].astype("<f2").tobytes()
     key = nodes_id(tree, tree.built_with.nodes, tree.built_with.summariser)
-    stored = _STORED.dump_python(_Stored(above, tree.roots), mode="json")
+    stored = _STORED_NODES.dump_python(_StoredNodes(above, tree.roots), mode="json")
     store.set_bytes(f"{key}:vectors", rows, expire=CACHED_ANSWER_SECONDS)
     store.set_json(key, cast(JsonValue, stored), expire=CACHED_ANSWER_SECONDS)
 
@@ -145,7 +145,7 @@ def find_nodes(
     head, vectors = store.get_json(key), store.get_bytes(f"{key}:vectors")
     if head is None or vectors is None:
         return None
-    stored = _STORED.validate_python(head)
+    stored = _STORED_NODES.validate_python(head)
     above = np.frombuffer(vectors, dtype="<f2").astype(np.float16)
     width = tree.vectors.shape[1]
     return node_tree(
