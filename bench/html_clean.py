@@ -196,7 +196,10 @@ def strip_hidden(parser: LexborHTMLParser) -> None:
     What covers half of its words was saved with a dialog open, or waits for a script,
     and stays."""
     styles = StyleJudge(parser.root)
-    hiding = {node.mem_id: styles.hides(node) for node in parser.css("[class]")}
+    hiding = {
+        node.mem_id: styles.look(node, {}, styles.ground)[0]
+        for node in parser.css("[class]")
+    }
     parser.strip_tags(
         ["script", "style", "noscript", "template", "svg"], recursive=True
     )

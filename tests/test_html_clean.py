@@ -84,8 +84,6 @@ def test_scripts_styles_comments_templates_and_drawings_leave_nothing() -> None:
         "<p style='margin-left:-9999px'>secret</p>",
         "<p style='height:0;overflow:hidden'>secret</p>",
         "<p style='width:1px;height:1px;overflow:hidden'>secret</p>",
-        "<style>.c{overflow:hidden}</style><div style='height:0'>word</div>"
-        "<div class=c style='height:0'>secret</div>",
         "<p style='clip-path:inset(50%)'>secret</p>",
         "<p style='position:absolute;clip:rect(0,0,0,0)'>secret</p>",
         "<p style='transform:scale(0)'>secret</p>",
@@ -130,7 +128,6 @@ def test_scripts_styles_comments_templates_and_drawings_leave_nothing() -> None:
         "<button aria-controls=a>Q</button><p id=a style='width:0;overflow:hidden'>secret</p>",
         "<button aria-expanded=false>Q</button><p class=sr-only aria-hidden=true>secret</p>",
         "<button aria-expanded=false>Menu</button><div role=menu hidden>secret</div>",
-        "<button aria-controls=m>Sign in</button><div id=m class=login-form hidden>secret</div>",
         "<p class=sr-only>" + "秘密secret" * 20 + "</p>",
         "<dialog class=cookie-products>secret</dialog>",
         "<div hidden id='S:0'>secret</div>",
@@ -189,8 +186,6 @@ def test_text_that_the_page_hides_is_gone(hidden: str) -> None:
         "<h3><button aria-expanded=false>Question?</button></h3>\n<div hidden>word</div>",
         "<button aria-controls='b a'>Question?</button><p>between</p><div id=a "
         "style='display:none'>word</div>",
-        "<div class=accordion-body aria-hidden=true>word</div>",
-        "<div class=accordion-body style='max-height:0;overflow:hidden'>word</div>",
         "<style>.panel{display:none}</style><div role=tabpanel class=panel>word</div>",
         "<button aria-controls=specs>Specifications</button><dialog id=specs><p>word</p></dialog>",
         "<dialog open>word</dialog>",

@@ -72,7 +72,7 @@ from pipeline.html.seen import (
     Seen,
     Sight,
 )
-from pipeline.html.sheets import ElementContext, StyleJudge
+from pipeline.html.sheets import StyleJudge
 from pipeline.html.style import Shade
 from pipeline.html.values import bare_tex, text_of_media, title_of
 from pipeline.text.frame import TITLE_CHARACTERS
@@ -99,8 +99,8 @@ def clean(html: str) -> Node:
 
     A page that keeps nearly all of its words invisible until its scripts run is read as
     if they had run. One that was saved with a dialog open, so that `aria-hidden` covers
-    most of its words, is read without the attribute there. One that is hidden as a
-    whole is read as if nothing were."""
+    most of its words, is read without the attribute there. One of which most is hidden
+    for good is read as if nothing were: a style that we misread loses no page."""
     top = parse(html)
     return Node("html") if top is None else clean_parsed(top)[0]
 
@@ -112,7 +112,7 @@ def clean_parsed(
     number of hidden words, and whether it was read as if scripts had shown what the
     styles hide.
 
-    A page that is hidden as a whole is read as if nothing were: no hidden words,
+    A page of which most is hidden for good is read as if nothing were: no hidden words,
     True."""
     styles = StyleJudge(top)  # once for all readings
     sight = Sight(top, styles)
@@ -122,14 +122,13 @@ def clean_parsed(
         for child in root.children
         if isinstance(child, Node) and child.tag != "title"
     ]
-    if sight.hid and not bodies:
+    shown = sum(count_words(text_of(body)) for body in bodies)
+    if sight.hid and (not bodies or unseen > shown):
         return _Builder(Sight(top, styles, show="all"), most_nodes).build()[0], 0, True
     if max(sight.soft_words, sight.covered_words) <= WAITING_WORDS:
         return root, unseen, False
     waits = sight.soft_words > 2 * sum(map(content_words, bodies))
-    is_covered = sight.covered_words > sum(
-        count_words(text_of(body)) for body in bodies
-    )
+    is_covered = sight.covered_words > shown
     if not (waits or is_covered):
         return root, unseen, False
     sight = Sight(
@@ -149,11 +148,10 @@ _NO_LEAF: Final = OPENS | UNSEEN | APART
 _Begun = tuple[Node, bool, bool]
 """What an element's inside is added to, whether that is a listing, and whether the
 element is a box or line of its own in what is around it."""
-_Around = tuple[LexborNode | None, Node, bool, int, Shade, ElementContext | None, bool]
+_Around = tuple[LexborNode | None, Node, bool, int, Shade, bool]
 """What holds again after an element: the next node, what that is added to, whether that
 is a listing; of texts there `UNSEEN`, `BLANK` and `UNEVEN` where they are, and what
-they inherit. Last the context for the page's rules, and whether the element was a box
-or line of its own."""
+they inherit. Last whether the element was a box or line of its own."""
 
 
 def _end_box(node: Node, pre: bool) -> None:
@@ -190,18 +188,13 @@ class _Builder:
         """Return the tree of what is seen, and the number of words that no click brings
         to light."""
         sight = self._sight
-        top, met, enter, verdicts = (
-            sight.top,
-            sight.met,
-            sight.styles.enter,
-            sight.verdicts,
-        )
+        top, met, styled, verdicts = sight.top, sight.met, sight.styled, sight.verdicts
         language = top.attributes.get("lang")
         node = root = Node("html", {"lang": language} if language else NO_ATTRS)
-        inherited, around, item = sight.styles.ground, sight.around, top.first_child
+        inherited, item = sight.styles.ground, top.first_child
         pre = False
         inside = inherited.unseen * (UNSEEN | UNEVEN) | inherited.parts * UNEVEN
-        above: list[_Around] = [(None, root, pre, inside, inherited, around, False)]
+        above: list[_Around] = [(None, root, pre, inside, inherited, False)]
         while above:
             while item is not None:
                 current, number, item = item, item.tag_id, item.next
@@ -218,14 +211,13 @@ class _Builder:
                     if below is None:
                         continue
                 attributes = current.attributes
-                context = around and enter(around, tag.name, attributes)
                 seen: Seen | None
-                seen = current, tag, attributes, PLAIN, below, inherited, context
+                seen = current, tag, attributes, PLAIN, below, inherited
                 if (
                     inside & UNEVEN
                     or tag.odd
                     or below is None
-                    or (context is not None and not context.is_plain)
+                    or (styled and current.mem_id in styled)
                     or (
                         attributes
                         and (
@@ -240,12 +232,12 @@ class _Builder:
                 begun = self._begin(seen, node, pre, len(above))
                 if begun is None:
                     continue
-                above.append((item, node, pre, inside, inherited, around, begun[2]))
+                above.append((item, node, pre, inside, inherited, begun[2]))
                 node, pre, _ = begun
-                _, _, _, found, item, inherited, around = seen
+                _, _, _, found, item, inherited = seen
                 inside = found & (UNSEEN | UNEVEN) | tag.blank
             done = node
-            item, node, pre, inside, inherited, around, boxed = above.pop()
+            item, node, pre, inside, inherited, boxed = above.pop()
             if done is not node:
                 attach(node, done)
             if boxed:
@@ -274,7 +266,7 @@ class _Builder:
         self._steps += 1
         if not self._steps & 0x3FFF:
             check_cancelled()
-        _, tag, _, found, below, _, _ = seen
+        _, tag, _, found, below, _ = seen
         kind = tag.built
         if pre:
             kind = DROP if found & OPENS else tag.listed
@@ -318,7 +310,7 @@ class _Builder:
     ) -> tuple[Tag, int, int]:
         """Return what an element is by what was found of it, and what was found that
         counts in its parent; what says a value is written, and dropped."""
-        current, tag, attributes, found, _, _, _ = seen
+        current, tag, attributes, found, _, _ = seen
         is_empty = found & EMPTY != 0
         if is_empty and tag.mute and parent.tag not in STAYS_EMPTY:
             return tag, DROP, found
@@ -342,7 +334,7 @@ class _Builder:
     def _add_replacement(self, seen: Seen, kind: int, parent: Node, pre: bool) -> None:
         """Add the text of an image, frame, drawing or the like; beyond `MAX_NODES`
         images, frames and drawings no more are added."""
-        current, tag, attributes, _, _, shade, context = seen
+        current, tag, attributes, _, _, shade = seen
         if kind == SAYS and tag.name != "svg":
             _add_said(parent, current, tag.name, attributes)
         elif kind != DROP and self._images < MAX_NODES and (kind == IMAGE or not pre):
@@ -352,7 +344,7 @@ class _Builder:
             elif kind == FRAME:
                 self._add_frame(parent, tag.name, attributes)
             else:
-                words = self._sight.words_in(current, shade, context)
+                words = self._sight.words_in(current, shade)
                 _add_drawing(parent, current, attributes, words)
 
     def _add_frame(

@@ -12,13 +12,9 @@ from typing import Final
 from selectolax.lexbor import LexborNode
 
 from pipeline.document.tree import TEXT_NODE, tags
-from pipeline.html.sheets import ElementContext
 from pipeline.html.style import Shade
 
-Look = Callable[
-    [LexborNode, dict[str, str | None], Shade, ElementContext | None],
-    tuple[bool, Shade, ElementContext | None],
-]
+Look = Callable[[LexborNode, dict[str, str | None], Shade], tuple[bool, Shade]]
 """Returns whether an element is hidden, and the style that its content inherits."""
 BLANK_FILL: Final = re.compile(
     r"(?:fill|stroke)(?:-opacity)?\s*:\s*(?:none|transparent|white|#f{3}|#f{6}|0|hsla?\(|rgba?\(|var\()",
@@ -40,32 +36,30 @@ _SIZE_NUMBER: Final = re.compile(r"-?(?:\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})")
 _COORDINATE: Final = re.compile(r"\s*(-?(?:\d{1,9}(?:\.\d{0,9})?|\.\d{1,9}))")
 
 
-def words_of(
-    svg: LexborNode, look: Look, shade: Shade, context: ElementContext | None
-) -> list[str]:
-    """Return the texts that a drawing shows, in its order; `shade` and `context` are
-    those of the drawing itself.
+def words_of(svg: LexborNode, look: Look, shade: Shade) -> list[str]:
+    """Return the texts that a drawing shows, in its order; `shade` is that of the
+    drawing itself.
 
     Texts that are hidden or outside of its edges are left out, as are those beyond
     `DRAWING_CHARACTERS` characters or `_DRAWING_ELEMENTS` elements."""
     edges = _edges_of(svg)
     found: list[str] = []
-    waiting = _inside(svg, shade, context)
+    waiting = _inside(svg, shade)
     for _ in range(_DRAWING_ELEMENTS):
         if not waiting:
             break
-        node, inherited, around = waiting.pop()
+        node, inherited = waiting.pop()
         name = (node.tag or "").lower()
         own = presented(node.attributes)
         if name in _UNDRAWN or _is_shifted(own) or not _is_inside(own, edges):
             continue
-        hidden, inherited, around = look(node, own, inherited, around)
+        hidden, inherited = look(node, own, inherited)
         if hidden or inherited.unseen:
             continue
         if name in _DRAWN_TEXTS:
-            found += filter(None, [_text_of(node, look, inherited, around)])
+            found += filter(None, [_text_of(node, look, inherited)])
         else:
-            waiting += _inside(node, inherited, around)
+            waiting += _inside(node, inherited)
     sizes = accumulate(map(len, found))
     return [
         text
@@ -75,16 +69,10 @@ def words_of(
 
 
 def _inside(
-    node: LexborNode,
-    shade: Shade,
-    context: ElementContext | None,
-    *,
-    texts: bool = False,
-) -> list[tuple[LexborNode, Shade, ElementContext | None]]:
-    """Return what is in an element, last first, with the style and context that it
-    inherits."""
-    children = reversed(list(node.iter(include_text=texts)))
-    return [(child, shade, context) for child in children]
+    node: LexborNode, shade: Shade, *, texts: bool = False
+) -> list[tuple[LexborNode, Shade]]:
+    """Return what is in an element, last first, with the style that it inherits."""
+    return [(child, shade) for child in [*node.iter(include_text=texts)][::-1]]
 
 
 def _is_shifted(own: Mapping[str, str | None]) -> bool:
@@ -135,26 +123,24 @@ def _is_inside(
     return True
 
 
-def _text_of(
-    text: LexborNode, look: Look, shade: Shade, context: ElementContext | None
-) -> str:
+def _text_of(text: LexborNode, look: Look, shade: Shade) -> str:
     """Return the words of a text, its lines and nested texts separated; hidden ones are
     left out, as are those beyond `_DRAWING_ELEMENTS` nodes."""
     parts: list[str] = []
-    waiting = [(text, shade, context)]
+    waiting = [(text, shade)]
     for _ in range(_DRAWING_ELEMENTS):
         if not waiting:
             break
-        node, inherited, around = waiting.pop()
+        node, inherited = waiting.pop()
         if node.tag_id == TEXT_NODE:
             parts.append(node.text_content or "")
             continue
         if node is not text:
             own = presented(node.attributes)
-            hidden, inherited, around = look(node, own, inherited, around)
+            hidden, inherited = look(node, own, inherited)
             if hidden or inherited.unseen or node.tag in _UNDRAWN:
                 continue
             if node.tag != "tspan" or {"x", "y", "dy"} & own.keys():
                 parts.append(" ")
-        waiting += _inside(node, inherited, around, texts=True)
+        waiting += _inside(node, inherited, texts=True)
     return " ".join("".join(parts).split())

@@ -13,7 +13,6 @@ import re
 import time
 from collections import Counter
 from collections.abc import Collection
-from functools import partial
 from typing import Final
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
@@ -131,12 +130,6 @@ def _without_shadows(source: bytes) -> bytes:
 
 
 _SHADOW: Final = "shadow-root"
-_OF_HOST: Final = "data-shadow-host"
-"""Attribute of ours that names a host to the sheets of its shadow root; any other on
-the page is written over."""
-_HOST_RULE: Final = re.compile(
-    r"::slotted\((?P<inner>[^()]*)\)|:host(?:\([^()]*\))?(?![\w-])"
-)
 _HOST: Final = re.compile(
     "article|aside|blockquote|body|div|footer|h[1-6]|header|main|nav|p|section|span|[a-z].*-.*",
     re.DOTALL,
@@ -148,31 +141,21 @@ through once each."""
 
 
 def _assign(root: LexborNode) -> None:
-    """Remove the host's children that are in no slot of its shadow root, and register
-    the host for the root's style sheets.
+    """Remove the host's children that are in no slot of its shadow root.
 
     After `SHADOW_SECONDS` the rest stays as it is. A second root of a host, or one at
     an element that cannot have one, is removed."""
     ends = time.thread_time() + SHADOW_SECONDS
-    for number, shadow in enumerate(root.css(_SHADOW)):
+    hosts: set[int] = set()
+    for shadow in root.css(_SHADOW):
         if time.thread_time() > ends:
             return
         host = shadow.parent
-        if (
-            host is None
-            or _OF_HOST in host.attributes
-            or not _HOST.fullmatch(host.tag or "")
-        ):
+        if host is None or host.mem_id in hosts or not _HOST.fullmatch(host.tag or ""):
             shadow.decompose()  # a template like any other
             continue
+        hosts.add(host.mem_id)
         _leave_slotted(host, shadow)
-        host.attrs[_OF_HOST] = str(number)
-        for style in shadow.css("style"):
-            text = style.text(deep=True)
-            if ":host" in text or "::slotted" in text:
-                style.inner_html = _HOST_RULE.sub(
-                    partial(_of_host, number=number), text
-                )
 
 
 def _leave_slotted(host: LexborNode, shadow: LexborNode) -> None:
@@ -184,13 +167,6 @@ def _leave_slotted(host: LexborNode, shadow: LexborNode) -> None:
         own = current.attributes.get("slot") if current.is_element_node else ""
         if (own or "") not in slots and current.mem_id != shadow.mem_id:
             current.decompose()
-
-
-def _of_host(found: re.Match[str], number: int) -> str:
-    """Return the selector of a host, or of what is in its slots, for the sheets of the
-    page."""
-    host = f'[{_OF_HOST}="{number}"]'
-    return f"{host} > {found['inner']}" if found["inner"] else host
 
 
 def _is_harmless(source: bytes, found: int) -> bool:

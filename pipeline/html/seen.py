@@ -19,8 +19,6 @@ from pipeline.html.closed import (
     can_be_opened,
     is_covered_part,
     is_seen_all_the_same,
-    moves_into_sight,
-    something_moves,
 )
 from pipeline.html.drawing import BLANK_FILL, presented, words_of
 from pipeline.html.guard import Segments
@@ -36,7 +34,7 @@ from pipeline.html.names import (
     tag_of,
 )
 from pipeline.html.roles import Verdict, line_keepers
-from pipeline.html.sheets import ElementContext, StyleJudge
+from pipeline.html.sheets import StyleJudge
 from pipeline.html.style import READER_CLASSES, Hiding, Shade, is_long, is_pixel
 from pipeline.text.frame import TITLE_CHARACTERS
 
@@ -67,11 +65,9 @@ _SHUTTING: Final = frozenset({"aria-hidden", "hidden", "popover"})
 """Attributes that may say that an element is not seen."""
 _SAYS_NOTHING: Final[Verdict] = ""
 _Attributes = dict[str, str | None]
-Seen = tuple[
-    LexborNode, Tag, _Attributes, int, LexborNode | None, Shade, ElementContext | None
-]
+Seen = tuple[LexborNode, Tag, _Attributes, int, LexborNode | None, Shade]
 """An element, what is done with its name, its attributes, what was found of it, its
-first node, what text in it inherits, and its context for the page's rules."""
+first node, and what text in it inherits."""
 
 
 class _Verdicts(dict[str | None, Verdict]):
@@ -124,8 +120,8 @@ class Sight:
         self.top = top
         self.styles = styles
         self._show = show
-        self.around = styles.root_context if show != "all" else None
-        """The root's context for the page's rules; None where no rule counts."""
+        self.styled = styles.rules_at if show != "all" else {}
+        """By address, the elements of which the page's rules say something."""
         self._uncovered = uncovered
         self.covered: set[int] = set()
         """Addresses of elements of more than `WAITING_WORDS` words that `aria-hidden`
@@ -168,10 +164,10 @@ class Sight:
         Args:
             element: The element as if it were plain, with what text inherits around it.
         """
-        current, tag, attributes, _, below, inherited, context = element
+        current, tag, attributes, _, below, inherited = element
         if PLACED < tag.kind <= FRAME:
-            drawn = self._drawn(current, tag, attributes, context)
-            return drawn and (current, tag, attributes, PLAIN, None, drawn, context)
+            drawn = self._drawn(current, tag, attributes)
+            return drawn and (current, tag, attributes, PLAIN, None, drawn)
         if below is None and tag.mute and "aria-label" not in attributes:
             return None
         found, shade = EMPTY * (below is None), inherited
@@ -183,9 +179,7 @@ class Sight:
                 return None
             found |= OPENS
         if not tag.shown:
-            hiding, shade, verdict = self._asked(
-                current, attributes, inherited, context
-            )
+            hiding, shade, verdict = self._asked(current, attributes, inherited)
             if hiding:
                 if not self._opens(current, tag, attributes, hiding):
                     return None
@@ -195,22 +189,24 @@ class Sight:
             )
         if shade is not inherited or inherited.parts or inherited.unseen:
             found, shade = _laid(found, shade, inherited)
-        return current, tag, attributes, found, below, shade, context
+        return current, tag, attributes, found, below, shade
 
     def _asked(
         self,
         current: LexborNode,
         attributes: _Attributes,
         inherited: Shade,
-        context: ElementContext | None,
     ) -> tuple[Hiding, Shade, Verdict]:
         """Return how an element is hidden, what its text inherits, and what its class
         says."""
         verdict = self.verdicts[attributes.get("class")]
-        known = inherited if context is None else context.shade_in(inherited)
-        if known is not None and not verdict and WATCHED.isdisjoint(attributes):
-            return "", known, verdict
-        return *self._hides(current, attributes, inherited, verdict, context), verdict
+        if (
+            not verdict
+            and current.mem_id not in self.styled
+            and WATCHED.isdisjoint(attributes)
+        ):
+            return "", inherited, verdict
+        return *self._hides(current, attributes, inherited, verdict), verdict
 
     def _hides(
         self,
@@ -218,7 +214,6 @@ class Sight:
         attributes: _Attributes,
         inherited: Shade,
         verdict: Verdict,
-        context: ElementContext | None,
     ) -> tuple[Hiding, Shade]:
         """Return how an element is hidden, and what its text inherits.
 
@@ -232,7 +227,7 @@ class Sight:
             return "hard" if is_shut or is_long(current) else "", inherited
         if _is_line_number(current, attributes, verdict):
             return "hard", inherited
-        hiding, inherited = self.styles.look(context, current, attributes, inherited)
+        hiding, inherited = self.styles.look(current, attributes, inherited)
         if not (hiding or may_be_shut):
             return hiding, inherited
         self._is_drawn = not hiding and attributes.get("aria-hidden") == "true"
@@ -285,16 +280,7 @@ class Sight:
             return True
         if hiding == "shut" and self._is_drawn and is_covered_part(current, attributes):
             return True
-        if hiding == "soft" and moves_into_sight(
-            current, attributes, lambda: self._something_moves
-        ):
-            return True
         return can_be_opened(current, attributes, lambda: self._controlled)
-
-    @cached_property
-    def _something_moves(self) -> bool:
-        """Whether anything on the page waits for an animation."""
-        return something_moves(self.top)
 
     @cached_property
     def _controlled(self) -> Set[str]:
@@ -306,22 +292,18 @@ class Sight:
     # What is drawn
 
     def _drawn(
-        self,
-        current: LexborNode,
-        tag: Tag,
-        attributes: _Attributes,
-        context: ElementContext | None,
+        self, current: LexborNode, tag: Tag, attributes: _Attributes
     ) -> Shade | None:
         """Return the style that text in an image, frame, drawing or the like inherits;
         None if hidden. Elements hidden from screen readers only are visible."""
         if tag.kind == IMAGE and not attributes.get("alt"):
             return None
         if tag.kind == SAYS and tag.name != "svg":
-            hiding, shade, _ = self._asked(current, attributes, Shade(), context)
+            hiding, shade, _ = self._asked(current, attributes, Shade())
             return None if hiding else shade
         own = presented(attributes) if tag.kind == SAYS else attributes
         own = {name: value for name, value in own.items() if name != "aria-hidden"}
-        hiding, shade, _ = self._asked(current, own, self.styles.ground, context)
+        hiding, shade, _ = self._asked(current, own, self.styles.ground)
         if (
             hiding not in _DRAWN_ALL_THE_SAME[tag.kind]
             or "hidden" in own
@@ -330,17 +312,15 @@ class Sight:
             return None
         # Its own opacity and the like means nothing, and frameworks set it until it has come.
         style = own.get("style")
-        is_styled = hiding or (context is not None and not context.is_plain)
+        is_styled = hiding or current.mem_id in self.styled
         return None if style and is_styled and self.styles.hides_image(style) else shade
 
-    def words_in(
-        self, svg: LexborNode, shade: Shade, context: ElementContext | None
-    ) -> list[str]:
+    def words_in(self, svg: LexborNode, shade: Shade) -> list[str]:
         """Return the words that a drawing shows; none if a style sheet may make its
         letters invisible."""
         if svg.css_first("text, foreignobject") is None:
             return []
-        return [] if self._fills_blank else words_of(svg, self._looked, shade, context)
+        return [] if self._fills_blank else words_of(svg, self._looked, shade)
 
     @cached_property
     def _fills_blank(self) -> bool:
@@ -348,17 +328,12 @@ class Sight:
         return any(map(BLANK_FILL.search, self.styles.texts))
 
     def _looked(
-        self,
-        node: LexborNode,
-        attributes: _Attributes,
-        inherited: Shade,
-        around: ElementContext | None,
-    ) -> tuple[bool, Shade, ElementContext | None]:
+        self, node: LexborNode, attributes: _Attributes, inherited: Shade
+    ) -> tuple[bool, Shade]:
         """Return whether an element of a drawing is hidden, and the style that its
         content inherits."""
-        context = around and self.styles.enter(around, node.tag or "", attributes)
-        hiding, shade, _ = self._asked(node, attributes, inherited, context)
-        return hiding != "", shade, context
+        hiding, shade, _ = self._asked(node, attributes, inherited)
+        return hiding != "", shade
 
 
 def _is_line_number(

@@ -72,7 +72,6 @@ HIDDEN_HTML: Final = {
     "content visibility": "<p style='content-visibility:hidden'>{bad}</p>",
     "filter": "<p style='filter:opacity(0)'>{bad}</p>",
     "scaled to nothing": "<p style='transform:scale(.001)'>{bad}</p>",
-    "a matrix of nothing": "<p style='transform:matrix(0,0,0,0,0,0)'>{bad}</p>",
     "scale property": "<p style='scale:0'>{bad}</p>",
     "zoom": "<p style='zoom:.001'>{bad}</p>",
     "white on the default page": "<p style='color:white'>{bad}</p>",

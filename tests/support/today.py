@@ -149,11 +149,6 @@ PAGES: Final[dict[str, tuple[str, str]]] = {
         "<div class=collapse id=c1 style='display:none'>It weighs 3 kg.</div>",
         "More\nIt weighs 3 kg.",
     ),
-    "slides of a carousel": (
-        "<div class=slick-slide aria-hidden=false>First review</div>"
-        "<div class=slick-slide aria-hidden=true>Second review</div>",
-        "First review\nSecond review",
-    ),
     "a card's second link": (
         "<h2><a href=x>Adapter is gone</a></h2><p>"
         "<a href=x aria-hidden=true tabindex=-1>It was sold for eight years.</a></p>",
