@@ -436,3 +436,10 @@ def test_links_lead_where_the_base_of_the_page_says(base: str, wanted: str) -> N
         f"<head>{base}</head><p>The <a href='plan.pdf'>plan</a> and <a href='#top'>the top</a>.</p>"
     )
     assert all_links(page) == {wanted: "plan"}
+
+
+def test_a_page_of_which_most_would_be_hidden_is_read_as_it_is() -> None:
+    rest = "<p>" + "The basin is dredged in spring. " * 40 + "</p>"
+    page = f"<style>.old{{color:#fff}}</style><p>{STORY}</p><div class=old>{rest}</div>"
+    assert "dredged" in document(page).text
+    assert "dredged" not in document(page.replace(rest, "<p>It is dredged.</p>")).text

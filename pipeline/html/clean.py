@@ -100,7 +100,8 @@ def clean(html: str) -> Node:
     A page that keeps nearly all of its words invisible until its scripts run is read as
     if they had run. One that was saved with a dialog open, so that `aria-hidden` covers
     most of its words, is read without the attribute there. One of which most is hidden
-    for good is read as if nothing were: a style that we misread loses no page."""
+    for good is read as if nothing were, so that a style that we misread loses no
+    page."""
     top = parse(html)
     return Node("html") if top is None else clean_parsed(top)[0]
 
@@ -112,8 +113,8 @@ def clean_parsed(
     number of hidden words, and whether it was read as if scripts had shown what the
     styles hide.
 
-    A page of which most is hidden for good is read as if nothing were: no hidden words,
-    True."""
+    A page of which most is hidden for good, and of many words, is read as if nothing
+    were: no hidden words, True."""
     styles = StyleJudge(top)  # once for all readings
     sight = Sight(top, styles)
     root, unseen = _Builder(sight, most_nodes).build()
@@ -123,7 +124,7 @@ def clean_parsed(
         if isinstance(child, Node) and child.tag != "title"
     ]
     shown = sum(count_words(text_of(body)) for body in bodies)
-    if sight.hid and (not bodies or unseen > shown):
+    if sight.hid and (not bodies or unseen > max(shown, WAITING_WORDS)):
         return _Builder(Sight(top, styles, show="all"), most_nodes).build()[0], 0, True
     if max(sight.soft_words, sight.covered_words) <= WAITING_WORDS:
         return root, unseen, False

@@ -51,7 +51,7 @@ _DRAWN_ALL_THE_SAME: Final = {IMAGE: {"", "soft"}, FRAME: {""}, SAYS: {""}}
 """How an image, frame or drawing may be hidden and yet be drawn once it has come."""
 WAITING_WORDS: Final = 100
 """Words hidden by opacity or visibility from which a page may be waiting for its
-scripts."""
+scripts, and of any hiding from which it may be misread."""
 
 PLAIN, MARKED, LINED, OPENS, APART, BOXED, UNSEEN, EMPTY, UNEVEN = (
     0,
