@@ -195,6 +195,8 @@ def strip_hidden(parser: LexborHTMLParser) -> None:
 
     What covers half of its words was saved with a dialog open, or waits for a script,
     and stays."""
+    if parser.root is None:
+        return
     styles = StyleJudge(parser.root)
     hiding = {
         node.mem_id: styles.look(node, {}, styles.ground)[0]
