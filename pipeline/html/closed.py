@@ -1,7 +1,7 @@
 """Hidden text that is content: what a click opens, and what is hidden from screen
 readers only.
 
-Both are told by elements and by attributes that say so (`aria-expanded`,
+Both are recognised by elements and by attributes that say so (`aria-expanded`,
 `aria-controls`, a label's `for`, `role`), never by names of classes. Not for: what a
 style hides, and how surely (`style.py`).
 """

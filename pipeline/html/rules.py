@@ -140,7 +140,7 @@ _NO_SCREENS: Final = re.compile(
     r"\b(?:print|speech|aural|tty|tv|projection|handheld|braille|embossed)\b"
 )
 _TURNED: Final = {"<": ">", ">": "<"}
-_COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
+_CSS_COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 """One that never ends swallows the rest, which also keeps the search linear."""
 _OF_HTML: Final = re.compile("<!--|-->")
 """Signs of comments of HTML, which are blanks to CSS."""
@@ -161,7 +161,7 @@ def rules_of(sheet: str) -> Iterator[tuple[Collection[str], str, str]]:
 
     Nested selectors are bounded by `MAX_ITEMS` for a sheet. What the end of the sheet
     leaves open is closed."""
-    sheet = _OF_HTML.sub("", _COMMENT.sub("", sheet))
+    sheet = _OF_HTML.sub("", _CSS_COMMENT.sub("", sheet))
     stack: list[tuple[Collection[str], bool, list[str]]] = [((), True, [])]
     begin, end, left = 0, 0, MAX_ITEMS
     while True:
@@ -294,12 +294,12 @@ def _ranges(bounds: re.Match[str]) -> str:
 # Where the sheets of a page are
 
 _SHEET_TYPES: Final = frozenset({"", "text/css"})
-_IMPORT: Final = re.compile(r"@import\b", re.IGNORECASE)
+_CSS_IMPORT: Final = re.compile(r"@import\b", re.IGNORECASE)
 _SHADOW_SHEETS: Final = 100
 """Sheets in shadow roots that are read; each looks for the root that it is in."""
 
 
-class Sheet(NamedTuple):
+class StyleSheet(NamedTuple):
     """The rules of a `style` element."""
 
     text: str
@@ -307,13 +307,13 @@ class Sheet(NamedTuple):
     """The shadow root in which alone they count; None for the page's own."""
 
 
-def sheets_of(top: LexborNode) -> tuple[list[Sheet], bool, list[str]]:
+def sheets_of(top: LexborNode) -> tuple[list[StyleSheet], bool, list[str]]:
     """Return the sheets that a page holds for a desktop's screen, in order; whether it
     links or imports others; and what all of its `style` elements hold, sheets for paper
     among them.
 
     Empty sheets are left out; linked ones are not fetched."""
-    texts, sheets, is_linked = list[str](), list[Sheet](), False
+    texts, sheets, is_linked = list[str](), list[StyleSheet](), False
     shadowed = {node.mem_id: at for at, node in enumerate(top.css("shadow-root style"))}
     for node in top.css("style, link"):
         about = node.attributes
@@ -332,6 +332,6 @@ def sheets_of(top: LexborNode) -> tuple[list[Sheet], bool, list[str]]:
             scope = node.parent if node.mem_id in shadowed else None
             while scope is not None and scope.tag != "shadow-root":
                 scope = scope.parent
-            sheets.append(Sheet(text, scope))
-            is_linked |= _IMPORT.search(text) is not None
+            sheets.append(StyleSheet(text, scope))
+            is_linked |= _CSS_IMPORT.search(text) is not None
     return sheets, is_linked, texts

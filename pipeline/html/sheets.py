@@ -19,7 +19,7 @@ from pipeline.html.colours import WHITE
 from pipeline.html.rules import (
     SELECTOR_CHARACTERS,
     Declaration,
-    Sheet,
+    StyleSheet,
     declared,
     nested,
     rules_of,
@@ -138,7 +138,7 @@ class StyleJudge:
             )
         return summed(value)
 
-    def _match(self, sheets: Iterable[Sheet]) -> None:
+    def _match(self, sheets: Iterable[StyleSheet]) -> None:
         """Find the elements of each rule that may hide something; colours count where
         no linked sheet may set others. At most `MAX_ITEMS` selectors are matched."""
         names = _names_in(self._top)
@@ -211,7 +211,7 @@ class StyleJudge:
         return self._bounds[joint]
 
 
-def _variables_of(top: LexborNode, sheets: Iterable[Sheet]) -> dict[str, str]:
+def _variables_of(top: LexborNode, sheets: Iterable[StyleSheet]) -> dict[str, str]:
     """Return the custom properties of a page; of equal names the last counts for all
     elements."""
     texts = [sheet.text.lower() for sheet in sheets if "--" in sheet.text]

@@ -32,12 +32,12 @@ READER_CLASSES: Final = tags(
     "show-for-sr u-hidden-visually "
     "element-invisible assistive-text cdk-visually-hidden"
 )
-_SMALL: Final = r"\s*:\s*(?:[.0-3][^;]{0,9}(?:;|!|$)|calc|var)"
+_FEW_PIXELS: Final = r"\s*:\s*(?:[.0-3][^;]{0,9}(?:;|!|$)|calc|var)"
 _FAR: Final = r"[^;]{0,99}(?:calc|var|[1-9]\d\d|\d(?:%|v[wh]))"
 DECISIVE: Final = re.compile(
     r"display|float\s*:\s*right|position\s*:\s*(?:absolute|fixed)|visib|opacity|clip"
-    rf"|-\d{{3}}|scale|zoom|inset|font(?:-size)?\s*:|translate|width{_SMALL}|(?:height|block-size){_SMALL}"
-    rf"|inline-size{_SMALL}|text-indent{_FAR}|left{_FAR}|right{_FAR}|top{_FAR}|bottom{_FAR}|\\"
+    rf"|-\d{{3}}|scale|zoom|inset|font(?:-size)?\s*:|translate|width{_FEW_PIXELS}|(?:height|block-size){_FEW_PIXELS}"
+    rf"|inline-size{_FEW_PIXELS}|text-indent{_FAR}|left{_FAR}|right{_FAR}|top{_FAR}|bottom{_FAR}|\\"
 )
 """What declarations, in lower case, must hold to be worth matching."""
 COLOURED: Final = re.compile(r"color|background|-text-fill")
@@ -210,7 +210,7 @@ def how_hidden(found: Mapping[str, str], *, in_sheet: bool = False) -> Hiding:
 
 _EDGES: Final = ("top", "right", "bottom", "left")
 _SHIFTS: Final = ("text-indent", "margin-left", "margin-top")
-_SHIFTED: Final = re.compile(r"translate(?:3d|x|y)?\(([^()]*)\)")
+_TRANSLATE: Final = re.compile(r"translate(?:3d|x|y)?\(([^()]*)\)")
 _SCALED: Final = re.compile(r"scale(?:3d|x|y)?\(([^()]*)\)")
 _CLIPPED: Final = re.compile(
     r"rect\(\s*(?:[01](?:px)?[\s,]*){4}\)|inset\(\s*(?:50|100)%|circle\(\s*0"
@@ -229,7 +229,7 @@ def _places(found: Mapping[str, str]) -> dict[str, float]:
     if found.get("position") in {"absolute", "fixed", "relative"}:
         places |= _sides(found.get("inset", ""))
         places |= {name: length(found[name]) or 0.0 for name in _EDGES if name in found}
-    shifts = ",".join(_SHIFTED.findall(found.get("transform", "")))
+    shifts = ",".join(_TRANSLATE.findall(found.get("transform", "")))
     shifts += f",{found.get('translate', '').replace(' ', ',')}"
     # Slides that wait are a hundred per cent apart.
     moves = [length(move.strip(), percent=0.0) or 0.0 for move in shifts.split(",")]
