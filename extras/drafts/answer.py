@@ -108,7 +108,9 @@ def _item(number: int, result: Checked) -> Item:
         citation=result.citation,
         text=shortened(one_line(result.text), SAID_TOKENS),
         note=one_line(result.note),
-        nearest=shortened(one_line(result.words), SAID_TOKENS),
+        nearest=""
+        if result.outcome in COMPLETE
+        else shortened(one_line(result.words), SAID_TOKENS),
     )
 
 
@@ -169,7 +171,7 @@ def _sheet(
         ]
         if result.note:
             lines.append(quoted(result.note, mark))
-        if result.words and result.citation:
+        if result.outcome not in COMPLETE and result.citation:
             lines.append(
                 f"Nearest: {quoted(shortened(result.words, SAID_TOKENS), mark)} "
                 f"{address(result.citation)}"
