@@ -1,4 +1,4 @@
-"""One row of `bench/papers.py`: what a paper describes, and a check that runs it here.
+"""One row of `papers/__main__.py`: what a paper describes, and a check that runs it here.
 
 Not for: the checks themselves (`bench/papers_*.py`).
 """

@@ -1,4 +1,4 @@
-"""Rows 31 to 57: HtmlRAG, and the summary of it in Japanese. See `bench/papers.py`;
+"""Rows 31 to 57: HtmlRAG, and the summary of it in Japanese. See `papers/__main__.py`;
 `python -m bench.papers_html --ablation` makes the table without each stage, on all questions."""
 
 import sys

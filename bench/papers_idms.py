@@ -1,4 +1,4 @@
-"""Rows 75 to 81: IDMS. See `bench/papers.py`."""
+"""Rows 75 to 81: IDMS. See `papers/__main__.py`."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""Rows 1 to 30: zero-indexing. See `bench/papers.py`."""
+"""Rows 1 to 30: zero-indexing. See `papers/__main__.py`."""
 
 import json
 import re

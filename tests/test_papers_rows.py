@@ -1,0 +1,43 @@
+"""`python -m papers`: rows are listed, run by name, and name the extra that they lack."""
+
+import subprocess
+import sys
+
+import pytest
+
+from papers.__main__ import lacking, named
+from tests.support import ROOT
+
+
+def papers(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "papers", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
+
+
+@pytest.mark.slow
+def test_every_row_is_listed_and_one_runs_by_its_name() -> None:
+    listed = papers()
+    assert len(listed.stdout.splitlines()) == 81
+    ran = papers("idms.77")
+    assert ran.returncode == 0
+    assert ran.stdout.startswith("idms.77 works: ")
+    assert papers("idms.nothing").returncode == 2
+
+
+def test_rows_are_meant_by_paper_number_or_a_word() -> None:
+    assert named(["raptor.62"]) == [62]
+    assert 62 in named(["raptor.gmm"])
+    assert named(["idms"]) == list(range(75, 82))
+    assert named(["raptor.75"]) == []
+
+
+def test_a_package_that_is_not_there_is_named_with_its_extra() -> None:
+    assert "winnow-mcp[train]" in lacking(ModuleNotFoundError("x", name="torch.nn"))
+    assert "umap" in lacking(ModuleNotFoundError("x", name="umap"))
+    assert "sqlglot" in lacking(ModuleNotFoundError("x", name="sqlglot"))
