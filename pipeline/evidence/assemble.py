@@ -29,7 +29,7 @@ from pipeline.text.frame import inert, is_injection
 from pipeline.text.tokens import count_each, cut_to_tokens
 from pipeline.work import check_cancelled, traced
 
-UNASKED: Final = 600
+UNASKED: Final = 700
 """Most tokens of an answer whose budget the caller leaves open."""
 SHOWN_SHARE: Final = 0.4
 """Share of the best score from which a passage begins, whatever room is left: of 340
