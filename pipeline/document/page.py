@@ -56,7 +56,6 @@ ScoreMaker = Literal[
     "engine",
     "snippet",
     "content",
-    "outline",
     "guided",
 ]
 

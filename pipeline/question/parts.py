@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from pipeline.question.sides import sides_of
 from pipeline.text.words import (
     any_of,
     find_entities,
@@ -95,9 +94,6 @@ def cut_parts(request: str, language: str) -> tuple[str, ...]:
         for piece in _clauses(sentence, rules)
     ]
     if len(pieces) < 2:
-        sides = sides_of(request, rules.language)
-        if sides:
-            return _bounded(list(sides))
         return _compared(request, rules) or _enumerated(request, rules)
     whole = next(
         (piece for piece in pieces if _own_words(piece, rules) >= _OWN_WORDS), request

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
 
-from pipeline.question import broad, kind, parts, wants
+from pipeline.question import kind, parts, wants
 from pipeline.text import literals
 from pipeline.text.words import (
     OTHER_SCRIPTS,
@@ -128,11 +128,6 @@ class Question:
     def choice(self) -> kind.Choice:
         """What its words choose by: the first, the last, the least, the most."""
         return kind.read_choice(self.text, self.words)
-
-    @cached_property
-    def is_broad(self) -> bool:
-        """Whether it is about a text as a whole, whatever that is called."""
-        return broad.is_broad(self.text)
 
     def freshness(self, today: date) -> wants.Freshness:
         """Return how recent results must be by the period that it names, else `any`."""

@@ -1,5 +1,5 @@
-"""What a request wants besides an answer to its words: a period, published research, a
-list of documents, the pages of a site, or no search at all.
+"""What a request wants besides an answer to its words: a period, published research,
+the pages of a site, or no search at all.
 
 All by the forms and words of the request. Not for: what kind of answer it asks for
 (`kind.py`)."""
@@ -33,22 +33,6 @@ def split_sites(question: str) -> tuple[str, tuple[str, ...]]:
         if sites
         else (question, ())
     )
-
-
-# Documents, as a list
-
-_INVENTORY: Final = re.compile(
-    rf"[¿\s]*(?:{any_of(words('inventory'))})\s+(\S.{{0,200}}?)[\s?.!？。]*",
-    re.IGNORECASE,
-)
-"""Asks which documents there are about something, which its group holds."""
-
-
-def inventory_of(request: str) -> str:
-    """Return what documents are asked for about, as in `What do I have about tides?`;
-    empty for any other request."""
-    found = _INVENTORY.fullmatch(" ".join(request.replace("’", "'").split()))
-    return found[1] if found else ""
 
 
 # Periods and research

@@ -24,7 +24,6 @@ from pipeline.document.units import is_aside, tag_sentences
 from pipeline.question.kind import Choice
 from pipeline.question.question import NOTHING, Question
 from pipeline.reading.bm25 import Floats, PageUnits, page_units
-from pipeline.reading.outline import outlined
 from pipeline.reading.reading import Reading
 from pipeline.reading.relevance import WORTH, Reader, Relevance
 from pipeline.reading.rows import lift_named_rows
@@ -221,7 +220,6 @@ async def extract(
     reading = await read_documents(
         question, documents, reader=reader, seconds=seconds, parts=parts
     )
-    reading = await in_thread(outlined, question, documents, reading)
     return (
         reading if extractor is None else await extractor(question, documents, reading)
     )
