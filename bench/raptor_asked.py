@@ -23,6 +23,7 @@ from pipeline.raptor.overview import overview
 from pipeline.raptor.query import read_tree
 =======
 from pipeline.raptor.build import build_tree
+from pipeline.raptor.overview import overview
 from pipeline.raptor.query import (
     ChosenNode,
     Mode,
