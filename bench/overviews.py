@@ -172,7 +172,6 @@ async def judged(name: str, cache: Path) -> tuple[float, float]:
                 for budget in BUDGETS:
                     arguments = {
                         "question": question,
-                        "mode": "overview",
                         "sources": [made],
                         "max_tokens": budget,
                     }

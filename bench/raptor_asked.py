@@ -17,22 +17,10 @@ from papers.raptor.query import ChosenNode, NodeMode, query_tree, take
 from papers.raptor.tree import NodeOptions, NodeTree
 from pipeline.document.page import Document
 from pipeline.evidence.assemble import fill
+from pipeline.question.broad import is_broad
 from pipeline.question.question import Question as Analysed
-<<<<<<< HEAD
 from pipeline.raptor.overview import overview
 from pipeline.raptor.query import read_tree
-=======
-from pipeline.raptor.build import build_tree
-from pipeline.raptor.overview import overview
-from pipeline.raptor.query import (
-    ChosenNode,
-    Mode,
-    query_tree,
-    read_tree,
-    take,
-)
-from pipeline.raptor.tree import Tree, TreeOptions
->>>>>>> 72cc5c5b (Rules for broad questions, sides and inventories leave; overview is a mode of raptor_query)
 from pipeline.reading.relevance import Blend, Reader
 from pipeline.text.tokens import count_each
 
@@ -121,8 +109,6 @@ async def answered(
 ) -> tuple[str, Spans]:
     """Return the words that a mode puts into `budget` tokens, without anything around
     them, and their places."""
-    if mode == "overview":
-        return overview(one.tree, {}, max_tokens=budget, mark="0").shown.text, []
     if mode != "guided":
         return reported_by(
             one.tree,
@@ -135,6 +121,8 @@ async def answered(
                 embedder=embedder,
             ),
         )
+    if is_broad(question):
+        return overview(one.tree, {}, max_tokens=budget, mark="0").shown.text, []
 
     async def pages(places: Sequence[int]) -> Mapping[int, Document]:
         return {place: one.documents[place] for place in places}

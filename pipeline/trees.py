@@ -17,6 +17,7 @@ from pipeline.evidence.assemble import Assembled, assemble
 from pipeline.evidence.show import Sheet, hint_room, notice_within
 from pipeline.fetch.handles import find_page, page_handle
 from pipeline.printed import printed
+from pipeline.question.broad import is_broad
 from pipeline.question.question import Question
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.leaves import Chunker
@@ -136,26 +137,26 @@ def _asked(
 ) -> Callable[..., Awaitable[_Passages]]:
     if tree is None or not tree.leaves:
         return partial(_from_documents, loaded)
-    if order.mode == "overview":
-        return partial(_overview, tree)
     if order.mode == "guided":
         return partial(_guided, tree)
     return partial(_by_nodes, tree, order)
 
 
-async def _overview(
-    tree: Tree, _question: Question, services: Services, *, max_tokens: int, mark: str
-) -> _Passages:
-    """Return the outline of one document, the themes of several, and the page at hand."""
-    at_hand = await _pages(tree, range(len(tree.sources) == 1), services)
-    describe = partial(overview, tree, at_hand, max_tokens=max_tokens, mark=mark)
-    return _Passages(await in_thread(describe), list(at_hand.values()))
-
-
 async def _guided(
     tree: Tree, question: Question, services: Services, *, max_tokens: int, mark: str
 ) -> _Passages:
-    """Return the best units and their pages."""
+    """Return the best units, or an overview if the question is about the whole, and
+    their pages."""
+    single = tree.sources[0] if len(tree.sources) == 1 else None
+    titles = (
+        [single.title, single.url.rpartition("/")[2].partition(".")[0]]
+        if single
+        else []
+    )
+    if is_broad(question.text, titles):
+        at_hand = await _pages(tree, range(len(tree.sources) == 1), services)
+        describe = partial(overview, tree, at_hand, max_tokens=max_tokens, mark=mark)
+        return _Passages(await in_thread(describe), list(at_hand.values()))
     pages = partial(_pages, tree, services=services)
     documents, reading = await read_tree(
         tree,

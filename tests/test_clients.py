@@ -125,7 +125,7 @@ KINDS: Final = {
     ),
     "overview": Kind(
         "raptor_query",
-        {**BARE, "question": "What is this about?", "mode": "overview"},
+        {**BARE, "question": "What is this about?"},
         ("A look at the numbers", "winnow://tree/"),
     ),
     "evidence": Kind("research", {"question": QUESTION}, (ANSWER, "Last Sunday boat", "ession")),

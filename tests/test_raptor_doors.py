@@ -94,14 +94,13 @@ async def test_a_question_about_one_document_is_answered_with_its_outline(
     )
     call = {
         "question": "What is this document about?",
-        "mode": "overview",
         "sources": [str(tmp_path / "a.html")],
         "max_tokens": budget,
     }
     async with connect(folders=str(tmp_path)) as client:
         result = await client.call_tool("raptor_query", call)
         fact = await client.call_tool(
-            "raptor_query", {**call, "question": "What does the grebe carry?", "mode": "guided"}
+            "raptor_query", {**call, "question": "What does the grebe carry?"}
         )
     text = text_of(result)
     lines = [line for line in text.splitlines() if line.strip().startswith("About the")]
@@ -132,7 +131,6 @@ async def test_a_question_about_a_folder_is_answered_with_a_line_a_theme(
             (tmp_path / f"{'dcba'[i]}-{name}.html").write_text(page)
     call = {
         "question": "Worum geht es in diesen Dokumenten?",
-        "mode": "overview",
         "sources": [str(tmp_path)],
         "max_tokens": 800,
     }

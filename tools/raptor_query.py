@@ -37,15 +37,8 @@ async def raptor_query(
     ],
     ctx: ToolContext,
     mode: Annotated[
-<<<<<<< HEAD
         TreeMode,
         Field(description="guided suits most; collapsed adds summaries."),
-=======
-        Literal["guided", "overview", "collapsed", "traversal", "flat"],
-        Field(
-            description="guided suits most; overview: outline or themes; collapsed adds summaries."
-        ),
->>>>>>> 72cc5c5b (Rules for broad questions, sides and inventories leave; overview is a mode of raptor_query)
     ] = "guided",
     max_tokens: Annotated[
         int, Field(description="Token budget.", ge=200, le=20000)
@@ -64,8 +57,8 @@ async def raptor_query(
     """Ask long documents (reports, books, folders) a question, through a RAPTOR
     tree; cites passages.
 
-    mode="overview" says what all of it is about. The tree's handle is the source of the
-    next question. For single pages use extract_relevant."""
+    "What is this about?" gives an outline, or a folder's themes. The tree's handle is
+    the source of the next question. For single pages use extract_relevant."""
     # 1. The passages of the tree
     order = TreeOrder(chunking, mode, tuple(map(int, walk.split("x"))), max_tokens)
     found = await ask_tree(

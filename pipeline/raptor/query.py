@@ -1,18 +1,9 @@
 """Asking a tree.
 
-<<<<<<< HEAD
 Leaves that are near the question by the kept vectors and words are candidates, the core
 reads their units (`pipeline/reading`), and a unit's neighbors raise its score. Not for:
 building (`build.py`), a question about the whole (`overview.py`), summaries
 (`papers/raptor`), or writing an answer.
-=======
-Guided: leaves that are near the question by the kept vectors and words are candidates,
-the core reads their units (`pipeline/reading`), and a unit's neighbors raise its score.
-A collapsed tree whose summaries compete with leaves for the room loses to its own
-leaves by 1 to 5 points. Not for:
-an overview of the whole (`overview.py`), building (`build.py`), showing
-(`evidence.py`), or writing an answer.
->>>>>>> 72cc5c5b (Rules for broad questions, sides and inventories leave; overview is a mode of raptor_query)
 """
 
 from bisect import bisect, bisect_left
@@ -38,11 +29,6 @@ from pipeline.reading.relevance import EMBED_TOKENS, Reader
 from pipeline.work import in_thread, traced
 
 Floats = NDArray[np.float32]
-<<<<<<< HEAD
-=======
-NodeMode = Literal["collapsed", "traversal", "flat"]
-Mode = Literal["guided", "overview", NodeMode]
->>>>>>> 72cc5c5b (Rules for broad questions, sides and inventories leave; overview is a mode of raptor_query)
 Pages = Callable[[Sequence[int]], Awaitable[Mapping[int, Document]]]
 """Gives the pages with these indices into `Tree.sources`, as far as they are at
 hand."""
