@@ -2,6 +2,7 @@
 
 import html
 import random
+import zlib
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,10 +16,12 @@ from papers.raptor.query import ChosenNode, NodeMode, Traversal, query_tree, tak
 from papers.raptor.tree import Clustering, NodeOptions, NodeTree
 from pipeline.document.page import Document, Page, Sentence
 from pipeline.html.document import read_document
+from pipeline.question.broad import is_broad
 from pipeline.question.question import Question
 from pipeline.raptor.query import lifted
 from pipeline.reading.reading import Reading
 from pipeline.text.tokens import count_tokens
+from tests.support import ROOT
 from tests.support.raptor_pages import Counting, guided
 
 FACTS = {
@@ -244,6 +247,32 @@ async def test_a_question_of_unknown_words_still_gets_passages() -> None:
     assert by_nodes
     assert by_units.evidence
     assert np.isfinite(scores).all()
+
+
+PHRASINGS = (
+    (ROOT / "tests" / "support" / "overview_questions.tsv").read_text(encoding="utf-8").splitlines()
+)
+
+
+@pytest.mark.parametrize("half", [0, 1], ids=["words were chosen on these", "held aside"])
+def test_questions_about_the_whole_are_distinguished_from_those_about_a_part_in_every_language(
+    half: int,
+) -> None:
+    rows = [line.split("\t") for line in PHRASINGS]
+    asked = [
+        (kind, question) for kind, question in rows if zlib.crc32(question.encode()) % 2 == half
+    ]
+    wrong = [question for kind, question in asked if is_broad(question) != (kind == "whole")]
+    assert len(asked) >= 60
+    assert len(wrong) <= 0.06 * len(asked), wrong
+
+
+def test_words_of_its_title_do_not_narrow_a_question_about_the_whole() -> None:
+    release = ["What’s New In Python 3.11 — Python 3.11.2 documentation"]
+    assert is_broad("Give me an overview of what is new in Python 3.11.", release)
+    assert is_broad("Summarise the git workflows document.", ["gitworkflows"])
+    assert not is_broad("Give me an overview of asyncio in Python 3.11.", release)
+    assert not is_broad("What is new in Python 3.11?", release)
 
 
 def test_a_lift_raises_units_beside_good_ones_but_none_over_the_best_and_not_over_page_borders() -> (
