@@ -9,11 +9,11 @@ our stdout. Not for: what the process computes (`models/llama/process.py`,
 `pipeline/read/process.py`).
 """
 
+import asyncio
 import json
 import logging
 import os
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -24,9 +24,7 @@ from pathlib import Path
 from typing import IO, Final
 
 import anyio
-import anyio.abc
 import anyio.lowlevel
-from anyio.streams.buffered import BufferedByteReceiveStream
 
 from errors import ModelError
 from models.pipe import CANCEL, EXIT_IDLE, MESSAGE_HEADER, Fields, Frame, accepted
@@ -41,13 +39,7 @@ ENVIRONMENT: Final = {
 }
 """Waiting threads sleep (spinning ones cost 3 to 10 times the CPU on a busy machine),
 numpy starts none (0.08 s of each start), and nothing is fetched."""
-PIPE_FAILURES: Final = (
-    anyio.BrokenResourceError,
-    anyio.ClosedResourceError,
-    anyio.EndOfStream,
-    anyio.IncompleteRead,
-    ConnectionError,
-)
+PIPE_FAILURES: Final = (ConnectionError, asyncio.IncompleteReadError)
 """What the pipes raise once their process is gone."""
 
 MEMORY_WORDS: Final = (
@@ -106,7 +98,7 @@ class Child:
     """One running process, its pipes and its log."""
 
     def __init__(
-        self, process: anyio.abc.Process, log: IO[bytes], *, limits: Limits
+        self, process: asyncio.subprocess.Process, log: IO[bytes], *, limits: Limits
     ) -> None:
         """Take over a started process and the file that its stderr goes to."""
         assert process.stdin is not None  # noqa: S101  `start` asked for both pipes
@@ -115,7 +107,7 @@ class Child:
         self._log = log
         self._limits = limits
         self._stdin = process.stdin
-        self._stdout = BufferedByteReceiveStream(process.stdout)
+        self._stdout = process.stdout
         self._sizes: tuple[int, int] | None = None
 
     @classmethod
@@ -133,10 +125,10 @@ class Child:
             with anyio.CancelScope(
                 shield=True
             ):  # milliseconds; an interrupted start would leave an orphaned process
-                process = await anyio.open_process(
-                    [sys.executable, "-c", code],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
+                process = await asyncio.create_subprocess_exec(
+                    *(sys.executable, "-c", code),
+                    stdin=asyncio.subprocess.PIPE,
+                    stdout=asyncio.subprocess.PIPE,
                     stderr=log,
                     env={**os.environ, **ENVIRONMENT},
                     # an interrupt at the terminal is the server's to handle
@@ -164,16 +156,17 @@ class Child:
         """Write one whole message; a cancellation waits until it is written, for half
         of one would end the process.
 
-        Raises `anyio.BrokenResourceError` where that takes longer than
+        Raises `ConnectionError` where the pipe is broken, or that takes longer than
         `limits.sending`.
         """
         with (
             anyio.CancelScope(shield=True),
             anyio.move_on_after(self._limits.sending) as scope,
         ):
-            await self._stdin.send(frame.head() + frame.blob)
+            self._stdin.write(frame.head() + frame.blob)
+            await self._stdin.drain()
         if scope.cancelled_caught:
-            raise anyio.BrokenResourceError
+            raise BrokenPipeError
 
     async def receive(self) -> Frame:
         """Return the answer; cancelled half-way, it goes on from there when called
@@ -183,19 +176,19 @@ class Child:
         """
         if self._sizes is None:
             self._sizes = MESSAGE_HEADER.unpack(
-                await self._stdout.receive_exactly(MESSAGE_HEADER.size)
+                await self._stdout.readexactly(MESSAGE_HEADER.size)
             )
         text, blob = self._sizes
-        message = await self._stdout.receive_exactly(text + blob)
+        message = await self._stdout.readexactly(text + blob)
         self._sizes = None
         return Frame(json.loads(message[:text]), message[text:])
 
     async def ending(self) -> tuple[int | None, str]:
         """Wait a little for the end; return its status (None while it goes on) and the
         end of its log ("" if that is closed)."""
-        code: int | None = None
         with anyio.move_on_after(self._limits.closing):
-            code = await self._process.wait()
+            await self._process.wait()
+        code = self._process.returncode
         if self._log.closed:
             return code, ""
         size = self._log.seek(0, os.SEEK_END)
@@ -204,16 +197,22 @@ class Child:
 
     async def end(self, *, at_once: bool) -> None:
         """Close the child's stdin and wait a little for it to go (not `at_once`), kill
-        it, let go of everything."""
+        it, let go of everything.
+
+        `at_once` is for the task that sends and receives: it reads what is left."""
         with anyio.CancelScope(shield=True):
-            if self.alive and not at_once:
-                await self._stdin.aclose()
+            self._stdin.close()
+            if not at_once:
                 with anyio.move_on_after(self._limits.closing):
                     await self._process.wait()
             if self.alive:
                 self._process.kill()
-                await self._process.wait()
-            await self._process.aclose()
+            if at_once:  # an answer that nobody reads would keep the pipe open
+                await self._stdout.read()
+            await self._process.wait()
+            # asyncio of Python 3.11.2 logs a broken pipe that nobody awaits
+            with suppress(ConnectionError):
+                await self._stdin.wait_closed()
             self._log.close()
 
 
