@@ -32,7 +32,7 @@ UNREAD_FRAME: Final = (
 _FRAME_BYTES: Final = re.compile(rb"<(?:i?frame|object|embed)\b", re.IGNORECASE)
 _FRAME_ELEMENT: Final = re.compile(
     r"<!--.*?(?:-->|\Z)|<(script|style|template|textarea|title|noscript|noframes)\b.*?(?:</\1|\Z)"
-    r"""|<(iframe|frame|object|embed)\b((?:"[^"]{0,2000}"|'[^']{0,2000}'|[^"'<>])*+)>""",
+    r"""|<(iframe|frame|object|embed)\b((?:"[^"]{0,2000}"|'[^']{0,2000}'|[^"'<>]|(?!))*+)>""",
     re.IGNORECASE | re.DOTALL,
 )
 _ADDRESSES: Final = ("src", "data-src", "data-lazy-src")

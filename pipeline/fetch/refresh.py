@@ -31,7 +31,7 @@ are sent on, or to itself."""
 _ATTRIBUTE_CHARACTERS: Final = 2_000
 """Letters of an attribute and of an address."""
 _REFRESH_CONTENT: Final = re.compile(
-    r"\s*(?=[\d.])(\d{0,9})[\d.]*(?:\s*[;,]\s*|\s+|$)(?:url\s*=\s*)?+(.*)",
+    r"\s*(?=[\d.])(\d{0,9})[\d.]*(?:\s*[;,]\s*|\s+|$)(?:url\s*=\s*|(?!))?+(.*)",
     re.IGNORECASE | re.DOTALL,
 )
 _REFRESH_TAG: Final = re.compile(

@@ -50,7 +50,7 @@ names that it takes for one (`cm`, `e`) do no harm."""
 _ROOTS: Final = frozenset({b"body", b"html"})
 
 _STEP: Final = re.compile(
-    r"""([^<]*)(?:<(/?)([a-zA-Z][^\s/>]*)((?:[^>=]|=\s*"[^"]*"|=\s*'[^']*'|=)*+)>)?"""
+    r"""([^<]*)(?:<(/?)([a-zA-Z][^\s/>]*)((?:[^>=]|=\s*"[^"]*"|=\s*'[^']*'|=|(?!))*+)>)?"""
 )
 """Text up to the next `<`, and the tag there if it is a whole one."""
 _ATTRIBUTE: Final = re.compile(

@@ -21,9 +21,9 @@ LITERAL_DEPTH: Final = 100
 LITERAL_STEPS: Final = 300_000
 """Names, values and signs that are read in one page: half a second."""
 _JS_TOKEN: Final = re.compile(
-    r"""\s*+(?:(?P<string>"(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+'|`(?:[^`\\$]|\\.|\$(?!\{))*+`)"""
+    r"""\s*+(?:(?P<string>"(?:[^"\\\n]|\\.|(?!))*+"|'(?:[^'\\\n]|\\.|(?!))*+'|`(?:[^`\\$]|\\.|\$(?!\{)|(?!))*+`)"""
     r"""|(?P<number>-?(?:0x[\da-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?))n?(?![\w$])"""
-    r"""|(?P<name>[A-Za-z_$][\w$]*+(?:\.[\w$]++)*+)|(?P<mark>[{}\[\](),:!;]))""",
+    r"""|(?P<name>[A-Za-z_$][\w$]*+(?:\.[\w$]++|(?!))*+)|(?P<mark>[{}\[\](),:!;]))""",
     re.DOTALL,
 )
 _JS_ESCAPE: Final = re.compile(

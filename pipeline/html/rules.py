@@ -145,11 +145,11 @@ _CSS_COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _OF_HTML: Final = re.compile("<!--|-->")
 """Signs of comments of HTML, which are blanks to CSS."""
 _LEAF: Final = re.compile(
-    r"""\s*+([^{}"';@]*+(?:"[^"\\]*+"[^{}"';@]*+)*+)(?<!\\)\{([^{}"'\\]*+(?:(?:"[^"\\]*+"|'[^'\\]*+')[^{}"'\\]*+)*+)\}"""
+    r"""\s*+([^{}"';@]*+(?:"[^"\\]*+"[^{}"';@]*+|(?!))*+)(?<!\\)\{([^{}"'\\]*+(?:(?:"[^"\\]*+"|'[^'\\]*+')[^{}"'\\]*+|(?!))*+)\}"""
 )
 """A rule with no other in it."""
 _CSS_TOKEN: Final = re.compile(
-    r"""\\.|"(?:[^"\\\n]|\\.)*+"?|'(?:[^'\\\n]|\\.)*+'?|url\([^)"']*+|[{};]""",
+    r"""\\.|"(?:[^"\\\n]|\\.|(?!))*+"?|'(?:[^'\\\n]|\\.|(?!))*+'?|url\([^)"']*+|[{};]""",
     re.DOTALL,
 )
 """What parts a style sheet; escapes, strings and addresses are passed over."""

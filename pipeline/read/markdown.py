@@ -38,7 +38,7 @@ _SWALLOWING: Final = tags(
 )
 """Elements of which nothing, or no markup, is read up to their end tag."""
 _HTML_TAG: Final = re.compile(
-    r"<!--.*?(?:-->|\Z)|<[?!][^>]*>|<(/?)([a-zA-Z][\w:-]*)((?:\"[^\"]*\"|'[^']*'|[^\"'<>])*+)>",
+    r"<!--.*?(?:-->|\Z)|<[?!][^>]*>|<(/?)([a-zA-Z][\w:-]*)((?:\"[^\"]*\"|'[^']*'|[^\"'<>]|(?!))*+)>",
     re.DOTALL,
 )
 _HIDING_ATTRIBUTE: Final = re.compile(r"=|\b(?:hidden|popover)\b", re.IGNORECASE)
