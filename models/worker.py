@@ -207,10 +207,10 @@ class Child:
                     await self._process.wait()
             if self.alive:
                 self._process.kill()
-            if at_once:  # an answer that nobody reads would keep the pipe open
+            if at_once:  # an unread answer would keep the pipe open
                 await self._stdout.read()
             await self._process.wait()
-            # asyncio of Python 3.11.2 logs a broken pipe that nobody awaits
+            # asyncio of Python 3.11.2 logs a broken pipe that is not awaited
             with suppress(ConnectionError):
                 await self._stdin.wait_closed()
             self._log.close()
