@@ -5,7 +5,6 @@ import asyncio
 import gzip
 import os
 import sys
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -21,8 +20,6 @@ from tests.support.web_site import Reply, Site, open_site
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
-ANSWER_SECONDS = 15.0
-NEXT_SECONDS = 0.5
 GROWTH_MB = 100.0
 LINE = "The anchor of the Orvane weighs 312 kilograms. "
 
@@ -158,7 +155,7 @@ async def ask(client: Client, site: Site, path: str) -> tuple[str, bool]:
 
 
 @pytest.mark.nightly
-async def test_each_row_is_answered_in_words_in_time_and_in_little_memory(tmp_path: Path) -> None:
+async def test_each_row_is_answered_in_words_and_in_little_memory(tmp_path: Path) -> None:
     table = rows()
     robots = Reply(b"User-agent: *\nDisallow: /robots.txt-row", kind="text/plain")
     paths = {
@@ -181,12 +178,8 @@ async def test_each_row_is_answered_in_words_in_time_and_in_little_memory(tmp_pa
         before = memory(process, "VmHWM")
 
         async def check(name: str) -> None:
-            started = time.monotonic()
             text, failed = await ask(client, site, paths[name])
-            took = time.monotonic() - started
             row = table[name]
-            if took > ANSWER_SECONDS:
-                wrong.append(f"{name}: {took:.1f} s")
             if failed != row.fails or row.says not in text or row.never in text:
                 wrong.append(f"{name}: {text[:300]}")
 
@@ -196,10 +189,9 @@ async def test_each_row_is_answered_in_words_in_time_and_in_little_memory(tmp_pa
                 tasks.start_soon(check, name)
         for n, name in enumerate(name for name in table if name not in slow):
             await check(name)
-            started = time.monotonic()
-            await ask(client, site, f"/next{n}")
-            if (took := time.monotonic() - started) > NEXT_SECONDS:
-                wrong.append(f"after {name}: the next call took {took:.2f} s")
+            text, failed = await ask(client, site, f"/next{n}")
+            if failed:
+                wrong.append(f"after {name}: {text[:300]}")
             if (grown := memory(process, "VmHWM") - before) > GROWTH_MB:
                 wrong.append(f"{name}: memory has grown by {grown:.0f} MB")
     assert not wrong, "\n".join(wrong)
