@@ -27,8 +27,10 @@ def attributes_of(tag: str) -> dict[str, str]:
     """Return the values of the attributes in a tag's markup, without entities, by names in lower
     case; the first of each name, as browsers take it."""
     values: dict[str, str] = {}
-    for name, double, single, bare in _ADDRESS_ATTRIBUTE.findall(tag):
-        values.setdefault(name.lower(), entities.unescape(double or single or bare))
+    for name, double, single_quoted, bare in _ADDRESS_ATTRIBUTE.findall(tag):
+        values.setdefault(
+            name.lower(), entities.unescape(double or single_quoted or bare)
+        )
     return values
 
 
@@ -37,14 +39,14 @@ def base_of(html: str, url: str) -> str:
     `base`, or `url` where that is missing, malformed or not http(s)."""
     if "<base" not in html and "<BASE" not in html:
         return url
-    tags = (found[2] for found in _BASE_TAG.finditer(html) if found[2])
-    said = next(
+    tags = (match[2] for match in _BASE_TAG.finditer(html) if match[2])
+    base_href = next(
         (href for tag in tags if (href := attributes_of(tag).get("href"))), None
     )
-    if said is None:
+    if base_href is None:
         return url
     try:
-        base = urljoin(url, said.strip())
+        base = urljoin(url, base_href.strip())
         return base if urlsplit(base).scheme in {"http", "https"} else url
     except ValueError:
         return url

@@ -95,13 +95,13 @@ def read_units(root: Node) -> list[Unit]:
     """
     units = _UnitCollector(root).run()
     _name_records(units)
-    said = {unit.text for unit in units if not unit.described}
-    known: dict[str, Unit] = {}
+    shown_texts = {unit.text for unit in units if not unit.described}
+    alt_units: dict[str, Unit] = {}
     for unit in units:
-        if unit.described and unit.text not in said:
-            known.setdefault(unit.text, unit)
+        if unit.described and unit.text not in shown_texts:
+            alt_units.setdefault(unit.text, unit)
     return [
-        unit for unit in units if not unit.described or known.get(unit.text) is unit
+        unit for unit in units if not unit.described or alt_units.get(unit.text) is unit
     ]
 
 
@@ -116,7 +116,7 @@ def _name_records(units: list[Unit]) -> None:
     for number, unit in enumerate(units):
         if not box or not unit.path.startswith(f"{box}/"):
             box = boxes.get(number, "")
-        paths.append(found[0] if (found := _RECORD.match(unit.path)) else box)
+        paths.append(match[0] if (match := _RECORD.match(unit.path)) else box)
     for path, record in groupby(zip(paths, units, strict=True), key=itemgetter(0)):
         if path:
             _name_record([unit for _, unit in record])
@@ -126,9 +126,9 @@ def _name_records(units: list[Unit]) -> None:
 def _name_quotations(units: list[Unit]) -> None:
     """Put the text after a dash under a quotation above it."""
     for unit, after in pairwise(units):
-        beside = unit.path.rpartition("/")[0] == after.path.rpartition("/")[0]
+        are_siblings = unit.path.rpartition("/")[0] == after.path.rpartition("/")[0]
         if (
-            beside
+            are_siblings
             and after.text.startswith(_DASHES)
             and _is_label(after)
             and count_words(unit.text) > LABEL_WORDS
@@ -139,7 +139,7 @@ def _name_quotations(units: list[Unit]) -> None:
 def _boxes(units: Sequence[Unit]) -> dict[int, str]:
     """Return, by first unit, the paths of boxes that begin with a label at the same
     position; fewer than `NEIGHBOURS` alike are none. They need not be adjacent."""
-    alike: dict[tuple[str, str], dict[int, str]] = {}
+    boxes_by_shape: dict[tuple[str, str], dict[int, str]] = {}
     before = ""
     for number, unit in enumerate(units):
         box = unit.path
@@ -148,38 +148,40 @@ def _boxes(units: Sequence[Unit]) -> dict[int, str]:
             if not box or before.startswith(f"{box}/"):
                 break
             if box[-1].isdecimal():
-                alike.setdefault(
+                boxes_by_shape.setdefault(
                     (box.rpartition("/")[0], shape_of(unit.path[len(box) :])), {}
                 )[number] = box
         before = unit.path
-    found: dict[int, str] = {}
-    for boxes in alike.values():
+    repeated: dict[int, str] = {}
+    for boxes in boxes_by_shape.values():
         if len(boxes) >= NEIGHBOURS:
-            found |= {
-                number: min(box, found.get(number, box), key=len)
+            repeated |= {
+                number: min(box, repeated.get(number, box), key=len)
                 for number, box in boxes.items()
             }
-    return found
+    return repeated
 
 
 def _name_record(record: list[Unit]) -> None:
-    first = next(
+    label_count = next(
         (number for number, unit in enumerate(record) if not _is_label(unit)),
         len(record),
     )
-    known = (
+    label_texts = (
         unit.text
-        for unit in record[:first]
+        for unit in record[:label_count]
         if unit.kind != "heading" and _TWO_LETTERS.search(unit.text)
     )
-    labels = list(dict.fromkeys(known))
+    labels = list(dict.fromkeys(label_texts))
     if 0 < len(labels) <= MOST_LABELS and any(
-        count_words(unit.text) >= PROSE for unit in record[first:]
+        count_words(unit.text) >= PROSE for unit in record[label_count:]
     ):
-        _attribute(record[first:], NAMES.join(labels))
-    elif labels and first == len(record) and _is_card(record):
+        _attribute(record[label_count:], NAMES.join(labels))
+    elif labels and label_count == len(record) and _is_card(record):
         # Its first link is its title, and names the rest.
-        titles = (unit.text for unit in record if 2 * unit.linked > len(unit.shown))
+        titles = (
+            unit.text for unit in record if 2 * unit.linked > len(unit.shown_text)
+        )
         _attribute(record, next(titles, labels[0]))
 
 
@@ -214,7 +216,7 @@ class _Container:
     node: Node
     path: str
     kind: BlockKind
-    mark: Mark | None
+    furniture: Mark | None
     """The innermost element around it, or it itself, that says it is furniture."""
     headings: tuple[tuple[int, str], ...] | None = None
     """Headings to go back to when it ends; None where its headings hold on."""
@@ -225,7 +227,7 @@ class _Container:
     run: list[Node | str] = field(default_factory=list)
     """Inline content since the last block."""
     position: int = 0
-    named: int = 0
+    label_index: int = 0
     runs: int = 0
     """Units emitted from this container's own runs."""
     grid: Grid | None = None
@@ -235,17 +237,24 @@ class _Container:
     """Numbers of the items to come, for an ordered list."""
 
 
-def _is_inset(box: Node, around: _Container) -> bool:
+def _is_inset(box: Node, container: _Container) -> bool:
     """Whether a box under a heading of its own interrupts the running text around
     it."""
     if not _is_headed(box):
         return False
 
-    siblings, after = around.node.children, around.position
+    siblings, after = container.node.children, container.position
     before = siblings[max(after - 1 - _INSETS, 0) : max(after - 1, 0)]
-    others = (one for one in siblings[after : after + _INSETS] if _says(one))
+    following_children = (
+        child for child in siblings[after : after + _INSETS] if _says(child)
+    )
     following = next(
-        (one for one in others if isinstance(one, str) or not _is_headed(one)), ""
+        (
+            child
+            for child in following_children
+            if isinstance(child, str) or not _is_headed(child)
+        ),
+        "",
     )
     return _flows(following) and any(map(_flows, before))
 
@@ -253,8 +262,8 @@ def _is_inset(box: Node, around: _Container) -> bool:
 def _is_headed(box: Node) -> bool:
     """Whether an element begins with a heading and holds more than that."""
     begins = list(islice(filter(_says, box.children), 2))
-    first = begins[0] if len(begins) > 1 else ""
-    return isinstance(first, Node) and first.tag in _HEADING_LEVELS
+    first_child = begins[0] if len(begins) > 1 else ""
+    return isinstance(first_child, Node) and first_child.tag in _HEADING_LEVELS
 
 
 def _flows(child: Node | str) -> bool:
@@ -282,7 +291,7 @@ class _UnitCollector:
         path."""
 
     def run(self) -> list[Unit]:
-        self._push(self._root, self._root.tag, "block", mark=None)
+        self._push(self._root, self._root.tag, "block", furniture=None)
         steps = 0
         while self._stack:
             frame = self._stack[-1]
@@ -301,8 +310,8 @@ class _UnitCollector:
             if isinstance(child, str):
                 frame.run.append(child)
                 continue
-            label = frame.labels[frame.named]
-            frame.named += 1
+            label = frame.labels[frame.label_index]
+            frame.label_index += 1
             if not child.breaks:
                 frame.run.append(child)
                 continue
@@ -315,24 +324,24 @@ class _UnitCollector:
 
     def _set_places(self) -> None:
         """Give each unit the place that holds where it is."""
-        for (first, position), (end, _) in pairwise(
+        for (start, position), (end, _) in pairwise(
             [*self._places, (len(self._units), "")]
         ):
-            for unit in self._units[first:end]:
+            for unit in self._units[start:end]:
                 unit.place = position
 
     def _set_ordinals(self) -> None:
         """Give each item's number to the first of its units that may have one."""
-        for first, path, ordinal in self._ordinals:
+        for unit_number, path, ordinal in self._ordinals:
             begins = (
                 unit
-                for unit in self._units[first : first + _BEGIN]
+                for unit in self._units[unit_number : unit_number + _BEGIN]
                 if unit.path.startswith(path)
             )
-            if begun := next(
+            if numbered := next(
                 (unit for unit in begins if unit.kind in _NUMBERED_KINDS), None
             ):
-                begun.ordinal = ordinal
+                numbered.ordinal = ordinal
 
     def _begin(self, node: Node) -> None:
         """Note the place that begins with a node, and holds until another does."""
@@ -345,14 +354,14 @@ class _UnitCollector:
         path: str,
         kind: BlockKind,
         *,
-        mark: Mark | None,
+        furniture: Mark | None,
         lead: str = "",
     ) -> _Container:
-        several = node.tag == "article" and path[-1].isdigit()
+        is_repeated = node.tag == "article" and path[-1].isdigit()
         inset = bool(self._stack) and _is_inset(node, self._stack[-1])
-        scoped = node.tag in _SCOPES or several or inset
+        scoped = node.tag in _SCOPES or is_repeated or inset
         back = self._headings if scoped else None
-        frame = _Container(node, path, kind, mark, headings=back, lead=lead)
+        frame = _Container(node, path, kind, furniture, headings=back, lead=lead)
         frame.labels = label_children(node)
         self._stack.append(frame)
         return frame
@@ -363,7 +372,7 @@ class _UnitCollector:
         path: str,
         kind: BlockKind,
         *,
-        mark: Mark | None,
+        furniture: Mark | None,
         lead: str = "",
     ) -> None:
         """Read a container; one that holds a single text, as most do, is a unit at
@@ -371,9 +380,11 @@ class _UnitCollector:
         only = node.children[0] if len(node.children) == 1 else None
         if not isinstance(only, str):
             if any(child.breaks for child in node.children if isinstance(child, Node)):
-                self._push(node, path, kind, mark=mark, lead=lead)
+                self._push(node, path, kind, furniture=furniture, lead=lead)
             else:
-                frame = _Container(node, path, kind, mark, headings=None, lead=lead)
+                frame = _Container(
+                    node, path, kind, furniture, headings=None, lead=lead
+                )
                 frame.run = list(node.children)
                 self._flush(frame)
             return
@@ -382,7 +393,9 @@ class _UnitCollector:
             tag = _WRAPPERS[kind]
             html = f"<{tag}>{escaped(only)}</{tag}>"
             self._units.append(
-                Unit(path, self._titles, text, text, html, kind, mark, 0, lead=lead)
+                Unit(
+                    path, self._titles, text, text, html, kind, furniture, 0, lead=lead
+                )
             )
 
     def _finish(self, frame: _Container) -> None:
@@ -410,44 +423,44 @@ class _UnitCollector:
         """Read a block-level child: emit it where it is one unit, else open it; a
         `title` is left out."""
         tag = child.tag
-        mark = _mark_of(child, frame.mark)
+        furniture = _mark_of(child, frame.furniture)
         if _ends_term(frame, tag):
             self._say_term(frame)
         if tag in _HEADING_LEVELS:
-            self._heading(frame, child, path, mark=mark)
+            self._heading(frame, child, path, furniture=furniture)
         elif tag == "pre":
-            self._code(frame, child, path, mark=mark)
+            self._code(frame, child, path, furniture=furniture)
         elif tag in _OF_LISTS:
-            self._enter_list(frame, child, path, mark=mark)
+            self._enter_list(frame, child, path, furniture=furniture)
         elif tag == "table":
-            self._enter_table(child, path, mark=mark)
+            self._enter_table(child, path, furniture=furniture)
         elif tag in _PASSING_TAGS or (tag == "p" and frame.kind != "block"):
-            self._pass(frame, child, path, mark=mark)
+            self._pass(frame, child, path, furniture=furniture)
         elif tag != "title":
-            self._open(child, path, _KINDS.get(tag, "block"), mark=mark)
+            self._open(child, path, _KINDS.get(tag, "block"), furniture=furniture)
 
-    def _enter_table(self, table: Node, path: str, *, mark: Mark | None) -> None:
+    def _enter_table(self, table: Node, path: str, *, furniture: Mark | None) -> None:
         """Read a table by its rows if it holds data, else as a box."""
-        inner = self._push(table, path, "block", mark=mark)
-        inner.grid = read_grid(table)
-        if inner.grid is not None:
-            self._caption(inner)
+        container = self._push(table, path, "block", furniture=furniture)
+        container.grid = read_grid(table)
+        if container.grid is not None:
+            self._caption(container)
 
     def _pass(
-        self, frame: _Container, child: Node, path: str, *, mark: Mark | None
+        self, frame: _Container, child: Node, path: str, *, furniture: Mark | None
     ) -> None:
         """Read a child to which what waits in its container passes on: the lead and,
         where it begins an item or definition, kind and term."""
-        first = not frame.runs and frame.kind in {"item", "definition"}
-        kind = frame.kind if first else _KINDS.get(child.tag, "block")
-        inner = self._push(child, path, kind, mark=mark)
-        inner.lead = frame.lead
-        if first:
-            inner.term, frame.term = frame.term, ""
+        begins_item = not frame.runs and frame.kind in {"item", "definition"}
+        kind = frame.kind if begins_item else _KINDS.get(child.tag, "block")
+        container = self._push(child, path, kind, furniture=furniture)
+        container.lead = frame.lead
+        if begins_item:
+            container.term, frame.term = frame.term, ""
             frame.runs += 1
 
     def _enter_list(
-        self, frame: _Container, child: Node, path: str, *, mark: Mark | None
+        self, frame: _Container, child: Node, path: str, *, furniture: Mark | None
     ) -> None:
         """Read a list, an item, a term or its definition; a term is kept in `frame` for
         its definition."""
@@ -455,32 +468,32 @@ class _UnitCollector:
             term = text_of(child).rstrip(":： ")
             frame.term = ", ".join(filter(None, (frame.term, term)))
         elif child.tag == "dd":
-            self._define(frame, child, path, mark=mark)
+            self._define(frame, child, path, furniture=furniture)
         elif child.tag == "li":
             if frame.ordinals is not None and (ordinal := next(frame.ordinals, None)):
                 self._ordinals.append((len(self._units), path, ordinal))
-            self._open(child, path, "item", mark=mark, lead=frame.lead)
+            self._open(child, path, "item", furniture=furniture, lead=frame.lead)
         else:
             lead = self._lead_in(frame) or (
                 frame.lead if frame.kind == "definition" else ""
             )
-            inner = self._push(child, path, "block", mark=mark, lead=lead)
-            inner.ordinals = ordinals_of(child) if child.tag == "ol" else None
+            container = self._push(child, path, "block", furniture=furniture, lead=lead)
+            container.ordinals = ordinals_of(child) if child.tag == "ol" else None
 
     def _define(
-        self, frame: _Container, child: Node, path: str, *, mark: Mark | None
+        self, frame: _Container, child: Node, path: str, *, furniture: Mark | None
     ) -> None:
         """Open a definition under the term that waits for it; a further one has it as
         its lead."""
-        inner = self._push(
+        container = self._push(
             child,
             path,
             "definition" if frame.term or frame.lead else "block",
-            mark=mark,
+            furniture=furniture,
         )
-        inner.term, frame.term = frame.term, ""
-        inner.lead = "" if inner.term else frame.lead
-        frame.lead = inner.term or frame.lead
+        container.term, frame.term = frame.term, ""
+        container.lead = "" if container.term else frame.lead
+        frame.lead = container.term or frame.lead
 
     def _say_term(self, frame: _Container) -> None:
         """Emit the term of a definition that opens with a list, a table or a listing,
@@ -496,18 +509,18 @@ class _UnitCollector:
         ends in no colon, or is too long and has one sentence."""
         if not self._units:
             return ""
-        last = self._units[-1]
-        nested = frame.kind == "item" and last.path.startswith(frame.path)
-        if not nested and not last.text.endswith((":", "：")):
+        previous_unit = self._units[-1]
+        nested = frame.kind == "item" and previous_unit.path.startswith(frame.path)
+        if not nested and not previous_unit.text.endswith((":", "：")):
             return ""
-        if last.kind not in {"paragraph", "block", "item", "definition"}:
+        if previous_unit.kind not in {"paragraph", "block", "item", "definition"}:
             return ""
-        words = last.text.split(" ")
+        words = previous_unit.text.split(" ")
         if len(words) <= LEAD_WORDS:
-            return last.text
+            return previous_unit.text
         return (
-            last.text[last.text.rfind(". ") + 2 :]
-            if not nested and ". " in last.text
+            previous_unit.text[previous_unit.text.rfind(". ") + 2 :]
+            if not nested and ". " in previous_unit.text
             else ""
         )
 
@@ -518,25 +531,25 @@ class _UnitCollector:
         if not run:
             return
         frame.run = []
-        whole = len(run) == len(frame.node.children)
-        parts = _cut_at_empty_lines(run)
-        for part in parts:
-            inner = [
+        is_full_run = len(run) == len(frame.node.children)
+        segments = _cut_at_empty_lines(run)
+        for segment in segments:
+            texts = [
                 item if isinstance(item, str) else "".join(pieces(item))
-                for item in part
+                for item in segment
             ]
-            text = " ".join("".join(inner).split())
+            text = " ".join("".join(texts).split())
             if not text:
                 continue
             path = (
                 frame.path
-                if whole and len(parts) == 1
+                if is_full_run and len(segments) == 1
                 else f"{frame.path}/text{frame.runs + 1}"
             )
             kind: BlockKind = frame.kind
             if frame.runs and kind in {"item", "definition", "caption"}:
                 kind = "block"
-            self._emit(frame, path, text, kind, part)
+            self._emit(frame, path, text, kind, segment)
             frame.runs += 1
         self._emit_descriptions(frame, run)
 
@@ -553,7 +566,7 @@ class _UnitCollector:
                 alt,
                 html,
                 "caption",
-                frame.mark,
+                frame.furniture,
                 0,
                 described=True,
             )
@@ -565,17 +578,20 @@ class _UnitCollector:
         path: str,
         text: str,
         kind: BlockKind,
-        part: Sequence[Node | str] = (),
+        segment: Sequence[Node | str] = (),
     ) -> None:
-        nodes = [node for item in part if isinstance(item, Node) for node in walk(item)]
+        nodes = [
+            node for item in segment if isinstance(item, Node) for node in walk(item)
+        ]
         linked = sum(len(text_of(node)) for node in nodes if node.tag == "a")
-        inner = "".join(
-            escaped(item) if isinstance(item, str) else to_html(item) for item in part
+        content = "".join(
+            escaped(item) if isinstance(item, str) else to_html(item)
+            for item in segment
         )
-        html = f"<{_WRAPPERS[kind]}>{inner}</{_WRAPPERS[kind]}>"
+        html = f"<{_WRAPPERS[kind]}>{content}</{_WRAPPERS[kind]}>"
         if kind == "definition" and frame.term:
-            html = f"<dl><dt>{escaped(frame.term)}</dt>{html if part else ''}</dl>"
-            text = f"{frame.term}: {text}" if part else text
+            html = f"<dl><dt>{escaped(frame.term)}</dt>{html if segment else ''}</dl>"
+            text = f"{frame.term}: {text}" if segment else text
             frame.term = ""
         self._units.append(
             Unit(
@@ -585,50 +601,57 @@ class _UnitCollector:
                 text,
                 html,
                 kind,
-                frame.mark,
+                frame.furniture,
                 linked,
                 lead=frame.lead,
             )
         )
 
     def _heading(
-        self, frame: _Container, node: Node, path: str, *, mark: Mark | None
+        self, frame: _Container, node: Node, path: str, *, furniture: Mark | None
     ) -> None:
         text = text_of(node).strip(_PERMALINK_SIGNS).strip()
         if not text:
             return
         level = _HEADING_LEVELS[node.tag]
-        above = tuple(pair for pair in self._headings if pair[0] < level)
-        titles = tuple(title for _, title in above)
+        outer_headings = tuple(pair for pair in self._headings if pair[0] < level)
+        titles = tuple(title for _, title in outer_headings)
         html = f"<{node.tag}>{escaped(text)}</{node.tag}>"
-        self._units.append(Unit(path, titles, text, text, html, "heading", mark, 0))
-        self._set_headings((*above, (level, text)))
+        self._units.append(
+            Unit(path, titles, text, text, html, "heading", furniture, 0)
+        )
+        self._set_headings((*outer_headings, (level, text)))
         frame.runs += frame.kind == "caption"
 
     def _code(
-        self, frame: _Container, node: Node, path: str, *, mark: Mark | None
+        self, frame: _Container, node: Node, path: str, *, furniture: Mark | None
     ) -> None:
         listing = code_of(node)
         if not listing.strip():
             return
-        parts = _cut_listing(listing)
+        chunks = _cut_listing(listing)
         numbers = listing.replace("\n", "").replace(" ", "").isdigit()
-        named = next(
-            (inner.attrs["class"] for inner in walk(node) if "class" in inner.attrs), ""
+        class_names = next(
+            (
+                element.attrs["class"]
+                for element in walk(node)
+                if "class" in element.attrs
+            ),
+            "",
         )
-        opening = f'<pre class="{named}">' if named else "<pre>"
-        for number, part in enumerate(parts, start=1):
-            html = f"{opening}{escaped(part)}</pre>"
-            name = path if len(parts) == 1 else f"{path}/text{number}"
+        opening = f'<pre class="{class_names}">' if class_names else "<pre>"
+        for number, chunk in enumerate(chunks, start=1):
+            html = f"{opening}{escaped(chunk)}</pre>"
+            name = path if len(chunks) == 1 else f"{path}/text{number}"
             self._units.append(
                 Unit(
                     name,
                     self._titles,
-                    part,
-                    part,
+                    chunk,
+                    chunk,
                     html,
                     "code",
-                    mark,
+                    furniture,
                     0,
                     lead=frame.lead,
                     main=not numbers,
@@ -650,7 +673,14 @@ class _UnitCollector:
                 path = f"{frame.path}/{label}"
                 self._units.append(
                     Unit(
-                        path, self._titles, words, words, html, "caption", frame.mark, 0
+                        path,
+                        self._titles,
+                        words,
+                        words,
+                        html,
+                        "caption",
+                        frame.furniture,
+                        0,
                     )
                 )
 
@@ -666,24 +696,24 @@ class _UnitCollector:
         frame.position += 1
         path = f"{frame.path}/{row.path}"
         self._begin(row.node)
-        shown = row.shown.strip()
-        if shown.strip("| "):
+        row_text = row.joined_text.strip()
+        if row_text.strip("| "):
             header = (
                 f"| {' | '.join(grid.headers)} |"
                 if grid.headers and not row.is_header
                 else ""
             )
             lead = "\n".join(
-                part for part in (frame.caption, row.group, header) if part
+                line for line in (frame.caption, row.group, header) if line
             )
             unit = Unit(
                 path,
                 self._titles,
-                row.text or shown,
-                shown,
+                row.text or row_text,
+                row_text,
                 to_html(row.node),
                 "row",
-                frame.mark,
+                frame.furniture,
                 0,
             )
             unit.cells, unit.carried, unit.lead = row.cells, row.carried, lead
@@ -699,7 +729,7 @@ class _UnitCollector:
                 cells[index],
                 f"{path}/{labels[index]}",
                 "block",
-                mark=_mark_of(cells[index], frame.mark),
+                furniture=_mark_of(cells[index], frame.furniture),
             )
 
 
@@ -735,18 +765,18 @@ def _ends_term(frame: _Container, tag: str) -> bool:
     )
 
 
-def _mark_of(node: Node, around: Mark | None) -> Mark | None:
+def _mark_of(node: Node, outer: Mark | None) -> Mark | None:
     """Return the innermost furniture mark that holds for a node's content: its own, or
-    that `around` it; None where neither is furniture."""
+    that of what is around it (`outer`); None where neither is furniture."""
     if not node.furniture or node.tag in _NEVER_FURNITURE:
-        return around
-    return Mark(around, opens=node.furniture == OPENED_NAME)
+        return outer
+    return Mark(outer, opens=node.furniture == OPENED_NAME)
 
 
 def _descriptions(node: Node) -> list[str]:
     """Return what the images below a node are said to show, where it is more than a
     name."""
-    alts = [below.attrs.get("alt", "") for below in walk(node) if below.tag == "img"]
+    alts = [image.attrs.get("alt", "") for image in walk(node) if image.tag == "img"]
     return [alt for alt in alts if count_words(alt) >= DESCRIBED_WORDS]
 
 
@@ -755,17 +785,17 @@ def _cut_at_empty_lines(run: list[Node | str]) -> list[list[Node | str]]:
     alone are dropped."""
     if not any(map(_is_break, run)):
         return [run]
-    parts: list[list[Node | str]] = [[]]
+    segments: list[list[Node | str]] = [[]]
     breaks = 0
     for item in run:
         if _is_break(item):
             breaks += 1
             if breaks == 2:
-                parts.append([])
+                segments.append([])
         elif isinstance(item, Node) or item.strip():
             breaks = 0
-        parts[-1].append(item)
-    return [part for part in parts if not all(map(_is_break, part))]
+        segments[-1].append(item)
+    return [segment for segment in segments if not all(map(_is_break, segment))]
 
 
 def _is_break(item: Node | str) -> bool:
@@ -780,17 +810,17 @@ def _cut_listing(listing: str) -> list[str]:
     lines = listing.split("\n")
     if len(lines) <= CODE_LINES:
         return [listing]
-    parts: list[str] = []
-    part: list[str] = []
+    chunks: list[str] = []
+    chunk_lines: list[str] = []
     for line in lines:
-        if not line.strip() and len(part) >= CODE_LINES // 2:
-            parts.append("\n".join(part))
-            part = []
-        elif line.strip() or part:
-            part.append(line)
-    if part:
-        parts.append("\n".join(part))
-    return [cut for part_ in parts if (cut := part_.strip("\n")).strip()]
+        if not line.strip() and len(chunk_lines) >= CODE_LINES // 2:
+            chunks.append("\n".join(chunk_lines))
+            chunk_lines = []
+        elif line.strip() or chunk_lines:
+            chunk_lines.append(line)
+    if chunk_lines:
+        chunks.append("\n".join(chunk_lines))
+    return [cut for chunk in chunks if (cut := chunk.strip("\n")).strip()]
 
 
 # Blocks
@@ -810,14 +840,14 @@ def resolve(root: Node, path: str) -> Node | None:
         if _TEXT_RUN.fullmatch(step):
             return node
         children = [child for child in node.children if isinstance(child, Node)]
-        found = [
+        matches = [
             child
             for child, label in zip(children, label_children(node), strict=True)
             if label == step
         ]
-        if not found:
+        if not matches:
             return None
-        node = found[0]
+        node = matches[0]
     return node
 
 
@@ -844,7 +874,7 @@ def content_blocks(
             *units,
         ]
         main = [*[True] * (len(units) - len(main)), *main]
-    starts = list(accumulate((len(unit.shown) + 1 for unit in units), initial=0))
+    starts = list(accumulate((len(unit.shown_text) + 1 for unit in units), initial=0))
     blocks = tuple(
         Block(
             path=unit.path,
@@ -853,7 +883,7 @@ def content_blocks(
             html=unit.html,
             kind=unit.kind,
             start=start,
-            end=start + len(unit.shown),
+            end=start + len(unit.shown_text),
             main=main,
             cells=unit.cells,
             carried=unit.carried,
@@ -862,11 +892,13 @@ def content_blocks(
             ordinal=unit.ordinal,
             place=unit.place,
             trust=_trust(unit),
-            closed=unit.mark is not None and unit.mark.closed and not unit.described,
+            closed=unit.furniture is not None
+            and unit.furniture.closed
+            and not unit.described,
         )
         for unit, start, main in zip(units, starts[:-1], main, strict=True)
     )
-    return "\n".join(unit.shown for unit in units), blocks
+    return "\n".join(unit.shown_text for unit in units), blocks
 
 
 def _trust(unit: Unit) -> Trust:

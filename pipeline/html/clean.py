@@ -123,13 +123,13 @@ def clean_parsed(
         for child in root.children
         if isinstance(child, Node) and child.tag != "title"
     ]
-    shown = sum(count_words(text_of(body)) for body in bodies)
-    if sight.hid and (not bodies or unseen > max(shown, WAITING_WORDS)):
+    shown_words = sum(count_words(text_of(body)) for body in bodies)
+    if sight.hid and (not bodies or unseen > max(shown_words, WAITING_WORDS)):
         return _Builder(Sight(top, styles, show="all"), most_nodes).build()[0], 0, True
     if max(sight.soft_words, sight.covered_words) <= WAITING_WORDS:
         return root, unseen, False
     waits = sight.soft_words > 2 * sum(map(content_words, bodies))
-    is_covered = sight.covered_words > shown
+    is_covered = sight.covered_words > shown_words
     if not (waits or is_covered):
         return root, unseen, False
     sight = Sight(
@@ -165,8 +165,8 @@ class _Furniture(dict[str, bool]):
 
     def __missing__(self, label: str) -> bool:
         """Return what a new label says, and remember it."""
-        found = self[label] = says_furniture(label.lower())
-        return found
+        is_furniture = self[label] = says_furniture(label.lower())
+        return is_furniture
 
 
 class _Builder:
@@ -194,9 +194,9 @@ class _Builder:
         node = root = Node("html", {"lang": language} if language else NO_ATTRS)
         inherited, item = sight.styles.ground, top.first_child
         pre = False
-        inside = inherited.unseen * (UNSEEN | UNEVEN) | inherited.parts * UNEVEN
-        above: list[_Around] = [(None, root, pre, inside, inherited, False)]
-        while above:
+        inside = inherited.unseen * (UNSEEN | UNEVEN) | inherited.lays_out * UNEVEN
+        stack: list[_Around] = [(None, root, pre, inside, inherited, False)]
+        while stack:
             while item is not None:
                 current, number, item = item, item.tag_id, item.next
                 if number == TEXT_NODE:
@@ -206,18 +206,18 @@ class _Builder:
                         sight.miss(current)
                     continue
                 tag = met.get(number) or sight.meet(number, current)
-                below = current.first_child
+                first_child = current.first_child
                 if tag.kind <= PLACED:
-                    below, item = sight.placed(tag, current, item)
-                    if below is None:
+                    first_child, item = sight.placed(tag, current, item)
+                    if first_child is None:
                         continue
                 attributes = current.attributes
                 seen: Seen | None
-                seen = current, tag, attributes, PLAIN, below, inherited
+                seen = current, tag, attributes, PLAIN, first_child, inherited
                 if (
                     inside & UNEVEN
                     or tag.odd
-                    or below is None
+                    or first_child is None
                     or (styled and current.mem_id in styled)
                     or (
                         attributes
@@ -230,15 +230,15 @@ class _Builder:
                     seen = sight.look(seen)
                     if seen is None:
                         continue
-                begun = self._begin(seen, node, pre, len(above))
-                if begun is None:
+                opened = self._begin(seen, node, pre, len(stack))
+                if opened is None:
                     continue
-                above.append((item, node, pre, inside, inherited, begun[2]))
-                node, pre, _ = begun
-                _, _, _, found, item, inherited = seen
-                inside = found & (UNSEEN | UNEVEN) | tag.blank
+                stack.append((item, node, pre, inside, inherited, opened[2]))
+                node, pre, _ = opened
+                _, _, _, flags, item, inherited = seen
+                inside = flags & (UNSEEN | UNEVEN) | tag.blank
             done = node
-            item, node, pre, inside, inherited, boxed = above.pop()
+            item, node, pre, inside, inherited, boxed = stack.pop()
             if done is not node:
                 attach(node, done)
             if boxed:
@@ -267,15 +267,15 @@ class _Builder:
         self._steps += 1
         if not self._steps & 0x3FFF:
             check_cancelled()
-        _, tag, _, found, below, _ = seen
+        _, tag, _, flags, first_child, _ = seen
         kind = tag.built
         if pre:
-            kind = DROP if found & OPENS else tag.listed
+            kind = DROP if flags & OPENS else tag.listed
         if kind <= FRAME:
             self._add_replacement(seen, kind, parent, pre)
             return None
-        if pre or found:
-            tag, kind, found = self._as_found(seen, kind, parent, pre)
+        if pre or flags:
+            tag, kind, flags = self._as_found(seen, kind, parent, pre)
             if kind == DROP:
                 return None
         if kind == NODE:
@@ -287,17 +287,17 @@ class _Builder:
             ):
                 kind = THROUGH if pre else BOX
         if (
-            below is not None
-            and below.tag_id == TEXT_NODE
-            and below.next is None
-            and not found & _NO_LEAF
+            first_child is not None
+            and first_child.tag_id == TEXT_NODE
+            and first_child.next is None
+            and not flags & _NO_LEAF
         ):
-            self._add_leaf(seen, tag, kind, below, parent, pre)
+            self._add_leaf(seen, tag, kind, first_child, parent, pre)
             return None
-        boxed = found & APART != 0 or CELL < kind < NODE
+        boxed = flags & APART != 0 or CELL < kind < NODE
         if kind == NODE:
             node = self._make(seen, tag, parent, pre)
-            if found & OPENS and not node.furniture:
+            if flags & OPENS and not node.furniture:
                 node.furniture = OPENED_NAME
             return node, pre or tag.verbatim, boxed
         if kind == BOX:
@@ -311,24 +311,24 @@ class _Builder:
     ) -> tuple[Tag, int, int]:
         """Return what an element is by what was found of it, and what was found that
         counts in its parent; what says a value is written, and dropped."""
-        current, tag, attributes, found, _, _ = seen
-        is_empty = found & EMPTY != 0
+        current, tag, attributes, flags, _, _ = seen
+        is_empty = flags & EMPTY != 0
         if is_empty and tag.mute and parent.tag not in STAYS_EMPTY:
-            return tag, DROP, found
-        if pre or found & (MARKED | LINED):
-            lined = found & LINED != 0
+            return tag, DROP, flags
+        if pre or flags & (MARKED | LINED):
+            lined = flags & LINED != 0
             tag, kind = as_marked(
                 current, tag, kind, attributes, parent, pre, lined=lined
             )
         if is_empty and not tag.alone:
-            return tag, DROP, found
-        if pre and kind == THROUGH and found & BOXED:
+            return tag, DROP, flags
+        if pre and kind == THROUGH and flags & BOXED:
             kind = LINE
         if pre or tag.block:
-            found &= ~APART
-        elif found & APART and kind != DROP:
+            flags &= ~APART
+        elif flags & APART and kind != DROP:
             add_space(parent)
-        return tag, kind, found
+        return tag, kind, flags
 
     # Replacements for words
 
@@ -369,14 +369,14 @@ class _Builder:
 
     def _add_framed(self, parent: Node, held: str, top: LexborNode) -> None:
         """Add what the page in a frame shows, whose HTML and root these are."""
-        inner = _Builder(Sight(top, StyleJudge(top)), is_frame=True)
-        root, unseen = inner.build()
+        builder = _Builder(Sight(top, StyleJudge(top)), is_frame=True)
+        root, unseen = builder.build()
         box = Node("div")
-        for part in _body_of(root):
-            if isinstance(part, Node):
-                attach(box, part)
+        for child in _body_of(root):
+            if isinstance(child, Node):
+                attach(box, child)
             else:
-                add_text(box, part, pre=False)
+                add_text(box, child, pre=False)
         rebase(box, base_of(held, ""))
         self._unseen_words += unseen
         attach(parent, box)
@@ -386,8 +386,8 @@ class _Builder:
     ) -> None:
         """Add an element that holds one text and nothing else."""
         text = only.text_content or ""
-        first = text[:1]
-        if not pre and (first.isupper() or first.isdecimal()):
+        first_letter = text[:1]
+        if not pre and (first_letter.isupper() or first_letter.isdecimal()):
             text = _parted(parent, tag, kind, text, seen[0])
         if kind == THROUGH:
             add_text(parent, text, pre)
@@ -421,12 +421,12 @@ class _Builder:
             self._cells.append((node, current))
         if not (attributes or tag.listing):
             return node
-        named = tag.named
+        is_judged_by_name = tag.named
         if tag.listing or not tag.kept.isdisjoint(attributes):
-            named = keep(node, tag, attributes, current)
-        if named and (label := attributes.get("class")):
+            is_judged_by_name = keep(node, tag, attributes, current)
+        if is_judged_by_name and (label := attributes.get("class")):
             node.furniture = FURNITURE_NAME * self._furniture[label]
-        if named and not node.furniture and (label := attributes.get("id")):
+        if is_judged_by_name and not node.furniture and (label := attributes.get("id")):
             node.furniture = FURNITURE_NAME * (
                 self._furniture[label] and not is_title_of(label, current)
             )
@@ -436,13 +436,13 @@ class _Builder:
 def _body_of(root: Node) -> list[Node | str]:
     """Return the body of a cleaned page; text and elements beside it, the title aside,
     count as its content."""
-    found: list[Node | str] = []
+    content: list[Node | str] = []
     for child in root.children:
         if isinstance(child, Node) and child.tag == "body":
-            found += child.children
+            content += child.children
         elif isinstance(child, str) or child.tag != "title":
-            found.append(child)
-    return found
+            content.append(child)
+    return content
 
 
 def _parted(parent: Node, tag: Tag, kind: int, text: str, current: LexborNode) -> str:
@@ -463,8 +463,8 @@ def _add_drawing(
 ) -> None:
     """Add the text of a drawing: what it is said to show as its label, else its title
     and the words that it draws."""
-    if said := text_of_media(svg, "svg", attributes, parent.tag):
-        add_boxed(parent, said, pre=False)
+    if media_text := text_of_media(svg, "svg", attributes, parent.tag):
+        add_boxed(parent, media_text, pre=False)
         return
     if alt := title_of(svg, attributes):
         _add_image(parent, {"alt": alt})
@@ -482,11 +482,13 @@ def _add_said(
     """Add what an element other than an image says; a formula within a line stays
     there."""
     is_metadata = name == "script" and node.tag in ROOTS
-    said = "" if is_metadata else text_of_media(current, name, attributes, node.tag)
-    if said and name == "math" and attributes.get("display") != "block":
-        add_text(node, said, pre=False)
-    elif said:
-        add_boxed(node, said, pre=False)
+    media_text = (
+        "" if is_metadata else text_of_media(current, name, attributes, node.tag)
+    )
+    if media_text and name == "math" and attributes.get("display") != "block":
+        add_text(node, media_text, pre=False)
+    elif media_text:
+        add_boxed(node, media_text, pre=False)
 
 
 def _add_image(node: Node, attributes: dict[str, str | None]) -> None:

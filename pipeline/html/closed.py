@@ -86,10 +86,10 @@ def _is_ticked_open(label: LexborNode) -> bool:
     follows a ticked one."""
     box_id = label.attributes.get("for") if label.tag == "label" else None
     return bool(box_id) and any(
-        other.tag == "input"
-        and other.attributes.get("id") == box_id
-        and other.attributes.get("type") in {"checkbox", "radio"}
-        for other in _beside(label)
+        neighbour.tag == "input"
+        and neighbour.attributes.get("id") == box_id
+        and neighbour.attributes.get("type") in {"checkbox", "radio"}
+        for neighbour in _beside(label)
     )
 
 
@@ -106,7 +106,7 @@ def _is_menu(current: LexborNode) -> bool:
         if node.is_text_node
     ]
     linked = sum(
-        size for size, around in texts if around is not None and around.tag == "a"
+        size for size, parent in texts if parent is not None and parent.tag == "a"
     )
     return 2 * linked > sum(size for size, _ in texts)
 
@@ -115,13 +115,13 @@ def _beside(node: LexborNode) -> Iterator[LexborNode]:
     """Yield the elements next to one, at most `_NODES_BESIDE` nodes before and after
     it."""
     for step in ("prev", "next"):
-        other: LexborNode | None = node
+        neighbour: LexborNode | None = node
         for _ in range(_NODES_BESIDE):
-            other = getattr(other, step)
-            if other is None:
+            neighbour = getattr(neighbour, step)
+            if neighbour is None:
                 break
-            if other.is_element_node:
-                yield other
+            if neighbour.is_element_node:
+                yield neighbour
 
 
 def is_covered_part(current: LexborNode, attributes: Mapping[str, str | None]) -> bool:
@@ -137,10 +137,12 @@ def is_covered_part(current: LexborNode, attributes: Mapping[str, str | None]) -
         return False
     if not READER_CLASSES.isdisjoint((attributes.get("class") or "").split()):
         return False
-    inner = [node.tag for node in islice(current.traverse(), 1, _CLOSED_NODES)]
-    parts = sum(name in _PROSE_TAGS for name in inner)
-    is_story = parts > 0 and (not _HEADING_TAGS.isdisjoint(inner) or is_long(current))
-    return is_story or parts > 1 or "table" in inner
+    tag_names = [node.tag for node in islice(current.traverse(), 1, _CLOSED_NODES)]
+    prose_count = sum(name in _PROSE_TAGS for name in tag_names)
+    is_story = prose_count > 0 and (
+        not _HEADING_TAGS.isdisjoint(tag_names) or is_long(current)
+    )
+    return is_story or prose_count > 1 or "table" in tag_names
 
 
 def is_seen_all_the_same(
@@ -152,13 +154,13 @@ def is_seen_all_the_same(
     They are in a line with others, or in a cell or item, are more than a letter or an
     icon's name, and have no equivalent for screen readers next to them.
     """
-    around = current.parent
-    if (current.tag or "") in BLOCK_TAGS or around is None or "hidden" in attributes:
+    parent = current.parent
+    if (current.tag or "") in BLOCK_TAGS or parent is None or "hidden" in attributes:
         return False
     words = current.text(deep=True)[:_CLOSED_CHARACTERS]
     if not _DIGIT_OR_WORDS.search(words) or count_words(words) > LABEL_WORDS:
         return False
-    is_labelled = not _LABELLING.isdisjoint(around.attributes)
+    is_labelled = not _LABELLING.isdisjoint(parent.attributes)
     return not (is_labelled or any(map(_is_for_readers, _beside(current))))
 
 

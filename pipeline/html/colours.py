@@ -38,7 +38,8 @@ def rgb_of(value: str) -> Rgb | None:
     if colour is None or colour.alpha < LEAST_ALPHA:
         return None
     red, green, blue = (
-        1 - colour.alpha * (1 - min(max(part, 0.0), 1.0)) for part in colour.coordinates
+        1 - colour.alpha * (1 - min(max(coordinate, 0.0), 1.0))
+        for coordinate in colour.coordinates
     )
     return red, green, blue
 
@@ -58,7 +59,7 @@ def is_faint(ink: Rgb, ground: Rgb) -> bool:
 
 def _luminance(colour: Rgb) -> float:
     red, green, blue = (
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
-        for part in colour
+        channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4
+        for channel in colour
     )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue

@@ -52,19 +52,19 @@ def read_document(page: Page, *, most_nodes: int = MAX_NODES) -> Document:
     # 1. Parse once: what the page says of itself, what it shows. Its tree is freed before ours
     # grows into units.
     top = parse(page.html)
-    known = None if top is None else read_metadata(page.html, top)
+    metadata = None if top is None else read_metadata(page.html, top)
     root, unseen, waits = (
         (Node("html"), 0, False) if top is None else clean_parsed(top, most_nodes)
     )
     # 2. Where the page gives no date, trafilatura is asked for all that it does not say of itself.
-    said, base = page, page.final_url
-    if top is not None and known is not None:
+    stated_page, base = page, page.final_url
+    if top is not None and metadata is not None:
         if top.css_first("base") is not None:
             base = base_of(page.html, base)
-        said, page = _filled(page, known, top)
+        stated_page, page = _filled(page, metadata, top)
     del top
     # 3. Next to nothing to see: what would its scripts have drawn?
-    about = _about(said)
+    about = _about(stated_page)
     text, blocks = content_blocks(root, about)
     notes = page.notes
     drawn = _drawn(page.html, blocks[len(about) :])
@@ -90,23 +90,23 @@ def read_document(page: Page, *, most_nodes: int = MAX_NODES) -> Document:
     return Document(page=page, html=to_html(root), text=text, blocks=blocks, root=root)
 
 
-def _filled(page: Page, known: "Metadata", top: LexborNode) -> tuple[Page, Page]:
+def _filled(page: Page, metadata: "Metadata", top: LexborNode) -> tuple[Page, Page]:
     """Return a page with author and date as it says them itself, and with all that is
     found of it in its parsed root, which is cut for that."""
-    said = replace(
+    stated_page = replace(
         page,
-        author=page.author or known.author,
-        published=page.published or known.published,
+        author=page.author or metadata.author,
+        published=page.published or metadata.published,
     )
     # In a text file or PDF any date of the text would be taken for its own.
-    silent = not said.published and "html" in page.media_type
-    other = _found_metadata(said, top) if silent else Metadata()
-    return said, replace(
+    is_undated = not stated_page.published and "html" in page.media_type
+    extracted = _found_metadata(stated_page, top) if is_undated else Metadata()
+    return stated_page, replace(
         page,
-        title=page.title or known.title or other.title,
-        author=said.author or other.author,
-        published=said.published or other.published,
-        language=page.language or known.language,
+        title=page.title or metadata.title or extracted.title,
+        author=stated_page.author or extracted.author,
+        published=stated_page.published or extracted.published,
+        language=page.language or metadata.language,
     )
 
 
@@ -116,24 +116,26 @@ def _about(page: Page) -> list[str]:
 
     Authors are cut to `LONGEST_AUTHOR`; what is not known is left out."""
     names = meanings("about", page.language or "en") or meanings("about", "en")
-    said = {
+    facts = {
         "author": one_line(page.author)[:LONGEST_AUTHOR],
         "published": page.published,
     }
-    return [f"{names[key]}: {value}" for key, value in said.items() if value]
+    return [f"{names[key]}: {value}" for key, value in facts.items() if value]
 
 
 def _drawn(html: str, blocks: tuple[Block, ...]) -> Node | None:
     """Return the texts in a page's scripts as a body, or None if only the visible page
     counts."""
-    shown = [block for block in blocks if block.main]
+    main_blocks = [block for block in blocks if block.main]
     framing = {
         block.text: None
-        for block in shown
+        for block in main_blocks
         if _FRAMING.search(block.path) or _COPYRIGHT.search(block.text)
     }
     if not may_be_filled(
-        html, [block.text for block in shown if block.text not in framing], framing
+        html,
+        [block.text for block in main_blocks if block.text not in framing],
+        framing,
     ):
         return None
     body = Node("body")
@@ -254,20 +256,20 @@ def read_metadata(html: str, top: LexborNode) -> Metadata:
         html: The page as it came, for its JSON-LD.
         top: Its parsed root (`guard.parse`).
     """
-    said = _meta(top)
+    meta = _meta(top)
     linked = linked_data(html)
     return Metadata(
-        title=_title(top, said, linked),
-        author=_author(top, said, linked),
-        published=_published(top, said, linked),
-        language=_language(top, said, linked),
+        title=_title(top, meta, linked),
+        author=_author(top, meta, linked),
+        published=_published(top, meta, linked),
+        language=_language(top, meta, linked),
     )
 
 
 def _meta(top: LexborNode) -> dict[str, str]:
     """Return name or property, lowercased, to content; the first of equal names. Empty
     contents are left out, as are elements after the first 500."""
-    said: dict[str, str] = {}
+    meta: dict[str, str] = {}
     for node in top.css("meta[content]")[:500]:
         attributes = node.attributes
         name = (
@@ -278,12 +280,12 @@ def _meta(top: LexborNode) -> dict[str, str]:
         name = name or attributes.get("http-equiv")
         content = " ".join((attributes.get("content") or "").split())
         if name and content:
-            said.setdefault(name.lower(), content)
-    return said
+            meta.setdefault(name.lower(), content)
+    return meta
 
 
 def _title(
-    top: LexborNode, said: Mapping[str, str], linked: list[dict[str, Json]]
+    top: LexborNode, meta: Mapping[str, str], linked: list[dict[str, Json]]
 ) -> str:
     heads = [
         text
@@ -291,28 +293,30 @@ def _title(
         if (text := " ".join(node.text(deep=True).split()))
     ]
     element = top.css_first("head title")
-    named = " ".join(element.text(deep=True).split()) if element is not None else ""
+    element_title = (
+        " ".join(element.text(deep=True).split()) if element is not None else ""
+    )
     # A single h1 that the title element repeats is the title without the site's name.
     for head in heads:
-        if len(head) > 3 and head.lower() in named.lower():
+        if len(head) > 3 and head.lower() in element_title.lower():
             return head[:TITLE_CHARACTERS]
-    titles = [said[name] for name in _TITLE_METADATA.split() if name in said]
+    titles = [meta[name] for name in _TITLE_METADATA.split() if name in meta]
     titles += [
         value for item in linked if isinstance(value := item.get("headline"), str)
     ]
-    return next(filter(None, (*titles, named, *heads)), "")[:TITLE_CHARACTERS]
+    return next(filter(None, (*titles, element_title, *heads)), "")[:TITLE_CHARACTERS]
 
 
 def _author(
-    top: LexborNode, said: Mapping[str, str], linked: list[dict[str, Json]]
+    top: LexborNode, meta: Mapping[str, str], linked: list[dict[str, Json]]
 ) -> str:
     for item in linked:
         names = [name for name in _names(item.get("author")) if _is_name(name)]
         if names:
             return ", ".join(dict.fromkeys(names))[: 2 * LONGEST_AUTHOR]
     for key in _AUTHORS.split():
-        if key in said and _is_name(said[key]):
-            return said[key]
+        if key in meta and _is_name(meta[key]):
+            return meta[key]
     for node in top.css(_BYLINES)[:20]:
         text = _BY.sub("", " ".join(node.text(deep=True, separator=" ").split()))
         if _is_name(text) and 1 < len(text.split()) <= 6:
@@ -341,17 +345,17 @@ def _is_name(text: str) -> bool:
 
 
 def _published(
-    top: LexborNode, said: Mapping[str, str], linked: list[dict[str, Json]]
+    top: LexborNode, meta: Mapping[str, str], linked: list[dict[str, Json]]
 ) -> str:
     candidates = [
         value for item in linked if isinstance(value := item.get("datePublished"), str)
     ]
-    candidates += [said[name] for name in _DATES.split() if name in said]
+    candidates += [meta[name] for name in _DATES.split() if name in meta]
     candidates += [
         node.attributes.get("datetime") or node.attributes.get("content") or ""
         for node in top.css(_TIME_ELEMENTS)[:5]
     ]
-    return next((found for text in candidates if (found := _iso_date(text))), "")
+    return next((date for text in candidates if (date := _iso_date(text))), "")
 
 
 def _iso_date(text: str) -> str:
@@ -365,18 +369,21 @@ def _iso_date(text: str) -> str:
 
 
 def _language(
-    top: LexborNode, said: Mapping[str, str], linked: list[dict[str, Json]]
+    top: LexborNode, meta: Mapping[str, str], linked: list[dict[str, Json]]
 ) -> str:
-    spoken = [top.attributes.get("lang") or "", top.attributes.get("xml:lang") or ""]
-    spoken += [
-        said.get("og:locale", ""),
-        said.get("content-language", ""),
-        said.get("language", ""),
+    candidates = [
+        top.attributes.get("lang") or "",
+        top.attributes.get("xml:lang") or "",
     ]
-    spoken += [
+    candidates += [
+        meta.get("og:locale", ""),
+        meta.get("content-language", ""),
+        meta.get("language", ""),
+    ]
+    candidates += [
         value for item in linked if isinstance(value := item.get("inLanguage"), str)
     ]
-    for value in spoken:
+    for value in candidates:
         code = re.split(r"[-_,;\s]", value.strip().lower(), maxsplit=1)[0]
         if len(code) == 2 and code.isalpha() and code.isascii():
             return code
@@ -423,19 +430,21 @@ def _asked_of(html: str, url: str, *, is_signed: bool) -> Metadata:
 
     if (tree := load_html(html)) is None:
         return Metadata()
-    found = parts.examine_meta(tree)
-    if " " not in (found.author or ""):
-        found.author = None
+    extracted = parts.examine_meta(tree)
+    if " " not in (extracted.author or ""):
+        extracted.author = None
     with suppress(*PARSER_FAILURES):
-        found = parts.extract_meta_json(tree, found)
-    found.author = found.author or (None if is_signed else parts.extract_author(tree))
-    found.title = found.title or parts.extract_title(tree)
-    address = found.url or parts.extract_url(tree, url)
-    found.date = find_date(tree, url=address, **set_date_params(extensive=False))
-    found.clean_and_trim()
-    author = found.author or ""
+        extracted = parts.extract_meta_json(tree, extracted)
+    extracted.author = extracted.author or (
+        None if is_signed else parts.extract_author(tree)
+    )
+    extracted.title = extracted.title or parts.extract_title(tree)
+    address = extracted.url or parts.extract_url(tree, url)
+    extracted.date = find_date(tree, url=address, **set_date_params(extensive=False))
+    extracted.clean_and_trim()
+    author = extracted.author or ""
     return Metadata(
-        title=found.title or "",
+        title=extracted.title or "",
         author=author.replace("; ", ", ") if len(author) <= LONGEST_AUTHOR else "",
-        published=_iso_date(found.date or ""),
+        published=_iso_date(extracted.date or ""),
     )

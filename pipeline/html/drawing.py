@@ -43,27 +43,31 @@ def words_of(svg: LexborNode, look: Look, shade: Shade) -> list[str]:
     Texts that are hidden or outside of its edges are left out, as are those beyond
     `DRAWING_CHARACTERS` characters or `_DRAWING_ELEMENTS` elements."""
     edges = _edges_of(svg)
-    found: list[str] = []
+    texts: list[str] = []
     waiting = _inside(svg, shade)
     for _ in range(_DRAWING_ELEMENTS):
         if not waiting:
             break
         node, inherited = waiting.pop()
         name = (node.tag or "").lower()
-        own = presented(node.attributes)
-        if name in _UNDRAWN or _is_shifted(own) or not _is_inside(own, edges):
+        attributes = presented(node.attributes)
+        if (
+            name in _UNDRAWN
+            or _is_shifted(attributes)
+            or not _is_inside(attributes, edges)
+        ):
             continue
-        hidden, inherited = look(node, own, inherited)
+        hidden, inherited = look(node, attributes, inherited)
         if hidden or inherited.unseen:
             continue
         if name in _DRAWN_TEXTS:
-            found += filter(None, [_text_of(node, look, inherited)])
+            texts += filter(None, [_text_of(node, look, inherited)])
         else:
             waiting += _inside(node, inherited)
-    sizes = accumulate(map(len, found))
+    sizes = accumulate(map(len, texts))
     return [
         text
-        for text, size in zip(found, sizes, strict=True)
+        for text, size in zip(texts, sizes, strict=True)
         if size <= DRAWING_CHARACTERS
     ]
 
@@ -75,49 +79,58 @@ def _inside(
     return [(child, shade) for child in [*node.iter(include_text=texts)][::-1]]
 
 
-def _is_shifted(own: Mapping[str, str | None]) -> bool:
-    return _SHIFTED.search(own.get("transform") or "") is not None
+def _is_shifted(attributes: Mapping[str, str | None]) -> bool:
+    return _SHIFTED.search(attributes.get("transform") or "") is not None
 
 
 def _edges_of(svg: LexborNode) -> tuple[float, float, float, float]:
     """Return the left, right, upper and lower edge of a drawing, in its own units."""
-    said = next(
+    view_box = next(
         (value for name, value in svg.attributes.items() if name.lower() == "viewbox"),
         "",
     )
-    box = [float(part) for part in _SIZE_NUMBER.findall(said or "")[:4]]
+    box = [float(number) for number in _SIZE_NUMBER.findall(view_box or "")[:4]]
     if len(box) < 4:
         return -1e4, 1e4, -1e4, 1e4
     left, top, width, height = box
     return left, left + width, top, top + height
 
 
-def presented(own: dict[str, str | None]) -> dict[str, str | None]:
+def presented(attributes: dict[str, str | None]) -> dict[str, str | None]:
     """Return the attributes of an element of a drawing, those of its looks as a
     style."""
-    if _LOOK_ATTRIBUTES.isdisjoint(own):
-        return own
-    said = [f"{name}:{own[name]}" for name in _PRESENTED if own.get(name)]
-    said += [f"color:{own['fill']}"] if own.get("fill") else []
-    if own.get("fill") == "none" or (own.get("fill-opacity") or "1").strip("0.%") == "":
-        said.append("opacity:0")
-    style = (own.get("style") or "").replace("fill:", "color:")
-    return {**own, "style": ";".join([*said, style])} if said or style else own
+    if _LOOK_ATTRIBUTES.isdisjoint(attributes):
+        return attributes
+    declarations = [
+        f"{name}:{attributes[name]}" for name in _PRESENTED if attributes.get(name)
+    ]
+    declarations += [f"color:{attributes['fill']}"] if attributes.get("fill") else []
+    if (
+        attributes.get("fill") == "none"
+        or (attributes.get("fill-opacity") or "1").strip("0.%") == ""
+    ):
+        declarations.append("opacity:0")
+    style = (attributes.get("style") or "").replace("fill:", "color:")
+    return (
+        {**attributes, "style": ";".join([*declarations, style])}
+        if declarations or style
+        else attributes
+    )
 
 
 def _is_inside(
-    own: Mapping[str, str | None], edges: tuple[float, float, float, float]
+    attributes: Mapping[str, str | None], edges: tuple[float, float, float, float]
 ) -> bool:
     """Return whether the position of an element is within its drawing or half its size
     beside it; True where none is named in numbers."""
     left, right, top, bottom = edges
-    for name, least, most in (("x", left, right), ("y", top, bottom)):
-        found = _COORDINATE.match(own.get(name) or "")
-        slack = (most - least) / 2
+    for name, least, greatest in (("x", left, right), ("y", top, bottom)):
+        match = _COORDINATE.match(attributes.get(name) or "")
+        slack = (greatest - least) / 2
         if (
-            found
-            and "%" not in (own.get(name) or "")
-            and not least - slack <= float(found[1]) <= most + slack
+            match
+            and "%" not in (attributes.get(name) or "")
+            and not least - slack <= float(match[1]) <= greatest + slack
         ):
             return False
     return True
@@ -126,21 +139,21 @@ def _is_inside(
 def _text_of(text: LexborNode, look: Look, shade: Shade) -> str:
     """Return the words of a text, its lines and nested texts separated; hidden ones are
     left out, as are those beyond `_DRAWING_ELEMENTS` nodes."""
-    parts: list[str] = []
+    fragments: list[str] = []
     waiting = [(text, shade)]
     for _ in range(_DRAWING_ELEMENTS):
         if not waiting:
             break
         node, inherited = waiting.pop()
         if node.tag_id == TEXT_NODE:
-            parts.append(node.text_content or "")
+            fragments.append(node.text_content or "")
             continue
         if node is not text:
-            own = presented(node.attributes)
-            hidden, inherited = look(node, own, inherited)
+            attributes = presented(node.attributes)
+            hidden, inherited = look(node, attributes, inherited)
             if hidden or inherited.unseen or node.tag in _UNDRAWN:
                 continue
-            if node.tag != "tspan" or {"x", "y", "dy"} & own.keys():
-                parts.append(" ")
+            if node.tag != "tspan" or {"x", "y", "dy"} & attributes.keys():
+                fragments.append(" ")
         waiting += _inside(node, inherited, texts=True)
-    return " ".join("".join(parts).split())
+    return " ".join("".join(fragments).split())

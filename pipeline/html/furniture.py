@@ -67,20 +67,20 @@ _NO_PROSE: Final = frozenset({"code", "heading", "row"})
 class Mark:
     """An element that says of itself that it is furniture."""
 
-    around: "Mark | None"
+    outer: "Mark | None"
     """The next such element around it."""
     opens: bool = False
     """Whether all that is said of it is that a reader opens it with a click."""
     words: int = 0
     prose: int = 0
     """Words of running text."""
-    shown: int = 0
+    characters: int = 0
     """Characters."""
     linked: int = 0
     """Characters in links."""
-    first: int = -1
+    first_unit: int = -1
     """Number of the first unit in it; -1 for none yet."""
-    last: int = -1
+    last_unit: int = -1
     depth: int = field(init=False)
     """Marks around it."""
     believed: bool = False
@@ -91,7 +91,7 @@ class Mark:
 
     def __post_init__(self) -> None:
         """Count the marks around it."""
-        self.depth = 0 if self.around is None else self.around.depth + 1
+        self.depth = 0 if self.outer is None else self.outer.depth + 1
 
 
 @dataclass(slots=True)
@@ -101,13 +101,13 @@ class Unit:
     path: str
     headings: tuple[str, ...]
     text: str
-    shown: str
+    shown_text: str
     html: str
     kind: BlockKind
-    mark: Mark | None
+    furniture: Mark | None
     """The innermost mark of furniture around it."""
     linked: int
-    """Characters of `shown` in links."""
+    """Characters of `shown_text` in links."""
     cells: tuple[str, ...] = ()
     carried: tuple[int, ...] = ()
     lead: str = ""
@@ -125,7 +125,9 @@ def says_furniture(label: str) -> bool:
     if not _names_it(label):  # as nearly all do not
         return False
     names = [
-        name for name in label.split() if not any(sign in name for sign in _STYLE_SIGNS)
+        name
+        for name in label.split()
+        if not any(style_sign in name for style_sign in _STYLE_SIGNS)
     ]
     return any(_names_it(name) and len(_parts(name)) <= ALONE for name in names)
 
@@ -195,7 +197,7 @@ def _judge(units: Sequence[Unit]) -> list[bool]:
 def _unmarked(units: Sequence[Unit], words: Sequence[int]) -> list[bool]:
     """Return for each unit whether it is in no mark that is believed; where that leaves
     too few words, in none that holds links there."""
-    covered = [unit.mark is not None and unit.mark.believed for unit in units]
+    covered = [unit.furniture is not None and unit.furniture.believed for unit in units]
     main = [
         unit.main and not hidden for unit, hidden in zip(units, covered, strict=True)
     ]
@@ -209,7 +211,7 @@ def _unmarked(units: Sequence[Unit], words: Sequence[int]) -> list[bool]:
 
 def _is_linking(unit: Unit) -> bool:
     in_menu = _NAV_PATH.search(unit.path) is not None
-    return in_menu or 2 * unit.linked > len(unit.shown)
+    return in_menu or 2 * unit.linked > len(unit.shown_text)
 
 
 def _leave_out_runs(
@@ -217,14 +219,14 @@ def _leave_out_runs(
 ) -> None:
     """Take links out of the main content where as many as a menu has follow each other,
     unless they are the page's list; changes `main`."""
-    begin = 0
-    while begin < len(links):
-        end = begin
+    start = 0
+    while start < len(links):
+        end = start
         while end < len(links) and links[end]:
             end += 1
-        if end - begin >= NEIGHBOURS and not _is_index(units, words, range(begin, end)):
-            main[begin:end] = [False] * (end - begin)
-        begin = end + 1
+        if end - start >= NEIGHBOURS and not _is_index(units, words, range(start, end)):
+            main[start:end] = [False] * (end - start)
+        start = end + 1
 
 
 def _menus(
@@ -237,11 +239,11 @@ def _menus(
     its main part is, those in it are."""
     inside = [_IN_MAIN.search(unit.path) is not None for unit in units]
     of_all = of_links = of_main = of_main_links = 0
-    for count, kept, link, within in zip(words, main, links, inside, strict=True):
-        of_all += count * kept
-        of_links += count * (kept and link)
-        of_main += count * (kept and within)
-        of_main_links += count * (kept and link and within)
+    for count, is_main, link, within in zip(words, main, links, inside, strict=True):
+        of_all += count * is_main
+        of_links += count * (is_main and link)
+        of_main += count * (is_main and within)
+        of_main_links += count * (is_main and link and within)
     if of_links > MARKED_SHARE * of_all:
         return [False] * len(units)
     if 2 * of_main_links > of_main:
@@ -253,19 +255,19 @@ def _is_index(units: Sequence[Unit], words: Sequence[int], run: range) -> bool:
     """Return whether adjacent links are the page's list: directly below its title, with
     several words in one field of each record, like threads of a board and unlike
     menus."""
-    first, like = run.start, shape_of(units[run.start].path)
+    top, shape = run.start, shape_of(units[run.start].path)
     while (
-        first and shape_of(units[first - 1].path) == like
+        top and shape_of(units[top - 1].path) == shape
     ):  # a title too long for a link in a menu
-        first -= 1
-    if not first or not units[first - 1].html.startswith("<h1"):
+        top -= 1
+    if not top or not units[top - 1].html.startswith("<h1"):
         return False
     fields = defaultdict[str, list[int]](list)
     for number in run:
         fields[shape_of(units[number].path)].append(words[number])
     return any(
-        len(of) >= NEIGHBOURS and sum(of) >= TITLE_WORDS * len(of)
-        for of in fields.values()
+        len(counts) >= NEIGHBOURS and sum(counts) >= TITLE_WORDS * len(counts)
+        for counts in fields.values()
     )
 
 
@@ -275,7 +277,7 @@ def _is_link(unit: Unit, words: int) -> bool:
     return (
         unit.kind in {"item", "block", "paragraph"}
         and words <= LABEL_WORDS
-        and 2 * unit.linked > len(unit.shown)
+        and 2 * unit.linked > len(unit.shown_text)
         and not unit.text.endswith(":")
     )
 
@@ -287,30 +289,36 @@ def _believe(units: Sequence[Unit], words: Sequence[int]) -> None:
     A mark is not believed where it holds nearly all words (a menu may), a story or the
     page's `main`, unless the one around it is believed."""
     inwards, running = _counted(units, words)
-    most = MARKED_SHARE * sum(words)
+    word_limit = MARKED_SHARE * sum(words)
     centre = [
         number for number, unit in enumerate(units) if _THE_MAIN.search(unit.path)
     ]
-    for mark in inwards:
-        around = mark.around is not None and mark.around.believed
-        may_be = mark.words <= most or _is_menu(mark, units)
-        own = may_be and not _holds_content(mark, units, running, centre)
-        mark.believed = around or own
-        is_content = not own or (mark.opens and 2 * mark.linked < mark.shown)
-        mark.closed = (
-            mark.believed
+    for furniture in inwards:
+        is_outer_believed = furniture.outer is not None and furniture.outer.believed
+        may_be = furniture.words <= word_limit or _is_menu(furniture, units)
+        is_believed = may_be and not _holds_content(furniture, units, running, centre)
+        furniture.believed = is_outer_believed or is_believed
+        is_content = not is_believed or (
+            furniture.opens and 2 * furniture.linked < furniture.characters
+        )
+        furniture.closed = (
+            furniture.believed
             and is_content
-            and (mark.around is None or not around or mark.around.closed)
+            and (
+                furniture.outer is None
+                or not is_outer_believed
+                or furniture.outer.closed
+            )
         )
 
 
 def _holds_content(
-    mark: Mark, units: Sequence[Unit], running: int, centre: list[int]
+    furniture: Mark, units: Sequence[Unit], running: int, centre: list[int]
 ) -> bool:
     """Whether a mark holds a story, or the page's `main` (units `centre`)."""
-    if _is_story(mark, units, running):
+    if _is_story(furniture, units, running):
         return True
-    return bool(centre) and _holds(mark, units, centre)
+    return bool(centre) and _holds(furniture, units, centre)
 
 
 def _counted(units: Sequence[Unit], words: Sequence[int]) -> tuple[list[Mark], int]:
@@ -321,28 +329,28 @@ def _counted(units: Sequence[Unit], words: Sequence[int]) -> tuple[list[Mark], i
     for number, (unit, count) in enumerate(zip(units, words, strict=True)):
         prose = count if _is_prose(unit, count) else 0
         running += prose
-        mark = unit.mark
-        if mark is not None:
+        furniture = unit.furniture
+        if furniture is not None:
             _add(
-                mark,
+                furniture,
                 Mark(
                     None,
                     False,
                     count,
                     prose,
-                    len(unit.shown),
+                    len(unit.shown_text),
                     unit.linked,
                     number,
                     number,
                 ),
             )
-        while mark is not None and id(mark) not in marks:
-            marks[id(mark)] = mark
-            mark = mark.around
-    inwards = sorted(marks.values(), key=lambda mark: mark.depth)
-    for mark in reversed(inwards):
-        if mark.around is not None:
-            _add(mark.around, mark)
+        while furniture is not None and id(furniture) not in marks:
+            marks[id(furniture)] = furniture
+            furniture = furniture.outer
+    inwards = sorted(marks.values(), key=lambda furniture: furniture.depth)
+    for furniture in reversed(inwards):
+        if furniture.outer is not None:
+            _add(furniture.outer, furniture)
     return inwards, running
 
 
@@ -350,56 +358,66 @@ def _is_prose(unit: Unit, words: int) -> bool:
     return (
         words >= PROSE
         and unit.kind not in _NO_PROSE
-        and unit.linked < FEW_LINKS * len(unit.shown)
+        and unit.linked < FEW_LINKS * len(unit.shown_text)
     )
 
 
-def _add(mark: Mark, part: Mark) -> None:
+def _add(furniture: Mark, nested: Mark) -> None:
     """Count a part of a mark with it."""
-    mark.words += part.words
-    mark.prose += part.prose
-    mark.shown += part.shown
-    mark.linked += part.linked
-    mark.first = part.first if mark.first < 0 else min(mark.first, part.first)
-    mark.last = max(mark.last, part.last)
+    furniture.words += nested.words
+    furniture.prose += nested.prose
+    furniture.characters += nested.characters
+    furniture.linked += nested.linked
+    furniture.first_unit = (
+        nested.first_unit
+        if furniture.first_unit < 0
+        else min(furniture.first_unit, nested.first_unit)
+    )
+    furniture.last_unit = max(furniture.last_unit, nested.last_unit)
 
 
-def _path_of(mark: Mark, units: Sequence[Unit]) -> str:
-    return posixpath.commonpath((units[mark.first].path, units[mark.last].path))
+def _path_of(furniture: Mark, units: Sequence[Unit]) -> str:
+    return posixpath.commonpath(
+        (units[furniture.first_unit].path, units[furniture.last_unit].path)
+    )
 
 
-def _is_menu(mark: Mark, units: Sequence[Unit]) -> bool:
+def _is_menu(furniture: Mark, units: Sequence[Unit]) -> bool:
     """Whether an element nav or footer holds links and little else, and so is furniture
     however long it is."""
     return (
-        2 * mark.linked > mark.shown
-        and _NAV_PATH.search(_path_of(mark, units)) is not None
+        2 * furniture.linked > furniture.characters
+        and _NAV_PATH.search(_path_of(furniture, units)) is not None
     )
 
 
-def _holds(mark: Mark, units: Sequence[Unit], centre: Sequence[int]) -> bool:
+def _holds(furniture: Mark, units: Sequence[Unit], centre: Sequence[int]) -> bool:
     """Whether an element holds the page's `main`, the units numbered in `centre`, and
     so is furniture by name only."""
-    is_around = mark.first <= centre[0] and mark.last >= centre[-1]
-    return is_around and not _THE_MAIN.search(f"{_path_of(mark, units)}/")
+    is_around = furniture.first_unit <= centre[0] and furniture.last_unit >= centre[-1]
+    return is_around and not _THE_MAIN.search(f"{_path_of(furniture, units)}/")
 
 
-def _is_story(mark: Mark, units: Sequence[Unit], running: int) -> bool:
+def _is_story(furniture: Mark, units: Sequence[Unit], running: int) -> bool:
     """Whether an element in the main part is content in spite of its name.
 
     So is one that holds much of the page's `running` words and little else, an aside of
     running text, and the end of a list's item, such as the byline under a headline.
     Outside of the main part nothing is."""
-    path = _path_of(mark, units)
+    path = _path_of(furniture, units)
     if not _IN_MAIN.search(path):
         return False
     is_text = (
-        mark.prose >= (1 - FEW_LINKS) * mark.words
-        and mark.linked < FEW_LINKS * mark.shown
+        furniture.prose >= (1 - FEW_LINKS) * furniture.words
+        and furniture.linked < FEW_LINKS * furniture.characters
     )
-    if is_text and (mark.prose >= MAIN_PROSE * running or _ASIDE_PATH.search(path)):
+    if is_text and (
+        furniture.prose >= MAIN_PROSE * running or _ASIDE_PATH.search(path)
+    ):
         return True
     item = _IN_ITEM.match(path)
     if item is None or NAMED_SO.search(path):
         return False
-    return mark.first > 0 and units[mark.first - 1].path.startswith(item[0])
+    return furniture.first_unit > 0 and units[furniture.first_unit - 1].path.startswith(
+        item[0]
+    )

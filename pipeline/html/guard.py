@@ -99,10 +99,10 @@ def parse(html: str) -> LexborNode | None:
     shadowed = b"shadowrootmode" in source
     if shadowed:
         source = _without_shadows(source)
-    found = source.count(b"<")
-    if found > MAX_TAGS:
+    tag_count = source.count(b"<")
+    if tag_count > MAX_TAGS:
         source = source[: -1 - len(source.split(b"<", MAX_TAGS)[-1])]
-    if not _is_harmless(source, min(found, MAX_TAGS)):
+    if not _is_harmless(source, min(tag_count, MAX_TAGS)):
         source = rebuild(source.decode()).encode()
     # With events each option of a `select` is visited again for every further one.
     root = LexborHTMLParser(
@@ -164,25 +164,25 @@ def _leave_slotted(host: LexborNode, shadow: LexborNode) -> None:
     child = host.first_child
     while child is not None:
         current, child = child, child.next
-        own = current.attributes.get("slot") if current.is_element_node else ""
-        if (own or "") not in slots and current.mem_id != shadow.mem_id:
+        slot_name = current.attributes.get("slot") if current.is_element_node else ""
+        if (slot_name or "") not in slots and current.mem_id != shadow.mem_id:
             current.decompose()
 
 
-def _is_harmless(source: bytes, found: int) -> bool:
+def _is_harmless(source: bytes, tag_count: int) -> bool:
     """Whether simple upper bounds of depth, formatting elements and attributes are all
     below their limits.
 
     Args:
         source: The page.
-        found: How many `<` it holds, comments and signs in scripts with them: all that
+        tag_count: How many `<` it holds, comments and signs in scripts with them: all that
     most pages need."""
-    most = found - source.count(b"</") if found > MAX_OPEN else found
-    if most > MAX_OPEN and len(_STARTS.findall(source)) > MAX_OPEN:
+    start_tags = tag_count - source.count(b"</") if tag_count > MAX_OPEN else tag_count
+    if start_tags > MAX_OPEN and len(_STARTS.findall(source)) > MAX_OPEN:
         return False
     gathering = set(_GATHERING.findall(source))
     roots = [tag for tag in gathering if tag[1:5].lower() in _ROOTS]
-    if (len(gathering) - len(roots)) * found > MAX_TAGS:
+    if (len(gathering) - len(roots)) * tag_count > MAX_TAGS:
         return False
     # Names of their own take three characters and more, on average, so that a small page has no
     # room for many.
@@ -204,8 +204,8 @@ def _attribute_work(source: bytes, roots: Collection[bytes]) -> int:
     longest = stretches.pop() if stretches else 0
     longest += sum(map(_most_attributes, roots))
     longest += sum(
-        _most_attributes(double or single)
-        for double, single in _GOING_ON.findall(source)
+        _most_attributes(double or single_quoted)
+        for double, single_quoted in _GOING_ON.findall(source)
     )
     return longest**2 + sum(count**2 for count in stretches)
 
@@ -275,20 +275,24 @@ def _after_other(html: str, start: int, out: list[str]) -> int:
 def _after_raw_text(html: str, name: str, position: int, out: list[str]) -> int:
     """Return where the element's end tag ends, or the page where it has none. The text
     of styles, text areas and titles goes to `out`, any other is dropped."""
-    end = re.compile(rf"</{name}(?:[\s/][^>]*)?>", re.IGNORECASE).search(html, position)
-    stop = end.start() if end else len(html)
+    end_tag = re.compile(rf"</{name}(?:[\s/][^>]*)?>", re.IGNORECASE).search(
+        html, position
+    )
+    stop = end_tag.start() if end_tag else len(html)
     if name in {"style", "textarea", "title"}:
         text = html[position:stop].replace("<", "" if name == "style" else "&lt;")
         out.append(f"<{name}>{text}</{name}>")
-    return end.end() if end else len(html)
+    return end_tag.end() if end_tag else len(html)
 
 
 def _kept_of(source: str) -> str:
     """Return those attributes of a tag that mean something, of what begins in its first
     `MAX_ATTRIBUTES` characters."""
     return "".join(
-        f' {name.lower()}="{_quoted(double or single or bare)}"'
-        for name, double, single, bare in _ATTRIBUTE.findall(source[:MAX_ATTRIBUTES])
+        f' {name.lower()}="{_quoted(double or single_quoted or bare)}"'
+        for name, double, single_quoted, bare in _ATTRIBUTE.findall(
+            source[:MAX_ATTRIBUTES]
+        )
         if name.lower() in _KEPT_ATTRIBUTES
     )
 
@@ -333,11 +337,11 @@ class _NestedWriter:
         elif self._dropped[name]:
             self._dropped[name] -= 1
         elif name in self._opened:
-            at = len(self._opened) - 1 - self._opened[::-1].index(name)
+            position = len(self._opened) - 1 - self._opened[::-1].index(name)
             if (
-                name == "table" or "table" not in self._opened[at:]
+                name == "table" or "table" not in self._opened[position:]
             ):  # in a cell, a stray end tag ends nothing outside
-                self._end(at)
+                self._end(position)
 
     def _end_formatting(self) -> None:
         if self._formatting is not None:
@@ -379,23 +383,29 @@ class Segments:
         self._top = top
         self._found: dict[str, LexborNode] | None = None
 
-    def at(self, place: LexborNode) -> tuple[LexborNode | None, LexborNode | None]:
-        """Return the first node of the segment that belongs at `place`, and the node
+    def at(
+        self, placeholder: LexborNode
+    ) -> tuple[LexborNode | None, LexborNode | None]:
+        """Return the first node of the segment that belongs at `placeholder`, and the node
         after it; None and the next node where there is none, or it was returned before.
 
         The placeholder between the marks `$?` and `/$` is skipped, unless it is longer
         than `MAX_FALLBACK` nodes.
         """
-        named = _STREAM_PLACE.fullmatch(place.attributes.get("id") or "")
-        if named is None:
-            return None, place.next
+        match = _STREAM_PLACE.fullmatch(placeholder.attributes.get("id") or "")
+        if match is None:
+            return None, placeholder.next
         if self._found is None:
             self._found = self._all()
-        segment = self._found.pop(f"{named[1]}S:{named[2]}", None)
+        segment = self._found.pop(f"{match[1]}S:{match[2]}", None)
         if segment is None:
-            return None, place.next
-        is_held = place.prev is not None and _mark(place.prev).startswith("$")
-        return segment.first_child, _after_fallback(place) if is_held else place.next
+            return None, placeholder.next
+        is_held = placeholder.prev is not None and _mark(placeholder.prev).startswith(
+            "$"
+        )
+        return segment.first_child, _after_fallback(
+            placeholder
+        ) if is_held else placeholder.next
 
     def _all(self) -> dict[str, LexborNode]:
         """Return the segments of the page by their ids."""
@@ -406,16 +416,16 @@ class Segments:
         return {node.attributes["id"] or "": node for node in nodes}
 
 
-def _after_fallback(place: LexborNode) -> LexborNode | None:
+def _after_fallback(placeholder: LexborNode) -> LexborNode | None:
     """Return the mark that ends the placeholder after a place; what is next to the
     place where `MAX_FALLBACK` siblings hold no such mark."""
-    depth, following = 0, place.next
+    depth, following = 0, placeholder.next
     for _ in range(MAX_FALLBACK):
         if following is None or (depth == 0 and _mark(following) == "/$"):
             return following
         depth += {"/$": -1, "$": 1, "$?": 1, "$!": 1}.get(_mark(following), 0)
         following = following.next
-    return place.next
+    return placeholder.next
 
 
 def _mark(node: LexborNode) -> str:

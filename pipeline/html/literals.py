@@ -75,7 +75,7 @@ class Literals:
     def value(
         self,
         source: str,
-        at: int,
+        offset: int,
         names: Mapping[str, Json] = _CONSTANTS,
         depth: int = 0,
     ) -> tuple[Json, int]:
@@ -84,7 +84,7 @@ class Literals:
 
         A name that is not in `names` gives None. Of a whole number the first 300 digits
         count."""
-        kind, text, end = self._token(source, at)
+        kind, text, end = self._token(source, offset)
         if depth > LITERAL_DEPTH:
             raise NoLiteral
         if kind == "string":
@@ -100,8 +100,8 @@ class Literals:
         if kind == "name":
             return self._named(source, text, end, names, depth)
         if text == "!":
-            inner, end = self.value(source, end, names, depth + 1)
-            return not inner, end
+            operand, end = self.value(source, end, names, depth + 1)
+            return not operand, end
         if text == "[":
             return self._list(source, end, "]", names, depth)
         if text == "{":
@@ -111,30 +111,33 @@ class Literals:
     def called(self, source: str) -> list[Json]:
         """Return what the first function returns that a script calls where it makes it,
         the arguments filled in; at most one value, nothing where it cannot be read."""
-        found: list[Json] = []
-        for _, made in zip(
+        results: list[Json] = []
+        for _, function in zip(
             range(_SCRIPT_FUNCTIONS), _JS_FUNCTION.finditer(source), strict=False
         ):
             parameters = [
-                name.strip() for name in (made[1] or made[2] or "").split(",")
+                name.strip() for name in (function[1] or function[2] or "").split(",")
             ]
             for _, back in zip(
                 range(_SCRIPT_FUNCTIONS),
-                _RETURN.finditer(source, made.end()),
+                _RETURN.finditer(source, function.end()),
                 strict=False,
             ):
                 try:
                     _, end = self.value(source, back.end())
                     if (call := _CALLED_AT_ONCE.match(source, end)) is None:
                         continue
-                    given, _ = self._list(source, call.end(), ")", _CONSTANTS, 0)
-                    names = {**_CONSTANTS, **dict(zip(parameters, given, strict=False))}
-                    self._assign(source[made.end() : back.start()], names)
-                    found.append(self.value(source, back.end(), names)[0])
-                    return found
+                    arguments, _ = self._list(source, call.end(), ")", _CONSTANTS, 0)
+                    names = {
+                        **_CONSTANTS,
+                        **dict(zip(parameters, arguments, strict=False)),
+                    }
+                    self._assign(source[function.end() : back.start()], names)
+                    results.append(self.value(source, back.end(), names)[0])
+                    return results
                 except NoLiteral:
                     continue
-        return found
+        return results
 
     def _assign(self, source: str, names: dict[str, Json]) -> None:
         """Put the values into objects that a function does before it returns: `a.title
@@ -146,11 +149,11 @@ class Literals:
                 with suppress(NoLiteral):
                     holder[assigned[2]] = self.value(source, assigned.end(), names)[0]
 
-    def _token(self, source: str, at: int) -> tuple[str, str, int]:
+    def _token(self, source: str, offset: int) -> tuple[str, str, int]:
         self._left -= 1
         if not self._left & 0xFFF:
             check_cancelled()
-        token = _JS_TOKEN.match(source, at) if self._left > 0 else None
+        token = _JS_TOKEN.match(source, offset) if self._left > 0 else None
         if token is None or token.lastgroup is None:
             raise NoLiteral
         return token.lastgroup, token[token.lastgroup], token.end()
@@ -167,57 +170,62 @@ class Literals:
         ):
             raise NoLiteral
         if name not in names and source.startswith("(", end):
-            given, end = self._list(source, end + 1, ")", names, depth)
-            return (given[0] if given else None), end
+            arguments, end = self._list(source, end + 1, ")", names, depth)
+            return (arguments[0] if arguments else None), end
         return names.get(name), end
 
     def _list(
-        self, source: str, at: int, closing: str, names: Mapping[str, Json], depth: int
+        self,
+        source: str,
+        offset: int,
+        closing: str,
+        names: Mapping[str, Json],
+        depth: int,
     ) -> tuple[list[Json], int]:
-        found: list[Json] = []
+        values: list[Json] = []
         while True:
-            kind, text, end = self._token(source, at)
+            kind, text, end = self._token(source, offset)
             if kind == "mark" and text == closing:
-                return found, end
+                return values, end
             if kind == "mark" and text == ",":
-                at = end
+                offset = end
                 continue
-            value, at = self.value(source, at, names, depth + 1)
-            found.append(value)
-            _, text, _ = self._token(source, at)
+            value, offset = self.value(source, offset, names, depth + 1)
+            values.append(value)
+            _, text, _ = self._token(source, offset)
             if text not in {",", closing}:
                 raise NoLiteral
 
     def _object(
-        self, source: str, at: int, names: Mapping[str, Json], depth: int
+        self, source: str, offset: int, names: Mapping[str, Json], depth: int
     ) -> tuple[dict[str, Json], int]:
-        found: dict[str, Json] = {}
+        properties: dict[str, Json] = {}
         while True:
-            kind, text, at = self._token(source, at)
+            kind, text, offset = self._token(source, offset)
             if kind == "mark" and text == "}":
-                return found, at
+                return properties, offset
             if kind == "mark" and text == ",":
                 continue
             if kind == "mark":
                 raise NoLiteral
             key = string_of(text) if kind == "string" else text
-            _, mark, end = self._token(source, at)
-            if mark == ":":
-                found[key], at = self.value(source, end, names, depth + 1)
-                _, mark, _ = self._token(source, at)
+            _, delimiter, end = self._token(source, offset)
+            if delimiter == ":":
+                properties[key], offset = self.value(source, end, names, depth + 1)
+                _, delimiter, _ = self._token(source, offset)
             else:
-                found[key] = names.get(key)
-            if mark not in {",", "}"}:
+                properties[key] = names.get(key)
+            if delimiter not in {",", "}"}:
                 raise NoLiteral
 
 
 def string_of(quoted: str) -> str:
     """Return what a string of JavaScript with its quotes says; half of a surrogate pair
     becomes U+FFFD."""
-    inner = quoted[1:-1]
-    if "\\" not in inner:
-        return inner
-    text = _JS_ESCAPE.sub(_plain, inner)
+    content = quoted[1:-1]
+    if "\\" not in content:
+        return content
+    text = _JS_ESCAPE.sub(_plain, content)
     text = _SURROGATE_PAIR.sub(
         lambda pair: pair[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le"),
         text,

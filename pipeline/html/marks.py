@@ -58,18 +58,22 @@ def mark_cells(cells: Iterable[tuple[Node, LexborNode]]) -> None:
     """Write a mark into each cell of a page that holds no words and says by its markup
     which it is; a cell whose signs differ stays as it is. Boxes of which none is ticked
     count for nothing."""
-    found = [
+    candidates = [
         (cell, list(_said(cell, current)))
         for cell, current in cells
         if _may_be_marked(cell, current)
     ]
     # Boxes of which none is ticked are there to choose rows with.
-    ticks = any("ticked" in said for _, said in found)
-    for cell, said in found:
+    ticks = any("ticked" in signs for _, signs in candidates)
+    for cell, signs in candidates:
         marks = {
-            "yes" if one == "ticked" else "no" if one == "open" else one
-            for one in said
-            if ticks or one != "open"
+            "yes"
+            if sign_name == "ticked"
+            else "no"
+            if sign_name == "open"
+            else sign_name
+            for sign_name in signs
+            if ticks or sign_name != "open"
         }
         if len(marks) == 1:
             cell.children = [YES if "yes" in marks else NO]

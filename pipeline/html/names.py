@@ -188,9 +188,9 @@ def _kind_of(name: str) -> int:
         return FRAME
     if name in _KEPT_BLOCKS or name in NEUTRAL or name in _KEPT_INLINE:
         return NODE
-    own = {"img": IMAGE, "dialog": SHUT, "template": PLACED}.get(name)
-    if own is not None:
-        return own
+    kind = {"img": IMAGE, "dialog": SHUT, "template": PLACED}.get(name)
+    if kind is not None:
+        return kind
     if name.startswith(("-", "!")) or name in _DROPPED:
         return DROP
     return BOX if name in _SPACED or "-" in name else THROUGH

@@ -96,31 +96,31 @@ def main_content(document: Document) -> list[bool]:
     # 1. What may be content: no furniture, nothing around the story, no way to other pages.
     words = list(map(_words_of, blocks))
     runs = _other_runs(document, words)
-    kept = [block.main or block.closed for block in blocks]
+    is_main = [block.main or block.closed for block in blocks]
     for number in _misnamed(blocks, words, runs):
-        kept[number] = True
-    words = _only(words, kept)
+        is_main[number] = True
+    words = _only(words, is_main)
     of_all = sum(map(len, words))
     titles = _titles(document, words)
     story = [*chain.from_iterable(_section(blocks, title) for title in titles)]
     for number in (*_around(blocks, words, story), *_asides(blocks, words)):
-        kept[number] = False
-    words = _only(words, kept)
+        is_main[number] = False
+    words = _only(words, is_main)
 
     # 2. Where it begins and ends, by what another reader has as well.
     agreed = _agreed(blocks, words, of_all, runs, story)
-    parts = _Parts.of(blocks, words, agreed)
-    first, last = _span(blocks, words, titles, agreed)
+    shared = _Parts.of(blocks, words, agreed)
+    first_block, last_block = _span(blocks, words, titles, agreed)
 
     # 3. Repeated text, and labels among it.
-    inside = [number for number in range(first, last + 1) if words[number]]
-    left = _again(blocks, words, inside) | _labels(
-        document, words, inside, first, parts
+    inside = [number for number in range(first_block, last_block + 1) if words[number]]
+    dropped = _again(blocks, words, inside) | _labels(
+        document, words, inside, first_block, shared
     )
-    content = set(range(first, last + 1)) - left
+    content = set(range(first_block, last_block + 1)) - dropped
     return [
         keep and (block.kind in _WHOLE_KINDS or number in content)
-        for number, (block, keep) in enumerate(zip(blocks, kept, strict=True))
+        for number, (block, keep) in enumerate(zip(blocks, is_main, strict=True))
     ]
 
 
@@ -128,9 +128,12 @@ def _words_of(block: Block) -> list[str]:
     return _WORD.findall(block.text.lower()) if block.kind != "about" else []
 
 
-def _only(words: Sequence[list[str]], kept: Sequence[bool]) -> list[list[str]]:
+def _only(words: Sequence[list[str]], is_main: Sequence[bool]) -> list[list[str]]:
     """Return the words of the kept blocks, none for the others."""
-    return [of if keep else [] for of, keep in zip(words, kept, strict=True)]
+    return [
+        block_words if keep else []
+        for block_words, keep in zip(words, is_main, strict=True)
+    ]
 
 
 @dataclass(slots=True)
@@ -143,8 +146,8 @@ class _Alike:
     agreed: int = 0
     """Words in blocks that trafilatura has as well."""
 
-    def add(self, place: str, words: int, agreed: int) -> None:
-        self.places.add(place)
+    def add(self, path: str, words: int, agreed: int) -> None:
+        self.places.add(path)
         self.words += words
         self.agreed += agreed
 
@@ -159,7 +162,7 @@ class _Parts:
 
     agreed: set[int]
     """Blocks that trafilatura has as well."""
-    like: set[int] = field(default_factory=set)
+    similar: set[int] = field(default_factory=set)
     """Blocks of a field of records of which it has most: a short post among long
     ones."""
     badges: set[int] = field(default_factory=set)
@@ -170,22 +173,24 @@ class _Parts:
     def of(
         cls, blocks: Sequence[Block], words: Sequence[Sequence[str]], agreed: set[int]
     ) -> "_Parts":
-        parts = cls(agreed)
+        shared = cls(agreed)
         if not agreed:
-            return parts
+            return shared
         fields, boxes = _alike(blocks, words, agreed)
-        for number, of in enumerate(words):
+        for number, block_words in enumerate(words):
             block = blocks[number]
-            alike = fields[shape_of(block.path)]
-            if not of or number in agreed or not alike.repeats:
+            group = fields[shape_of(block.path)]
+            if not block_words or number in agreed or not group.repeats:
                 continue
-            if 2 * alike.agreed >= alike.words:
-                parts.like.add(number)
+            if 2 * group.agreed >= group.words:
+                shared.similar.add(number)
             elif (
-                not alike.agreed and _is_field(block, of) and _is_in_post(block, boxes)
+                not group.agreed
+                and _is_field(block, block_words)
+                and _is_in_post(block, boxes)
             ):
-                parts.badges.add(number)
-        return parts
+                shared.badges.add(number)
+        return shared
 
 
 def _alike(
@@ -196,20 +201,20 @@ def _alike(
         defaultdict[str, _Alike](_Alike),
         defaultdict[str, _Alike](_Alike),
     )
-    for number, of in enumerate(words):
-        if of:
-            path, shared = blocks[number].path, len(of) * (number in agreed)
-            fields[shape_of(path)].add(_box(blocks[number]), len(of), shared)
+    for number, block_words in enumerate(words):
+        if block_words:
+            path, shared = blocks[number].path, len(block_words) * (number in agreed)
+            fields[shape_of(path)].add(_box(blocks[number]), len(block_words), shared)
             for box in _boxes(path):
-                boxes[shape_of(box)].add(box, len(of), shared)
+                boxes[shape_of(box)].add(box, len(block_words), shared)
     return fields, boxes
 
 
 def _is_in_post(block: Block, boxes: Mapping[str, _Alike]) -> bool:
     """Whether the innermost box around a block that repeats, and that trafilatura has,
     is one of several posts."""
-    around = (boxes[shape_of(box)] for box in _boxes(block.path))
-    record = next((one for one in around if one.repeats and one.agreed), None)
+    groups = (boxes[shape_of(box)] for box in _boxes(block.path))
+    record = next((group for group in groups if group.repeats and group.agreed), None)
     return record is not None and _are_posts(record)
 
 
@@ -242,51 +247,55 @@ def _span(
     top = _top(blocks, titles, words, agreed)
     if not agreed:
         return top, len(blocks) - 1
-    first = min(agreed)
-    heading = _heading_over(blocks, first)
-    passed_over = sum(map(len, words[heading + 1 : first]))
-    return max(top, heading if passed_over <= PASSED_OVER else first), _end(
+    first_common = min(agreed)
+    heading = _heading_over(blocks, first_common)
+    passed_over = sum(map(len, words[heading + 1 : first_common]))
+    return max(top, heading if passed_over <= PASSED_OVER else first_common), _end(
         blocks, max(agreed)
     )
 
 
-def _density(words: Sequence[Sequence[str]], first: int, agreed: Set[int]) -> float:
+def _density(
+    words: Sequence[Sequence[str]], first_block: int, agreed: Set[int]
+) -> float:
     """Return the share of common blocks in the text from a block to the last common
     one."""
-    whole = sum(map(len, words[first : max(agreed, default=0) + 1]))
-    return sum(len(words[number]) for number in agreed) / max(1, whole)
+    word_count = sum(map(len, words[first_block : max(agreed, default=0) + 1]))
+    return sum(len(words[number]) for number in agreed) / max(1, word_count)
 
 
 def _labels(
     document: Document,
     words: Sequence[Sequence[str]],
     inside: Sequence[int],
-    first: int,
-    parts: _Parts,
+    first_block: int,
+    shared: _Parts,
 ) -> set[int]:
     """Return which of some blocks are buttons, labels, captions and notes between the
     content."""
     blocks = document.blocks
-    found = parts.badges | _pressed(document, words, inside)
-    both = parts.agreed | parts.like
-    if not both:
-        return found
+    labels = shared.badges | _pressed(document, words, inside)
+    common = shared.agreed | shared.similar
+    if not common:
+        return labels
     boxes = {
-        _box(blocks[number]) for number in both if blocks[number].kind != "heading"
+        _box(blocks[number]) for number in common if blocks[number].kind != "heading"
     }
-    is_piece = _density(words, first, parts.agreed) >= DENSE
+    is_piece = _density(words, first_block, shared.agreed) >= DENSE
     for number in inside:
-        if number in parts.agreed:
+        if number in shared.agreed:
             continue
         block = blocks[number]
-        apart = both.isdisjoint((number - 1, number, number + 1))
+        apart = common.isdisjoint((number - 1, number, number + 1))
         length = _length(block, words[number])
-        beside = (
+        is_outside = (
             block.kind in _PROSE_KINDS and length < PROSE and _box(block) not in boxes
         )
-        if (is_piece and (apart or beside)) or _is_label(block, length, apart=apart):
-            found.add(number)
-    return found
+        if (is_piece and (apart or is_outside)) or _is_label(
+            block, length, apart=apart
+        ):
+            labels.add(number)
+    return labels
 
 
 def _pressed(
@@ -310,31 +319,34 @@ def _again(
 
     The repeat is below the same headings, or next to another repeat, but not in the box
     of the first."""
-    found, pairs, known = (
+    copies, pairs, seen = (
         set[int](),
         set[tuple[str, str]](),
         set[tuple[str, str | tuple[str, ...]]](),
     )
     for index, number in enumerate(inside):
         block = blocks[number]
-        box, below = (block.text, _box(block)), (block.text, block.heading_path)
-        near = [blocks[other].text for other in inside[max(0, index - 1) : index + 2]]
-        is_copy = below in known or not pairs.isdisjoint(pairwise(near))
-        if is_copy and len(words[number]) >= PROSE and box not in known:
-            found.add(number)
-        known |= {box, below}
+        box, in_section = (block.text, _box(block)), (block.text, block.heading_path)
+        adjacent = [
+            blocks[neighbour].text
+            for neighbour in inside[max(0, index - 1) : index + 2]
+        ]
+        is_copy = in_section in seen or not pairs.isdisjoint(pairwise(adjacent))
+        if is_copy and len(words[number]) >= PROSE and box not in seen:
+            copies.add(number)
+        seen |= {box, in_section}
         if index:
-            pairs.add((near[0], block.text))
-    return found
+            pairs.add((adjacent[0], block.text))
+    return copies
 
 
-def _end(blocks: Sequence[Block], last: int) -> int:
+def _end(blocks: Sequence[Block], number: int) -> int:
     """Return the last block of a block's box: trafilatura may stop before a text or
     list ends."""
-    box = f"{_box(blocks[last])}/"
-    while last + 1 < len(blocks) and blocks[last + 1].path.startswith(box):
-        last += 1
-    return last
+    box = f"{_box(blocks[number])}/"
+    while number + 1 < len(blocks) and blocks[number + 1].path.startswith(box):
+        number += 1
+    return number
 
 
 def _around(
@@ -346,9 +358,9 @@ def _around(
     outside = set[int]()
     for region in _REGIONS:
         inside = Counter[str]()
-        for block, of in zip(blocks, words, strict=True):
-            if found := region.match(block.path):
-                inside[found[0]] += len(of)
+        for block, block_words in zip(blocks, words, strict=True):
+            if match := region.match(block.path):
+                inside[match[0]] += len(block_words)
         box, held = max(inside.items(), key=itemgetter(1), default=("", 0))
         apart = [number for number in story if not blocks[number].path.startswith(box)]
         if (
@@ -380,35 +392,37 @@ def _asides(blocks: Sequence[Block], words: Sequence[Sequence[str]]) -> list[int
         if len(words[index]) >= PROSE
     }
     story = _first_story(blocks, words)
-    found: list[int] = []
+    asides: list[int] = []
     reached = 0
-    for number, lead in _leads(blocks, words).items():
+    for number, kind in _leads(blocks, words).items():
         if number < reached:
             continue
-        is_last = lead != "label" and before[number] >= CONTENT_SHARE * before[-1]
-        end = len(blocks) if is_last else _end_of_section(blocks, number)
-        end = _end_of_inset(blocks, words, running, number, end)
-        size = before[end] - before[number]
-        is_below = size <= before[number] if lead == "comments" else number > story
+        is_last = kind != "label" and before[number] >= CONTENT_SHARE * before[-1]
+        stop = len(blocks) if is_last else _end_of_section(blocks, number)
+        stop = _end_of_inset(blocks, words, running, number, stop)
+        size = before[stop] - before[number]
+        is_below = size <= before[number] if kind == "comments" else number > story
         if is_below or size <= (1 - CONTENT_SHARE) * before[-1]:
-            found += (
+            asides += (
                 index
-                for index in range(number, end)
+                for index in range(number, stop)
                 if blocks[index].kind not in _WHOLE_KINDS
             )
-            reached = end
-    return found
+            reached = stop
+    return asides
 
 
 def _leads(blocks: Sequence[Block], words: Sequence[Sequence[str]]) -> dict[int, _Lead]:
     """Return the blocks that lead away from the content; none to comments where several
     do."""
-    leads = {
-        number: _leads_away(blocks[number], of) for number, of in enumerate(words) if of
+    kinds = {
+        number: _leads_away(blocks[number], block_words)
+        for number, block_words in enumerate(words)
+        if block_words
     }
-    several = list(leads.values()).count("comments") > 1
-    left_out = {"", "comments"} if several else {""}
-    return {number: lead for number, lead in leads.items() if lead not in left_out}
+    many_comments = list(kinds.values()).count("comments") > 1
+    left_out = {"", "comments"} if many_comments else {""}
+    return {number: kind for number, kind in kinds.items() if kind not in left_out}
 
 
 def _end_of_inset(
@@ -416,29 +430,29 @@ def _end_of_inset(
     words: Sequence[Sequence[str]],
     running: Mapping[str, int],
     number: int,
-    end: int,
+    stop: int,
 ) -> int:
-    """Return where the text above a heading goes on below it in its own box; `end`
+    """Return where the text above a heading goes on below it in its own box; `stop`
     where it does not, and where the heading is of that text itself.
 
     `running` holds the first block of running text in each box."""
     if running.get(_box(blocks[number]), number) < number:
-        return end
-    below = (
+        return stop
+    continuations = (
         index
-        for index in range(number, end)
+        for index in range(number, stop)
         if len(words[index]) >= PROSE and running[_box(blocks[index])] < number
     )
-    return next(below, end)
+    return next(continuations, stop)
 
 
 def _first_story(blocks: Sequence[Block], words: Sequence[Sequence[str]]) -> int:
     """Return the first block by which one box holds `STORY` words of running text; the
     number of blocks if none does."""
     running = Counter[str]()
-    for number, of in enumerate(words):
-        if len(of) >= PROSE:
-            running[_box(blocks[number])] += len(of)
+    for number, block_words in enumerate(words):
+        if len(block_words) >= PROSE:
+            running[_box(blocks[number])] += len(block_words)
             if running[_box(blocks[number])] >= STORY:
                 return number
     return len(blocks)
@@ -451,10 +465,10 @@ def _leads_away(block: Block, words: Sequence[str]) -> _Lead:
     if not is_label and block.kind != "heading":
         return ""
     text = " ".join("#" if word.isdecimal() else word for word in words)
-    whole, begins, comments = _phrases()
+    full_headings, begins, comments = _phrases()
     if comments.fullmatch(text):
         return "comments"
-    if whole.fullmatch(text.strip(" #")):
+    if full_headings.fullmatch(text.strip(" #")):
         return "heading"
     return ("label" if is_label else "heading") if begins.match(text) else ""
 
@@ -462,27 +476,27 @@ def _leads_away(block: Block, words: Sequence[str]) -> _Lead:
 def _end_of_section(blocks: Sequence[Block], number: int) -> int:
     """Return where the section of a heading ends: before the next of its level, or with
     the box that it begins."""
-    end, head = number + 1, blocks[number]
+    stop, head = number + 1, blocks[number]
     while (
         head.kind == "heading"
-        and end < len(blocks)
-        and head.text in blocks[end].heading_path
+        and stop < len(blocks)
+        and head.text in blocks[stop].heading_path
     ):
-        end += 1
+        stop += 1
     before = f"{blocks[number - 1].path}/" if number else ""
     box = head.path
     while (outer := box.rpartition("/")[0]) and not before.startswith(f"{outer}/"):
         box = outer
-    while end < len(blocks) and blocks[end].path.startswith(f"{box}/"):
-        end += 1
-    return end
+    while stop < len(blocks) and blocks[stop].path.startswith(f"{box}/"):
+        stop += 1
+    return stop
 
 
 @cache
 def _phrases() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     """Return what headings that lead away say as a whole, how others begin, and what
     headings of comments say."""
-    whole, begins, comments = (
+    full_headings, begins, comments = (
         {" ".join(_PHRASE.findall(entry)) for entry in entries(f"asides.{name}")}
         for name in ("whole", "begins", "comments")
     )
@@ -490,21 +504,21 @@ def _phrases() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
         entry for entry in comments if entry.startswith("#")
     }  # `15 replies to "Our new licence"`
     thread = re.compile(rf"(?:{any_of(comments)})|(?:{any_of(counted)}) .*")
-    return re.compile(any_of(whole)), whole_words(begins), thread
+    return re.compile(any_of(full_headings)), whole_words(begins), thread
 
 
 def _buttons(html: str) -> dict[str, set[tuple[str, ...]]]:
     """Return the labels of a page's buttons by their first word, except buttons that
     open a section."""
-    found: dict[str, set[tuple[str, ...]]] = {}
-    for part in html.split("<button")[1:]:
-        head, _, rest = part.partition(">")
-        text = unescape(_TAG.sub(" ", rest.partition("</button")[0]))
+    labels: dict[str, set[tuple[str, ...]]] = {}
+    for markup in html.split("<button")[1:]:
+        head, _, content = markup.partition(">")
+        text = unescape(_TAG.sub(" ", content.partition("</button")[0]))
         if "aria-expanded" not in head and (
             words := tuple(_WORD.findall(text.lower()))
         ):
-            found.setdefault(words[0], set()).add(words)
-    return found
+            labels.setdefault(words[0], set()).add(words)
+    return labels
 
 
 def _is_buttons(
@@ -513,13 +527,13 @@ def _is_buttons(
     """Return whether a text is a sequence of button labels of at most `BUTTON` words
     each; False for an empty text."""
     ends = {0}
-    for begin, word in enumerate(words):
-        if begin in ends and word in buttons:
-            last = min(len(words), begin + BUTTON)
+    for start, word in enumerate(words):
+        if start in ends and word in buttons:
+            limit = min(len(words), start + BUTTON)
             ends |= {
                 end
-                for end in range(begin + 1, last + 1)
-                if tuple(words[begin:end]) in buttons[word]
+                for end in range(start + 1, limit + 1)
+                if tuple(words[start:end]) in buttons[word]
             }
     return len(words) in ends and bool(words)
 
@@ -533,17 +547,20 @@ def _titles(document: Document, words: Sequence[Sequence[str]]) -> list[int]:
         for number, block in enumerate(blocks)
         if words[number] and block.kind == "heading"
     ]
-    first = [number for number in heads if blocks[number].html.startswith("<h1>")]
+    h1_headings = [number for number in heads if blocks[number].html.startswith("<h1>")]
     title = f" {' '.join(_WORD.findall(document.page.title.lower()))} "
-    named = (number for number in heads if f" {' '.join(words[number])} " in title)
-    own = [number for number in named if len(words[number]) > 1]
-    return own[:1] or (first if len(first) == 1 else [])
+    matching = (number for number in heads if f" {' '.join(words[number])} " in title)
+    titles = [number for number in matching if len(words[number]) > 1]
+    return titles[:1] or (h1_headings if len(h1_headings) == 1 else [])
 
 
 def _section(blocks: Sequence[Block], heading: int) -> list[int]:
     """Return a heading and the blocks up to the next one."""
-    below = range(heading + 1, len(blocks))
-    return [heading, *takewhile(lambda number: blocks[number].kind != "heading", below)]
+    following = range(heading + 1, len(blocks))
+    return [
+        heading,
+        *takewhile(lambda number: blocks[number].kind != "heading", following),
+    ]
 
 
 def _prose(words: Sequence[Sequence[str]], numbers: Iterable[int]) -> int:
@@ -562,30 +579,30 @@ def _top(
     It is not after the story: above it is less than half of the common blocks, or of
     all words; or, as after a banner in every language, nothing in the same `main`."""
     counts = [
-        len(of) if number in agreed or not agreed else 0
-        for number, of in enumerate(words)
+        len(block_words) if number in agreed or not agreed else 0
+        for number, block_words in enumerate(words)
     ]
     for top in titles:
         main = _REGIONS[0].match(blocks[top].path)
-        above = [
+        preceding = [
             number
             for number in range(top)
             if main and blocks[number].path.startswith(main[0])
         ]
-        begins = main is not None and not any(counts[number] for number in above)
+        begins = main is not None and not any(counts[number] for number in preceding)
         if begins or 2 * sum(counts[:top]) < sum(counts):
             return top
     return 0
 
 
-def _heading_over(blocks: Sequence[Block], first: int) -> int:
+def _heading_over(blocks: Sequence[Block], number: int) -> int:
     """Return the nearest heading above a block, else the block: trafilatura may begin
     below its title."""
-    above = blocks[first].heading_path
+    headings = blocks[number].heading_path
     over = (
-        index for index in range(first - 1, -1, -1) if blocks[index].kind == "heading"
+        index for index in range(number - 1, -1, -1) if blocks[index].kind == "heading"
     )
-    return next((index for index in over if blocks[index].text in above), first)
+    return next((index for index in over if blocks[index].text in headings), number)
 
 
 def _length(block: Block, words: Sequence[str]) -> int:
@@ -628,21 +645,21 @@ def _agreed(
     page's title where it lacks that; none where it, or the page, has too little."""
     if of_all < LONG_WORDS:
         return set()
-    found = {
+    agreed = {
         number
-        for number, of in enumerate(words)
-        if len(of) >= ENOUGH_TEXT and _is_in(of, runs)
+        for number, block_words in enumerate(words)
+        if len(block_words) >= ENOUGH_TEXT and _is_in(block_words, runs)
     }
-    lacking = _outside(blocks, words, set(story) - found)
-    if not found:
+    lacking = _outside(blocks, words, set(story) - agreed)
+    if not agreed:
         return set()
     if lacking >= STORY and 2 * lacking >= _outside(blocks, words, story):
-        found |= {number for number in story if len(words[number]) >= ENOUGH_TEXT}
-    shared = sum(len(words[number]) for number in found)
-    span = sum(map(len, words[min(found) : max(found) + 1]))
-    least = STORY if min(found) in story else LONG_WORDS
+        agreed |= {number for number in story if len(words[number]) >= ENOUGH_TEXT}
+    shared = sum(len(words[number]) for number in agreed)
+    span = sum(map(len, words[min(agreed) : max(agreed) + 1]))
+    least = STORY if min(agreed) in story else LONG_WORDS
     return (
-        found if shared >= min(AGREED * of_all, max(least, COMPACT * span)) else set()
+        agreed if shared >= min(AGREED * of_all, max(least, COMPACT * span)) else set()
     )
 
 
@@ -656,7 +673,7 @@ def _misnamed(
     `menu`.
 
     None where they hold too little of it (`MISNAMED`)."""
-    found = {
+    misnamed = {
         number
         for number, block in enumerate(blocks)
         if not (block.main or block.closed or NAMED_SO.search(block.path))
@@ -665,9 +682,9 @@ def _misnamed(
         < FEW_LINKS * len(block.text)
         and _is_in(words[number], runs)
     }
-    if sum(len(words[number]) for number in found) < MISNAMED * runs.total():
+    if sum(len(words[number]) for number in misnamed) < MISNAMED * runs.total():
         return set()
-    return found
+    return misnamed
 
 
 def _box(block: Block) -> str:
@@ -685,9 +702,9 @@ def _other_runs(
     html = _shown(document.page.html) if "html" in document.page.media_type else ""
     if not 0 < len(html) <= OPINION_CHARACTERS:
         return Counter()
-    other = _WORD.findall(_extracted(html, document.page.final_url).lower())
+    other_words = _WORD.findall(_extracted(html, document.page.final_url).lower())
     return Counter(
-        zip(*(other[index:] for index in range(SHARED_RUN_WORDS)), strict=False)
+        zip(*(other_words[index:] for index in range(SHARED_RUN_WORDS)), strict=False)
     )
 
 
@@ -695,15 +712,19 @@ def _shown(html: str) -> str:
     """Return a page without scripts, styles and drawings, in time that is as long as
     the page."""
     for name in _UNSHOWN_TAGS:
-        *inner, last = html.split(f"</{name}>")
-        html = "".join([*(part.partition(f"<{name}")[0] for part in inner), last])
+        *sections, tail = html.split(f"</{name}>")
+        html = "".join(
+            [*(section.partition(f"<{name}")[0] for section in sections), tail]
+        )
     return html
 
 
 def _is_in(words: Sequence[str], runs: Container[tuple[str, ...]]) -> bool:
     """Whether half of the runs of a block are among those of a text."""
-    own = list(zip(*(words[index:] for index in range(SHARED_RUN_WORDS)), strict=False))
-    return 2 * sum(run in runs for run in own) >= len(own)
+    block_runs = list(
+        zip(*(words[index:] for index in range(SHARED_RUN_WORDS)), strict=False)
+    )
+    return 2 * sum(run in runs for run in block_runs) >= len(block_runs)
 
 
 def _extracted(html: str, url: str) -> str:

@@ -30,16 +30,16 @@ def ordinals_of(items: Node) -> Iterator[Ordinal]:
     the list shows no numbers, or all items write their own."""
     form = items.attrs.get("type", "1")
     down = "reversed" in items.attrs
-    below = items_of(items)
+    list_items = items_of(items)
     if form == _NONE or (
-        below and all(_OWN_NUMBER.match(_begin(item)) for item in below)
+        list_items and all(_OWN_NUMBER.match(_begin(item)) for item in list_items)
     ):
         return
-    following = _integer(items.attrs.get("start", ""), len(below) if down else 1)
-    for item in below:
+    following = _integer(items.attrs.get("start", ""), len(list_items) if down else 1)
+    for item in list_items:
         value = _integer(item.attrs.get("value", ""), following)
-        own = item.attrs.get("type", form)
-        yield Ordinal(value, own, f"{numeral(value, own)}.")
+        item_form = item.attrs.get("type", form)
+        yield Ordinal(value, item_form, f"{numeral(value, item_form)}.")
         following = value - 1 if down else value + 1
 
 
@@ -54,10 +54,10 @@ def items_of(items: Node) -> list[Node]:
 
 def _begin(item: Node) -> str:
     """Return the first text of an item."""
-    first: Node | str = item
-    while isinstance(first, Node):
-        first = next((child for child in first.children if child and child != " "), "")
-    return first
+    node: Node | str = item
+    while isinstance(node, Node):
+        node = next((child for child in node.children if child and child != " "), "")
+    return node
 
 
 def type_of(attributes: Mapping[str, str | None]) -> str:
@@ -65,14 +65,14 @@ def type_of(attributes: Mapping[str, str | None]) -> str:
     attribute; empty for none, `none` where its style shows no numbers."""
     styled = _LIST_STYLE.search((attributes.get("style") or "").lower())
     if styled is None:
-        said = (attributes.get("type") or "").strip()
-        return said if said in {"1", "a", "A", "i", "I"} else ""
+        type_name = (attributes.get("type") or "").strip()
+        return type_name if type_name in {"1", "a", "A", "i", "I"} else ""
     if styled[1]:
         return _NONE
     form = _LIST_TYPES[f"lower-{styled[3]}"]
     return form.upper() if styled[2] == "upper" else form
 
 
-def _integer(text: str, other: int) -> int:
-    found = _INTEGER.match(text)
-    return int(found[1]) if found else other
+def _integer(text: str, default: int) -> int:
+    match = _INTEGER.match(text)
+    return int(match[1]) if match else default

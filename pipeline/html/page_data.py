@@ -69,12 +69,12 @@ def elements(html: str, name: str) -> Iterator[tuple[str, str]]:
     beginning of longer names."""
     position = 0
     while (start := html.find(f"<{name}", position)) >= 0:
-        begin = html.find(">", start) + 1
-        end = html.find(f"</{name}", begin)
-        if not begin or end < 0:
+        content_start = html.find(">", start) + 1
+        content_end = html.find(f"</{name}", content_start)
+        if not content_start or content_end < 0:
             return
-        yield html[start:begin], html[begin:end]
-        position = end
+        yield html[start:content_start], html[content_start:content_end]
+        position = content_end
 
 
 def page_values(html: str) -> Iterator[Json]:
@@ -103,9 +103,9 @@ def page_values(html: str) -> Iterator[Json]:
 
 def _attribute_values(html: str, literals: Literals) -> Iterator[Json]:
     """Yield the values that the attributes of a page hold."""
-    for found in _JSON_ATTRIBUTE.finditer(html):
-        if len(found[0]) >= _TEXT_CHARACTERS:
-            value = _attribute_value(entities.unescape(found[1] or found[2]), literals)
+    for match in _JSON_ATTRIBUTE.finditer(html):
+        if len(match[0]) >= _TEXT_CHARACTERS:
+            value = _attribute_value(entities.unescape(match[1] or match[2]), literals)
             if value is not None:
                 yield opened(value)
 
@@ -113,8 +113,8 @@ def _attribute_values(html: str, literals: Literals) -> Iterator[Json]:
 def _attribute_value(text: str, literals: Literals) -> Json:
     """Return the value that an attribute holds as JSON or as JavaScript writes it, None
     for none."""
-    named = _ASSIGNED_NAME.match(text)
-    text = text[named.end() :] if named else text
+    match = _ASSIGNED_NAME.match(text)
+    text = text[match.end() :] if match else text
     value = value_of(text)
     if value is None and text.lstrip()[:1] in {"{", "["}:
         try:
@@ -126,8 +126,8 @@ def _attribute_value(text: str, literals: Literals) -> Json:
 
 def _plain(script: str) -> str:
     """Return JSON without the marks that Angular writes for quotes."""
-    for mark, sign in _ANGULAR.items():
-        script = script.replace(mark, sign)
+    for escape, character in _ANGULAR.items():
+        script = script.replace(escape, character)
     return script
 
 
@@ -149,11 +149,11 @@ def _decoded(text: str) -> str:
     return text
 
 
-def _json_at(source: str, at: int) -> tuple[Json, int]:
+def _json_at(source: str, offset: int) -> tuple[Json, int]:
     """Return the JSON at a place and where it ends; None with a place at least as far
     as it was read."""
     try:
-        return json.JSONDecoder(strict=False).raw_decode(source, at)
+        return json.JSONDecoder(strict=False).raw_decode(source, offset)
     except json.JSONDecodeError as error:
         return None, error.pos
     except (ValueError, RecursionError):
@@ -164,19 +164,19 @@ class _Decoder:
     """Reads JSON in the midst of code, as long as what was read in vain is less than a
     bound."""
 
-    def __init__(self, most: int) -> None:
-        """Begin with `most` characters that may be read in vain."""
-        self._left = most
+    def __init__(self, limit: int) -> None:
+        """Begin with `limit` characters that may be read in vain."""
+        self._left = limit
 
-    def at(self, source: str, at: int) -> tuple[Json, int]:
+    def at(self, source: str, offset: int) -> tuple[Json, int]:
         """Return the JSON at a place and where it ends, None where there is none or the
         bound is reached."""
-        if self._left <= 0 or _LIKE_JSON.match(source, at) is None:
-            return None, at
-        value, end = _json_at(source, at)
+        if self._left <= 0 or _LIKE_JSON.match(source, offset) is None:
+            return None, offset
+        value, end = _json_at(source, offset)
         if value is None:
             self._left -= (
-                end - at + end // COUNTED_CHARACTERS
+                end - offset + end // COUNTED_CHARACTERS
             )  # the error counts the lines up to it
         return value, end
 
@@ -187,16 +187,16 @@ def _script_values(
     """Yield the values that a script of code assigns, or hands to functions."""
     called = literals.called(script)
     yield from map(opened, called)
-    at = 0
-    while (begins := _BEGINS.search(script, at)) is not None:
-        at = begins.end()
-        value, end = decoder.at(script, at)
+    offset = 0
+    while (begins := _BEGINS.search(script, offset)) is not None:
+        offset = begins.end()
+        value, end = decoder.at(script, offset)
         if value is None:
             try:
-                value, end = literals.value(script, at)
+                value, end = literals.value(script, offset)
             except NoLiteral:
                 continue
-        at = max(end, at + 1)
+        offset = max(end, offset + 1)
         yield opened(value)
 
 
@@ -221,9 +221,9 @@ def opened(value: Json) -> Json:
             item = _unwrapped(item)
         holder[key] = item  # type: ignore[index]  # a key of its own holder
         if isinstance(item, list):
-            waiting.extend((item, index, inner) for index, inner in enumerate(item))
+            waiting.extend((item, index, element) for index, element in enumerate(item))
         elif isinstance(item, dict):
-            waiting.extend((item, name, inner) for name, inner in item.items())
+            waiting.extend((item, name, element) for name, element in item.items())
     return top[0]
 
 
@@ -231,24 +231,24 @@ def _inside(text: str) -> Json:
     """Return the JSON that a string is, else the string; of a line of a stream what its
     JSON begins with, None where that is malformed."""
     text = _decoded(text)
-    begun = _CHUNK_LABEL.match(text)
-    if begun is None:
+    label = _CHUNK_LABEL.match(text)
+    if label is None:
         return text
-    value, end = _json_at(text, begun.end())
-    if value is None or (not begun[0] and text[end:].strip()):
-        return text if not begun[0] else None
+    value, end = _json_at(text, label.end())
+    if value is None or (not label[0] and text[end:].strip()):
+        return text if not label[0] else None
     return value
 
 
 def _joined(values: list[Json]) -> Json:
     """Return what was written as one list in which objects and lists name their parts
     by number, else the list."""
-    first = values[0] if values else None
+    head = values[0] if values else None
     by_number = any(
         isinstance(value, dict) and any(map(_BY_NUMBER.fullmatch, value))
         for value in values
     )
-    marked = isinstance(first, list) and first[:1] in (
+    marked = isinstance(head, list) and head[:1] in (
         ["ShallowReactive"],
         ["Reactive"],
     )
@@ -262,26 +262,34 @@ def _put_together(values: list[Json]) -> Json:
     # One level is enough: each object is in the list itself, with everything it
     # references.
     leaves = {
-        at: value
-        for at, value in enumerate(values)
+        index: value
+        for index, value in enumerate(values)
         if not isinstance(value, dict | list)
     }
-    named: set[int] = set()
+    referenced: set[int] = set()
 
     def name(key: str) -> str:
-        said = leaves.get(int(key[1:])) if _BY_NUMBER.fullmatch(key) else key
-        return said if isinstance(said, str) else key
+        leaf = leaves.get(int(key[1:])) if _BY_NUMBER.fullmatch(key) else key
+        return leaf if isinstance(leaf, str) else key
 
-    def part(at: int) -> Json:
-        named.add(at)
-        whole = values[at] if 0 <= at < len(values) else None
-        if not isinstance(whole, list):
-            return leaves.get(at)
-        named.update(one for one in whole if isinstance(one, int))
-        return [leaves.get(one) for one in whole if isinstance(one, int)]
+    def part(index: int) -> Json:
+        referenced.add(index)
+        element = values[index] if 0 <= index < len(values) else None
+        if not isinstance(element, list):
+            return leaves.get(index)
+        referenced.update(
+            reference for reference in element if isinstance(reference, int)
+        )
+        return [
+            leaves.get(reference) for reference in element if isinstance(reference, int)
+        ]
 
     objects: list[Json] = [
-        {name(key): part(at) for key, at in value.items() if isinstance(at, int)}
+        {
+            name(key): part(index)
+            for key, index in value.items()
+            if isinstance(index, int)
+        }
         for value in values
         if isinstance(value, dict)
     ]
@@ -289,8 +297,8 @@ def _put_together(values: list[Json]) -> Json:
         *objects,
         *(
             value
-            for at, value in leaves.items()
-            if isinstance(value, str) and at not in named
+            for index, value in leaves.items()
+            if isinstance(value, str) and index not in referenced
         ),
     ]
 
@@ -299,8 +307,8 @@ def _unwrapped(value: dict[str, Json]) -> dict[str, Json]:
     """Return the properties of an island without the numbers of their types, where all
     have one (Astro); any other object is returned as it is."""
     if value and all(
-        isinstance(one, list) and len(one) == 2 and one[0] in range(12)
-        for one in value.values()
+        isinstance(pair, list) and len(pair) == 2 and pair[0] in range(12)
+        for pair in value.values()
     ):
-        return {key: one[1] for key, one in value.items() if isinstance(one, list)}
+        return {key: pair[1] for key, pair in value.items() if isinstance(pair, list)}
     return value

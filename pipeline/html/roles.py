@@ -85,15 +85,15 @@ def line_keepers(sheets: Iterable[str]) -> frozenset[str]:
 
     Of each sheet the first `_MOST_RULES` such rules count, of a long rule the last
     `_LONG_RULE` characters."""
-    found: set[str] = set()
+    classes: set[str] = set()
     for text in sheets:
-        for kept in islice(_KEEPS_LINES.finditer(text), _MOST_RULES):
-            opening = text.rfind("{", max(0, kept.start() - _LONG_RULE), kept.start())
+        for match in islice(_KEEPS_LINES.finditer(text), _MOST_RULES):
+            opening = text.rfind("{", max(0, match.start() - _LONG_RULE), match.start())
             before = max(
                 text.rfind("}", max(0, opening - _LONG_RULE), max(opening, 0)), 0
             )
-            found.update(_CLASS.findall(text[before : max(opening, 0)]))
-    return frozenset(found)
+            classes.update(_CLASS.findall(text[before : max(opening, 0)]))
+    return frozenset(classes)
 
 
 def _is_code(
@@ -110,9 +110,9 @@ def _is_code(
     ).strip("\n\r ")
     if "\n" not in text:
         return False
-    named = f"{current.tag} {attributes.get('class') or ''} {style}".lower()
+    label = f"{current.tag} {attributes.get('class') or ''} {style}".lower()
     return (
-        _CODE_CLASS.search(named) is not None or _INDENTED_CODE.search(text) is not None
+        _CODE_CLASS.search(label) is not None or _INDENTED_CODE.search(text) is not None
     )
 
 
@@ -132,31 +132,33 @@ def keep(
 
     Changes `node`: a role may give it another tag."""
     node.place = attributes.get(PLACE) or ""
-    named = tag.named
+    is_judged_by_name = tag.named
     role = attributes.get("role")
     if tag.neutral and role:
         node.tag = _tag_of_role(role, attributes) or tag.name
         node.furniture = FURNITURE_NAME * (node.tag in FURNITURE_TAGS)
-        named = node.tag in NAMED_TAGS and not node.furniture
-    if kept := _kept(tag, attributes, current):
-        node.attrs = kept
-    return named
+        is_judged_by_name = node.tag in NAMED_TAGS and not node.furniture
+    if kept_attributes := _kept(tag, attributes, current):
+        node.attrs = kept_attributes
+    return is_judged_by_name
 
 
 def _kept(
     tag: Tag, attributes: dict[str, str | None], current: LexborNode
 ) -> dict[str, str]:
     """Return the attributes of an element's node."""
-    kept = {key: attributes[key] or "" for key in tag.attributes if key in attributes}
-    if tag.listing and (spoken := language_of(current)):
-        kept["class"] = f"language-{spoken}"
+    kept_attributes = {
+        key: attributes[key] or "" for key in tag.attributes if key in attributes
+    }
+    if tag.listing and (code_language := language_of(current)):
+        kept_attributes["class"] = f"language-{code_language}"
     if tag.counted and (form := type_of(attributes)):
-        kept["type"] = form
+        kept_attributes["type"] = form
     if tag.block and (language := attributes.get("lang")):
-        kept["lang"] = language
+        kept_attributes["lang"] = language
     if tag.name == "table" and attributes.get("role") in {"presentation", "none"}:
-        kept["role"] = "presentation"
-    return kept
+        kept_attributes["role"] = "presentation"
+    return kept_attributes
 
 
 def _holds_lines(
@@ -184,8 +186,8 @@ def as_marked(
         return tag, _in_listing(current, tag, kind, attributes, parent)
     if _holds_lines(current, tag, attributes, lined=lined):
         return tag_of("pre"), NODE
-    elif said := said_by(current, tag.name, attributes, parent.tag):
-        add_boxed(parent, said, pre=False)
+    elif value_text := said_by(current, tag.name, attributes, parent.tag):
+        add_boxed(parent, value_text, pre=False)
         return tag, DROP
     elif (name := _GRID_ROLES.get(attributes.get("role") or "")) and (
         _HOLDERS[name] in {"", parent.tag} and tag.name not in _TABLE_TAGS

@@ -49,15 +49,15 @@ def declared(style: str) -> tuple[Declaration, ...]:
     style = style.lower()
     if _UNPLAIN.search(style) and sum(map(style.count, "([{")) <= _MOST_BRACKETS:
         return tuple(_parsed(style))
-    found = []
-    for part in style.split(";"):
-        name, colon, value = part.partition(":")
+    entries = []
+    for text in style.split(";"):
+        name, colon, value = text.partition(":")
         if colon:
             value = value.strip()
             important = value.endswith("important") and _IMPORTANT.search(value)
             value = value[: important.start()].rstrip() if important else value
-            found.append(_named(name.strip(), value, important=bool(important)))
-    return tuple(found)
+            entries.append(_named(name.strip(), value, important=bool(important)))
+    return tuple(entries)
 
 
 def _parsed(style: str) -> Iterator[Declaration]:
@@ -76,8 +76,8 @@ def _named(name: str, value: str, *, important: bool) -> Declaration:
 def declarations(style: str) -> dict[str, str]:
     """Return of each property of a style attribute the value that counts: the last, an
     important one before all others."""
-    found = sorted(declared(style), key=lambda declaration: declaration.important)
-    return {name: value for name, value, _ in found}
+    ordered = sorted(declared(style), key=lambda declaration: declaration.important)
+    return {name: value for name, value, _ in ordered}
 
 
 # Lengths
@@ -107,11 +107,11 @@ def summed(value: str) -> str:
     return _SUM.sub(_sum, value) if "calc(" in value else value
 
 
-def _sum(found: re.Match[str]) -> str:
-    if found[3] is None:
-        return found[1]
-    first, second = length(found[1]) or 0.0, length(found[3]) or 0.0
-    return f"{first + second if found[2] == '+' else first - second:f}px"
+def _sum(match: re.Match[str]) -> str:
+    if match[3] is None:
+        return match[1]
+    first, second = length(match[1]) or 0.0, length(match[3]) or 0.0
+    return f"{first + second if match[2] == '+' else first - second:f}px"
 
 
 # Rules of a sheet
@@ -163,54 +163,61 @@ def rules_of(sheet: str) -> Iterator[tuple[Collection[str], str, str]]:
     leaves open is closed."""
     sheet = _OF_HTML.sub("", _CSS_COMMENT.sub("", sheet))
     stack: list[tuple[Collection[str], bool, list[str]]] = [((), True, [])]
-    begin, end, left = 0, 0, MAX_ITEMS
+    start, end, remaining = 0, 0, MAX_ITEMS
     while True:
-        above, holds, body = stack[-1]
-        if begin == end and (leaf := _LEAF.match(sheet, begin)):
-            begin = end = leaf.end()
+        parents, holds, body = stack[-1]
+        if start == end and (leaf := _LEAF.match(sheet, start)):
+            start = end = leaf.end()
             if holds:
-                yield above, leaf[1], leaf[2].lower()
+                yield parents, leaf[1], leaf[2].lower()
             continue
         token = _CSS_TOKEN.search(sheet, end)
         if token is None:
             # A browser closes what the end of a sheet leaves open.
-            yield from _own(above, [*body, sheet[begin:]], holds=holds)
+            yield from _own(parents, [*body, sheet[start:]], holds=holds)
             return
         end = token.end()
-        if (sign := token[0]) not in "{};":
+        if (delimiter := token[0]) not in "{};":
             continue
-        text, begin = sheet[begin : token.start()].strip(), end
-        if sign == "{" and text.startswith("@"):
-            stack.append((above, holds and _holds_on_desktop(text.lower()), []))
-        elif sign == "{":
-            inner = tuple(islice(nested(above, text), left)) if holds else ()
-            left -= len(inner)
-            stack.append((inner, inner != (), []))
+        text, start = sheet[start : token.start()].strip(), end
+        if delimiter == "{" and text.startswith("@"):
+            stack.append((parents, holds and _holds_on_desktop(text.lower()), []))
+        elif delimiter == "{":
+            selectors = tuple(islice(nested(parents, text), remaining)) if holds else ()
+            remaining -= len(selectors)
+            stack.append((selectors, selectors != (), []))
         else:
             body.append(text)
-            if sign == "}" and len(stack) > 1:
+            if delimiter == "}" and len(stack) > 1:
                 stack.pop()
-                yield from _own(above, body, holds=holds)
+                yield from _own(parents, body, holds=holds)
 
 
 def _own(
-    above: Collection[str], body: list[str], *, holds: bool
+    parents: Collection[str], body: list[str], *, holds: bool
 ) -> Iterator[tuple[Collection[str], str, str]]:
     """Yield the rule for what nested declarations are around, if they hold."""
-    if holds and above:
-        yield above, "&", ";".join(body).lower()
+    if holds and parents:
+        yield parents, "&", ";".join(body).lower()
 
 
-def nested(above: Collection[str], selectors: str) -> Iterator[str]:
+def nested(parents: Collection[str], selectors: str) -> Iterator[str]:
     """Yield the selectors of a rule, nested ones with their parent's prepended (CSS
     Nesting); those of `SELECTOR_CHARACTERS` characters and more are dropped."""
-    if not above:
+    if not parents:
         yield from _listed(selectors)
         return
-    for inner in _listed(selectors):
-        for outer in above:
-            if len(inner) + len(outer) * max(1, inner.count("&")) < SELECTOR_CHARACTERS:
-                yield inner.replace("&", outer) if "&" in inner else f"{outer} {inner}"
+    for selector in _listed(selectors):
+        for outer in parents:
+            if (
+                len(selector) + len(outer) * max(1, selector.count("&"))
+                < SELECTOR_CHARACTERS
+            ):
+                yield (
+                    selector.replace("&", outer)
+                    if "&" in selector
+                    else f"{outer} {selector}"
+                )
 
 
 def _listed(selectors: str) -> Iterator[str]:
@@ -219,13 +226,13 @@ def _listed(selectors: str) -> Iterator[str]:
     if "(" not in selectors:
         yield from map(str.strip, selectors.split(","))
         return
-    depth, parts = 0, list[str]()
-    for part in selectors.split(","):
-        parts.append(part)
-        depth += part.count("(") - part.count(")")
+    depth, pieces = 0, list[str]()
+    for piece in selectors.split(","):
+        pieces.append(piece)
+        depth += piece.count("(") - piece.count(")")
         if depth <= 0:
-            yield ",".join(parts).strip()
-            depth, parts = 0, []
+            yield ",".join(pieces).strip()
+            depth, pieces = 0, []
 
 
 def specificity(selector: str) -> int:
@@ -270,8 +277,8 @@ def _query_holds(query: str) -> bool:
     if _NO_SCREENS.search(query):
         return is_negated
     holds = all(
-        ((length(size) or 0.0) >= SCREEN[side]) == (sign == "<")
-        for side, sign, size in _RANGE.findall(query)
+        ((length(size) or 0.0) >= SCREEN[side]) == (operator == "<")
+        for side, operator, size in _RANGE.findall(query)
     )
     for feature, value in _FEATURE.findall(query):
         bound, _, side = feature.partition("-")
@@ -285,9 +292,9 @@ def _query_holds(query: str) -> bool:
 def _ranges(bounds: re.Match[str]) -> str:
     """Return a range that begins with a size as one or two that begin with what is
     measured."""
-    least, sign, side, other, most = bounds.groups()
-    return f"({side} {_TURNED[sign]} {least})" + (
-        f"({side} {other} {most})" if other else ""
+    least, operator, side, second_operator, greatest = bounds.groups()
+    return f"({side} {_TURNED[operator]} {least})" + (
+        f"({side} {second_operator} {greatest})" if second_operator else ""
     )
 
 
@@ -314,7 +321,9 @@ def sheets_of(top: LexborNode) -> tuple[list[StyleSheet], bool, list[str]]:
 
     Empty sheets are left out; linked ones are not fetched."""
     texts, sheets, is_linked = list[str](), list[StyleSheet](), False
-    shadowed = {node.mem_id: at for at, node in enumerate(top.css("shadow-root style"))}
+    shadowed = {
+        node.mem_id: index for index, node in enumerate(top.css("shadow-root style"))
+    }
     for node in top.css("style, link"):
         about = node.attributes
         holds = media_holds((about.get("media") or "").lower())

@@ -111,16 +111,16 @@ def look_at(html: str, *, rendered: bool = False) -> Converted:
 
 
 def may_be_filled(
-    html: str, shown: Sequence[str], framing: Collection[str] = ()
+    html: str, visible_texts: Sequence[str], framing: Collection[str] = ()
 ) -> bool:
     """Return whether text in a page's scripts may be read as the page's: it shows none,
     or is a shell that loads.
 
     Such text may be invisible, so it is never mixed with or preferred to visible text
-    (`shown`, without navigation); text around all pages of a site (`framing`: its
+    (`visible_texts`, without navigation); text around all pages of a site (`framing`: its
     footer) does not count."""
     letters = 0
-    for text in shown:
+    for text in visible_texts:
         letters += letters_in(text)
         if letters >= EMPTY_LETTERS:
             return False
@@ -155,18 +155,18 @@ class _Scan:
     _unclosed: set[str] = field(default_factory=set)
 
     def run(self) -> None:
-        html, at = self.html, 0
+        html, offset = self.html, 0
         while self.letters < self.enough:
             check_cancelled()
-            start = html.find("<", at)
-            self._count(at, start if start >= 0 else len(html))
+            start = html.find("<", offset)
+            self._count(offset, start if start >= 0 else len(html))
             if start < 0:
                 return
             is_comment = html.startswith("<!--", start)
             end = html.find("-->" if is_comment else ">", start)
             if end < 0:
                 return
-            at = end + 3 if is_comment else self._enter(start, end)
+            offset = end + 3 if is_comment else self._enter(start, end)
 
     def is_shell(self) -> bool:
         return (
@@ -184,9 +184,9 @@ class _Scan:
         place that scripts fill."""
         if _EMPTY_ROOT.search(self.html) is None or "<script" not in self.html:
             return False
-        whole = _Scan(self.html, enough=_FRAME_LETTERS)
-        whole.run()
-        return whole.letters < _FRAME_LETTERS
+        scan = _Scan(self.html, enough=_FRAME_LETTERS)
+        scan.run()
+        return scan.letters < _FRAME_LETTERS
 
     def _count(self, start: int, end: int) -> None:
         for position in range(start, end, 500):
@@ -221,9 +221,9 @@ class _Scan:
         held = _HELD.match(self.html, start)
         if held is None:
             return end
-        inner = _Scan(entities.unescape(held[1] or held[2] or ""), self.enough)
-        inner.run()
-        self.letters += inner.letters
+        frame_scan = _Scan(entities.unescape(held[1] or held[2] or ""), self.enough)
+        frame_scan.run()
+        self.letters += frame_scan.letters
         return max(end, self.html.find(">", held.end()))
 
     def _pass_over(self, name: str, tag: str, end: int) -> int:
@@ -300,17 +300,17 @@ def linked_data(html: str) -> list[dict[str, Json]]:
     ones and those about its site.
 
     After `MAX_ITEMS` objects no more are read."""
-    found: list[dict[str, Json]] = []
+    objects: list[dict[str, Json]] = []
     for tag, script in elements(html, "script"):
         waiting = deque([value_of(script)] if "application/ld+json" in tag else [])
-        while waiting and len(found) < MAX_ITEMS:
+        while waiting and len(objects) < MAX_ITEMS:
             item = waiting.popleft()
             if isinstance(item, list):
                 waiting.extend(item)
             elif isinstance(item, dict):
-                found.append(item)
+                objects.append(item)
                 waiting.append(item.get("@graph"))
-    return [item for item in found if not _is_about_the_site(item)]
+    return [item for item in objects if not _is_about_the_site(item)]
 
 
 def script_texts(html: str) -> list[tuple[str, str]]:
@@ -330,9 +330,9 @@ def script_texts(html: str) -> list[tuple[str, str]]:
         candidates = list(dict.fromkeys(texts))
         if _letters(candidates) >= 2 * EMPTY_LETTERS:
             break
-    unscripted = [("noscript", inner) for _, inner in elements(html, "noscript")]
-    most = max(candidates, unscripted, key=_letters)
-    return most if _letters(most) >= 2 * EMPTY_LETTERS else []
+    unscripted = [("noscript", content) for _, content in elements(html, "noscript")]
+    longest = max(candidates, unscripted, key=_letters)
+    return longest if _letters(longest) >= 2 * EMPTY_LETTERS else []
 
 
 def _letters(texts: list[tuple[str, str]]) -> int:
@@ -372,9 +372,9 @@ def _texts(data: Iterable[Json], keys: Sequence[str] = ()) -> Iterator[tuple[str
         elif isinstance(item, list):
             waiting.extend(reversed(item))
         elif isinstance(item, dict):
-            said, inner = _record(item, keys)
-            yield from said
-            waiting.extend(reversed(inner))
+            texts, values = _record(item, keys)
+            yield from texts
+            waiting.extend(reversed(values))
 
 
 def _record(
@@ -386,14 +386,14 @@ def _record(
         return [("dd", pair)], []
     name = _first_text(item, _TITLE_FIELDS)
     values = [item.get(key) for key in keys or item]
-    inner: list[Json] = [value for value in values if value and value != name]
-    said = list[tuple[str, str]]()
+    nested_values: list[Json] = [value for value in values if value and value != name]
+    texts = list[tuple[str, str]]()
     price = _price(item)
-    if name.strip() and (keys or price or any(map(_is_prose, inner))):
-        said.append(("h2", " ".join(name.split())))
+    if name.strip() and (keys or price or any(map(_is_prose, nested_values))):
+        texts.append(("h2", " ".join(name.split())))
     if price:
-        said.append(("dd", price))
-    return said, inner
+        texts.append(("dd", price))
+    return texts, nested_values
 
 
 def _first_text(item: dict[str, Json], keys: Sequence[str]) -> str:
@@ -431,9 +431,9 @@ def _pair(item: dict[str, Json]) -> str:
 def _price(item: dict[str, Json]) -> str:
     """Return the price that an object states with its currency, in it or one below;
     empty for none; so is a price without a currency."""
-    inner = item.get("price")
-    if isinstance(inner, dict):
-        item = inner
+    nested = item.get("price")
+    if isinstance(nested, dict):
+        item = nested
     currency = _first_text(item, _CURRENCY_FIELDS)
     values = [
         str(value)
@@ -451,27 +451,28 @@ def _flight_texts(html: str) -> Iterator[tuple[str, str]]:
     Malformed chunks and rows are passed over; what begins like no row ends it."""
     scripts = (script for _, script in elements(html, "script"))
     source = "".join(map(_flight_chunk, scripts)).encode("utf-8", "replace")
-    at = 0
+    offset = 0
     for _ in range(MAX_ITEMS):
-        end = source.find(b"\n", at)
-        row = _FLIGHT_ROW.match(source[at : at + 40].decode("ascii", "replace"))
+        line_end = source.find(b"\n", offset)
+        row = _FLIGHT_ROW.match(source[offset : offset + 40].decode("ascii", "replace"))
         if row is None:
             return
-        begin = at + row.end()
+        start = offset + row.end()
         if row[2]:
             # A long text, by its length in bytes; another row names it.
-            at = begin + int(row[2], 16)
-            yield "p", source[begin:at].decode("utf-8", "replace").strip()
+            offset = start + int(row[2], 16)
+            yield "p", source[start:offset].decode("utf-8", "replace").strip()
             continue
         with suppress(ValueError, RecursionError):  # a module's name, a hint
             yield from _drawn(
                 json.loads(
-                    source[begin : end if end >= 0 else len(source)], strict=False
+                    source[start : line_end if line_end >= 0 else len(source)],
+                    strict=False,
                 )
             )
-        if end < 0:
+        if line_end < 0:
             return
-        at = end + 1
+        offset = line_end + 1
 
 
 def _flight_chunk(script: str) -> str:
@@ -499,7 +500,7 @@ def _drawn(value: Json) -> Iterator[tuple[str, str]]:
         if isinstance(item, dict):
             waiting.extend(
                 reversed(
-                    [inner for inner in item.values() if isinstance(inner, list | dict)]
+                    [child for child in item.values() if isinstance(child, list | dict)]
                 )
             )
         elif isinstance(item, list):
@@ -533,14 +534,14 @@ def _element(item: list[Json]) -> tuple[str, Json]:
 def _strings(value: Json) -> list[str]:
     """Return the strings that an element's children are and hold; references to other
     rows are empty."""
-    found: list[str] = []
+    strings: list[str] = []
     waiting: list[Json] = [value]
     while waiting:
         item = waiting.pop()
         if isinstance(item, str | int | float) and not isinstance(item, bool):
             text = str(item)
             # A dollar leads in a reference, two a text that begins with one.
-            found.append(
+            strings.append(
                 text[1:]
                 if text.startswith("$$")
                 else ""
@@ -548,15 +549,15 @@ def _strings(value: Json) -> list[str]:
                 else text
             )
         elif isinstance(item, list):
-            name, inner = _element(item)
+            name, properties = _element(item)
             waiting.extend(
-                [inner.get("children")]
-                if isinstance(inner, dict)
+                [properties.get("children")]
+                if isinstance(properties, dict)
                 else []
                 if name
                 else reversed(item)
             )
-    return found
+    return strings
 
 
 def _reads_like_text(text: str) -> bool:

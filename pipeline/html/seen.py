@@ -88,13 +88,15 @@ class _Verdicts(dict[str | None, Verdict]):
     def __missing__(self, classes: str | None) -> Verdict:
         """Return and remember what is said by classes that were not asked for
         before."""
-        names, found = (classes or "").split(), _SAYS_NOTHING
+        names, verdict = (classes or "").split(), _SAYS_NOTHING
         if not self._saying.isdisjoint(names):
-            found = next(
-                said for known, said in self._said if not known.isdisjoint(names)
+            verdict = next(
+                listed_verdict
+                for listed, listed_verdict in self._said
+                if not listed.isdisjoint(names)
             )
-        self[classes] = found
-        return found
+        self[classes] = verdict
+        return verdict
 
 
 class Sight:
@@ -164,32 +166,32 @@ class Sight:
         Args:
             element: The element as if it were plain, with what text inherits around it.
         """
-        current, tag, attributes, _, below, inherited = element
+        current, tag, attributes, _, first_child, inherited = element
         if PLACED < tag.kind <= FRAME:
             drawn = self._drawn(current, tag, attributes)
             return drawn and (current, tag, attributes, PLAIN, None, drawn)
-        if below is None and tag.mute and "aria-label" not in attributes:
+        if first_child is None and tag.mute and "aria-label" not in attributes:
             return None
-        found, shade = EMPTY * (below is None), inherited
+        flags, shade = EMPTY * (first_child is None), inherited
         if tag.kind == SHUT and "open" not in attributes:
             if not (
                 self._show
                 or can_be_opened(current, attributes, lambda: self._controlled)
             ):
                 return None
-            found |= OPENS
+            flags |= OPENS
         if not tag.shown:
             hiding, shade, verdict = self._asked(current, attributes, inherited)
             if hiding:
                 if not self._opens(current, tag, attributes, hiding):
                     return None
-                found |= OPENS
-            found |= LINED * (verdict == "lines") | MARKED * (
+                flags |= OPENS
+            flags |= LINED * (verdict == "lines") | MARKED * (
                 not tag.marking.isdisjoint(attributes)
             )
-        if shade is not inherited or inherited.parts or inherited.unseen:
-            found, shade = _laid(found, shade, inherited)
-        return current, tag, attributes, found, below, shade
+        if shade is not inherited or inherited.lays_out or inherited.unseen:
+            flags, shade = _laid(flags, shade, inherited)
+        return current, tag, attributes, flags, first_child, shade
 
     def _asked(
         self,
@@ -286,8 +288,10 @@ class Sight:
     def _controlled(self) -> Set[str]:
         """The ids of what the page's buttons say that they control."""
         buttons = [button.attributes for button in self.top.css(CONTROLS)]
-        named = [button.get(name) or "" for button in buttons for name in CONTROLLING]
-        return frozenset(" ".join(named).replace("#", " ").split())
+        id_lists = [
+            button.get(name) or "" for button in buttons for name in CONTROLLING
+        ]
+        return frozenset(" ".join(id_lists).replace("#", " ").split())
 
     # What is drawn
 
@@ -301,17 +305,21 @@ class Sight:
         if tag.kind == SAYS and tag.name != "svg":
             hiding, shade, _ = self._asked(current, attributes, Shade())
             return None if hiding else shade
-        own = presented(attributes) if tag.kind == SAYS else attributes
-        own = {name: value for name, value in own.items() if name != "aria-hidden"}
-        hiding, shade, _ = self._asked(current, own, self.styles.ground)
+        drawn_attributes = presented(attributes) if tag.kind == SAYS else attributes
+        drawn_attributes = {
+            name: value
+            for name, value in drawn_attributes.items()
+            if name != "aria-hidden"
+        }
+        hiding, shade, _ = self._asked(current, drawn_attributes, self.styles.ground)
         if (
             hiding not in _DRAWN_ALL_THE_SAME[tag.kind]
-            or "hidden" in own
-            or is_pixel(own)
+            or "hidden" in drawn_attributes
+            or is_pixel(drawn_attributes)
         ):
             return None
         # Its own opacity and the like means nothing, and frameworks set it until it has come.
-        style = own.get("style")
+        style = drawn_attributes.get("style")
         is_styled = hiding or current.mem_id in self.styled
         return None if style and is_styled and self.styles.hides_image(style) else shade
 
@@ -348,23 +356,23 @@ def _is_line_number(
 
 
 @lru_cache(64)
-def _inside(shade: Shade, own: bool) -> Shade:
+def _inside(shade: Shade, has_own_shade: bool) -> Shade:
     """Return the shade around the elements right in an element."""
-    return shade._replace(apart=False, parts=shade.parts and own)
+    return shade._replace(apart=False, lays_out=shade.lays_out and has_own_shade)
 
 
-def _laid(found: int, shade: Shade, inherited: Shade) -> tuple[int, Shade]:
+def _laid(flags: int, shade: Shade, inherited: Shade) -> tuple[int, Shade]:
     """Return what is found of an element, with how it is laid out, and what text in it
     inherits."""
-    own = shade is not inherited
-    if own and shade.apart:
-        found |= BOXED | APART
-    if inherited.parts:
-        found |= APART
+    has_own_shade = shade is not inherited
+    if has_own_shade and shade.apart:
+        flags |= BOXED | APART
+    if inherited.lays_out:
+        flags |= APART
     if shade.unseen:
-        found |= UNSEEN
-    if shade.apart or (shade.parts and not own):
-        shade = _inside(shade, own)
-    if shade.unseen or shade.parts:
-        found |= UNEVEN
-    return found, shade
+        flags |= UNSEEN
+    if shade.apart or (shade.lays_out and not has_own_shade):
+        shade = _inside(shade, has_own_shade)
+    if shade.unseen or shade.lays_out:
+        flags |= UNEVEN
+    return flags, shade

@@ -87,37 +87,44 @@ class StyleJudge:
         set it."""
 
     def look(
-        self, node: LexborNode, attributes: Mapping[str, str | None], around: Shade
+        self, node: LexborNode, attributes: Mapping[str, str | None], inherited: Shade
     ) -> tuple[Hiding, Shade]:
         """Return how an element is hidden, and the style that its text inherits;
-        `around`: its parent's."""
+        `inherited`: its parent's."""
         rules = self.rules_at.get(node.mem_id, ())
-        own = (attributes.get("style") or "").lower()
-        if own and not (DECISIVE.search(own) or COLOURED.search(own)):
-            own = ""
+        inline_style = (attributes.get("style") or "").lower()
+        if inline_style and not (
+            DECISIVE.search(inline_style) or COLOURED.search(inline_style)
+        ):
+            inline_style = ""
         old = () if PRESENTING.isdisjoint(attributes) else presented(attributes)
-        if not (rules or own or old):
-            return "", around
-        key = rules, own, old, around
+        if not (rules or inline_style or old):
+            return "", inherited
+        key = rules, inline_style, old, inherited
         if (look := self._looks.get(key)) is None:
-            found = self._declarations(rules, own)
-            shade = around.under({**dict(old), **found})
-            look = self._looks[key] = how_hidden(found, in_sheet=not own), shade
+            declarations = self._declarations(rules, inline_style)
+            shade = inherited.under({**dict(old), **declarations})
+            look = self._looks[key] = (
+                how_hidden(declarations, in_sheet=not inline_style),
+                shade,
+            )
         return look
 
     def hides_image(self, style: str) -> bool:
         """Return whether an image's own style hides it whatever scripts do."""
         return how_hidden(self._declarations((), style.lower()), in_sheet=True) != ""
 
-    def _declarations(self, rules: tuple[int, ...], own: str) -> dict[str, str]:
+    def _declarations(
+        self, rules: tuple[int, ...], inline_style: str
+    ) -> dict[str, str]:
         """Return the declarations that count, by property: important ones before
         others, then those of the own style, of the weightier selector, of the later
         rule."""
         cascade = sorted(
-            (self._rules[at] for at in rules), key=lambda rule: rule.specificity
+            (self._rules[index] for index in rules), key=lambda rule: rule.specificity
         )
-        declarations = [one for rule in cascade for one in rule.declarations]
-        declarations += declared(own)
+        declarations = [entry for rule in cascade for entry in rule.declarations]
+        declarations += declared(inline_style)
         declarations.sort(key=lambda declaration: declaration.important)
         return {
             name: self._filled(value) if "(" in value else value
@@ -146,21 +153,23 @@ class StyleJudge:
         bodies: dict[str, tuple[Declaration, ...]] = {}
         rules_at: dict[int, list[int]] = {}
         for sheet in sheets:
-            for above, selectors, body in rules_of(sheet.text):
+            for parents, selectors, body in rules_of(sheet.text):
                 if not self._decides(body):
                     continue
-                for selector in nested(above, selectors):
+                for selector in nested(parents, selectors):
                     if len(self._rules) >= MAX_ITEMS or not _may_match(selector, names):
                         continue
                     if body not in bodies:
                         bodies[body] = declared(body)
                     matched = self._matched(selector, sheet.scope or self._top)
                     if sheet.scope is None and shadowed:
-                        matched = [at for at in matched if at not in shadowed]
+                        matched = [
+                            node_id for node_id in matched if node_id not in shadowed
+                        ]
                     for address in matched:
                         rules_at.setdefault(address, []).append(len(self._rules))
                     self._rules.append(_Rule(specificity(selector), bodies[body]))
-        self.rules_at = {at: tuple(rules) for at, rules in rules_at.items()}
+        self.rules_at = {node_id: tuple(rules) for node_id, rules in rules_at.items()}
 
     def _decides(self, body: str) -> bool:
         """Whether a rule with this body, in lower case, may hide or show something."""
@@ -186,14 +195,14 @@ class StyleJudge:
         bare = re.sub(r"\[[^\]]*\]", "[]", selector)
         bare = re.sub(r"\s*([>+~,()])\s*", r"\1", bare).strip()
         has, blanks = bare.count(":has("), bare.count(" ")
-        beside = len(_BY_SIBLINGS.findall(bare))
-        if not (has or blanks or beside):  # a step for each element
+        sibling_steps = len(_BY_SIBLINGS.findall(bare))
+        if not (has or blanks or sibling_steps):  # a step for each element
             return True
         steps: int = self._bound("*") ** (1 + has)
         if blanks:
             steps *= comb(self._bound(">"), blanks)
-        if beside:
-            steps *= self._bound("+") ** beside
+        if sibling_steps:
+            steps *= self._bound("+") ** sibling_steps
         return steps <= LEXBOR_STEPS
 
     def _bound(self, joint: str) -> int:
@@ -205,7 +214,7 @@ class StyleJudge:
                 self._bounds[joint] = len(css("*"))
             else:
                 self._bounds[joint] = next(
-                    (most for most in sizes if not css("*" + f"{joint}*" * most)),
+                    (size for size in sizes if not css("*" + f"{joint}*" * size)),
                     MAX_ITEMS,
                 )
         return self._bounds[joint]

@@ -89,42 +89,50 @@ class Shade(NamedTuple):
     apart: bool = False
     """Whether the element itself is drawn as a box of its own, which no word goes on
     over; not inherited."""
-    parts: bool = False
+    lays_out: bool = False
     """Whether all of its direct text is hidden."""
 
-    def under(self, found: Mapping[str, str]) -> "Shade":
+    def under(self, declarations: Mapping[str, str]) -> "Shade":
         """Return what the text of an element with these declarations has."""
-        if _SHADING.isdisjoint(found):
+        if _SHADING.isdisjoint(declarations):
             return self
-        ink, inkless, tiny = self.ink, self.inkless, _tiny_under(found, tiny=self.tiny)
-        ground = _ground(found, self.ground)
-        over = found.get("-webkit-text-fill-color") or found.get("color", "")
+        ink, inkless, tiny = (
+            self.ink,
+            self.inkless,
+            _tiny_under(declarations, tiny=self.tiny),
+        )
+        ground = _ground(declarations, self.ground)
+        over = declarations.get("-webkit-text-fill-color") or declarations.get(
+            "color", ""
+        )
         if over and over not in _KEPT_INKS:
             # Letters may be cut out of the ground, which then is their ink.
             clips = "text" in (
-                found.get("background-clip", "")
-                + found.get("-webkit-background-clip", "")
+                declarations.get("background-clip", "")
+                + declarations.get("-webkit-background-clip", "")
             )
             inkless = is_clear_colour(over) and not clips
             ink = None if clips else rgb_of(over)
         faint = ink is not None and ground is not None and is_faint(ink, ground)
-        display = found.get("display", "")
-        parts = (
+        display = declarations.get("display", "")
+        lays_out = (
             "flex" in display
             or "grid" in display
-            or (self.parts and display == "contents")
+            or (self.lays_out and display == "contents")
         )
         unseen = tiny or inkless or faint
-        return Shade(ground, ink, inkless, tiny, unseen, _is_apart(found), parts)
+        return Shade(
+            ground, ink, inkless, tiny, unseen, _is_apart(declarations), lays_out
+        )
 
 
-def _ground(found: Mapping[str, str], ground: Rgb | None) -> Rgb | None:
+def _ground(declarations: Mapping[str, str], ground: Rgb | None) -> Rgb | None:
     """Return the colour below an element on `ground`; None for an image, or one that is
     not known."""
-    images = f"{found.get('background-image', '')} {found.get('background', '')}"
+    images = f"{declarations.get('background-image', '')} {declarations.get('background', '')}"
     if "url(" in images or "gradient(" in images or "var(" in images:
         return None
-    colour = found.get("background-color") or found.get("background", "")
+    colour = declarations.get("background-color") or declarations.get("background", "")
     if colour in _NO_GROUND or is_clear_colour(colour):
         return ground
     if "(" in colour:
@@ -134,10 +142,10 @@ def _ground(found: Mapping[str, str], ground: Rgb | None) -> Rgb | None:
     return inks[0] if inks else ground
 
 
-def _tiny_under(found: Mapping[str, str], *, tiny: bool) -> bool:
+def _tiny_under(declarations: Mapping[str, str], *, tiny: bool) -> bool:
     """Return whether the text of an element is too small to be read, whose parent's is
     or is not (`tiny`); percentages count against 16 pixels."""
-    size = _font_size(found)
+    size = _font_size(declarations)
     if not size:
         return tiny
     pixels = length(size, percent=0.16)
@@ -145,31 +153,31 @@ def _tiny_under(found: Mapping[str, str], *, tiny: bool) -> bool:
     return is_tiny or (tiny and not _OWN_SIZE.fullmatch(size))
 
 
-def _font_size(found: Mapping[str, str]) -> str:
+def _font_size(declarations: Mapping[str, str]) -> str:
     """Return the size of type that declarations set, empty for none; in the shorthand
     it precedes a slash; a size in words there is not found."""
-    if size := found.get("font-size", ""):
+    if size := declarations.get("font-size", ""):
         return size
     sizes = re.findall(
         r"(?<![\w.#-])(\d*\.?\d+(?:px|pt|em|rem|%|vw|vh)|0(?=[\s/]))",
-        found.get("font", ""),
+        declarations.get("font", ""),
     )
     return sizes[0] if sizes else ""
 
 
-def _is_apart(found: Mapping[str, str]) -> bool:
+def _is_apart(declarations: Mapping[str, str]) -> bool:
     """Whether an element is a box of its own, or placed out of the text around it."""
     return (
-        found.get("position") in {"absolute", "fixed"}
-        or found.get("float") == "right"
-        or found.get("display", "").startswith(_BOX_DISPLAYS)
+        declarations.get("position") in {"absolute", "fixed"}
+        or declarations.get("float") == "right"
+        or declarations.get("display", "").startswith(_BOX_DISPLAYS)
     )
 
 
 # What a style hides
 
 
-def how_hidden(found: Mapping[str, str], *, in_sheet: bool = False) -> Hiding:
+def how_hidden(declarations: Mapping[str, str], *, in_sheet: bool = False) -> Hiding:
     """Return whether declarations hide an element with all that is in it, and how
     surely.
 
@@ -177,35 +185,39 @@ def how_hidden(found: Mapping[str, str], *, in_sheet: bool = False) -> Hiding:
     (before an animation) may be shown by scripts.
 
     Args:
-        found: Of each property its value, in lower case.
+        declarations: Of each property its value, in lower case.
         in_sheet: They are a style sheet's: what is set before an animation starts
     (opacity, visibility) is left out."""
     cuts = any(
         "hidden" in value or "clip" in value or value.startswith(("auto", "scroll"))
-        for value in map(found.get, ("overflow", "overflow-x", "overflow-y"))
+        for value in map(declarations.get, ("overflow", "overflow-x", "overflow-y"))
         if value
     )
     if (
-        any(_is_far(side, pixels) for side, pixels in _places(found).items())
-        or _is_clipped(found)
-        or _is_scaled_away(found)
-        or (cuts and _is_flat(found, "width", "max-width"))
+        any(_is_far(side, pixels) for side, pixels in _places(declarations).items())
+        or _is_clipped(declarations)
+        or _is_scaled_away(declarations)
+        or (cuts and _is_flat(declarations, "width", "max-width"))
     ):
         return "hard"
     if (
-        found.get("display") == "none"
-        or found.get("content-visibility") == "hidden"
-        or (cuts and _is_flat(found, "height", "max-height"))
+        declarations.get("display") == "none"
+        or declarations.get("content-visibility") == "hidden"
+        or (cuts and _is_flat(declarations, "height", "max-height"))
     ):
         return "shut"
-    if in_sheet and any(name.startswith(("animation", "transition")) for name in found):
+    if in_sheet and any(
+        name.startswith(("animation", "transition")) for name in declarations
+    ):
         return ""
-    cleared = re.search(r"opacity\(\s*([^)]*)", found.get("filter", ""))
-    opacity = length(cleared[1] if cleared else found.get("opacity", ""), percent=0.01)
+    cleared = re.search(r"opacity\(\s*([^)]*)", declarations.get("filter", ""))
+    opacity = length(
+        cleared[1] if cleared else declarations.get("opacity", ""), percent=0.01
+    )
     if opacity is not None and opacity < LEAST_ALPHA:
-        moves = any(name.startswith(_MOVING_PROPERTIES) for name in found)
+        moves = any(name.startswith(_MOVING_PROPERTIES) for name in declarations)
         return "begun" if moves and not cleared else "soft"
-    return "soft" if found.get("visibility") in {"hidden", "collapse"} else ""
+    return "soft" if declarations.get("visibility") in {"hidden", "collapse"} else ""
 
 
 _EDGES: Final = ("top", "right", "bottom", "left")
@@ -217,20 +229,28 @@ _CLIPPED: Final = re.compile(
 )
 
 
-def _places(found: Mapping[str, str]) -> dict[str, float]:
+def _places(declarations: Mapping[str, str]) -> dict[str, float]:
     """Return the pixels by which an element is shifted, by property; of translations
     the least and the most."""
-    places = {name: length(found[name]) or 0.0 for name in _SHIFTS if name in found}
-    if "margin" in found:
-        sides = _sides(found["margin"])
+    places = {
+        name: length(declarations[name]) or 0.0
+        for name in _SHIFTS
+        if name in declarations
+    }
+    if "margin" in declarations:
+        sides = _sides(declarations["margin"])
         places |= {
             f"margin-{name}": sides[name] for name in sides.keys() & {"top", "left"}
         }
-    if found.get("position") in {"absolute", "fixed", "relative"}:
-        places |= _sides(found.get("inset", ""))
-        places |= {name: length(found[name]) or 0.0 for name in _EDGES if name in found}
-    shifts = ",".join(_TRANSLATE.findall(found.get("transform", "")))
-    shifts += f",{found.get('translate', '').replace(' ', ',')}"
+    if declarations.get("position") in {"absolute", "fixed", "relative"}:
+        places |= _sides(declarations.get("inset", ""))
+        places |= {
+            name: length(declarations[name]) or 0.0
+            for name in _EDGES
+            if name in declarations
+        }
+    shifts = ",".join(_TRANSLATE.findall(declarations.get("transform", "")))
+    shifts += f",{declarations.get('translate', '').replace(' ', ',')}"
     # Slides that wait are a hundred per cent apart.
     moves = [length(move.strip(), percent=0.0) or 0.0 for move in shifts.split(",")]
     # From where an element would be, half of the way leads nowhere yet.
@@ -240,7 +260,7 @@ def _places(found: Mapping[str, str]) -> dict[str, float]:
 def _sides(value: str) -> dict[str, float]:
     """Return the pixels of the sides that a short form of one to four values sets; no
     sides for an empty value, and 0 for a length that is not known."""
-    sizes = [length(part) or 0.0 for part in value.split()][:4]
+    sizes = [length(size_text) or 0.0 for size_text in value.split()][:4]
     if not sizes:
         return {}
     sizes = [*sizes, sizes[1]] if len(sizes) == 3 else (sizes * 4)[:4]
@@ -249,36 +269,34 @@ def _sides(value: str) -> dict[str, float]:
 
 def _is_far(side: str, size: float) -> bool:
     """Whether pixels from a side, or of a margin or indent, lead off the screen."""
-    most = _FROM_RIGHT if side in {"right", "bottom"} else _FAR_RIGHT
+    limit = _FROM_RIGHT if side in {"right", "bottom"} else _FAR_RIGHT
     return size <= _OFF_SCREEN_PIXELS or (
-        size >= most and side not in {"top", "margin-top", "text-indent"}
+        size >= limit and side not in {"top", "margin-top", "text-indent"}
     )
 
 
-def _is_scaled_away(found: Mapping[str, str]) -> bool:
+def _is_scaled_away(declarations: Mapping[str, str]) -> bool:
     """Whether an element is so small that type is of less than a pixel."""
-    scales = ",".join(_SCALED.findall(found.get("transform", "")))
-    scales = f"{scales},{found.get('scale', '')},{found.get('zoom', '')}"
+    scales = ",".join(_SCALED.findall(declarations.get("transform", "")))
+    scales = f"{scales},{declarations.get('scale', '')},{declarations.get('zoom', '')}"
     factors = [
-        length(part, percent=0.01) for part in scales.replace(" ", ",").split(",")
+        length(text, percent=0.01) for text in scales.replace(" ", ",").split(",")
     ]
     return any(
         factor is not None and abs(factor) * PIXELS["em"] < 1 for factor in factors
     )
 
 
-def _is_clipped(found: Mapping[str, str]) -> bool:
-    is_placed = found.get("position") in {"absolute", "fixed"}
-    shapes = (
-        f"{found.get('clip', '') if is_placed else ''} {found.get('clip-path', '')}"
-    )
+def _is_clipped(declarations: Mapping[str, str]) -> bool:
+    is_placed = declarations.get("position") in {"absolute", "fixed"}
+    shapes = f"{declarations.get('clip', '') if is_placed else ''} {declarations.get('clip-path', '')}"
     return _CLIPPED.search(shapes) is not None
 
 
-def _is_flat(found: Mapping[str, str], *sides: str) -> bool:
+def _is_flat(declarations: Mapping[str, str], *sides: str) -> bool:
     """Whether one of `sides` of an element that cuts off is of hardly a pixel."""
     return any(
-        (size := length(found.get(name, ""))) is not None and size <= _FLAT
+        (size := length(declarations.get(name, ""))) is not None and size <= _FLAT
         for name in sides
     )
 
@@ -317,14 +335,14 @@ PRESENTING: Final = frozenset({"bgcolor", "background", "color", "text"})
 
 def presented(attributes: Mapping[str, str | None]) -> tuple[tuple[str, str], ...]:
     """Return what attributes of old say of colours, as properties and values."""
-    found = []
+    declarations = []
     if ground := attributes.get("bgcolor"):
-        found.append(("background-color", _hashed(ground)))
+        declarations.append(("background-color", _hashed(ground)))
     if attributes.get("background"):
-        found.append(("background-image", "url("))
+        declarations.append(("background-image", "url("))
     if ink := attributes.get("color") or attributes.get("text"):
-        found.append(("color", _hashed(ink)))
-    return tuple(found)
+        declarations.append(("color", _hashed(ink)))
+    return tuple(declarations)
 
 
 def _hashed(colour: str) -> str:

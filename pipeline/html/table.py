@@ -46,7 +46,7 @@ class TableRow:
     cells: tuple[str, ...]
     """One text a column: a cell that covers several rows is repeated, one that covers
     several columns where it is a short value without figures."""
-    shown: str
+    joined_text: str
     """Texts of the cells that begin in this row, joined by ` | `."""
     text: str
     """`header: value; header: value`, empty where no header is known."""
@@ -122,27 +122,33 @@ def _rows(
     group = ""
     for number, (path, node, _, cells) in enumerate(raw):
         texts = _by_column(placed[number], is_header=number in heads)
-        shown = " | ".join(cell.text for cell in cells)
+        joined_text = " | ".join(cell.text for cell in cells)
         opened = tuple(index for index, cell in enumerate(cells) if cell.is_box)
         if opened:
             text = _readable(placed[number], headers)
             rows.append(
-                TableRow(path, texts, shown, text, node, False, group, opened=opened)
+                TableRow(
+                    path, texts, joined_text, text, node, False, group, opened=opened
+                )
             )
         elif number in heads:
-            rows.append(TableRow(path, texts, shown, "", node, True, ""))
+            rows.append(TableRow(path, texts, joined_text, "", node, True, ""))
         elif _is_across(cells, width):
             group = (
                 cells[0].text if count_words(cells[0].text) <= LABEL_WORDS else group
             )
-            rows.append(TableRow(path, (cells[0].text,), shown, "", node, False, ""))
+            rows.append(
+                TableRow(path, (cells[0].text,), joined_text, "", node, False, "")
+            )
         else:
-            below = tuple(
+            carried = tuple(
                 _carried(placed[number], placed[number - 1] if number else [])
             )
             text = _readable(placed[number], headers)
             rows.append(
-                TableRow(path, texts, shown, text, node, False, group, carried=below)
+                TableRow(
+                    path, texts, joined_text, text, node, False, group, carried=carried
+                )
             )
     return rows
 
@@ -153,9 +159,9 @@ def _row_nodes(table: Node) -> Iterator[tuple[str, Node, bool]]:
         if node.tag == "tr":
             yield path, node, False
         elif node.tag == "thead":
-            for below, row in _labelled(node):
+            for row_path, row in _labelled(node):
                 if row.tag == "tr":
-                    yield f"{path}/{below}", row, True
+                    yield f"{path}/{row_path}", row, True
 
 
 def _is_captioned(table: Node) -> bool:
@@ -186,24 +192,24 @@ def _labelled(node: Node) -> Iterator[tuple[str, Node]]:
 
 
 def _cells(row: Node) -> list[_Cell]:
-    found: list[_Cell] = []
+    cells: list[_Cell] = []
     for child in row.children:
         if isinstance(child, Node) and child.tag in {"td", "th"}:
-            inner = _inner_text(child) if child.boxed else ""
-            text = inner if child.boxed else _cell_text(child)
+            table_text = _inner_text(child) if child.boxed else ""
+            text = table_text if child.boxed else _cell_text(child)
             width = _span(child.attrs.get("colspan", ""), MAX_SPAN)
             height = _span(child.attrs.get("rowspan", ""), 65_534)
-            found.append(
+            cells.append(
                 _Cell(
                     text,
                     child.tag == "th",
                     width,
                     height,
-                    child.boxed and not inner,
+                    child.boxed and not table_text,
                     _is_bold(child),
                 )
             )
-    return found
+    return cells
 
 
 def _inner_text(cell: Node) -> str:
@@ -218,16 +224,16 @@ def _inner_text(cell: Node) -> str:
         )
         if words > LONG_CELL or node.tag == "pre":
             return ""
-    parts = [
+    row_texts = [
         " ".join(text_of(node).split())
         for node in walk(cell)
         if node.tag == "tr" and not node.boxed
     ]
-    whole = " ".join(text_of(cell).split())
+    full_text = " ".join(text_of(cell).split())
     return (
-        " / ".join(filter(None, parts))
-        if " ".join(filter(None, parts)) == whole
-        else whole
+        " / ".join(filter(None, row_texts))
+        if " ".join(filter(None, row_texts)) == full_text
+        else full_text
     )
 
 
@@ -243,21 +249,23 @@ def _cell_text(cell: Node) -> str:
     lists = [node for node in walk(cell) if node.tag == "ol"]
     marks = {
         id(item): number.mark
-        for one in lists
-        for item, number in zip(items_of(one), ordinals_of(one), strict=False)
+        for ordered_list in lists
+        for item, number in zip(
+            items_of(ordered_list), ordinals_of(ordered_list), strict=False
+        )
     }
     text = " ".join("".join(pieces(cell, marks)).split()) if marks else text_of(cell)
     images = [node.attrs.get("alt", "") for node in walk(cell) if node.tag == "img"]
-    said = [
+    alt_texts = [
         alt
         for alt in dict.fromkeys(images)
         if alt not in text and count_words(alt) <= LABEL_WORDS
     ]
-    return " ".join((*said, text)).strip()
+    return " ".join((*alt_texts, text)).strip()
 
 
-def _span(value: str, most: int) -> int:
-    return max(1, min(int(value), most)) if value.isascii() and value.isdigit() else 1
+def _span(value: str, limit: int) -> int:
+    return max(1, min(int(value), limit)) if value.isascii() and value.isdigit() else 1
 
 
 def _is_across(cells: list[_Cell], width: int) -> bool:
@@ -281,12 +289,12 @@ def _is_layout(table: Node, rows: list[list[_Cell]]) -> bool:
 
 def _holds_page(table: Node, rows: list[list[_Cell]]) -> bool:
     """Whether the cells of a table without headers are parts of a page, or empty."""
-    inner = {node.tag for node in walk(table) if node is not table}
+    tags = {node.tag for node in walk(table) if node is not table}
     if _is_even(rows):
-        inner -= {"table"}
-    if not inner.isdisjoint(_NOT_IN_CELLS):
+        tags -= {"table"}
+    if not tags.isdisjoint(_NOT_IN_CELLS):
         return True
-    if not inner.isdisjoint(_HEADED) and _has_long(rows):
+    if not tags.isdisjoint(_HEADED) and _has_long(rows):
         return True
     return not any(cell.text for row in rows for cell in row)
 
@@ -322,35 +330,39 @@ def _place(rows: list[list[_Cell]]) -> list[list[_Cell | None]]:
     placed: list[list[_Cell | None]] = []
     for row in rows:
         line: list[_Cell | None] = []
-        below: dict[int, tuple[_Cell, int]] = {}
+        next_carried: dict[int, tuple[_Cell, int]] = {}
         waiting = iter(row)
         cell = next(waiting, None)
-        last = max(carried, default=-1)
-        while cell is not None or len(line) <= last:
+        last_column = max(carried, default=-1)
+        while cell is not None or len(line) <= last_column:
             column = len(line)
             if column in carried:
-                above, left = carried[column]
-                line.append(above)
-                if left > 1:
-                    below[column] = (above, left - 1)
+                covering, rows_left = carried[column]
+                line.append(covering)
+                if rows_left > 1:
+                    next_carried[column] = (covering, rows_left - 1)
             elif cell is None:
                 line.append(None)
             else:
                 for index in range(column, column + cell.width):
                     line.append(cell)
                     if cell.height > 1:
-                        below[index] = (cell, cell.height - 1)
+                        next_carried[index] = (cell, cell.height - 1)
                 cell = next(waiting, None)
         allowed -= len(line)
-        carried = below if allowed > 0 else {}
+        carried = next_carried if allowed > 0 else {}
         placed.append(line)
     return placed
 
 
-def _carried(line: list[_Cell | None], above: list[_Cell | None]) -> Iterator[int]:
-    pairs = enumerate(zip(line, above, strict=False))
+def _carried(
+    line: list[_Cell | None], previous_line: list[_Cell | None]
+) -> Iterator[int]:
+    pairs = enumerate(zip(line, previous_line, strict=False))
     return (
-        column for column, (cell, other) in pairs if cell is not None and cell is other
+        column
+        for column, (cell, upper_cell) in pairs
+        if cell is not None and cell is upper_cell
     )
 
 
@@ -360,13 +372,13 @@ def _by_column(line: list[_Cell | None], *, is_header: bool) -> tuple[str, ...]:
 
     Empty columns at the end are dropped."""
     texts: list[str] = []
-    last: _Cell | None = None
+    previous: _Cell | None = None
     for cell in line:
-        is_again = cell is last and (
+        is_again = cell is previous and (
             is_header or cell is line[0] or not _may_be_shared(cell)
         )
         texts.append("" if cell is None or is_again else cell.text)
-        last = cell
+        previous = cell
     while texts and not texts[-1]:
         texts.pop()
     return tuple(texts)
@@ -375,7 +387,7 @@ def _by_column(line: list[_Cell | None], *, is_header: bool) -> tuple[str, ...]:
 def _may_be_shared(cell: _Cell | None) -> bool:
     if cell is None or count_words(cell.text) > LABEL_WORDS:
         return False
-    return not any(sign.isdigit() for sign in cell.text)
+    return not any(letter.isdigit() for letter in cell.text)
 
 
 def _header_rows(
@@ -387,15 +399,15 @@ def _header_rows(
     If every row looks like one, only the first counts, and none in a table of one
     row."""
     width = max((len(row) for row in placed), default=0)
-    first = 0
-    while first < len(raw) - 2 and _is_title(raw[first][3], width):
-        first += 1
-    end = first
-    while end < len(raw) and _is_header(raw, placed, end, first):
+    start = 0
+    while start < len(raw) - 2 and _is_title(raw[start][3], width):
+        start += 1
+    end = start
+    while end < len(raw) and _is_header(raw, placed, end, start):
         end += 1
     if end == len(raw):
-        end = min(end, first + 1) if len(raw) > first + 1 else first
-    return range(first, end) if end > first else range(_unmarked_header(placed))
+        end = min(end, start + 1) if len(raw) > start + 1 else start
+    return range(start, end) if end > start else range(_unmarked_header(placed))
 
 
 def _is_title(cells: list[_Cell], width: int) -> bool:
@@ -412,16 +424,16 @@ def _is_header(
     raw: list[tuple[str, Node, bool, list[_Cell]]],
     placed: list[list[_Cell | None]],
     number: int,
-    first: int,
+    header_start: int,
 ) -> bool:
-    """Whether a row, all above which are headers from `first` on, holds headers as
+    """Whether a row, all above which are headers from `header_start` on, holds headers as
     well."""
     _, _, in_head, cells = raw[number]
     filled = _filled(cells)
     only_heads = bool(filled) and all(cell.is_head for cell in filled)
     if in_head or (only_heads and len(filled) > 1):
         return True
-    if number > first:
+    if number > header_start:
         spanned = any(cell.height > 1 for cell in filter(None, placed[number]))
         return (only_heads and spanned) or _goes_on(placed[number - 1], placed[number])
     after = raw[number + 1][3] if number + 1 < len(raw) else []
@@ -432,19 +444,23 @@ def _filled(cells: list[_Cell]) -> list[_Cell]:
     return [cell for cell in cells if cell.text]
 
 
-def _is_bold_header(row: list[_Cell], below: list[_Cell]) -> bool:
+def _is_bold_header(row: list[_Cell], next_row: list[_Cell]) -> bool:
     """Whether the filled cells of a first row are headers by their bold print: with a
     cell over several columns, and more than one in the row below, bold as well."""
     wide = any(cell.width > 1 for cell in row)
-    return wide and len(below) > 1 and all(cell.is_headlike for cell in (*row, *below))
+    return (
+        wide
+        and len(next_row) > 1
+        and all(cell.is_headlike for cell in (*row, *next_row))
+    )
 
 
-def _goes_on(above: list[_Cell | None], row: list[_Cell | None]) -> bool:
+def _goes_on(header_row: list[_Cell | None], row: list[_Cell | None]) -> bool:
     """Whether a row names the columns below headers that cover several: labels under
     those, nothing new elsewhere."""
     under = 0
     for column, cell in enumerate(row):
-        head = above[column] if column < len(above) else None
+        head = header_row[column] if column < len(header_row) else None
         if cell is None or cell is head or not cell.text:
             continue
         if head is None or not _names_column(cell, head):
@@ -468,10 +484,10 @@ def _unmarked_header(placed: list[list[_Cell | None]]) -> int:
         cell is not None and cell.is_head for row in placed for cell in row[:1]
     ):
         return 0
-    first = [cell.text if cell else "" for cell in placed[0]]
-    if not _are_names(first):
+    labels = [cell.text if cell else "" for cell in placed[0]]
+    if not _are_names(labels):
         return 0
-    return int(any(_holds_figures(placed[1:], column) for column in range(len(first))))
+    return int(any(_holds_figures(placed[1:], column) for column in range(len(labels))))
 
 
 def _are_names(texts: list[str]) -> bool:
@@ -502,12 +518,12 @@ def _headers(placed: list[list[_Cell | None]], heads: range) -> tuple[str, ...]:
     width = max(len(row) for row in placed)
     headers: list[str] = []
     for column in range(width):
-        parts: list[str] = []
+        texts: list[str] = []
         for row in placed[heads.start : heads.stop]:
             cell = row[column] if column < len(row) else None
-            if cell is not None and cell.text and cell.text not in parts:
-                parts.append(cell.text)
-        headers.append(" ".join(parts))
+            if cell is not None and cell.text and cell.text not in texts:
+                texts.append(cell.text)
+        headers.append(" ".join(texts))
     return tuple(headers)
 
 
@@ -516,7 +532,7 @@ def _readable(line: list[_Cell | None], headers: tuple[str, ...]) -> str:
 
     Empty where it has neither headers nor a label; a cell over several columns counts
     once."""
-    parts: list[str] = []
+    fields: list[str] = []
     seen: set[int] = set()
     label = ""
     for column, cell in enumerate(line):
@@ -527,8 +543,8 @@ def _readable(line: list[_Cell | None], headers: tuple[str, ...]) -> str:
         if not header and column == 0 and cell.is_head:
             label = cell.text.rstrip(":")
         else:
-            parts.append(_with_label(header.rstrip(":"), cell.text))
-    return _with_label(label, "; ".join(parts)) if headers or label else ""
+            fields.append(_with_label(header.rstrip(":"), cell.text))
+    return _with_label(label, "; ".join(fields)) if headers or label else ""
 
 
 def _with_label(label: str, text: str) -> str:

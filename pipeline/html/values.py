@@ -78,12 +78,12 @@ def _tex_in(script: LexborNode, attributes: dict[str, str | None]) -> str:
 
 def _tick_of(box: LexborNode, attributes: dict[str, str | None], parent: str) -> str:
     """Return the sign of a checkbox whose text is one of the two nodes after it."""
-    beside = box.next
-    if attributes.get("type") != "checkbox" or parent not in _TICKED or beside is None:
+    sibling = box.next
+    if attributes.get("type") != "checkbox" or parent not in _TICKED or sibling is None:
         return ""
-    if not beside.text(deep=True).strip():
-        beside = beside.next
-    if beside is None or not beside.text(deep=True).strip():
+    if not sibling.text(deep=True).strip():
+        sibling = sibling.next
+    if sibling is None or not sibling.text(deep=True).strip():
         return ""
     if "checked" in attributes:
         return "[x]"
@@ -92,10 +92,14 @@ def _tick_of(box: LexborNode, attributes: dict[str, str | None], parent: str) ->
 
 def _measured(attributes: dict[str, str | None]) -> str:
     """Return the value that a bar draws, of its most where that is said."""
-    value, most = (attributes.get(key) or "" for key in ("value", "max"))
+    value, maximum = (attributes.get(key) or "" for key in ("value", "max"))
     if not _MEASURED.fullmatch(value):
         return ""
-    return f"{value} of {most}" if _MEASURED.fullmatch(most) and most != "1" else value
+    return (
+        f"{value} of {maximum}"
+        if _MEASURED.fullmatch(maximum) and maximum != "1"
+        else value
+    )
 
 
 def said_by(
@@ -105,9 +109,9 @@ def said_by(
 
     A date counts only in the form of `_DATE_VALUE`."""
     if "aria-label" in attributes and (
-        said := _label(current, attributes, parent if parent in _CELLS else "")
+        label := _label(current, attributes, parent if parent in _CELLS else "")
     ):
-        return "" if current.text(deep=True).strip() else said
+        return "" if current.text(deep=True).strip() else label
     if current.first_child is not None:
         return ""
     if name == "time":
@@ -127,8 +131,8 @@ def title_of(svg: LexborNode, attributes: dict[str, str | None]) -> str:
 
 def _title_in(svg: LexborNode, parent: str) -> str:
     """Return the title of a drawing in a cell or figure."""
-    first = svg.css_first("title") if parent in _CELLS or parent == "figure" else None
-    return first.text(deep=True) if first is not None else ""
+    title = svg.css_first("title") if parent in _CELLS or parent == "figure" else None
+    return title.text(deep=True) if title is not None else ""
 
 
 def _label(current: LexborNode, attributes: dict[str, str | None], parent: str) -> str:
@@ -158,15 +162,17 @@ def language_of(current: LexborNode) -> str:
     node: LexborNode | None = current
     for level in range(1 + _LANGUAGE_LEVELS * (current.tag == "pre")):
         names = node.attributes if node is not None else {}
-        said = (
+        language = (
             names.get("data-language")
             or names.get("data-lang")
             or names.get("language")
             or ""
         )
-        found = _LANGUAGE_CLASS.search(f"{names.get('class') or ''} language-{said}")
-        if found and not (level and found[0].startswith("lang-")):  # natural language
-            return found[1].lower()
+        match = _LANGUAGE_CLASS.search(
+            f"{names.get('class') or ''} language-{language}"
+        )
+        if match and not (level and match[0].startswith("lang-")):  # natural language
+            return match[1].lower()
         node = node and node.parent
     return ""
 
@@ -185,8 +191,8 @@ def bare_tex(tex: str) -> str:
     """Return TeX on one line, without the switch to display style that MediaWiki puts
     around it."""
     tex = " ".join(tex.split())
-    inner = _DISPLAY.fullmatch(tex)
-    return inner[1].strip() if inner else tex
+    match = _DISPLAY.fullmatch(tex)
+    return match[1].strip() if match else tex
 
 
 def formula(math: LexborNode, attributes: dict[str, str | None]) -> str:
@@ -194,17 +200,17 @@ def formula(math: LexborNode, attributes: dict[str, str | None]) -> str:
     `x_1^2`.
 
     TeX with far more letters than the formula shows is not believed."""
-    shown = _on_a_line(math, 0)
-    found = [
+    line = _on_a_line(math, 0)
+    tex_notes = [
         note.text(deep=True)
         for note in math.css("annotation")
         if "tex" in (note.attributes.get("encoding") or "")
     ]
-    tex = bare_tex((found or [attributes.get("alttext") or ""])[0])
+    tex = bare_tex((tex_notes or [attributes.get("alttext") or ""])[0])
     letters = sum(map(str.isalnum, _COMMAND.sub("", tex)))
-    if tex and letters <= sum(map(str.isalnum, shown)) + _TEX_SLACK:
+    if tex and letters <= sum(map(str.isalnum, line)) + _TEX_SLACK:
         return tex
-    return " ".join(shown.split())
+    return " ".join(line.split())
 
 
 def _on_a_line(node: LexborNode, depth: int) -> str:
@@ -213,32 +219,33 @@ def _on_a_line(node: LexborNode, depth: int) -> str:
         return ""
     if depth > MAX_DEPTH:
         return node.text(deep=True)
-    parts: list[str] = []
+    pieces: list[str] = []
     child = node.first_child
     while child is not None:
         if child.tag_id == TEXT_NODE:
             text = child.text_content or ""
-            parts.append(text if name == "mtext" else text.strip())
-        elif part := _on_a_line(child, depth + 1):
-            parts.append(part)
+            pieces.append(text if name == "mtext" else text.strip())
+        elif piece := _on_a_line(child, depth + 1):
+            pieces.append(piece)
         child = child.next
-    return _written(name, list(filter(None, parts)))
+    return _written(name, list(filter(None, pieces)))
 
 
-def _written(name: str, parts: list[str]) -> str:
+def _written(name: str, operands: list[str]) -> str:
     """Return the parts of an element of a formula on a line."""
-    if len(parts) in {2, 3} and (marks := _MATH_SCRIPTS.get(name)):
-        return parts[0] + "".join(
-            mark + _group(part) for mark, part in zip(marks, parts[1:], strict=False)
+    if len(operands) in {2, 3} and (marks := _MATH_SCRIPTS.get(name)):
+        return operands[0] + "".join(
+            prefix + _group(operand)
+            for prefix, operand in zip(marks, operands[1:], strict=False)
         )
-    if len(parts) == 2 and name == "mfrac":
-        return f"{_group(parts[0])}/{_group(parts[1])}"
-    if len(parts) == 2 and name == "mroot":
-        return f"{_group(parts[0])}^(1/{parts[1]})"
-    inner = _SPLIT_NUMBER.sub(
-        r"\1 ", _MATH_SEPARATORS.get(name, _SEAM).join(parts)
+    if len(operands) == 2 and name == "mfrac":
+        return f"{_group(operands[0])}/{_group(operands[1])}"
+    if len(operands) == 2 and name == "mroot":
+        return f"{_group(operands[0])}^(1/{operands[1]})"
+    content = _SPLIT_NUMBER.sub(
+        r"\1 ", _MATH_SEPARATORS.get(name, _SEAM).join(operands)
     ).replace(_SEAM, "")
-    return f"{_ROOT_SIGNS[name]}({inner})" if name in _ROOT_SIGNS else inner
+    return f"{_ROOT_SIGNS[name]}({content})" if name in _ROOT_SIGNS else content
 
 
 _MATH_SCRIPTS: Final = {
@@ -257,8 +264,8 @@ _SPLIT_NUMBER: Final = re.compile(rf"(\d){_SEAM}(?=\d)")
 """Where two numbers meet."""
 
 
-def _group(part: str) -> str:
-    return part if len(part) == 1 or part.isalnum() else f"({part})"
+def _group(operand: str) -> str:
+    return operand if len(operand) == 1 or operand.isalnum() else f"({operand})"
 
 
 def is_listing(table: LexborNode, classes: str) -> bool:
