@@ -17,6 +17,7 @@ from typing import Final
 
 from selectolax.lexbor import LexborNode
 
+from errors import SourceUnreadable
 from pipeline.document.page import Block, Document, Page
 from pipeline.document.tree import LABEL_WORDS, Node, to_html
 from pipeline.html.addresses import base_of, rebase
@@ -28,6 +29,7 @@ from pipeline.html.scripts import linked_data, may_be_filled, script_texts
 from pipeline.text.frame import LONGEST_AUTHOR, TITLE_CHARACTERS, one_line
 from pipeline.text.words import meanings
 
+_log: Final = logging.getLogger("winnow.read")
 FROM_SCRIPTS: Final = "the page is built by scripts in a browser; text was taken from its JSON-LD or script data"
 _KNOWN_TAG: Final = re.compile(
     r"</?(?:p|div|ul|ol|li|h[1-6]|br|table|strong|em|a|span|blockquote|section)\b",
@@ -41,6 +43,25 @@ _COPYRIGHT: Final = re.compile(r"©|\(c\) ?\d{4}|\bcopyright\b", re.IGNORECASE)
 
 
 def read_document(page: Page, *, most_nodes: int = MAX_NODES) -> Document:
+    """Return `page` cleaned and cut into content units, as `_cut` does.
+
+    Raises `SourceUnreadable` where that fails in a way that nobody foresaw: a fault of
+    this page, never of the call."""
+    try:
+        return _cut(page, most_nodes)
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001: strangers' markup may be anything
+        _log.exception("cutting a page into passages failed")
+        raise SourceUnreadable(
+            f"{page.final_url} could not be cut into passages "
+            f"({type(error).__name__}).",
+            source=page.final_url,
+            hint="Look for another page with the same text.",
+        ) from error
+
+
+def _cut(page: Page, most_nodes: int) -> Document:
     """Return `page` cleaned and cut into content units, its empty metadata filled from
     what it says of itself.
 

@@ -5,11 +5,12 @@ CPU work without a network; call it with `pipeline.work.in_thread`. Not for: get
 bytes (`pipeline/fetch/client.py`, `pipeline/fetch/files.py`)."""
 
 import hashlib
+import logging
 import posixpath
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from errors import NeedsBrowser, SourceUnreadable
+from errors import NeedsBrowser, SourceError, SourceUnreadable
 from pipeline.document.converted import (
     ALL_PAGES,
     MAX_UNPACKED,
@@ -24,6 +25,7 @@ from pipeline.html.scripts import NeedsScripts, look_at
 from pipeline.read import plain, sniff
 from pipeline.read.format import HTML, SOURCE, Format, format_of, is_paged
 from pipeline.read.sniff import decode
+from pipeline.read.text import legible_text
 from pipeline.read.unpack import PACKED, is_packed, unpacked
 from pipeline.read.xhtml import is_xhtml, xhtml_to_html
 from pipeline.work import check_cancelled
@@ -32,6 +34,7 @@ from seams import later
 if TYPE_CHECKING:
     from pipeline.read.pdf import PdfReading
 
+_log: Final = logging.getLogger("winnow.read")
 _BROWSER_HINT: Final = (
     "Look for another page with the same text, or for the site's API or feed; an operator can "
     "have such pages "
@@ -222,11 +225,32 @@ def converted(raw: Raw) -> Converted:
 
 
 def _convert(raw: Raw, kind: str) -> Converted:
-    """Return a body of one of our types as HTML; what is not what it claims to be is
+    """Return a body of one of our types as HTML; of a text whose reader fails on it the
+    legible text, with a note.
+
+    Raises `Unreadable` or `NeedsScripts` as the format does, and `Unreadable` for
+    another file whose reader fails: whatever a reader did not foresee is a fault of
+    this source, never of the call."""
+    try:
+        return _by_format(raw, kind)
+    except (NeedsScripts, Unreadable, SourceError, MemoryError):
+        raise
+    except Exception as error:  # noqa: BLE001: readers meet every file there is
+        _log.exception("the reader of %s failed", kind)
+        if kind.startswith("text/") or kind.endswith(("xml", "json")):
+            text = decode(raw.body, content_type=raw.content_type).text
+            return legible_text(text)
+        raise Unreadable(
+            f"it is damaged, or of a form that Winnow cannot read "
+            f"({type(error).__name__} in the reader of {kind})"
+        ) from error
+
+
+def _by_format(raw: Raw, kind: str) -> Converted:
+    """Return a body as its format's reader makes it; what is not what it claims to be is
     read as plain text.
 
-    Raises `Unreadable` or `NeedsScripts` as the format does. Zero bytes of a text are
-    dropped; a doubtful encoding is a note."""
+    Zero bytes of a text are dropped; a doubtful encoding is a note."""
     found = format_of(kind)
     if found is not None and found.paged:
         return _all_pages(raw, found)

@@ -12,6 +12,7 @@ import io
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from typing import Any, Final
 
@@ -31,8 +32,11 @@ from pipeline.document.converted import (
 from pipeline.html.guard import parse
 from pipeline.read.markdown import markdown_to_body
 from pipeline.read.plain import plain_to_html
+from pipeline.read.sniff import decode
 from pipeline.work import check_cancelled
 
+DAMAGED: Final = "damaged: read as plain text, without its structure"
+"""Note of a text of which only what is outside its tags was read."""
 _FRONT_MATTER: Final = re.compile(r"\A---\r?\n(.{0,4000}?)\r?\n---\r?\n", re.DOTALL)
 
 
@@ -146,14 +150,28 @@ def child_text(element: etree._Element, *names: str) -> str:
     return next(filter(None, found), "")
 
 
+def legible_text(text: str) -> Converted:
+    """Return what a damaged text says outside its tags, as plain text, with a note."""
+    bare = html.unescape(_BOUNDED_TAG.sub(" ", text)).replace("\x00", "")
+    bare = bare.encode("utf-8", "replace").decode("utf-8")
+    plain = plain_to_html(bare)
+    return replace(plain, notes=(DAMAGED, *plain.notes))
+
+
 def xml_to_html(body: bytes) -> Converted | None:
     """Return a feed or site map by their own rules, else one paragraph for each element
-    that has text of its own.
+    that has text of its own. Of damaged XML without such an element, its legible text.
 
     None for what is not XML, or declares entities of its own."""
     root = parse_xml(body)
     if root is None:
         return None
+    page, text = _known_xml(root), decode(body).text
+    is_read = _plain_text(page.html) or not _plain_text(text)
+    return page if is_read else legible_text(text)
+
+
+def _known_xml(root: etree._Element) -> Converted:
     if local_name(root) in {"rss", "feed", "rdf"}:
         return _feed(root)
     if local_name(root) in {"urlset", "sitemapindex"}:
