@@ -45,7 +45,7 @@ _COPYRIGHT: Final = re.compile(r"©|\(c\) ?\d{4}|\bcopyright\b", re.IGNORECASE)
 def read_document(page: Page, *, most_nodes: int = MAX_NODES) -> Document:
     """Return `page` cleaned and cut into content units, as `_cut` does.
 
-    Raises `SourceUnreadable` where that fails in a way that nobody foresaw: a fault of
+    Raises `SourceUnreadable` where an unexpected error stops that: a fault of
     this page, never of the call."""
     try:
         return _cut(page, most_nodes)

@@ -35,7 +35,7 @@ from pipeline.read.plain import plain_to_html
 from pipeline.read.sniff import decode
 from pipeline.work import check_cancelled
 
-DAMAGED: Final = "damaged: read as plain text, without its structure"
+WITHOUT_STRUCTURE: Final = "damaged: read as plain text, without its structure"
 """Note of a text of which only what is outside its tags was read."""
 _FRONT_MATTER: Final = re.compile(r"\A---\r?\n(.{0,4000}?)\r?\n---\r?\n", re.DOTALL)
 
@@ -155,7 +155,7 @@ def legible_text(text: str) -> Converted:
     bare = html.unescape(_BOUNDED_TAG.sub(" ", text)).replace("\x00", "")
     bare = bare.encode("utf-8", "replace").decode("utf-8")
     plain = plain_to_html(bare)
-    return replace(plain, notes=(DAMAGED, *plain.notes))
+    return replace(plain, notes=(WITHOUT_STRUCTURE, *plain.notes))
 
 
 def xml_to_html(body: bytes) -> Converted | None:
