@@ -29,7 +29,6 @@ from pipeline.html.scripts import linked_data, may_be_filled, script_texts
 from pipeline.text.frame import LONGEST_AUTHOR, TITLE_CHARACTERS, one_line
 from pipeline.text.words import meanings
 
-_log: Final = logging.getLogger("winnow.read")
 FROM_SCRIPTS: Final = "the page is built by scripts in a browser; text was taken from its JSON-LD or script data"
 _KNOWN_TAG: Final = re.compile(
     r"</?(?:p|div|ul|ol|li|h[1-6]|br|table|strong|em|a|span|blockquote|section)\b",
