@@ -262,7 +262,7 @@ async def test_a_small_document_does_not_wait_for_the_end_of_a_long_one() -> Non
             done.append(name)
 
         async with anyio.create_task_group() as group:
-            group.start_soon(convert, "long.pdf", long_pdf(150))
+            group.start_soon(convert, "long.pdf", long_pdf(300))
             await until_worked(converter, 0.1)
             group.start_soon(convert, "small.pdf", long_pdf(1))
     assert done == ["small.pdf", "long.pdf"]

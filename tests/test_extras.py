@@ -34,14 +34,7 @@ COMMANDS = {
     "umap": ("raptor", QUESTION, str(LONG), "--clustering", "umap"),
     "ocr": ("extract", QUESTION, "{folder}/scan.png", "--folder", "{folder}"),
     "browser": ("fetch", "{site}", "--set", "browser=/bin/true", "--set", "allow_loopback=true"),
-    "llama": (
-        "models",
-        "bench",
-        "--set",
-        "embedder=none",
-        "--set",
-        "generator=llama:{folder}/model.gguf",
-    ),
+    "llama": ("research", QUESTION, "--set", "embedder=llama:{folder}/model.gguf"),
 }
 """A command that meets each extra."""
 

@@ -78,28 +78,3 @@ async def test_the_users_folders_are_searched_beside_the_web(connect: Connect, s
     urls = [hit["url"] for hit in data_of(result)["hits"]]
     assert any(url.startswith("file:") for url in urls)
     assert page in urls
-
-
-async def test_three_copies_of_a_wire_story_and_a_page_of_its_own_are_two_origins(
-    connect: Connect, site: Site
-) -> None:
-    wire = (
-        "The light on Orvane Head was first lit on 4 May 1871 by the keeper Anna Lind, who had "
-        "come from the southern "
-        "shore of the lake with her two sons and stayed until the tower was sold to the harbour."
-    )
-    own = (
-        "Records of the harbour office say that somebody first lit the light on Orvane Head on "
-        "4 May 1871, at dusk."
-    )
-    copies = [
-        site.put(f"/wire{n}", f"<title>News {n}</title><h1>News {n}</h1><p>{wire}</p>")
-        for n in range(3)
-    ]
-    alone = site.put("/own", f"<title>Harbour office</title><h1>Harbour office</h1><p>{own}</p>")
-    found = hits(*((url, "The light.") for url in (*copies, alone)))
-    site.put("/search", found, kind="application/json")
-    async with connect(folders=" ", searxng=site.url(""), allow_loopback="true") as client:
-        result = await client.call_tool("research", {"question": QUESTION, "max_tokens": 1500})
-    assert data_of(result)["origins"] == 2, text_of(result)
-    assert "Independent origins: 2." in text_of(result)

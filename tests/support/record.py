@@ -19,8 +19,8 @@ their tests needs an extra (`test_stdio.py`, `test_operations.py`, `test_install
 bring that is rapidocr, for the endings of images that a folder lists.
 
 All this holds while the extras leave the versions of all that the first run met as they are; else
-all is run again. The minor version of Python is one of these. (CI's first run is in a clone, with
-the system's Python.) With `--no-skips` a skipped test is a failure unless `tests/skips.toml` names
+all is run again. The version of Python is one of these, to its patch release. (CI's first run is in
+a clone, with the system's Python.) With `--no-skips` a skipped test is a failure unless `tests/skips.toml` names
 it with its reason.
 """
 
@@ -217,7 +217,7 @@ def _file(name: str) -> str:
 
 def _versions() -> set[str]:
     found = {each.metadata["Name"]: each.version for each in distributions()}
-    python = "Python=={}.{}".format(*sys.version_info)
+    python = "Python=={}.{}.{}".format(*sys.version_info)
     return {
         python,
         *(f"{name}=={version}" for name, version in found.items() if name not in INSTALLERS),
