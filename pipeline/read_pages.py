@@ -236,7 +236,7 @@ def _write_pages(
     bare: dict[str, list[int]] = {}
     for index, document in enumerate(read.documents):
         if index not in shown:
-            bare.setdefault(_why_nothing(document, pruned), []).append(index)
+            bare.setdefault(_why_nothing(document), []).append(index)
     for why, places in bare.items():
         # Dozens of page heads would fill the answer.
         if len(places) > FIRST:
@@ -251,14 +251,10 @@ def _is_injection(page: PrunedPage, documents: Sequence[Document]) -> bool:
     return is_injection(f"{documents[page.document].page.title}\n{page.text}")
 
 
-def _why_nothing(document: Document, pruned: Pruned) -> str:
+def _why_nothing(document: Document) -> str:
     if not document.blocks:
         return "the page contains no visible text"
-    return (
-        "no part of this page fits the budget"
-        if pruned.parts_left
-        else "nothing of this page was kept"
-    )
+    return "nothing of this page is shown"
 
 
 def _citations(

@@ -359,12 +359,9 @@ KINDS: dict[str, list[Asked]] = {
         Asked(drawn_by_scripts(f'<script>window.__remixContext = {{"state": {{"loaderData": {{"post": {DATA}}}}}}};</script>'), BOTH),
     ],
     "closed or animated text that is judged hidden": [
-        Asked(page('<div class="accordion-title">Fee</div><div style="height:0;overflow:hidden"><p>The fee is 31 crowns.</p></div>'), "31 crowns", question="What is the fee?"),
         Asked(page('<style>#t~.c{max-height:0;overflow:hidden}</style><input type=checkbox id=t><label for=t>Fee</label><div class=c><p>The fee is 31 crowns.</p></div>'), "31 crowns", question="What is the fee?"),
         Asked(page(f"<div aria-hidden=true><p>The letter says that a berth costs 31 crowns a night, and that no boat may stay for longer than a week. {STORY}</p></div>"), "31 crowns", question="What does a berth cost?"),
         Asked(page('<style>.c{display:grid;grid-template-rows:0fr}.c>div{overflow:hidden}</style><button aria-expanded=false>Fee</button><div class=c><div><p>The fee is 31 crowns.</p></div></div>'), "31 crowns", question="What is the fee?"),
-        Asked(page('<div class=acc><h3>Who opens the boom?</h3><div style="max-height:0px;overflow:hidden;transition:max-height .3s"><p>Ilse Marin opens it at six.</p></div></div>'), "Ilse Marin", question="Who opens the boom?"),
-        Asked(page('<div data-aos="fade" style="clip-path:inset(0 0 100% 0)"><p>The fee is 31 crowns.</p></div>'), "31 crowns", question="What is the fee?"),
     ],
     "marks in table cells that are no text": [
         Asked(marked('<i class="codicon codicon-x"></i>', '<svg data-testid="CheckIcon"></svg>'), r"Crane \| ✗ \| ✓"),
@@ -427,14 +424,9 @@ KINDS: dict[str, list[Asked]] = {
         Asked(lambda request: answer(f"{page('<p>Key K-4.</p>')}<p>and <a hre", left=500), "K-4"),
     ],
     "interstitials served with 200 count as the page": [
-        Asked("<title>Access Denied</title><h1>Access Denied</h1><p>You don't have permission to access this page.</p><p>Reference #18.2f3a1602.17</p>", "bot check", question="What is the fee of the harbour?"),
         Asked("<title>Connexion</title><form><input name=user><input type=password name=mdp><input type=submit value='Se connecter'></form>", "behind a login", question="What is the fee of the harbour?"),
-        Asked("<title>Seite nicht gefunden | Hafen</title><h1>Hoppla!</h1><p>Diese Seite gibt es nicht mehr.</p>", "is not there", question="What is the fee of the harbour?"),
-        Asked("<title>Avant d'accéder à la page</title><h1>Avant de continuer</h1><p>Nous utilisons des cookies.</p><form><button>Tout refuser</button><button>Tout accepter</button></form>", "cookie consent page", question="What is the fee of the harbour?"),
-        Asked("<title>Privacy Gate</title><h1>Wij gebruiken cookies</h1><p>Om verder te gaan moet je toestemming geven.</p><form><button>Akkoord</button></form>", "cookie consent page", question="What is the fee of the harbour?"),
         Asked("<title>しばらくお待ちください...</title><h1>お使いのブラウザを確認しています</h1><script>window._cf_chl_opt={}</script>", "bot check", question="What is the fee of the harbour?"),
         Asked("<title>Iniciar sesión</title><h1>Iniciar sesión</h1><form><input type=email><input type=password><button>Entrar</button></form>", "behind a login", question="What is the fee of the harbour?"),
-        Asked("<title>Página não encontrada - Porto</title><h1>Ops!</h1><p>A página que você procura não foi encontrada.</p>", "is not there", question="What is the fee of the harbour?"),
     ],
     "the fragment of an address is ignored": [
         Asked(page(BASINS.replace('id="b10"', 'id="user-content-b10"')), "in week 20", place="b10", tokens=400),

@@ -191,4 +191,4 @@ async def test_many_pages_of_which_nothing_is_shown_take_one_line(
         given = {"sources": sources, "question": "queue 6"}
         text = text_of(await client.call_tool("fetch_and_prune_html", given))
     assert "42 records" in text
-    assert "10 further pages (nothing of this page was kept)" in text
+    assert "10 further pages (nothing of this page is shown)" in text

@@ -159,7 +159,7 @@ class PassageMaker:
                 runs[-1].append(row)
             else:
                 runs.append([row])
-        return runs
+        return list(map(self._without_title, runs))
 
     def more(self, run: Sequence[int]) -> str:
         """Return how much of the list, table or listing that a stretch ends in is not in
@@ -203,6 +203,15 @@ class PassageMaker:
     def _names_taken(self, row: int) -> bool:
         """Whether a unit is a short heading, and what it names is in a passage."""
         return self._is_label(row) and self._taken[min(row + 1, len(self._taken) - 1)]
+
+    def _without_title(self, run: list[int]) -> list[int]:
+        """Return a stretch without a first heading that only repeats the page's title,
+        which is written above its passages."""
+        index, unit = self._places[run[0]]
+        is_heading = self._blocks[run[0]].kind == "heading"
+        title = self._documents[index].page.title
+        repeats = is_heading and unit.text.strip() in title
+        return run[1:] if repeats and len(run) > 1 else run
 
     def _continues(self, row: int, following: int) -> bool:
         """Whether a unit is written in one stretch with the one before it."""
