@@ -43,11 +43,11 @@ def said(text: str) -> str:
     """Return outside text on one line, cut to `_OUTSIDE_CHARACTERS`, between delimiters; "" for
     ""."""
     seen = "".join(letter if letter.isprintable() else " " for letter in text)
-    mark, folded = (
+    delimiter, folded = (
         new_mark(),
         without_password(" ".join(seen.split()))[:_OUTSIDE_CHARACTERS],
     )
-    return f"«{mark}» {folded} «/{mark}»" if folded else ""
+    return f"«{delimiter}» {folded} «/{delimiter}»" if folded else ""
 
 
 def unopened(text: str) -> str:
@@ -74,17 +74,17 @@ def narrow(url: str) -> str:
     The author of a link or file name controls its letters; a long one can hold
     sentences.
     """
-    shown = encoded(url)
-    parts = _PARTED.fullmatch(shown)
-    if parts is None or not parts["host"]:
-        head = f"{parts['scheme'][:_SCHEME_CHARACTERS]}://" if parts else ""
-        path = parts["rest"] if parts else shown
-        is_path = bool(parts) or "/" in path[:1] or ":" not in path
+    encoded_url = encoded(url)
+    match = _PARTED.fullmatch(encoded_url)
+    if match is None or not match["host"]:
+        head = f"{match['scheme'][:_SCHEME_CHARACTERS]}://" if match else ""
+        path = match["rest"] if match else encoded_url
+        is_path = bool(match) or "/" in path[:1] or ":" not in path
         return head + (
             path if len(path) <= NARROW else f"…{_end(path)}" if is_path else _cut(path)
         )
-    scheme, host = parts["scheme"][:_SCHEME_CHARACTERS], _cut(parts["host"])
-    return f"{scheme}://{host}{_cut(parts['rest'])}"
+    scheme, host = match["scheme"][:_SCHEME_CHARACTERS], _cut(match["host"])
+    return f"{scheme}://{host}{_cut(match['rest'])}"
 
 
 def brief(source: str) -> str:
@@ -101,13 +101,13 @@ def _cut(text: str) -> str:
 
 
 def _end(path: str) -> str:
-    kept = path[1 - NARROW :]
-    return kept[
+    tail = path[1 - NARROW :]
+    return tail[
         next(
             (
-                place
-                for place in range(3)
-                if "%" not in kept[max(0, place - 2) : place + 1]
+                index
+                for index in range(3)
+                if "%" not in tail[max(0, index - 2) : index + 1]
             ),
             0,
         ) :
@@ -116,7 +116,7 @@ def _end(path: str) -> str:
 
 def narrowed(text: str) -> str:
     """Return a text with every address shortened by `narrow`, without passwords."""
-    return _ADDRESS.sub(lambda found: narrow(found[0]), without_password(text))
+    return _ADDRESS.sub(lambda match: narrow(match[0]), without_password(text))
 
 
 def without_password(text: str) -> str:
@@ -128,27 +128,27 @@ def without_password(text: str) -> str:
 
 def _without_scheme(word: str) -> str:
     """Replace name and password in an address that has no scheme."""
-    colon, at = word.find(":"), word.find("@")
-    if not 0 < colon < at or "/" in word[:at]:
+    colon, at_sign = word.find(":"), word.find("@")
+    if not 0 < colon < at_sign or "/" in word[:at_sign]:
         return word
-    start = 1 + max(word.rfind(sign, 0, colon) for sign in "\n\t'\"(")
-    return f"{word[:start]}…{word[at:]}"
+    start = 1 + max(word.rfind(separator, 0, colon) for separator in "\n\t'\"(")
+    return f"{word[:start]}…{word[at_sign:]}"
 
 
 def _bare(text: str) -> str:
-    end = next(
+    stop = next(
         (
-            place
-            for place, letter in enumerate(text)
+            index
+            for index, letter in enumerate(text)
             if letter in "/?#" or letter.isspace()
         ),
         len(text),
     )
-    port = text[:end].partition(":")[2]
+    port = text[:stop].partition(":")[2]
     if port and not port.isdigit() and not text.startswith("["):
-        end = len(text.split(maxsplit=1)[0])  # a password with a slash in it
-    at = text.rfind("@", 0, end)
-    return f"…{text[at:]}" if at >= 0 else text
+        stop = len(text.split(maxsplit=1)[0])  # a password with a slash in it
+    at_sign = text.rfind("@", 0, stop)
+    return f"…{text[at_sign:]}" if at_sign >= 0 else text
 
 
 class WinnowError(Exception):
@@ -262,11 +262,11 @@ class BrokenExtra(ModelError):
     def __init__(self, cause: Exception, *, extra: str, needed_for: str) -> None:
         """Quote the import error on one line, at most `QUOTED` characters: some
         packages print their documentation."""
-        said = " ".join(str(cause).split())[:QUOTED]
+        cause_text = " ".join(str(cause).split())[:QUOTED]
         super().__init__(
             f"{needed_for} needs the extra {extra!r}, which is installed but cannot "
             f"be imported: "
-            f"{type(cause).__name__}: {said}.",
+            f"{type(cause).__name__}: {cause_text}.",
             hint=(
                 f"Reinstall it: pip install --force-reinstall 'winnow-mcp[{extra}]'."
             ),

@@ -85,12 +85,12 @@ def _absent(error: Exception, extra: str) -> str:
     an installed one."""
     if not isinstance(error, ModuleNotFoundError):
         return ""
-    above = f"{error.name}."
+    prefix = f"{error.name}."
     return next(
         (
             package
             for module, package in PACKAGES[extra].items()
-            if f"{module}.".startswith(above)
+            if f"{module}.".startswith(prefix)
         ),
         "",
     )

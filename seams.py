@@ -40,13 +40,13 @@ class Seam(Generic[_Kind]):
 
     def modules(self) -> list[str]:
         """Return the dotted names of our modules, by their last part, without importing them."""
-        found = [
+        names = [
             f"{folder}.{module.name}"
             for folder in self.folders
             for module in pkgutil.iter_modules(importlib.import_module(folder).__path__)
             if not module.ispkg
         ]
-        return sorted(found, key=lambda name: name.rpartition(".")[2])
+        return sorted(names, key=lambda name: name.rpartition(".")[2])
 
     def load(self, module: str) -> _Kind:
         """Return the object of one of our modules.
@@ -54,34 +54,34 @@ class Seam(Generic[_Kind]):
         Raises `TypeError` if the module does not define it; errors of its import pass
         through.
         """
-        found = getattr(importlib.import_module(module), self.name, None)
-        if not isinstance(found, self.kind):
+        member = getattr(importlib.import_module(module), self.name, None)
+        if not isinstance(member, self.kind):
             raise TypeError(f"{module} does not define {self.name}.")
-        return found
+        return member
 
     def others(self) -> Sequence[EntryPoint]:
         """Return the entry points of other packages, sorted by name, without loading
         them."""
-        return sorted(entry_points(group=self.group), key=lambda one: one.name)
+        return sorted(entry_points(group=self.group), key=lambda entry: entry.name)
 
     def add(self, entry: EntryPoint) -> _Kind | None:
         """Return the object of an entry point; if it cannot be loaded, log it, return
         None."""
         try:
-            found = entry.load()
+            member = entry.load()
         except IMPORT_FAILURES as error:
             self._leave_out(entry, f"{type(error).__name__}: {error}")
             return None
-        if isinstance(found, self.kind):
-            return found
+        if isinstance(member, self.kind):
+            return member
         self._leave_out(entry, f"it is not a {self.kind.__name__}")
         return None
 
     def found(self) -> list[_Kind]:
         """Return all objects: ours by file name, then those of other packages."""
         ours = [self.load(module) for module in self.modules()]
-        others = map(self.add, self.others())
-        return [*ours, *(one for one in others if one is not None)]
+        loaded = map(self.add, self.others())
+        return [*ours, *(member for member in loaded if member is not None)]
 
     def _leave_out(self, entry: EntryPoint, why: str) -> None:
         name = f"{self.group}: {entry.name}"

@@ -106,8 +106,8 @@ def cite(document: Document, start: int, end: int) -> str:
 
 def _short_position(position: str) -> str:
     """Return a position in a file, without the sheet's name if that is too long."""
-    name, mark, cells = position.rpartition("!")
-    return position if not mark or _is_part(unquote(name)) else f"…!{cells}"
+    name, separator, cells = position.rpartition("!")
+    return position if not separator or _is_part(unquote(name)) else f"…!{cells}"
 
 
 @kept_with_document
@@ -120,43 +120,45 @@ def _rendered(document: Document) -> Document:
             unseen.append((block.start, block.end))
         elif "<img" in block.html:
             unseen += _descriptions(document.text, block)
-    kept, offset = list[str](), 0
+    text_pieces, offset = list[str](), 0
     for start, end in unseen:
-        kept += document.text[offset:start], "\n" * (end - start)
+        text_pieces += document.text[offset:start], "\n" * (end - start)
         offset = end
-    return replace(document, text="".join((*kept, document.text[offset:])))
+    return replace(document, text="".join((*text_pieces, document.text[offset:])))
 
 
 def _descriptions(text: str, block: Block) -> list[tuple[int, int]]:
     """Return the spans of image descriptions in a unit's text."""
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     offset = block.start
     pieces = _PARTING.split(block.html)
     described = [_ALT_TEXT.match(piece) for piece in pieces]
     words = [
-        _words(said[1] if said else piece)
-        for said, piece in zip(described, pieces, strict=True)
+        _words(alt_match[1] if alt_match else piece)
+        for alt_match, piece in zip(described, pieces, strict=True)
     ]
-    for index, said in enumerate(described):
+    for index, alt_match in enumerate(described):
         start = text.find(words[index], offset, block.end) if words[index] else -1
-        if start < 0 or (said and text[offset:start].strip(" |\n")):
+        if start < 0 or (alt_match and text[offset:start].strip(" |\n")):
             continue
         stop = start + len(words[index])
-        if said:
-            shown = _first_shown(words[index:], described[index:])
+        if alt_match:
+            following_text = _first_shown(words[index:], described[index:])
             # A button's icon that is described by the button's own words is not in the text beside
             # them.
-            if text.find(shown, stop, block.end) < 0:
+            if text.find(following_text, stop, block.end) < 0:
                 continue
-            found.append((start, stop))
+            spans.append((start, stop))
         offset = stop
-    return found
+    return spans
 
 
 def _first_shown(words: list[str], described: list[re.Match[str] | None]) -> str:
     """Return the first text that describes no image, "" where there is none."""
-    shown = (text for text, said in zip(words, described, strict=True) if not said)
-    return next(filter(None, shown), "")
+    texts = (
+        text for text, alt_match in zip(words, described, strict=True) if not alt_match
+    )
+    return next(filter(None, texts), "")
 
 
 def _words(piece: str) -> str:
@@ -170,9 +172,9 @@ def _directive(document: Document, start: int, end: int) -> str:
     if not pieces:
         return ""
     first_start, first_end = pieces[0]
-    first = text[first_start:first_end]
-    if len(pieces) == 1 and _is_part(first):
-        return _with_context(document, first_start, first_end, _encode(first))
+    first_text = text[first_start:first_end]
+    if len(pieces) == 1 and _is_part(first_text):
+        return _with_context(document, first_start, first_end, _encode(first_text))
     head_end = _head(text, first_start, first_end)
     head = text[first_start:head_end]
     if not _is_part(head):
@@ -181,7 +183,7 @@ def _directive(document: Document, start: int, end: int) -> str:
     if directive != _encode(
         head
     ):  # fewer words leave room for their context and the end
-        head_end = _head(text, first_start, first_end, most=_DIRECTIVE_WORDS - 1)
+        head_end = _head(text, first_start, first_end, max_words=_DIRECTIVE_WORDS - 1)
         directive = _with_context(
             document, first_start, head_end, _encode(text[first_start:head_end])
         )
@@ -200,18 +202,20 @@ def _ranged(text: str, directive: str, start: int, end: int, after: str) -> str:
         ranged += f",-{_encode(after)}" if after else ""
         if _is_short(ranged):
             return ranged
-        later = (one for one in _word_starts(text, start, end) if one > start)
+        later = (offset for offset in _word_starts(text, start, end) if offset > start)
         start = next(later, end)
     return ""
 
 
 def _is_short(directive: str) -> bool:
     """Whether a directive has no more than two parts may have."""
-    parts = [unquote(part.strip("-")) for part in directive.split(",")]
-    words = [_DIRECTIVE_WORDS if is_cjk(part) else _count(part) for part in parts]
+    phrases = [unquote(piece.strip("-")) for piece in directive.split(",")]
+    words = [
+        _DIRECTIVE_WORDS if is_cjk(phrase) else _count(phrase) for phrase in phrases
+    ]
     return (
         sum(words) <= 2 * _DIRECTIVE_WORDS
-        and sum(map(len, parts)) <= 2 * _PART_CHARACTERS
+        and sum(map(len, phrases)) <= 2 * _PART_CHARACTERS
     )
 
 
@@ -238,22 +242,22 @@ def _end(
     """
     text = document.text
     block, _ = _block_at(document, pieces[-1][0])
-    found: list[tuple[int, int, str]] = []
+    tails: list[tuple[int, int, str]] = []
     for start, end in reversed(pieces):
-        if found and (block is None or start < block.start):
+        if tails and (block is None or start < block.start):
             break
         tail = _tail(text, max(start, head_end), end)
         if tail is not None:
             if _first_offset(text, tail, end, low=head_end) == tail:
                 return tail, end, ""
-            after = "" if found else _after(text, end)
+            after = "" if tails else _after(text, end)
             if (
                 after
                 and _first_offset(text, tail, end, low=head_end, after=after) == tail
             ):
                 return tail, end, after
-            found.append((tail, end, ""))
-    return found[0] if found else (head_end, head_end, "")
+            tails.append((tail, end, ""))
+    return tails[0] if tails else (head_end, head_end, "")
 
 
 def _pieces(document: Document, start: int, end: int) -> list[tuple[int, int]]:
@@ -274,12 +278,14 @@ def _pieces_in(
 ) -> list[tuple[int, int]]:
     """Spans of cells, of what elements separate, or of lines within a part of one
     block; of lines between two (None)."""
-    parts = [] if block is None else _parts(text, block)
+    part_spans = [] if block is None else _parts(text, block)
     if block is not None and block.cells and start <= block.start:
-        return _from_distinct(text, parts) or _cells(text, block)
-    if parts:
+        return _from_distinct(text, part_spans) or _cells(text, block)
+    if part_spans:
         return [
-            (max(a, start), min(b, stop)) for a, b in parts if a < stop and b > start
+            (max(a, start), min(b, stop))
+            for a, b in part_spans
+            if a < stop and b > start
         ]
     lines = _LINE.finditer(text[start:stop])
     return [(start + line.start(), start + line.end()) for line in lines]
@@ -307,10 +313,10 @@ def _parts(text: str, block: Block) -> list[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
     offset = block.start
     for piece in filter(None, words):
-        found = text.find(piece, offset, block.end)
-        if found >= 0:
-            spans.append((found, found + len(piece)))
-            offset = found + len(piece)
+        piece_start = text.find(piece, offset, block.end)
+        if piece_start >= 0:
+            spans.append((piece_start, piece_start + len(piece)))
+            offset = piece_start + len(piece)
     return spans if len(spans) > 1 else []
 
 
@@ -320,10 +326,10 @@ def _cells(text: str, block: Block) -> list[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
     offset = block.start
     for cell in block.cells:
-        found = text.find(cell, offset, block.end) if cell.strip() else -1
-        if found >= 0:
-            spans.append((found, found + len(cell)))
-            offset = found + len(cell)
+        cell_start = text.find(cell, offset, block.end) if cell.strip() else -1
+        if cell_start >= 0:
+            spans.append((cell_start, cell_start + len(cell)))
+            offset = cell_start + len(cell)
     return _from_distinct(text, spans) or [(block.start, block.end)]
 
 
@@ -353,16 +359,23 @@ def _trim(text: str, start: int, end: int) -> tuple[int, int] | None:
     return (start, end) if end > start else None
 
 
-def _head(text: str, start: int, end: int, *, most: int = _DIRECTIVE_WORDS) -> int:
-    """End of the first words of a span, as many as a part may have, at `most`."""
-    ends = _word_ends(text, start, end)[:most]
-    return next((one for one in reversed(ends) if _is_part(text[start:one])), ends[0])
+def _head(text: str, start: int, end: int, *, max_words: int = _DIRECTIVE_WORDS) -> int:
+    """End of the first words of a span, as many as a part may have, at `max_words`."""
+    ends = _word_ends(text, start, end)[:max_words]
+    return next(
+        (word_end for word_end in reversed(ends) if _is_part(text[start:word_end])),
+        ends[0],
+    )
 
 
 def _tail(text: str, start: int, end: int) -> int | None:
     """Start of a span's last words, as many as a part may have; None where none are
     left, and where they have neither a letter nor a digit."""
-    starts = (one for one in _word_starts(text, start, end) if _is_part(text[one:end]))
+    starts = (
+        word_start
+        for word_start in _word_starts(text, start, end)
+        if _is_part(text[word_start:end])
+    )
     tail = next(starts, end)
     return tail if any(map(str.isalnum, text[tail:end])) else None
 
@@ -374,17 +387,17 @@ def _word_ends(text: str, start: int, end: int) -> list[int]:
         cuts = (
             [
                 start + m.start()
-                for m in one.finditer(reach)
+                for m in pattern.finditer(reach)
                 if 4 <= m.start() <= _CJK_PART_CHARACTERS
             ]
-            for one in _CLAUSE_ENDS
+            for pattern in _CLAUSE_ENDS
         )
         return next(filter(None, cuts), [min(end, start + _CJK_PART_CHARACTERS)])
     ends: list[int] = []
-    for found in _UNBROKEN.finditer(piece):
-        word = found.group().rstrip(_EDGE)
+    for match in _UNBROKEN.finditer(piece):
+        word = match.group().rstrip(_EDGE)
         if word or ends:  # punctuation alone counts as the end of the word before it
-            ends.append(start + found.start() + len(word) if word else ends[-1])
+            ends.append(start + match.start() + len(word) if word else ends[-1])
         if len(ends) == _DIRECTIVE_WORDS:  # the paragraph may have two megabytes
             break
     return ends or [end]
@@ -394,12 +407,15 @@ def _word_starts(text: str, start: int, end: int) -> list[int]:
     piece = text[start:end]
     if is_cjk(piece):
         low = max(start, end - _CJK_PART_CHARACTERS - 1)
-        ends = [[m.end() for m in one.finditer(text, low, end)] for one in _CLAUSE_ENDS]
-        kept = (
+        ends = [
+            [m.end() for m in pattern.finditer(text, low, end)]
+            for pattern in _CLAUSE_ENDS
+        ]
+        clause_starts = (
             [cut for cut in cuts if end - _CJK_PART_CHARACTERS <= cut <= end - 4]
             for cuts in ends
         )
-        return next(filter(None, kept), [])
+        return next(filter(None, clause_starts), [])
     words = (
         (m.group().lstrip(_EDGE), start + m.end()) for m in _UNBROKEN.finditer(piece)
     )
@@ -425,11 +441,13 @@ def _first_offset(
     followed = (
         re.compile(_CONTEXT_GAP + _pattern(after), re.IGNORECASE) if after else None
     )
-    for first, stop in _offsets(_flat(text), _lowered(" ".join(phrase.split())), low):
-        if _is_apart(text, first, stop, phrase) and (
+    for match_start, stop in _offsets(
+        _flat(text), _lowered(" ".join(phrase.split())), low
+    ):
+        if _is_apart(text, match_start, stop, phrase) and (
             followed is None or followed.match(text, stop)
         ):
-            return first
+            return match_start
     return start
 
 
@@ -540,9 +558,9 @@ def _telling(text: str, start: int, end: int, words: Sequence[str]) -> str:
         _offsets(flat, _lowered(" ".join(phrase.split())), 0), _EARLIER_COMPARED
     )
     earlier = [
-        first
-        for first, stop in places
-        if first < start and _is_apart(text, first, stop, phrase)
+        match_start
+        for match_start, stop in places
+        if match_start < start and _is_apart(text, match_start, stop, phrase)
     ]
     chosen = ""
     for count in range(1, len(words) + 1):
@@ -569,7 +587,7 @@ def _after(text: str, offset: int) -> str:
     ]
     counts = range(len(words), 0, -1)
     chosen = next(
-        (one for count in counts if _is_part(one := " ".join(words[:count]))), ""
+        (phrase for count in counts if _is_part(phrase := " ".join(words[:count]))), ""
     )
     return chosen or (
         words[0][:_CJK_PART_CHARACTERS] if words and is_cjk(words[0]) else ""
@@ -579,10 +597,10 @@ def _after(text: str, offset: int) -> str:
 def _part_before(document: Document, offset: int) -> int:
     """Where the piece of a unit begins that ends before `offset`; 0 where the unit is
     one piece."""
-    last = len(document.text[:offset].rstrip()) - 1
-    block, _ = _block_at(document, last)
-    parts = _parts(document.text, block) if block else []
-    return next((start for start, end in parts if start <= last < end), 0)
+    last_offset = len(document.text[:offset].rstrip()) - 1
+    block, _ = _block_at(document, last_offset)
+    spans = _parts(document.text, block) if block else []
+    return next((start for start, end in spans if start <= last_offset < end), 0)
 
 
 def _encode(words: str) -> str:
@@ -600,12 +618,12 @@ def position_of(document: Document, start: int, end: int) -> str:
     From one row, cell or cue to another it is a range: `Costs!A4:C9`, `row=2-7` (RFC
     7111), `t=00:12:31,00:12:52`. What a link cannot express is the position of the
     first; a start between units has none."""
-    first, _ = _block_at(document, start)
-    last, _ = _block_at(document, max(start, end - 1))
-    if first is None or last is None:
-        return first.place if first else ""
-    reaching = one_position(first.place, last.place)
-    return first.place if reaching is None else reaching
+    first_block, _ = _block_at(document, start)
+    last_block, _ = _block_at(document, max(start, end - 1))
+    if first_block is None or last_block is None:
+        return first_block.place if first_block else ""
+    reaching = one_position(first_block.place, last_block.place)
+    return first_block.place if reaching is None else reaching
 
 
 def box_of(document: Document, spans: Iterable[tuple[int, int]]) -> tuple[float, ...]:
@@ -636,18 +654,18 @@ def _printed(
 ) -> list[tuple[float, ...]]:
     """Return the edges of the printed lines of a PDF's page on which a stretch of text
     is; [] if the lines of the page are not known."""
-    known = _pages_printed(document).get(position)
-    if known is None:
+    printed = _pages_printed(document).get(position)
+    if printed is None:
         return []
-    first, bands = known
-    before = letters_in(document.text[first:start])
+    page_start, bands = printed
+    before = letters_in(document.text[page_start:start])
     after = before + letters_in(document.text[start:end])
-    found, at = [], 0.0
+    line_edges, letter_offset = [], 0.0
     for *edges, letters in bands:
-        if at < after and before < at + letters:
-            found.append(tuple(edges))
-        at += letters
-    return found
+        if letter_offset < after and before < letter_offset + letters:
+            line_edges.append(tuple(edges))
+        letter_offset += letters
+    return line_edges
 
 
 @kept_with_document
@@ -657,33 +675,34 @@ def _pages_printed(document: Document) -> dict[str, tuple[int, list[list[float]]
     begins: dict[str, int] = {}
     for block in document.blocks:
         begins.setdefault(block.place, block.start)
-    found = {}
+    pages = {}
     for line in document.page.printed.splitlines():
         number, *bands = line.split()
         if (position := f"page={number}") in begins:
-            found[position] = (
+            pages[position] = (
                 begins[position],
                 [list(map(float, band.split(","))) for band in bands],
             )
-    return found
+    return pages
 
 
-def one_position(first: str, last: str) -> str | None:
+def one_position(first_position: str, last_position: str) -> str | None:
     """Return the range between two positions of a file; None if a link cannot express
     it."""
-    if first == last:
-        return first
-    if is_box(first):
+    if first_position == last_position:
+        return first_position
+    if is_box(first_position):
         return None
-    if _TIMED.match(first) and _TIMED.match(last):
-        return f"{first.partition(',')[0]},{last.partition(',')[2]}"
-    if (kind := first.partition("=")[0]) in {"row", "cell"} and last.startswith(
-        f"{kind}="
-    ):
-        return f"{first}-{last.partition('=')[2]}"
-    sheet, mark, cells = first.partition("!")
-    if mark and last.startswith(f"{sheet}!"):
-        return f"{sheet}!{cells.partition(':')[0]}:{last.rpartition('!')[2].rpartition(':')[2]}"
+    if _TIMED.match(first_position) and _TIMED.match(last_position):
+        return f"{first_position.partition(',')[0]},{last_position.partition(',')[2]}"
+    if (kind := first_position.partition("=")[0]) in {
+        "row",
+        "cell",
+    } and last_position.startswith(f"{kind}="):
+        return f"{first_position}-{last_position.partition('=')[2]}"
+    sheet, separator, cells = first_position.partition("!")
+    if separator and last_position.startswith(f"{sheet}!"):
+        return f"{sheet}!{cells.partition(':')[0]}:{last_position.rpartition('!')[2].rpartition(':')[2]}"
     return None
 
 

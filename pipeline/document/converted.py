@@ -143,9 +143,9 @@ def unplaced(html: str) -> str:
     )
 
 
-def placed(inner: str, position: str, *, tag: str = "section") -> str:
+def placed(content: str, position: str, *, tag: str = "section") -> str:
     """Return HTML as an element at a place; `position` is percent-encoded already."""
-    return f'<{tag} {PLACE}="{escape(position)}">{inner}</{tag}>'
+    return f'<{tag} {PLACE}="{escape(position)}">{content}</{tag}>'
 
 
 def can_recognise() -> bool:
@@ -158,10 +158,10 @@ def can_recognise() -> bool:
 
 
 @contextmanager
-def unpacking(most: int) -> Iterator[None]:
-    """Let sources that are converted inside have `most` bytes unpacked; what converters
+def unpacking(max_bytes: int) -> Iterator[None]:
+    """Let sources that are converted inside have `max_bytes` bytes unpacked; what converters
     ask by `most_unpacked`."""
-    before = _allowed.set(most)
+    before = _allowed.set(max_bytes)
     try:
         yield
     finally:
@@ -234,9 +234,9 @@ def html_table(
     lines = []
     for number, row in enumerate(rows):
         tag = "th" if header and number == 0 else "td"
-        inner = "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row)
+        cells = "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row)
         lines.append(
-            placed(inner, places[number], tag="tr") if places else f"<tr>{inner}</tr>"
+            placed(cells, places[number], tag="tr") if places else f"<tr>{cells}</tr>"
         )
     return f"<table>{caption}\n" + "\n".join(lines) + "\n</table>"
 

@@ -37,10 +37,10 @@ class Ledger:
         """Count what the HTML has, or what was left out on purpose."""
         self.given[kind] += number
 
-    def add(self, other: "Ledger") -> None:
+    def add(self, file_ledger: "Ledger") -> None:
         """Take in the counts of a file inside this one, such as an attachment."""
-        self.held.update(other.held)
-        self.given.update(other.given)
+        self.held.update(file_ledger.held)
+        self.given.update(file_ledger.given)
 
     @property
     def missing(self) -> dict[Kind, int]:
@@ -63,5 +63,5 @@ class Ledger:
 
 
 def _counted(kind: Kind, number: int) -> str:
-    named = kind if number == 1 else f"{kind}s"
-    return f"{number:,} {named}{' without a value' if kind == 'formula' else ''}"
+    noun = kind if number == 1 else f"{kind}s"
+    return f"{number:,} {noun}{' without a value' if kind == 'formula' else ''}"

@@ -176,8 +176,12 @@ class Block:
     def header(self) -> str:
         """The header row that a row is read with, its cells parted by ` | `; empty
         where there is none."""
-        last = self.lead.rpartition("\n")[2]
-        return last[2:-2] if self.kind == "row" and last.startswith("| ") else ""
+        header_line = self.lead.rpartition("\n")[2]
+        return (
+            header_line[2:-2]
+            if self.kind == "row" and header_line.startswith("| ")
+            else ""
+        )
 
 
 def table_of(block: Block) -> str:
@@ -211,14 +215,16 @@ def kept_with_document(
     Not for: results that reference the document (it would never be freed) and
     unhashable arguments. An error is not kept, and threads that ask at once may each do
     the work."""
-    made: WeakKeyDictionary[Document, dict[tuple[*Given], Made]] = WeakKeyDictionary()
+    results: WeakKeyDictionary[Document, dict[tuple[*Given], Made]] = (
+        WeakKeyDictionary()
+    )
 
     @wraps(work)
-    def once(document: Document, *given: *Given) -> Made:
-        of_document = made.setdefault(document, {})
-        if given not in of_document:
-            of_document[given] = work(document, *given)
-        return of_document[given]
+    def once(document: Document, *arguments: *Given) -> Made:
+        of_document = results.setdefault(document, {})
+        if arguments not in of_document:
+            of_document[arguments] = work(document, *arguments)
+        return of_document[arguments]
 
     return once
 

@@ -145,7 +145,11 @@ def add_text(node: Node, text: str, pre: bool) -> None:
 def add_boxed(node: Node, text: str, *, pre: bool) -> None:
     """Append a text with a space on both sides."""
     children = node.children
-    if not children or (last := children[-1]).__class__ is not str or last[-1:] != " ":
+    if (
+        not children
+        or (last_child := children[-1]).__class__ is not str
+        or last_child[-1:] != " "
+    ):
         add_space(node)
     if pre or not text.isascii():
         add_text(node, text, pre=pre)
@@ -154,16 +158,16 @@ def add_boxed(node: Node, text: str, *, pre: bool) -> None:
         children.append(folded + " ")
 
 
-def add_line(node: Node, mark: str = "\n") -> None:
+def add_line(node: Node, separator: str = "\n") -> None:
     """Begin a line of a listing, or with a tab a cell in it, unless one begins here
     already."""
-    last: Node | str = node
-    while isinstance(last, Node):
-        if last.tag in LINE_ENDS or not last.children:
+    last_child: Node | str = node
+    while isinstance(last_child, Node):
+        if last_child.tag in LINE_ENDS or not last_child.children:
             return
-        last = last.children[-1]
-    if not last.endswith(("\n", mark)):
-        node.children.append(mark)
+        last_child = last_child.children[-1]
+    if not last_child.endswith(("\n", separator)):
+        node.children.append(separator)
 
 
 def point_before(node: Node, label: str, following: str) -> str:
@@ -176,11 +180,11 @@ def point_before(node: Node, label: str, following: str) -> str:
         following: Text after them.
     """
     children = node.children
-    whole = children[-1] if children else ""
-    if not isinstance(whole, str) or not _WHOLE_NUMBER.fullmatch(whole):
+    whole_number = children[-1] if children else ""
+    if not isinstance(whole_number, str) or not _WHOLE_NUMBER.fullmatch(whole_number):
         return ""
-    sign = children[-2] if len(children) > 1 else ""
-    is_price = isinstance(sign, str) and sign.rstrip().endswith(_CURRENCY_SIGNS)
+    currency = children[-2] if len(children) > 1 else ""
+    is_price = isinstance(currency, str) and currency.rstrip().endswith(_CURRENCY_SIGNS)
     return (
         "."
         if is_price or _CURRENCY_AHEAD.match(following) or _CENTS.search(label)
@@ -190,12 +194,12 @@ def point_before(node: Node, label: str, following: str) -> str:
 
 def last_text(node: Node) -> str:
     """Return the last text in or below a node, or ""."""
-    last: Node | str = node
-    while isinstance(last, Node):
-        if not last.children:
+    last_child: Node | str = node
+    while isinstance(last_child, Node):
+        if not last_child.children:
             return ""
-        last = last.children[-1]
-    return last
+        last_child = last_child.children[-1]
+    return last_child
 
 
 def add_space(node: Node) -> None:
@@ -207,11 +211,11 @@ def add_space(node: Node) -> None:
         ):  # inside an inline element the line has begun before
             children.append(" ")
         return
-    last = children[-1]
-    if isinstance(last, str):
-        if not last.endswith((" ", "\n")):
+    last_child = children[-1]
+    if isinstance(last_child, str):
+        if not last_child.endswith((" ", "\n")):
             children.append(" ")
-    elif last.tag not in _ENDS_LINE:
+    elif last_child.tag not in _ENDS_LINE:
         children.append(" ")
 
 
@@ -219,11 +223,11 @@ def trim(node: Node) -> None:
     """Drop the blanks at the end of a line."""
     children = node.children
     while children:
-        last = children[-1]
-        if last.__class__ is not str or last[-1:] != " ":
+        last_child = children[-1]
+        if last_child.__class__ is not str or last_child[-1:] != " ":
             return
-        if last != " ":
-            children[-1] = last[:-1]
+        if last_child != " ":
+            children[-1] = last_child[:-1]
             return
         children.pop()
 
@@ -309,8 +313,8 @@ def _is_written(parent: Node, node: Node) -> bool:
             add_space(parent)
     elif tag in {"sub", "sup"}:
         return _is_shifted(parent, node)
-    elif 0 < count_words("".join(shown := pieces(node))) <= LABEL_WORDS:
-        _strike(parent, node, "".join(shown))
+    elif 0 < count_words("".join(texts := pieces(node))) <= LABEL_WORDS:
+        _strike(parent, node, "".join(texts))
         return True
     return False
 
@@ -349,17 +353,17 @@ def _finish_row(row: Node) -> None:
             cell.tag = "div"
 
 
-def _strike(parent: Node, node: Node, shown: str) -> None:
+def _strike(parent: Node, node: Node, text: str) -> None:
     """Write what a page strikes out, its blanks outside of the marks."""
-    if shown[0].isspace():
+    if text[0].isspace():
         add_space(parent)
-    inner = node.children
-    if isinstance(inner[0], str):
-        inner[0] = inner[0].lstrip()
-    if isinstance(inner[-1], str):
-        inner[-1] = inner[-1].rstrip()
-    parent.children += [STRUCK, *inner, STRUCK]
-    if shown[-1].isspace():
+    children = node.children
+    if isinstance(children[0], str):
+        children[0] = children[0].lstrip()
+    if isinstance(children[-1], str):
+        children[-1] = children[-1].rstrip()
+    parent.children += [STRUCK, *children, STRUCK]
+    if text[-1].isspace():
         add_space(parent)
 
 
@@ -389,7 +393,7 @@ def _raised(_: Node, before: str, text: str, node: Node) -> str:
         return _exponent(before, text)
     if len(text) == 2 and _is_price(before):
         return text if before[-1] in ".," else f".{text}"
-    is_link = any("#" in below.attrs.get("href", "") for below in walk(node))
+    is_link = any("#" in element.attrs.get("href", "") for element in walk(node))
     return f"[{text}]" if is_link or not _POWER_BASE.search(before) else f"^{text}"
 
 
@@ -443,9 +447,9 @@ def pieces(root: Node, marks: Mapping[int, str] | None = None) -> list[str]:
     boundary and line break; `marks` of nodes by their `id`, such as an item's number,
     come before their text."""
     out: list[str] = []
-    above: list[tuple[Iterator[Node | str], str]] = []
+    stack: list[tuple[Iterator[Node | str], str]] = []
     items: Iterator[Node | str] = iter((root,))
-    end = ""
+    closing = ""
     while True:
         for item in items:
             if isinstance(item, str):
@@ -454,19 +458,19 @@ def pieces(root: Node, marks: Mapping[int, str] | None = None) -> list[str]:
                 if item.tag != "img":
                     out.append("\n")
             else:
-                above.append((items, end))
-                items, end = iter(item.children), ""
+                stack.append((items, closing))
+                items, closing = iter(item.children), ""
                 if item.tag in BLOCK_TAGS:
                     out.append("\n")
-                    end = "\n"
+                    closing = "\n"
                 if marks and id(item) in marks:
                     out.append(f"{marks[id(item)]} ")
                 break
         else:
-            if not above:
+            if not stack:
                 return out
-            out.append(end)
-            items, end = above.pop()
+            out.append(closing)
+            items, closing = stack.pop()
 
 
 def text_of(root: Node) -> str:
@@ -509,7 +513,7 @@ def to_html(root: Node, *, links: bool = False) -> str:
     """Return the HTML of a cleaned tree, valid and without line breaks of our own;
     `href` only with `links`."""
     out: list[str] = []
-    above: list[tuple[Iterator[Node | str], str]] = []
+    stack: list[tuple[Iterator[Node | str], str]] = []
     items: Iterator[Node | str] = iter((root,))
     closing = ""
     while True:
@@ -524,14 +528,14 @@ def to_html(root: Node, *, links: bool = False) -> str:
             if len(children) == 1 and isinstance(only := children[0], str):
                 out.append(f"{escaped(only)}</{item.tag}>")
                 continue
-            above.append((items, closing))
+            stack.append((items, closing))
             items, closing = iter(children), f"</{item.tag}>"
             break
         else:
-            if not above:
+            if not stack:
                 return "".join(out)
             out.append(closing)
-            items, closing = above.pop()
+            items, closing = stack.pop()
 
 
 def escaped(text: str) -> str:
@@ -589,8 +593,8 @@ _WORD_END: Final = re.compile(r"[^\W\d_]{2}[a-z]$")
 def part_links(node: Node) -> None:
     """Insert a space between adjacent links (of 15 such pairs in lower case one is one
     word)."""
-    last = node.children[-1]
-    if isinstance(last, Node) and last.tag == "a":
+    last_child = node.children[-1]
+    if isinstance(last_child, Node) and last_child.tag == "a":
         node.children.append(" ")
 
 
@@ -629,8 +633,8 @@ def _is_counted_apart(node: Node, current: LexborNode, text: str) -> bool:
         return False
     if current.prev is None or current.prev.tag_id != TEXT_NODE:
         return any(
-            found is not None
-            for found in (
+            match is not None
+            for match in (
                 _COUNTED_THING.match(text),
                 _WORD_END.search(before),
                 _FRACTION.search(before),

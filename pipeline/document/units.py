@@ -94,22 +94,22 @@ def split_sentences(text: str) -> list[tuple[int, int]]:
 def _items(text: str) -> list[int]:
     """Starts of the items of a list run together (`1) one 2) two`), where the text
     begins as one; else nothing."""
-    first = _MARKER.match(text)
-    if first is None:
+    marker = _MARKER.match(text)
+    if marker is None:
         return []
     starts = [0]
-    if first["bullet"]:
-        wanted = re.compile(rf"(?<=\s){first['bullet']}")
-        return starts + [found.start() for found in wanted.finditer(text, first.end())]
-    offset = first.end()
-    value = first["number"]
+    if marker["bullet"]:
+        bullet = re.compile(rf"(?<=\s){marker['bullet']}")
+        return starts + [match.start() for match in bullet.finditer(text, marker.end())]
+    offset = marker.end()
+    value = marker["number"]
     while True:
         value = chr(ord(value) + 1) if value.isalpha() else str(int(value) + 1)
-        found = text.find(f" {value}{first['tail']} ", offset)
-        if found < 0 or (value.isalpha() and value > "z"):
+        marker_offset = text.find(f" {value}{marker['tail']} ", offset)
+        if marker_offset < 0 or (value.isalpha() and value > "z"):
             return starts
-        starts.append(found + 1)
-        offset = found + 1 + len(value) + len(first["tail"])
+        starts.append(marker_offset + 1)
+        offset = marker_offset + 1 + len(value) + len(marker["tail"])
 
 
 def _ends_cjk(text: str, match: re.Match[str], start: int) -> bool:
@@ -138,10 +138,10 @@ def _ends(text: str, match: re.Match[str], start: int) -> bool:
         return False
     if match["stop"] != ".":
         return True
-    said = text[max(start, match.start() - _LOOK_BACK) : match.start()]
-    before, word = _last_words(said)
+    preceding = text[max(start, match.start() - _LOOK_BACK) : match.start()]
+    before, word = _last_words(preceding)
     if not word:  # nothing but marks
-        return bool(match["closers"]) or not said.strip()
+        return bool(match["closers"]) or not preceding.strip()
     if _is_marker(word, before):
         return False
     if match["closers"][:1] not in {"", "'", "’"}:
@@ -156,11 +156,15 @@ def _ends(text: str, match: re.Match[str], start: int) -> bool:
 def _follows(text: str, offset: int) -> tuple[str, str, bool]:
     """Return the opening marks and the word after a stop, and whether that word is an
     initial."""
-    found = _NEXT.match(text, offset)
-    if found is None:
+    match = _NEXT.match(text, offset)
+    if match is None:
         return "", "", False
-    word, end = found["word"] or "", found.end()
-    return found["opening"], word, len(word) == 1 and text[end : end + 1] == "."
+    word, word_end = match["word"] or "", match.end()
+    return (
+        match["opening"],
+        word,
+        len(word) == 1 and text[word_end : word_end + 1] == ".",
+    )
 
 
 def _last_words(text: str) -> tuple[str, str]:
@@ -179,8 +183,8 @@ def _begins_lower(text: str, match: re.Match[str], after: str) -> bool:
     """Whether a word in small letters begins a sentence after a stop: a name that is
     written so."""
     offset = match.start()
-    plain = not match["closers"] and text[offset - 1 : offset].isalpha()
-    return plain and after in _LOWER_STARTERS
+    is_word = not match["closers"] and text[offset - 1 : offset].isalpha()
+    return is_word and after in _LOWER_STARTERS
 
 
 def _ends_word(word: str, before: str, after: str) -> bool:
@@ -224,8 +228,8 @@ def _is_dotted(word: str) -> bool:
 def _is_lower(word: str) -> bool:
     """Whether a word continues a sentence: a lower-case beginning, names like `iPhone`
     and Georgian excepted."""
-    first = word[0]
-    return first.islower() and not word[1:2].isupper() and not "ა" <= first <= "ჿ"
+    initial = word[0]
+    return initial.islower() and not word[1:2].isupper() and not "ა" <= initial <= "ჿ"
 
 
 def _close(text: str, start: int, end: int, spans: list[tuple[int, int]]) -> None:
@@ -259,9 +263,11 @@ def _cut(text: str, start: int, longest: int) -> int:
         (", ", "，", "、", " – ", " | "),
         (" ", "\t", "\u00a0"),
     ):
-        best = max(text.rfind(mark, low, high) + len(mark) for mark in marks)
-        if best > low:
-            return min(best, high)
+        cut = max(
+            text.rfind(separator, low, high) + len(separator) for separator in marks
+        )
+        if cut > low:
+            return min(cut, high)
     return high
 
 
@@ -292,12 +298,12 @@ def tag_sentences(
             continue
         spans = _unit_spans(block, document.text)
         for start, end in spans:
-            shown = (
+            unit_text = (
                 block.text
                 if block.kind == "row" and len(spans) == 1
                 else document.text[start:end]
             )
-            line = one_line(shown)
+            line = one_line(unit_text)
             if line:
                 sentences.append(
                     Sentence(

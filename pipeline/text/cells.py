@@ -41,8 +41,8 @@ def number_of(cell: str) -> float | None:
 def _clock_units(clock: re.Match[str]) -> float:
     """Return a time that `_CLOCK` found, in its smallest unit."""
     total = 0.0
-    for part in clock.groups()[:3]:
-        total = total if part is None else 60 * total + int(part)
+    for field in clock.groups()[:3]:
+        total = total if field is None else 60 * total + int(field)
     return total + float(clock[4] or 0)
 
 
@@ -52,7 +52,7 @@ def _years(text: str) -> float | None:
     if digits := _ISO_CELL.match(text) or (
         counted if counted and counted["year"] else None
     ):
-        year, month, day = (int(part or 0) for part in digits.group(1, 2, 3))
+        year, month, day = (int(field or 0) for field in digits.group(1, 2, 3))
         return year + (month - 1) / 12 + day / 400
     named_year = _CELL_YEAR.search(text) if len(text) <= _DATED_CHARACTERS else None
     month = month_named(text) if named_year else 0

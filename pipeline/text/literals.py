@@ -40,5 +40,5 @@ def begins_with(text: str, literal: str) -> bool:
     `--merge`, not with `--mer`."""
     if not text.casefold().startswith(literal.casefold()):
         return False
-    rest = text[len(literal) :]
-    return not rest or not (rest[0].isalnum() or rest[0] in "-_.")
+    remainder = text[len(literal) :]
+    return not remainder or not (remainder[0].isalnum() or remainder[0] in "-_.")

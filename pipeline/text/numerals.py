@@ -23,8 +23,8 @@ _MOST_ROMAN: Final = 3999
 def roman(number: int) -> str:
     """Return i, ii, iii, iv … for 1, 2, 3, 4 …"""
     text = ""
-    for value, sign in _ROMAN:
-        text += sign * (number // value)
+    for value, numeral in _ROMAN:
+        text += numeral * (number // value)
         number %= value
     return text
 
@@ -33,8 +33,8 @@ def lettered(number: int) -> str:
     """Return a, b, … z, aa, ab … for 1, 2, …"""
     text = ""
     while number > 0:
-        number, rest = divmod(number - 1, 26)
-        text = chr(ord("a") + rest) + text
+        number, digit = divmod(number - 1, 26)
+        text = chr(ord("a") + digit) + text
     return text
 
 

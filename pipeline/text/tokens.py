@@ -50,21 +50,21 @@ def _merged(piece: str) -> int:
     of the least rank first."""
     ranks = _ranks()
     never = len(ranks)
-    parts = list(piece)
-    if not all(map(ranks.__contains__, parts)):
-        parts = list(
-            "".join(letter if letter in ranks else _bytes(letter) for letter in parts)
+    tokens = list(piece)
+    if not all(map(ranks.__contains__, tokens)):
+        tokens = list(
+            "".join(letter if letter in ranks else _bytes(letter) for letter in tokens)
         )
-    merges = [ranks.get(left + right, never) for left, right in pairwise(parts)]
+    merges = [ranks.get(left + right, never) for left, right in pairwise(tokens)]
     while merges and (least := min(merges)) < never:
-        at = merges.index(least)
-        parts[at] += parts.pop(at + 1)
-        del merges[at]
-        if at > 0:
-            merges[at - 1] = ranks.get(parts[at - 1] + parts[at], never)
-        if at < len(merges):
-            merges[at] = ranks.get(parts[at] + parts[at + 1], never)
-    return len(parts)
+        index = merges.index(least)
+        tokens[index] += tokens.pop(index + 1)
+        del merges[index]
+        if index > 0:
+            merges[index - 1] = ranks.get(tokens[index - 1] + tokens[index], never)
+        if index < len(merges):
+            merges[index] = ranks.get(tokens[index] + tokens[index + 1], never)
+    return len(tokens)
 
 
 def _bytes(letter: str) -> str:
@@ -139,27 +139,27 @@ def cut_to_tokens(text: str, max_tokens: int) -> str:
     tokens, its end trimmed; "" where not even one word fits.
 
     Chinese and Japanese are cut between any two characters."""
-    room, end = max_tokens, 0
+    room, cut = max_tokens, 0
     for run in _LINE_OR_BREAKS.finditer(text):
         cost = 1 if run[0][0] in "\r\n" else _line(run[0])
         if cost > room:
             break
-        room, end = room - cost, run.end()
+        room, cut = room - cost, run.end()
     else:
         return text
-    for piece in _PIECE.finditer(text, end, run.end()):
+    for piece in _PIECE.finditer(text, cut, run.end()):
         cost = _merged(piece[0])
         if cost > room:
             # Without this a Japanese title would be left out whole: it has no blank where it could
             # be cut.
             fit = (
-                at
-                for at in range(len(piece[0]) - 1, 0, -1)
-                if _merged(piece[0][:at]) <= room
+                length
+                for length in range(len(piece[0]) - 1, 0, -1)
+                if _merged(piece[0][:length]) <= room
             )
-            end = piece.start() + next(fit, 0) if _KANA_OR_HAN.search(piece[0]) else end
+            cut = piece.start() + next(fit, 0) if _KANA_OR_HAN.search(piece[0]) else cut
             break
         room -= cost
         if not (piece[0][-1].isalnum() and text[piece.end()].isalnum()):
-            end = piece.end()
-    return text[:end].rstrip()
+            cut = piece.end()
+    return text[:cut].rstrip()

@@ -207,8 +207,8 @@ class _Memory(dict[str, str]):
         self._lock = threading.Lock()
 
     def __missing__(self, word: str) -> str:
-        plain = bare(word)
-        term = "" if plain in self._stops else fold(plain)
+        bare_word = bare(word)
+        term = "" if bare_word in self._stops else fold(bare_word)
         if term:
             with self._lock:  # one stemmer must not be entered twice
                 term = self._stems.stemWord(term)
@@ -221,9 +221,11 @@ class _Memory(dict[str, str]):
 def bare(word: str) -> str:
     """Return a word without what is attached by an apostrophe: `dog's` as `dog`,
     `l'eau` as `eau`."""
-    head, mark, tail = word.replace("’", "'").partition("'")
+    head, apostrophe, tail = word.replace("’", "'").partition("'")
     return (
-        tail if mark and len(tail) > 2 and (len(head) <= 2 or head in _ELIDED) else head
+        tail
+        if apostrophe and len(tail) > 2 and (len(head) <= 2 or head in _ELIDED)
+        else head
     )
 
 
@@ -336,7 +338,8 @@ def _unspaced_terms(text: str, language: str, *, keep_stop_words: bool) -> list[
         )
         letters = _LETTER_WITH_MARKS.findall(run[0])
         terms += [
-            "".join(letters[at : at + 3]) for at in range(max(1, len(letters) - 2))
+            "".join(letters[start : start + 3])
+            for start in range(max(1, len(letters) - 2))
         ]
         offset = run.end()
     return terms + index_terms(
@@ -358,11 +361,11 @@ def guess_language(text: str) -> str:
     if not letters:
         return ""
     for code, script in _WRITING_SYSTEMS:
-        found = len(script.findall(text))
+        letter_count = len(script.findall(text))
         # Kana among many Han characters are enough for Japanese, and Ukrainian letters are rare
         # among the Cyrillic ones
         if (
-            found
+            letter_count
             >= (
                 1
                 if code == "uk"
@@ -370,12 +373,12 @@ def guess_language(text: str) -> str:
                 if code == "ja"
                 else _SCRIPT_SHARE * letters
             )
-            and found
+            and letter_count
         ):
             return code
     points = _latin_points(text)
-    best = max(points, key=lambda code: points[code])
-    return best if points[best] > 0 else ""
+    language = max(points, key=lambda code: points[code])
+    return language if points[language] > 0 else ""
 
 
 UNDETERMINED: Final = "und"
@@ -415,11 +418,13 @@ def _latin_points(text: str) -> dict[str, float]:
     points: dict[str, float] = {}
     for code in _LATIN_LANGUAGES:
         # A letter or an elision (`l'`) of its own counts as one and a half words
-        own = not (
+        has_own_signs = not (
             signs.isdisjoint(words("letters", code))
             and elided.isdisjoint(words("elided", code))
         )
-        points[code] = sum(map(words("stop", code).__contains__, small)) + 1.5 * own
+        points[code] = (
+            sum(map(words("stop", code).__contains__, small)) + 1.5 * has_own_signs
+        )
     return points
 
 
@@ -464,32 +469,34 @@ def find_entities(text: str, *, language: str) -> tuple[str, ...]:
     At most `MAX_ENTITIES` of its first `REQUEST_CHARACTERS` characters; a name inside a longer
     one is left out, and so is a single letter."""
     text = text[:REQUEST_CHARACTERS]
-    found: list[tuple[int, str]] = []
+    names: list[tuple[int, str]] = []
     covered: list[tuple[int, int]] = []
     for match in _QUOTED.finditer(text):
         quoted = next(group for group in match.groups() if group)
-        found.append((match.start(), quoted.strip()))
+        names.append((match.start(), quoted.strip()))
         covered.append(match.span())
     if is_cjk(text):
-        found += [
+        names += [
             (m.start(), m[0])
             for m in _KATAKANA.finditer(text)
             if not _inside(m.start(), covered)
         ]
-        found += [
+        names += [
             (m.start(), m[0].rstrip(" .,'-/"))
             for m in _LATIN_IN_CJK.finditer(text)
             if not _inside(m.start(), covered)
         ]
     else:
-        found += _named_runs(text, covered, language)
-    entities = dict.fromkeys(name for _, name in sorted(found) if len(name) > 1)
-    whole = [
+        names += _named_runs(text, covered, language)
+    entities = dict.fromkeys(name for _, name in sorted(names) if len(name) > 1)
+    longest = [
         name
         for name in entities
-        if not any(name != other and f" {name} " in f" {other} " for other in entities)
+        if not any(
+            name != longer and f" {name} " in f" {longer} " for longer in entities
+        )
     ]
-    return tuple(whole[:MAX_ENTITIES])
+    return tuple(longest[:MAX_ENTITIES])
 
 
 def _inside(position: int, spans: list[tuple[int, int]]) -> bool:
@@ -509,32 +516,32 @@ def _named_runs(
         if _inside(start, covered) or not _starts_name(text, start, word, language):
             i += 1
             continue
-        last = _run_end(text, tokens, i)
-        end = tokens[last][1]
+        last_token = _run_end(text, tokens, i)
+        end = tokens[last_token][1]
         name = re.sub(r"['’]s?$", "", text[start:end])
-        alone = last == i and word[0].isupper() and not _odd(word)
-        if not (alone and language in _CAPITAL_NOUNS):
+        is_single_capital = last_token == i and word[0].isupper() and not _odd(word)
+        if not (is_single_capital and language in _CAPITAL_NOUNS):
             runs.append((start, name))
-        i = last + 1
+        i = last_token + 1
     return runs
 
 
-def _run_end(text: str, tokens: list[tuple[int, int, str]], first: int) -> int:
-    """Return the number of the last token of the name that begins with `first`."""
-    last = first
-    for ahead in range(first + 1, len(tokens)):
+def _run_end(text: str, tokens: list[tuple[int, int, str]], first_token: int) -> int:
+    """Return the number of the last token of the name that begins with `first_token`."""
+    last_token = first_token
+    for ahead in range(first_token + 1, len(tokens)):
         _, end, before = tokens[ahead - 1]
         start, _, word = tokens[ahead]
         if before.endswith(("'s", "’s")) or word in _ROLE_WORDS:
             break
         if text[end:start] not in (" ", ": ", " & "):
             break
-        is_number = word.isdigit() and ahead == last + 1
+        is_number = word.isdigit() and ahead == last_token + 1
         if word[0].isupper() or is_number or _odd(word):
-            last = ahead
-        elif word.lower() not in _JOINING or ahead - last > 2:
+            last_token = ahead
+        elif word.lower() not in _JOINING or ahead - last_token > 2:
             break
-    return last
+    return last_token
 
 
 def _starts_name(text: str, start: int, word: str, language: str) -> bool:
@@ -545,13 +552,14 @@ def _starts_name(text: str, start: int, word: str, language: str) -> bool:
         return True
     if not bare[0].isupper() or bare.lower() in _NEVER_NAMES:
         return False
-    first = (
+    begins_sentence = (
         start == 0
         or bool(_SENTENCE_END.search(text[max(0, start - 6) : start]))
         or text[start - 1] == "\n"
     )
     return not (
-        first and bare.lower() in (words("stop", language) or words("stop", "en"))
+        begins_sentence
+        and bare.lower() in (words("stop", language) or words("stop", "en"))
     )
 
 
@@ -586,18 +594,18 @@ _SENSES: Final = 3
 """Most words of a language by which one English word is searched."""
 
 
-def translated(question: str, spoken: str, language: str) -> str:
-    """Return `question`, in the language `spoken`, as a page in `language` understands
+def translated(question: str, question_language: str, language: str) -> str:
+    """Return `question`, in the language `question_language`, as a page in `language` understands
     it; as it is where no list helps. Both are ISO 639-1 codes, empty where unknown."""
-    own, other = _list(spoken), _list(language)
+    source, target = _list(question_language), _list(language)
     if (
-        spoken == language
-        or not (own or spoken == "en")
-        or not (other or language == "en")
+        question_language == language
+        or not (source or question_language == "en")
+        or not (target or language == "en")
     ):
         return question
-    english = own.in_english(question) if own else question
-    return other.from_english(english) if other else english
+    english = source.in_english(question) if source else question
+    return target.from_english(english) if target else english
 
 
 def translates(language: str) -> bool:
@@ -650,15 +658,15 @@ class _WordList:
         """Return `question` in English; as it is where so few words are known that it
         may be in another language."""
         words = raw_words(question)
-        found: list[str] = []
-        index = known = 0
+        translations: list[str] = []
+        index = known_words = 0
         while index < len(words):
-            count, said = self._longest(words[index : index + self._phrase])
-            known += count if said is not None else 0
-            found.append(words[index] if said is None else said)
+            count, translation = self._longest(words[index : index + self._phrase])
+            known_words += count if translation is not None else 0
+            translations.append(words[index] if translation is None else translation)
             index += count
-        sure = self._language in OTHER_SCRIPTS or known >= _KNOWN * len(words)
-        return " ".join(filter(None, found)) if sure else question
+        sure = self._language in OTHER_SCRIPTS or known_words >= _KNOWN * len(words)
+        return " ".join(filter(None, translations)) if sure else question
 
     def _longest(self, words: Sequence[str]) -> tuple[int, str | None]:
         """Return how many of the next words are a phrase, one at least, and its
@@ -666,16 +674,18 @@ class _WordList:
         if is_cjk(words[0]):
             return 1, " ".join(filter(None, self._cut(words[0])))
         for count in range(len(words), 0, -1):
-            found = self._known(" ".join(bare(word.lower()) for word in words[:count]))
-            if found is not None:
-                return count, found
+            translation = self._known(
+                " ".join(bare(word.lower()) for word in words[:count])
+            )
+            if translation is not None:
+                return count, translation
         return 1, " ".join(self._parts(fold(words[0].lower()))) or None
 
     def from_english(self, question: str) -> str:
         """Return the words that mean those of an English question, several of some; its
         stop words have none. A word that the list lacks stays as it is."""
         words = raw_words(question)
-        found: list[str] = []
+        translations: list[str] = []
         index = 0
         while index < len(words):
             for count in range(min(self._phrase, len(words) - index), 0, -1):
@@ -684,40 +694,42 @@ class _WordList:
                     break
             else:
                 count, phrase, meant = 1, words[index], [words[index]]
-            found += meant[:_SENSES] if index_terms(phrase) else []
+            translations += meant[:_SENSES] if index_terms(phrase) else []
             index += count
-        return " ".join(found)
+        return " ".join(translations)
 
     def _known(self, phrase: str) -> str | None:
-        found = self._words.get(phrase, self._words.get(fold(phrase)))
-        return self._stems.get(self._stem(phrase)) if found is None else found
+        translation = self._words.get(phrase, self._words.get(fold(phrase)))
+        return (
+            self._stems.get(self._stem(phrase)) if translation is None else translation
+        )
 
     def _stem(self, phrase: str) -> str:
         return _stem(phrase, self._language)
 
-    def _parts(self, word: str, most: int = 4) -> list[str]:
+    def _parts(self, word: str, max_parts: int = 4) -> list[str]:
         """Return the English of the parts of a German compound, nothing where it is
-        none of at most `most`.
+        none of at most `max_parts`.
 
         Without a bound a word made for it has very many ways to be cut.
         """
-        if self._language != "de" or len(word) > LONGEST_WORD or most < 2:
+        if self._language != "de" or len(word) > LONGEST_WORD or max_parts < 2:
             return []
-        for end in range(
+        for cut in range(
             len(word) - _COMPOUND_PART_LETTERS, _COMPOUND_PART_LETTERS - 1, -1
         ):
-            first = self._words.get(word[:end])
-            if not first:
+            head = self._words.get(word[:cut])
+            if not head:
                 continue
             for joint in _JOINTS:
-                rest = word[end + len(joint) :]
-                is_part = len(rest) >= _COMPOUND_PART_LETTERS
-                if not is_part or not word.startswith(joint, end):
+                remainder = word[cut + len(joint) :]
+                is_part = len(remainder) >= _COMPOUND_PART_LETTERS
+                if not is_part or not word.startswith(joint, cut):
                     continue
-                if last := self._known(rest):
-                    return [first, last]
-                if more := self._parts(rest, most - 1):
-                    return [first, *more]
+                if tail := self._known(remainder):
+                    return [head, tail]
+                if tails := self._parts(remainder, max_parts - 1):
+                    return [head, *tails]
         return []
 
     def _cut(self, run: str) -> Iterator[str]:
@@ -726,9 +738,9 @@ class _WordList:
         offset = 0
         while offset < len(run):
             for end in range(min(len(run), offset + self._run), offset, -1):
-                found = self._words.get(fold(run[offset:end]))
-                if found is not None:
-                    yield found
+                translation = self._words.get(fold(run[offset:end]))
+                if translation is not None:
+                    yield translation
                     break
             else:
                 end = offset + 1
