@@ -31,7 +31,7 @@ COMMANDS = {
     "metrics": ("serve", "--http", "--port", "0", "--set", "metrics=127.0.0.1:9"),
     "otel": ("research", QUESTION, "--set", "otlp=http://127.0.0.1:9"),
     "ddgs": ("search", QUESTION, "--set", "search=ddgs"),
-    "umap": ("raptor", QUESTION, str(LONG), "--clustering", "umap"),
+    "umap": ("raptor", QUESTION, str(LONG), "--mode", "collapsed", "--clustering", "umap"),
     "ocr": ("extract", QUESTION, "{folder}/scan.png", "--folder", "{folder}"),
     "browser": ("fetch", "{site}", "--set", "browser=/bin/true", "--set", "allow_loopback=true"),
     "llama": ("research", QUESTION, "--set", "embedder=llama:{folder}/model.gguf"),

@@ -342,7 +342,7 @@ async def test_a_page_that_did_not_come_is_trusted_as_a_snippet(
 async def test_the_result_counts_what_was_hidden(connect: Connect, site: Site) -> None:
     order = f"<p style='color:white'>{' '.join(ORDERS)}</p>"
     urls = [
-        site.put("/h", f"<title>Harbour</title><p>{FACT}</p>{order}"),
+        site.put("/h", f"<title>Harbour</title>{f'<p>{FACT}</p>' * 30}{order}"),
         site.put("/p.pdf", HIDDEN_PDF["white ink"], kind="application/pdf"),
         site.put("/d.docx", HIDDEN_DOCX["vanish"], kind="application/octet-stream"),
     ]

@@ -247,7 +247,7 @@ async def test_pages_of_a_pdf_that_are_named_are_a_whole_source(
 async def test_rows_come_as_csv_json_and_markdown_and_go_on_by_cursor(
     connect: Connect, folder: Path
 ) -> None:
-    frame = re.compile(r"«\d+»\n(?:stock\n)?(.*)\n«/\d+»", re.DOTALL)
+    frame = re.compile(r"«\d+»\n(?:file:\S+\n)?(?:stock\n)?(.*)\n«/\d+»", re.DOTALL)
     query = "sql: SELECT item, quantity FROM t1 WHERE city = 'Porto'"
     assert frame.findall(await ask(connect, folder, query, format="csv")) == [
         "item,quantity\nbolt,120\nhinge,45\nhose,200"

@@ -110,12 +110,14 @@ def calls_after(
             calls.append(Next(tool=tool, arguments=arguments))
 
     assembled, verdict = turn.found.assembled, turn.found.known.reading.verdict
+    if queries := in_sql(assembled.evidence, turn.found.known.documents):
+        return calls + queries
     if assembled.lacks(verdict, named=max_tokens > 0):
         calls += larger(tool, max_tokens or UNASKED)
     elif not assembled.evidence and _has_more(gathered, max_pages):
         more = min(2 * max_pages, MOST_PAGES_READ)
         calls.append(Next(tool=tool, arguments={"max_pages": more}))
-    return calls + in_sql(assembled.evidence, turn.found.known.documents)
+    return calls
 
 
 def _has_more(gathered: Gathered, max_pages: int) -> bool:

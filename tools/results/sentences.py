@@ -33,10 +33,12 @@ def sentences_result(found: Extracted, ending: Ending) -> ExtractRelevantResult:
 
 def calls_after(tool: str, found: Extracted, max_tokens: int) -> list[Next]:
     """Return follow-up calls of `tool`: what was not read, then a search where nothing answers, else
-    the rest of the passages by the call with a larger budget."""
+    a query of the table that is quoted in part, else the call with a larger budget."""
     calls = repeated(tool, found.loaded.failures)
     if found.reading.verdict == "none":
         calls.append(Next(tool="research", arguments={}))
+    elif queries := in_sql(found.assembled.evidence, found.loaded.documents):
+        calls += queries
     elif found.assembled.lacks(found.reading.verdict, named=max_tokens > 0):
         calls += larger(tool, max_tokens or UNASKED)
-    return calls + in_sql(found.assembled.evidence, found.loaded.documents)
+    return calls
