@@ -1,4 +1,4 @@
-# Winnow over Streamable HTTP on port 8765. Who may call must be said: set WINNOW_HTTP_TOKENS or WINNOW_HTTP_ISSUER.
+# Winnow over Streamable HTTP on port 8765. Who may call must be said: set WINNOW_HTTP_TOKENS, or issuer and resource in WINNOW_HTTP.
 #   docker build -t winnow .
 #   docker run -p 127.0.0.1:8765:8765 -e WINNOW_HTTP_TOKENS=secret -v ~/Documents:/documents:ro winnow
 # It runs as a user without a name and writes to /cache and /tmp alone: --read-only --tmpfs /tmp is enough.

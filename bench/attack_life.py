@@ -437,10 +437,10 @@ _STARTS: Final[tuple[dict[str, str], ...]] = (
     {"WINNOW_SEARCH": "auto"},
     {"WINNOW_FOLDERS": "", "WINNOW_SEARCH": "keyless"},
     {"WINNOW_SEARXNG": "http://search.example.org"},
-    {"WINNOW_BRAVE_KEY": "x", "WINNOW_SEARCH": "brave"},
+    {"WINNOW_KEYS": "brave=x", "WINNOW_SEARCH": "brave"},
     {"WINNOW_EMBEDDER": "auto"},
     {"WINNOW_BROWSER": shutil.which("chromium") or "none"},
-    {"WINNOW_CONTACT": "ann@example.org", "WINNOW_SEARCH": "academic"},
+    {"WINNOW_KEYS": "contact=ann@example.org", "WINNOW_SEARCH": "academic"},
 )
 
 

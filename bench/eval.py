@@ -202,7 +202,7 @@ class Setup:
     limit: int
     """Most questions, documents or clusters of a step."""
     ways: Sequence[Way]
-    """How the generator is asked for lines: as WINNOW_EXTRACTOR says, every way where
+    """How the generator is asked for lines: as WINNOW_PAPERS says, every way where
     that is `rules`."""
     seconds: float
     """Patience for one call; the figures are not about the deadline of a tool."""
@@ -731,7 +731,7 @@ async def measure(
             "data": str(folder),
             "limit": run.limit,
             "split": run.split,
-            "extractor": settings.extractor,
+            "extractor": settings.papers.extractor,
         }
         questions = hashlib.sha256((folder / QUESTIONS).read_bytes()).hexdigest()
         journal = Journal(run.keep, {**head, "steps": names, "questions": questions})
@@ -747,7 +747,9 @@ async def measure(
                 services.reader,
                 services.today(),
                 run.limit,
-                WAYS if settings.extractor == "rules" else (settings.extractor,),
+                WAYS
+                if settings.papers.extractor == "rules"
+                else (settings.papers.extractor,),
                 COMMAND_SECONDS,
                 draw or no_report,
                 journal,

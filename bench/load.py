@@ -315,8 +315,7 @@ def _killed_in_turn(
         cache_server(Path(name) / "shared") as shared,
     ):
         given = {
-            "cache_url": shared.url,
-            "cache_private": "true",
+            "cache_url": f"{shared.url}?private=true",
             "http_tokens": tokens,
             "seconds": str(SECONDS),
         }

@@ -117,7 +117,7 @@ def environment(cache: Path, **settings: str) -> dict[str, str]:
         "WINNOW_FOLDERS": str(LIBRARY),
         "WINNOW_ALLOW_LOOPBACK": "1",
     }
-    return {**kept, **own, "WINNOW_HTTP_RATE": "0", **given}
+    return {**kept, **own, "WINNOW_HTTP": "rate=0", **given}
 
 
 def free_port() -> int:

@@ -100,7 +100,7 @@ async def _(bench: Bench) -> Outcome:
     ours = await densities(CHUNKS, DensityModels(bench.embedder), language="en")
     assert printed[1] > printed[0] and ours[1] > ours[0]
     return works(
-        f"as printed with WINNOW_IDMS=running+density: {printed.max():.3f}; {ours.max():.3f} by ours"
+        f"as printed with WINNOW_PAPERS=idms=running+density: {printed.max():.3f}; {ours.max():.3f} by ours"
     )
 
 

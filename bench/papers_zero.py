@@ -281,7 +281,7 @@ async def _(_: Bench) -> Outcome:
         "ten months" in one and "loaf" not in one for one in model.seen
     )
     return works(
-        "WINNOW_EXTRACTOR=pages: 2 pages, 2 calls; over the window the best lines are shown"
+        "WINNOW_PAPERS=extractor=pages: 2 pages, 2 calls; over the window the best lines are shown"
     )
 
 

@@ -228,8 +228,7 @@ def _servers(
         cache_server(Path(name) / "shared") as shared,
     ):
         given = {
-            "cache_url": shared.url,
-            "cache_private": "true",
+            "cache_url": f"{shared.url}?private=true",
             "http_tokens": tokens,
             "seconds": str(SECONDS),
         }

@@ -39,7 +39,7 @@ def run_models(args: argparse.Namespace, settings: Settings) -> int:
     Raises `UsageError` for `pull` or `remove` without a name, for an unknown name, and
     for removing a file that was not downloaded.
     """
-    hub = Hub(settings.hub or None, settings.models)
+    hub = Hub()
     if args.action in ("pull", "remove") and not args.names:
         raise UsageError(
             f"`winnow models {args.action}` requires a name.",

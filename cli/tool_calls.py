@@ -18,7 +18,7 @@ from cli.output import FAILED, NO_ANSWER, OK, drawn_progress, print_json
 from cli.subcommand import Subcommand
 from errors import UsageError
 from server.offered import by_order
-from server.settings import Settings, read_settings
+from server.settings import Papers, Settings, read_settings
 from tools.common.tool import OURS
 
 _LISTED: Final = {tool["name"]: tool for tool in by_order()}
@@ -119,7 +119,7 @@ def _add_arguments(tool: str, parser: argparse.ArgumentParser) -> None:
                 option, type=kind, choices=field.get("enum"), **described
             )
     if facts["command"] == "raptor":
-        ways = get_args(get_type_hints(Settings)["clustering"])
+        ways = get_args(get_type_hints(Papers)["clustering"])
         parser.add_argument(
             "--clustering", choices=ways, help="clustering of tree nodes"
         )
@@ -135,7 +135,7 @@ def _run(args: argparse.Namespace, given: Mapping[str, str]) -> int:
         )
     given = with_sources(given, args.sources) if "sources" in args else dict(given)
     if getattr(args, "clustering", None):
-        given["clustering"] = args.clustering
+        given["papers"] = f"{given.get('papers', '')} clustering={args.clustering}"
     settings = read_settings(given)
     arguments = {
         name: [absolute(source) for source in value] if name == "sources" else value

@@ -117,7 +117,7 @@ def _transfer(hub: Hub, remote: Remote, part: Path, *, quiet: bool) -> None:
         raise ModelError(
             f"{remote.file} needs {remote.bytes / 1e9:.2f} GB, but the disk of {_folder(hub)} has only "
             f"{free / 1e9:.2f} GB free.",
-            hint="Free disk space, or set another folder (WINNOW_MODELS).",
+            hint="Free disk space, or set another folder (HF_HUB_CACHE).",
         )
     with part.open("ab") as file:
         files.http_get(

@@ -120,7 +120,7 @@ class Services:
     extractor: Extractor | None = None
     """A model that writes beside the extractor's rules, and how it is asked."""
     idms: str = "partition"
-    """How `idms` chunks are cut; see WINNOW_IDMS."""
+    """How `idms` chunks are cut; see WINNOW_PAPERS."""
     notice: Once = field(default_factory=Once)
     """Notice about the search providers of this server."""
 

@@ -161,7 +161,7 @@ def build_server(
         description="The web and your own documents as small, cited evidence.",
         instructions=instructions(),
         version=VERSION,
-        log_level=settings.log_level,
+        log_level=settings.log.level,
         lifespan=lifespan,
         cache_hints={
             "tools/list": CacheHint(

@@ -20,6 +20,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import anyio
@@ -48,7 +49,7 @@ _log: Final = logging.getLogger("winnow.settings")
 HOUR: Final = timedelta(hours=1).total_seconds()
 LOG_FORMAT: Final = "%(asctime)s %(name)s %(message)s"
 DROPPED: Final = (
-    "winnow: further messages are dropped for an hour; WINNOW_LOG_FILE=FILE keeps all\n"
+    "winnow: further messages are dropped for an hour; WINNOW_LOG=file=FILE keeps all\n"
 )
 _TURN_SECONDS: Final = 0.002
 """Seconds of the interpreter's switch interval: shorter gives faster pings during heavy
@@ -69,22 +70,22 @@ def start_log(settings: Settings) -> None:
     """Configure logging by the settings, one line a record (the SDK's default draws
     boxes).
 
-    If the root logger has a handler, that one stays and `log_level` is not set.
+    If the root logger has a handler, that one stays and its level is not set.
     """
     handler: logging.Handler
-    if settings.log_file:
+    if settings.log.file:
         handler = logging.FileHandler(
-            settings.log_file, delay=True
+            settings.log.file, delay=True
         )  # opened with its first line
-    elif settings.log_level in {"DEBUG", "INFO"}:  # the user chose a file: no limit
+    elif settings.log.level in {"DEBUG", "INFO"}:  # the user chose a file: no limit
         handler = logging.StreamHandler()
     else:
         handler = Sparing(sys.stderr)
     handler.setFormatter(
-        JsonLines() if settings.log_format == "json" else logging.Formatter(LOG_FORMAT)
+        JsonLines() if settings.log.format == "json" else logging.Formatter(LOG_FORMAT)
     )
     handler.addFilter(name_request)
-    logging.basicConfig(handlers=[handler], level=settings.log_level)
+    logging.basicConfig(handlers=[handler], level=settings.log.level)
     # These loggers write full URLs (with questions) and unchecked server text.
     for name in ("httpx2", "httpcore2"):
         logging.getLogger(name).setLevel(logging.WARNING)
@@ -213,12 +214,18 @@ def start_telemetry(collector: str) -> Callable[[], None]:
     """Export spans to `collector` (OTLP over HTTP); return the shutdown function. ""
     disables it.
 
-    Raises `MissingExtra` or `BrokenExtra` without the package; a collector that is not
-    reached raises nothing.
+    Without the package nothing is exported, and the log says so. Raises `BrokenExtra`;
+    a collector that is not reached raises nothing.
     """
     if not collector:
         return lambda: None
-    with importing("otel", "WINNOW_OTLP"):
+    if find_spec("opentelemetry") is None:
+        # Other programs of this machine may be what that variable is set for.
+        _log.warning(
+            "OTEL_EXPORTER_OTLP_ENDPOINT is set, but the extra otel is missing."
+        )
+        return lambda: None
+    with importing("otel", "OTEL_EXPORTER_OTLP_ENDPOINT"):
         from opentelemetry import trace  # noqa: PLC0415  the SDK below is an extra
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import (  # noqa: PLC0415  as above
             OTLPSpanExporter,

@@ -7,7 +7,6 @@ A setting `name` comes from `WINNOW_NAME`; the command line may overrule it.
 import hashlib
 import os
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
@@ -35,6 +34,15 @@ CATALOGUES: Final = tuple(
 )
 """Providers of scholarly publications, in the order of use."""
 PROVIDERS: Final = (*providers(), "folder")
+KEYS: Final = {
+    **{name: one.key for name, one in providers().items() if one.key},
+    "model": "Key of models that are set as openai:URL#MODEL.",
+    "contact": (
+        "Your email address, sent to Wikipedia and scholarly APIs, some of which give "
+        "higher limits to users with one."
+    ),
+}
+"""What the setting `keys` may hold."""
 GROUPS: Final = ("keyless", "academic")
 IDMS: Final = tuple(
     rule + more
@@ -197,16 +205,76 @@ def _networks(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
         raise ValueError(f"{error}. Use networks such as 10.0.0.0/8.") from error
 
 
-def _nat64(text: str) -> tuple[IPv6Network, ...]:
-    networks = _networks(text)
-    found = tuple(
-        each
-        for each in networks
-        if isinstance(each, IPv6Network) and each.prefixlen in NAT64_LENGTHS
+def _named(form: Callable[..., Any], **readers: Read) -> Read:
+    """Return a reader for NAME=VALUE pairs separated by spaces, each value by its own
+    reader; it raises `ValueError` for another name. What is not named has the default
+    of `form`."""
+
+    def read(text: str) -> Any:
+        values: dict[str, Any] = {}
+        for pair in text.split():
+            name, equals, value = pair.partition("=")
+            if name not in readers or not equals:
+                raise ValueError(
+                    f"Use NAME=VALUE separated by spaces, with {', '.join(readers)}."
+                )
+            values[name] = readers[name](value)
+        return form(**values)
+
+    return read
+
+
+class Papers(NamedTuple):
+    """Steps as the papers print them."""
+
+    pruning: Literal["winnow", "paper"] = "winnow"
+    extractor: Literal["rules", "lines", "tags", "votes", "pages"] = "rules"
+    idms: str = "partition"
+    clustering: Literal["kmeans", "gmm", "umap"] = "kmeans"
+
+
+class Networks(NamedTuple):
+    """What pages may come from beside the public web."""
+
+    private: tuple[IPv4Network | IPv6Network, ...] = ()
+    nat64: tuple[IPv6Network, ...] = ()
+    """Prefixes of address translators."""
+
+
+class Http(NamedTuple):
+    """How HTTP is served."""
+
+    issuer: str = ""
+    resource: str = ""
+    scopes: tuple[str, ...] = ()
+    rate: int = 600
+    """Requests a minute for each caller; 0 for no limit."""
+    hosts: tuple[str, ...] = ()
+    proxies: tuple[IPv4Network | IPv6Network, ...] = ()
+    stateless: bool = False
+    metrics: str = ""
+
+
+class Log(NamedTuple):
+    """Where the log goes, and how."""
+
+    level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "WARNING"
+    format: str = "text"
+    file: str = ""
+
+
+def _reached_networks(text: str) -> Networks:
+    parts = [part.strip() for part in text.split(",")]
+    prefixes = [part.removeprefix("nat64=") for part in parts if part[:6] == "nat64="]
+    translators = tuple(
+        network
+        for network in _networks(",".join(prefixes))
+        if isinstance(network, IPv6Network) and network.prefixlen in NAT64_LENGTHS
     )
-    if len(found) != len(networks):
+    if len(translators) != len(prefixes):
         raise ValueError("Use an IPv6 prefix of length 32, 40, 48, 56, 64 or 96.")
-    return found
+    private = (part for part in parts if part[:6] != "nat64=")
+    return Networks(_networks(",".join(private)), translators)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -236,22 +304,16 @@ def _setting(
     )
 
 
-def _noticed() -> Any:
+def _noticed(default: Any = ()) -> Any:
     """Return a field of `Settings` for findings while reading, which is not a
     setting."""
-    return field(default=(), metadata={"setting": False})
+    return field(default=default, metadata={"setting": False})
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """All settings, typed and validated, with default, help and reader."""
 
-    config: Path | None = _setting(
-        "",
-        "TOML file of settings with lowercase names (seconds = 20); environment "
-        "variables override it.",
-        _path,
-    )
     folders: tuple[Path, ...] = _setting(
         "",
         "Folders (or single files) that may be searched and read, separated as in "
@@ -277,11 +339,19 @@ class Settings:
         ),
         _search,
     )
-    contact: str = _setting(
+    keys: Mapping[str, str] = _setting(
         "",
-        "Your email address, sent to Wikipedia and scholarly APIs, some of which give "
-        "higher limits to users with one.",
-        _matching(r"[^@\s]+@[\w.-]+", "Use an address such as ann@example.org."),
+        "API keys as NAME=KEY separated by spaces: "
+        + "; ".join(f"{name}: {what}" for name, what in KEYS.items()),
+        _named(
+            dict,
+            **{
+                **dict.fromkeys(KEYS, _key),
+                "contact": _matching(
+                    r"[^@\s]+@[\w.-]+", "Use an address such as ann@example.org."
+                ),
+            },
+        ),
         secret=True,
     )
     cache: Path = _setting(
@@ -289,40 +359,15 @@ class Settings:
         "Folder of the disk cache; the user's cache directory by default.",
         lambda text: _path(text) or Path(user_cache_dir("winnow")),
     )
-    cache_mb: int = _setting(
-        "1024",
-        "Maximum size of the cache in MB; the oldest entries are removed first.",
-        _whole(16, 10**6),
-    )
-    index: bool = _setting(
-        "true",
-        (
-            "Keep the index of your folders in the cache folder, where it "
-            "does not count toward WINNOW_CACHE_MB; false: in memory until "
-            "exit."
-        ),
-    )
     cache_url: str = _setting(
         "",
         "Valkey or Redis server to use as the cache instead of the folder, such as "
-        "redis://:PASSWORD@cache:6379/0 "
-        "(extra redis).",
+        "redis://:PASSWORD@cache:6379/0 (extra redis). With ?private=true after it, only "
+        "replicas of this server with the same folders use it: contents of folders, and "
+        "sessions that may quote them, are then stored there too; otherwise these stay "
+        "on this machine where WINNOW_FOLDERS is set. ?secret=TEXT encrypts the values "
+        "with a key derived from that text.",
         _matching(ADDRESS.pattern, "Use an address such as redis://127.0.0.1:6379/0."),
-        secret=True,
-    )
-    cache_private: bool = _setting(
-        "false",
-        "True if only replicas of this server with the same folders use that cache "
-        "server: contents of folders, and sessions that may quote them, are then stored "
-        "there too; false: where WINNOW_FOLDERS is set, these stay on this machine.",
-    )
-    cache_secret: str = _setting(
-        "",
-        (
-            "Encrypts the values in the cache with a key derived from this "
-            "text; values that were encrypted with another secret cannot "
-            "be read."
-        ),
         secret=True,
     )
     embedder: str = _setting(
@@ -360,59 +405,30 @@ class Settings:
         "and other arguments of llama-cpp-python (docs/local-models.md).",
         read_options,
     )
-    pruning: Literal["winnow", "paper"] = _setting(
-        "winnow",
-        (
-            "How pages are pruned: winnow (Winnow's own method), or paper "
-            "(HtmlRAG's Algorithm 2 by the embedder, and Algorithm 3 if a "
-            "generator scores block paths)."
+    papers: Papers = _setting(
+        "",
+        "Steps as the papers print them, as NAME=VALUE separated by spaces: "
+        "pruning=paper (HtmlRAG); extractor=lines, tags, votes or pages (zero-index; "
+        "needs a generator); idms=partition or running, with +density or +density:model "
+        "after it; clustering=kmeans, gmm or umap (RAPTOR). Each: docs/settings.md.",
+        _named(
+            Papers,
+            pruning=_one_of("winnow", "paper"),
+            extractor=_one_of("rules", "lines", "tags", "votes", "pages"),
+            idms=_one_of(*IDMS),
+            clustering=_one_of("kmeans", "gmm", "umap"),
         ),
-    )
-    extractor: Literal["rules", "lines", "tags", "votes", "pages"] = _setting(
-        "rules",
-        (
-            "How a generator helps to choose sentences: rules (no "
-            "generator), lines (it answers with line numbers), tags (with "
-            "the zero-index paper's tags), votes (Yes or No for each "
-            "sentence), or pages (as in zero-index: one call for each whole "
-            "page; the lines that it chooses are the evidence)."
-        ),
-    )
-    idms: str = _setting(
-        "partition",
-        (
-            'How chunks are cut with chunking="idms": partition (all '
-            "boundaries at once), or running (as in the IDMS paper: "
-            "running mean of the margins, no length bounds, density by Eq. "
-            "2). With +density after it a generator also rewrites chunks, "
-            "and these forms are searched too; with +density:model it also "
-            "lists the names that the density counts."
-        ),
-        _one_of(*IDMS),
-    )
-    clustering: Literal["kmeans", "gmm", "umap"] = _setting(
-        "kmeans", "Clustering of tree nodes: kmeans; gmm or umap as in RAPTOR."
-    )
-    model_key: str = _setting(
-        "", "API key for models that are set as openai:URL#MODEL.", secret=True
-    )
-    models: Path | None = _setting(
-        "", "Folder of downloaded models; the cache of Hugging Face by default.", _path
-    )
-    hub: str = _setting(
-        "", "Address that models are pulled from; Hugging Face by default.", _address
     )
     allow_loopback: bool = _setting(
         "false", "Allow fetching pages from this machine; for tests and local sites."
     )
     robots: bool = _setting("true", "Respect robots.txt.")
-    networks: tuple[IPv4Network | IPv6Network, ...] = _setting(
-        "", "Private networks that pages may come from, such as 10.0.0.0/8.", _networks
-    )
-    nat64: tuple[IPv6Network, ...] = _setting(
+    networks: Networks = _setting(
         "",
-        "NAT64 prefix of the network, such as 64:ff9b::/96, for machines without IPv4.",
-        _nat64,
+        "Private networks that pages may come from, separated by commas, such as "
+        "10.0.0.0/8; nat64=64:ff9b::/96 names the NAT64 prefix of a network without "
+        "IPv4.",
+        _reached_networks,
     )
     forges: tuple[ApiSite, ...] = _setting(
         "",
@@ -426,15 +442,11 @@ class Settings:
     proxy: str = _setting(
         "",
         (
-            "Address of the proxy for public pages: http://, https:// or "
-            "socks5://, then [user:password@]host:port."
+            "Address of the proxy for public pages: http://, https://, socks5:// or "
+            "socks5h://, then [user:password@]host:port. socks5h sends host names "
+            "unresolved; the proxy must then block private networks itself."
         ),
         secret=True,
-    )
-    proxy_resolves: bool = _setting(
-        "false",
-        "Send host names to the proxy unresolved; the proxy must then block private "
-        "networks itself.",
     )
     browser: str = _setting(
         "none",
@@ -467,67 +479,43 @@ class Settings:
         _words(","),
         secret=True,
     )
-    http_issuer: str = _setting(
+    http: Http = _setting(
         "",
-        "URL of the OAuth authorization server whose access tokens are accepted over "
-        "HTTP.",
-        _address,
+        "How HTTP is served, as NAME=VALUE separated by spaces, lists with commas: "
+        "issuer (URL of the OAuth server whose access tokens are accepted), resource "
+        "(URL of this server in them, the audience) and scopes (that they must have); "
+        "rate (requests a minute for each caller, 600; 0 for no limit); hosts (names by "
+        "which clients call this server: NAME for port 443 or 80, else NAME:PORT); "
+        "proxies (addresses or networks whose X-Forwarded-For is trusted); "
+        "stateless=true (no MCP sessions for clients of the 2025 protocol, for a load "
+        "balancer); metrics (address of /metrics, such as 127.0.0.1:9464; extra "
+        "metrics).",
+        _named(
+            Http,
+            issuer=_address,
+            resource=_address,
+            scopes=_words(","),
+            rate=_whole(0, 10**6),
+            hosts=_words(","),
+            proxies=_networks,
+            stateless=_switch,
+            metrics=_matching(r"\S+:\d{1,5}", "Use HOST:PORT, such as 127.0.0.1:9464."),
+        ),
     )
-    http_resource: str = _setting(
+    log: Log = _setting(
         "",
-        "URL of this server as in those tokens (audience), such as "
-        "https://winnow.example/mcp.",
-        _address,
+        "The log, as NAME=VALUE separated by spaces: level=DEBUG, INFO, WARNING (the "
+        "default) or ERROR; format=text, or json (one object a line, with its request "
+        "id); file, instead of stderr.",
+        _named(
+            Log,
+            level=_one_of("DEBUG", "INFO", "WARNING", "ERROR"),
+            format=_one_of("text", "json"),
+            file=str,
+        ),
     )
-    http_scopes: tuple[str, ...] = _setting(
-        "", "Scopes that those tokens must have, separated by spaces.", _words(None)
-    )
-    http_rate: int = _setting(
-        "600",
-        "Requests a minute for each HTTP caller; 0 for no limit.",
-        _whole(0, 10**6),
-    )
-    http_hosts: tuple[str, ...] = _setting(
-        "",
-        "Names by which HTTP clients call this server (the Host header), separated by "
-        "commas: NAME for port 443 or 80, else NAME:PORT; --allow-host adds to them.",
-        _words(","),
-    )
-    http_proxies: tuple[IPv4Network | IPv6Network, ...] = _setting(
-        "",
-        "Addresses or networks of reverse proxies whose X-Forwarded-For header is "
-        "trusted, such as 127.0.0.1 or 172.16.0.0/12.",
-        _networks,
-    )
-    http_stateless: bool = _setting(
-        "false",
-        "Do not open MCP sessions for HTTP clients of the 2025 protocol, so that a "
-        "load balancer can send each request to any replica.",
-    )
-    otlp: str = _setting(
-        "",
-        "Address of an OpenTelemetry collector (OTLP over HTTP), such as http://127.0.0.1:4318.",
-        _address,
-    )
-    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = _setting(
-        "WARNING", "DEBUG, INFO, WARNING or ERROR; goes to stderr."
-    )
-    log_file: str = _setting("", "File for the log instead of stderr.")
-    log_format: Literal["text", "json"] = _setting(
-        "text",
-        "text, or json: one object a line, with its request id (X-Request-Id).",
-    )
-    metrics: str = _setting(
-        "",
-        "Address of the Prometheus endpoint /metrics while HTTP is served, such as "
-        "127.0.0.1:9464 "
-        "(extra metrics).",
-        _matching(r"\S+:\d{1,5}", "Use HOST:PORT, such as 127.0.0.1:9464."),
-    )
-    keys: Mapping[str, str] = field(
-        default_factory=dict, repr=False, metadata={"setting": False}
-    )
-    """API keys by search provider."""
+    otlp: str = _noticed("")
+    """OTEL_EXPORTER_OTLP_ENDPOINT: address of an OpenTelemetry collector."""
     missing: tuple[str, ...] = _noticed()
     """Configured folders that do not exist, if others do."""
     unknown: tuple[str, ...] = _noticed()
@@ -556,7 +544,7 @@ def _reader(kind: object) -> Read:
 
 
 def _table() -> Iterator[Setting]:
-    """Yield every setting of the class, and after `search` the providers' keys."""
+    """Yield every setting of the class."""
     types = get_type_hints(Settings)
     for one in fields(Settings):
         if one.metadata.get("setting", True):
@@ -568,10 +556,6 @@ def _table() -> Iterator[Setting]:
                 read,
                 not one.repr,
             )
-        if one.name == "contact":
-            for provider in providers().values():
-                if provider.key:
-                    yield Setting(f"{provider.name}_key", "", provider.key, _key, True)
 
 
 SETTINGS_TABLE: Final = tuple(_table())
@@ -598,42 +582,10 @@ def colours_wanted(environment: Raw | None = None) -> bool:
     return not env.get("NO_COLOR") and env.get("TERM") != "dumb"
 
 
-def _written(file: str) -> Raw:
-    """Return the settings of a TOML file as name to text; raises `UsageError` for a
-    file that cannot be read, an unknown name, or a list or table. Without `file` there
-    are none."""
-    if not file:
-        return {}
-    try:
-        found = tomllib.loads(Path(file).expanduser().read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UsageError(
-            f"The settings in {file} cannot be read: {error}.",
-            hint="Correct WINNOW_CONFIG.",
-        ) from error
-    for name, value in found.items():
-        if name == "config":
-            raise UsageError(
-                f"{file} contains 'config', which cannot be set in a file.",
-                hint="See docs/settings.md.",
-            )
-        refuse_unknown(name, f"{name!r} in {file}")
-        if not isinstance(value, str | int | float):
-            raise UsageError(
-                f"{name} in {file} is not a string, number or boolean.",
-                hint="Write it as one string, as in an environment variable.",
-            )
-    return {
-        name: str(value).lower() if isinstance(value, bool) else str(value)
-        for name, value in found.items()
-    }
-
-
 def read_settings(given: Raw, environment: Raw | None = None) -> Settings:
     """Return the settings; raises `UsageError` for the first invalid one.
 
-    Precedence: `given` (the command line), environment, the file named by the setting
-    `config`, defaults.
+    Precedence: `given` (the command line), environment, defaults.
     """
     settings, faults = survey_settings(given, environment)
     for error in faults.values():
@@ -659,23 +611,22 @@ def _value(setting: Setting, text: str) -> tuple[Any, UsageError | None]:
 def _unmet_providers(values: Mapping[str, Any]) -> dict[str, UsageError]:
     """Return the error for the first configured search provider that lacks its key, or
     {}."""
-    for provider in values["search"]:
-        known = providers().get(provider)
-        needed = known.needed if known is not None else ""
-        if needed and not values[needed]:
-            hint = (
-                f"Set {_variable(needed)}, or remove that provider from the "
-                "setting search."
+    for name in values["search"]:
+        provider = providers().get(name)
+        if provider is None:
+            continue
+        if provider.at and not values[provider.at]:
+            variable = _variable(provider.at)
+        elif provider.key and not provider.keyless and not values["keys"].get(name):
+            variable = f"WINNOW_KEYS={name}=KEY"
+        else:
+            continue
+        return {
+            "search": UsageError(
+                f"The setting search contains {name}, whose key or address is not set.",
+                hint=f"Set {variable}, or remove that provider from the setting search.",
             )
-            return {
-                "search": UsageError(
-                    (
-                        f"The setting search contains {provider}, whose key or "
-                        "address is not set."
-                    ),
-                    hint=hint,
-                )
-            }
+        }
     return {}
 
 
@@ -686,16 +637,14 @@ def _unknown(env: Raw) -> tuple[str, ...]:
     return tuple(name for name in ours if name not in variables)
 
 
-def _values(
-    given: Raw, env: Raw, file: Raw
-) -> tuple[dict[str, Any], dict[str, UsageError]]:
-    """Return each setting's value from the first of the three that has it, its default
+def _values(given: Raw, env: Raw) -> tuple[dict[str, Any], dict[str, UsageError]]:
+    """Return each setting's value from the first of the two that has it, its default
     for an invalid one, and name to error."""
     values: dict[str, Any] = {}
     faults: dict[str, UsageError] = {}
     for setting in SETTINGS_TABLE:
         name = setting.name
-        written = given.get(name) or env.get(_variable(name)) or file.get(name)
+        written = given.get(name) or env.get(_variable(name))
         text = (written or setting.default).strip()
         values[name], fault = _value(setting, text)
         if fault is not None:
@@ -715,14 +664,7 @@ def survey_settings(
     the web by mistake.
     """
     env = os.environ if environment is None else environment
-    faults: dict[str, UsageError] = {}
-    file: Raw = {}
-    try:
-        file = _written(given.get("config") or env.get("WINNOW_CONFIG") or "")
-    except UsageError as error:
-        faults["config"] = error
-    values, invalid = _values(given, env, file)
-    faults |= invalid
+    values, faults = _values(given, env)
     faults |= _unmet_providers(values) if "search" not in faults else {}
     # Questions for folders or another provider must not go to the web
     if "folders" in faults or "search" in faults:
@@ -733,7 +675,5 @@ def survey_settings(
         path = str(values["cookies"].absolute()).encode()
         whose = hashlib.blake2b(path, digest_size=8).hexdigest()
         values |= {"cache": values["cache"] / f"cookies-{whose}", "cache_url": ""}
-    keys = {
-        name: values.pop(f"{name}_key") for name, one in providers().items() if one.key
-    }
-    return Settings(**values, keys=keys), faults
+    values["otlp"] = env.get("OTEL_EXPORTER_OTLP_ENDPOINT", "").rstrip("/")
+    return Settings(**values), faults

@@ -13,6 +13,7 @@ from dataclasses import replace
 from datetime import date
 from importlib.util import find_spec
 from typing import Any, Final, NamedTuple
+from urllib.parse import parse_qsl, urlencode
 
 import httpx2
 
@@ -42,13 +43,23 @@ from pipeline.search.provider import Access, providers
 from pipeline.services import DocumentMemory, Once, Services
 from pipeline.work import STEP_SHARE, in_thread
 from server.clients import service_client
-from server.settings import CATALOGUES, KEYLESS, MEGABYTE, PROVIDERS, Settings
+from server.settings import (
+    CATALOGUES,
+    KEYLESS,
+    MEGABYTE,
+    PROVIDERS,
+    Http,
+    Papers,
+    Settings,
+)
 
 _Try = Callable[[Settings, httpx2.AsyncClient], Any]
 _log: Final = logging.getLogger("winnow.wiring")
+CACHE_BYTES: Final = 1_024 * MEGABYTE
+"""Most bytes of the cache; the oldest entries are removed first."""
 KEYLESS_NOTICE: Final = (
     "No search provider is set, so keyless ones were used. WINNOW_SEARXNG or a key "
-    "such as WINNOW_BRAVE_KEY finds more; WINNOW_SEARCH=none turns web search off."
+    "such as WINNOW_KEYS=brave=KEY finds more; WINNOW_SEARCH=none turns web search off."
 )
 
 
@@ -56,13 +67,16 @@ def open_cache(settings: Settings) -> Stores:
     """Open the stores of the cache. Raises `MissingExtra` or `BrokenExtra` for the
     package `redis`, `CacheError` for an invalid WINNOW_CACHE_URL; an unusable folder or
     server is reported in `stats()` instead."""
+    url, _, query = settings.cache_url.partition("?")
+    options = dict(parse_qsl(query))
+    private, secret = options.pop("private", ""), options.pop("secret", "")
     return open_stores(
         settings.cache,
-        size_limit=settings.cache_mb * MEGABYTE,
+        size_limit=CACHE_BYTES,
         clock=time.time,
-        url=settings.cache_url,
-        private=settings.cache_private,
-        secret=settings.cache_secret,
+        url=f"{url}?{urlencode(options)}" if options else url,
+        private=private == "true",
+        secret=secret,
     )
 
 
@@ -132,10 +146,10 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             },
             seconds=settings.seconds,
             documents=documents,
-            pruning=settings.pruning,
+            pruning=settings.papers.pruning,
             extractor=_extractor(settings, generator.model),
-            idms=settings.idms,
-            clustering=settings.clustering,
+            idms=settings.papers.idms,
+            clustering=settings.papers.clustering,
             notice=Once(KEYLESS_NOTICE if searched(settings).keyless else ""),
         )
 
@@ -157,23 +171,22 @@ async def without_faults(settings: Settings) -> tuple[Settings, dict[str, Winnow
     return settings, faults
 
 
-def _needs(
-    package: str, extra: str, needed_for: str, name: str, value: object = None
-) -> _Try:
-    """Return a check that raises `MissingExtra` without `package` if the setting `name`
-    is `value` (None: any)."""
-
-    def try_it(settings: Settings, _: httpx2.AsyncClient) -> None:
-        set_to = getattr(settings, name)
-        wanted = (
-            value is None
-            or value == set_to
-            or (isinstance(set_to, tuple) and value in set_to)
+def _need_metrics(settings: Settings, _: httpx2.AsyncClient) -> None:
+    if settings.http.metrics and find_spec("prometheus_client") is None:
+        raise MissingExtra(
+            "prometheus_client", extra="metrics", needed_for="WINNOW_HTTP=metrics=…"
         )
-        if set_to and wanted and find_spec(package) is None:
-            raise MissingExtra(package, extra=extra, needed_for=needed_for)
 
-    return try_it
+
+def _try_papers(settings: Settings, http: httpx2.AsyncClient) -> None:
+    """Raise `UsageError` for an extractor that the generator does not support,
+    `MissingExtra` for umap without its package."""
+    generator = choose("generator", settings.generator, _resources(settings, http))
+    _extractor(settings, generator.model)
+    if settings.papers.clustering == "umap" and find_spec("umap") is None:
+        raise MissingExtra(
+            "umap", extra="umap", needed_for="WINNOW_PAPERS=clustering=umap"
+        )
 
 
 def _need_extras(names: Sequence[str]) -> None:
@@ -199,13 +212,7 @@ _TRIED: Final[Mapping[str, tuple[_Try, Any]]] = {
     "reader": (_role("reader"), "none"),
     "reranker": (_role("reranker"), "none"),
     "generator": (_role("generator"), "none"),
-    "extractor": (
-        lambda settings, http: _extractor(
-            settings,
-            choose("generator", settings.generator, _resources(settings, http)).model,
-        ),
-        "rules",
-    ),
+    "papers": (_try_papers, Papers()),
     "browser": (lambda settings, _: find_browser(settings.browser), "none"),
     "cookies": (
         lambda settings, _: settings.cookies and Cookies(settings.cookies),
@@ -214,15 +221,7 @@ _TRIED: Final[Mapping[str, tuple[_Try, Any]]] = {
     "proxy": (lambda settings, _: settings.proxy and parse_proxy(settings.proxy), ""),
     "search": (lambda settings, _: _need_extras(settings.search), ("none",)),
     "cache_url": (_need_cache_server, ""),
-    "otlp": (_needs("opentelemetry", "otel", "WINNOW_OTLP", "otlp"), ""),
-    "metrics": (
-        _needs("prometheus_client", "metrics", "WINNOW_METRICS", "metrics"),
-        "",
-    ),
-    "clustering": (
-        _needs("umap", "umap", "WINNOW_CLUSTERING=umap", "clustering", "umap"),
-        "kmeans",
-    ),
+    "http": (_need_metrics, Http()),
 }
 """Per setting: a check that raises if its value cannot work, and the value that
 disables it."""
@@ -234,13 +233,11 @@ def _fetch_limits(settings: Settings) -> FetchLimits:
         max_unpacked=settings.page_mb * MEGABYTE,
         allow_loopback=settings.allow_loopback,
         respect_robots=settings.robots,
-        allowed_networks=settings.networks,
-        nat64=settings.nat64,
+        allowed_networks=settings.networks.private,
+        nat64=settings.networks.nat64,
         sites=(*settings.forges, *known_sites()),
         cookies=Cookies(settings.cookies) if settings.cookies else None,
-        proxy=parse_proxy(settings.proxy, resolves=settings.proxy_resolves)
-        if settings.proxy
-        else None,
+        proxy=parse_proxy(settings.proxy) if settings.proxy else None,
     )
 
 
@@ -277,18 +274,18 @@ async def open_models(
 
 
 def _resources(settings: Settings, http: httpx2.AsyncClient) -> Resources:
-    hub = Hub(settings.hub or None, settings.models)
-    return Resources(http, settings.model_key, hub, settings.model_options)
+    key = settings.keys.get("model", "")
+    return Resources(http, key, Hub(), settings.model_options)
 
 
 def _extractor(settings: Settings, model: Generator | None) -> Extractor | None:
     """Return how a generator revises readings; None if rules alone are used, or there
     is none. Raises `UsageError` where it does not support the way that was set."""
-    if settings.extractor == "rules":
+    if settings.papers.extractor == "rules":
         return None
     seconds = settings.seconds * STEP_SHARE
     extractor: Extractor | None = printed("extractor")(
-        settings.extractor, model, seconds
+        settings.papers.extractor, model, seconds
     )
     return extractor
 
@@ -350,7 +347,7 @@ async def _open_folder(
     if not searched(settings).folders:
         yield None
         return
-    place = stores.folders if settings.index else None
+    place = stores.folders
     limits = FolderLimits(file_bytes=settings.page_mb * MEGABYTE)
     folder = FolderProvider(
         settings.folders,
@@ -380,7 +377,9 @@ def _chain(
     def made(name: str) -> Searcher:
         one = providers()[name]
         address = getattr(settings, one.at) if one.at else ""
-        access = Access(http, settings.keys.get(name, ""), settings.contact, address)
+        access = Access(
+            http, settings.keys.get(name, ""), settings.keys.get("contact", ""), address
+        )
         searcher: Searcher = one.make(access)
         return searcher
 
@@ -403,7 +402,7 @@ def _chain(
     accounts = {
         name: hashlib.blake2b(key.encode(), digest_size=4).hexdigest()
         for name, key in settings.keys.items()
-        if key
+        if key and name in providers()
     }
     return Chain(
         web or local,

@@ -72,7 +72,7 @@ def served(arguments: list[str]) -> Iterator[str]:
             **os.environ,
             "WINNOW_FOLDERS": str(LIBRARY),
             "WINNOW_CACHE": cache,
-            "WINNOW_HTTP_RATE": "0",
+            "WINNOW_HTTP": "rate=0",
         }
         with subprocess.Popen(
             [sys.executable, *arguments, str(port)], cwd=ROOT, env=environment

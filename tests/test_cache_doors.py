@@ -85,7 +85,9 @@ def environment(cache: Path, **settings: str) -> dict[str, str]:
 def serving(cache: Path, **settings: str) -> Iterator[Server]:
     """Run a server; its stderr goes to a file beside its log or its cache."""
     with (
-        Path(settings.get("log_file", str(cache))).with_suffix(".stderr").open("ab") as log,
+        Path(settings.get("log", str(cache)).removeprefix("file="))
+        .with_suffix(".stderr")
+        .open("ab") as log,
         subprocess.Popen(
             [sys.executable, "-m", "server"],
             cwd=ROOT,
@@ -175,7 +177,7 @@ def test_on_a_full_disk_pages_are_still_read_and_the_status_says_why_none_is_kep
     with mounted(disk, "2m"):
         cache = disk / "cache"
         urls = fill(site, 12, 2000)
-        with serving(cache, log_file=str(tmp_path / "log")) as server:
+        with serving(cache, log=f"file={tmp_path / 'log'}") as server:
             for url in urls:
                 assert "nine euros" in server.ask(url)
             status = server.status()
@@ -194,7 +196,7 @@ def test_a_folder_that_cannot_be_written_costs_nothing_but_the_cache(
     with mounted(disk, "2m"):
         cache = disk / "cache"
         subprocess.run([str(shutil.which("mount")), "-o", "remount,ro", str(disk)], check=True)
-        with serving(cache, log_file=str(tmp_path / "log")) as server:
+        with serving(cache, log=f"file={tmp_path / 'log'}") as server:
             for _ in range(2):
                 assert "nine euros" in server.ask(url)
             assert "cache: NOT USED" in server.status()
@@ -213,7 +215,7 @@ def test_a_folder_that_goes_away_under_a_server_is_done_without_until_it_is_back
     disk = tmp_path / "disk"
     disk.mkdir()
     first, second = fill(site, 2)
-    with serving(disk / "cache", log_file=str(tmp_path / "log")) as server:
+    with serving(disk / "cache", log=f"file={tmp_path / 'log'}") as server:
         assert "nine euros" in server.ask(first)
         away = disk / "moved"
         (disk / "cache").rename(away)

@@ -18,7 +18,7 @@ def test_a_cache_server_that_goes_and_comes_back_costs_no_answer(
         cache, url = tmp_path / "cache", f"redis://:open-sesame@127.0.0.1:{redis.port}/1"
         pages = fill(site, 3)
         log = tmp_path / "log"
-        with serving(cache, cache_url=url, log_file=str(log)) as server:
+        with serving(cache, cache_url=url, log=f"file={log}") as server:
             assert "nine euros" in server.ask(pages[0])
             assert "nine euros" in server.ask(pages[0])
             assert len(site.asked) == 1

@@ -143,7 +143,7 @@ def test_a_file_that_is_not_there_is_called_so(cache_folder: Path) -> None:
 
 
 def test_a_setting_that_is_refused_repeats_no_secret(cache_folder: Path) -> None:
-    for given in ("otlp=http://ann:sesame@127.0.0.1:1", "brave-key=sesame", "brave_key=ses ame"):
+    for given in ("searxng=ftp://ann:sesame@127.0.0.1:1", "brave-key=sesame", "keys=brave=ses ame"):
         run = winnow(cache_folder, "search", "ferry", "--set", given)
         assert run.returncode == 2
         assert given.partition("=")[0] in run.stderr
@@ -297,7 +297,7 @@ def on_terminal(tmp_path: Path, *arguments: str, no_color: str = "1", code: int 
 
 def test_a_log_file_takes_the_log_and_stderr_keeps_the_answer_alone(tmp_path: Path) -> None:
     log = tmp_path / "winnow.log"
-    settings = ["--set", f"log_file={log}", "--set", "log_level=INFO"]
+    settings = ["--set", f"log=level=INFO file={log}"]
     run = winnow(tmp_path / "kept", "fetch", "http://10.0.0.1/", *settings)
     assert run.returncode == 1
     assert len(run.stderr.splitlines()) == 1

@@ -89,7 +89,7 @@ def test_the_parts_of_the_chart_name_each_other() -> None:
     assert container["livenessProbe"]["httpGet"]["path"] == ALIVE
     assert container["readinessProbe"]["httpGet"]["path"] in READY_PATHS
     settings = manifest("config")["data"]
-    assert settings["WINNOW_METRICS"].endswith(f":{ports['metrics']}")
+    assert f":{ports['metrics']}" in settings["WINNOW_HTTP"]
     secrets = manifest("secret")["stringData"]
     given = {
         name.removeprefix("WINNOW_").lower(): value
@@ -158,7 +158,7 @@ def test_compose_names_settings_and_files_that_exist() -> None:
 
 
 def test_the_systemd_unit_starts_a_command_that_exists_with_settings_that_exist() -> None:
-    unit = configparser.RawConfigParser(strict=True)
+    unit = configparser.RawConfigParser(strict=False)  # systemd repeats EnvironmentFile
     unit.optionxform = str  # type: ignore[assignment,method-assign]  # systemd shows letters apart
     unit.read(UNIT, encoding="utf-8")
     service = unit["Service"]

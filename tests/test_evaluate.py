@@ -195,7 +195,7 @@ def test_a_generator_is_asked_for_lines_only_in_the_way_that_is_set_and_once_a_q
 ) -> None:
     said = {"message": {"role": "assistant", "content": '{"lines": []}'}, "finish_reason": "stop"}
     remote.will("/chat/completions", lambda _body: JSONResponse({"choices": [said]}))
-    arguments = (str(data), "--steps", "extract", "--json", "--set", "extractor=lines")
+    arguments = (str(data), "--steps", "extract", "--json", "--set", "papers=extractor=lines")
     found = rows(measured(tmp_path, *arguments, generator=f"openai:{remote.url}#m"))
     assert {name.split()[1] for name in found} == {"lines:"}
     # A model that always finds nothing is right where nothing answers, and takes no sure answer
@@ -267,7 +267,7 @@ def test_an_oracle_answers_and_noise_does_not(
     found = rows(
         measured(
             tmp_path,
-            *(str(data), "--mimic", worth, "--json", "--set", "extractor=lines"),
+            *(str(data), "--mimic", worth, "--json", "--set", "papers=extractor=lines"),
             command=("bench.eval",),
         )
     )

@@ -313,8 +313,8 @@ def test_the_settings_do_not_show_a_proxys_password() -> None:
     [
         ("networks", "10.0.0.0/99"),
         ("networks", "home"),
-        ("nat64", "10.0.0.0/8"),
-        ("nat64", "64::/33"),
+        ("networks", "nat64=10.0.0.0/8"),
+        ("networks", "nat64=64::/33"),
     ],
 )
 def test_networks_that_cannot_be_are_named(name: str, value: str) -> None:

@@ -161,7 +161,7 @@ async def test_a_session_answers_only_the_token_that_opened_it(cache_folder: Pat
 async def test_without_sessions_a_client_of_2025_needs_no_balancer_that_keeps_it_to_one_server(
     cache_folder: Path,
 ) -> None:
-    with served(cache_folder, http_stateless="1") as (_, url):
+    with served(cache_folder, http="stateless=1") as (_, url):
         await healthy(url)
         async with httpx2.AsyncClient(timeout=60) as http:
             accept = {"Accept": "application/json, text/event-stream"}

@@ -51,7 +51,7 @@ async def test_a_fixed_token_lets_in_and_nothing_else_does(cache_folder: Path) -
 async def test_a_caller_over_the_rate_is_reported_how_long_to_wait_and_another_is_not_held_up(
     cache_folder: Path,
 ) -> None:
-    with served(cache_folder, http_tokens="one,two", http_rate="5") as (_, url):
+    with served(cache_folder, http_tokens="one,two", http="rate=5") as (_, url):
         await healthy(url)
         answers = [await status(url, Authorization="Bearer one") for _ in range(7)]
         assert answers[5:] == [429, 429]
@@ -91,7 +91,7 @@ async def test_host_and_origin_are_checked_on_every_address(
 
 async def test_an_allowed_host_is_accepted_as_clients_send_it(cache_folder: Path) -> None:
     options = ("--allow-host", "winnow.example:443", "--allow-host", "other.example:8443")
-    with served(cache_folder, *options, http_hosts="set.example, more.example:8443") as (_, url):
+    with served(cache_folder, *options, http="hosts=set.example,more.example:8443") as (_, url):
         await healthy(url)
         hosts = "winnow.example winnow.example:443 other.example:8443 set.example more.example:8443"
         assert 421 not in [await status(url, Host=host) for host in hosts.split()]
@@ -173,7 +173,7 @@ async def test_access_tokens_of_the_issuer_let_in_and_forged_old_or_foreign_ones
         "unsigned": token(issuer, key=None, algorithm="none"),
         "no token at all": "abc.def.ghi",
     }
-    with served(cache_folder, http_issuer=issuer, http_resource=RESOURCE, http_scopes="read") as (
+    with served(cache_folder, http=f"issuer={issuer} resource={RESOURCE} scopes=read") as (
         _,
         url,
     ):
@@ -198,9 +198,9 @@ async def test_an_issuer_without_our_own_name_is_refused_at_the_start(cache_fold
     environment = {
         **os.environ,
         "WINNOW_CACHE": str(cache_folder),
-        "WINNOW_HTTP_ISSUER": "https://login.example",
+        "WINNOW_HTTP": "issuer=https://login.example",
     }
     command = [sys.executable, "-m", "server", "serve", "--http"]
     run = await anyio.run_process(command, cwd=ROOT, env=environment, check=False)
     assert run.returncode == 2
-    assert b"WINNOW_HTTP_RESOURCE" in run.stderr
+    assert b"resource=" in run.stderr

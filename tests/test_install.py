@@ -229,13 +229,12 @@ def test_a_settings_file_that_is_a_link_stays_one(install: Run, home: Path) -> N
         ("embedder=nope", "embedder"),
         ("reader=onnx:/nowhere", "/nowhere"),
         ("generator=openai:127.0.0.1#m", "openai"),
-        ("extractor=tags", "WINNOW_EXTRACTOR"),
+        ("papers=extractor=tags", "WINNOW_PAPERS"),
         ("proxy=ftp://proxy", "proxy"),
         ("cookies=/nowhere/cookies.txt", "/nowhere/cookies.txt"),
         ("browser=/nowhere/chrome", "/nowhere/chrome"),
         ("seconds=soon", "seconds"),
-        ("search=brave", "BRAVE_KEY"),
-        ("config=/nowhere/winnow.toml", "/nowhere/winnow.toml"),
+        ("search=brave", "WINNOW_KEYS=brave=KEY"),
         ("folders=/nowhere", "/nowhere"),
         (f"folders={os.pathsep.join([str(LIBRARY), '/nowhere'])}", "/nowhere"),
         ("embeder=none", "Did you mean embedder?"),
@@ -274,11 +273,10 @@ def test_an_unknown_client_is_answered_with_the_nearest(install: Run) -> None:
 
 
 def test_the_change_is_shown_without_keys(install: Run, home: Path) -> None:
-    run = install("cursor", "--yes", "--set", "brave_key=BSA-s3cret")
+    run = install("cursor", "--yes", "--set", "keys=brave=BSA-s3cret")
     assert "s3cret" not in run.stdout + run.stderr
     assert (
-        read(home / FILES["cursor"])["mcpServers"]["winnow"]["env"]["WINNOW_BRAVE_KEY"]
-        == "BSA-s3cret"
+        read(home / FILES["cursor"])["mcpServers"]["winnow"]["env"]["WINNOW_KEYS"] == "BSA-s3cret"
     )
 
 
@@ -355,7 +353,7 @@ def test_a_further_install_changes_what_it_names_and_keeps_the_rest(
         ][place]
         return found
 
-    install(client, "--yes", "--folder", str(LIBRARY), "--set", "brave_key=BSA-s3cret")
+    install(client, "--yes", "--folder", str(LIBRARY), "--set", "keys=brave=BSA-s3cret")
     if client == "claude-desktop":  # what a person has added by hand
         config = read(home / FILES[client])
         config["mcpServers"]["winnow"]["env"]["HTTPS_PROXY"] = "http://proxy:3128"
@@ -364,10 +362,10 @@ def test_a_further_install_changes_what_it_names_and_keeps_the_rest(
     assert "s3cret" not in run.stdout + run.stderr
     kept = environment()
     assert kept["WINNOW_FOLDERS"] == str(LIBRARY)
-    assert (kept["WINNOW_BRAVE_KEY"], kept["WINNOW_EMBEDDER"]) == ("BSA-s3cret", "none")
+    assert (kept["WINNOW_KEYS"], kept["WINNOW_EMBEDDER"]) == ("brave=BSA-s3cret", "none")
     assert (kept.get("HTTPS_PROXY") == "http://proxy:3128") == (client == "claude-desktop")
-    run = install(client, "--yes", "--set", "brave_key=", "--set", "embedder=none")
-    assert "WINNOW_BRAVE_KEY" not in environment()
+    run = install(client, "--yes", "--set", "keys=", "--set", "embedder=none")
+    assert "WINNOW_KEYS" not in environment()
     assert "s3cret" not in run.stdout
     run = install(client, "--undo", "--yes")
     assert "s3cret" not in run.stdout
@@ -493,11 +491,6 @@ def test_the_doctor_names_a_wheel_that_does_not_load_and_how_to_mend_it(
     [
         (["--set", "seconds=soon"], 1, "✗ setting seconds: seconds is 'soon'."),
         (["--set", "embedder=nope", "--set", "robots=maybe"], 2, "✗ setting embedder: 'nope'"),
-        (
-            ["--set", "config=/nowhere/winnow.toml"],
-            1,
-            "✗ setting config: The settings in /nowhere/winnow.toml",
-        ),
         (["--set", "search=brave"], 1, "✗ setting search: The setting search contains brave, "),
         (["--folder", "/nowhere"], 1, "✗ setting folders: The folder '/nowhere' does not exist."),
         (["--folder", "/nowhere", "--folder", str(LIBRARY)], 1, "✗ folder /nowhere: "),

@@ -218,7 +218,7 @@ async def test_json_cut_at_its_tokens_is_named_as_such(remote: Remote) -> None:
     ("code", "hint"),
     [
         (400, "window"),
-        (401, "model_key"),
+        (401, "WINNOW_KEYS"),
         (404, "model's name"),
         (500, "server's log"),
         (501, "--embeddings"),

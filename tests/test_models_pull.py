@@ -32,10 +32,6 @@ def winnow(hub: HubServer, folder: Path, *arguments: str) -> subprocess.Complete
     """Run `winnow models` against the hub, with downloads in `folder`."""
     settings = [
         "--set",
-        f"hub={hub.address}",
-        "--set",
-        f"models={folder}",
-        "--set",
         f"cache={folder / 'cache'}",
     ]
     kept = {
@@ -44,6 +40,8 @@ def winnow(hub: HubServer, folder: Path, *arguments: str) -> subprocess.Complete
     environment = {
         **kept,
         "PYTHONPATH": str(ROOT),
+        "HF_ENDPOINT": hub.address,
+        "HF_HUB_CACHE": str(folder),
         "HF_HOME": str(folder / "home"),
         "HF_HUB_DISABLE_TELEMETRY": "1",
     }

@@ -31,9 +31,7 @@ async def test_the_log_has_a_line_for_each_call_with_its_request_and_no_word_of_
     given = {
         "allow_loopback": "1",
         "robots": "0",
-        "log_level": "INFO",
-        "log_format": "json",
-        "log_file": str(log),
+        "log": f"level=INFO format=json file={log}",
     }
     with served(cache_folder, **given) as (_, url):
         await ready(url)
@@ -73,7 +71,7 @@ async def test_figures_count_calls_providers_and_the_cache_and_are_served_withou
 ) -> None:
     need("metrics")
     at = f"127.0.0.1:{free_port()}"
-    with served(cache_folder, metrics=at) as (_, url):
+    with served(cache_folder, http=f"metrics={at}") as (_, url):
         await ready(url)
         async with Client(f"{url}/mcp") as client:
             await client.call_tool("search_web", {"question": "When does the first ferry leave?"})

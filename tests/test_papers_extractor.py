@@ -288,7 +288,7 @@ async def test_a_way_that_the_backend_does_not_have_is_refused_with_the_settings
     assert not can_ask(Scripted(), "votes")
     assert way_for("tags", Scripted()) == "tags"
     for model in (Scripted(), None):
-        with pytest.raises(UsageError, match="WINNOW_EXTRACTOR"):
+        with pytest.raises(UsageError, match="WINNOW_PAPERS"):
             way_for("votes", model)
 
 
@@ -316,7 +316,7 @@ async def test_a_model_behind_a_server_has_its_say_through_the_tool(
         "allow_loopback": "true",
         "embedder": "none",
         "generator": generator,
-        "extractor": "lines",
+        "papers": "extractor=lines",
     }
     async with connect(**settings) as client:
         doubted = await client.call_tool("extract_relevant", {"question": ASKED, "sources": [url]})

@@ -87,7 +87,7 @@ async def test_each_rule_cuts_a_document_into_leaves_that_hold_all_of_it(
         "chunking": "idms",
         "mode": "guided",
     }
-    async with connect(idms=rule) as client:
+    async with connect(papers=f"idms={rule}") as client:
         result = await client.call_tool("raptor_query", call)
         plain = await client.call_tool("raptor_query", {**call, "chunking": "sentences"})
     assert not result.is_error, text_of(result)
@@ -124,7 +124,7 @@ async def test_chunks_of_low_density_are_condensed_for_the_index_and_shown_as_th
         "cache": str(tmp_path / "kept"),
         "generator": f"openai:{remote.url}#writer",
     }
-    async with connect(**given, idms="partition+density") as client:
+    async with connect(**given, papers="idms=partition+density") as client:
         result = await client.call_tool("raptor_query", call)
         asked = len(remote.asked)
         again = await client.call_tool("raptor_query", call)
@@ -152,7 +152,7 @@ async def test_a_name_that_no_one_wrote_is_thrown_away_and_counted(
         "generator": f"openai:{remote.url}#writer",
     }
     call = {"question": "Who led the mill?", "sources": [village(tmp_path)], "chunking": "idms"}
-    async with connect(**given, idms="partition+density") as client:
+    async with connect(**given, papers="idms=partition+density") as client:
         result = await client.call_tool("raptor_query", call)
     # The writer puts the name Quoxholm into supplemented chunks; the village has none.
     assert re.search(r"[1-9]\d* refused", text_of(result)), text_of(result)
@@ -180,7 +180,7 @@ async def test_a_writer_that_is_too_slow_leaves_the_plain_chunks_and_says_what_t
     call = {"question": "Who led the mill?", "sources": [village(tmp_path)], "chunking": "idms"}
     async with connect(**given) as client:
         plain = await client.call_tool("raptor_query", call)
-    async with connect(**given, idms="partition+density", seconds="8") as client:
+    async with connect(**given, papers="idms=partition+density", seconds="8") as client:
         result = await client.call_tool("raptor_query", call)
     remote.release.set()
     assert not result.is_error, text_of(result)
@@ -194,7 +194,7 @@ async def test_density_without_a_generator_is_said_to_do_nothing(connect: Connec
         "sources": [str(LIBRARY / "ferry-faq.html")],
         "chunking": "idms",
     }
-    async with connect(idms="partition+density") as client:
+    async with connect(papers="idms=partition+density") as client:
         result = await client.call_tool("raptor_query", call)
     assert "requires a generator" in text_of(result)
 
@@ -202,7 +202,7 @@ async def test_density_without_a_generator_is_said_to_do_nothing(connect: Connec
 @pytest.mark.parametrize("value", ["mean", "partition+magic", "+density"])
 def test_a_rule_that_does_not_exist_is_refused_with_those_that_do(value: str) -> None:
     with pytest.raises(UsageError, match="running"):
-        read_settings({"idms": value}, {})
+        read_settings({"papers": f"idms={value}"}, {})
 
 
 class Praiser:

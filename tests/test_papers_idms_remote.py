@@ -119,7 +119,7 @@ async def test_the_tool_cuts_by_a_servers_probabilities_and_says_so(
         "sources": [str(LIBRARY / "ferry-faq.html")],
         "chunking": "idms",
     }
-    async with connect(generator=f"openai:{remote.url}#judge", idms="running") as client:
+    async with connect(generator=f"openai:{remote.url}#judge", papers="idms=running") as client:
         result = await client.call_tool("raptor_query", call)
     assert not result.is_error, text_of(result)
     assert "Boundaries by" in text_of(result)

@@ -245,7 +245,9 @@ async def test_the_tool_reports_which_generator_scored(connect: Connect, shared:
         "question": "first Sunday departure",
         "max_tokens": 600,
     }
-    async with connect(generator=f"llama:{weights}", seconds="90", pruning="paper") as client:
+    async with connect(
+        generator=f"llama:{weights}", seconds="90", papers="pruning=paper"
+    ) as client:
         result = await client.call_tool("fetch_and_prune_html", call)
     async with connect() as client:
         plain = await client.call_tool("fetch_and_prune_html", call)

@@ -26,7 +26,7 @@ async def test_every_mode_and_clustering_answers_from_the_same_leaves(
     name = a_file(tmp_path, "a.html", "Herons", lines=160)
     call: dict[str, Any] = {"question": "herons of station 7", "sources": [name]}
     trees = set()
-    async with connect(folders=str(tmp_path), clustering=clustering) as client:
+    async with connect(folders=str(tmp_path), papers=f"clustering={clustering}") as client:
         for mode in ("guided", "collapsed", "traversal"):
             result = await client.call_tool("raptor_query", {**call, "mode": mode})
             assert "Herons of station 7 " in text_of(result)

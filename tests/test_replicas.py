@@ -28,7 +28,7 @@ def replicas(tmp_path: Path) -> Iterator[Replicas]:
     with (
         cache_server(tmp_path / "shared") as shared,
         balanced(
-            tmp_path, cache_url=shared.url, cache_private="true", robots="0", http_tokens=TOKENS
+            tmp_path, cache_url=f"{shared.url}?private=true", robots="0", http_tokens=TOKENS
         ) as made,
     ):
         yield made

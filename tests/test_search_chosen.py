@@ -17,8 +17,8 @@ CATALOGUES = "openalex, semanticscholar, crossref, europepmc, arxiv"
         # strangers.
         ({}, "folder"),
         ({"search": "keyless,folder"}, f"ddgs, tavily-keyless, wikipedia, folder, {CATALOGUES}"),
-        ({"brave_key": "k"}, "brave, folder"),
-        ({"brave_key": "k", "search": "brave,academic"}, f"brave, {CATALOGUES}"),
+        ({"keys": "brave=k"}, "brave, folder"),
+        ({"keys": "brave=k", "search": "brave,academic"}, f"brave, {CATALOGUES}"),
         ({"search": "academic"}, CATALOGUES),
         ({"search": "arxiv,wikipedia"}, "arxiv, wikipedia"),
         ({"search": "folder"}, "folder"),

@@ -22,9 +22,9 @@ def test_what_cannot_be_combined_is_refused(search: str) -> None:
 
 
 def test_an_address_to_be_reached_at_is_checked_and_not_shown() -> None:
-    assert "ann@" not in repr(read_settings({"contact": "ann@example.org"}, {}))
+    assert "ann@" not in repr(read_settings({"keys": "contact=ann@example.org"}, {}))
     with pytest.raises(UsageError, match=r"ann@example\.org"):
-        read_settings({"contact": "ann"}, {})
+        read_settings({"keys": "contact=ann@"}, {})
 
 
 @pytest.mark.slow
@@ -37,7 +37,7 @@ def test_the_doctor_says_how_it_searches_and_what_is_better() -> None:
     with web({"api.tavily.com": json_reply({}), "en.wikipedia.org": json_reply({})}) as state:
         bare = winnow(state, "doctor").stdout
         folder = winnow(state, "doctor", "--folder", str(LIBRARY)).stdout
-    assert "WINNOW_BRAVE_KEY" in bare
+    assert "WINNOW_KEYS=brave=KEY" in bare
     assert "WINNOW_SEARCH=none" in bare
     assert "https://en.wikipedia.org responds with status 200" in bare
     assert "WINNOW_SEARCH=keyless,folder" in folder
@@ -59,7 +59,6 @@ def test_research_on_research_reads_the_free_pdf_and_cites_the_work(tmp_path: Pa
     with web(answers) as state:
         state.environment |= {
             "WINNOW_PROXY": state.environment["HTTPS_PROXY"],
-            "WINNOW_PROXY_RESOLVES": "true",
         }
         question = f"What do recent studies on Lake Orvane say? {QUESTION}"
         reported = json.loads(winnow(state, "research", question, "--json").stdout)

@@ -490,9 +490,9 @@ def test_a_limit_is_remembered_by_the_next_process_and_ends_by_the_clock(
     ("given", "said"),
     [
         ({"search": "google"}, "google"),
-        ({"search": "brave"}, "WINNOW_BRAVE_KEY"),
+        ({"search": "brave"}, "WINNOW_KEYS=brave=KEY"),
         ({"search": "searxng"}, "WINNOW_SEARXNG"),
-        ({"exa_key": "two words"}, "exa_key"),
+        ({"keys": "exa=two words"}, "keys"),
     ],
 )
 def test_an_order_that_cannot_work_is_refused_with_what_is_missing(
@@ -515,7 +515,7 @@ def test_keys_are_not_shown_with_the_settings() -> None:
 async def test_the_order_of_the_settings_is_the_order_of_the_chain(
     connect: Connect, site: Site
 ) -> None:
-    order = {"search": "serper,searxng,brave,wikipedia,tavily", "brave_key": KEY, "serper_key": KEY}
+    order = {"search": "serper,searxng,brave,wikipedia,tavily", "keys": f"brave={KEY} serper={KEY}"}
     async with connect(searxng=site.url(""), **order) as client:
         status = str((await client.read_resource("winnow://status")).contents[0])
     assert KEY not in status

@@ -223,7 +223,7 @@ def test_a_setting_that_is_wrong_ends_the_server_with_a_sentence(tmp_path: Path)
 def test_a_client_that_never_reads_stderr_cannot_hang_the_server(
     tmp_path: Path, level: str, calls: int, length: int
 ) -> None:
-    with server(tmp_path, WINNOW_LOG_LEVEL=level) as process:
+    with server(tmp_path, WINNOW_LOG=f"level={level}") as process:
         say(process, HELLO)
         line(process)
         say(process, READY)

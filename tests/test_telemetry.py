@@ -1,6 +1,7 @@
 """Spans: one for each step, sent to a collector on loopback, without a word of what was asked."""
 
 import gzip
+import os
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -8,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.commands import winnow
+from tests.support import LIBRARY
+from tests.support.commands import run_command
 from tests.support.extras import need
 
 pytestmark = pytest.mark.slow
@@ -48,13 +50,13 @@ def test_every_step_of_a_research_call_is_a_span_and_none_reports_the_question(
 ) -> None:
     need("otel")
     address, kept = collector
-    run = winnow(
-        cache_folder,
-        "research",
-        "When does the first ferry leave on Sundays?",
-        "--set",
-        f"otlp={address}",
-    )
+    environment = {
+        **os.environ,
+        "WINNOW_CACHE": str(cache_folder),
+        "OTEL_EXPORTER_OTLP_ENDPOINT": address,
+    }
+    asking = ("research", "When does the first ferry leave on Sundays?")
+    run = run_command(*asking, "--folder", str(LIBRARY), environment=environment, seconds=300)
     assert run.returncode == 0, run.stderr
     sent = b"".join(kept)
     for step in STEPS:

@@ -53,7 +53,7 @@ def _run(args: argparse.Namespace, given: Mapping[str, str]) -> int:
         settings,
         host=args.host,
         port=args.port,
-        allowed_hosts=[*settings.http_hosts, *args.allow_host],
+        allowed_hosts=[*settings.http.hosts, *args.allow_host],
         allowed_origins=args.allow_origin,
         open_to_all=args.without_auth,
     )

@@ -45,8 +45,8 @@ from extras.install.clients import CLIENTS, file_of
 from extras.install.install import client_state, make_change, plan_change
 from pipeline.work import in_thread
 from server.app import build_server
-from server.settings import MEGABYTE, SETTINGS_TABLE, Settings
-from server.wiring import open_cache
+from server.settings import SETTINGS_TABLE, Http, Log, Networks, Papers, Settings
+from server.wiring import CACHE_BYTES, open_cache
 
 Emit = Callable[[str, object], Awaitable[None]]
 
@@ -321,15 +321,15 @@ def setting_rows(settings: Settings) -> list[dict[str, object]]:
     """Return each setting: value as text (secrets as dots), whether it is the default,
     help."""
     rows: list[dict[str, object]] = []
-    keys = {f"{provider}_key": key for provider, key in settings.keys.items()}
     for setting in SETTINGS_TABLE:
-        value = (
-            keys[setting.name]
-            if setting.name in keys
-            else getattr(settings, setting.name)
-        )
-        parts = value if isinstance(value, tuple) else () if value is None else (value,)
-        text = ", ".join(map(str, parts))
+        value = getattr(settings, setting.name)
+        if isinstance(value, (Papers, Networks, Http, Log)):
+            pairs = value._asdict().items()
+            text = " ".join(f"{name}={part}" for name, part in pairs if part)
+        elif isinstance(value, tuple):
+            text = ", ".join(map(str, value))
+        else:
+            text = "" if value is None or value == {} else str(value)
         usual = value == setting.read(setting.default)
         rows.append(
             {
@@ -356,7 +356,7 @@ def cache_rows(stores: Stores, settings: Settings) -> dict[str, object]:
     ]
     return {
         "place": stores.place,
-        "limit": settings.cache_mb * MEGABYTE,
+        "limit": CACHE_BYTES,
         "kinds": kinds,
     }
 

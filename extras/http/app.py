@@ -55,8 +55,8 @@ def build_app(
     server = build_server(
         settings, own_signals=True, drain=drain, auth=auth, token_verifier=verifier
     )
-    if settings.metrics:
-        server.observers.append(_metrics(server, settings.metrics))
+    if settings.http.metrics:
+        server.observers.append(_metrics(server, settings.http.metrics))
     # The SDK checks Host and Origin by itself on loopback addresses only.
     names = [
         f"{host}:{port}",
@@ -78,14 +78,14 @@ def build_app(
         host=host,
         transport_security=security,
         max_request_body_size=MEGABYTE,
-        stateless_http=settings.http_stateless,
+        stateless_http=settings.http.stateless,
         session_idle_timeout=SESSION_IDLE,
         max_sessions=MOST_SESSIONS,
     )
     gate = Gate(
         app,
         tokens=settings.http_tokens,
-        per_minute=settings.http_rate,
+        per_minute=settings.http.rate,
         close=server.admission.close,
         opened=server.is_open,
         accepted=verifier.has_accepted if verifier else lambda _: False,
@@ -109,7 +109,7 @@ def _metrics(server: Winnow, at: str) -> Observer:
 
     Raises `MissingExtra`, `BrokenExtra`, or `UsageError` for the address.
     """
-    with importing("metrics", "WINNOW_METRICS"):
+    with importing("metrics", "WINNOW_HTTP=metrics=…"):
         from extras.http.metrics import Metrics  # noqa: PLC0415  an extra
     metrics = Metrics(server.admission, server.stores)
     metrics.serve(at)
@@ -117,18 +117,17 @@ def _metrics(server: Winnow, at: str) -> Observer:
 
 
 def _oauth(settings: Settings) -> tuple[AuthSettings | None, JwtVerifier | None]:
-    if not settings.http_issuer:
+    if not settings.http.issuer:
         return None, None
-    if not settings.http_resource:
+    if not settings.http.resource:
         raise UsageError(
-            "WINNOW_HTTP_ISSUER is set, but WINNOW_HTTP_RESOURCE (this server's URL "
-            "in its tokens) is not.",
-            hint="Set WINNOW_HTTP_RESOURCE to this server's URL, such as https://winnow.example/mcp.",
+            "WINNOW_HTTP has an issuer, but no resource (this server's URL in its tokens).",
+            hint="Add this server's URL, such as resource=https://winnow.example/mcp.",
         )
     if settings.http_tokens:
         raise UsageError(
             (
-                "Both WINNOW_HTTP_TOKENS (fixed tokens) and WINNOW_HTTP_ISSUER "
+                "Both WINNOW_HTTP_TOKENS (fixed tokens) and an issuer in WINNOW_HTTP "
                 "(OAuth) are set."
             ),
             hint="Choose one of them.",
@@ -137,10 +136,10 @@ def _oauth(settings: Settings) -> tuple[AuthSettings | None, JwtVerifier | None]
     # strings.
     auth = AuthSettings.model_validate(
         {
-            "issuer_url": settings.http_issuer,
-            "resource_server_url": settings.http_resource,
-            "required_scopes": list(settings.http_scopes) or None,
+            "issuer_url": settings.http.issuer,
+            "resource_server_url": settings.http.resource,
+            "required_scopes": list(settings.http.scopes) or None,
             "validate_token_resource": True,
         }
     )
-    return auth, JwtVerifier(settings.http_issuer, settings.http_resource)
+    return auth, JwtVerifier(settings.http.issuer, settings.http.resource)

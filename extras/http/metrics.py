@@ -84,7 +84,7 @@ class Metrics:
         except OSError as error:
             raise UsageError(
                 f"metrics cannot be served at {at}: {error}.",
-                hint="Set another address in WINNOW_METRICS.",
+                hint="Set another address as metrics in WINNOW_HTTP.",
             ) from error
 
 

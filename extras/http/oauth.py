@@ -147,5 +147,5 @@ async def _address_of_keys(issuer: str) -> str:
             return keys
     raise UsageError(
         f"{issuer} publishes no OAuth or OpenID Connect metadata.",
-        hint="Check WINNOW_HTTP_ISSUER.",
+        hint="Check WINNOW_HTTP=issuer=….",
     )

@@ -44,11 +44,11 @@ def serve_http(
             "WINNOW_COOKIES is set, but cookies are not allowed on an HTTP server.",
             hint="Unset WINNOW_COOKIES, or serve stdio.",
         )
-    guarded = settings.http_tokens or settings.http_issuer
+    guarded = settings.http_tokens or settings.http.issuer
     if host not in LOOPBACK and not guarded and not open_to_all:
         raise UsageError(
             f"{host} can be reached by others, but no authentication is set.",
-            hint="Set WINNOW_HTTP_TOKENS or WINNOW_HTTP_ISSUER, or pass --without-auth on a "
+            hint="Set WINNOW_HTTP_TOKENS, or issuer and resource in WINNOW_HTTP, or pass --without-auth on a "
             "network that you trust.",
         )
     tune_process()
@@ -67,9 +67,9 @@ def serve_http(
         http=PatientProtocol,
         limit_concurrency=MOST_REQUESTS,
         # Clients can forge this header: only configured proxies are trusted.
-        proxy_headers=bool(settings.http_proxies),
-        forwarded_allow_ips=[str(network) for network in settings.http_proxies],
-        log_level=settings.log_level.lower(),
+        proxy_headers=bool(settings.http.proxies),
+        forwarded_allow_ips=[str(network) for network in settings.http.proxies],
+        log_level=settings.log.level.lower(),
         log_config=None,  # its log goes to ours
         access_log=False,  # calls are logged in server/calls.py
         server_header=False,

@@ -32,9 +32,7 @@ Json = dict[str, object]
 ROOT: Final = Path(__file__).resolve().parents[2]
 INSTALLED: Final = ROOT.name == "_app"
 """Whether this is an installed wheel (else a checkout)."""
-_PATHS: Final = frozenset(
-    {"folders", "cache", "models", "cookies", "config", "log_file"}
-)
+_PATHS: Final = frozenset({"folders", "cache", "cookies"})
 _MODEL_ROLES: Final = frozenset({"embedder", "reader", "reranker", "generator"})
 """Settings whose value may be a backend's name followed by a file."""
 READY_STATE: Final = "ready"

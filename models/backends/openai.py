@@ -10,7 +10,9 @@ from models.catalogue import Role
 from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
 from models.remote.server import Endpoint
 
-_SPEC_HINT: Final = "Use openai:http://127.0.0.1:11434/v1#MODEL; put an API key into the setting model_key."
+_SPEC_HINT: Final = (
+    "Use openai:http://127.0.0.1:11434/v1#MODEL; its API key is WINNOW_KEYS=model=KEY."
+)
 
 
 def _make(role: Role, rest: str, given: Resources) -> Any:

@@ -62,8 +62,8 @@ TOO_LONG: Final = (
 with 413, vLLM with 400."""
 HINTS: Final = {
     400: "The server refused the input: it may be longer than the model's window.",
-    401: "Set the API key in the setting model_key (WINNOW_MODEL_KEY).",
-    403: "The key is not allowed to use this model: check the setting model_key.",
+    401: "Set the API key as WINNOW_KEYS=model=KEY.",
+    403: "The key is not allowed to use this model: check WINNOW_KEYS=model=KEY.",
     404: "Check the model's name, that it was pulled, and that the URL ends in /v1 where the "
     "server has it.",
     405: "The server does not support this request: check the URL, or set this role to another backend.",

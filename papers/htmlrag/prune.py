@@ -1,7 +1,7 @@
 """HtmlRAG's pruning of several pages within one budget: the lowest blocks of the block
 tree are deleted by their cosine with the question, then finer ones by a generator.
 
-What `WINNOW_PRUNING=paper` uses. At 256 to 4,096 tokens it loses to plain chunks, since
+What `WINNOW_PAPERS=pruning=paper` uses. At 256 to 4,096 tokens it loses to plain chunks, since
 markup costs tokens and one large block shuts out small ones. Not for: the blocks and
 their paths (`blocks.py`)."""
 

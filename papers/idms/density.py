@@ -166,7 +166,7 @@ async def _rating(text: str, reading: DensityModels) -> float | None:
     except ModelError as error:
         raise ModelError(
             f"A chunk's density could not be rated: {error}",
-            hint="Set WINNOW_IDMS without +density, or another generator.",
+            hint="Set idms in WINNOW_PAPERS without +density, or another generator.",
         ) from error
     if reading.store is not None:
         await in_thread(

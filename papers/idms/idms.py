@@ -284,7 +284,7 @@ class IdmsOptions:
 
 
 def chunker(form: str = "partition", **models: Any) -> "Idms":
-    """Return what cuts documents as WINNOW_IDMS says: a rule, with `+density` if
+    """Return what cuts documents as WINNOW_PAPERS says: a rule, with `+density` if
     chunks get written forms, `+density:model` if the generator lists their entities.
 
     `models` are those of `Idms`."""
@@ -379,7 +379,7 @@ class Idms:
             )
         elif self._options.density:
             lines.append(
-                "No rewritten forms of chunks: +density in WINNOW_IDMS "
+                "No rewritten forms of chunks: +density in WINNOW_PAPERS "
                 "requires a generator and an embedder."
             )
         return lines

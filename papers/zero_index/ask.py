@@ -138,10 +138,10 @@ def way_for(setting: str, model: object) -> Way:
     named = next((way for way in WAYS if way == setting), None)
     if named is None or not can_ask(model, named):
         raise UsageError(
-            f"WINNOW_EXTRACTOR is {setting!r}, which the generator does not support.",
+            f"WINNOW_PAPERS is {setting!r}, which the generator does not support.",
             hint=(
                 "Set WINNOW_GENERATOR to a model that supports it, or "
-                "WINNOW_EXTRACTOR to rules."
+                "extractor in WINNOW_PAPERS to rules."
             ),
         )
     return named
@@ -157,9 +157,9 @@ async def ask(
     Where no candidate fits, nothing is asked and the choice is empty."""
     if not can_ask(model, way):
         raise ModelError(
-            f"{model.name} does not support WINNOW_EXTRACTOR={way}.",
+            f"{model.name} does not support WINNOW_PAPERS=extractor={way}.",
             hint=(
-                "Set WINNOW_EXTRACTOR to another of rules, lines, tags, votes and pages."
+                "Set extractor in WINNOW_PAPERS to another of rules, lines, tags, votes and pages."
             ),
         )
     if way == "pages":
@@ -357,9 +357,9 @@ async def _votes(
         raise ModelError(
             (
                 f"{model.name} does not return log-probabilities, which "
-                "WINNOW_EXTRACTOR=votes needs."
+                "WINNOW_PAPERS=extractor=votes needs."
             ),
-            hint="Set WINNOW_EXTRACTOR to lines or rules.",
+            hint="Set extractor in WINNOW_PAPERS to lines or rules.",
         )
     asked = [[Said("user", f"{prompt.content}\n{line}\nYes or No?")] for line in lines]
     # A request a line. The first goes alone: it leaves the prompt, which all share, in the server's
@@ -513,7 +513,7 @@ def _candidates(
 def extractor(
     setting: str, generator: Generator | None, seconds: float
 ) -> Asking | None:
-    """Return what revises readings as WINNOW_EXTRACTOR says; None without a generator.
+    """Return what revises readings as WINNOW_PAPERS says; None without a generator.
     Raises `UsageError` where `generator` does not support that."""
     way = way_for(setting, generator)
     return None if generator is None else Asking(generator, way, seconds)

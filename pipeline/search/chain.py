@@ -277,7 +277,7 @@ class Chain:
                     "There is nothing to search: WINNOW_SEARCH is 'none', or 'folder' "
                     "while WINNOW_FOLDERS names no folder. Unset WINNOW_SEARCH to search the web without "
                     "a key; a SearXNG instance (WINNOW_SEARXNG) or a key such as "
-                    "WINNOW_BRAVE_KEY finds more."
+                    "WINNOW_KEYS=brave=KEY finds more."
                 ),
             )
         # 1. Ask, every query on its own, all against one deadline

@@ -26,7 +26,7 @@ class Access:
 
     http: "httpx2.AsyncClient"
     key: str = field(default="", repr=False)
-    """Value of its key's setting."""
+    """Its key."""
     contact: str = field(default="", repr=False)
     """Mail address of the person who asks."""
     address: str = field(default="", repr=False)
@@ -46,7 +46,7 @@ class Provider:
     """Pages of all kinds, or a catalogue of published research, asked beside the web for questions
     about that."""
     key: str = ""
-    """What its key is, as the documents say it; the setting is `NAME_key`. Empty for none."""
+    """What its key is, as the documents say it; the setting `keys` holds it under this name. Empty for none."""
     keyless: bool = False
     """Whether it answers without a key."""
     at: str = ""
@@ -60,11 +60,6 @@ class Provider:
     """Its place where a person has set no order, the lowest first: the widest first."""
     service: "Service | None" = None
     """Its row, where it is a JSON API like others."""
-
-    @property
-    def needed(self) -> str:
-        """The setting without which it cannot be asked, empty for none."""
-        return self.at or ("" if self.keyless or not self.key else f"{self.name}_key")
 
 
 SEAM: Final = Seam(

@@ -54,7 +54,7 @@ class Replicas:
             [sys.executable, "-m", "server", *arguments],
             cwd=ROOT,
             env=environment(
-                self.folder / f"replica-{number}", http_stateless="true", **self.settings
+                self.folder / f"replica-{number}", http="stateless=true", **self.settings
             ),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
