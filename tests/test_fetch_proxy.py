@@ -89,7 +89,7 @@ FORBIDDEN = [
 @pytest.mark.parametrize("resolves", [False, True])
 async def test_no_forbidden_address_is_asked_of_the_proxy(resolves: bool) -> None:
     async with open_site({}) as site, open_proxy(site) as middle:
-        limits = by_way_of(parse_proxy(f"http://127.0.0.1:{middle.port}", resolves=resolves))
+        limits = by_way_of(parse_proxy(f"http://127.0.0.1:{middle.port}{' resolves' * resolves}"))
         async with open_fetcher(limits, pages=None, resolve=public) as fetcher:
             for url in FORBIDDEN:
                 assert type(await failure_of(fetcher, url)) is AddressRefused

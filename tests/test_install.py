@@ -276,7 +276,8 @@ def test_the_change_is_shown_without_keys(install: Run, home: Path) -> None:
     run = install("cursor", "--yes", "--set", "keys=brave=BSA-s3cret")
     assert "s3cret" not in run.stdout + run.stderr
     assert (
-        read(home / FILES["cursor"])["mcpServers"]["winnow"]["env"]["WINNOW_KEYS"] == "BSA-s3cret"
+        read(home / FILES["cursor"])["mcpServers"]["winnow"]["env"]["WINNOW_KEYS"]
+        == "brave=BSA-s3cret"
     )
 
 

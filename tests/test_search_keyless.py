@@ -58,7 +58,7 @@ def test_research_on_research_reads_the_free_pdf_and_cites_the_work(tmp_path: Pa
     }
     with web(answers) as state:
         state.environment |= {
-            "WINNOW_PROXY": state.environment["HTTPS_PROXY"],
+            "WINNOW_PROXY": f"{state.environment['HTTPS_PROXY']} resolves",
         }
         question = f"What do recent studies on Lake Orvane say? {QUESTION}"
         reported = json.loads(winnow(state, "research", question, "--json").stdout)

@@ -67,18 +67,23 @@ class Proxy:
         return f"{self.scheme}://{host}:{self.port}"
 
 
-def parse_proxy(text: str, *, resolves: bool = False) -> Proxy:
+def parse_proxy(text: str) -> Proxy:
     """Return the proxy that a setting such as `http://user:password@proxy.example:3128`
     names (percent-encoded).
 
-    It is given names where it `resolves`, which `socks5h` means too. Raises
-    `UsageError`, whose message repeats nothing that could be a password."""
+    It is given names where the word `resolves` follows, which `socks5h` means too.
+    Raises `UsageError`, whose message repeats nothing that could be a password."""
     hint = (
         "Use http://host:port, https://host:port or socks5://host:port, with "
-        "user:password@ if it requires login."
+        "user:password@ if it requires login, and the word resolves behind it if the "
+        "proxy alone can resolve names."
     )
+    address, _, word = text.strip().partition(" ")
+    if word.strip() not in ("", "resolves"):
+        raise UsageError("The proxy's address is followed by other words.", hint=hint)
+    resolves = bool(word)
     try:
-        parts = urlsplit(text.strip())
+        parts = urlsplit(address)
         host, port = parts.hostname, parts.port
     except ValueError as e:
         # `from None`: the parser's own message repeats what it was given.
