@@ -444,7 +444,7 @@ class Settings:
         (
             "Address of the proxy for public pages: http://, https://, socks5:// or "
             "socks5h://, then [user:password@]host:port. socks5h, or the word resolves "
-            "behind the address, sends host names unresolved; the proxy must then "
+            "after the address, sends host names unresolved; the proxy must then "
             "block private networks itself."
         ),
         secret=True,

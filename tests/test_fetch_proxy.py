@@ -223,7 +223,7 @@ async def test_a_proxy_that_resolves_is_given_public_names_and_nothing_is_resolv
         raise OSError("no name server here")
 
     async with open_site({"/p": Reply()}) as site, open_proxy(site) as middle:
-        limits = by_way_of(parse_proxy(f"{scheme}://127.0.0.1:{middle.port}", resolves=True))
+        limits = by_way_of(parse_proxy(f"{scheme}://127.0.0.1:{middle.port} resolves"))
         async with open_fetcher(limits, pages=None, resolve=nowhere) as fetcher:
             await fetcher.fetch(site.url("/p", host="piran.org"))
             for host in (

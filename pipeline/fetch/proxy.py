@@ -75,7 +75,7 @@ def parse_proxy(text: str) -> Proxy:
     Raises `UsageError`, whose message repeats nothing that could be a password."""
     hint = (
         "Use http://host:port, https://host:port or socks5://host:port, with "
-        "user:password@ if it requires login, and the word resolves behind it if the "
+        "user:password@ if it requires login, and the word resolves after it if the "
         "proxy alone can resolve names."
     )
     address, _, word = text.strip().partition(" ")
