@@ -178,7 +178,7 @@ def _cells(row: Sequence[_Piece], usual: float, unit: float) -> list[Cell]:
     for piece in row:
         left, right = piece.left * unit, piece.right * unit
         if cells and left - cells[-1].right < TYPE.gap * usual * unit:
-            cells[-1].parts.append((piece.text, left))
+            cells[-1].runs.append((piece.text, left))
             cells[-1].right = right
         else:
             cells.append(Cell(left, right, [(piece.text, left)]))

@@ -312,7 +312,7 @@ def read_raw(
     if resolved.suffix.lower() in PACKED and is_packed(body):
         name = resolved.stem
         try:
-            body = unpacked(body, most=max_bytes)
+            body = unpacked(body, max_bytes=max_bytes)
         except Unreadable as error:
             raise SourceUnreadable(
                 f"{source} cannot be unpacked: {error}.",

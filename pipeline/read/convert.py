@@ -130,34 +130,34 @@ def _to_page(raw: Raw, pdf: "PdfReading | None") -> Page:
             raw, f"it is {sniff.old_format(raw.body) if kind == sniff.OLE else kind}"
         )
     # 3. as HTML
-    made = _made(raw, kind, pdf)
+    as_html = _made(raw, kind, pdf)
     check_cancelled()
     # 4. as a page
     return Page(
         url=raw.url,
         final_url=raw.final_url,
-        title=made.title,
-        html=made.html,
+        title=as_html.title,
+        html=as_html.html,
         media_type=kind,
-        language=made.language or raw.language,
+        language=as_html.language or raw.language,
         fetched_at=raw.fetched_at,
-        content_hash=content_hash(made.html + made.tables),
-        author=made.author,
-        published=made.published,
+        content_hash=content_hash(as_html.html + as_html.tables),
+        author=as_html.author,
+        published=as_html.published,
         notes=(
             *raw.notes,
             *([] if raw.span == ALL_PAGES or is_paged(kind) else [PAGELESS]),
-            *made.notes,
+            *as_html.notes,
         ),
-        unread="; ".join(filter(None, (made.unread, made.ledger.unread))),
-        tables_whole=bool(made.tables)
-        or (not made.unread and made.ledger.leaves_tables_whole),
-        trust=made.trust,
-        hidden=made.hidden,
-        printed=made.printed,
-        tables=made.tables,
-        rest=f"{raw.final_url.partition('#')[0]}#pages={made.rest}"
-        if made.rest
+        unread="; ".join(filter(None, (as_html.unread, as_html.ledger.unread))),
+        tables_whole=bool(as_html.tables)
+        or (not as_html.unread and as_html.ledger.leaves_tables_whole),
+        trust=as_html.trust,
+        hidden=as_html.hidden,
+        printed=as_html.printed,
+        tables=as_html.tables,
+        rest=f"{raw.final_url.partition('#')[0]}#pages={as_html.rest}"
+        if as_html.rest
         else "",
     )
 
@@ -191,7 +191,7 @@ def _unpacked(raw: Raw) -> Raw:
     that is damaged, cut or too large. Only a file named as packed loses its content
     type."""
     try:
-        body = unpacked(raw.body, most=raw.most)
+        body = unpacked(raw.body, max_bytes=raw.most)
     except Unreadable as e:
         raise unreadable(raw, e) from e
     stem, ending = posixpath.splitext(raw.name)
@@ -251,25 +251,27 @@ def _by_format(raw: Raw, kind: str) -> Converted:
     read as plain text.
 
     Zero bytes of a text are dropped; a doubtful encoding is a note."""
-    found = format_of(kind)
-    if found is not None and found.paged:
-        return _all_pages(raw, found)
-    made: Converted | None = None
-    if found is not None and found.reads == "bytes":
-        made = found.to_html(raw.body)
-    if made is not None:
-        return made
+    file_format = format_of(kind)
+    if file_format is not None and file_format.paged:
+        return _all_pages(raw, file_format)
+    as_html: Converted | None = None
+    if file_format is not None and file_format.reads == "bytes":
+        as_html = file_format.to_html(raw.body)
+    if as_html is not None:
+        return as_html
     decoded = decode(raw.body, content_type=raw.content_type)
-    made = _text_to_html(raw, kind, decoded.text.replace("\x00", ""), found)
+    as_html = _text_to_html(raw, kind, decoded.text.replace("\x00", ""), file_format)
     return (
-        replace(made, notes=(f"encoding: {decoded.note}", *made.notes))
+        replace(as_html, notes=(f"encoding: {decoded.note}", *as_html.notes))
         if decoded.note
-        else made
+        else as_html
     )
 
 
-def _text_to_html(raw: Raw, kind: str, text: str, found: Format | None) -> Converted:
-    """Return a text of a type as HTML; `found` is its format where it has one."""
+def _text_to_html(
+    raw: Raw, kind: str, text: str, file_format: Format | None
+) -> Converted:
+    """Return a text of a type as HTML; `file_format` is its format where it has one."""
     if kind == HTML:
         if is_xhtml(raw.content_type, raw.name, text):
             text = xhtml_to_html(text)
@@ -277,9 +279,9 @@ def _text_to_html(raw: Raw, kind: str, text: str, found: Format | None) -> Conve
     if kind == SOURCE:
         language = sniff.language_of(raw.name)
         return _settings(text, language) or plain.source_to_html(text, language)
-    is_text = found is not None and found.reads == "text"
-    made = found.to_html(text) if found is not None and is_text else None
-    return made or plain.plain_to_html(text)
+    is_text = file_format is not None and file_format.reads == "text"
+    as_html = file_format.to_html(text) if file_format is not None and is_text else None
+    return as_html or plain.plain_to_html(text)
 
 
 def _all_pages(raw: Raw, paged: Format) -> Converted:
@@ -287,13 +289,13 @@ def _all_pages(raw: Raw, paged: Format) -> Converted:
     time."""
     reading = paged.to_html(raw.body, raw.span, sighted=raw.sighted)
     reading.read()
-    made: Converted = reading.converted()
-    return made
+    as_html: Converted = reading.converted()
+    return as_html
 
 
 def _settings(text: str, language: str) -> Converted | None:
     """Return a file of settings by its values, None for a program."""
-    made: Converted | None = None
+    as_html: Converted | None = None
     if language in {"yaml", "toml"}:
-        made = later("pipeline.read.records", "settings_to_html")(text, language)
-    return made
+        as_html = later("pipeline.read.records", "settings_to_html")(text, language)
+    return as_html

@@ -93,16 +93,18 @@ class Converter:
 
     async def _elsewhere(self, raw: Raw) -> Page:
         key = await in_thread(_key, raw)
-        kept = (
+        saved_pages = (
             await in_thread(self._store.get_bytes, key)
             if self._store is not None
             else None
         ) or b""
         careful = _Careful(raw.span[0])
-        left: object = None
+        remaining_seconds: object = None
         while True:
             try:
-                frame = await self._slice(raw, kept, key, left, careful)
+                frame = await self._slice(
+                    raw, saved_pages, key, remaining_seconds, careful
+                )
             except ModelError as error:
                 why = error.how if isinstance(error, ProcessDied) else error.what
                 died = SourceUnreadable(
@@ -112,45 +114,56 @@ class Converter:
                 )
                 # What was killed from outside is reported: its pages are not the cause.
                 killed = isinstance(error, ProcessDied) and error.was_killed
-                again = is_paged(kind_of(raw)) and careful.goes_on(kept, died)
+                again = is_paged(kind_of(raw)) and careful.goes_on(saved_pages, died)
                 if killed or not again:
                     raise died from error
                 continue
             if "unreadable" in frame.fields:
                 if careful.died is not None:
                     raise careful.died
-                what, hint = str(frame.fields["unreadable"]), str(frame.fields["hint"])
-                raise SourceUnreadable(what, source=raw.url, hint=hint)
+                message, hint = (
+                    str(frame.fields["unreadable"]),
+                    str(frame.fields["hint"]),
+                )
+                raise SourceUnreadable(message, source=raw.url, hint=hint)
             if "page" in frame.fields:
                 return await in_thread(_page_of, frame)
-            kept += frame.blob
-            left = frame.fields["left"]
+            saved_pages += frame.blob
+            remaining_seconds = frame.fields["left"]
             if (
                 self._store is not None
             ):  # any process goes on from here, whatever ends this call
                 with anyio.CancelScope(shield=True):
                     await in_thread(
-                        self._store.set_bytes, key, kept, expire=CONVERTED_SECONDS
+                        self._store.set_bytes,
+                        key,
+                        saved_pages,
+                        expire=CONVERTED_SECONDS,
                     )
 
     async def _slice(
-        self, raw: Raw, kept: bytes, key: str, left: object, careful: "_Careful"
+        self,
+        raw: Raw,
+        saved_pages: bytes,
+        key: str,
+        remaining_seconds: object,
+        careful: "_Careful",
     ) -> Frame:
         fields = {
             field: value for field, value in asdict(raw).items() if field != "body"
         }
-        asked = {
+        request = {
             "do": "read",
             "raw": fields,
             "bytes": len(raw.body),
             "key": key,
-            "left": left,
+            "left": remaining_seconds,
             **careful.fields,
         }
         async with self._places:
             worker = self._free.pop()
             try:
-                return await worker.call(asked, raw.body + kept)
+                return await worker.call(request, raw.body + saved_pages)
             finally:
                 self._free.append(worker)
 
@@ -167,8 +180,8 @@ class _Careful:
     PDFium cannot be stopped within a page, and an image may take more memory than a
     process has."""
 
-    def __init__(self, first: int) -> None:
-        self._first = first
+    def __init__(self, first_page: int) -> None:
+        self._first = first_page
         self._alone = False
         self._ending: list[int] = []
         self.died: SourceUnreadable | None = None
@@ -179,14 +192,14 @@ class _Careful:
         """What a process is asked for beside the file."""
         return {"most": 1 if self._alone else MAX_PAGES, "ending": self._ending}
 
-    def goes_on(self, kept: bytes, error: SourceUnreadable) -> bool:
-        """Take note of a death after the pages in `kept`; return whether the file is
+    def goes_on(self, saved_pages: bytes, error: SourceUnreadable) -> bool:
+        """Take note of a death after the pages in `saved_pages`; return whether the file is
         tried again.
 
         It is not where a page that is left out already would be the cause, or after
         more than `MOST_ENDING` such pages."""
         self.died = error
-        number = self._first + kept.count(b"\n")
+        number = self._first + saved_pages.count(b"\n")
         if number in self._ending:  # it is not the page that ends a process
             return False
         if self._alone:

@@ -94,26 +94,31 @@ def formats() -> tuple[Format, ...]:
 @functools.cache
 def format_of(kind: str) -> Format | None:
     """Return the format of a media type, None for one of no format."""
-    return next((one for one in formats() if kind in one.types), None)
+    return next(
+        (file_format for file_format in formats() if kind in file_format.types), None
+    )
 
 
 def is_heavy(kind: str) -> bool:
     """Return whether a media type is converted in a process of its own, whatever its
     size."""
-    found = format_of(kind)
-    return found is not None and found.heavy
+    file_format = format_of(kind)
+    return file_format is not None and file_format.heavy
 
 
 def is_paged(kind: str) -> bool:
     """Return whether a media type has pages that are images or may be."""
-    found = format_of(kind)
-    return found is not None and found.paged
+    file_format = format_of(kind)
+    return file_format is not None and file_format.paged
 
 
 def endings_of(chosen: Iterable[Format]) -> frozenset[str]:
     """Return the endings of some formats that can be read here."""
     return frozenset(
-        ending for one in chosen if one.is_installed for ending in one.endings
+        ending
+        for file_format in chosen
+        if file_format.is_installed
+        for ending in file_format.endings
     )
 
 

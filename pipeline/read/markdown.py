@@ -52,22 +52,22 @@ def markdown_to_body(text: str, *, sheets: bool = True) -> str:
     tokens = _markdown.parse(text)
     ends = _last_ends(text) if "</" in text else {}
     styled = sheets and "<style" in text.lower()
-    found = False
+    has_html = False
     for token in tokens:
         line = token.map[1] if token.map else 0
         if token.type == "html_block":
-            found = True
+            has_html = True
             token.content = _marked(token.content, line, ends, every=styled)
-        for inner in token.children or ():
-            if inner.type == "html_inline":
-                found = True
-                inner.content = _HTML_TAG.sub(
-                    partial(_kept, every=styled), inner.content
+        for child in token.children or ():
+            if child.type == "html_inline":
+                has_html = True
+                child.content = _HTML_TAG.sub(
+                    partial(_kept, every=styled), child.content
                 )
         if token.type == "inline" and token.children:
             token.children += _closing(token.children, line, ends)
     body = str(_markdown.renderer.render(tokens, _markdown.options, {}))
-    return _balanced(body, sheets=sheets) if found else body
+    return _balanced(body, sheets=sheets) if has_html else body
 
 
 def _last_ends(text: str) -> dict[str, int]:
@@ -91,7 +91,7 @@ def _marked(html: str, line: int, ends: dict[str, int], *, every: bool) -> str:
 
 def _closing(inline: list[Token], line: int, ends: dict[str, int]) -> list[Token]:
     """Return end tags for a paragraph's unclosed elements."""
-    html = "".join(one.content for one in inline if one.type == "html_inline")
+    html = "".join(token.content for token in inline if token.type == "html_inline")
     names = [name for name in _opened(html) if ends.get(name, -1) < line]
     return [Token("html_inline", "", 0, content=f"</{name}>") for name in names]
 
@@ -110,18 +110,21 @@ def _opened(html: str) -> list[str]:
     return opened[::-1]
 
 
-def _kept(found: re.Match[str], *, every: bool) -> str:
+def _kept(tag_match: re.Match[str], *, every: bool) -> str:
     """Return a tag as markup, a placeholder as text, nothing of a comment."""
-    if found[2] is None:
+    if tag_match[2] is None:
         return ""
-    name = found[2].lower()
+    name = tag_match[2].lower()
     if name == "title":
-        return f"<{found[1]}template>"  # its place is the tab of a browser
+        return f"<{tag_match[1]}template>"  # its place is the tab of a browser
     if name == "plaintext" or not (
-        every or name in _ELEMENTS or found[1] or _HIDING_ATTRIBUTE.search(found[3])
+        every
+        or name in _ELEMENTS
+        or tag_match[1]
+        or _HIDING_ATTRIBUTE.search(tag_match[3])
     ):
-        return escape(found[0])
-    return unplaced(found[0])
+        return escape(tag_match[0])
+    return unplaced(tag_match[0])
 
 
 def _balanced(html: str, *, sheets: bool) -> str:

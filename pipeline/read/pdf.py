@@ -119,7 +119,7 @@ class PageLines:
     """Processor seconds of that."""
     unsure: int = 0
     """Lines that could not be recognised and were left out."""
-    known: str = ""
+    known_scripts: str = ""
     """The writings that the recogniser knows, where lines were left out."""
     comments: Sequence[str] = ()
     """What readers of the file wrote beside its text."""
@@ -132,9 +132,16 @@ class PageLines:
 
 
 def _line(
-    text: str, size: float, y: float, fixed: bool, cells: Sequence[Any], *others: Any
+    text: str,
+    size: float,
+    y: float,
+    fixed: bool,
+    cells: Sequence[Any],
+    *optional_fields: Any,
 ) -> PrintLine:
-    return PrintLine(text, size, y, fixed, [Cell(*cell) for cell in cells], *others)
+    return PrintLine(
+        text, size, y, fixed, [Cell(*cell) for cell in cells], *optional_fields
+    )
 
 
 class PdfReading:
@@ -149,13 +156,13 @@ class PdfReading:
         self,
         body: bytes,
         span: Span = ALL_PAGES,
-        kept: bytes = b"",
+        saved_pages: bytes = b"",
         *,
         sighted: bool = True,
         scan_seconds: float = SCAN_SECONDS,
         ending: Sequence[int] = (),
     ) -> None:
-        """Open a file, of whose pages in `span` at most `MAX_PAGES` are read; `kept` is
+        """Open a file, of whose pages in `span` at most `MAX_PAGES` are read; `saved_pages` is
         what an earlier reading kept.
 
         Not `sighted`, it recognises nothing: other documents come first, or an image
@@ -184,12 +191,12 @@ class PdfReading:
             )
         self.pages = [
             PageLines([_line(*line) for line in lines], *about)
-            for lines, *about in map(json.loads, kept.splitlines())
+            for lines, *about in map(json.loads, saved_pages.splitlines())
         ]
 
     def _open(self) -> None:
-        begin = max(0, self._body.find(b"%PDF-", 0, 1024))
-        self._body = self._body[begin:]
+        header_offset = max(0, self._body.find(b"%PDF-", 0, 1024))
+        self._body = self._body[header_offset:]
         self._file = opened(self._body)
         self._guard = Guard(self._body)
         self.count = len(self._file)
@@ -219,19 +226,19 @@ class PdfReading:
         self,
         seconds: float = READING_SECONDS,
         *,
-        left: float = READING_SECONDS,
-        most: int = MAX_PAGES,
+        remaining_seconds: float = READING_SECONDS,
+        max_pages: int = MAX_PAGES,
     ) -> None:
         """Read on for about `seconds` of processor time, a page at least, and never
-        longer than `left`.
+        longer than `remaining_seconds`.
 
-        Of `most` pages at once: one, where a page may end the process. Damaged pages,
+        Of `max_pages` pages at once: one, where a page may end the process. Damaged pages,
         and pages with too much on them, are kept without lines.
         """
         began = time.thread_time()
-        until = min(len(self.pages) + most, self._last - self.first + 1)
+        until = min(len(self.pages) + max_pages, self._last - self.first + 1)
         while len(self.pages) < until and time.thread_time() < began + min(
-            seconds, left
+            seconds, remaining_seconds
         ):
             check_cancelled()
             number = self.first + len(self.pages)
@@ -239,14 +246,14 @@ class PdfReading:
                 self.pages.append(PageLines([], "ending"))
                 continue
             try:
-                found = self._read_page(number)
-                if found.trouble in {"image", "few", "unmapped"}:
-                    found = self._recognised(found, number)
+                page_lines = self._read_page(number)
+                if page_lines.trouble in {"image", "few", "unmapped"}:
+                    page_lines = self._recognised(page_lines, number)
             except (pypdfium2.PdfiumError, *DAMAGED):
-                found = PageLines([], "damaged")
+                page_lines = PageLines([], "damaged")
             except Unreadable:
-                found = PageLines([], "heavy")
-            self.pages.append(found)
+                page_lines = PageLines([], "heavy")
+            self.pages.append(page_lines)
 
     def _read_page(self, number: int) -> PageLines:
         if not self._guard.lets_pass(number):
@@ -254,50 +261,57 @@ class PdfReading:
         with _PDFIUM, ended_after(PAGE_SECONDS):
             return _read_page(printed(self._file, number))
 
-    def _recognised(self, found: PageLines, number: int) -> PageLines:
+    def _recognised(self, page_lines: PageLines, number: int) -> PageLines:
         """Return a page that shows an image with what is read off that; one with a few
         letters as it is, if no more.
 
         If nothing can be recognised now, `trouble` says why, and a page with a few
         letters keeps those."""
-        given = {
-            "few": replace(found, trouble=""),
-            "unmapped": replace(found, lines=[]),
-        }.get(found.trouble)
+        fallback = {
+            "few": replace(page_lines, trouble=""),
+            "unmapped": replace(page_lines, lines=[]),
+        }.get(page_lines.trouble)
         if not can_recognise():
-            return given or replace(found, trouble="unsighted")
+            return fallback or replace(page_lines, trouble="unsighted")
         if not self._sighted:
-            return given or replace(found, trouble="slow")
+            return fallback or replace(page_lines, trouble="slow")
         if sum(page.took for page in self.pages) >= self._scan_seconds:
-            return replace(found, trouble="waiting")
+            return replace(page_lines, trouble="waiting")
         try:
-            shown = self._scans.page(number)
+            image = self._scans.page(number)
         except Unreadable:
-            return given or replace(found, trouble="refused")
+            return fallback or replace(page_lines, trouble="refused")
         began = time.thread_time()
         read: Recognised = later("extras.ocr.scan", "read_scan")(
-            shown, began + SCAN_SECONDS
+            image, began + SCAN_SECONDS
         )
-        lines, unsure, whole, known = read
-        took, height = time.thread_time() - began, len(shown.pixels) * shown.unit
+        lines, unsure, is_complete, known_scripts = read
+        took, height = time.thread_time() - began, len(image.pixels) * image.unit
         letters = (
-            sum(len(line.text) for line in found.lines) if found.trouble == "few" else 0
+            sum(len(line.text) for line in page_lines.lines)
+            if page_lines.trouble == "few"
+            else 0
         )
         if sum(len(line.text) for line in lines) <= letters:
-            given = replace(found, trouble="") if unsure else given
-            return replace(given or found, took=took, unsure=unsure, known=known)
-        trouble = "" if whole else "part"
+            fallback = replace(page_lines, trouble="") if unsure else fallback
+            return replace(
+                fallback or page_lines,
+                took=took,
+                unsure=unsure,
+                known_scripts=known_scripts,
+            )
+        trouble = "" if is_complete else "part"
         return PageLines(
             lines,
             trouble,
-            found.hidden,
+            page_lines.hidden,
             False,
             height,
             True,
             took,
             unsure,
-            known,
-            found.comments,
+            known_scripts,
+            page_lines.comments,
         )
 
     @cached_property
@@ -305,12 +319,12 @@ class PdfReading:
         scans: Scans = later("extras.ocr.images", "PdfScans")(self._body)
         return scans
 
-    def kept(self, first: int = 0) -> bytes:
+    def kept(self, skipped_pages: int = 0) -> bytes:
         """Return the pages read, the first few left out, a line each; such pieces are
         joined for a later reading."""
         return b"".join(
             json.dumps(astuple(page)).encode("ascii") + b"\n"
-            for page in self.pages[first:]
+            for page in self.pages[skipped_pages:]
         )
 
     def converted(self) -> Converted:
@@ -383,7 +397,7 @@ class PdfReading:
         be asked for next.
 
         Both are empty where nothing is missing."""
-        parts = list(filter(None, [self._illegible()]))
+        reasons = list(filter(None, [self._illegible()]))
         for trouble, why in _TROUBLE.items():
             numbers = [
                 number
@@ -391,9 +405,9 @@ class PdfReading:
                 if page.trouble == trouble
             ]
             if numbers:
-                how = "read in part" if trouble == "part" else "not read"
-                parts.append(
-                    f"pages {how}: {len(numbers)} of {len(self.pages)} (the first is page "
+                extent = "read in part" if trouble == "part" else "not read"
+                reasons.append(
+                    f"pages {extent}: {len(numbers)} of {len(self.pages)} (the first is page "
                     f"{numbers[0]}), since they {why}"
                 )
         if vanished := [
@@ -401,16 +415,16 @@ class PdfReading:
             for number, page in enumerate(self.pages, self.first)
             if page.vanished
         ]:
-            parts.append(
+            reasons.append(
                 "pages with text that the PDF library could not decode: "
                 f"{len(vanished)} (the first is page {vanished[0]})"
             )
         if self._is_xfa:
-            parts.append("its XFA form, which few programs can show")
-        begin, rest = self.first + len(self.pages), ""
-        if begin <= self._wanted:
-            parts.append(f"pages {begin} to {self._wanted} of {self.count}")
-            rest = f"{begin}-{min(begin + MAX_PAGES - 1, self._wanted)}"
+            reasons.append("its XFA form, which few programs can show")
+        next_page, next_span = self.first + len(self.pages), ""
+        if next_page <= self._wanted:
+            reasons.append(f"pages {next_page} to {self._wanted} of {self.count}")
+            next_span = f"{next_page}-{min(next_page + MAX_PAGES - 1, self._wanted)}"
         waiting = next(
             (
                 number
@@ -419,7 +433,7 @@ class PdfReading:
             ),
             0,
         )
-        return ", ".join(parts), f"{waiting}-{self._wanted}" if waiting else rest
+        return ", ".join(reasons), f"{waiting}-{self._wanted}" if waiting else next_span
 
     def _illegible(self) -> str:
         """Return what of the print in images could not be recognised, in words; empty
@@ -431,13 +445,15 @@ class PdfReading:
         ]
         if not pages:
             return ""
-        (first, page), lines = pages[0], sum(page.unsure for _, page in pages)
+        (first_page, page), lines = pages[0], sum(page.unsure for _, page in pages)
         where = (
-            f"page {first}"
+            f"page {first_page}"
             if len(pages) == 1
-            else f"{len(pages)} pages (the first is page {first})"
+            else f"{len(pages)} pages (the first is page {first_page})"
         )
-        may = f"may be in a writing that it does not know; it knows {page.known}"
+        may = (
+            f"may be in a writing that it does not know; it knows {page.known_scripts}"
+        )
         return (
             f"{lines} {'lines' if lines > 1 else 'line'} of text on {where} that OCR could "
             f"not read ({may})"
@@ -453,29 +469,33 @@ class PdfReading:
                 if not page.recognised
             ]
         )
-        parts, printed = [], []
+        markup, printed = [], []
         for number, (lines, page) in enumerate(
             zip(pages, self.pages, strict=True), self.first
         ):
             levels, leading = sizes_of([lines]) if page.recognised else read
-            parts.append(f'<section {PLACE}="page={number}">')
-            found = list(parts_of(lines, levels, leading))
+            markup.append(f'<section {PLACE}="page={number}">')
+            page_parts = list(parts_of(lines, levels, leading))
             if page.recognised:
-                parts += [
+                markup += [
                     placed(
-                        one.html, self._place(number, one.bands, page.height), tag="div"
+                        page_part.html,
+                        self._place(number, page_part.bands, page.height),
+                        tag="div",
                     )
-                    for one in found
+                    for page_part in page_parts
                 ]
             else:
-                parts += [one.html for one in found]
-                bands = [band for one in found for band in one.bands]
+                markup += [page_part.html for page_part in page_parts]
+                bands = [band for page_part in page_parts for band in page_part.bands]
                 printed.append(" ".join((str(number), *_banded(bands, page.height))))
-            parts += [f"<p>Comment: {escape(comment)}</p>" for comment in page.comments]
-            parts.append("</section>")
+            markup += [
+                f"<p>Comment: {escape(comment)}</p>" for comment in page.comments
+            ]
+            markup.append("</section>")
         if self._attached:
-            parts.append(f"<p>Attached files: {escape(', '.join(self._attached))}</p>")
-        return whole_page("\n".join(parts), title=title), "\n".join(printed)
+            markup.append(f"<p>Attached files: {escape(', '.join(self._attached))}</p>")
+        return whole_page("\n".join(markup), title=title), "\n".join(printed)
 
     def _place(self, number: int, bands: Sequence[Band], height: float) -> str:
         """Return the box of some lines as the fragment of a link: left, top, width and
@@ -531,7 +551,7 @@ def pdf_to_html(body: bytes, *, seconds: float = READING_SECONDS) -> Converted:
     pages the first are read; the result says which are not.
     """
     reading = PdfReading(body)
-    reading.read(seconds, left=seconds)
+    reading.read(seconds, remaining_seconds=seconds)
     return reading.converted()
 
 
@@ -556,9 +576,9 @@ def _read_page(page: Print) -> PageLines:
     lines = lines_of(page)
     letters = sum(len(piece.text) for piece in page.pieces)
     vanished = (
-        page.shown
-        if page.shown >= _TEXT_OPERATORS
-        and letters + sum(len(one.text) for one in page.hidden) == 0
+        page.text_operators
+        if page.text_operators >= _TEXT_OPERATORS
+        and letters + sum(len(hidden_piece.text) for hidden_piece in page.hidden) == 0
         else 0
     )
     return PageLines(

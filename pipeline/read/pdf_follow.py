@@ -39,8 +39,8 @@ class FollowedFile:
         try:
             with apply_configuration(_CAPS):
                 # pypdf finds no beginning in a file whose last mark was cut.
-                whole = body if b"%%EOF" in body[-1024:] else body + b"\n%%EOF"
-                self._reader = PdfReader(io.BytesIO(whole), strict=False)
+                complete_body = body if b"%%EOF" in body[-1024:] else body + b"\n%%EOF"
+                self._reader = PdfReader(io.BytesIO(complete_body), strict=False)
                 if self._reader.is_encrypted:
                     self._reader.decrypt("")
                 len(self._reader.pages)
@@ -55,20 +55,26 @@ class FollowedFile:
                 page = self._reader.pages[number - 1]
                 contents = page.get_contents()
                 data = contents.get_data() if contents is not None else b""
-                size, shown, forms = self._cost(data, page.get("/Resources"), ())
+                size, text_operators, forms = self._cost(
+                    data, page.get("/Resources"), ()
+                )
         except (PyPdfError, *DAMAGED, RecursionError, NotImplementedError):
             return False
-        return size <= MOST_CONTENT and shown <= MOST_SHOWN and forms <= MOST_FORMS
+        return (
+            size <= MOST_CONTENT
+            and text_operators <= MOST_SHOWN
+            and forms <= MOST_FORMS
+        )
 
     def _cost(
-        self, data: bytes, resources: Any, above: tuple[int, ...]
+        self, data: bytes, resources: Any, ancestors: tuple[int, ...]
     ) -> tuple[int, int, int]:
         """Return bytes, operators that show text, and forms, of contents with all that
         they draw.
 
         A form within itself counts once. Raises pypdf's errors for damaged contents."""
         check_cancelled()
-        size, shown, forms = len(data), sum(1 for _ in SHOWS.finditer(data)), 0
+        size, text_operators, forms = len(data), sum(1 for _ in SHOWS.finditer(data)), 0
         listed = (
             _got(_got(resources).get("/XObject"))
             if _got(resources) is not None
@@ -81,18 +87,20 @@ class FollowedFile:
             if drawn is None or _got(drawn).get("/Subtype") != "/Form":
                 continue
             form, key = _got(drawn), id(_got(drawn))
-            if key in above:  # PDFium draws no form within itself
+            if key in ancestors:  # PDFium draws no form within itself
                 continue
             if key not in self._known:
-                inner = form.get("/Resources") or resources
-                self._known[key] = self._cost(form.get_data(), inner, (*above, key))
-            more = self._known[key]
-            size, shown, forms = (
-                size + times * more[0],
-                shown + times * more[1],
-                forms + times * (more[2] + 1),
+                form_resources = form.get("/Resources") or resources
+                self._known[key] = self._cost(
+                    form.get_data(), form_resources, (*ancestors, key)
+                )
+            form_cost = self._known[key]
+            size, text_operators, forms = (
+                size + times * form_cost[0],
+                text_operators + times * form_cost[1],
+                forms + times * (form_cost[2] + 1),
             )
-        return size, shown, forms
+        return size, text_operators, forms
 
 
 def _got(value: Any) -> Any:

@@ -63,11 +63,13 @@ def _is_uncommon(body: bytes) -> bool:
             _unpacked(body, start) if b"Fl" in kind else body[start : _end(body, start)]
         )
         total += len(data)
-        shown = sum(1 for _ in SHOWS.finditer(data)) if len(data) > MOST_SHOWN else 0
+        text_operators = (
+            sum(1 for _ in SHOWS.finditer(data)) if len(data) > MOST_SHOWN else 0
+        )
         if (
             len(data) > _COMMON_BYTES
             or total > _COMMON_TOTAL
-            or shown > MOST_SHOWN / 10
+            or text_operators > MOST_SHOWN / 10
         ):
             return True
         drawn = len(DRAWS.findall(data))
@@ -85,19 +87,19 @@ def _is_uncommon(body: bytes) -> bool:
 def _streams(body: bytes) -> Iterator[tuple[bytes, int]]:
     """Yield the dictionary of each stream that may hold contents, and where its data
     begin."""
-    for found in _STREAM.finditer(body):
-        before = body[max(0, found.start() - _DICTIONARY_BYTES) : found.start()]
-        begun = before.rfind(b"obj")
-        if before.endswith(b"end") or begun < 0:
+    for match in _STREAM.finditer(body):
+        before = body[max(0, match.start() - _DICTIONARY_BYTES) : match.start()]
+        dictionary_start = before.rfind(b"obj")
+        if before.endswith(b"end") or dictionary_start < 0:
             continue
-        head = before[begun:]
+        head = before[dictionary_start:]
         if not _NOT_TEXT.search(head):
-            yield head, found.end()
+            yield head, match.end()
 
 
 def _end(body: bytes, start: int) -> int:
-    end = body.find(b"endstream", start)
-    return end if end >= 0 else len(body)
+    offset = body.find(b"endstream", start)
+    return offset if offset >= 0 else len(body)
 
 
 def _unpacked(body: bytes, start: int) -> bytes:

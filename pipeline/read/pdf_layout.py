@@ -42,7 +42,7 @@ class _Set:
     """A superscript is at most this part of the type beside it."""
     raised: float = 0.65
     lowered: float = 0.35
-    near: float = 0.35
+    script_gap: float = 0.35
     """Between a script and the type beside it."""
     dropped: float = 1.8
     """A drop cap is at least so many times larger than the type beside it."""
@@ -101,7 +101,7 @@ class _Segment:
     y: float
     size: float
     turn: int
-    parts: list[tuple[str, float]]
+    runs: list[tuple[str, float]]
     """The text in the pieces that operators set, with their left edges."""
     origin: int
     fixed: int = 0
@@ -118,9 +118,9 @@ class _Segment:
     bands: list[Box] = field(default_factory=list)
     """The box of each of `rows`."""
 
-    def hold(self, other: "Piece | _Segment") -> None:
+    def hold(self, addition: "Piece | _Segment") -> None:
         """Reach as far down and up as the letters of another piece."""
-        low, top = _reach(other)
+        low, top = _reach(addition)
         self.low, self.top = min(self.low, low), max(self.top, top)
 
 
@@ -131,12 +131,15 @@ def lines_of(page: Print) -> list[PrintLine]:
         _fill_in(segments, value)
     for grid in _grids(page.upright, page.level):
         segments = _tabled(segments, grid)
-    main = [one for one in segments if one.turn == 0]
-    turned = [one for one in segments if one.turn]
+    main = [segment for segment in segments if segment.turn == 0]
+    turned = [segment for segment in segments if segment.turn]
     lines: list[PrintLine] = []
     for group in (
         main,
-        *([one for one in turned if one.turn == turn] for turn in (1, 3, 2)),
+        *(
+            [segment for segment in turned if segment.turn == turn]
+            for turn in (1, 3, 2)
+        ),
     ):
         if group:
             lines += _as_lines(_in_order(group) if _may_hop(group) else group)
@@ -155,8 +158,8 @@ def _segments(
         before = segments[-1] if segments and segments[-1].turn == piece.turn else None
         if before is not None and _joins(before, piece, upright):
             _append(before, piece)
-        elif before is not None and (mark := _script_of(before, piece)):
-            _add_script(before, piece, mark)
+        elif before is not None and (script := _script_of(before, piece)):
+            _add_script(before, piece, script)
         elif before is not None and before.small and _script_of(_begun(piece), before):
             _set_before(before, piece)
         else:
@@ -168,7 +171,7 @@ def _segments(
 
 def _begun(piece: Piece) -> _Segment:
     fixed = len(piece.text) if piece.fixed else 0
-    parts = [(piece.text, piece.left)]
+    runs = [(piece.text, piece.left)]
     return _Segment(
         piece.text,
         piece.left,
@@ -176,7 +179,7 @@ def _begun(piece: Piece) -> _Segment:
         piece.y,
         piece.size,
         piece.turn,
-        parts,
+        runs,
         piece.origin,
         fixed,
         "",
@@ -193,10 +196,10 @@ def _reach(piece: "Piece | _Segment") -> tuple[float, float]:
     return piece.y - TYPE.descent * piece.size, piece.y + TYPE.ascent * piece.size
 
 
-def _away(one: _Segment, piece: Piece | _Segment) -> float:
+def _away(segment: _Segment, piece: Piece | _Segment) -> float:
     """Return the distance of two pieces on a line, whichever is first; below zero where they
     overlap."""
-    return max(piece.left - one.right, one.left - piece.right)
+    return max(piece.left - segment.right, segment.left - piece.right)
 
 
 def _joins(
@@ -210,10 +213,12 @@ def _joins(
         return _goes_on(before, piece, gap, upright)
     if _is_below(before, piece):
         return True
-    near = -0.4 * em < gap < (_LINE_EMS.level if piece.tight else _LINE_EMS.blank) * em
+    is_close = (
+        -0.4 * em < gap < (_LINE_EMS.level if piece.tight else _LINE_EMS.blank) * em
+    )
     dropped = _begins_with(before, piece)
     if (
-        near
+        is_close
         and level < _LINE_EMS.raised * em
         and not dropped
         and _is_plain(before, piece, level)
@@ -247,7 +252,7 @@ def _is_below(before: _Segment, piece: Piece) -> bool:
     ):
         return False
     return (
-        abs(piece.left - before.parts[-1][1]) < 0.3 * before.size
+        abs(piece.left - before.runs[-1][1]) < 0.3 * before.size
         and 0.8 < (before.y - piece.y) / before.size < 1.6
     )
 
@@ -264,10 +269,10 @@ def _is_plain(before: _Segment, piece: Piece, level: float) -> bool:
 
 
 def _is_ruled(
-    left: float, right: float, y: float, upright: Sequence[tuple[float, float, float]]
+    from_x: float, right: float, y: float, upright: Sequence[tuple[float, float, float]]
 ) -> bool:
     return any(
-        left - 1 <= x <= right + 1 and low - 1 <= y <= top for x, low, top in upright
+        from_x - 1 <= x <= right + 1 and low - 1 <= y <= top for x, low, top in upright
     )
 
 
@@ -278,10 +283,10 @@ def _append(segment: _Segment, piece: Piece) -> None:
     _end_script(segment)
     blank = _blank(segment, piece, after_script=closed)
     if blank and piece.origin != segment.origin:
-        segment.parts.append((piece.text, piece.left))
+        segment.runs.append((piece.text, piece.left))
     else:
-        text, left = segment.parts[-1]
-        segment.parts[-1] = (text + blank + piece.text, left)
+        text, run_left = segment.runs[-1]
+        segment.runs[-1] = (text + blank + piece.text, run_left)
     segment.text += blank + piece.text
     segment.left, segment.right = (
         min(segment.left, piece.left),
@@ -325,32 +330,32 @@ def _script_of(base: _Segment, piece: Piece | _Segment) -> str:
         return ""
     if (
         abs(level) < 0.05 * em
-        or not -0.4 * em < _away(base, piece) < _LINE_EMS.near * em
+        or not -0.4 * em < _away(base, piece) < _LINE_EMS.script_gap * em
     ):
         return ""
     return "^" if level > 0 else "_"
 
 
-def _add_script(segment: _Segment, piece: Piece, mark: str) -> None:
+def _add_script(segment: _Segment, piece: Piece, script: str) -> None:
     """Write a script after its base: `10^6`, `H_2`; a number after a word is a note's mark,
     `crowns[2]`."""
-    said = piece.text
-    if segment.script[:1] != mark:
+    script_text = piece.text
+    if segment.script[:1] != script:
         _end_script(segment)
         word = re.split(r"[^\w]", segment.text.rstrip("".join(_NOTE_AFTER)))[-1]
         is_word = len(word) > 2 and word.isalpha()
         note = (
-            mark == "^"
+            script == "^"
             and piece.text.strip("*,").isdigit()
             and (is_word or segment.text[-1] in _NOTE_AFTER)
         )
-        segment.script = mark + ("]" if note else "")
-        said = ("[" if note else mark) + said
-    elif not piece.tight and said.isdigit():
-        said = ("][" if segment.script.endswith("]") else ",") + said
-    text, left = segment.parts[-1]
-    segment.parts[-1] = (text + said, left)
-    segment.text += said
+        segment.script = script + ("]" if note else "")
+        script_text = ("[" if note else script) + script_text
+    elif not piece.tight and script_text.isdigit():
+        script_text = ("][" if segment.script.endswith("]") else ",") + script_text
+    text, run_left = segment.runs[-1]
+    segment.runs[-1] = (text + script_text, run_left)
+    segment.text += script_text
     segment.right = max(segment.right, piece.right)
     segment.hold(piece)
 
@@ -358,17 +363,21 @@ def _add_script(segment: _Segment, piece: Piece, mark: str) -> None:
 def _end_script(segment: _Segment) -> None:
     if segment.script.endswith("]"):
         segment.text += "]"
-        text, left = segment.parts[-1]
-        segment.parts[-1] = (text + "]", left)
+        text, run_left = segment.runs[-1]
+        segment.runs[-1] = (text + "]", run_left)
     segment.script = ""
 
 
 def _set_before(segment: _Segment, piece: Piece) -> None:
     """Take a small number before a larger piece as that note's own mark."""
-    mark = segment.text
-    said = f"[{mark}] {piece.text}" if mark.isdigit() else f"{mark} {piece.text}"
+    note_number = segment.text
+    line_text = (
+        f"[{note_number}] {piece.text}"
+        if note_number.isdigit()
+        else f"{note_number} {piece.text}"
+    )
     segment.hold(piece)
-    segment.text, segment.parts = said, [(said, segment.left)]
+    segment.text, segment.runs = line_text, [(line_text, segment.left)]
     segment.right, segment.y, segment.size = piece.right, piece.y, piece.size
     segment.fixed, segment.origin, segment.small = 0, piece.origin, False
 
@@ -376,19 +385,20 @@ def _set_before(segment: _Segment, piece: Piece) -> None:
 def _without_doubles(segments: Iterable[_Segment]) -> list[_Segment]:
     """Return segments without those whose text is printed a second time at nearly the
     same position; the first is kept."""
-    kept: list[_Segment] = []
+    distinct: list[_Segment] = []
     places: dict[str, list[_Segment]] = {}
-    for one in segments:
-        same = places.setdefault(one.text, [])
-        near = 0.2 * one.size
+    for segment in segments:
+        same = places.setdefault(segment.text, [])
+        tolerance = 0.2 * segment.size
         if any(
-            abs(one.left - other.left) < near and abs(one.y - other.y) < near
-            for other in same
+            abs(segment.left - double.left) < tolerance
+            and abs(segment.y - double.y) < tolerance
+            for double in same
         ):
             continue
-        same.append(one)
-        kept.append(one)
-    return kept
+        same.append(segment)
+        distinct.append(segment)
+    return distinct
 
 
 def _begins_with(cap: _Segment, piece: Piece | _Segment) -> bool:
@@ -408,38 +418,42 @@ def _with_initials(segments: list[_Segment]) -> list[_Segment]:
     """Return segments with each drop cap, whose line is the topmost beside it, at the beginning of
     that line."""
     for cap in [
-        one for one in segments if one.turn == 0 and len(one.text) <= _LINE_EMS.initial
+        segment
+        for segment in segments
+        if segment.turn == 0 and len(segment.text) <= _LINE_EMS.initial
     ]:
-        beside = [
-            one
-            for one in segments
-            if one.turn == 0
-            and _begins_with(cap, one)
-            and 0 <= one.y - cap.y + 1 <= cap.size
-            and -_LINE_EMS.near * one.size <= one.left - cap.right <= one.size
+        beside_cap = [
+            segment
+            for segment in segments
+            if segment.turn == 0
+            and _begins_with(cap, segment)
+            and 0 <= segment.y - cap.y + 1 <= cap.size
+            and -_LINE_EMS.script_gap * segment.size
+            <= segment.left - cap.right
+            <= segment.size
         ]
-        if len(beside) < 2:  # the capital is as deep as one line below it
+        if len(beside_cap) < 2:  # the capital is as deep as one line below it
             continue
-        beside.sort(key=lambda one: -one.y)
-        first, second = beside[:2]
+        beside_cap.sort(key=lambda segment: -segment.y)
+        top_line, second = beside_cap[:2]
         if (
             abs(
                 cap.y
                 + _LINE_EMS.capital * cap.size
-                - first.y
-                - _LINE_EMS.capital * first.size
+                - top_line.y
+                - _LINE_EMS.capital * top_line.size
             )
-            > first.size
+            > top_line.size
         ):
             continue
-        parted = first.left - second.left > _LINE_EMS.blank * first.size
-        text, _ = first.parts[0]
-        first.text = cap.text + " " * parted + first.text
-        first.parts[0], first.left = (
+        parted = top_line.left - second.left > _LINE_EMS.blank * top_line.size
+        text, _ = top_line.runs[0]
+        top_line.text = cap.text + " " * parted + top_line.text
+        top_line.runs[0], top_line.left = (
             (cap.text + " " * parted + text, cap.left),
             cap.left,
         )
-        first.hold(cap)
+        top_line.hold(cap)
         segments.remove(cap)
     return segments
 
@@ -449,15 +463,17 @@ def _fill_in(segments: list[_Segment], value: FieldValue) -> None:
     the row shows it already."""
     left, low, right, top = value.box
     size = min(12.0, max(6.0, top - low))
-    beside = [
-        (number, one)
-        for number, one in enumerate(segments)
-        if one.turn == 0 and low - 0.3 * size <= one.y <= top and one.left < right
+    in_row = [
+        (number, segment)
+        for number, segment in enumerate(segments)
+        if segment.turn == 0
+        and low - 0.3 * size <= segment.y <= top
+        and segment.left < right
     ]
-    if any(one.text == value.text for _, one in beside):
+    if any(segment.text == value.text for _, segment in in_row):
         return
     before = max(
-        (pair for pair in beside if pair[1].left <= left),
+        (pair for pair in in_row if pair[1].left <= left),
         key=lambda pair: pair[1].right,
         default=None,
     )
@@ -466,7 +482,8 @@ def _fill_in(segments: list[_Segment], value: FieldValue) -> None:
         index = before[0] + 1
     else:
         index = next(
-            (number for number, one in enumerate(segments) if one.y < y), len(segments)
+            (number for number, segment in enumerate(segments) if segment.y < y),
+            len(segments),
         )
     text = " ".join(value.text.split())
     filled = _Segment(
@@ -508,18 +525,22 @@ def _grids(
         & (standing[:, None, 1] - SNAP <= lying[None, :, 0])
         & (lying[None, :, 0] <= standing[:, None, 2] + SNAP)
     )
-    left = set(range(len(standing)))
+    unassigned = set(range(len(standing)))
     grids = []
-    while left:
-        mine, todo, across = set[int](), [left.pop()], set[int]()
+    while unassigned:
+        mine, todo, across = set[int](), [unassigned.pop()], set[int]()
         while todo:
-            one = todo.pop()
-            mine.add(one)
-            for other in set(np.flatnonzero(meet[one]).tolist()) - across:
-                across.add(other)
-                found = left.intersection(np.flatnonzero(meet[:, other]).tolist())
-                left -= found
-                todo += found
+            upright_index = todo.pop()
+            mine.add(upright_index)
+            for level_index in (
+                set(np.flatnonzero(meet[upright_index]).tolist()) - across
+            ):
+                across.add(level_index)
+                joined = unassigned.intersection(
+                    np.flatnonzero(meet[:, level_index]).tolist()
+                )
+                unassigned -= joined
+                todo += joined
         if len(across) < 2:
             continue
         # Tables often have no rulings around them: those within reach as far.
@@ -539,11 +560,11 @@ def _grids(
 
 
 def _apart(places: Iterable[float]) -> list[float]:
-    found: list[float] = []
+    distinct: list[float] = []
     for index in sorted(places):
-        if not found or index - found[-1] > SNAP:
-            found.append(float(index))
-    return found
+        if not distinct or index - distinct[-1] > SNAP:
+            distinct.append(float(index))
+    return distinct
 
 
 def _tabled(segments: list[_Segment], grid: _Grid) -> list[_Segment]:
@@ -551,28 +572,28 @@ def _tabled(segments: list[_Segment], grid: _Grid) -> list[_Segment]:
     first.
 
     They are returned as they are where they do not fill it like a table."""
-    inside = [one for one in segments if _is_within(one, grid)]
+    inside = [segment for segment in segments if _is_within(segment, grid)]
     if not inside:
         return segments
     rows, bands = _cells(inside, _parted(grid, inside))
     if not _is_table(rows):
         return segments
-    first = inside[0]
+    first_segment = inside[0]
     table = replace(
-        first,
+        first_segment,
         text="",
         left=grid.xs[0],
         right=grid.xs[-1],
-        y=max(one.y for one in inside),
-        parts=[],
+        y=max(segment.y for segment in inside),
+        runs=[],
         rows=rows,
         bands=bands,
     )
-    taken = {id(one) for one in inside}
+    taken = {id(segment) for segment in inside}
     return [
-        table if one is first else one
-        for one in segments
-        if one is first or id(one) not in taken
+        table if segment is first_segment else segment
+        for segment in segments
+        if segment is first_segment or id(segment) not in taken
     ]
 
 
@@ -620,14 +641,26 @@ def _parted(grid: _Grid, inside: Sequence[_Segment]) -> _Grid:
         return grid
     cuts: list[float] = []
     for top, low in pairwise(grid.ys):
-        band = [one for one in inside if low <= one.y + 0.3 * one.size <= top]
+        band = [
+            segment
+            for segment in inside
+            if low <= segment.y + 0.3 * segment.size <= top
+        ]
         names = sorted(
-            (one for one in band if (one.left + one.right) / 2 < grid.xs[1]),
-            key=lambda one: -one.y,
+            (
+                segment
+                for segment in band
+                if (segment.left + segment.right) / 2 < grid.xs[1]
+            ),
+            key=lambda segment: -segment.y,
         )
-        others = [one for one in band if (one.left + one.right) / 2 >= grid.xs[1]]
+        other_segments = [
+            segment
+            for segment in band
+            if (segment.left + segment.right) / 2 >= grid.xs[1]
+        ]
         level = sum(
-            any(abs(one.y - name.y) < 0.3 * name.size for one in others)
+            any(abs(segment.y - name.y) < 0.3 * name.size for segment in other_segments)
             for name in names
         )
         if len(names) >= LEAST_NAMES and level >= ALIGNED * len(names):
@@ -644,13 +677,15 @@ def _parted(grid: _Grid, inside: Sequence[_Segment]) -> _Grid:
 def _repeated(rows: Sequence[Sequence[str]]) -> int:
     """Return how many cells say what one beside them says: many do where boxes of a drawing are
     within one another."""
-    beside = sum(
-        bool(one) and one == other for row in rows for one, other in pairwise(row)
+    repeated_in_rows = sum(
+        bool(cell) and cell == neighbour
+        for row in rows
+        for cell, neighbour in pairwise(row)
     )
-    return beside + sum(
-        bool(one) and one == other
+    return repeated_in_rows + sum(
+        bool(cell) and cell == neighbour
         for pair in pairwise(rows)
-        for one, other in zip(*pair, strict=True)
+        for cell, neighbour in zip(*pair, strict=True)
     )
 
 
@@ -659,41 +694,43 @@ def _rows(inside: Sequence[_Segment], grid: _Grid) -> list[list[str]]:
     read."""
     xs, ys = grid.xs, grid.ys
     count, width = len(ys) - 1, len(xs) - 1
-    of = {
+    parent = {
         (row, column): (row, column) for row in range(count) for column in range(width)
     }
 
     def root(cell: tuple[int, int]) -> tuple[int, int]:
-        while of[cell] != cell:
-            cell = of[cell]
+        while parent[cell] != cell:
+            cell = parent[cell]
         return cell
 
-    for row, column in list(of):
+    for row, column in list(parent):
         y, x = (ys[row] + ys[row + 1]) / 2, (xs[column] + xs[column + 1]) / 2
         if column + 1 < width and not _has(grid.upright, xs[column + 1], y):
-            of[root((row, column + 1))] = root((row, column))
+            parent[root((row, column + 1))] = root((row, column))
         if row + 1 < count and not _has(grid.level, ys[row + 1], x):
-            of[root((row + 1, column))] = root((row, column))
+            parent[root((row + 1, column))] = root((row, column))
     cells: dict[tuple[int, int], list[str]] = {}
-    for one in sorted(inside, key=lambda one: (-round(one.y), one.left)):
-        y, x = one.y + 0.3 * one.size, (one.left + one.right) / 2
+    for segment in sorted(
+        inside, key=lambda segment: (-round(segment.y), segment.left)
+    ):
+        y, x = segment.y + 0.3 * segment.size, (segment.left + segment.right) / 2
         row = next(
             (number for number in range(count) if ys[number + 1] <= y), count - 1
         )
         column = next(
             (number for number in range(width) if x <= xs[number + 1]), width - 1
         )
-        cells.setdefault(root((row, column)), []).append(one.text)
+        cells.setdefault(root((row, column)), []).append(segment.text)
     return [
         [" ".join(cells.get(root((row, column)), [])) for column in range(width)]
         for row in range(count)
     ]
 
 
-def _has(rulings: Sequence[tuple[float, float, float]], x: float, at: float) -> bool:
+def _has(rulings: Sequence[tuple[float, float, float]], x: float, along: float) -> bool:
     return any(
-        abs(one - x) <= SNAP and begin - 2 <= at <= end + 2
-        for one, begin, end in rulings
+        abs(position - x) <= SNAP and start - 2 <= along <= stop + 2
+        for position, start, stop in rulings
     )
 
 
@@ -706,7 +743,9 @@ def _may_hop(segments: Sequence[_Segment]) -> bool:
     mixes columns."""
     if len(segments) < 6:
         return False
-    sideways = sum(_away(one, other) > 0 for one, other in pairwise(segments))
+    sideways = sum(
+        _away(segment, next_segment) > 0 for segment, next_segment in pairwise(segments)
+    )
     return sideways >= _COLUMN_EMS.hops * len(segments)
 
 
@@ -723,50 +762,54 @@ def _in_order(segments: Sequence[_Segment], depth: int = 0) -> list[_Segment]:
         for pair in pairwise(segments)
         if _parts(gutter, *pair) or _parts(gutter, *reversed(pair))
     ]
-    hopping = [one for pair in pairs for one in pair]
+    hopping = [segment for pair in pairs for segment in pair]
     sides = [
-        [one for one in hopping if one.right <= gutter],
-        [one for one in hopping if one.left >= gutter],
+        [segment for segment in hopping if segment.right <= gutter],
+        [segment for segment in hopping if segment.left >= gutter],
     ]
     # A table's names are short beside what is said of each: where those hop, its rows stay whole.
     if len(pairs) < _COLUMN_EMS.hops * len(segments) or not all(map(_is_text, sides)):
         return list(segments)
     ordered: list[_Segment] = []
     band: list[_Segment] = []
-    for one in sorted(segments, key=lambda one: (-round(one.y), one.left)):
-        if one.left < gutter < one.right:
-            ordered += [*_sided(band, gutter, depth), one]
+    for segment in sorted(
+        segments, key=lambda segment: (-round(segment.y), segment.left)
+    ):
+        if segment.left < gutter < segment.right:
+            ordered += [*_sided(band, gutter, depth), segment]
             band = []
         else:
-            band.append(one)
+            band.append(segment)
     return [*ordered, *_sided(band, gutter, depth)]
 
 
-def _parts(gutter: float, one: _Segment, other: _Segment) -> bool:
+def _parts(gutter: float, segment: _Segment, next_segment: _Segment) -> bool:
     """Return whether one segment is left of a gutter and the other right of it."""
-    return one.right <= gutter <= other.left
+    return segment.right <= gutter <= next_segment.left
 
 
 def _sided(band: Sequence[_Segment], gutter: float, depth: int) -> list[_Segment]:
-    left, right = (
-        [one for one in band if one.right <= gutter],
-        [one for one in band if one.left >= gutter],
+    left_side, right = (
+        [segment for segment in band if segment.right <= gutter],
+        [segment for segment in band if segment.left >= gutter],
     )
-    return [*_in_order(left, depth + 1), *_in_order(right, depth + 1)]
+    return [*_in_order(left_side, depth + 1), *_in_order(right, depth + 1)]
 
 
 def _gutter(segments: Sequence[_Segment]) -> float | None:
     """Return the middle of the widest upright strip that few segments cross, with text
     on both sides; None where there is none."""
     lefts, rights = (
-        np.asarray([one.left for one in segments]),
-        np.asarray([one.right for one in segments]),
+        np.asarray([segment.left for segment in segments]),
+        np.asarray([segment.right for segment in segments]),
     )
-    begin, end = float(lefts.min()), float(rights.max())
-    size = Counter(round(one.size) for one in segments).most_common(1)[0][0] or 10
-    edge = _COLUMN_EMS.edge * (end - begin)
-    step = max(2.0, 0.4 * size, (end - begin) / MOST_PLACES)
-    places = np.arange(begin + edge, end - edge, step)[:, None]
+    leftmost, rightmost = float(lefts.min()), float(rights.max())
+    size = (
+        Counter(round(segment.size) for segment in segments).most_common(1)[0][0] or 10
+    )
+    edge = _COLUMN_EMS.edge * (rightmost - leftmost)
+    step = max(2.0, 0.4 * size, (rightmost - leftmost) / MOST_PLACES)
+    places = np.arange(leftmost + edge, rightmost - edge, step)[:, None]
     crossing = ((lefts < places) & (rights > places)).sum(axis=1)
     before, after = (rights <= places).sum(axis=1), (lefts >= places).sum(axis=1)
     score = np.minimum(before, after) - 2 * crossing
@@ -775,12 +818,18 @@ def _gutter(segments: Sequence[_Segment]) -> float | None:
         if not fits[number]:
             continue
         x = float(places[number, 0])
-        left, right = (
-            [one for one in segments if one.right <= x],
-            [one for one in segments if one.left >= x],
+        left_side, right = (
+            [segment for segment in segments if segment.right <= x],
+            [segment for segment in segments if segment.left >= x],
         )
-        width = min(one.left for one in right) - max(one.right for one in left)
-        if width > _COLUMN_EMS.gutter * size and _is_text(left) and _is_text(right):
+        width = min(segment.left for segment in right) - max(
+            segment.right for segment in left_side
+        )
+        if (
+            width > _COLUMN_EMS.gutter * size
+            and _is_text(left_side)
+            and _is_text(right)
+        ):
             return x
         if score[number] < 0:
             break
@@ -790,13 +839,15 @@ def _gutter(segments: Sequence[_Segment]) -> float | None:
 def _is_text(column: Sequence[_Segment]) -> bool:
     if not column:
         return False
-    width = max(one.right for one in column) - min(one.left for one in column)
+    width = max(segment.right for segment in column) - min(
+        segment.left for segment in column
+    )
     full = [
-        len(one.text)
-        for one in column
-        if one.right - one.left > _COLUMN_EMS.full * width
+        len(segment.text)
+        for segment in column
+        if segment.right - segment.left > _COLUMN_EMS.full * width
     ]
-    letters = sum(len(one.text) for one in column)
+    letters = sum(len(segment.text) for segment in column)
     return (
         len(full) >= 3
         and mean(full) >= _COLUMN_EMS.letters
@@ -807,38 +858,46 @@ def _is_text(column: Sequence[_Segment]) -> bool:
 def _as_lines(segments: Iterable[_Segment]) -> list[PrintLine]:
     """Return segments as lines; what follows on the same baseline is a further cell."""
     rows: list[list[_Segment]] = []
-    for one in segments:
+    for segment in segments:
         before = rows[-1][-1] if rows else None
-        near = before is not None and abs(before.y - one.y) <= 0.3 * min(
-            before.size, one.size
+        same_line = before is not None and abs(before.y - segment.y) <= 0.3 * min(
+            before.size, segment.size
         )
-        if before is not None and near and not before.rows and not one.rows:
-            rows[-1].append(one)
+        if before is not None and same_line and not before.rows and not segment.rows:
+            rows[-1].append(segment)
         else:
-            rows.append([one])
+            rows.append([segment])
     return [_line(row) for row in rows]
 
 
 def _line(row: list[_Segment]) -> PrintLine:
-    first = row[0]
-    if first.rows:
+    first_segment = row[0]
+    if first_segment.rows:
         return PrintLine(
-            "", first.size, first.y, False, [], first.rows, bands=first.bands
+            "",
+            first_segment.size,
+            first_segment.y,
+            False,
+            [],
+            first_segment.rows,
+            bands=first_segment.bands,
         )
     sizes: Counter[float] = Counter()
-    for one in row:
-        sizes[one.size] += len(one.text)
-    fixed = 2 * sum(one.fixed for one in row) > sum(
-        len(one.text.replace(" ", "")) for one in row
+    for segment in row:
+        sizes[segment.size] += len(segment.text)
+    fixed = 2 * sum(segment.fixed for segment in row) > sum(
+        len(segment.text.replace(" ", "")) for segment in row
     )
-    text = " ".join(one.text for one in row)
+    text = " ".join(segment.text for segment in row)
     cells = [
-        Cell(one.left, one.right, one.parts)
-        for one in sorted(row, key=lambda one: one.left)
+        Cell(segment.left, segment.right, segment.runs)
+        for segment in sorted(row, key=lambda segment: segment.left)
     ]
     size, low, top = (
         sizes.most_common(1)[0][0],
-        min(one.low for one in row),
-        max(one.top for one in row),
+        min(segment.low for segment in row),
+        max(segment.top for segment in row),
     )
-    return PrintLine(text, size, first.y, fixed, cells, [], low, top, first.turn)
+    return PrintLine(
+        text, size, first_segment.y, fixed, cells, [], low, top, first_segment.turn
+    )

@@ -88,13 +88,13 @@ class Cell:
     """Points from the page's left edge."""
     right: float
     """Estimated from the number of letters."""
-    parts: list[tuple[str, float]]
+    runs: list[tuple[str, float]]
     """The text in the pieces that it was set in, with their left edges."""
 
     @property
     def text(self) -> str:
         """The pieces joined."""
-        return " ".join(text for text, _ in self.parts)
+        return " ".join(text for text, _ in self.runs)
 
 
 @dataclass(slots=True)
@@ -126,8 +126,8 @@ class PrintLine:
         if not self.cells:
             return around(self.bands)
         left, right = (
-            min(one.left for one in self.cells),
-            max(one.right for one in self.cells),
+            min(cell.left for cell in self.cells),
+            max(cell.right for cell in self.cells),
         )
         match self.turn:
             case 0:
@@ -176,24 +176,24 @@ class _PrintTable(NamedTuple):
 def find_tables(lines: Sequence[PrintLine]) -> Iterator[_PrintTable]:
     """Yield the tables of a page that have no rulings, of `_TABLE.rows` rows and more;
     linear in the lines."""
-    at = 0
-    while at < len(lines):
-        end = _run(lines, at)
-        if end - at < _TABLE.rows:
-            at += 1
+    start = 0
+    while start < len(lines):
+        stop = _run(lines, start)
+        if stop - start < _TABLE.rows:
+            start += 1
             continue
-        table = _table(lines[at:end])
+        table = _table(lines[start:stop])
         if table is not None:
-            yield _PrintTable(at, end, *table)
-        at = end
+            yield _PrintTable(start, stop, *table)
+        start = stop
 
 
 def table_to_html(rows: Sequence[Sequence[str]]) -> str:
     """Return a table; its first row is the header where it holds no figures and the
     rows below do; without rows it raises `IndexError`."""
-    first, rest = rows[0], rows[1:]
-    header = not any(map(_is_figure, first)) and any(
-        _is_figure(cell) for row in rest for cell in row
+    first_row, body_rows = rows[0], rows[1:]
+    header = not any(map(_is_figure, first_row)) and any(
+        _is_figure(cell) for row in body_rows for cell in row
     )
     return html_table(rows, header=header)
 
@@ -208,12 +208,12 @@ def _run(lines: Sequence[PrintLine], start: int) -> int:
     continue the row above."""
     if not 2 <= len(lines[start].cells) <= _TABLE.columns or lines[start].fixed:
         return start
-    end = start + 1
-    while end < len(lines) and _is_row(lines, start, end):
-        end += 1
-    while end > start and len(lines[end - 1].cells) < 2:
-        end -= 1  # a line below the last row is text after the table
-    return end
+    stop = start + 1
+    while stop < len(lines) and _is_row(lines, start, stop):
+        stop += 1
+    while stop > start and len(lines[stop - 1].cells) < 2:
+        stop -= 1  # a line below the last row is text after the table
+    return stop
 
 
 def _is_row(lines: Sequence[PrintLine], start: int, index: int) -> bool:
@@ -227,7 +227,8 @@ def _is_row(lines: Sequence[PrintLine], start: int, index: int) -> bool:
         return step > 0 and _continues(lines, index, before, line)
     # Two cells or more overlap cells of one of the last rows.
     return any(
-        sum(any(_overlap(c, other) for other in row.cells) for c in line.cells) >= 2
+        sum(any(_overlap(c, row_cell) for row_cell in row.cells) for c in line.cells)
+        >= 2
         for row in lines[max(start, index - 3) : index]
     )
 
@@ -246,8 +247,8 @@ def _continues(
     )
 
 
-def _overlap(one: Cell, other: Cell) -> bool:
-    return one.left < other.right and other.left < one.right
+def _overlap(cell: Cell, other_cell: Cell) -> bool:
+    return cell.left < other_cell.right and other_cell.left < cell.right
 
 
 def _table(lines: Sequence[PrintLine]) -> tuple[list[list[str]], list[Box]] | None:
@@ -290,15 +291,15 @@ def _row(line: PrintLine, columns: Sequence[tuple[float, float]]) -> list[str]:
     row = [""] * len(columns)
     for cell in line.cells:
         index = _column_of(cell, columns)
-        for text, left in cell.parts:
+        for text, run_left in cell.runs:
             # Columns may be so close that two cells look like one; text that begins
             # where a column does belongs to it.
-            begun = [
+            starting_columns = [
                 n
                 for n, column in enumerate(columns)
-                if abs(column[0] - left) < TYPE.edge * line.size
+                if abs(column[0] - run_left) < TYPE.edge * line.size
             ]
-            index = begun[0] if begun else index
+            index = starting_columns[0] if starting_columns else index
             row[index] = f"{row[index]} {text}".strip()
     return row
 
@@ -308,22 +309,24 @@ def _in_line(rows: Sequence[PrintLine], columns: Sequence[tuple[float, float]]) 
     middle: prose with gaps does not."""
     in_line = counted = 0
     for number in range(len(columns)):
-        found = [
+        column_cells = [
             (cell, line.size)
             for line in rows
             for cell in line.cells
             if _column_of(cell, columns) == number
         ]
-        if len(found) < 2:
+        if len(column_cells) < 2:
             continue
-        counted += len(found)
+        counted += len(column_cells)
         in_line += max(
-            _sharing([(cell.left, TYPE.edge * size) for cell, size in found]),
-            _sharing([(cell.right, 2 * TYPE.edge * size) for cell, size in found]),
+            _sharing([(cell.left, TYPE.edge * size) for cell, size in column_cells]),
+            _sharing(
+                [(cell.right, 2 * TYPE.edge * size) for cell, size in column_cells]
+            ),
             _sharing(
                 [
                     ((cell.left + cell.right) / 2, TYPE.edge * size)
-                    for cell, size in found
+                    for cell, size in column_cells
                 ]
             ),
         )
@@ -388,15 +391,18 @@ def parts_of(
     page: list[PrintLine], levels: dict[float, int], leading: float
 ) -> Iterator[PrintPart]:
     """Yield the blocks and tables of a page."""
-    at = 0
+    block_start = 0
     ruled = [
         _PrintTable(number, number + 1, line.rows, line.bands)
         for number, line in enumerate(page)
         if line.rows
     ]
-    last = _PrintTable(len(page), len(page), [], [])
-    for begin, end, rows, boxes in [*sorted([*ruled, *find_tables(page)]), last]:
-        for block in _blocks(page[at:begin], levels, leading):
+    page_end = _PrintTable(len(page), len(page), [], [])
+    for table_start, table_stop, rows, boxes in [
+        *sorted([*ruled, *find_tables(page)]),
+        page_end,
+    ]:
+        for block in _blocks(page[block_start:table_start], levels, leading):
             yield _block(block, levels)
         if rows:
             bands = [
@@ -404,7 +410,7 @@ def parts_of(
                 for row, box in zip(rows, boxes, strict=True)
             ]
             yield PrintPart(table_to_html(rows), bands)
-        at = end
+        block_start = table_stop
 
 
 def _blocks(
@@ -438,14 +444,14 @@ def _indented(lines: Sequence[PrintLine]) -> Iterator[str]:
     one width.
 
     At most `MOST_BLANKS` blanks are set before a line."""
-    left = min(line.cells[0].left for line in lines)
+    margin = min(line.cells[0].left for line in lines)
     widths = sorted(
         (line.cells[-1].right - line.cells[0].left) / max(len(line.text), 1)
         for line in lines
     )
     letter = widths[len(widths) // 2] or 1.0
     for line in lines:
-        blanks = min(round((line.cells[0].left - left) / letter), MOST_BLANKS)
+        blanks = min(round((line.cells[0].left - margin) / letter), MOST_BLANKS)
         yield " " * blanks + line.text
 
 
@@ -529,16 +535,17 @@ def _unnumbered(line: PrintLine) -> str:
 
 def _recurring(edges: Sequence[Sequence[str]]) -> set[str]:
     """Return the texts at the edges of most pages, or of many pages of one hand."""
-    said = [set(texts) for texts in edges]
-    every = Counter(text for texts in said for text in texts)
+    edge_texts = [set(texts) for texts in edges]
+    every = Counter(text for texts in edge_texts for text in texts)
     halves = [
-        Counter(text for texts in said[half::2] for text in texts) for half in (0, 1)
+        Counter(text for texts in edge_texts[half::2] for text in texts)
+        for half in (0, 1)
     ]
     return {
         text
         for text, count in every.items()
-        if 2 * count > len(said)
-        or any(half[text] >= 3 and 3 * half[text] > len(said) for half in halves)
+        if 2 * count > len(edge_texts)
+        or any(half[text] >= 3 and 3 * half[text] > len(edge_texts) for half in halves)
     }
 
 

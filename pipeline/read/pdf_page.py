@@ -65,11 +65,11 @@ _MEDIA_ANNOTATIONS: Final = frozenset(
 _TAG: Final = re.compile("<[^<>]*>")
 
 
-def _direct(function: Any, returned: Any, *given: Any) -> Any:
+def _direct(function: Any, returned: Any, *argument_types: Any) -> Any:
     """Return a function of PDFium that takes and returns addresses and numbers as they
     are, for what is called for each word: half the time of objects for pointers."""
     address = ctypes.cast(function, ctypes.c_void_p).value or 0
-    return ctypes.PYFUNCTYPE(returned, *given)(address)
+    return ctypes.PYFUNCTYPE(returned, *argument_types)(address)
 
 
 _TEXT_OBJECT: Final = _direct(
@@ -141,7 +141,7 @@ class Print:
     pictures: int = 0
     """Images that take a good part of the page."""
     paths: int = 0
-    shown: int = 0
+    text_operators: int = 0
     """Operators that show text."""
     unmapped: int = 0
     """Letters of which the file does not say what they are."""
@@ -195,38 +195,40 @@ def printed(file: Any, number: int) -> Print:
     page = file[number - 1]
     try:
         frame = PageFrame(page)
-        found = Print([], frame.width, frame.height)
-        if _annotated(page, file.formenv, frame, found):
+        page_print = Print([], frame.width, frame.height)
+        if _annotated(page, file.formenv, frame, page_print):
             pdfium.FPDFPage_Flatten(page.raw, pdfium.FLAT_NORMALDISPLAY)
             page.close()
             page = file[number - 1]
-        return _with_print(page, frame, found)
+        return _with_print(page, frame, page_print)
     finally:
         page.close()
 
 
-def _with_print(page: Any, frame: PageFrame, found: Print) -> Print:
+def _with_print(page: Any, frame: PageFrame, page_print: Print) -> Print:
     text = page.get_textpage()
     try:
-        showing, is_text_alone = _drawn(page, frame, found)
-        said = _Text(text.raw, frame)
-        found.unmapped = said.unmapped
+        showing, is_text_alone = _drawn(page, frame, page_print)
+        page_text = _Text(text.raw, frame)
+        page_print.unmapped = page_text.unmapped
         seen = (
             looked_at(
                 page,
                 showing,
-                [one.origin for one in said.pieces],
-                said.boxes,
+                [printed_piece.origin for printed_piece in page_text.pieces],
+                page_text.boxes,
                 is_text_alone=is_text_alone,
             )
-            if said.pieces
+            if page_text.pieces
             else []
         )
         for piece, is_seen, is_unseen in zip(
-            said.pieces, seen, said.unseen, strict=True
+            page_text.pieces, seen, page_text.unseen, strict=True
         ):
-            (found.pieces if is_seen and not is_unseen else found.hidden).append(piece)
-        return found
+            (
+                page_print.pieces if is_seen and not is_unseen else page_print.hidden
+            ).append(piece)
+        return page_print
     finally:
         text.close()
 
@@ -275,31 +277,35 @@ class _Text:
         for word in _PRINTED_WORD.finditer(self._letters):
             self._take(*word.span())
 
-    def _take(self, start: int, end: int) -> None:
+    def _take(self, start: int, stop: int) -> None:
         """Add a word as pieces, one for each size of type and baseline."""
-        begin, blank = (
+        piece_start, blank = (
             start,
             start == 0 or self._letters[start - 1] in _BLANK_CHARACTERS,
         )
         origin = self._origin(start)
-        if end - start == 1 or self._origin(end - 1) == origin:
-            self._add(start, end, origin, tight=not blank)
+        if stop - start == 1 or self._origin(stop - 1) == origin:
+            self._add(start, stop, origin, tight=not blank)
             return
-        for number in range(start + 1, end + 1):
-            after = self._origin(number) if number < end else 0
+        for number in range(start + 1, stop + 1):
+            after = self._origin(number) if number < stop else 0
             if after != origin:
-                self._add(begin, number, origin, tight=begin > start or not blank)
-                begin, origin = number, after
+                self._add(
+                    piece_start, number, origin, tight=piece_start > start or not blank
+                )
+                piece_start, origin = number, after
 
-    def _add(self, begin: int, end: int, origin: int, *, tight: bool) -> None:
+    def _add(self, start: int, stop: int, origin: int, *, tight: bool) -> None:
         face = self._faces.get(origin)
         if face is None:
-            face = self._faces[origin] = self._face(begin)
-        piece, box = self._piece(begin, end, face, origin)
+            face = self._faces[origin] = self._face(start)
+        piece, box = self._piece(start, stop, face, origin)
         if face.unmapped:
-            said = self._letters[begin:end]
+            letters = self._letters[start:stop]
             self.unmapped += (
-                sum(not one.isascii() for one in said) if face.drawn else len(said)
+                sum(not letter.isascii() for letter in letters)
+                if face.drawn
+                else len(letters)
             )
         before = self.pieces[-1] if self.pieces and tight else None
         if (
@@ -316,7 +322,7 @@ class _Text:
             return
         piece.tight = tight
         piece.parted = (
-            not tight and begin > 0 and _IS_GENERATED(self._address, begin - 1) == 0
+            not tight and start > 0 and _IS_GENERATED(self._address, start - 1) == 0
         )
         self.pieces.append(piece)
         self.boxes.append(box)
@@ -343,16 +349,20 @@ class _Text:
             or points * math.hypot(matrix.a, matrix.b) < LEAST_SIZE / 4
         )
         fixed = False
-        if shown := pdfium.FPDFText_GetTextObject(self._text, number):
-            mode = pdfium.FPDFTextObj_GetTextRenderMode(shown)
-            clear = mode == 0 and pdfium.FPDFPageObj_GetFillColor(shown, *self._ink)
+        if text_object := pdfium.FPDFText_GetTextObject(self._text, number):
+            mode = pdfium.FPDFTextObj_GetTextRenderMode(text_object)
+            clear = mode == 0 and pdfium.FPDFPageObj_GetFillColor(
+                text_object, *self._ink
+            )
             unseen |= mode in _UNSEEN_MODES or (
                 clear and self._ink[3].value < 255 * LEAST_ALPHA
             )
-            fixed = self._is_fixed(pdfium.FPDFTextObj_GetFont(shown))
+            fixed = self._is_fixed(pdfium.FPDFTextObj_GetFont(text_object))
         unmapped = pdfium.FPDFText_HasUnicodeMapError(self._text, number) == 1
         drawn = (
-            unmapped and bool(shown) and _is_drawn(pdfium.FPDFTextObj_GetFont(shown))
+            unmapped
+            and bool(text_object)
+            and _is_drawn(pdfium.FPDFTextObj_GetFont(text_object))
         )
         level = turn % 4 == 0 and matrix.b == 0 and self._frame.turns == 0
         base = self._start(number)[1] if level else None
@@ -375,32 +385,34 @@ class _Text:
         return self._fixed[key]
 
     def _piece(
-        self, begin: int, end: int, face: _Face, origin: int
+        self, start: int, stop: int, face: _Face, origin: int
     ) -> tuple[Piece, Box]:
-        box = self._letter_box(begin)
-        if end - begin > 1:
-            box = _around(box, self._letter_box(end - 1))
+        box = self._letter_box(start)
+        if stop - start > 1:
+            box = _around(box, self._letter_box(stop - 1))
         left, low, right, top = box
         size = face.size
-        at = (0.0, face.base) if face.base is not None else self._start(begin)
+        baseline_start = (
+            (0.0, face.base) if face.base is not None else self._start(start)
+        )
         if face.turn == 0 and self._frame.turns == 0:
-            base = at[1]
-            near, far = left - self._frame.left, right - self._frame.left
+            base = baseline_start[1]
+            start_edge, end_edge = left - self._frame.left, right - self._frame.left
         else:
-            near, far, base = _along(
-                face.turn, self._frame.box(left, low, right, top), at
+            start_edge, end_edge, base = _along(
+                face.turn, self._frame.box(left, low, right, top), baseline_start
             )
         if face.turn == 0:
-            around = near, base - 0.15 * size, far, base + 0.75 * size
+            piece_box = start_edge, base - 0.15 * size, end_edge, base + 0.75 * size
         else:
-            around = self._frame.box(left, low, right, top)
-        said = self._letters[begin:end]
+            piece_box = self._frame.box(left, low, right, top)
+        piece_text = self._letters[start:stop]
         if not self._is_plain:
-            said = _paired(said.translate(_LETTERS_OF_SIGN))
+            piece_text = _paired(piece_text.translate(_LETTERS_OF_SIGN))
         return Piece(
-            said,
-            near,
-            far,
+            piece_text,
+            start_edge,
+            end_edge,
             base,
             face.rounded,
             face.fixed,
@@ -408,7 +420,7 @@ class _Text:
             False,
             False,
             origin,
-        ), around
+        ), piece_box
 
 
 def _is_drawn(font: Any) -> bool:
@@ -422,17 +434,19 @@ def _is_drawn(font: Any) -> bool:
     )
 
 
-def _along(turn: int, box: Box, at: tuple[float, float]) -> tuple[float, float, float]:
+def _along(
+    turn: int, box: Box, baseline_start: tuple[float, float]
+) -> tuple[float, float, float]:
     """Return the two ends and the baseline of print along its own direction, from its
     box and where it begins."""
     match turn:
         case 0:
-            return box[0], box[2], at[1]
+            return box[0], box[2], baseline_start[1]
         case 1:
-            return box[1], box[3], -at[0]
+            return box[1], box[3], -baseline_start[0]
         case 2:
-            return -box[2], -box[0], -at[1]
-    return -box[3], -box[1], at[0]
+            return -box[2], -box[0], -baseline_start[1]
+    return -box[3], -box[1], baseline_start[0]
 
 
 def _letters_of(text: Any) -> str:
@@ -453,7 +467,7 @@ def _letters_of(text: Any) -> str:
 
 def _paired(text: str) -> str:
     """Return a text with the halves of letters beyond the first plane joined."""
-    if text.isascii() or not any("\ud800" <= one <= "\udfff" for one in text):
+    if text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
@@ -465,27 +479,27 @@ def _goes_on(before: Piece, piece: Piece) -> bool:
         abs(before.y - piece.y) < 0.05 * before.size
         and abs(before.size - piece.size) < 0.05 * before.size
     )
-    near = (
+    is_adjacent = (
         abs(piece.left - before.right) < 0.3 * before.size
         or abs(before.left - piece.right) < 0.3 * before.size
     )
-    return level and near and before.turn == piece.turn
+    return level and is_adjacent and before.turn == piece.turn
 
 
-def _around(one: Box, other: Box) -> Box:
-    a, b, c, d = one
-    e, f, g, h = other
+def _around(box: Box, other_box: Box) -> Box:
+    a, b, c, d = box
+    e, f, g, h = other_box
     return a if a < e else e, b if b < f else f, c if c > g else g, d if d > h else h
 
 
-def _drawn(page: Any, frame: PageFrame, found: Print) -> tuple[list[Any], bool]:
+def _drawn(page: Any, frame: PageFrame, page_print: Print) -> tuple[list[Any], bool]:
     """Note images, paths and rulings of a page; return the objects that show text, and
     whether the page has no others.
 
     Rulings of more than `MOST_RULINGS` paths are not noted. Raises `Unreadable` for too
     many objects."""
     showing = []
-    others = 0
+    other_objects = 0
     strips: dict[tuple[int, int], float] = {}
     """Area of images by their left edge and width, which the strips of one picture
     share."""
@@ -494,20 +508,20 @@ def _drawn(page: Any, frame: PageFrame, found: Print) -> tuple[list[Any], bool]:
         if kind == pdfium.FPDF_PAGEOBJ_TEXT:
             showing.append(drawn)
             continue
-        others += 1
+        other_objects += 1
         if kind == pdfium.FPDF_PAGEOBJ_IMAGE:
-            found.images += 1
-            a, b, c, d, left, _ = _times(_matrix_of(drawn), matrix)
-            strip = round(left), round(math.hypot(a, b))
+            page_print.images += 1
+            a, b, c, d, left_edge, _ = _times(_matrix_of(drawn), matrix)
+            strip = round(left_edge), round(math.hypot(a, b))
             strips[strip] = strips.get(strip, 0.0) + abs(a * d - b * c)
         elif kind == pdfium.FPDF_PAGEOBJ_PATH:
-            found.paths += 1
-            if found.paths <= MOST_RULINGS:
-                _ruled(drawn, matrix, frame, found)
-    found.shown = len(showing)
+            page_print.paths += 1
+            if page_print.paths <= MOST_RULINGS:
+                _ruled(drawn, matrix, frame, page_print)
+    page_print.text_operators = len(showing)
     least = PICTURE * frame.width * frame.height
-    found.pictures = sum(area >= least for area in strips.values())
-    return showing, others == 0
+    page_print.pictures = sum(area >= least for area in strips.values())
+    return showing, other_objects == 0
 
 
 def _objects(page: Any) -> Iterator[tuple[Any, Matrix | None]]:
@@ -528,17 +542,17 @@ def _objects(page: Any) -> Iterator[tuple[Any, Matrix | None]]:
         seen += 1
         if seen > MOST_OBJECTS:
             raise Unreadable(f"it draws more than {MOST_OBJECTS:,} objects on one page")
-        above = todo[-1][1]
+        form_matrix = todo[-1][1]
         if (
             pdfium.FPDFPageObj_GetType(drawn) == pdfium.FPDF_PAGEOBJ_FORM
             and len(todo) <= FORM_DEPTH
         ):
-            inner = _listed(
+            form_objects = _listed(
                 pdfium.FPDFFormObj_CountObjects, pdfium.FPDFFormObj_GetObject, drawn
             )
-            todo.append((inner, _times(_matrix_of(drawn), above)))
+            todo.append((form_objects, _times(_matrix_of(drawn), form_matrix)))
         else:
-            yield drawn, above
+            yield drawn, form_matrix
 
 
 def _listed(
@@ -553,12 +567,12 @@ def _matrix_of(drawn: Any) -> Matrix:
     return matrix.a, matrix.b, matrix.c, matrix.d, matrix.e, matrix.f
 
 
-def _times(one: Matrix, other: Matrix | None) -> Matrix:
+def _times(matrix: Matrix, outer_matrix: Matrix | None) -> Matrix:
     """Return the product of two transformations (ISO 32000-1 §8.3.3)."""
-    if other is None:
-        return one
-    a, b, c, d, e, f = one
-    g, h, i, j, k, m = other
+    if outer_matrix is None:
+        return matrix
+    a, b, c, d, e, f = matrix
+    g, h, i, j, k, m = outer_matrix
     return (
         a * g + b * i,
         a * h + b * j,
@@ -569,7 +583,9 @@ def _times(one: Matrix, other: Matrix | None) -> Matrix:
     )
 
 
-def _ruled(path: Any, above: Matrix | None, frame: PageFrame, found: Print) -> None:
+def _ruled(
+    path: Any, form_matrix: Matrix | None, frame: PageFrame, page_print: Print
+) -> None:
     """Note the upright and the level lines of a path, thin areas among them.
 
     Paths that are not drawn, or of more than `_SEGMENTS` segments, are passed over."""
@@ -578,18 +594,18 @@ def _ruled(path: Any, above: Matrix | None, frame: PageFrame, found: Print) -> N
     count = pdfium.FPDFPath_CountSegments(path)
     if not (fill.value or stroke.value) or count > _SEGMENTS:
         return
-    matrix = _times(_matrix_of(path), above)
+    matrix = _times(_matrix_of(path), form_matrix)
     points = _corners(path, count, matrix, frame)
     xs, ys = [x for _, x, _, _ in points], [y for _, _, y, _ in points]
     if not xs:
         return
     left, right, low, top = min(xs), max(xs), min(ys), max(ys)
     if right - left <= _THIN < top - low:
-        found.upright.append(((left + right) / 2, low, top))
+        page_print.upright.append(((left + right) / 2, low, top))
     elif top - low <= _THIN < right - left:
-        found.level.append(((low + top) / 2, left, right))
+        page_print.level.append(((low + top) / 2, left, right))
     elif stroke.value:
-        _edges(points, found)
+        _edges(points, page_print)
 
 
 def _corners(
@@ -608,24 +624,24 @@ def _corners(
     return corners
 
 
-def _edges(points: Sequence[tuple[int, float, float, bool]], found: Print) -> None:
-    start = last = (0.0, 0.0)
+def _edges(points: Sequence[tuple[int, float, float, bool]], page_print: Print) -> None:
+    start = previous_point = (0.0, 0.0)
     for kind, x, y, closes in points:
         if kind == pdfium.FPDF_SEGMENT_MOVETO:
             start = (x, y)
         elif kind == pdfium.FPDF_SEGMENT_LINETO:
             for (a, b), (c, d) in [
-                (last, (x, y)),
+                (previous_point, (x, y)),
                 *([((x, y), start)] if closes else []),
             ]:
                 if abs(a - c) < 1 < abs(b - d):
-                    found.upright.append((a, min(b, d), max(b, d)))
+                    page_print.upright.append((a, min(b, d), max(b, d)))
                 elif abs(b - d) < 1 < abs(a - c):
-                    found.level.append((b, min(a, c), max(a, c)))
-        last = (x, y)
+                    page_print.level.append((b, min(a, c), max(a, c)))
+        previous_point = (x, y)
 
 
-def _annotated(page: Any, form: Any, frame: PageFrame, found: Print) -> int:
+def _annotated(page: Any, form: Any, frame: PageFrame, page_print: Print) -> int:
     """Note the values of a form's fields, the comments of a page and what is attached
     to it; return how many stamps, signatures and buttons have print of their own. Only
     these can be made part of the page then: all others are hidden.
@@ -638,7 +654,7 @@ def _annotated(page: Any, form: Any, frame: PageFrame, found: Print) -> int:
             continue
         flags = pdfium.FPDFAnnot_GetFlags(note)
         if not flags & _NOT_SHOWN:
-            if _noted(note, form, frame, found) or not _has_print(note):
+            if _noted(note, form, frame, page_print) or not _has_print(note):
                 pdfium.FPDFAnnot_SetFlags(note, flags | pdfium.FPDF_ANNOT_FLAG_HIDDEN)
             else:
                 stamps += 1
@@ -646,26 +662,28 @@ def _annotated(page: Any, form: Any, frame: PageFrame, found: Print) -> int:
     return stamps
 
 
-def _noted(note: Any, form: Any, frame: PageFrame, found: Print) -> bool:
+def _noted(note: Any, form: Any, frame: PageFrame, page_print: Print) -> bool:
     """Note what an annotation says or holds; return whether it does, or is a link or
     pop-up. An empty field is not noted."""
     kind = pdfium.FPDFAnnot_GetSubtype(note)
     if kind == pdfium.FPDF_ANNOT_WIDGET:
-        said = _value(note, form.raw) if form is not None else ""
-        if said.strip():
+        note_text = _value(note, form.raw) if form is not None else ""
+        if note_text.strip():
             box = pdfium.FS_RECTF()
             pdfium.FPDFAnnot_GetRect(note, box)
             box_shown = frame.box(box.left, box.bottom, box.right, box.top)
-            found.values.append(FieldValue(said, box_shown))
-        return bool(said.strip())
+            page_print.values.append(FieldValue(note_text, box_shown))
+        return bool(note_text.strip())
     if kind in (pdfium.FPDF_ANNOT_LINK, pdfium.FPDF_ANNOT_POPUP):
         return True
-    found.attached += kind == pdfium.FPDF_ANNOT_FILEATTACHMENT
-    found.media += kind in _MEDIA_ANNOTATIONS
-    said = _wide(pdfium.FPDFAnnot_GetStringValue, note, b"Contents")
-    said = said or _TAG.sub(" ", _wide(pdfium.FPDFAnnot_GetStringValue, note, b"RC"))
-    found.comments.extend([said.strip()] if said.strip() else [])
-    return bool(said.strip())
+    page_print.attached += kind == pdfium.FPDF_ANNOT_FILEATTACHMENT
+    page_print.media += kind in _MEDIA_ANNOTATIONS
+    note_text = _wide(pdfium.FPDFAnnot_GetStringValue, note, b"Contents")
+    note_text = note_text or _TAG.sub(
+        " ", _wide(pdfium.FPDFAnnot_GetStringValue, note, b"RC")
+    )
+    page_print.comments.extend([note_text.strip()] if note_text.strip() else [])
+    return bool(note_text.strip())
 
 
 def _has_print(note: Any) -> bool:
@@ -679,10 +697,10 @@ def _has_print(note: Any) -> bool:
         if pdfium.FPDF_PAGEOBJ_TEXT in kinds:
             return True
         todo = [
-            inner
+            form_object
             for drawn, kind in zip(todo, kinds, strict=True)
             if kind == pdfium.FPDF_PAGEOBJ_FORM
-            for inner in _listed(
+            for form_object in _listed(
                 pdfium.FPDFFormObj_CountObjects, pdfium.FPDFFormObj_GetObject, drawn
             )
         ]
@@ -706,16 +724,16 @@ def _value(note: Any, form: Any) -> str:
         return "[x]" if pdfium.FPDFAnnot_IsChecked(form, note) else "[ ]"
     if kind in (pdfium.FPDF_FORMFIELD_PUSHBUTTON, pdfium.FPDF_FORMFIELD_SIGNATURE):
         return ""
-    said = _wide(pdfium.FPDFAnnot_GetFormFieldValue, form, note)
+    field_text = _wide(pdfium.FPDFAnnot_GetFormFieldValue, form, note)
     is_list = kind in (pdfium.FPDF_FORMFIELD_COMBOBOX, pdfium.FPDF_FORMFIELD_LISTBOX)
-    return (_chosen(note, form) or said) if is_list else said
+    return (_chosen(note, form) or field_text) if is_list else field_text
 
 
-def _wide(call: Callable[..., int], *given: Any) -> str:
+def _wide(call: Callable[..., int], *arguments: Any) -> str:
     """Return the UTF-16 text that a function of PDFium writes."""
-    size = call(*given, None, 0)
+    size = call(*arguments, None, 0)
     buffer = ctypes.create_string_buffer(max(size, 2))
-    call(*given, ctypes.cast(buffer, ctypes.POINTER(ctypes.c_ushort)), size)
+    call(*arguments, ctypes.cast(buffer, ctypes.POINTER(ctypes.c_ushort)), size)
     return buffer.raw[:size].decode("utf-16-le", "replace").rstrip("\0")
 
 

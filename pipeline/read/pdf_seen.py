@@ -75,14 +75,14 @@ def looked_at(
     for number in mixed:
         seen[number] = False
     for group in filter(None, groups):
-        alone = [
+        layer_objects = [
             by_origin[origin]
             for origin in {origins[number] for number in group} & by_origin.keys()
         ]
-        for drawn in alone:
+        for drawn in layer_objects:
             pdfium.FPDFPageObj_SetIsActive(drawn, True)
         changed = _changed(_picture(page, scale), without)
-        for drawn in alone:
+        for drawn in layer_objects:
             pdfium.FPDFPageObj_SetIsActive(drawn, False)
         for number, is_seen in zip(
             group, _seen(changed, [boxes[n] for n in group], scale), strict=True
@@ -108,28 +108,33 @@ def _apart_from_others(origins: Sequence[int], boxes: Sequence[Box]) -> list[lis
         ):
             rows.setdefault(row, []).append(number)
     over: set[int] = set()
-    beside: dict[int, set[int]] = {}
+    overlapping: dict[int, set[int]] = {}
     """For each operator, which is drawn whole, those with print over or below its
     own."""
     for level in rows.values():
-        begun: list[int] = []
-        for number in sorted(level, key=lambda one: boxes[one][0]):
+        open_pieces: list[int] = []
+        for number in sorted(level, key=lambda piece: boxes[piece][0]):
             box, origin = boxes[number], origins[number]
-            begun = [one for one in begun if boxes[one][2] > box[0]]
-            for one in begun[-MOST_OVER:]:
-                if origins[one] != origin and _covers(boxes[one], box):
-                    over |= {one, number}
-                    beside.setdefault(origin, set()).add(origins[one])
-                    beside.setdefault(origins[one], set()).add(origin)
-            begun.append(number)
+            open_pieces = [
+                earlier for earlier in open_pieces if boxes[earlier][2] > box[0]
+            ]
+            for earlier in open_pieces[-MOST_OVER:]:
+                if origins[earlier] != origin and _covers(boxes[earlier], box):
+                    over |= {earlier, number}
+                    overlapping.setdefault(origin, set()).add(origins[earlier])
+                    overlapping.setdefault(origins[earlier], set()).add(origin)
+            open_pieces.append(number)
     layers: dict[int, int] = {}
-    for origin, others in beside.items():
-        taken = {layers[other] for other in others & layers.keys()}
+    for origin, overlapping_origins in overlapping.items():
+        taken = {
+            layers[overlapping_origin]
+            for overlapping_origin in overlapping_origins & layers.keys()
+        }
         layers[origin] = next(
             (layer for layer in range(TEXT_LAYERS) if layer not in taken), TEXT_LAYERS
         )
     return [
-        sorted(one for one in over if layers[origins[one]] == layer)
+        sorted(piece for piece in over if layers[origins[piece]] == layer)
         for layer in range(TEXT_LAYERS + 1)
     ]
 
@@ -139,25 +144,30 @@ def _near_others(origins: Sequence[int], boxes: Sequence[Box]) -> Sequence[int]:
     where an operator shows a line.
 
     All of them, where more than `MOST_OPERATORS` operators show text."""
-    shown = list(dict.fromkeys(origins))
-    if len(shown) > MOST_OPERATORS:
+    operators = list(dict.fromkeys(origins))
+    if len(operators) > MOST_OPERATORS:
         return range(len(boxes))
-    place = {origin: at for at, origin in enumerate(shown)}
-    owners = np.array([place[origin] for origin in origins])
+    operator_index = {origin: index for index, origin in enumerate(operators)}
+    owners = np.array([operator_index[origin] for origin in origins])
     edges = np.asarray(boxes)
-    least, most = np.full((len(shown), 2), np.inf), np.full((len(shown), 2), -np.inf)
+    least, greatest = (
+        np.full((len(operators), 2), np.inf),
+        np.full((len(operators), 2), -np.inf),
+    )
     np.minimum.at(least, owners, edges[:, :2])
-    np.maximum.at(most, owners, edges[:, 2:])
-    meet = (least[:, None, :] < most[None, :, :]).all(axis=2)
-    near = (meet & meet.T).sum(axis=1) > 1
-    return np.flatnonzero(near[owners]).tolist()
+    np.maximum.at(greatest, owners, edges[:, 2:])
+    meet = (least[:, None, :] < greatest[None, :, :]).all(axis=2)
+    has_overlap = (meet & meet.T).sum(axis=1) > 1
+    return np.flatnonzero(has_overlap[owners]).tolist()
 
 
-def _covers(one: Box, other: Box) -> bool:
+def _covers(first_box: Box, second_box: Box) -> bool:
     """Return whether two boxes share a good part of the smaller one."""
-    wide = min(one[2], other[2]) - max(one[0], other[0])
-    high = min(one[3], other[3]) - max(one[1], other[1])
-    least = min((box[2] - box[0]) * (box[3] - box[1]) for box in (one, other))
+    wide = min(first_box[2], second_box[2]) - max(first_box[0], second_box[0])
+    high = min(first_box[3], second_box[3]) - max(first_box[1], second_box[1])
+    least = min(
+        (box[2] - box[0]) * (box[3] - box[1]) for box in (first_box, second_box)
+    )
     return wide > 0 and high > 0 and wide * high > OVERLAP_SHARE * least
 
 
@@ -178,9 +188,11 @@ def _seen(changed: NDArray[np.bool_], boxes: Sequence[Box], scale: float) -> lis
     letters = (places[:, 2] - places[:, 0]) / np.maximum(
         0.5 * (places[:, 3] - places[:, 1]), 0.5 * scale
     )
-    wanted = np.maximum(1.0, LEAST_SHARE * letters).tolist()
+    min_pixels = np.maximum(1.0, LEAST_SHARE * letters).tolist()
     edges = zip(
-        *(edge.astype(int).tolist() for edge in (*rows, *columns)), wanted, strict=True
+        *(edge.astype(int).tolist() for edge in (*rows, *columns)),
+        min_pixels,
+        strict=True,
     )
     return [
         int(np.count_nonzero(changed[y0:y1, x0:x1])) >= least
@@ -197,20 +209,20 @@ def _picture(page: Any, scale: float) -> NDArray[np.uint8]:
 
 
 def _changed(
-    one: NDArray[np.uint8], other: NDArray[np.uint8] | None
+    image: NDArray[np.uint8], other_image: NDArray[np.uint8] | None
 ) -> NDArray[np.bool_]:
     """Return where two images differ, [height, width]; None is an image of paper alone.
     Few pixels differ, so levels are compared at those alone."""
-    height, width = one.shape[:2]
+    height, width = image.shape[:2]
     # Whole pixels are compared and taken, which costs a tenth of doing so byte by byte.
-    ones = _pixels(one)
-    if other is None:
+    ones = _pixels(image)
+    if other_image is None:
         places = np.flatnonzero(ones != _WHITE)
         theirs = np.full(len(places), _WHITE, np.uint32)
     else:
-        others = _pixels(other)
-        places = np.flatnonzero(ones != others)
-        theirs = others[places]
+        other_pixels = _pixels(other_image)
+        places = np.flatnonzero(ones != other_pixels)
+        theirs = other_pixels[places]
     levels = _levels(ones[places], theirs)
     changed = np.zeros(height * width, dtype=np.bool_)
     blue, green, red = (levels[:, channel] > LEAST_CHANGE for channel in range(3))
@@ -224,7 +236,11 @@ def _pixels(image: NDArray[np.uint8]) -> NDArray[np.uint32]:
     return pixels.ravel()
 
 
-def _levels(some: NDArray[np.uint32], others: NDArray[np.uint32]) -> NDArray[np.uint8]:
+def _levels(
+    image_pixels: NDArray[np.uint32], other_pixels: NDArray[np.uint32]
+) -> NDArray[np.uint8]:
     """Return by how much pixels differ in each of four bytes, [pixels, 4]."""
-    mine, theirs = (pixels.view(np.uint8).reshape(-1, 4) for pixels in (some, others))
+    mine, theirs = (
+        pixels.view(np.uint8).reshape(-1, 4) for pixels in (image_pixels, other_pixels)
+    )
     return np.maximum(mine, theirs) - np.minimum(mine, theirs)

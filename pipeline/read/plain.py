@@ -66,7 +66,7 @@ _FILLED_TABLE: Final = 0.8
 def plain_to_html(text: str) -> Converted:
     """Return plain text as HTML that says what its blocks are; an empty text gives an
     empty page."""
-    parts: list[str] = []
+    html_blocks: list[str] = []
     blocks = [
         list(lines)
         for is_text, lines in groupby(
@@ -83,9 +83,9 @@ def plain_to_html(text: str) -> Converted:
             and _is_title(lines[0])
             and lines[1][0].isspace()
         ):
-            parts.append(f"<h2>{escape(lines.pop(0).strip())}</h2>")
-        parts.append(_block(lines, is_last=number == len(blocks) - 1))
-    return Converted(whole_page("\n".join(parts)))
+            html_blocks.append(f"<h2>{escape(lines.pop(0).strip())}</h2>")
+        html_blocks.append(_block(lines, is_last=number == len(blocks) - 1))
+    return Converted(whole_page("\n".join(html_blocks)))
 
 
 def indent_of(line: str) -> int:
@@ -97,28 +97,32 @@ def source_to_html(text: str, language: str) -> Converted:
     """Return a program as listings of at most `CODE_LINES` lines under their numbers,
     and the enclosing definition, if above."""
     lines = text.replace("\r\n", "\n").rstrip().split("\n")
-    parts: list[str] = []
-    first, around = 0, ""
-    while first < len(lines):
+    listings: list[str] = []
+    start, enclosing_definition = 0, ""
+    while start < len(lines):
         check_cancelled()
-        end = min(len(lines), first + CODE_LINES)
-        if end < len(lines):
-            end = max(
-                range(first + CODE_LINES // 2, end + 1),
+        stop = min(len(lines), start + CODE_LINES)
+        if stop < len(lines):
+            stop = max(
+                range(start + CODE_LINES // 2, stop + 1),
                 key=lambda number: _is_joint(lines, number),
             )
-        inside = f" · {around}" if around and lines[first][:1].isspace() else ""
-        parts.append(f"<h2>Lines {first + 1}-{end}{escape(inside)}</h2>")
-        parts.append(
+        inside = (
+            f" · {enclosing_definition}"
+            if enclosing_definition and lines[start][:1].isspace()
+            else ""
+        )
+        listings.append(f"<h2>Lines {start + 1}-{stop}{escape(inside)}</h2>")
+        listings.append(
             f"<pre><code "
-            f'class="language-{language}">{escape(chr(10).join(lines[first:end]))}</code></pre>'
+            f'class="language-{language}">{escape(chr(10).join(lines[start:stop]))}</code></pre>'
         )
-        around = next(
-            (line for line in reversed(lines[first:end]) if line[:1].isidentifier()),
-            around,
+        enclosing_definition = next(
+            (line for line in reversed(lines[start:stop]) if line[:1].isidentifier()),
+            enclosing_definition,
         )
-        first = end
-    return Converted(whole_page("\n".join(parts)))
+        start = stop
+    return Converted(whole_page("\n".join(listings)))
 
 
 def _is_joint(lines: Sequence[str], number: int) -> tuple[bool, int, int]:
@@ -140,15 +144,17 @@ def _block(lines: list[str], *, is_last: bool) -> str:
     if heading:
         return heading
     forms = (_prompted, _option, _indented, _table, _pairs, _records, _items, _drawn)
-    found = next(filter(None, (form(lines) for form in forms)), "")
-    return found or "\n".join(f"<p>{escape(line)}</p>" for line in _unbroken(lines))
+    block_html = next(filter(None, (form(lines) for form in forms)), "")
+    return block_html or "\n".join(
+        f"<p>{escape(line)}</p>" for line in _unbroken(lines)
+    )
 
 
 # Each form returns HTML, empty for lines that are something else.
 
 
 def _heading(lines: Sequence[str], *, is_last: bool) -> str:
-    first = lines[0].strip()
+    title_line = lines[0].strip()
     underlined = (
         len(lines) == 2 and _UNDERLINE.fullmatch(lines[1]) and len(lines[0]) <= 120
     )
@@ -156,9 +162,9 @@ def _heading(lines: Sequence[str], *, is_last: bool) -> str:
         if len(lines) > 1 or is_last:
             return ""
         centred = indent_of(lines[0]) >= _CENTRED and not _CODE_LINE.match(lines[0])
-        if not centred and not _is_title(first):
+        if not centred and not _is_title(title_line):
             return ""
-    return f"<h2>{escape(first)}</h2>"
+    return f"<h2>{escape(title_line)}</h2>"
 
 
 def _prompted(lines: Sequence[str]) -> str:
@@ -170,8 +176,8 @@ def _option(lines: Sequence[str]) -> str:
     depths = {indent_of(line) for line in lines[1:]} - {indent_of(lines[0])}
     if not _OPTION_LINE.match(lines[0]) or len(depths) != 1:
         return ""
-    said = " ".join(map(str.strip, lines[1:]))
-    return f"<dl><dt>{escape(lines[0].strip())}<dd>{escape(said)}</dl>"
+    description = " ".join(map(str.strip, lines[1:]))
+    return f"<dl><dt>{escape(lines[0].strip())}<dd>{escape(description)}</dl>"
 
 
 def _indented(lines: Sequence[str]) -> str:
@@ -262,11 +268,11 @@ def _columns(lines: Sequence[str]) -> str:
     """Return lines in columns that blanks part in all of them as a table, empty for
     others; the first names each."""
     lines = [line.expandtabs() for line in lines]
-    parts = _column_ranges(lines)
-    if not 2 < len(parts) <= sum(map(len, lines)) / len(lines):
+    ranges = _column_ranges(lines)
+    if not 2 < len(ranges) <= sum(map(len, lines)) / len(lines):
         return ""
     rows = [
-        [line[start:end].strip() for start, end in parts]
+        [line[start:stop].strip() for start, stop in ranges]
         for line in lines
         if not _RULE.fullmatch(line)
     ]
@@ -274,7 +280,7 @@ def _columns(lines: Sequence[str]) -> str:
     if (
         len(rows) <= 2
         or _is_torn(rows)
-        or filled < _FILLED_TABLE * (len(rows) * len(parts))
+        or filled < _FILLED_TABLE * (len(rows) * len(ranges))
     ):
         return ""
     return html_table(rows, header=len(rows) < len(lines))
@@ -296,8 +302,8 @@ def _column_ranges(lines: Sequence[str]) -> list[tuple[int, int]]:
     # Text below no column name continues the column before it.
     begins = [
         start
-        for start, end in zip(starts, ends, strict=True)
-        if lines[0][start:end].strip()
+        for start, stop in zip(starts, ends, strict=True)
+        if lines[0][start:stop].strip()
     ]
     return list(pairwise([*begins, len(used)]))
 
@@ -318,17 +324,17 @@ def _items(lines: Sequence[str]) -> str:
     if not _BULLET.match(lines[0]):
         return ""
     items: list[str] = []
-    first = ""
+    first_number = ""
     for line in lines:
-        mark = _BULLET.match(line)
-        if mark:
-            first = first or mark[1] or ""
-            items.append(mark[2].strip())
+        bullet = _BULLET.match(line)
+        if bullet:
+            first_number = first_number or bullet[1] or ""
+            items.append(bullet[2].strip())
         else:
             items[-1] += " " + line.strip()
     tag, start = (
-        ("ol", f' start="{int(first)}"' if int(first) != 1 else "")
-        if first
+        ("ol", f' start="{int(first_number)}"' if int(first_number) != 1 else "")
+        if first_number
         else ("ul", "")
     )
     return (
@@ -343,9 +349,9 @@ def _is_own(before: str, line: str) -> bool:
     same signs, or names a field."""
     words = [text.split(None, 1)[0].strip(_PUNCTUATION) for text in (before, line)]
     signs = [re.sub(r"\w", "", word) for word in words]
-    alike = set(signs[0]) == set(signs[1]) != set()
+    same_signs = set(signs[0]) == set(signs[1]) != set()
     numbered = any(map(str.isdigit, words[1])) or len(signs[1]) >= 2
-    return (alike and numbered) or _FIELD_LINE.match(line) is not None
+    return (same_signs and numbered) or _FIELD_LINE.match(line) is not None
 
 
 def _unbroken(lines: Sequence[str]) -> list[str]:

@@ -65,45 +65,56 @@ class _Conversions:
 
     def _converted(self, frame: Frame) -> Frame:
         fields: dict[str, Any] = dict(frame.fields)
-        size, key, left = (
+        size, key, remaining_seconds = (
             fields["bytes"],
             fields["key"],
             fields["left"] or READING_SECONDS,
         )
-        first, last = fields["raw"].pop("span")
+        first_page, last_page = fields["raw"].pop("span")
         notes = tuple(fields["raw"].pop("notes"))
-        raw = Raw(frame.blob[:size], **fields["raw"], span=(first, last), notes=notes)
+        raw = Raw(
+            frame.blob[:size],
+            **fields["raw"],
+            span=(first_page, last_page),
+            notes=notes,
+        )
         paged = format_of(kind_of(raw))
         if paged is None or not paged.paged:
             return _whole(raw)
-        kept = frame.blob[size:]
-        known = kept.count(b"\n")
-        how = {"sighted": raw.sighted, "ending": fields["ending"]}
+        saved_pages = frame.blob[size:]
+        saved_count = saved_pages.count(b"\n")
+        options = {"sighted": raw.sighted, "ending": fields["ending"]}
         began = time.thread_time()
         try:
             reading = self._reading(
-                key, known, lambda: paged.to_html(raw.body, raw.span, kept, **how)
+                key,
+                saved_count,
+                lambda: paged.to_html(raw.body, raw.span, saved_pages, **options),
             )
         except Unreadable as error:
             raise unreadable(raw, error) from error
-        if len(reading.pages) == known:
-            reading.read(SLICE_SECONDS, left=left, most=fields["most"])
+        if len(reading.pages) == saved_count:
+            reading.read(
+                SLICE_SECONDS,
+                remaining_seconds=remaining_seconds,
+                max_pages=fields["most"],
+            )
         spent = time.thread_time() - began
-        if reading.done or spent >= left:
+        if reading.done or spent >= remaining_seconds:
             self._open.pop(key, None)
             return _whole(raw, reading)
-        return Frame({"left": left - spent}, reading.kept(known))
+        return Frame({"left": remaining_seconds - spent}, reading.kept(saved_count))
 
     def _reading(
-        self, key: str, known: int, begun: Callable[[], PdfReading]
+        self, key: str, min_pages: int, open_new: Callable[[], PdfReading]
     ) -> PdfReading:
         """Return the reading as another slice left it, with at least the pages that the
-        caller holds; else a new one by `begun`, whose errors it passes on.
+        caller holds; else a new one by `open_new`, whose errors it passes on.
 
         Beyond `OPEN_READINGS` the oldest are dropped."""
         reading = self._open.pop(key, None)
-        if reading is None or len(reading.pages) < known:
-            reading = begun()
+        if reading is None or len(reading.pages) < min_pages:
+            reading = open_new()
         self._open[key] = reading
         while len(self._open) > OPEN_READINGS:
             self._open.popitem(last=False)

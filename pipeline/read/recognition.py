@@ -38,7 +38,7 @@ class Recognised(NamedTuple):
     """In reading order; coordinates in the page's units, from left and bottom."""
     unsure: int
     """Lines that could not be read."""
-    whole: bool
+    is_complete: bool
     """Whether all lines were tried."""
-    known: str
+    known_scripts: str
     """Names of the writings that can be recognised, where lines could not be read."""

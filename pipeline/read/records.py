@@ -54,8 +54,8 @@ def json_to_html(text: str) -> Converted | None:
     """
     if '"startTime"' in text[:2_000]:
         timed = optional("extras.documents.subtitles", "timed_to_html")
-        if timed is not None and (spoken := timed(text)):
-            return Converted(whole_page(spoken))
+        if timed is not None and (transcript := timed(text)):
+            return Converted(whole_page(transcript))
     try:
         value = _loaded(text)
     except (ValueError, RecursionError):
@@ -84,7 +84,9 @@ def settings_to_html(text: str, language: str) -> Converted | None:
     except (yaml.YAMLError, ValueError, RecursionError):
         return None
     tables = [
-        table for _, part in _parts(value, ()) if (table := _table(part)) is not None
+        table
+        for _, section in _parts(value, ())
+        if (table := _table(section)) is not None
     ]
     letters = sum(letters_in("".join(row)) for rows in tables for row in rows[1:])
     names = sum(letters_in("".join(rows[0])) * (len(rows) - 1) for rows in tables)
@@ -98,14 +100,14 @@ def _loaded(text: str) -> object:
 
 def _as_page(value: object) -> Converted:
     writer = _ValueWriter()
-    for names, part in _parts(value, ()):
-        writer.section(names, part)
-    named = (
+    for names, section in _parts(value, ()):
+        writer.section(names, section)
+    title_values = (
         [value.get(key) for key in ("title", "name", "headline")]
         if isinstance(value, dict)
         else []
     )
-    title = next((name for name in named if isinstance(name, str)), "")
+    title = next((name for name in title_values if isinstance(name, str)), "")
     cells = sum(len(rows) * len(rows[0]) for _, rows in writer.tables)
     return Converted(
         whole_page("".join(writer.parts), title=title),
@@ -124,17 +126,17 @@ def _parts(
     What is nested deeper than `_DEPTH` stays whole."""
     if not isinstance(value, dict) or len(names) >= _DEPTH or _table(value) is not None:
         return [(names, value)]
-    rest: dict[object, object] = {}
+    remaining_fields: dict[object, object] = {}
     tables: list[tuple[tuple[str, ...], object]] = []
-    for name, inner in value.items():
-        parts = _parts(inner, (*names, str(name)))
-        if any(_table(part) is not None for _, part in parts):
-            tables += parts
+    for name, field_value in value.items():
+        sections = _parts(field_value, (*names, str(name)))
+        if any(_table(section) is not None for _, section in sections):
+            tables += sections
         else:
-            rest[name] = inner
+            remaining_fields[name] = field_value
     if not tables:
         return [(names, value)]
-    return [(names, rest), *tables] if rest else tables
+    return [(names, remaining_fields), *tables] if remaining_fields else tables
 
 
 def _table(value: object) -> list[list[str]] | None:
@@ -146,9 +148,9 @@ def _table(value: object) -> list[list[str]] | None:
     if table is None:
         return None
     columns, *rows = table
-    named = "name" if "name" not in columns else "key"
+    key_column = "name" if "name" not in columns else "key"
     return [
-        [named, *columns],
+        [key_column, *columns],
         *([str(key), *row] for key, row in zip(value, rows, strict=True)),
     ]
 
@@ -167,7 +169,7 @@ def _array_table(value: object, *, least: int, columns: int) -> list[list[str]] 
 
 def _flat_records(values: Sequence[object]) -> list[dict[str, str]]:
     """Return values as flat records; none where any value cannot be one."""
-    records = [one for one in values if isinstance(one, dict) and one]
+    records = [value for value in values if isinstance(value, dict) and value]
     if len(records) < len(values):
         return []
     flat: list[dict[str, str]] = []
@@ -189,20 +191,22 @@ def _is_full(rows: Sequence[Mapping[str, str]], width: int) -> bool:
 
 
 def _flat(
-    record: Mapping[object, object], above: str = "", depth: int = 1
+    record: Mapping[object, object], prefix: str = "", depth: int = 1
 ) -> dict[str, str] | None:
     """Return a record's fields as texts, inner objects by dotted names; None for lists
     of objects or lists, and for objects deeper than `_DEPTH`."""
     fields: dict[str, str] = {}
     for key, value in record.items():
-        name = f"{above}{key}"
+        name = f"{prefix}{key}"
         if isinstance(value, dict):
-            inner = _flat(value, f"{name}.", depth + 1) if depth < _DEPTH else None
-            if inner is None:
+            nested_fields = (
+                _flat(value, f"{name}.", depth + 1) if depth < _DEPTH else None
+            )
+            if nested_fields is None:
                 return None
-            fields |= inner
+            fields |= nested_fields
         elif isinstance(value, list):
-            if any(isinstance(one, dict | list) for one in value):
+            if any(isinstance(element, dict | list) for element in value):
                 return None
             fields[name] = ", ".join(map(_said, value))
         else:
@@ -240,10 +244,10 @@ class _ValueWriter:
         if names:
             self.parts.append(f"<h2>{escape(' '.join(names))}</h2>\n")
         self.tables.append((" ".join(names), table))
-        most = min(MAX_ITEMS, _MOST_CELLS // len(table[0]))
-        self.parts.append(html_table(table[: most + 1], header=True) + "\n")
-        if len(table) - 1 > most:
-            self.cut = f"what follows its first {most} records"
+        max_records = min(MAX_ITEMS, _MOST_CELLS // len(table[0]))
+        self.parts.append(html_table(table[: max_records + 1], header=True) + "\n")
+        if len(table) - 1 > max_records:
+            self.cut = f"what follows its first {max_records} records"
 
     def _write(self, value: object, depth: int = 0) -> None:
         self._count += 1
@@ -255,11 +259,11 @@ class _ValueWriter:
             self.cut = f"what follows its first {MAX_ITEMS} values"
         elif isinstance(value, dict | list):
             self.parts.append("<ul>")
-            for name, inner in _pairs(value):
+            for name, child in _pairs(value):
                 if self.cut:
                     break
                 self.parts.append(f"<li>{escape(name)}: " if name else "<li>")
-                self._write(inner, depth + 1)
+                self._write(child, depth + 1)
                 self.parts.append("</li>\n")
             self.parts.append("</ul>\n")
         else:
@@ -270,7 +274,7 @@ def _pairs(
     value: Mapping[object, object] | Sequence[object],
 ) -> Iterable[tuple[str, object]]:
     return (
-        ((str(name), inner) for name, inner in value.items())
+        ((str(name), child) for name, child in value.items())
         if isinstance(value, Mapping)
-        else (("", one) for one in value)
+        else (("", child) for child in value)
     )

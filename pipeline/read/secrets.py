@@ -120,10 +120,10 @@ _MOST_VALUES: Final = 20_000
 """Objects of a JSON file that are looked at."""
 
 
-def _has_secret_setting(start: bytes, whole: bytes) -> bool:
+def _has_secret_setting(start: bytes, searched_bytes: bytes) -> bool:
     """Whether a file configures access to a cluster, or other settings of its `start`
     hold a secret."""
-    if _KUBECONFIG.search(whole) and _CLUSTER_KEY.search(whole):
+    if _KUBECONFIG.search(searched_bytes) and _CLUSTER_KEY.search(searched_bytes):
         return True
     settings = _SETTINGS.match(start)
     return settings is not None and _SECRET_SETTING.search(start) is not None
@@ -134,29 +134,29 @@ def is_secret(body: bytes) -> bool:
 
     Private keys are found anywhere; other forms in its first `_SECRET_BYTES` or `_SEARCHED_SECRET_BYTES`
     bytes."""
-    plain = _in_ascii(body)
-    start = plain[:_SECRET_BYTES].removeprefix(b"\xef\xbb\xbf")
-    if _TYPED.match(start) or _has_pem(plain):
+    ascii_body = _in_ascii(body)
+    start = ascii_body[:_SECRET_BYTES].removeprefix(b"\xef\xbb\xbf")
+    if _TYPED.match(start) or _has_pem(ascii_body):
         return True
-    whole = plain[:_SEARCHED_SECRET_BYTES]
+    searched_bytes = ascii_body[:_SEARCHED_SECRET_BYTES]
     if start.lstrip()[:1] in {b"{", b"["} and any(
-        sign in whole for sign in _JSON_SIGNS
+        marker in searched_bytes for marker in _JSON_SIGNS
     ):
-        return _is_secret_json(whole)
-    if _has_secret_setting(start, whole):
+        return _is_secret_json(searched_bytes)
+    if _has_secret_setting(start, searched_bytes):
         return True
-    fields = any(sign in start and form.search(start) for sign, form in _FIELDS)
-    return fields or _is_list(start, cut=len(plain) > _SECRET_BYTES)
+    fields = any(marker in start and form.search(start) for marker, form in _FIELDS)
+    return fields or _is_list(start, cut=len(ascii_body) > _SECRET_BYTES)
 
 
-def _has_pem(plain: bytes) -> bool:
+def _has_pem(ascii_body: bytes) -> bool:
     """Whether a key is anywhere in a file, as it is or once more in base64."""
-    if b"PRIVATE KEY" in plain or b"OpenVPN Static" in plain:
-        lines = plain.replace(b"\\n", b"\n")
+    if b"PRIVATE KEY" in ascii_body or b"OpenVPN Static" in ascii_body:
+        lines = ascii_body.replace(b"\\n", b"\n")
         if _PEM.search(lines) or _PEM_WITHIN.search(lines):
             return True
-    packed = _PACKED_PEM.finditer(plain) if b"LS0tLS1CRUdJTi" in plain else ()
-    return any(b"PRIVATE KEY" in base64.b64decode(found[0]) for found in packed)
+    packed = _PACKED_PEM.finditer(ascii_body) if b"LS0tLS1CRUdJTi" in ascii_body else ()
+    return any(b"PRIVATE KEY" in base64.b64decode(match[0]) for match in packed)
 
 
 def _in_ascii(body: bytes) -> bytes:
@@ -193,8 +193,9 @@ def _is_export(lines: Sequence[bytes]) -> bool:
     """Whether lines are a table whose columns are those of exported passwords."""
     head = lines[0].lower().replace(b'"', b"") + b","
     is_known = any(
-        name in head and all(any(map(head.__contains__, names)) for names in others)
-        for name, *others in _EXPORTED
+        name in head
+        and all(any(map(head.__contains__, names)) for names in required_names)
+        for name, *required_names in _EXPORTED
     )
     return len(lines) > 1 and is_known and _CSV_COLUMNS.fullmatch(head) is not None
 
@@ -204,20 +205,22 @@ def _is_secret_json(body: bytes) -> bool:
         value = json.loads(body)
     except (ValueError, RecursionError):
         return False
-    return any(is_one(one) for one in _objects(value) for is_one in _JSON_FORMS)
+    return any(
+        is_one(json_object) for json_object in _objects(value) for is_one in _JSON_FORMS
+    )
 
 
 def _objects(value: object) -> Iterator[dict[str, object]]:
     """Yield the objects in a JSON value, some thousands at most."""
     todo, seen = [value], 0
     while todo and seen < _MOST_VALUES:
-        one = todo.pop()
-        if isinstance(one, dict):
+        node = todo.pop()
+        if isinstance(node, dict):
             seen += 1
-            yield one
-            todo += one.values()
-        elif isinstance(one, list):
-            todo += one
+            yield node
+            todo += node.values()
+        elif isinstance(node, list):
+            todo += node
 
 
 def _is_jwk(value: dict[str, object]) -> bool:
@@ -232,18 +235,18 @@ def _is_cookie(value: dict[str, object]) -> bool:
 
 def _is_account(value: dict[str, object]) -> bool:
     held = (value.get(name) for name in ("private_key", "client-key-data"))
-    if any(isinstance(one, str) and len(one) > _KEY_LETTERS for one in held):
+    if any(isinstance(key, str) and len(key) > _KEY_LETTERS for key in held):
         return True
     auths = value.get("auths")
     return isinstance(auths, dict) and any(
-        isinstance(one, dict) and one.get("auth") for one in auths.values()
+        isinstance(login, dict) and login.get("auth") for login in auths.values()
     )
 
 
 def _is_client(value: dict[str, object]) -> bool:
     """Whether a program's access to a cloud has its secret."""
-    said = value.get("client_secret")
-    return "client_id" in value and isinstance(said, str) and len(said) >= 20
+    secret = value.get("client_secret")
+    return "client_id" in value and isinstance(secret, str) and len(secret) >= 20
 
 
 def _is_wallet(value: dict[str, object]) -> bool:

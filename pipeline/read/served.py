@@ -107,8 +107,8 @@ def _titled(html: str, title: str) -> Front | None:
     for text in (*_TITLE_SEPARATOR.split(title), *_headings(html)):
         folded = " ".join(text.casefold().split())
         for front, pattern in _TITLES.items():
-            found = pattern.search(folded[:200])
-            if found and len(pattern.sub("", folded, count=1).split()) <= _EXTRA_WORDS:
+            match = pattern.search(folded[:200])
+            if match and len(pattern.sub("", folded, count=1).split()) <= _EXTRA_WORDS:
                 return front
     return None
 

@@ -127,12 +127,12 @@ class _Known(NamedTuple):
     """The type that a name's ending claims."""
     by_type: Mapping[str, str]
     """The type of ours that a server's type means."""
-    named: frozenset[str]
+    nameable: frozenset[str]
     """Types as messages may show them: a server's own may be prose, so that only known
     ones are repeated."""
     begins: Sequence[tuple[re.Pattern[bytes], str]]
     """How texts begin that are not markup, and feeds."""
-    parts: Mapping[str, str]
+    by_part: Mapping[str, str]
     """Types of ZIP archives by a part that only they have."""
     archives: frozenset[str]
     """Types that an archive may name itself."""
@@ -147,28 +147,40 @@ class _Known(NamedTuple):
 def _known() -> _Known:
     every = formats()
     magic = [
-        *((start, kind) for one in every for start, kind in one.magic.items()),
+        *(
+            (start, kind)
+            for file_format in every
+            for start, kind in file_format.magic.items()
+        ),
         *_UNREAD_IMAGES,
     ]
-    programs = {name.encode(): one.types[0] for one in every for name in one.programs}
-    texts = [one for one in every if not one.binary]
+    programs = {
+        name.encode(): file_format.types[0]
+        for file_format in every
+        for name in file_format.programs
+    }
+    texts = [file_format for file_format in every if not file_format.binary]
     return _Known(
         magic=magic,
         by_ending={
             **dict.fromkeys((".html", ".htm", ".xhtml"), HTML),
             **dict.fromkeys(SOURCE_LANGUAGES, SOURCE),
-            **{ending: one.types[0] for one in texts for ending in one.endings},
+            **{
+                ending: file_format.types[0]
+                for file_format in texts
+                for ending in file_format.endings
+            },
         },
         by_type={
             **dict.fromkeys((HTML, "application/xhtml+xml"), HTML),
             **dict.fromkeys(_PLAIN_TYPES, PLAIN),
             **{
-                kind: one.types[0]
-                for one in texts
-                for kind in (one.types[0], *one.also)
+                kind: file_format.types[0]
+                for file_format in texts
+                for kind in (file_format.types[0], *file_format.also)
             },
         },
-        named=frozenset(
+        nameable=frozenset(
             (
                 *mimetypes.MimeTypes(()).types_map[True].values(),
                 *(kind for _, kind in magic),
@@ -176,9 +188,22 @@ def _known() -> _Known:
             )
         )
         - {_BYTES},
-        begins=[(one.begins, one.types[0]) for one in every if one.begins is not None],
-        parts={part: one.types[0] for one in every for part in one.parts},
-        archives=frozenset(kind for one in every if one.binary for kind in one.types),
+        begins=[
+            (file_format.begins, file_format.types[0])
+            for file_format in every
+            if file_format.begins is not None
+        ],
+        by_part={
+            part_name: file_format.types[0]
+            for file_format in every
+            for part_name in file_format.parts
+        },
+        archives=frozenset(
+            kind
+            for file_format in every
+            if file_format.binary
+            for kind in file_format.types
+        ),
         programs=programs,
         main=re.compile(
             rb"\.(?:ms-)?(" + b"|".join(programs) + rb")[\w.-]*\.main\+xml"
@@ -213,8 +238,8 @@ def media_type(body: bytes, *, content_type: str = "", name: str = "") -> str:
     What the bytes show counts before headers and names. Binary of no known kind is
     `application/octet-stream`, text of none plain."""
     start = body[:1024]
-    said = content_type.partition(";")[0].strip().lower()
-    binary = _binary_type(body, start, said)
+    declared_type = content_type.partition(";")[0].strip().lower()
+    binary = _binary_type(body, start, declared_type)
     if binary:
         return binary
     # A site's list of pages for models is Markdown, whatever its ending (llmstxt.org).
@@ -224,25 +249,29 @@ def media_type(body: bytes, *, content_type: str = "", name: str = "") -> str:
         else _known().by_ending.get(posixpath.splitext(name)[1].lower(), "")
     )
     # Zeros are UTF-16's, or strayed into a text.
-    if b"\x00" not in start and (clear := _clear_type(body, start, said, by_name)):
+    if b"\x00" not in start and (
+        clear := _clear_type(body, start, declared_type, by_name)
+    ):
         return clear
-    if said in _UNSAID_TYPES:
-        said = by_name or _guessed(start)
-    return _text_type(said, by_name, start)
+    if declared_type in _UNSAID_TYPES:
+        declared_type = by_name or _guessed(start)
+    return _text_type(declared_type, by_name, start)
 
 
-def _clear_type(body: bytes, start: bytes, said: str, by_name: str) -> str:
+def _clear_type(body: bytes, start: bytes, declared_type: str, by_name: str) -> str:
     """Return the type that text shows in spite of what a server says, empty where that
     may be right."""
     text = start.removeprefix(b"\xef\xbb\xbf")
-    if said == HTML:
+    if declared_type == HTML:
         is_data = _DATA_START.match(text) and body.rstrip().endswith((b"}", b"]"))
         return JSON if is_data else _unmarked_type(body, start, by_name)
-    if said in _UNSAID_TYPES or said.endswith(("+xml", "/xml")):
+    if declared_type in _UNSAID_TYPES or declared_type.endswith(("+xml", "/xml")):
         return ""
     if _PAGE_START.match(text):
         return HTML
-    if said.startswith(("image/", "audio/", "video/", "font/")) and _is_words(start):
+    if declared_type.startswith(("image/", "audio/", "video/", "font/")) and _is_words(
+        start
+    ):
         guess = _guessed(start)
         return by_name if by_name and guess == PLAIN else guess
     return ""
@@ -285,12 +314,14 @@ def looks_like_text(start: bytes) -> bool:
 
 def old_format(body: bytes) -> str:
     """Return what a file of Microsoft's older container is, and what to do with it."""
-    found = (
-        shown
-        for name, shown in _OLD_STREAMS.items()
+    descriptions = (
+        description
+        for name, description in _OLD_STREAMS.items()
         if name.encode("utf-16-le") in body
     )
-    return next(found, "a file of Microsoft's older container: save it in a newer form")
+    return next(
+        descriptions, "a file of Microsoft's older container: save it in a newer form"
+    )
 
 
 def language_of(name: str) -> str:
@@ -298,17 +329,21 @@ def language_of(name: str) -> str:
     return SOURCE_LANGUAGES[posixpath.splitext(name)[1].lower()]
 
 
-def _is_pdf(body: bytes, start: bytes, said: str) -> bool:
+def _is_pdf(body: bytes, start: bytes, declared_type: str) -> bool:
     """Whether a body with the sign of a PDF is one: readers forgive what is before it,
     a mark of bytes' order or an HTTP head."""
     begins = start.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"%PDF-")
-    return begins or said == PDF or (b"endobj" in body and b"%%EOF" in body[-1024:])
+    return (
+        begins
+        or declared_type == PDF
+        or (b"endobj" in body and b"%%EOF" in body[-1024:])
+    )
 
 
-def _binary_type(body: bytes, start: bytes, said: str) -> str:
+def _binary_type(body: bytes, start: bytes, declared_type: str) -> str:
     """Return the type of a binary body, or "" for text; `_BYTES` for one that is not
     known."""
-    if b"%PDF-" in start[:1024] and _is_pdf(body, start, said):
+    if b"%PDF-" in start[:1024] and _is_pdf(body, start, declared_type):
         return PDF
     signed = _signed_type(body, start)
     if signed or start.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -317,15 +352,17 @@ def _binary_type(body: bytes, start: bytes, said: str) -> str:
         return ""
     control = len(start) - len(start.translate(None, _CONTROLS))
     if b"\x00" in start or control * 2 > len(start):
-        return _unread_type(said)
+        return _unread_type(declared_type)
     return ""
 
 
-def _unread_type(said: str) -> str:
+def _unread_type(declared_type: str) -> str:
     """Return the type that a server gives a binary body, `_BYTES` where that is not a
     known one."""
-    is_known = said in _known().named and not said.startswith("text/")
-    return said if is_known else _BYTES
+    is_known = declared_type in _known().nameable and not declared_type.startswith(
+        "text/"
+    )
+    return declared_type if is_known else _BYTES
 
 
 def _has_stray_zeros(start: bytes) -> bool:
@@ -368,19 +405,21 @@ def _zip_type(body: bytes) -> str:
     try:
         with zipfile.ZipFile(io.BytesIO(body)) as archive:
             # A part says what it is, in OpenDocument and EPUB.
-            named = archive.NameToInfo.get("mimetype")
-            said = (
-                archive.read(named).decode("ascii", "replace").strip()
-                if named and named.file_size <= 100
+            type_entry = archive.NameToInfo.get("mimetype")
+            declared_type = (
+                archive.read(type_entry).decode("ascii", "replace").strip()
+                if type_entry and type_entry.file_size <= 100
                 else ""
             )
-            known = _known()
-            if said in known.archives:
-                return said
-            parts = (
-                kind for part, kind in known.parts.items() if part in archive.NameToInfo
+            known_types = _known()
+            if declared_type in known_types.archives:
+                return declared_type
+            types_by_part = (
+                kind
+                for part_name, kind in known_types.by_part.items()
+                if part_name in archive.NameToInfo
             )
-            return next(parts, "") or _office_type(archive) or "application/zip"
+            return next(types_by_part, "") or _office_type(archive) or "application/zip"
     except (*DAMAGED, zipfile.BadZipFile):
         return "application/zip"
 
@@ -394,15 +433,17 @@ def _office_type(archive: zipfile.ZipFile) -> str:
         if listed is not None and listed.file_size <= _MOST_TYPES
         else b""
     )
-    found = _known().main.search(types)
-    return _known().programs[found[1]] if found else ""
+    match = _known().main.search(types)
+    return _known().programs[match[1]] if match else ""
 
 
 def _guessed(start: bytes) -> str:
     text = start.removeprefix(b"\xef\xbb\xbf")
-    named = next((kind for begins, kind in _known().begins if begins.match(text)), "")
-    if named:
-        return named
+    matched_type = next(
+        (kind for begins, kind in _known().begins if begins.match(text)), ""
+    )
+    if matched_type:
+        return matched_type
     if _HTML_START.match(text):
         return HTML
     if text.lstrip().startswith(b"<?xml"):
@@ -414,39 +455,42 @@ _NARROWER: Final = {HTML: {FEED}, XML: {FEED, HTML}}
 """Which types the bytes of markup may show instead of the one that is said."""
 
 
-def _text_type(said: str, by_name: str, start: bytes) -> str:
+def _text_type(declared_type: str, by_name: str, start: bytes) -> str:
     """Return our type for a server's type or a file name.
 
     Of an unknown one what the bytes look like, but those of pictures and sound as they
     are."""
-    kind = _meant(said)
+    kind = _meant(declared_type)
     if _says_more(by_name, kind):
         return by_name
     if kind in _NARROWER:
         guess = _guessed(start)
         return guess if guess in _NARROWER[kind] else kind
-    if not kind and (said.startswith("application/") or said not in _known().named):
+    if not kind and (
+        declared_type.startswith("application/")
+        or declared_type not in _known().nameable
+    ):
         # The bytes are text, whatever program they are said to be for: CSV as Excel's, a log as a
         # download.
         guess = _guessed(start)
         return (
-            (by_name or (CSV if said in _WORKBOOK_TYPES else PLAIN))
+            (by_name or (CSV if declared_type in _WORKBOOK_TYPES else PLAIN))
             if guess == PLAIN
             else guess
         )
-    return kind or said
+    return kind or declared_type
 
 
-def _meant(said: str) -> str:
+def _meant(declared_type: str) -> str:
     """Return the one of our types that a server's type means, empty for an unknown
     one."""
-    if known := _known().by_type.get(said, ""):
-        return known
-    if said.endswith("+json"):
+    if kind := _known().by_type.get(declared_type, ""):
+        return kind
+    if declared_type.endswith("+json"):
         return JSON
-    if said.endswith("+xml"):
+    if declared_type.endswith("+xml"):
         return XML
-    return PLAIN if said.startswith("text/") else ""
+    return PLAIN if declared_type.startswith("text/") else ""
 
 
 def _says_more(by_name: str, kind: str) -> bool:
@@ -454,10 +498,12 @@ def _says_more(by_name: str, kind: str) -> bool:
     said."""
     if kind == PLAIN and by_name == SOURCE:
         return True
-    named = format_of(by_name)
-    if named is None or not kind:
+    name_format = format_of(by_name)
+    if name_format is None or not kind:
         return False
-    return named.form_of == kind or (kind == PLAIN and named.indexed != "markup")
+    return name_format.form_of == kind or (
+        kind == PLAIN and name_format.indexed != "markup"
+    )
 
 
 # Encodings
@@ -567,11 +613,11 @@ def codec_of(label: str) -> str | None:
     name = label.strip().strip("\"'").lower()
     name = _WEB_LABELS.get(name) or name.replace("windows-", "cp").replace("x-", "")
     try:
-        found = codecs.lookup(name).name
+        codec_name = codecs.lookup(name).name
     except (LookupError, ValueError):
         return None
-    found = _READ_AS.get(found, found)
-    return found if found in _ALLOWED else None
+    codec_name = _READ_AS.get(codec_name, codec_name)
+    return codec_name if codec_name in _ALLOWED else None
 
 
 def _as_labelled(body: bytes, content_type: str) -> tuple[str | None, str]:
@@ -593,9 +639,9 @@ def decode(body: bytes, *, content_type: str = "") -> Decoded:
 
     Never fails: a label that the bytes contradict is passed over, and bytes that fit no
     codec become U+FFFD. `note` says what is doubtful, "" if nothing is."""
-    for mark, codec in _BYTE_ORDER_MARKS:
-        if body.startswith(mark):
-            return Decoded(body[len(mark) :].decode(codec, "replace"))
+    for byte_order_mark, codec in _BYTE_ORDER_MARKS:
+        if body.startswith(byte_order_mark):
+            return Decoded(body[len(byte_order_mark) :].decode(codec, "replace"))
     wide = unmarked_utf16(body)
     if wide:  # whatever a label says: no other encoding of the web has zero bytes
         return Decoded(body.decode(wide, "replace"))
@@ -647,9 +693,9 @@ def _declared(body: bytes, content_type: str) -> list[str]:
     header = _CHARSET.search(content_type)
     start = body[:_SNIFFED_BYTES]
     inside = [
-        codec_of(found.group(1).decode("ascii"))
-        for found in (_META.search(start), _XML.search(start))
-        if found
+        codec_of(match.group(1).decode("ascii"))
+        for match in (_META.search(start), _XML.search(start))
+        if match
     ]
     # A declaration that could be read byte by byte cannot be in UTF-16 text (WHATWG,
     # "change the encoding").
@@ -689,36 +735,40 @@ def _read_as(body: bytes, codec: str) -> str | None:
 def _likeliest(sample: bytes) -> str:
     from charset_normalizer import from_bytes  # noqa: PLC0415  for pages without a right label only
 
-    found = from_bytes(
+    matches = from_bytes(
         sample,
         cp_isolation=list(_DETECTED),
         enable_fallback=False,
         preemptive_behaviour=False,
     )
-    ranked = {match.encoding: match for match in found if match.encoding in _DETECTED}
-    first = next(iter(ranked.values()), None)
+    ranked = {match.encoding: match for match in matches if match.encoding in _DETECTED}
+    likeliest = next(iter(ranked.values()), None)
     western = ranked.get("cp1252")
-    if first is None:
+    if likeliest is None:
         return "cp1252"
     # Latin codecs differ in a few letters; without a clear sign the commonest is the best guess.
-    near = (
+    is_close = (
         western is not None
-        and western.chaos <= first.chaos + 0.01
-        and western.coherence >= first.coherence - 0.01
+        and western.chaos <= likeliest.chaos + 0.01
+        and western.coherence >= likeliest.coherence - 0.01
     )
-    return "cp1252" if near and first.encoding in _LATIN_CODECS else first.encoding
+    return (
+        "cp1252"
+        if is_close and likeliest.encoding in _LATIN_CODECS
+        else likeliest.encoding
+    )
 
 
 def _words(body: bytes) -> bytes:
     """Return up to `_SNIFFED_BYTES` bytes of the texts between tags that are not plain
     ASCII, each once."""
-    kept: dict[bytes, None] = {}
+    texts: dict[bytes, None] = {}
     size = 0
     for piece in _TAG_BYTES.split(body[: 40 * _SNIFFED_BYTES]):
         if not piece.isascii():
             text = piece[:_SNIFFED_BYTES].strip()
-            size += 0 if text in kept else len(text)
-            kept[text] = None
+            size += 0 if text in texts else len(text)
+            texts[text] = None
             if size > _SNIFFED_BYTES:
                 break
-    return b"\n".join(kept)
+    return b"\n".join(texts)

@@ -47,22 +47,22 @@ def markdown_to_html(text: str, *, sheets: bool = True) -> Converted:
     Text over `SLOW_LETTERS` characters is read as plain text, with a note. Its title is
     the front matter's, else the first `h1`."""
     front = _FRONT_MATTER.match(text)
-    above = front[1] if front else ""
+    front_matter = front[1] if front else ""
     text = text[front.end() :] if front else text
-    title, author = _field("title", above), _field("author", above)
-    published = day_in(_field("date|published|created", above))
+    title, author = _field("title", front_matter), _field("author", front_matter)
+    published = day_in(_field("date|published|created", front_matter))
     if len(text) > SLOW_LETTERS:
-        plain = plain_to_html(text)
+        plain_page = plain_to_html(text)
         notes = ("Markdown over 5 million characters, read as plain text",)
         return Converted(
-            plain.html, title, author=author, published=published, notes=notes
+            plain_page.html, title, author=author, published=published, notes=notes
         )
     check_cancelled()
-    inner = markdown_to_body(text, sheets=sheets)
-    heading = re.search(r"<h1>(.{1,300}?)</h1>", inner)
+    body_html = markdown_to_body(text, sheets=sheets)
+    heading = re.search(r"<h1>(.{1,300}?)</h1>", body_html)
     headline = re.sub(r"<[^>]*>", "", heading.group(1)) if heading else ""
     return Converted(
-        whole_page(inner, title=title),
+        whole_page(body_html, title=title),
         title or headline,
         author=author,
         published=published,
@@ -72,12 +72,12 @@ def markdown_to_html(text: str, *, sheets: bool = True) -> Converted:
 def _field(names: str, front_matter: str) -> str:
     """Return the first line of YAML with one of these names, without quotes; "" where
     it is missing, a list or a text of many lines."""
-    found = re.search(
+    match = re.search(
         rf"^(?:{names}):[ \t]+([\"']?)([^\s\[{{|>].*?)\1[ \t]*\r?$",
         front_matter,
         re.MULTILINE,
     )
-    return found[2] if found else ""
+    return match[2] if match else ""
 
 
 def csv_to_html(text: str) -> Converted:
@@ -141,13 +141,13 @@ def has_own_entities(body: bytes) -> bool:
 def child_text(element: etree._Element, *names: str) -> str:
     """Return the text of the first child with one of `names`, in the order of the names; empty if
     there is none."""
-    found = (
+    child_texts = (
         "".join(child.itertext()).strip()
         for name in names
         for child in element
         if local_name(child) == name
     )
-    return next(filter(None, found), "")
+    return next(filter(None, child_texts), "")
 
 
 def legible_text(text: str) -> Converted:
@@ -182,19 +182,19 @@ def _known_xml(root: etree._Element) -> Converted:
 def _elements(root: etree._Element) -> Converted:
     """Return a paragraph for each element that has text of its own."""
     title = ""
-    parts: list[str] = []
+    paragraphs: list[str] = []
     for number, element in enumerate(root.iter()):
         if number % 1000 == 0:
             check_cancelled()
         name = local_name(element)
         texts = [element.text or "", *(child.tail or "" for child in element)]
-        own = " ".join(" ".join(texts).split())
-        if not own or not name:
+        own_text = " ".join(" ".join(texts).split())
+        if not own_text or not name:
             continue
-        title = title or (own if name == "title" else "")
+        title = title or (own_text if name == "title" else "")
         tag = "h2" if name == "title" else "p"
-        parts.append(f"<{tag}>{escape(own)}</{tag}>")
-    return Converted(whole_page("\n".join(parts), title=title), title)
+        paragraphs.append(f"<{tag}>{escape(own_text)}</{tag}>")
+    return Converted(whole_page("\n".join(paragraphs), title=title), title)
 
 
 def _feed(root: etree._Element) -> Converted:
@@ -203,20 +203,20 @@ def _feed(root: etree._Element) -> Converted:
     entries = [
         element for element in root.iter() if local_name(element) in {"item", "entry"}
     ]
-    parts = [f"<h1>{escape(title)}</h1>"]
+    blocks = [f"<h1>{escape(title)}</h1>"]
     if about := child_text(channel, "description", "subtitle"):
-        parts.append(f"<p>{escape(_plain_text(about))}</p>")
+        blocks.append(f"<p>{escape(_plain_text(about))}</p>")
     for entry in entries[:MAX_ITEMS]:
         check_cancelled()
-        parts.append(_article(entry))
+        blocks.append(_article(entry))
     unread = (
         f"what follows its first {MAX_ITEMS} of {len(entries)} entries"
         if len(entries) > MAX_ITEMS
         else ""
     )
     language = (child_text(channel, "language") or root.get(_XML_LANG) or "")[:2]
-    inner = whole_page("\n".join(parts), title=title, language=language)
-    return Converted(inner, title, language.lower(), unread=unread)
+    page_html = whole_page("\n".join(blocks), title=title, language=language)
+    return Converted(page_html, title, language.lower(), unread=unread)
 
 
 def _sitemap(root: etree._Element) -> Converted:
@@ -224,20 +224,22 @@ def _sitemap(root: etree._Element) -> Converted:
     `rel="sitemap"`; entries without an address are dropped, as are those after
     `MAX_ITEMS`."""
     rel = ' rel="sitemap"' if local_name(root) == "sitemapindex" else ""
-    parts: list[str] = []
+    list_items: list[str] = []
     for entry in islice(root, MAX_ITEMS):
         link, when = (
             html.escape(child_text(entry, "loc")),
             escape(child_text(entry, "lastmod")),
         )
-        parts += [f'<li><a href="{link}"{rel}>{link}</a> {when}</li>'] if link else []
+        list_items += (
+            [f'<li><a href="{link}"{rel}>{link}</a> {when}</li>'] if link else []
+        )
     unread = (
         f"what follows its first {MAX_ITEMS} of {len(root)} addresses"
         if len(root) > MAX_ITEMS
         else ""
     )
     return Converted(
-        whole_page("<ul>" + "\n".join(parts) + "</ul>", title="Sitemap"),
+        whole_page("<ul>" + "\n".join(list_items) + "</ul>", title="Sitemap"),
         "Sitemap",
         unread=unread,
     )
@@ -256,17 +258,17 @@ def _article(entry: etree._Element) -> str:
     link = child_text(entry, "link") or next(links, "")
     if link.startswith(("http://", "https://")):
         title = f'<a href="{html.escape(link)}">{title}</a>'
-    parts = [f"<article>\n<h2>{title}</h2>"]
+    blocks = [f"<article>\n<h2>{title}</h2>"]
     if when := child_text(entry, "pubdate", "published", "updated", "date"):
-        parts.append(f"<p><time>{escape(when)}</time></p>")
-    parts += [  # of a podcast's episode
+        blocks.append(f"<p><time>{escape(when)}</time></p>")
+    blocks += [  # of a podcast's episode
         f'<p><a href="{html.escape(address)}">Transcript: {escape(address)}</a></p>'
         for address in _attributes(entry, "transcript", "url")
         if address.startswith(("http://", "https://"))
     ]
     if text := child_text(entry, "encoded", "content", "description", "summary"):
-        parts.append(fragment_to_html(text))
-    return "\n".join([*parts, "</article>"])
+        blocks.append(fragment_to_html(text))
+    return "\n".join([*blocks, "</article>"])
 
 
 def local_name(element: etree._Element) -> str:

@@ -55,73 +55,81 @@ def is_packed(body: bytes) -> bool:
     return any(body.startswith(magic) for magic, _, _ in _BY_MAGIC)
 
 
-def beginning(body: bytes, most: int) -> bytes:
-    """Return the first `most` bytes of what the beginning of a packed file holds; none
+def beginning(body: bytes, max_bytes: int) -> bytes:
+    """Return the first `max_bytes` bytes of what the beginning of a packed file holds; none
     where it is damaged or not packed."""
-    for magic, _, begin in _BY_MAGIC:
+    for magic, _, decompressor in _BY_MAGIC:
         if body.startswith(magic):
             try:
-                return begin().decompress(body, most)
+                return decompressor().decompress(body, max_bytes)
             except (*DAMAGED, lzma.LZMAError):
                 return b""
     return b""
 
 
-def unpacked(body: bytes, *, most: int = MAX_UNPACKED) -> bytes:
+def unpacked(body: bytes, *, max_bytes: int = MAX_UNPACKED) -> bytes:
     """Return what a packed file holds, all its streams; raises `Unreadable` for one
-    that is damaged, cut, or unpacks to more than `most` or `MOST_RATIO` times its size.
+    that is damaged, cut, or unpacks to more than `max_bytes` or `MOST_RATIO` times its size.
 
     A small file may unpack to `_UNBOUNDED` bytes in any case. Padding after the last
     stream is dropped. A file that is not packed raises `StopIteration`."""
-    _, what, begin = next(one for one in _BY_MAGIC if body.startswith(one[0]))
-    allowed = min(most, max(_UNBOUNDED, MOST_RATIO * len(body)))
+    _, description, decompressor = next(
+        row for row in _BY_MAGIC if body.startswith(row[0])
+    )
+    allowed = min(max_bytes, max(_UNBOUNDED, MOST_RATIO * len(body)))
     pieces, size, start = list[bytes](), 0, 0
     while start < len(body):
-        stream = begin()
-        at = start
+        stream = decompressor()
+        offset = start
         try:
-            while at < len(body) and not stream.eof:
+            while offset < len(body) and not stream.eof:
                 check_cancelled()
-                piece = body[at : at + _BYTES_AT_A_TIME]
-                at += len(piece)
+                piece = body[offset : offset + _BYTES_AT_A_TIME]
+                offset += len(piece)
                 size += _append(stream, piece, pieces, allowed + 1 - size)
                 if size > allowed:
-                    reason = f"it is {what} that unpacks to more than {allowed:,} bytes"
+                    reason = f"it is {description} that unpacks to more than {allowed:,} bytes"
                     raise Unreadable(
                         reason,
-                        hint=raising_the_cap(2 * allowed) if allowed == most else "",
+                        hint=raising_the_cap(2 * allowed)
+                        if allowed == max_bytes
+                        else "",
                     )
         except (*DAMAGED, lzma.LZMAError) as error:
             if (
                 pieces
-                and at - start <= _BYTES_AT_A_TIME
+                and offset - start <= _BYTES_AT_A_TIME
                 and not stream.eof
                 and size
                 and start
             ):
                 break  # padding after the last stream, as on tapes
             raise Unreadable(
-                f"it is damaged {what} ({type(error).__name__})"
+                f"it is damaged {description} ({type(error).__name__})"
             ) from error
         if not stream.eof:
-            raise Unreadable(f"it is {what} that is truncated: its end is missing")
+            raise Unreadable(
+                f"it is {description} that is truncated: its end is missing"
+            )
         # The data after a stream is found by offset: copying would be quadratic
-        padded = _NO_PADDING.search(body, at - len(stream.unused_data))
+        padded = _NO_PADDING.search(body, offset - len(stream.unused_data))
         start = padded.start() if padded else len(body)
     return b"".join(pieces)
 
 
-def _append(stream: _Unpacking, piece: bytes, pieces: list[bytes], most: int) -> int:
-    """Add at most `most` bytes that a stream gives for a piece, and return how many."""
+def _append(
+    stream: _Unpacking, piece: bytes, pieces: list[bytes], max_bytes: int
+) -> int:
+    """Add at most `max_bytes` bytes that a stream gives for a piece, and return how many."""
     got = 0
-    given = piece
-    while got < most:
-        part = stream.decompress(given, most - got)
-        got += len(part)
-        pieces.append(part)
-        given = getattr(stream, "unconsumed_tail", b"")
-        if stream.eof or not (given or part):
+    pending = piece
+    while got < max_bytes:
+        chunk = stream.decompress(pending, max_bytes - got)
+        got += len(chunk)
+        pieces.append(chunk)
+        pending = getattr(stream, "unconsumed_tail", b"")
+        if stream.eof or not (pending or chunk):
             break
-        if not given and getattr(stream, "needs_input", True):
+        if not pending and getattr(stream, "needs_input", True):
             break
     return got

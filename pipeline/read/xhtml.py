@@ -19,9 +19,9 @@ _COMMENTED: Final = ("//", "/*")
 def is_xhtml(kind: str, name: str, text: str) -> bool:
     """Return whether a page's markup is XML: by its declared type, the ending of its
     name, or how it begins."""
-    said = kind.partition(";")[0].strip().lower()
+    media_type = kind.partition(";")[0].strip().lower()
     return (
-        said.endswith(("+xml", "/xml"))
+        media_type.endswith(("+xml", "/xml"))
         or name.lower().endswith((".xhtml", ".xht"))
         or text[:200].lstrip("\ufeff \t\r\n").startswith("<?xml")
     )
@@ -45,12 +45,14 @@ def _closed(empty: re.Match[str]) -> str:
 
 
 def _without_sections(text: str) -> str:
-    first, *others = text.split(_OPENS)
-    pieces = [first]
-    for other in others:
-        said, ends, rest = other.partition("]]>")
+    before_section, *sections = text.split(_OPENS)
+    pieces = [before_section]
+    for section in sections:
+        content, ends, after_section = section.partition("]]>")
         is_code = pieces[-1].rstrip(" \t").endswith(_COMMENTED)
         pieces.append(
-            f"{said}{rest}" if is_code or not ends else f"{escape(said)}{rest}"
+            f"{content}{after_section}"
+            if is_code or not ends
+            else f"{escape(content)}{after_section}"
         )
     return "".join(pieces)

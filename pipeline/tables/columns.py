@@ -96,8 +96,10 @@ def _number_reader(
     if any(_CODE.match(cell) for cell in filled):
         return lambda _cell: None, ""
     pairs: dict[str, tuple[int | float, str]] = {}
-    for sign in ",." if language in _DECIMAL_COMMA else ".,":
-        parsed = {cell: pair for cell in filled if (pair := _number(cell, sign))}
+    for decimal_mark in ",." if language in _DECIMAL_COMMA else ".,":
+        parsed = {
+            cell: pair for cell in filled if (pair := _number(cell, decimal_mark))
+        }
         if len(parsed) > len(pairs):
             pairs = parsed
         if len(pairs) == len(set(filled)):
@@ -140,15 +142,15 @@ def _date_reader(filled: Sequence[str], language: str) -> Callable[[str], Value]
     Where days and months in digits may be either, a point says that the day is first,
     and so does a language other than English; else they are text."""
     digits = [form for cell in filled if (form := _DIGIT_DATE.fullmatch(cell))]
-    first, second = (
-        max((int(form[at]) for form in digits), default=0) for at in (1, 3)
+    first_number, second_number = (
+        max((int(form[group]) for form in digits), default=0) for group in (1, 3)
     )
-    if first > 12 >= second or (
-        max(first, second) <= 12
+    if first_number > 12 >= second_number or (
+        max(first_number, second_number) <= 12
         and (language not in {"", "en"} or all(form[2] == "." for form in digits))
     ):
         return partial(_iso_date, day_at=1)
-    return partial(_iso_date, day_at=3 if second > 12 >= first else 0)
+    return partial(_iso_date, day_at=3 if second_number > 12 >= first_number else 0)
 
 
 def _iso_date(cell: str, *, day_at: int) -> str | None:
@@ -172,7 +174,7 @@ def _iso_date(cell: str, *, day_at: int) -> str | None:
 def _day(year: str, month: str, day: str | None) -> str | None:
     """Return a day or month of the calendar, None for one that it does not have."""
     try:
-        first = date(int(year), int(month), int(day or 1)).isoformat()
+        iso_day = date(int(year), int(month), int(day or 1)).isoformat()
     except ValueError:
         return None
-    return first if day else first[:7]
+    return iso_day if day else iso_day[:7]

@@ -129,8 +129,8 @@ class _Guard:
 
     def watch(self, database: sqlite3.Connection) -> None:
         """Let a database read only, within the bounds."""
-        for limit, most in _LIMITS.items():
-            database.setlimit(limit, most)
+        for limit, bound in _LIMITS.items():
+            database.setlimit(limit, bound)
         self.ends = time.thread_time() + MAX_SECONDS
         database.set_progress_handler(self._is_over, STEPS_AT_ONCE)
         database.set_authorizer(self._judge)
@@ -145,12 +145,12 @@ class _Guard:
         return self.is_over
 
     def _judge(
-        self, action: int, first: str | None, second: str | None, *_: str | None
+        self, action: int, argument: str | None, second: str | None, *_: str | None
     ) -> int:
         if action == sqlite3.SQLITE_SELECT:
             return sqlite3.SQLITE_OK
-        if action == sqlite3.SQLITE_READ and first in {*self.names, "sqlite_master"}:
-            self.read.add(str(first))
+        if action == sqlite3.SQLITE_READ and argument in {*self.names, "sqlite_master"}:
+            self.read.add(str(argument))
             return sqlite3.SQLITE_OK
         is_function = action == sqlite3.SQLITE_FUNCTION
         if is_function and str(second).lower() in _FUNCTIONS:
@@ -235,11 +235,13 @@ def _typed(table: Table, name: str, language: str) -> dict[str, Column]:
         )
     columns: dict[str, Column] = {}
     with closing(sqlite3.connect(":memory:")) as scratch:
-        safe = [_safe(text, at, scratch) for at, text in enumerate(table.columns, 1)]
+        safe = [
+            _safe(text, number, scratch) for number, text in enumerate(table.columns, 1)
+        ]
     names = _unique(safe)
-    for at, column_name in enumerate(names):
+    for index, column_name in enumerate(names):
         check_cancelled()
-        cells = [row[at].strip() for row in table.rows]
+        cells = [row[index].strip() for row in table.rows]
         columns[column_name] = column = typed(cells, language)
         text_name = f"{column_name}_text"
         if column.rewritten and text_name not in names:

@@ -129,12 +129,14 @@ def _is_body(row: Block, header: str) -> bool:
 def _leads(rows: Sequence[Block]) -> tuple[str, list[str]]:
     """Return the lines above all of `rows`, which title the table, and of each row the
     first line that is above some only."""
-    leads = [
+    lead_lines = [
         [line for line in row.lead.split("\n") if line and not line.startswith("| ")]
         for row in rows
     ]
-    shared = [line for line in leads[0] if all(line in lead for lead in leads)]
+    shared = [
+        line for line in lead_lines[0] if all(line in lines for lines in lead_lines)
+    ]
     sections = [
-        next((line for line in lead if line not in shared), "") for lead in leads
+        next((line for line in lines if line not in shared), "") for lines in lead_lines
     ]
     return " ".join(shared), sections
