@@ -5,7 +5,6 @@ import io
 import json
 import os
 import time
-import zipfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,7 +12,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lxml import etree
 from pypdf import PdfReader, PdfWriter
 
 from errors import AddressRefused, SourceNotFound, SourceTooLarge, SourceUnreadable
@@ -230,18 +228,11 @@ def test_a_word_file_of_any_length_keeps_headings_paragraphs_items_and_tables(
     ],
     ids=["many cells", "tables in tables", "deep", "many paragraphs"],
 )
-def test_a_small_word_file_takes_few_times_as_long_as_the_bare_parse_of_one(body: str) -> None:
-    bare = make_docx(paragraph("x") * 400_000)
+def test_a_small_word_file_of_many_elements_takes_seconds(body: str) -> None:
     started = time.process_time()
-    with zipfile.ZipFile(io.BytesIO(bare)) as parts:
-        root = etree.fromstring(parts.read("word/document.xml"))
-    assert sum(1 for _ in root.iter()) > 400_000
-    parsed = time.process_time()
     with contextlib.suppress(SourceUnreadable):  # in words, which is all that is asked
         assert read(make_docx(body), name="a.docx").html
-    assert time.process_time() - parsed < 45 * (
-        parsed - started
-    )  # 17 are measured for 400,000 paragraphs
+    assert time.process_time() - started < 20  # 7.4 s are measured for 400,000 paragraphs
 
 
 def test_word_files_that_are_bombs_or_damaged_are_refused() -> None:
