@@ -638,6 +638,34 @@ def _unknown(env: Raw) -> tuple[str, ...]:
     return tuple(name for name in ours if name not in variables)
 
 
+_REFUSED: Final = {
+    "WINNOW_CACHE_SECRET": "Add ?secret=TEXT to WINNOW_CACHE_URL; a cache folder is "
+    "not encrypted, so put it on an encrypted disk.",
+    "WINNOW_INDEX": "Words of your folders are always kept in WINNOW_CACHE; put it "
+    "where they may be.",
+    "WINNOW_CONFIG": "Set each setting as a variable, as in docs/settings.md.",
+    "WINNOW_PROXY_RESOLVES": "Write the word resolves after the address in "
+    "WINNOW_PROXY.",
+    "WINNOW_NAT64": "Add nat64=PREFIX to WINNOW_NETWORKS.",
+    "WINNOW_HTTP_ISSUER": "Add issuer=URL to WINNOW_HTTP.",
+    "WINNOW_HTTP_RESOURCE": "Add resource=URL to WINNOW_HTTP.",
+    "WINNOW_HTTP_SCOPES": "Add scopes=NAME to WINNOW_HTTP.",
+    "WINNOW_HTTP_RATE": "Add rate=N to WINNOW_HTTP.",
+    "WINNOW_HTTP_PROXIES": "Add proxies=ADDRESS to WINNOW_HTTP.",
+}
+"""Variables that left: without what they asked for, data would be kept in clear, or more
+be searched or let in, than an operator meant. To what takes their place."""
+
+
+def _refused(env: Raw) -> dict[str, UsageError]:
+    """Return the error for each variable of an environment that must not be ignored."""
+    return {
+        variable: UsageError(f"{variable} is no longer a setting.", hint=hint)
+        for variable, hint in _REFUSED.items()
+        if env.get(variable)
+    }
+
+
 def _values(given: Raw, env: Raw) -> tuple[dict[str, Any], dict[str, UsageError]]:
     """Return each setting's value from the first of the two that has it, its default
     for an invalid one, and name to error."""
@@ -661,14 +689,15 @@ def survey_settings(
     """Return settings like `read_settings`, with defaults for invalid ones, and name to
     error.
 
-    With invalid `folders` or `search` nothing is searched, so that no question goes to
-    the web by mistake.
+    With invalid `folders` or `search`, or a file of settings that is no longer read,
+    nothing is searched, so that no question goes to the web by mistake.
     """
     env = os.environ if environment is None else environment
     values, faults = _values(given, env)
     faults |= _unmet_providers(values) if "search" not in faults else {}
+    faults |= _refused(env)
     # Questions for folders or another provider must not go to the web
-    if "folders" in faults or "search" in faults:
+    if faults.keys() & {"folders", "search", "WINNOW_CONFIG"}:
         values["search"] = ("none",)
     values["unknown"] = _unknown(env)
     # Pages read with cookies are cached separately, on this machine
