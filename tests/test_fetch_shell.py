@@ -4,7 +4,6 @@ said."""
 import json
 import time
 from html import escape
-from urllib.parse import quote
 
 import pytest
 from hypothesis import given
@@ -44,15 +43,6 @@ def shell(inside: str) -> str:
     )
 
 
-STREAM = [
-    {"_1": 2},
-    "loaderData",
-    {"_3": 4, "_5": 6},
-    "title",
-    "The light of Pell",
-    "body",
-    POST["body"],
-]
 SCRIPTS = {
     "__NEXT_DATA__": f'<script id="__NEXT_DATA__" '
     f'type="application/json">{json.dumps(STATE)}</script>',
@@ -67,31 +57,11 @@ SCRIPTS = {
     f"src=/app.js></script>",
     "an attribute of JSON in JSON (Discourse)": "<script src=/app.js></script>"
     f"<div data-preloaded='{escape(json.dumps({'t': json.dumps(STATE)}))}'></div>",
-    "an island (Astro)": f"<astro-island "
-    f'props="{escape(json.dumps({key: [0, one] for key, one in POST.items()}))}">'
-    "</astro-island><script src=/app.js></script>",
-    "a function's arguments (Nuxt 2)": "<script>window.__NUXT__=(function(a,b,c){a.x=c;return "
-    "{data:[{post:{title:a,"
-    f"slug:c,body:b}}}}],fetch:{{}}}}}}({json.dumps(POST['title'])},{json.dumps(POST['body'])},'the-light'));</script>",
-    "an arrow's arguments": "<script>const s = ((a, b) => {return {title: b, body: a}})"
-    f"({json.dumps(POST['body'])}, 'The light of Pell')</script>",
-    "names without quotes (SvelteKit)": "<script>{ const element = "
-    "document.currentScript.parentElement;"
-    " Promise.all([]).then(([kit, app]) => { kit.start(app, element, { node_ids: [0, 2], data: "
-    '[null,{type:"data",'
-    f"data:{{post:{{title:'The light of Pell',body:{json.dumps(POST['body'])}}},n:void "
-    f"0}},uses:{{}}}}], form: null"
-    " }); }); }</script>",
     "a fetched answer (SvelteKit)": '<script type="application/json" data-sveltekit-fetched '
     "data-url=/api>"
     f"{json.dumps({'status': 200, 'body': json.dumps(STATE)})}</script>",
-    "a stream (React Router)": "<script>window.__reactRouterContext.streamController.enqueue("
-    f"{json.dumps(json.dumps(STREAM) + chr(10))});</script>",
     "a property of a component (Vue)": "<script src=/app.js></script>"
     f'<my-post :post="{escape(json.dumps(POST))}"></my-post>',
-    "objects that a function fills (Nuxt 2)": "<script>window.__NUXT__=(function(a,b){b.title='The light of Pell';"
-    f"b.body=a;return {{data:[{{post:b}}]}}}}({json.dumps(POST['body'])},{{}}))</script>",
-    "percent signs": f'<script>window.S=JSON.parse(decodeURIComponent("{quote(json.dumps(POST))}"))</script>',
     "a second assignment": f"<script>window.__A__ = {{}};\nwindow.__B__ = "
     f"{json.dumps(STATE)};</script>",
 }
@@ -132,20 +102,6 @@ def test_values_that_name_each_other_by_number_are_read() -> None:
     assert f"The light of Pell\n{STORY} {MORE}" in text
     assert "Height of the tower: 31 m" in text
     assert "ShallowReactive" not in text
-
-
-def test_texts_of_a_stream_that_comes_in_pieces_are_read() -> None:
-    pieces = (
-        [{"_1": 2}, "data", {"_3": 4, "_5": 6}, "title", "The light of Pell", "texts", [7], STORY],
-        ["more", MORE],
-    )
-    calls = [
-        f"c.enqueue({json.dumps('P8:' * bool(n) + json.dumps(one))});"
-        for n, one in enumerate(pieces)
-    ]
-    text = read(shell("".join(f"<script>{call}</script>" for call in calls))).text
-    assert STORY in text
-    assert MORE in text
 
 
 @pytest.mark.parametrize(

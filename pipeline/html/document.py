@@ -24,7 +24,7 @@ from pipeline.html.addresses import base_of, rebase
 from pipeline.html.blocks import content_blocks
 from pipeline.html.clean import MAX_NODES, clean, clean_parsed
 from pipeline.html.guard import MAX_TAGS, parse
-from pipeline.html.literals import Json
+from pipeline.html.page_data import Json
 from pipeline.html.scripts import linked_data, may_be_filled, script_texts
 from pipeline.text.frame import LONGEST_AUTHOR, TITLE_CHARACTERS, one_line
 from pipeline.text.words import meanings

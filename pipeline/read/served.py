@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 from selectolax.lexbor import LexborHTMLParser
 
-from pipeline.html.scripts import letters_in
+from pipeline.document.converted import letters_in
 
 Front = Literal["check", "login", "consent", "missing"]
 """A bot check, a login, a consent page, or a page that says that there is none."""
