@@ -5,7 +5,7 @@
     __NUXT_DATA__ (values that name each other by number)
     self.__next_f.push([1, "…"])            (React's flight)
 
-Not for: which of it reads like text (`scripts.py`), objects that are no JSON, or running
+Not for: which of it reads like text (`scripts.py`), objects that are not JSON, or running
 scripts.
 """
 
