@@ -10,6 +10,7 @@ from cache.store import Store
 from errors import SourceBlocked, SourceNotFound, SourceUnavailable, UsageError
 from extras.forge import Forge, ForgePlan, forge_at, known_forges
 from pipeline.document.page import Page
+from pipeline.evidence.render import all_links
 from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.page_source import plan_for
 from pipeline.html.document import read_document
@@ -64,7 +65,8 @@ async def test_a_thread_has_its_author_and_day_and_what_it_says_is_text(
 async def test_links_of_a_readme_lead_into_the_repository() -> None:
     async with open_site(GITHUB) as site:
         page = await fetch(site, "github", "/lakes/orvane")
-        assert f'href="{site.url("/lakes/orvane/blob/trunk/docs/guide.md")}"' in page.html
+        links = all_links(read_document(page))
+        assert site.url("/lakes/orvane/blob/trunk/docs/guide.md") in links
 
 
 async def test_a_long_thread_is_read_to_its_end_and_one_without_end_says_so() -> None:
@@ -150,8 +152,6 @@ def test_everybodys_forges_are_asked_where_they_say_that_programs_should_ask() -
     hub = plan_for("https://github.com/lakes/orvane/blob/main/a%20b/c.py#L10", known_forges())
     assert isinstance(hub, ForgePlan)
     assert hub.forge.api == "https://api.github.com"
-    assert hub.forge.raw.startswith("https://raw.githubusercontent.com/")
-    assert plan_for("https://gist.github.com/ada/0123456789abcdef0123", known_forges()) is not None
     assert plan_for("https://codeberg.org/lakes/orvane/issues/3", known_forges()) is not None
 
 

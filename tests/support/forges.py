@@ -1,7 +1,6 @@
 """Three code forges as a site on loopback plays them: what their APIs say, what is shown of it, and
 how they fail."""
 
-import base64
 import json
 from typing import Any
 
@@ -110,16 +109,6 @@ GITHUB: dict[str, Route] = {
     "/api/v3/repos/lakes/orvane/discussions/5/comments?per_page=100": say(COMMENTS),
     "/api/v3/repos/lakes/orvane/releases?per_page=20": say([RELEASE]),
     "/api/v3/repos/lakes/orvane/releases/tags/v1.2": say(RELEASE),
-    "/api/v3/gists/0123456789abcdef0123": say(
-        {
-            "description": "Depth by hand",
-            "owner": {"login": "ada"},
-            "created_at": "2024-05-03T10:00:00Z",
-            "files": {
-                "depth.py": {"filename": "depth.py", "content": "print(213)", "truncated": False}
-            },
-        }
-    ),
 }
 LAB = "/api/v4/projects/lakes%2Fdeep%2Forvane"
 BO, ADA = {"name": "Bo", "username": "bo"}, {"name": "Ada", "username": "ada"}
@@ -166,10 +155,9 @@ GITEA: dict[str, Route] = {
         {
             "name": "guide.md",
             "type": "file",
-            "encoding": "base64",
-            "content": base64.b64encode(GUIDE).decode(),
         }
     ),
+    "/api/v1/repos/lakes/orvane/raw/docs/guide.md?ref=v1": Reply(GUIDE, kind="text/plain"),
     "/api/v1/repos/lakes/orvane/contents/docs?ref=v1": say(
         [{"name": "guide.md", "path": "docs/guide.md", "type": "file"}]
     ),
@@ -210,7 +198,6 @@ ADDRESSES: list[tuple[str, str, list[str]]] = [
         ["Noon (v1.2), 2024-06-01, bo", "The sensor is read at noon"],
     ),
     ("github", "/lakes/orvane/releases/tag/v1.2", ["The sensor is read at noon"]),
-    ("github", "/gist/ada/0123456789abcdef0123", ["Depth by hand", "depth.py", "print(213)"]),
     ("gitlab", "/lakes/deep/orvane", ["Reads the depth of lakes.", "src/depth.py"]),
     ("gitlab", "/lakes/deep/orvane/-/blob/v1/docs/guide.md", ["Turn it on."]),
     (
