@@ -26,9 +26,9 @@ MOST_COMMENTS: Final = 500
 _APIS: Final = {"github": "/api/v3", "gitlab": "/api/v4", "gitea": "/api/v1"}
 _SAME_PAGE: Final = re.compile(r"(?:plain=1|tab=readme-ov-file|ref_type=\w+)?")
 """What an address may ask for besides without being another page."""
-_NOT_OWNERS: Final = frozenset(
-    "about apps collections explore features groups help login marketplace orgs "
-    "pricing search settings site solutions sponsors topics trending users".split()
+_NOT_OWNERS: Final = re.compile(
+    "(?:about|apps|collections|explore|features|groups|help|login|marketplace|orgs|pricing|"
+    "search|settings|site|solutions|sponsors|topics|trending|users)/"
 )
 """First parts of addresses below which no repository lies."""
 _VIEW: Final = (
@@ -36,9 +36,7 @@ _VIEW: Final = (
     r"|(?P<releases>releases)(?:/(?:tag/)?(?P<tag>.+))?"
     r"|(?P<form>blob|tree|src/branch|src/tag|src/commit)/(?P<ref>[^/]+)(?:/(?P<path>.+))?)"
 )
-_TWO_NAMES: Final = re.compile(
-    rf"/(?P<project>[\w.-]+/[\w.-]+?)(?:\.git)?(?:{_VIEW})?"
-)
+_TWO_NAMES: Final = re.compile(rf"/(?P<project>[\w.-]+/[\w.-]+?)(?:\.git)?(?:{_VIEW})?")
 _GROUPS: Final = re.compile(rf"/(?P<project>[\w.-]+(?:/[\w.-]+)+?)(?:/-{_VIEW})?")
 """An address of GitLab, where groups are nested."""
 
@@ -62,7 +60,7 @@ class Forge:
             return None
         form = _GROUPS if self.kind == "gitlab" else _TWO_NAMES
         match = form.fullmatch(address.removeprefix(self.site).rstrip("/"))
-        if match is None or match["project"].partition("/")[0] in _NOT_OWNERS:
+        if match is None or _NOT_OWNERS.match(match["project"]):
             return None
         fields = {name: unquote(text) for name, text in match.groupdict("").items()}
         return ForgePlan(self, fields, page)
@@ -242,7 +240,9 @@ class ForgePlan:
         if isinstance(listed, dict):
             listed = listed.get("tree")
         start = f"{folder}/" if folder else ""
-        files = [row for row in _objects(listed) if _text(row, "path").startswith(start)]
+        files = [
+            row for row in _objects(listed) if _text(row, "path").startswith(start)
+        ]
         files.sort(key=lambda row: (_text(row, "path").count("/"), _text(row, "path")))
         links = "\n".join(self._link(ref, row) for row in files[:MOST_COMMENTS])
         parts = [

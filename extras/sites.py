@@ -10,13 +10,10 @@ site can keep a call busy. Not for: following links from page to page
 (`pipeline/research.py`).
 """
 
-import mimetypes
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from html import unescape
-from itertools import chain
 from typing import Final
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
@@ -28,16 +25,15 @@ from errors import SourceError, SourceTimeout, UsageError
 from pipeline.document.converted import MAX_ITEMS
 from pipeline.document.page import Failure, Page
 from pipeline.evidence.render import absolute
-from pipeline.fetch.files import DOCUMENTS, split_span
+from pipeline.fetch.files import IMAGES, OTHERS, ending_of, split_span
 from pipeline.html.addresses import base_of
 from pipeline.html.guard import parse
 from pipeline.question.question import Question
 from pipeline.question.wants import SITE, is_site
-from pipeline.read.format import HTML
 from pipeline.reading.relevance import score_texts
 from pipeline.search.chain import Findings, canonical_url
 from pipeline.search.query import SearchOutcome, SearchQuery, SearchResult
-from pipeline.services import Fetches, Once, Services
+from pipeline.services import Once, Services
 from pipeline.sources.gather import MAX_FILES, SitePages, failure_of
 from pipeline.text.frame import TITLE_CHARACTERS, one_line, shown_location
 from pipeline.work import STEP_SHARE, Report, check_cancelled, in_thread, time_left
@@ -51,9 +47,8 @@ _SITEMAP: Final = re.compile(
     r"\bsitemap\b(?:[\s:]|</?\w+>)*(https?://[^\s<]+)", re.IGNORECASE
 )
 """Of a robots.txt, as its lines became HTML."""
-_MARKDOWN_TWIN: Final = re.compile(r"\.mdx?$")
-_SAME: Final = re.compile(r"(?:/index)?(?:\.html?)?$")
-_MARKDOWN_LINK: Final = 'link[rel~="alternate"][type="text/markdown"]'
+_ENDING: Final = re.compile(r"(?:/index)?(?:\.(?:html?|mdx?))?$")
+"""What the addresses of one page may differ in."""
 _LISTS: Final = (
     'link[rel~="alternate"][type$="rss+xml"], '
     'link[rel~="alternate"][type$="atom+xml"], [rel~="sitemap"]'
@@ -65,24 +60,14 @@ class Listed:
     """A page that a site names."""
 
     url: str
-    said: str
-    """Its title or the words of a link to it, empty where only its address is known."""
+    title: str
+    """Or the words of a link to it, empty where only its address is known."""
 
     @property
     def text(self) -> str:
         """What it is ranked by."""
         path = " ".join(re.split(r"[\W_]+", _location(self.url)[1]))
-        return f"{self.said}\n{path}".strip()
-
-
-@dataclass(frozen=True, slots=True)
-class ChosenPages:
-    """The pages of one site that are read for a question."""
-
-    pages: tuple[Listed, ...]
-    """Best first."""
-    left: tuple[Failure, ...]
-    """What is not read, and how to go on."""
+        return f"{self.title}\n{path}".strip()
 
 
 async def look_over(
@@ -109,68 +94,51 @@ async def look_over(
 
 
 async def nearest(
-    survey: "Survey", questions: Sequence[Question], services: Services, *, most: int
-) -> ChosenPages:
-    """Return the pages of a site, at most `most`, that are nearest to any of
-    `questions` by title and path.
+    survey: "Survey", questions: Sequence[Question], services: Services, *, limit: int
+) -> tuple[list[Listed], list[Failure]]:
+    """Return the pages of a site, at most `limit`, that are nearest to any of
+    `questions` by title and path, and what is not read, with how to go on.
 
-    Failures, and how to go on, are in `left`; a span beyond the last page gives no
-    pages. Raises `ModelError`."""
+    A span beyond the last page gives no pages. Raises `ModelError`."""
     first, last = survey.span
-    best = await _ranked(survey.pages, questions, services)
-    end = first - 1 + min(most, last - first + 1 if last else READ)
-    left = [Failure(error.source, str(error)) for error in survey.errors.values()]
+    pages = await _ranked(survey.pages, questions, services)
+    end = first - 1 + min(limit, last - first + 1 if last else READ)
+    unread = [Failure(error.source, str(error)) for error in survey.errors.values()]
     if survey.late:
-        left.append(
-            Failure(
-                survey.name,
-                "its list of pages did not load completely in time",
-                late=True,
-            )
-        )
+        why = "its list of pages did not load completely in time"
+        unread.append(Failure(survey.name, why, late=True))
     elif survey.cut:
-        left.append(
-            Failure(
-                survey.name,
-                (
-                    "it lists more pages than were examined; name a part of it, "
-                    "such as site:https://docs.example.org/guide/"
-                ),
-            )
+        why = (
+            "it lists more pages than were examined; name a part of it, "
+            "such as site:https://docs.example.org/guide/"
         )
-    if end < len(best):
-        summary = (
-            f"{len(best) - end} of its {len(best)} pages, less near by title and path"
+        unread.append(Failure(survey.name, why))
+    if end < len(pages):
+        span = f"#pages={end + 1}-{2 * end - first + 1}"
+        why = (
+            f"{len(pages) - end} of its {len(pages)} pages, less near by title and path "
+            f"(to read on, add {span})"
         )
-        rest = f"#pages={end + 1}-{2 * end - first + 1}"
-        left.append(
-            Failure(
-                survey.name,
-                f"{summary} (to read on, add {rest})",
-                rest=survey.name + rest,
-            )
-        )
-    return ChosenPages(tuple(best[first - 1 : end]), tuple(left))
+        unread.append(Failure(survey.name, why, rest=survey.name + span))
+    return pages[first - 1 : end], unread
 
 
 async def _ranked(
-    listed: Sequence[Listed], questions: Sequence[Question], services: Services
+    pages: Sequence[Listed], questions: Sequence[Question], services: Services
 ) -> list[Listed]:
     """Return pages, those first that are near to any of the questions.
 
     Without a question their order stays. Raises `ModelError`."""
-    texts = [page.text for page in listed]
+    texts = [page.text for page in pages]
     scores = [
-        await score_texts(texts, one, embedder=services.embedder)
-        for one in questions
-        if one
+        await score_texts(texts, question, embedder=services.embedder)
+        for question in questions
+        if question
     ]
-    order = (
-        np.argsort(-np.max(scores, axis=0), kind="stable")
-        if scores
-        else np.arange(len(listed))
-    )
-    return [listed[index] for index in order.tolist()]
+    if not scores:
+        return list(pages)
+    order = np.argsort(-np.max(scores, axis=0), kind="stable")
+    return [pages[index] for index in order.tolist()]
 
 
 async def site_pages(
@@ -186,7 +154,7 @@ async def site_pages(
     Raises the `SourceError` of a site that is the only source; else it is a failure."""
     expanded: list[str] = []
     outside: set[str] = set()
-    left: list[Failure] = []
+    failures: list[Failure] = []
     for name in names:
         if not is_site(name):
             expanded.append(name)
@@ -196,59 +164,21 @@ async def site_pages(
         except SourceError as error:
             if len(names) == 1:
                 raise
-            left.append(failure_of(error))
+            failures.append(failure_of(error))
             continue
         await report(0, None, survey.summary)
-        chosen = await nearest(survey, [question], services, most=MAX_FILES)
-        expanded += [page.url for page in chosen.pages]
-        outside.update(page.url for page in chosen.pages if not survey.inside)
-        left += chosen.left
-    return SitePages(
-        list(dict.fromkeys(expanded)),
-        outside - set(names),
-        left,
-        replace(services, fetcher=Twins(services.fetcher)),
-    )
+        pages, unread = await nearest(survey, [question], services, limit=MAX_FILES)
+        expanded += [page.url for page in pages]
+        if not survey.inside:
+            outside.update(page.url for page in pages)
+        failures += unread
+    return SitePages(list(dict.fromkeys(expanded)), outside - set(names), failures)
 
 
 def site_search(sites: Sequence[str], services: Services, report: Report) -> Services:
     """Return services that search nothing but `sites`."""
     search = SiteSearch(sites, services, report)
-    return replace(
-        services, chain=search, fetcher=Twins(services.fetcher), notice=Once()
-    )
-
-
-class Twins:
-    """Reads pages as Markdown where they name such a twin of theirs."""
-
-    def __init__(self, web: Fetches) -> None:
-        self._web = web
-
-    async def fetch(
-        self, url: str, *, since: str = "", refresh: bool = False, outside: bool = False
-    ) -> Page:
-        """Return a page, or the Markdown twin that it names, which then is what is
-        cited.
-
-        The page itself is returned where it names none, the twin is on another host or
-        cannot be read. Raises `SourceError` for the page alone."""
-        page = await self._web.fetch(url, since=since, refresh=refresh, outside=outside)
-        root = await in_thread(parse, page.html) if page.media_type == HTML else None
-        link = root.css_first(_MARKDOWN_LINK) if root is not None else None
-        base = base_of(page.html, page.final_url)
-        twin = (
-            absolute(link.attributes.get("href") or "", base)
-            if link is not None
-            else ""
-        )
-        if twin and _location(twin)[0] == _location(page.final_url)[0]:
-            with suppress(SourceError):  # the page itself is there
-                found = await self._web.fetch(
-                    twin, since=since, refresh=refresh, outside=not page.inside
-                )
-                return replace(found, url=url)
-        return page
+    return replace(services, chain=search, notice=Once())
 
 
 class SiteSearch:
@@ -260,7 +190,7 @@ class SiteSearch:
         self._sites = sites
         self._services = services
         self._report = report
-        self._known: dict[str, Survey] = {}
+        self._surveys: dict[str, Survey] = {}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -274,47 +204,44 @@ class SiteSearch:
         A site that fails is `unreachable` among the outcomes."""
         questions, errors = [query.question for query in queries], list[SourceError]()
         outcomes: list[SearchOutcome] = []
+        share = max(1, limit // len(self._sites))
         for site in self._sites:
             try:
-                outcomes.append(
-                    await self._one(site, questions, max(1, limit // len(self._sites)))
-                )
+                outcomes.append(await self._outcome(site, questions, share))
             except SourceError as error:
                 errors.append(error)
                 outcomes.append(SearchOutcome((), site, "unreachable", str(error)))
         if len(errors) == len(outcomes):
             raise errors[0]
-        found = tuple(one for outcome in outcomes for one in outcome.results)
-        return Findings(
-            found, tuple(outcomes), tuple(one for one in outcomes if one.status != "ok")
-        )
+        results = tuple(row for outcome in outcomes for row in outcome.results)
+        failed = tuple(outcome for outcome in outcomes if outcome.status != "ok")
+        return Findings(results, tuple(outcomes), failed)
 
-    async def _one(
+    async def _outcome(
         self, site: str, questions: Sequence[Question], limit: int
     ) -> SearchOutcome:
-        if site not in self._known:
+        """Return the pages of one site as results."""
+        survey = self._surveys.get(site)
+        if survey is None:
             seconds = STEP_SHARE * time_left()
-            self._known[site] = await look_over(
-                site, questions, self._services, seconds=seconds
-            )
-            await self._report(2, 10, self._known[site].summary)
-        chosen = await nearest(self._known[site], questions, self._services, most=limit)
-        results = (
+            survey = await look_over(site, questions, self._services, seconds=seconds)
+            self._surveys[site] = survey
+            await self._report(2, 10, survey.summary)
+        pages, unread = await nearest(survey, questions, self._services, limit=limit)
+        results = tuple(
             SearchResult(
-                one.said or one.text,
-                one.url,
+                page.title or page.text,
+                page.url,
                 "",
                 engine=SITE,
                 rank=rank,
-                inside=self._known[site].inside,
+                inside=survey.inside,
             )
-            for rank, one in enumerate(chosen.pages, start=1)
+            for rank, page in enumerate(pages, start=1)
         )
-        summary, rest = (
-            "; ".join(one.reason for one in chosen.left),
-            "".join(one.rest for one in chosen.left),
-        )
-        return SearchOutcome(tuple(results), site, "ok", unread=summary, rest=rest)
+        summary = "; ".join(failure.reason for failure in unread)
+        rest = "".join(failure.rest for failure in unread)
+        return SearchOutcome(results, site, "ok", unread=summary, rest=rest)
 
 
 class Survey:
@@ -324,9 +251,9 @@ class Survey:
         self, site: str, questions: Sequence[Question], services: Services
     ) -> None:
         self.name, self.span = split_span(site)
-        start = self.name[len(SITE) :].strip()
-        start = start if "://" in start else f"https://{start}"
-        if not _location(start)[0]:
+        address = self.name[len(SITE) :].strip()
+        self.start = address if "://" in address else f"https://{address}"
+        if not _location(self.start)[0]:
             raise UsageError(
                 f"{site} is not a site.",
                 hint="Write site:https://docs.example.org/guide/.",
@@ -342,32 +269,30 @@ class Survey:
         """Whether all that lists its pages came from inside."""
         self._listed: dict[str, Listed] = {}
         """By the key under which the addresses of one page meet."""
-        self.start = start
         self._questions = questions
         self._services = services
-        self._scope = [_folder(start)]
+        self._folders = [_folder(self.start)]
         self._asked: set[str] = set()
-        root = urljoin(start, "/")
-        self._guesses = tuple(
-            dict.fromkeys(
-                (urljoin(start, "llms.txt"), f"{root}llms.txt", f"{root}robots.txt")
-            )
+        root = urljoin(self.start, "/")
+        lists = (
+            urljoin(self.start, "llms.txt"),
+            f"{root}llms.txt",
+            f"{root}robots.txt",
         )
-        self._sitemap = f"{root}sitemap.xml"
+        self._guesses = [*dict.fromkeys(lists), f"{root}sitemap.xml"]
 
     @property
     def pages(self) -> list[Listed]:
         """What is known of pages in the part of the site that was named, in its own
         order."""
-        places = ((page, _location(page.url)) for page in list(self._listed.values()))
-        return [
-            page
-            for page, (host, path) in places
-            if any(
-                host == own and f"{path}/".startswith(below)
-                for own, below in self._scope
-            )
-        ]
+        return [page for page in list(self._listed.values()) if self._covers(page.url)]
+
+    def _covers(self, url: str) -> bool:
+        host, path = _location(url)
+        return any(
+            host == name and f"{path}/".startswith(folder)
+            for name, folder in self._folders
+        )
 
     @property
     def summary(self) -> str:
@@ -379,80 +304,69 @@ class Survey:
 
         No `SourceError` is raised: failures are in `errors`, and `cut` says that there
         are more lists than were read."""
-        lists = await self._first_lists() or [self._sitemap]
+        *guesses, sitemap = self._guesses
+        pages = await self._fetched((*guesses, self.start), outside=False)
+        self.inside = all(page.inside for page in pages)
+        host = next(
+            (_location(page.final_url)[0] for page in pages if page.url == self.start),
+            "",
+        )
+        if host and host != self._folders[0][0]:
+            self._folders.append((host, "/"))  # it lives there now
+        lists = await in_thread(self._lists_of, pages) or [sitemap]
         for _ in range(2):  # sitemaps, then those that an index names
-            best = await _ranked(
-                [Listed(url, "") for url in dict.fromkeys(lists)],
-                self._questions,
-                self._services,
+            names = [Listed(url, "") for url in dict.fromkeys(lists)]
+            ranked = await _ranked(names, self._questions, self._services)
+            self.cut = self.cut or len(ranked) > MOST_LISTS
+            pages = await self._fetched(
+                [page.url for page in ranked[:MOST_LISTS]], outside=not self.inside
             )
-            self.cut = self.cut or len(best) > MOST_LISTS
-            found = await self._fetched(
-                [one.url for one in best][:MOST_LISTS], outside=not self.inside
-            )
-            lists = [
-                one
-                for page in found.values()
-                for one in await in_thread(self._take, page)
-            ]
+            lists = await in_thread(self._lists_of, pages)
         self.cut = self.cut or bool(lists)
 
-    async def _first_lists(self) -> list[str]:
-        """Return the sitemaps that robots.txt and the site's first pages name."""
-        lists: list[str] = []
-        first = await self._fetched((*self._guesses, self.start), outside=False)
-        self.inside = all(page.inside for page in first.values())
-        for url, page in first.items():
-            if url.endswith("/robots.txt"):
-                lists += map(unescape, _SITEMAP.findall(page.html))
-                continue
-            host = _location(page.final_url)[0]
-            if url == self.start and host != _location(url)[0]:
-                self._scope.append((host, "/"))  # it lives there now
-            lists += await in_thread(self._take, page)
-        return lists
-
-    async def _fetched(self, urls: Sequence[str], *, outside: bool) -> dict[str, Page]:
+    async def _fetched(self, urls: Sequence[str], *, outside: bool) -> list[Page]:
         """Return those of `urls` on the site's host that were not asked for before and
-        can be read.
+        can be read, in order.
 
-        Failures of the others are in `errors`, but for addresses that were only
-        guessed."""
-        hosts = {host for host, _ in self._scope}
-        wanted = [
+        Failures are in `errors`, but for addresses that were only guessed."""
+        hosts = {host for host, _ in self._folders}
+        urls = [
             url for url in urls if url not in self._asked and _location(url)[0] in hosts
         ]
-        self._asked.update(wanted)
-        found: dict[str, Page] = {}
+        self._asked.update(urls)
+        pages: dict[str, Page] = {}
 
         async def fetch(url: str) -> None:
             try:
-                found[url] = await self._services.fetcher.fetch(url, outside=outside)
+                pages[url] = await self._services.fetcher.fetch(url, outside=outside)
             except SourceError as error:
-                if url == self.start or url not in {*self._guesses, self._sitemap}:
+                if url == self.start or url not in self._guesses:
                     self.errors[url] = error
 
         async with anyio.create_task_group() as group:
-            for url in wanted:
+            for url in urls:
                 group.start_soon(fetch, url)
-        return {url: found[url] for url in wanted if url in found}
+        return [pages[url] for url in urls if url in pages]
 
-    def _take(self, page: Page) -> list[str]:
-        """Note the pages that `page` names, itself too where it is one; return what
-        else lists pages."""
-        root = parse(page.html)
-        if root is None:
-            return []
-        base = base_of(page.html, page.final_url)
-        lists = [
-            absolute(node.attributes.get("href") or "", base)
-            for node in root.css(_LISTS)
-        ]
-        own = [Listed(page.final_url, page.title)] if page.url == self.start else []
-        for one in chain(own, _links(root, base)):
-            check_cancelled()
-            self._add(one)
-        return [url for url in lists if url]
+    def _lists_of(self, pages: Sequence[Page]) -> list[str]:
+        """Note the pages that `pages` name, and the start among them; return what else
+        lists pages."""
+        lists: list[str] = []
+        for page in pages:
+            root = parse(page.html)
+            if page.url.endswith("/robots.txt"):
+                lists += map(unescape, _SITEMAP.findall(page.html))
+            elif root is not None:
+                base = base_of(page.html, page.final_url)
+                if page.url == self.start:
+                    self._add(Listed(page.final_url, page.title))
+                for link in _links(root, base):
+                    check_cancelled()
+                    self._add(link)
+                lists += filter(
+                    None, (_address(node, base) for node in root.css(_LISTS))
+                )
+        return lists
 
     def _add(self, page: Listed) -> None:
         if page.url in self._asked - {self.start}:
@@ -460,31 +374,29 @@ class Survey:
         if len(self._listed) >= MAX_ITEMS:
             self.cut = True
             return
-        key = _SAME.sub("", canonical_url(_MARKDOWN_TWIN.sub("", page.url)))
-        known = self._listed.get(key, page)
+        key = _ENDING.sub("", canonical_url(page.url))
+        earlier = self._listed.get(key, page)
         # The Markdown version has the same text without furniture.
-        url = page.url if _MARKDOWN_TWIN.search(urlsplit(page.url).path) else known.url
-        self._listed[key] = Listed(url, known.said or page.said)
+        url = page.url if page.url.endswith((".md", ".mdx")) else earlier.url
+        self._listed[key] = Listed(url, earlier.title or page.title)
 
 
 def _links(root: LexborNode, base: str) -> Iterator[Listed]:
     """Yield the documents that a page links to, with the link's text and the text right
     after it."""
     for node in root.css("a[href]:not([rel~='sitemap'])"):
-        url = urldefrag(absolute(node.attributes.get("href") or "", base)).url
-        ending = mimetypes.guess_type(url)[0] and re.search(
-            r"\.\w+$", urlsplit(url).path
-        )
-        if url and (not ending or ending[0].lower() in DOCUMENTS):
-            description = (
-                node.next.text_content
-                if node.next is not None and node.next.tag == "-text"
-                else ""
-            )
-            words = one_line(f"{node.text()} {description or ''}")[:TITLE_CHARACTERS]
-            yield Listed(
-                url, "" if words.startswith(("http://", "https://")) else words
-            )
+        url = urldefrag(_address(node, base)).url
+        if not url or ending_of(urlsplit(url).path) in OTHERS | IMAGES:
+            continue
+        after = node.next
+        is_text = after is not None and after.tag == "-text"
+        description = after.text_content if after is not None and is_text else ""
+        words = one_line(f"{node.text()} {description or ''}")[:TITLE_CHARACTERS]
+        yield Listed(url, "" if words.startswith(("http://", "https://")) else words)
+
+
+def _address(node: LexborNode, base: str) -> str:
+    return absolute(node.attributes.get("href") or "", base)
 
 
 def _location(url: str) -> tuple[str, str]:
@@ -501,7 +413,5 @@ def _folder(url: str) -> tuple[str, str]:
     """Return the host and the folder of an address; a last part with an ending is a
     file in it."""
     host, path = _location(url)
-    folder = (
-        path.rpartition("/")[0] if "." in path.rpartition("/")[2] else path.rstrip("/")
-    )
-    return host, f"{folder}/"
+    folder, _, name = path.rpartition("/")
+    return host, f"{folder}/" if "." in name else f"{path.rstrip('/')}/"

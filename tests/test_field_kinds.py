@@ -406,7 +406,6 @@ KINDS: dict[str, list[Asked]] = {
         Asked(sent("<p>Wait</p>", more="Refresh: 0; url=/landing\r\n"), "K-9"),
         Asked("<title>x</title><script>setTimeout(function(){window.location.href='/landing';}, 500);</script><p>Redirecting...</p>", "K-9"),
         Asked("<title>x</title><body onload=\"location.href='/landing'\"><p>Redirecting...</p></body>", "K-9"),
-        Asked("<title>x</title><script>setTimeout(() => { location.href = '/landing' }, 60000)</script><p>Wait a minute.</p>", "/landing"),
         Asked(behind_cookies(5), "K-4"),
         Asked(reloading, "K-4"),
         Asked(accented, "K-4"),

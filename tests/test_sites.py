@@ -205,17 +205,10 @@ async def test_twins_in_markdown_are_read_in_place_of_pages(
         kind="text/markdown",
     )
     site.put("/sitemap.xml", sitemap(*manual), kind=XML)
-    head = '<link rel=alternate type="text/markdown" href="/guide/tokens.txt">'
-    site.put("/guide/tokens-1", page("tokens 1", "Loading the page of tokens.", head=head))
-    site.put(
-        "/guide/tokens.txt", "# Tokens\n\nTokens expire after nine hours.", kind="text/markdown"
-    )
     async with opened(connect) as client:
         by_list = await extracted(client, f"site:{site.url('/')}")
-        by_link = await extracted(client, f"site:{site.url('/')}", "When do tokens expire?")
     assert data_of(by_list)["pages"] == [site.url("/guide/retention-of-records.md")]
     assert "/guide/retention-of-records" not in site.asked
-    assert "nine hours" in text_of(by_link)
 
 
 async def test_only_the_named_part_of_the_site_and_no_other_host_is_read(

@@ -59,7 +59,6 @@ from pipeline.read.convert import Raw, kind_of
 from pipeline.read.format import HTML
 from pipeline.read.served import FRONTS, front_of
 from pipeline.read.sniff import decode
-from pipeline.text.frame import address
 from pipeline.work import alone, in_thread
 from seams import optional
 
@@ -294,12 +293,7 @@ class Fetcher:
                 self._limits.step_seconds,
             )
         page = replace(await self._page(raw, answer), inside=not answer.outside)
-        leads = (
-            f"the page redirects to {address(answer.leads_to)}"
-            if answer.leads_to
-            else ""
-        )
-        more = tuple(filter(None, (why, WITH_COOKIES if answer.own else "", leads)))
+        more = tuple(filter(None, (why, WITH_COOKIES if answer.own else "")))
         page = replace(page, notes=(*page.notes, *more)) if more else page
         # What is cut is asked for again.
         return page if answer.cut else await self._keep(key, page, answer, None)
@@ -318,10 +312,6 @@ class Fetcher:
             if answer.cut:
                 raise self._incomplete(raw.url, answer.cut) from error
             await in_thread(_refuse_front, raw, None)
-            if answer.leads_to:
-                hint = f"Fetch {address(answer.leads_to)} itself."
-                what = f"{error.what} It redirects to {address(answer.leads_to)}."
-                raise type(error)(what, source=raw.url, hint=hint) from error
             raise
         if answer.cut is None:
             await in_thread(_refuse_front, raw, page)

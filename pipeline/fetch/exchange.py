@@ -81,8 +81,6 @@ class ServerAnswer:
     """Its `Set-Cookie` headers."""
     address: str = ""
     """The address that was connected to; empty where a proxy connected."""
-    leads_to: str = ""
-    """Where a page sends its reader later, or in a way that is not followed."""
     outside: bool = True
     """Whether it, or a step on the way to it, came from a public address: nothing that
     it names is asked for inside."""
@@ -440,24 +438,17 @@ class WebExchange:
             answer = replace(answer, outside=reach is self._outer)
             jar.keep(str(target.url), answer.set_cookies)
             headers = {}
-            led = (
-                None
-                if answer.location
-                else refresh_of(answer.headers, answer.body, str(target.url))
-            )
-            if answer.location:
-                target = self._next(url, answer, answer.location, reach)
-            elif (
-                led is None
-                or (led.address, jar.headers(led.address).get("Cookie", "")) in asked
-            ):
-                return replace(answer, own=jar.was_personal)
-            elif not led.at_once or refreshes == MOST_REFRESHES:
-                leads_to = led.address if led.address != str(target.url) else ""
-                return replace(answer, own=jar.was_personal, leads_to=leads_to)
-            else:
+            location = answer.location
+            if not location:
+                location = (
+                    refresh_of(answer.headers, answer.body, str(target.url)) or ""
+                )
                 refreshes += 1
-                target = self._next(url, answer, led.address, reach)
+                cookies = jar.headers(location).get("Cookie", "") if location else ""
+                is_end = not location or (location, cookies) in asked
+                if is_end or refreshes > MOST_REFRESHES:
+                    return replace(answer, own=jar.was_personal)
+            target = self._next(url, answer, location, reach)
         raise SourceUnavailable(
             f"{url} redirects more than {self._limits.max_redirects} times.",
             source=url,

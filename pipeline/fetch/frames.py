@@ -7,8 +7,8 @@ other hosts, which stay addresses among the page's links.
 """
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from html import escape
 from typing import Final
 from urllib.parse import urldefrag, urljoin, urlsplit
@@ -30,36 +30,15 @@ UNREAD_FRAME: Final = (
     'a frame of the page\'s own site was not read; part="links" names it'
 )
 _FRAME_BYTES: Final = re.compile(rb"<(?:i?frame|object|embed)\b", re.IGNORECASE)
-_FRAME_ELEMENT: Final = re.compile(
+_FRAME_TAG: Final = re.compile(
     r"<!--.*?(?:-->|\Z)|<(script|style|template|textarea|title|noscript|noframes)\b.*?(?:</\1|\Z)"
-    r"""|<(iframe|frame|object|embed)\b((?:"[^"]{0,2000}"|'[^']{0,2000}'|[^"'<>]|(?!))*+)>""",
+    r"""|<(/?)(iframe|frame|frameset|object|embed)\b((?:"[^"]{0,2000}"|'[^']{0,2000}'|[^"'<>]|(?!))*+)>""",
     re.IGNORECASE | re.DOTALL,
 )
-_ADDRESSES: Final = ("src", "data-src", "data-lazy-src")
-"""Where the address of a frame is; scripts copy the others into the first as a reader
-scrolls."""
-_OBJECT_END: Final = re.compile(r"</object\s*>", re.IGNORECASE)
-_FRAMESET: Final = re.compile(r"<(/?)frameset\b[^<>]*>", re.IGNORECASE)
-_LONE: Final = re.compile(r"<frame\b([^<>]*)>", re.IGNORECASE)
-_NO_PAGE: Final = re.compile(
-    r"\.(?:pdf|svg|png|jpe?g|gif|webp|swf|mp[34]|webm|mov|avi|zip)$", re.IGNORECASE
-)
-_HIDDEN: Final = re.compile(
-    r"""\bhidden\b(?!\s*-)|display\s*:\s*none|\b(?:width|height)\s*=\s*["']?[012](?:px)?["'\s]"""
-)
-_BOM: Final = b"\xef\xbb\xbf"
-
-
-@dataclass(frozen=True, slots=True)
-class _Frame:
-    """A frame of a page."""
-
-    name: str
-    start: int
-    end: int
-    attributes: str
-    """As written."""
-    url: str
+"""A tag; what holds no elements is passed over."""
+_ADDRESSES: Final = ("data-src", "data-lazy-src", "src", "data")
+"""Where the address of a frame is; scripts copy the first two into the third as a
+reader scrolls."""
 
 
 async def with_frames(
@@ -72,94 +51,68 @@ async def with_frames(
     At most `MOST_FRAMES` frames are fetched."""
     if not _FRAME_BYTES.search(raw.body) or kind_of(raw) != HTML:
         return raw
-    text, frames = await in_thread(_frames, raw)
-    urls = list(dict.fromkeys(frame.url for frame in frames))
-    found: dict[str, str] = {}
-    said: set[str] = set()
+    urls = await in_thread(_frame_addresses, raw)
+    contents: dict[str, str] = {}
+    notes: set[str] = set()
 
     async def read(url: str) -> None:
         try:
             answer = await get(url)
         except SourceError:
             return
-        if kind_of(answer) == HTML and _host(answer.final_url) == _host(raw.final_url):
-            found[url] = await in_thread(_inside, answer)
-            said.update(answer.notes)
+        is_here = _host(answer.final_url) == _host(raw.final_url)
+        if is_here and kind_of(answer) == HTML:
+            html = await in_thread(_html_of, answer)
+            if html:
+                contents[url] = html
+                notes.update(answer.notes)
 
     with anyio.move_on_after(seconds):
         async with anyio.create_task_group() as group:
             for url in urls[:MOST_FRAMES]:
                 group.start_soon(read, url)
-    whole = {url: inner for url, inner in found.items() if inner}
-    notes = sorted(said)
-    if len(whole) < len(urls):
-        notes.append(UNREAD_FRAME)
-    if not whole:
-        return replace(raw, notes=(*raw.notes, *notes)) if notes else raw
-    body = _BOM + (await in_thread(_filled, text, frames, whole)).encode(
-        "utf-8", "replace"
-    )
-    return replace(raw, body=body, notes=(*raw.notes, FRAMED, *notes))
+    if len(contents) < len(urls):
+        notes.add(UNREAD_FRAME)
+    if contents:
+        notes.add(FRAMED)
+        body = await in_thread(_filled, raw, dict(contents))
+        raw = replace(raw, body=body.encode("utf-8-sig", "replace"))
+    return replace(raw, notes=(*raw.notes, *sorted(notes)))
 
 
-def _frames(raw: Raw) -> tuple[str, list[_Frame]]:
-    """Return the text of a page and its frames with an address on its host that a
-    reader may see."""
+def _frame_addresses(raw: Raw) -> list[str]:
+    """Return the addresses on the page's host that its frames show."""
     text = decode(raw.body, content_type=raw.content_type).text
     base = base_of(text, raw.final_url)
-    frames = (_frame(tag, base, raw.final_url) for tag in _FRAME_ELEMENT.finditer(text))
-    return text, [frame for frame in frames if frame is not None]
+    tags = (tag for tag in _FRAME_TAG.finditer(text) if tag[3])
+    urls = (_frame_address(tag, base, raw.final_url) for tag in tags)
+    return list(dict.fromkeys(filter(None, urls)))
 
 
-def _frame(tag: re.Match[str], base: str, page: str) -> _Frame | None:
-    """Return a frame of the page at the address `page`; None where its own address is
-    not on the page's host, names another type than HTML, or a reader does not see it."""
-    if tag[2] is None:
-        return None
-    name, attributes = tag[2].lower(), attributes_of(tag[3])
-    is_seen = "html" in attributes.get("type", "html") and "srcdoc" not in attributes
-    if not is_seen or _HIDDEN.search(f"{tag[3]} "):
-        return None
-    address = _address(name, attributes)
-    url = _joined(base, address) if address else ""
-    if not url or _host(url) != _host(page) or url == urldefrag(page).url:
-        return None
-    return _Frame(name, tag.start(), tag.end(), tag[3], url)
-
-
-def _address(name: str, attributes: Mapping[str, str]) -> str:
-    """Return what an element's frame shows; "" where it has no address."""
-    said = (
-        attributes.get(one, "").strip()
-        for one in (("data",) if name == "object" else _ADDRESSES)
+def _frame_address(tag: re.Match[str], base: str, page: str) -> str:
+    """Return what a frame of the page at the address `page` shows; "" where that is not
+    on the page's host, or of another type than HTML."""
+    attributes = attributes_of(tag[4])
+    if "html" not in attributes.get("type", "html") or "srcdoc" in attributes:
+        return ""
+    written = next(
+        (address for name in _ADDRESSES if (address := attributes.get(name))), ""
     )
-    return next((one for one in said if one and not one.startswith("about:")), "")
-
-
-def _joined(base: str, address: str) -> str:
-    """Return an address of a page without its fragment, empty for what is malformed,
-    not http(s) or no page by its ending."""
     try:
-        url = urldefrag(urljoin(base, "".join(address.split()))).url
-        parts = urlsplit(url)
+        url = urldefrag(urljoin(base, "".join(written.split()))).url
+        is_web = bool(written) and urlsplit(url).scheme in {"http", "https"}
     except ValueError:
         return ""
-    return (
-        url
-        if parts.scheme in {"http", "https"} and not _NO_PAGE.search(parts.path)
-        else ""
-    )
+    is_other = url != urldefrag(page).url
+    return url if is_web and is_other and _host(url) == _host(page) else ""
 
 
 def _host(url: str) -> str:
     """Return host and port of an address, with and without `www.` alike."""
-    try:
-        return urlsplit(url).netloc.lower().removeprefix("www.")
-    except ValueError:
-        return ""
+    return urlsplit(url).netloc.lower().removeprefix("www.")
 
 
-def _inside(answer: Raw) -> str:
+def _html_of(answer: Raw) -> str:
     """Return the HTML of a frame, its addresses relative to its own; empty where it is
     too large."""
     text = decode(answer.body, content_type=answer.content_type).text
@@ -167,27 +120,27 @@ def _inside(answer: Raw) -> str:
     return f'<base href="{base}">{text}' if len(text) <= FRAME_CHARACTERS else ""
 
 
-def _filled(text: str, frames: list[_Frame], inside: dict[str, str]) -> str:
+def _filled(raw: Raw, contents: dict[str, str]) -> str:
     """Return a page whose frames are `iframe` elements with what they hold, each
     once."""
-    parts: list[str] = []
-    at = 0
-    left = dict(inside)
-    for frame in frames:
-        if frame.start < at or (held := left.pop(frame.url, None)) is None:
-            continue
-        end = frame.end
-        if frame.name == "object" and (closing := _OBJECT_END.search(text, end)):
-            end = closing.end()
-        attributes = frame.attributes.rstrip(" /")
-        closed = "" if frame.name == "iframe" else "</iframe>"
-        parts += [
-            text[at : frame.start],
-            f'<iframe{attributes} srcdoc="{escape(held)}">{closed}',
-        ]
-        at = end
-    filled = "".join([*parts, text[at:]])
-    if _FRAMESET.search(filled) is None:
-        return filled
-    # In a set of frames no other element is parsed.
-    return _FRAMESET.sub(r"<\1div>", _LONE.sub(r"<iframe\1></iframe>", filled))
+    text = decode(raw.body, content_type=raw.content_type).text
+    base = base_of(text, raw.final_url)
+    is_in_object = False
+
+    def fill(tag: re.Match[str]) -> str:
+        nonlocal is_in_object
+        name = (tag[3] or "").lower()
+        if name == "frameset":  # in which no other element is parsed
+            return f"<{tag[2]}div>"
+        if tag[2]:
+            is_filled, is_in_object = name == "object" and is_in_object, False
+            return "</iframe>" if is_filled else tag[0]
+        url = _frame_address(tag, base, raw.final_url) if name else ""
+        html = contents.pop(url, "")
+        if not html:
+            return f"<iframe{tag[4]}></iframe>" if name == "frame" else tag[0]
+        is_in_object = name == "object"
+        end = "</iframe>" if name in {"frame", "embed"} else ""
+        return f'<iframe{tag[4].rstrip(" /")} srcdoc="{escape(html)}">{end}'
+
+    return _FRAME_TAG.sub(fill, text)

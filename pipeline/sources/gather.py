@@ -113,9 +113,7 @@ class SitePages(NamedTuple):
     place."""
     outside: set[str]
     """Those of them that are named from outside."""
-    left: list[Failure]
-    services: Services
-    """With what reads these pages."""
+    failures: list[Failure]
 
 
 def site_step(name: str) -> Callable[..., Any]:
@@ -160,8 +158,8 @@ async def load_sources(
         found: SitePages = await site_step("site_pages")(
             expanded, question, services, seconds=STEP_SHARE * seconds, report=report
         )
-        expanded, outside, services = found.names, found.outside, found.services
-        failed += found.left
+        expanded, outside = found.names, found.outside
+        failed += found.failures
     seconds -= anyio.current_time() - began
     documents, errors = await open_all(
         expanded, services, seconds=seconds, report=report, outside=outside

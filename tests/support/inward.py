@@ -12,7 +12,6 @@ from typing import Final
 from zlib import crc32
 
 from errors import SourceError
-from extras.sites import Twins
 from pipeline.fetch.address import literal
 from pipeline.fetch.client import Fetcher, open_fetcher
 from pipeline.fetch.limits import FetchLimits
@@ -151,7 +150,7 @@ class Both:
         with suppress(SourceError):
             # A host for each, since a site's rules are kept.
             name = f"{crc32(f'{form} {target}'.encode())}.{HOST}"
-            await Twins(self.fetcher).fetch(self.public.url("/p", host=name))
+            await self.fetcher.fetch(self.public.url("/p", host=name))
         return [one.path for one in self.inner.asked]
 
     async def scripted(self, script: str, target: str) -> Sequence[str]:
