@@ -36,8 +36,12 @@ _VIEW: Final = (
     r"|(?P<releases>releases)(?:/(?:tag/)?(?P<tag>.+))?"
     r"|(?P<form>blob|tree|src/branch|src/tag|src/commit)/(?P<ref>[^/]+)(?:/(?P<path>.+))?)"
 )
-_TWO_NAMES: Final = re.compile(rf"/(?P<project>[\w.-]+/[\w.-]+?)(?:\.git)?(?:{_VIEW})?")
-_GROUPS: Final = re.compile(rf"/(?P<project>[\w.-]+(?:/[\w.-]+)+?)(?:/-{_VIEW})?")
+_OWNED_PROJECT: Final = re.compile(
+    rf"/(?P<project>[\w.-]+/[\w.-]+?)(?:\.git)?(?:{_VIEW})?"
+)
+_NESTED_PROJECT: Final = re.compile(
+    rf"/(?P<project>[\w.-]+(?:/[\w.-]+)+?)(?:/-{_VIEW})?"
+)
 """An address of GitLab, where groups are nested."""
 
 
@@ -58,7 +62,7 @@ class Forge:
         address, _, query = page.partition("?")
         if not address.startswith(f"{self.site}/") or not _SAME_PAGE.fullmatch(query):
             return None
-        form = _GROUPS if self.kind == "gitlab" else _TWO_NAMES
+        form = _NESTED_PROJECT if self.kind == "gitlab" else _OWNED_PROJECT
         match = form.fullmatch(address.removeprefix(self.site).rstrip("/"))
         if match is None or _NOT_OWNERS.match(match["project"]):
             return None
@@ -132,7 +136,7 @@ class ForgePlan:
         return f"{self.forge.site}/{project}/raw/{ref}/{quote(path)}"
 
     async def _json(self, get: Get, url: str) -> object:
-        """Return an answer of the API; raises `SourceUnreadable` where it is no JSON."""
+        """Return an answer of the API; raises `SourceUnreadable` where it is not JSON."""
         try:
             return json.loads(await get(url))
         except (ValueError, RecursionError) as error:

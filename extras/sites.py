@@ -47,7 +47,7 @@ _SITEMAP: Final = re.compile(
     r"\bsitemap\b(?:[\s:]|</?\w+>)*(https?://[^\s<]+)", re.IGNORECASE
 )
 """Of a robots.txt, as its lines became HTML."""
-_ENDING: Final = re.compile(r"(?:/index)?(?:\.(?:html?|mdx?))?$")
+_PAGE_ENDING: Final = re.compile(r"(?:/index)?(?:\.(?:html?|mdx?))?$")
 """What the addresses of one page may differ in."""
 _LISTS: Final = (
     'link[rel~="alternate"][type$="rss+xml"], '
@@ -374,7 +374,7 @@ class Survey:
         if len(self._listed) >= MAX_ITEMS:
             self.cut = True
             return
-        key = _ENDING.sub("", canonical_url(page.url))
+        key = _PAGE_ENDING.sub("", canonical_url(page.url))
         earlier = self._listed.get(key, page)
         # The Markdown version has the same text without furniture.
         url = page.url if page.url.endswith((".md", ".mdx")) else earlier.url

@@ -35,7 +35,7 @@ _SCRIPT: Final = re.compile(
 )
 _NO_TEXT_LETTERS: Final = 40
 """Visible letters from which a page is more than a way to another ("Redirecting …")."""
-_TAG: Final = 'meta[http-equiv="refresh" i]'
+_REFRESH_META: Final = 'meta[http-equiv="refresh" i]'
 
 
 def refresh_of(headers: Mapping[str, str], body: bytes, url: str) -> str | None:
@@ -70,7 +70,7 @@ def _first_tag(html: str) -> LexborNode | None:
     if "refresh" not in html.lower():
         return None
     root = parse(html)
-    return root.css_first(_TAG) if root is not None else None
+    return root.css_first(_REFRESH_META) if root is not None else None
 
 
 def _scripted(html: str, url: str) -> str | None:
