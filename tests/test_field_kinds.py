@@ -12,7 +12,6 @@ import io
 import json
 import re
 import zipfile
-from base64 import b64encode
 from collections.abc import Callable, Mapping
 from html import escape
 from pathlib import Path
@@ -350,12 +349,8 @@ KINDS: dict[str, list[Asked]] = {
         Asked(page('<iframe src="tariff"></iframe>', '<base href="/">'), "31 crowns"),
     ],
     "page data that is not plain JSON in a script": [
-        Asked(drawn_by_scripts(f'<div x-data="{{post: {{body: `{SHUT}`, more: \'{CALLS}\'}}}}"></div>'), BOTH),
         Asked(drawn_by_scripts(f'<div ng-init="post = {escape(DATA)}"></div>'), BOTH),
-        Asked(drawn_by_scripts(f'<script>start(JSON.parse(atob("{b64encode(DATA.encode()).decode()}")))</script>'), BOTH),
         Asked(drawn_by_scripts(f'<my-post :post="{escape(DATA)}"></my-post>'), BOTH),
-        Asked(drawn_by_scripts(f"<script>document.write('<p>{SHUT}</p><p>{CALLS}<\\/p>')</script>"), BOTH),
-        Asked(drawn_by_scripts(f'<div id=app></div><script>render("#app", `<article><p>{SHUT}</p><p>{CALLS}</p></article>`)</script>'), BOTH),
         Asked(drawn_by_scripts(f'<script>window.__remixContext = {{"state": {{"loaderData": {{"post": {DATA}}}}}}};</script>'), BOTH),
     ],
     "closed or animated text that is judged hidden": [

@@ -220,15 +220,6 @@ async def test_a_line_that_a_menu_holds_as_well_is_shown() -> None:
     assert "The oil that they burned" in await shown(page(story))
 
 
-async def test_what_is_around_the_element_main_is_the_next_part() -> None:
-    html = (
-        f"<body><div>{LEAFLET}</div><main><h2>Lamps</h2><p>{STORY[0]}</p><p>{STORY[1]}</p></main>"
-    )
-    assert STORY[0] in await shown(html)
-    assert "One account" not in await shown(html)
-    assert "One account" in await shown(html, part=2)
-
-
 async def test_what_a_forum_writes_out_for_crawlers_is_read_before_its_summary() -> None:
     said = f'{{"@type":"DiscussionForumPosting","text":"{STORY[0]} {STORY[1]}"}}'
     data = f'<script type="application/ld+json">{said}</script>'
@@ -390,18 +381,6 @@ async def test_the_story_goes_on_behind_an_inset_near_its_end() -> None:
     text = await shown(f"<main><h1>Lamps</h1><div>{PARAGRAPHS}{inset}{end}</div></main>")
     assert "lantern 0" in text and "lantern 2" in text
     assert "others of our readers" not in text
-
-
-async def test_a_banner_above_the_element_main_is_the_next_part() -> None:
-    notes = "".join(
-        f"<p>Orders of more than {n}0 crowns are sent without a fee to any of our islands.</p>"
-        for n in STORY
-    )
-    text = await shown(
-        f"<body><div>{notes}</div><main><h1>Lamps of glass</h1>{PARAGRAPHS}</main></body>"
-    )
-    assert STORY[0] in text
-    assert "without a fee" not in text
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ _ASSIGNED: Final = re.compile(
 )
 """Where JSON is given to a name, or a string that holds some."""
 _JSON_ATTRIBUTE: Final = re.compile(
-    r"""\s[:a-z][\w:-]{1,60}=(?:"\s*+([{\[][^"]*+)"|'\s*+([{\[][^']*+)')""",
+    r"""\s[:a-z][\w:-]{1,60}=(?:"(?:\w+\s*+=)?\s*+([{\[][^"]*+)"|'(?:\w+\s*+=)?\s*+([{\[][^']*+)')""",
     re.IGNORECASE,
 )
 _READ_IN_VAIN: Final = 100
