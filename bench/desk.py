@@ -76,7 +76,6 @@ def draw_pictures(folder: Path, browser: Any) -> None:
     asked = {
         "ask": ("How deep is Lake Orvane, and when was the lighthouse lit again?", ""),
         "read": ("How deep is Lake Orvane?", "lake-orvane.html"),
-        "health": None,
     }
     with tempfile.TemporaryDirectory(prefix="winnow-") as place:
         # A copy, since pictures show where it lies.
@@ -87,17 +86,16 @@ def draw_pictures(folder: Path, browser: Any) -> None:
 
 
 def _draw(
-    folder: Path, browser: Any, url: str, asked: Mapping[str, tuple[str, str] | None]
+    folder: Path, browser: Any, url: str, asked: Mapping[str, tuple[str, str]]
 ) -> None:
     page = browser.new_page(viewport={"width": 1180, "height": 760})
     for view, wanted in asked.items():
         page.goto(f"{url}#{view}")
-        if wanted is not None:
-            areas = page.locator(f"#{view} textarea")
-            areas.first.fill(wanted[0])
-            areas.nth(1).fill(wanted[1])
-            page.locator(f"#{view} form.ask button.main").click()
-            page.locator(f"#{view} .answer").wait_for(timeout=120_000)
+        areas = page.locator(f"#{view} textarea")
+        areas.first.fill(wanted[0])
+        areas.nth(1).fill(wanted[1])
+        page.locator(f"#{view} form.ask button.main").click()
+        page.locator(f"#{view} .answer").wait_for(timeout=120_000)
         page.locator(f"#{view} h2").first.wait_for()
         page.screenshot(path=folder / f"desk-{view}.png")
     page.close()

@@ -13,7 +13,7 @@ import pytest
 from bench.desk import draw_pictures
 from extras.desk.page import DESK_FOLDER, desk_html
 from tests.support import LIBRARY, ROOT, Site
-from tests.support.desk import browsing, desk_served, home_beside, violations
+from tests.support.desk import browsing, desk_served, violations
 from tests.test_web import hits
 
 slow = pytest.mark.slow
@@ -74,8 +74,7 @@ def ask(page: Any, view: str, question: str, *sources: str) -> Any:
 
 
 @slow
-@pytest.mark.parametrize("path", ["message", "cache", "client"])
-def test_a_message_that_is_no_object_is_refused(url: str, path: str) -> None:
+def test_a_message_that_is_no_object_is_refused(url: str) -> None:
     bodies = (
         b"null",
         b"[]",
@@ -87,7 +86,7 @@ def test_a_message_that_is_no_object_is_refused(url: str, path: str) -> None:
     origin = url.rstrip("/").rsplit("/", 1)[0]
     with httpx2.Client(timeout=60) as http:
         for body in bodies:
-            said = http.post(f"{url}{path}", content=body, headers={"Origin": origin})
+            said = http.post(f"{url}message", content=body, headers={"Origin": origin})
             assert 400 <= said.status_code < 500, body
 
 
@@ -121,10 +120,7 @@ def test_only_who_has_the_address_and_comes_from_our_own_page_gets_in(url: str) 
         assert http.get(f"{origin}/").status_code == 403
         assert http.get(f"{origin}/{token[:-1]}x/").status_code == 403
         assert http.get(url, headers={"Host": "attacker.example"}).status_code == 403
-        assert (
-            http.get(f"{url}health", headers={"Origin": "http://attacker.example"}).status_code
-            == 403
-        )
+        assert http.get(url, headers={"Origin": "http://attacker.example"}).status_code == 403
         assert http.post(f"{url}message", json=body, headers=ours).status_code == 200
         assert http.post(f"{url}message", json=body).status_code == 403
         assert http.post(f"{url}message", json=body, headers={"Origin": "null"}).status_code == 403
@@ -152,24 +148,6 @@ def test_a_question_is_asked_and_its_evidence_picked_by_keyboard_alone(page: Any
     page.locator("[role=status]", has_text="Copied").wait_for(state="attached")
     copied = page.evaluate("navigator.clipboard.readText()")
     assert page.locator("#ask .card .words").first.inner_text()[:20] in copied
-    assert violations(page) == []
-
-
-@slow
-def test_the_desk_opens_with_what_is_searched_its_documents_and_three_questions_one_of_which_is_asked(
-    page: Any,
-) -> None:
-    shown = page.locator("#ask .library")
-    shown.wait_for()
-    assert str(LIBRARY) in shown.locator("li").first.inner_text()
-    shown.locator("summary").click()
-    assert "ferry-timetable.html" in shown.locator("details").inner_text()
-    to_try = shown.locator(".try button")
-    assert to_try.count() == 3
-    question = to_try.first.inner_text()
-    to_try.first.click()
-    page.locator("#ask .card").first.wait_for()
-    assert page.locator("#ask .asked h2").inner_text() == question
     assert violations(page) == []
 
 
@@ -237,50 +215,6 @@ def test_research_is_asked_further_and_exported(page: Any) -> None:
 
 
 @slow
-def test_health_reports_settings_and_roles_and_the_cache_is_emptied_from_there(page: Any) -> None:
-    ask(page, "read", "", LAKE)
-    page.evaluate("location.hash = 'health'")
-    part = page.locator("#health .health section")
-    part.last.wait_for()
-    assert page.evaluate("window.shifted") < MOST_SHIFT
-    assert str(LIBRARY) in part.nth(0).inner_text()
-    assert "embedder" in part.nth(1).inner_text()
-    assert "seconds" in part.nth(4).inner_text()
-    row = part.nth(2).locator("li", has_text="Pages")
-    assert "Entries: 0;" not in row.inner_text()
-    row.get_by_role("button").click()
-    assert row.get_by_role("button").inner_text() == "Delete for good?"
-    row.get_by_role("button").click()
-    page.locator("[role=status]", has_text="Entries removed").wait_for(state="attached")
-    # Another number would be the row before it is drawn again.
-    row.get_by_text(re.compile(r"^Entries: 0;")).wait_for()
-    assert row.get_by_role("button").count() == 0
-    assert violations(page) == []
-
-
-@slow
-def test_winnow_is_put_into_a_client_once_the_change_was_seen_and_taken_out_again(
-    page: Any, cache: Path
-) -> None:
-    page.evaluate("location.hash = 'health'")
-    clients = page.locator("#health section", has=page.locator("h3", has_text="Clients"))
-    clients.locator("summary").click()
-    row = clients.locator("li", has_text="cursor")
-    file = home_beside(cache) / ".cursor" / "mcp.json"
-    row.get_by_role("button", name="Add").click()
-    assert "+" in row.locator("pre").inner_text()
-    assert not file.exists()
-    row.get_by_role("button", name="Write this").click()
-    row.locator(".flag", has_text="ready").wait_for()
-    assert "winnow" in json.loads(file.read_text(encoding="utf-8"))["mcpServers"]
-    assert violations(page) == []
-    row.get_by_role("button", name="Remove").click()
-    row.get_by_role("button", name="Write this").click()
-    row.locator(".flag").wait_for(state="detached")
-    assert not file.exists()
-
-
-@slow
 def test_research_is_paused_and_gone_on_with(browser: Any, site: Site, tmp_path: Path) -> None:
     page_of = site.put("/slow", "<h1>Skell</h1><p>The harbour of Skell is 14 metres deep.</p>")
     site.put("/search", hits((page_of, "The harbour of Skell.")), kind="application/json")
@@ -303,13 +237,6 @@ def test_research_is_paused_and_gone_on_with(browser: Any, site: Site, tmp_path:
         site.hold.set()
         page.get_by_role("button", name="Continue", exact=True).click()
         page.locator("#ask .card", has_text="14 metres").wait_for()
-        # Without the server a view says so, and tries again.
-        page.context.set_offline(True)
-        page.get_by_role("link", name="Health").click()
-        page.locator("#health .failed", has_text="winnow desk").wait_for()
-        page.context.set_offline(False)
-        page.locator("#health .failed button").click()
-        page.locator("#health .health section").last.wait_for()
         page.close()
 
 
@@ -318,7 +245,7 @@ def test_the_documents_have_a_picture_of_every_view(browser: Any, tmp_path: Path
     draw_pictures(tmp_path, browser)
     drawn = {path.name for path in tmp_path.glob("*.png")}
     assert drawn == {path.name for path in (ROOT / "docs").glob("desk-*.png")}
-    assert len(drawn) == 3
+    assert len(drawn) == 2
 
 
 @slow

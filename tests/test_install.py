@@ -5,13 +5,11 @@ import json
 import os
 import subprocess
 import sys
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml  # type: ignore[import-untyped]  # its types are a package of their own
 from mcp import Client, StdioServerParameters
 
 from cli.doctor import check_wheels, judged_together
@@ -28,24 +26,11 @@ FILES = {
     "claude-code": ".claude.json",
     "cursor": ".cursor/mcp.json",
     "vscode": ".config/Code/User/mcp.json",
-    "copilot": ".copilot/mcp-config.json",
     "windsurf": ".codeium/windsurf/mcp_config.json",
     "gemini": ".gemini/settings.json",
     "lmstudio": ".lmstudio/mcp.json",
-    "codex": ".codex/config.toml",
-    "opencode": ".config/opencode/opencode.json",
-    "zed": ".config/zed/settings.json",
-    "cline": ".config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
-    "goose": ".config/goose/config.yaml",
-    "continue": ".continue/mcpServers/winnow.json",
 }
-KEYS = {
-    "vscode": "servers",
-    "codex": "mcp_servers",
-    "opencode": "mcp",
-    "zed": "context_servers",
-    "goose": "extensions",
-}
+KEYS = {"vscode": "servers"}
 if sys.platform != "linux":
     pytest.skip("the paths below are those of Linux", allow_module_level=True)
 
@@ -76,8 +61,7 @@ def install(home: Path, tmp_path: Path) -> Run:
 
 def read(path: Path) -> dict[str, Any]:
     text = path.read_text(encoding="utf-8")
-    reads = {".toml": tomllib.loads, ".yaml": yaml.safe_load}
-    config: dict[str, Any] = reads.get(path.suffix, json.loads)(text)
+    config: dict[str, Any] = json.loads(text)
     return config
 
 
@@ -104,121 +88,43 @@ def test_every_client_gets_the_entry_in_its_own_file_under_its_own_key(
     assert run.returncode == 0, run.stderr
     config = read(home / FILES[client])
     entry = config[KEYS.get(client, "mcpServers")]["winnow"]
-    command = entry["cmd" if client == "goose" else "command"]
-    assert Path(command[0] if client == "opencode" else command).is_absolute()
-    environment = {"opencode": "environment", "goose": "envs"}.get(client, "env")
-    assert entry[environment]["WINNOW_FOLDERS"] == str(LIBRARY)
+    assert Path(entry["command"]).is_absolute()
+    assert entry["env"]["WINNOW_FOLDERS"] == str(LIBRARY)
 
 
 @pytest.mark.parametrize(
-    ("client", "former"),
-    [
-        ("codex", '# mine\nmodel = "x"\n\n[mcp_servers.other] # another\ncommand = "y"\n'),
-        (
-            "goose",
-            "GOOSE_MODEL: x # mine\nextensions:\n  # built in\n  developer:\n    enabled: "
-            "true\nlast: [1]\n",
-        ),
-        ("goose", "extensions:\n    memory: {enabled: true}\n"),
-        ("goose", "# nothing but this\n"),
-        ("goose", ""),
-    ],
+    "former", ['// mine\n{"mcpServers": {}}', '{"mcpServers": {}, /* a */ "b": [1, 2,]}']
 )
-def test_a_toml_or_yaml_file_keeps_its_comments_and_all_that_is_not_ours(
-    install: Run, home: Path, client: str, former: str
+def test_a_file_with_comments_is_left_alone_and_the_entry_to_paste_is_named(
+    install: Run, home: Path, former: str
 ) -> None:
-    path = home / FILES[client]
+    path = home / FILES["gemini"]
     path.parent.mkdir(parents=True)
     path.write_text(former, encoding="utf-8")
-    assert install(client, "--yes").returncode == 0
-    assert set(former.splitlines()) < set(path.read_text(encoding="utf-8").splitlines())
-    assert "nothing to change" in install(client, "--yes").stdout
-    assert install(client, "--undo", "--yes").returncode == 0
-    assert (path.read_text(encoding="utf-8") if path.exists() else "") == former
+    run = install("gemini", "--yes", "--folder", str(LIBRARY), "--set", "keys=brave=s3cret")
+    assert run.returncode == 2
+    assert f'"WINNOW_FOLDERS": "{LIBRARY}"' in run.stderr
+    assert "s3cret" not in run.stderr
+    assert path.read_text(encoding="utf-8") == former
 
 
-ZED = """\
-// Zed settings
-{
-  "theme": "One Dark", // "winnow": no
-  /* servers, { of mine */
-  "context_servers": {
-    "other": { "command": "x", "args": [], }, // keep
-  },
-  "vim_mode": true,
-}
-"""
-VSCODE = '{\n\t// inputs: asked once\n\t"inputs": [],\n\t"servers": {\n\t}\n}'
-ONE_LINE = '{"theme": "dark", /* all of it */ "mcpServers": {"other": {"command": "x"}}}'
-OLD_ENTRY = (
-    '{\n    "mcpServers": {\n        // mine\n        "winnow": {"command": "old"} // '
-    "since May\n    }\n}\n"
-)
-
-
-@pytest.mark.parametrize(
-    ("client", "former"),
-    [
-        ("zed", ZED),
-        ("zed", ZED.replace("\n", "\r\n")),
-        ("zed", "\ufeff" + ZED),
-        ("zed", "// nothing but this\n"),
-        ("vscode", VSCODE),
-        ("cursor", ONE_LINE),
-        ("cursor", OLD_ENTRY),
-        ("cursor", '{"a": [1, 2,\n3]}'),
-        ("cursor", "{ // empty\n}\n"),
-    ],
-)
-def test_json_is_edited_in_place_with_its_comments_and_its_form(
-    install: Run, home: Path, client: str, former: str
-) -> None:
-    path = home / FILES[client]
-    path.parent.mkdir(parents=True)
-    path.write_bytes(former.encode())
-    run = install(client, "--yes")
+def test_for_any_other_client_the_entry_is_printed(install: Run, home: Path) -> None:
+    run = install("other", "--folder", str(LIBRARY))
     assert run.returncode == 0, run.stderr
-    lines = path.read_bytes().decode().splitlines()
-    kept = [
-        line
-        for line in former.splitlines()
-        if not set(line) <= set("{}, \t") and "winnow" not in line
-    ]
-    assert client == "cursor" or [line for line in kept if line not in lines] == []
-    assert ("\r\n" in former) == (b"\r\n" in path.read_bytes())
-    assert "nothing to change" in install(client, "--yes").stdout
-    changed = install(client, "--yes", "--set", "seconds=20")
-    assert changed.returncode == 0
-    assert "WINNOW_SECONDS" in path.read_text(encoding="utf-8")
-    assert install(client, "--undo", "--yes").returncode == 0
-    assert path.read_bytes() == former.encode()
-
-
-def test_undo_takes_out_our_entry_alone_where_a_person_has_edited_the_file_since(
-    install: Run, home: Path
-) -> None:
-    path = home / FILES["zed"]
-    path.parent.mkdir(parents=True)
-    path.write_text(ZED, encoding="utf-8")
-    assert install("zed", "--yes").returncode == 0
-    edited = path.read_text(encoding="utf-8").replace(
-        '"vim_mode": true,', '"vim_mode": false, // for now'
-    )
-    path.write_text(edited, encoding="utf-8")
-    assert install("zed", "--undo", "--yes").returncode == 0
-    assert path.read_text(encoding="utf-8") == ZED.replace(
-        '"vim_mode": true,', '"vim_mode": false, // for now'
-    )
+    entry = json.loads(run.stdout)["mcpServers"]["winnow"]
+    assert Path(entry["command"]).is_absolute()
+    assert entry["env"]["WINNOW_FOLDERS"] == str(LIBRARY)
+    assert not home.exists() or list(home.iterdir()) == []
 
 
 def test_a_settings_file_that_is_a_link_stays_one(install: Run, home: Path) -> None:
-    own = home / "dotfiles" / "zed.json"
+    own = home / "dotfiles" / "gemini.json"
     own.parent.mkdir(parents=True)
-    own.write_text(ZED, encoding="utf-8")
-    link = home / FILES["zed"]
+    own.write_text('{"theme": "dark"}', encoding="utf-8")
+    link = home / FILES["gemini"]
     link.parent.mkdir(parents=True)
     link.symlink_to(own)
-    assert install("zed", "--yes").returncode == 0
+    assert install("gemini", "--yes").returncode == 0
     assert link.is_symlink()
     assert '"winnow": {' in own.read_text(encoding="utf-8")
 
@@ -266,12 +172,6 @@ def test_folders_are_written_so_that_a_client_finds_them_from_anywhere(
     assert environment["WINNOW_CACHE"] == str(tmp_path / "project" / "kept")
 
 
-def test_an_unknown_client_is_answered_with_the_nearest(install: Run) -> None:
-    run = install("claude-desktp")
-    assert run.returncode == 2
-    assert "Did you mean claude-desktop?" in run.stderr
-
-
 def test_the_change_is_shown_without_keys(install: Run, home: Path) -> None:
     run = install("cursor", "--yes", "--set", "keys=brave=BSA-s3cret")
     assert "s3cret" not in run.stdout + run.stderr
@@ -311,9 +211,7 @@ def test_without_a_person_to_ask_nothing_is_written_unless_yes_is_given(
     assert not (home / FILES["claude-code"]).exists()
 
 
-def test_what_is_there_stays_and_undo_brings_back_the_former_state(
-    install: Run, home: Path
-) -> None:
+def test_what_is_there_stays_and_undo_takes_out_our_entry_alone(install: Run, home: Path) -> None:
     path = home / FILES["claude-code"]
     path.parent.mkdir(parents=True)
     former = {
@@ -332,7 +230,8 @@ def test_what_is_there_stays_and_undo_brings_back_the_former_state(
     config["added_meanwhile"] = True
     path.write_text(json.dumps(config), encoding="utf-8")
     assert install("claude-code", "--undo", "--yes").returncode == 0
-    assert read(path) == {**former, "added_meanwhile": True}
+    others = {"other": {"command": "x"}}
+    assert read(path) == {**former, "mcpServers": others, "added_meanwhile": True}
 
 
 def test_undo_takes_away_a_file_that_winnow_made(install: Run, home: Path) -> None:
@@ -342,29 +241,25 @@ def test_undo_takes_away_a_file_that_winnow_made(install: Run, home: Path) -> No
     assert list((home / FILES["windsurf"]).parent.iterdir()) == []
 
 
-@pytest.mark.parametrize("client", ["claude-desktop", "codex", "goose"])
 def test_a_further_install_changes_what_it_names_and_keeps_the_rest(
-    install: Run, home: Path, client: str
+    install: Run, home: Path
 ) -> None:
-    place = "envs" if client == "goose" else "env"
+    client = "claude-desktop"
 
     def environment() -> dict[str, str]:
-        found: dict[str, str] = read(home / FILES[client])[KEYS.get(client, "mcpServers")][
-            "winnow"
-        ][place]
+        found: dict[str, str] = read(home / FILES[client])["mcpServers"]["winnow"]["env"]
         return found
 
     install(client, "--yes", "--folder", str(LIBRARY), "--set", "keys=brave=BSA-s3cret")
-    if client == "claude-desktop":  # what a person has added by hand
-        config = read(home / FILES[client])
-        config["mcpServers"]["winnow"]["env"]["HTTPS_PROXY"] = "http://proxy:3128"
-        (home / FILES[client]).write_text(json.dumps(config), encoding="utf-8")
+    config = read(home / FILES[client])  # what a person has added by hand
+    config["mcpServers"]["winnow"]["env"]["HTTPS_PROXY"] = "http://proxy:3128"
+    (home / FILES[client]).write_text(json.dumps(config), encoding="utf-8")
     run = install(client, "--yes", "--set", "embedder=none")
     assert "s3cret" not in run.stdout + run.stderr
     kept = environment()
     assert kept["WINNOW_FOLDERS"] == str(LIBRARY)
     assert (kept["WINNOW_KEYS"], kept["WINNOW_EMBEDDER"]) == ("brave=BSA-s3cret", "none")
-    assert (kept.get("HTTPS_PROXY") == "http://proxy:3128") == (client == "claude-desktop")
+    assert kept["HTTPS_PROXY"] == "http://proxy:3128"
     run = install(client, "--yes", "--set", "keys=", "--set", "embedder=none")
     assert "WINNOW_KEYS" not in environment()
     assert "s3cret" not in run.stdout
@@ -413,16 +308,6 @@ def test_a_file_that_cannot_be_read_is_left_alone_and_named(
         or f'under mcpServers: {{"winnow": {{"type": "stdio", "command": "{sys.executable}"'
         in run.stderr
     )
-    assert path.read_text(encoding="utf-8") == text
-
-
-def test_yaml_that_only_a_person_can_change_is_left_alone(install: Run, home: Path) -> None:
-    path = home / FILES["goose"]
-    path.parent.mkdir(parents=True)
-    text = "extensions: {memory: {enabled: true}}\n"
-    path.write_text(text, encoding="utf-8")
-    run = install("goose", "--yes")
-    assert run.returncode == 2
     assert path.read_text(encoding="utf-8") == text
 
 

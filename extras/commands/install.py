@@ -5,16 +5,17 @@ from collections.abc import Mapping
 from typing import Final
 
 from cli.subcommand import Subcommand
-from extras.install.clients import CLIENTS, client_name
+from extras.install.clients import CLIENTS, OTHER
 from seams import later
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
+    names = ", ".join(CLIENTS)
     parser.add_argument(
         "client",
-        type=client_name,
+        choices=[*CLIENTS, OTHER],
         metavar="CLIENT",
-        help=f"one of {', '.join(CLIENTS)}",
+        help=f"one of {names}; {OTHER} prints the entry for any other client",
     )
     parser.add_argument(
         "--scope",

@@ -30,17 +30,6 @@ export function button(label, onclick, props = {}) {
   return h("button", { type: "button", onclick, ...props }, label);
 }
 
-/** A button for what cannot be taken back: the first press asks, the second does it, and leaving it asks again. */
-export function sure(label, question, act, props = {}) {
-  const ask = (asking) => {
-    made.classList.toggle("sure", asking);
-    made.textContent = asking ? question : label;
-    if (props["aria-label"]) made.setAttribute("aria-label", asking ? `${question} ${props["aria-label"]}` : props["aria-label"]);
-  };
-  const made = button(label, () => (made.classList.contains("sure") ? act() : ask(true)), { class: "small", onblur: () => ask(false), ...props });
-  return made;
-}
-
 /** Text of a page: in its own direction, which ends where it ends. */
 export function said(text, tag = "bdi", props = {}) {
   return h(tag, { dir: "auto", ...props }, text);

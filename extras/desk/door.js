@@ -22,43 +22,8 @@ export class LocalDoor {
     return result.contents[0].text;
   }
 
-  library() {
-    return this.#get("library");
-  }
-
-  health() {
-    return this.#get("health");
-  }
-
-  /** Forget what one store holds; "" for all. */
-  clearCache(kind) {
-    return this.#change("cache", { kind });
-  }
-
-  /** See what `winnow install` would change, or with what was `shown` change it. */
-  changeClient(change) {
-    return this.#change("client", change);
-  }
-
   async save(name, text) {
     save(name, text);
-  }
-
-  async doctor(options) {
-    return this.#events("doctor", {}, options);
-  }
-
-  async #get(path) {
-    const answer = await this.#fetch(path);
-    if (!answer.ok) throw new Failed(await answer.text());
-    return answer.json();
-  }
-
-  async #change(path, body) {
-    const answer = await this.#post(path, body);
-    const reply = await answer.json();
-    if (!answer.ok) throw new Failed(reply.message);
-    return reply;
   }
 
   #post(path, body, signal) {

@@ -4,10 +4,8 @@ import { chooseLanguage, listLanguages, t } from "./texts.js";
 import { button, h, said } from "./dom.js";
 import { HostDoor, LocalDoor } from "./door.js";
 import { answerOf, callOn, drawAnswer, drawCancelled, drawFailed, runCall } from "./run.js";
-import { showHealth } from "./health.js";
-import { showLibrary } from "./library.js";
 
-const VIEWS = ["ask", "read", "tree", "health"];
+const VIEWS = ["ask", "read", "tree"];
 const TOOLS = { ask: ["research", "extract_relevant"], read: ["fetch_and_prune_html"], tree: ["raptor_query"] };
 
 /** The desk with all its views, as a page of its own. */
@@ -28,7 +26,6 @@ function openDesk() {
     sections.forEach((section) => { section.hidden = section.id !== name; });
     tabs.forEach((tab) => (tab.hash === `#${name}` ? tab.setAttribute("aria-current", "page") : tab.removeAttribute("aria-current")));
     document.title = `${t(`view.${name}`)} · Winnow`;
-    if (name === "health") showHealth(regions.health, door);
   };
   document.body.replaceChildren(
     h("a", { class: "skip", href: "#main", onclick: (event) => { event.preventDefault(); main.focus(); } }, t("skip")),
@@ -37,10 +34,6 @@ function openDesk() {
   document.body.append(main);
   window.addEventListener("hashchange", show);
   show();
-  showLibrary(regions.ask, door, (question) => {
-    forms.ask.querySelector("textarea").value = question;
-    forms.ask.requestSubmit();
-  });
 }
 
 function drawChoices() {

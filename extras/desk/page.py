@@ -19,8 +19,6 @@ MODULES: Final = (
     "evidence",
     "reading",
     "run",
-    "health",
-    "library",
     "main",
 )
 """Modules in order of dependency."""

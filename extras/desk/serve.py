@@ -1,8 +1,7 @@
 """`winnow desk`: the desk in a local browser, served on loopback at a secret address.
 
 The page exchanges MCP messages with a server in this process, as it does with a host
-that shows it as an MCP App. Health, cache and client configurations have
-routes of their own. A web page that guesses the port lacks the token, and its requests
+that shows it as an MCP App. A web page that guesses the port lacks the token, and its requests
 have another Host or Origin. Not for: the page (`page.py`), or serving clients
 (`extras/http/`).
 """
@@ -14,7 +13,7 @@ import json
 import re
 import secrets
 import webbrowser
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from typing import Any, Final
@@ -29,24 +28,15 @@ from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from cache.store import Stores
-from cli.doctor import examine
-from cli.models import report_roles
 from cli.output import FAILED, OK
-from errors import UsageError, WinnowError
-from extras.desk.library import describe_library
 from extras.desk.page import desk_html
 from extras.http.serve import listen
-from extras.install.clients import CLIENTS, file_of
-from extras.install.install import client_state, make_change, plan_change
-from pipeline.work import in_thread
 from server.app import build_server
-from server.settings import SETTINGS_TABLE, Http, Log, Networks, Papers, Settings
-from server.wiring import CACHE_BYTES, open_cache
+from server.settings import Settings
 
 Emit = Callable[[str, object], Awaitable[None]]
 
@@ -61,13 +51,10 @@ _HEADERS: Final = {
 }
 
 
-def serve_desk(
-    settings: Settings, given: Mapping[str, str], *, port: int, show: bool
-) -> int:
+def serve_desk(settings: Settings, *, port: int, show: bool) -> int:
     """Serve the desk until a signal; with `show`, open it in the default browser.
 
-    `given`: settings of the command line, also used for clients that are configured in
-    the desk. Returns `FAILED` if the server did not start. Raises `CannotListen` if the
+    Returns `FAILED` if the server did not start. Raises `CannotListen` if the
     port is not available.
     """
     (listening,) = listen(HOST, port)
@@ -78,7 +65,7 @@ def serve_desk(
         print(f"The desk is at {url} until Ctrl-C.", flush=True)
         if show:
             webbrowser.open(url)
-        app = build_desk(settings, given, token=token, port=port)
+        app = build_desk(settings, token=token, port=port)
         server = uvicorn.Server(
             uvicorn.Config(
                 app, log_level="warning", server_header=False, access_log=False
@@ -88,11 +75,9 @@ def serve_desk(
     return OK if server.started else FAILED
 
 
-def build_desk(
-    settings: Settings, given: Mapping[str, str], *, token: str, port: int
-) -> ASGIApp:
+def build_desk(settings: Settings, *, token: str, port: int) -> ASGIApp:
     """Return the ASGI application of the desk below `/{token}/`."""
-    desk = _Desk(settings, given)
+    desk = _Desk(settings)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -102,11 +87,6 @@ def build_desk(
     routes = [
         Route("/", desk.page),
         Route("/message", desk.message, methods=["POST"]),
-        Route("/library", desk.library),
-        Route("/health", desk.health),
-        Route("/doctor", desk.doctor, methods=["POST"]),
-        Route("/cache", desk.clear_cache, methods=["POST"]),
-        Route("/client", desk.change_client, methods=["POST"]),
     ]
     return _Gate(
         Starlette(routes=[Mount(f"/{token}", routes=routes)], lifespan=lifespan),
@@ -180,23 +160,17 @@ class _Desk:
     """Route handlers."""
 
     _client: Client
-    _stores: Stores
 
-    def __init__(self, settings: Settings, given: Mapping[str, str]) -> None:
+    def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._given = given
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
-        """Open a server with a client, and the cache stores."""
-        settings = self._settings
-        shown = advertise(EXTENSION_ID, {"mimeTypes": [APP_MIME_TYPE]})
-        async with Client(build_server(settings), extensions=[shown]) as self._client:
-            self._stores = await in_thread(open_cache, settings)
-            try:
-                yield
-            finally:
-                self._stores.close()
+        """Open a server with a client."""
+        drawing = advertise(EXTENSION_ID, {"mimeTypes": [APP_MIME_TYPE]})
+        server = build_server(self._settings)
+        async with Client(server, extensions=[drawing]) as self._client:
+            yield
 
     async def page(self, request: Request) -> Response:
         """Return the desk's page."""
@@ -247,64 +221,6 @@ class _Desk:
 
         return _Events(work)
 
-    async def library(self, request: Request) -> Response:
-        """Return search providers, folders with their documents, and example
-        questions."""
-        return JSONResponse(await in_thread(describe_library, self._settings))
-
-    async def health(self, request: Request) -> Response:
-        """Return settings, models by role, cache content and configured clients."""
-        roles = await report_roles(self._settings, tried=False)
-        return JSONResponse(
-            {
-                "settings": setting_rows(self._settings),
-                "models": [{"role": role.name, "line": role.line} for role in roles],
-                "cache": await in_thread(cache_rows, self._stores, self._settings),
-                "clients": await in_thread(client_rows),
-            }
-        )
-
-    async def clear_cache(self, request: Request) -> Response:
-        """Clear one store, or all of them and the folder index."""
-        kind = (await _asked(request)).get("kind")
-        if kind not in ("", *self._stores.by_kind):
-            return JSONResponse({"message": f"Unknown store {kind!r}."}, 404)
-        store = self._stores.by_kind[kind] if kind else self._stores
-        return JSONResponse({"cleared": await in_thread(store.clear)})
-
-    async def change_client(self, request: Request) -> Response:
-        """Return the change that `winnow install` would make; write it if exactly that
-        was shown.
-
-        Status 404: the client is unknown. 409: its file cannot be used.
-        """
-        asked = await _asked(request)
-        name, undo = str(asked.get("client")), asked.get("undo") is True
-        if name not in CLIENTS:
-            return JSONResponse({"message": f"Unknown client {name!r}."}, 404)
-        try:
-            change = await in_thread(plan_change, name, "user", self._given, undo=undo)
-            if change is not None and asked.get("shown") == change.shown:
-                await in_thread(make_change, change, undo=undo)
-                return JSONResponse({"done": True, "after": CLIENTS[name].after})
-        except UsageError as error:
-            return JSONResponse({"message": str(error)}, 409)
-        return JSONResponse({"done": False, "shown": change.shown if change else ""})
-
-    async def doctor(self, request: Request) -> Response:
-        """Run the checks of `winnow doctor`; an error that ends them becomes an event
-        `error`."""
-
-        async def work(emit: Emit) -> None:
-            try:
-                checks = await examine(self._settings, {})
-            except WinnowError as error:
-                await emit("error", {"message": str(error)})
-            else:
-                await emit("result", {"checks": [check._asdict() for check in checks]})
-
-        return _Events(work)
-
 
 async def _asked(request: Request) -> dict[str, Any]:
     """Return the JSON object in a request's body; raises HTTP 400 for anything else."""
@@ -315,63 +231,6 @@ async def _asked(request: Request) -> dict[str, Any]:
     if not isinstance(asked, dict):
         raise HTTPException(HTTPStatus.BAD_REQUEST, "The body is not a JSON object.")
     return asked
-
-
-def setting_rows(settings: Settings) -> list[dict[str, object]]:
-    """Return each setting: value as text (secrets as dots), whether it is the default,
-    help."""
-    rows: list[dict[str, object]] = []
-    for setting in SETTINGS_TABLE:
-        value = getattr(settings, setting.name)
-        if isinstance(value, (Papers, Networks, Http, Log)):
-            pairs = value._asdict().items()
-            text = " ".join(f"{name}={part}" for name, part in pairs if part)
-        elif isinstance(value, tuple):
-            text = ", ".join(map(str, value))
-        else:
-            text = "" if value is None or value == {} else str(value)
-        usual = value == setting.read(setting.default)
-        rows.append(
-            {
-                "name": setting.name,
-                "value": "•••" if setting.secret and text else text,
-                "usual": usual,
-                "help": setting.help,
-            }
-        )
-    return rows
-
-
-def cache_rows(stores: Stores, settings: Settings) -> dict[str, object]:
-    """Return the cache's path and limit (bytes), and entries, bytes and errors of each
-    store."""
-    kinds = [
-        {
-            "kind": kind,
-            "entries": one.entries,
-            "bytes": one.bytes,
-            "trouble": one.away or one.last_problem,
-        }
-        for kind, one in stores.stats().items()
-    ]
-    return {
-        "place": stores.place,
-        "limit": CACHE_BYTES,
-        "kinds": kinds,
-    }
-
-
-def client_rows() -> list[dict[str, str]]:
-    """Return each supported client, its file, and the state of Winnow's entry ("":
-    none)."""
-    return [
-        {
-            "client": name,
-            "path": str(file_of(name, "user")),
-            "state": client_state(name),
-        }
-        for name in CLIENTS
-    ]
 
 
 class _Events(Response):

@@ -5,11 +5,11 @@ save tokens; what bounds it is the size of a message.
 Not for: what an answer says (`pipeline/evidence/show.py`)."""
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Final
 
 import numpy as np
 
-from pipeline.document.cite import box_of
 from pipeline.document.page import Document, Evidence
 from pipeline.evidence.assemble import Assembled
 from pipeline.fetch.handles import page_handle
@@ -42,17 +42,19 @@ def view_evidence(
     Documents are those of the reading, in its order; others than its own have no
     scores. The reading is None where nodes of a tree were scored instead of units."""
     rows = _Rows(documents, reading)
-    urls = list(dict.fromkeys(one.url for one in assembled.evidence))
-    shown = zip(assembled.shown.labels, assembled.evidence, strict=True)
+    evidence = assembled.evidence
+    urls = list(dict.fromkeys(passage.url for passage in evidence))
+    labelled = zip(assembled.shown.labels, evidence, strict=True)
     return {
         "kind": "evidence",
         "question": question,
         "max_tokens": max_tokens,
         "passages": [
-            rows.passage(label, one, urls.index(one.url)) for label, one in shown
+            rows.passage(label, passage, urls.index(passage.url))
+            for label, passage in labelled
         ],
-        "pages": [rows.page(url, assembled.evidence) for url in urls],
-        "rest": rows.left_out(assembled.evidence),
+        "pages": [rows.page(url, evidence) for url in urls],
+        "rest": rows.left_out(evidence),
         "left_out": assembled.left_out,
     }
 
@@ -80,8 +82,6 @@ def view_pages(question: str, documents: Sequence[Document], pruned: Pruned) -> 
                     "kept": number in kept.get(index, ()),
                     "score": scores.get(number),
                     "main": block.main,
-                    "trust": block.trust,
-                    "injection": block.injection,
                 }
             )
         page = document.page
@@ -91,17 +91,14 @@ def view_pages(question: str, documents: Sequence[Document], pruned: Pruned) -> 
                 "title": page.title,
                 "author": page.author,
                 "published": page.published,
-                "language": page.language,
-                "handle": page_handle(page),
                 "blocks": blocks,
                 "more": len(document.blocks) - len(blocks),
             }
         )
-    by = pruned.reading.made_by if pruned.reading else ""
     return {
         "kind": "reading",
         "question": question,
-        "by": by,
+        "by": pruned.reading.made_by if pruned.reading else "",
         "pages": pages,
         "left_out": pruned.left_out,
     }
@@ -115,118 +112,96 @@ class _Rows:
             document.page.final_url: (index, document)
             for index, document in enumerate(documents)
         }
-        self._reading = reading
-        places = reading.places if reading is not None else []
+        self._by = reading.made_by if reading is not None else ""
+        self._places = reading.places if reading is not None else []
+        self._scores = np.round(reading.values, 3).tolist() if reading else []
         self._row = {
-            (index, unit.number): row for row, (index, unit) in enumerate(places)
+            (index, unit.number): row for row, (index, unit) in enumerate(self._places)
         }
-        self._places = places
-        self._of: dict[int, list[int]] = {}
-        for row, (index, _) in enumerate(places):
-            self._of.setdefault(index, []).append(row)
 
-    def _value(self, row: int) -> float:
-        return (
-            round(float(self._reading.values[row]), 3)
-            if self._reading is not None
-            else 0.0
-        )
-
-    def passage(self, label: str, one: Evidence, page: int) -> Drawing:
+    def passage(self, label: str, passage: Evidence, page: int) -> Drawing:
         """Return a passage with its context. One of a page that is not among the
-        documents has no units, box or surroundings."""
-        index, document = self._documents.get(one.url, (-1, None))
+        documents has no units or surroundings."""
+        index, document = self._documents.get(passage.url, (-1, None))
         rows = [
             row
-            for number in one.sentences
+            for number in passage.sentences
             if (row := self._row.get((index, number))) is not None
         ]
-        spans = [(self._places[row][1].start, self._places[row][1].end) for row in rows]
-        whole = document.text if document is not None and one.start >= 0 else ""
+        start, end = max(0, passage.start), passage.end
+        text = document.text if document is not None and passage.start >= 0 else ""
         return {
             "label": label,
             "page": page,
-            "text": one.text,
-            "headings": list(one.heading_path),
-            "citation": one.citation,
-            "also": list(one.also),
-            "score": round(one.score.value, 3),
-            "by": one.score.made_by,
-            "place": one.place,
-            "box": list(box_of(document, spans)) if document is not None else [],
-            "trust": one.trust,
-            "injection": one.injection,
-            "summary": one.is_summary,
-            "sources": list(one.sources),
-            "start": one.start,
-            "end": one.end,
-            "before": whole[max(0, one.start - AROUND) : max(0, one.start)].lstrip(),
-            "after": whole[one.end : one.end + AROUND].rstrip(),
-            "units": [[self._places[row][1].text, self._value(row)] for row in rows],
+            "text": passage.text,
+            "headings": list(passage.heading_path),
+            "citation": passage.citation,
+            "also": list(passage.also),
+            "score": round(passage.score.value, 3),
+            "by": passage.score.made_by,
+            "trust": passage.trust,
+            "injection": passage.injection,
+            "summary": passage.is_summary,
+            "sources": list(passage.sources),
+            "before": text[max(0, start - AROUND) : start].lstrip(),
+            "after": text[end : end + AROUND].rstrip(),
+            "units": [[self._places[row][1].text, self._scores[row]] for row in rows],
         }
 
     def page(self, url: str, evidence: Sequence[Evidence]) -> Drawing:
         """Return a page, with the best score in each cell of its strip. Of `evidence`
         at least one is of this page."""
-        own = [one for one in evidence if one.url == url]
+        passages = [passage for passage in evidence if passage.url == url]
         index, document = self._documents.get(url, (-1, None))
         length = len(document.text) if document is not None else 0
         strip = [0.0] * STRIP
-        for row in self._of.get(index, ()) if length else ():
-            cell = min(STRIP - 1, self._places[row][1].start * STRIP // length)
-            strip[cell] = max(strip[cell], self._value(row))
+        for (number, unit), score in zip(self._places, self._scores, strict=True):
+            if number == index and length:
+                cell = min(STRIP - 1, unit.start * STRIP // length)
+                strip[cell] = max(strip[cell], score)
+        # No handle names a page that was not read in time.
+        fetched = document is not None and document.page.fetched_at
         return {
             "url": url,
-            "title": own[0].title,
-            "author": own[0].author,
-            "published": own[0].published,
-            # A page that was not read in time is shown by a few of its words, which no handle
-            # names.
-            "handle": page_handle(document.page)
-            if document is not None and document.page.fetched_at
-            else "",
-            "hidden": own[0].hidden,
+            "title": passages[0].title,
+            "author": passages[0].author,
+            "published": passages[0].published,
+            "handle": page_handle(document.page) if document and fetched else "",
             "strip": strip if any(strip) else [],
             "kept": [
-                [one.start / length, one.end / length]
-                for one in own
-                if length and one.start >= 0
+                [passage.start / length, passage.end / length]
+                for passage in passages
+                if length and passage.start >= 0
             ],
         }
 
     def left_out(self, evidence: Sequence[Evidence]) -> list[Drawing]:
         """Return the beginnings of the best units that no passage holds, at most
         `NEXT_BEST`; none without a reading."""
-        if self._reading is None:
-            return []
         held = {
-            (self._documents.get(one.url, (-1, None))[0], number)
-            for one in evidence
-            for number in one.sentences
+            (self._documents[passage.url][0], number)
+            for passage in evidence
+            for number in passage.sentences
+            if passage.url in self._documents
         }
         urls = list(self._documents)
-        found: list[Drawing] = []
-        for row in np.argsort(-self._reading.values, kind="stable").tolist():
-            index, unit = self._places[row]
-            if (index, unit.number) not in held:
-                found.append(
-                    {
-                        "text": unit.text[:AROUND],
-                        "url": urls[index],
-                        "score": self._value(row),
-                    }
-                )
-            if len(found) == NEXT_BEST:
-                break
-        return found
+        ranked = sorted(
+            zip(self._scores, self._places, strict=True), key=lambda row: -row[0]
+        )
+        free = (
+            {"text": unit.text[:AROUND], "url": urls[index], "score": score}
+            for score, (index, unit) in ranked
+            if (index, unit.number) not in held
+        )
+        return list(islice(free, NEXT_BEST))
 
     def of_blocks(self, document: int) -> dict[int, float]:
         """Return the best score among the units of each block; empty without a reading
         or a question."""
-        if self._reading is None or self._reading.made_by == "content":
-            return {}
         best: dict[int, float] = {}
-        for row in self._of.get(document, ()):
-            block = self._places[row][1].block
-            best[block] = max(best.get(block, 0.0), self._value(row))
+        if self._by == "content":
+            return best
+        for (index, unit), score in zip(self._places, self._scores, strict=True):
+            if index == document:
+                best[unit.block] = max(best.get(unit.block, 0.0), score)
         return best

@@ -11,14 +11,14 @@ import html
 import re
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
 from typing import Final, NamedTuple
 from urllib.parse import quote, unquote, urldefrag
 
-from pipeline.document.converted import is_box, letters_in
+from pipeline.document.converted import is_box
 from pipeline.document.page import (
     Block,
     Document,
@@ -624,66 +624,6 @@ def position_of(document: Document, start: int, end: int) -> str:
         return first_block.place if first_block else ""
     reaching = one_position(first_block.place, last_block.place)
     return first_block.place if reaching is None else reaching
-
-
-def box_of(document: Document, spans: Iterable[tuple[int, int]]) -> tuple[float, ...]:
-    """Return left, top, width and height of the lines that stretches of a document's
-    text have on the page of a PDF or image where the first begins, in points (of an
-    image, pixels) from the upper left; empty for other documents."""
-    page, boxes = "", list[tuple[float, ...]]()
-    for start, end in spans:
-        block, _ = _block_at(document, start)
-        if block is None or (page and block.place.partition("&")[0] != page):
-            continue
-        page = block.place.partition("&")[0]
-        if is_box(block.place):
-            left, top, width, height = map(
-                float, block.place.rpartition("=")[2].split(",")
-            )
-            boxes.append((left, top, left + width, top + height))
-        else:
-            boxes += _printed(document, block.place, start, end)
-    if not boxes:
-        return ()
-    lefts, tops, rights, lows = zip(*boxes, strict=True)
-    return min(lefts), min(tops), max(rights) - min(lefts), max(lows) - min(tops)
-
-
-def _printed(
-    document: Document, position: str, start: int, end: int
-) -> list[tuple[float, ...]]:
-    """Return the edges of the printed lines of a PDF's page on which a stretch of text
-    is; [] if the lines of the page are not known."""
-    printed = _pages_printed(document).get(position)
-    if printed is None:
-        return []
-    page_start, bands = printed
-    before = letters_in(document.text[page_start:start])
-    after = before + letters_in(document.text[start:end])
-    line_edges, letter_offset = [], 0.0
-    for *edges, letters in bands:
-        if letter_offset < after and before < letter_offset + letters:
-            line_edges.append(tuple(edges))
-        letter_offset += letters
-    return line_edges
-
-
-@kept_with_document
-def _pages_printed(document: Document) -> dict[str, tuple[int, list[list[float]]]]:
-    """Return `Page.printed` by place, with where the text of each page begins; pages
-    without text are left out."""
-    begins: dict[str, int] = {}
-    for block in document.blocks:
-        begins.setdefault(block.place, block.start)
-    pages = {}
-    for line in document.page.printed.splitlines():
-        number, *bands = line.split()
-        if (position := f"page={number}") in begins:
-            pages[position] = (
-                begins[position],
-                [list(map(float, band.split(","))) for band in bands],
-            )
-    return pages
 
 
 def one_position(first_position: str, last_position: str) -> str | None:
