@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from bench.loopback import Answer, serving
-from cache.folder import OPEN_WAIT
+from cache.folder import LOCK_WAIT
 from cache.store import Store, open_stores
 from tests.support import LIBRARY, ROOT
 from tests.support.life import environment, started
@@ -360,7 +360,7 @@ def caches(rng: random.Random, count: int) -> Iterator[str]:
             threading.Thread(
                 target=_used, args=(folder, wrong, ended), daemon=True
             ).start()
-            if not ended.wait(30 * OPEN_WAIT):
+            if not ended.wait(30 * LOCK_WAIT):
                 wrong.append(f"{time.monotonic() - began:.0f} s")
             if mark.exists():
                 wrong.append("a pickle was run")

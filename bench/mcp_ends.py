@@ -344,7 +344,7 @@ def _until_idle(server: Served) -> None:
 def _whole(cache: Path) -> bool:
     stores = open_stores(cache, size_limit=1_000_000_000)
     try:
-        return not any(found.damaged for found in stores.verify().values())
+        return not any(stats.trouble for stats in stores.stats().values())
     finally:
         stores.close()
 

@@ -25,10 +25,8 @@ from diskcache.core import DBNAME, DEFAULT_SETTINGS, METADATA, MODE_BINARY, MODE
 from cache.rows import CacheBusy, CacheTrouble, Held, RefusedRow
 from errors import CacheError
 
-OPEN_WAIT: Final = 1.0
-"""Seconds to wait for another process when opening a store (there are six stores)."""
-LOCK_WAIT: Final = 5.0
-"""Seconds that a call waits for another process's write before it skips the cache."""
+LOCK_WAIT: Final = 1.0
+"""Seconds to wait for another process's write before the cache is set aside."""
 STORE_FAILURES: Final = (
     sqlite3.Error,
     diskcache.Timeout,
@@ -194,7 +192,7 @@ def _check_settings(database: Path) -> None:
     if not database.exists():
         return
     with contextlib.closing(
-        sqlite3.connect(database, timeout=OPEN_WAIT, isolation_level=None)
+        sqlite3.connect(database, timeout=LOCK_WAIT, isolation_level=None)
     ) as connection:
         try:
             _see_free(connection)
@@ -262,8 +260,7 @@ def set_aside(folder: Path, broken: tuple[int, int] | None, *, reason: str) -> s
         except OSError as e:  # the file is in use: opening it again will show the state
             _log.warning("the damaged cache %s could not be set aside: %s", folder, e)
             return "a damaged database could not be set aside"
-        for values in target.glob("[0-9a-f][0-9a-f]"):
-            shutil.rmtree(values, ignore_errors=True)
+        remove_values(target)
     _log.warning(
         "the cache %s was damaged (%s); set aside as %s and recreated",
         folder,
@@ -273,6 +270,12 @@ def set_aside(folder: Path, broken: tuple[int, int] | None, *, reason: str) -> s
     return (
         f"the database was damaged ({reason}), set aside as {target.name} and recreated"
     )
+
+
+def remove_values(folder: Path) -> None:
+    """Delete the value files of a database."""
+    for values in folder.glob("[0-9a-f][0-9a-f]"):
+        shutil.rmtree(values, ignore_errors=True)
 
 
 def forget_broken(folder: Path) -> None:
@@ -305,11 +308,6 @@ def _one_process_at_a_time(parent: Path) -> Iterator[None]:
                 e,
             )
         yield
-
-
-_ORPHAN_SECONDS: Final = LOCK_WAIT * 2
-"""Minimum age in seconds of orphaned value files to delete: younger ones may be in
-use."""
 
 
 class FolderBackend:
@@ -396,44 +394,18 @@ class FolderBackend:
             return True
 
     def clear(self) -> int:
-        """Delete all rows and damaged databases; return the number of rows."""
+        """Delete all rows, files that killed writers left, and damaged databases;
+        return the number of rows."""
         forget_broken(self._folder)
         with self._guarded() as cache, self._writing:
-            return int(cache.clear())
+            count = int(cache.clear())
+        remove_values(self._folder)
+        return count
 
     def measure(self) -> Held:
         """Return the stored entries and bytes, index included."""
         with self._guarded() as cache:
             return Held(len(cache), int(cache.volume()))
-
-    def tidy(self) -> int:
-        """Check the database and delete orphaned value files (left by killed writers);
-        return their number.
-
-        Value files of the last 10 s stay: their rows may not be written yet. Raises
-        `CacheTrouble` for a damaged database, which is set aside.
-        """
-        with self._guarded() as cache:
-            problem = str(cache._sql("PRAGMA quick_check(1)").fetchall()[0][0])
-            if problem != "ok":
-                raise sqlite3.DatabaseError(f"malformed: {problem}")
-            named = {
-                name
-                for (name,) in cache._sql(
-                    "SELECT filename FROM Cache WHERE filename IS NOT NULL"
-                )
-            }
-        removed = 0
-        for path in self._folder.glob("[0-9a-f][0-9a-f]/[0-9a-f][0-9a-f]/*.val"):
-            with contextlib.suppress(OSError):
-                name = os.path.join(*path.parts[-3:])
-                if (
-                    name not in named
-                    and path.stat().st_mtime < time.time() - _ORPHAN_SECONDS
-                ):
-                    path.unlink()
-                    removed += 1
-        return removed
 
     def close(self) -> None:
         """Close this thread's connection; the next call opens it again."""

@@ -10,12 +10,10 @@ import math
 import os
 import struct
 import zlib
-from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
 Kind = Literal[b"J", b"B"]
 """Kind of the payload: JSON text or raw bytes."""
-Verdict = Literal["whole", "expired", "damaged"]
 LOT: Final = 500
 """Rows per query or round trip."""
 
@@ -48,21 +46,6 @@ class Held(NamedTuple):
     bytes: int
     partial: bool = False
     """Whether there is more than was counted."""
-
-
-@dataclass(frozen=True, slots=True)
-class CacheCheck:
-    """Result of `verify`: counts of valid and of removed entries."""
-
-    whole: int = 0
-    damaged: int = 0
-    """Wrong checksum, unknown format, or missing value file."""
-    expired: int = 0
-    """Expired, or of an older schema."""
-    orphans: int = 0
-    """Orphaned value files, left by killed writers."""
-    note: str = ""
-    """Other events, such as a database that was set aside."""
 
 
 def seal(
@@ -117,15 +100,6 @@ class Cipher:
             )
         except (InvalidTag, ValueError) as error:
             raise RefusedRow("it was encrypted with another key") from error
-
-
-def judge(key: str, blob: bytes, *, now: float) -> Verdict:
-    """Return whether an envelope is valid, expired, or damaged."""
-    try:
-        _, expires_at, _ = opened(key, blob)
-    except RefusedRow:
-        return "damaged"
-    return "whole" if now < expires_at else "expired"
 
 
 def opened(key: str, blob: bytes) -> tuple[Kind, float, bytes]:

@@ -59,9 +59,6 @@ class RowBackend(Protocol):
     def measure(self) -> Held:
         """Return entries and bytes."""
 
-    def tidy(self) -> int:
-        """Delete orphaned data; return its number."""
-
     def close(self) -> None:
         """Close it; the next call opens it again."""
 

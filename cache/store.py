@@ -2,11 +2,11 @@
 processes at once.
 
 Cache failures never fail a call: no method raises for I/O errors. A failed lookup is a
-miss, a failed write is dropped; an unusable backend is retried after some seconds.
-Failures are logged and counted in `stats()`. Five stores have separate limits, so that
-many entries of one kind never evict another. Not for: keys and expiry, which each step
-chooses where it writes, nor storage on disk (`cache/folder.py`) or on a server
-(`cache/server.py`).
+miss, a failed write is dropped. Where a database stays locked or a place cannot be used,
+all stores of that place are set aside together for `ASIDE_SECONDS`, which is logged
+once. Stores have separate limits, so that many entries of one kind never evict another.
+Not for: keys and expiry, which each step chooses where it writes, nor storage on disk
+(`cache/folder.py`) or on a server (`cache/server.py`).
 """
 
 from __future__ import annotations
@@ -19,27 +19,23 @@ import shutil
 import threading
 import time
 import uuid
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
 
-from cache.folder import LOCK_WAIT, FolderBackend
+from cache.folder import FolderBackend
 from cache.rows import (
     LOT,
     CacheBusy,
-    CacheCheck,
     CacheTrouble,
     Cipher,
     Held,
     Kind,
     RefusedRow,
-    Verdict,
-    judge,
     seal,
     unseal,
 )
@@ -54,80 +50,53 @@ T = TypeVar("T")
 SCHEMA_VERSION: Final = "2"
 """Schema version in every row's name; increase it when the meaning of values
 changes."""
-LONGEST_AWAY: Final = 300.0
-"""Maximum seconds between two retries of an unusable backend."""
-AWAY_SECONDS: Final = LOCK_WAIT
-"""Seconds until an unusable backend is first retried; meanwhile lookups are misses."""
+ASIDE_SECONDS: Final = 15.0
+"""Seconds until a place that could not be used is tried again."""
 HELD_BYTES: Final = 32_000_000
 """Maximum bytes of unwritten values that a store keeps in memory."""
-_BATCH_WRITES: Final = LOT * 10
-"""Maximum writes per transaction: 5,000 small values lock for about 0.5 s."""
 
 _log = logging.getLogger(__name__)
 
 
+@dataclass(slots=True)
+class Aside:
+    """Why, and until when, the stores of one place are not used."""
+
+    why: str = ""
+    until: float = 0.0
+
+    @property
+    def active(self) -> bool:
+        """Whether they are set aside now."""
+        return time.monotonic() < self.until
+
+
 @dataclass(frozen=True, slots=True)
 class StoreStats:
-    """Content of a store, and counts of this process since it opened the store."""
+    """Content of a store, and its last failure."""
 
     entries: int
     """Rows, including expired ones that are not yet evicted."""
     bytes: int
     """Bytes held; on disk the index included."""
-    hits: int = 0
-    misses: int = 0
-    bytes_read: int = 0
-    """Bytes of values that lookups returned."""
-    bytes_written: int = 0
-    problems: int = 0
-    last_problem: str = ""
-    away: str = ""
-    """Why the store is unusable now; "" if it is usable."""
     partial: bool = False
     """Whether there is more than was counted."""
+    trouble: str = ""
+    """Why the store is not used, or the last operation that failed."""
     note: str = ""
     """Events for status reports, such as a damaged database that was recreated."""
 
 
 def store_text(stats: StoreStats) -> str:
-    """Return a line on a store: content, and hits, misses and problems of this process.
-
-    Of an unusable store it says only that nothing is cached.
-    """
-    if stats.away:
-        return "not used, nothing is cached"
-    count = f"{'over ' if stats.partial else ''}{stats.entries} entries, {stats.bytes / 1e6:.1f} MB"
-    seen = f"{stats.hits} hits, {stats.misses} misses"
-    moved = f"{stats.bytes_read / 1e6:.1f} MB read, {stats.bytes_written / 1e6:.1f} MB written"
-    trouble = (
-        f"; problems: {stats.problems}, the last: {stats.last_problem}"
-        if stats.problems
-        else ""
-    )
+    """Return a line on a store's content."""
+    more = "over " if stats.partial else ""
     note = f"; {stats.note}" if stats.note else ""
-    return f"{count}; since start {seen}, {moved}{trouble}{note}"
+    return f"{more}{stats.entries} entries, {stats.bytes / 1e6:.1f} MB{note}"
 
 
-def cache_trouble(stores: dict[str, StoreStats]) -> str:
-    """Return a line on the cache's problems, or ""; it gives the reason of the first
-    store only. Unusable stores hide those with single failures."""
-    away = {kind: stats.away for kind, stats in stores.items() if stats.away}
-    failed = {
-        kind: stats.last_problem
-        for kind, stats in stores.items()
-        if stats.problems and not stats.away
-    }
-    if away:
-        return (
-            f"NOT USED for {', '.join(away)}; Winnow continues without it. "
-            f"{next(iter(away.values()))}"
-        )
-    if failed:
-        return (
-            f"had problems with {', '.join(failed)}; Winnow continued without it. "
-            f"{next(iter(failed.values()))}"
-        )
-    return ""
+def cache_trouble(stores: Mapping[str, StoreStats]) -> str:
+    """Return a line on the cache's first trouble, or ""."""
+    return next((stats.trouble for stats in stores.values() if stats.trouble), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,13 +118,14 @@ class Store:
         size_limit: int = 0,
         kind: str = "",
         cipher: Cipher | None = None,
+        aside: Aside | None = None,
     ) -> None:
         """Open or create the store at `place`, a folder or a backend; if that fails it
         keeps nothing, and tries again later.
 
         Beyond `size_limit` bytes the oldest entries are removed. `clock` returns
         seconds since the epoch, for expiry; `kind` is part of every row's name. A
-        `cipher` encrypts values, not names.
+        `cipher` encrypts values, not names; `aside` is shared by stores of one place.
         """
         self._backend: RowBackend = (
             FolderBackend(place, size_limit=size_limit)
@@ -165,16 +135,12 @@ class Store:
         self._clock = clock
         self._prefix = f"{kind}:{SCHEMA_VERSION}"
         self._cipher = cipher
+        self.aside = aside or Aside()
         self._lock = threading.Lock()
-        self._seen: Counter[str] = Counter()
-        self._last_problem = ""
         self._held: dict[str, bytes] = {}
         """Values that may not, or could not, be written."""
-        self._away = ""
-        self._away_until = 0.0
-        self._rests = AWAY_SECONDS
-        self._logged: dict[str, float] = {}
-        self._attempt("opening", self._backend.open, None)
+        self._trouble = ""
+        self._attempt(self._backend.open, None)
 
     @property
     def shared(self) -> bool:
@@ -183,14 +149,14 @@ class Store:
 
     def get_json(self, key: str) -> JsonValue:
         """Return the JSON value of `key`; None if missing, expired, bytes, or invalid
-        JSON (counted as a problem)."""
-        found = self._lookup([key], b"J").get(key)
-        if found is None:
+        JSON."""
+        text = self._lookup([key], b"J").get(key)
+        if text is None:
             return None
         try:
-            value: JsonValue = json.loads(found)
+            value: JsonValue = json.loads(text)
         except (ValueError, RecursionError) as e:
-            self._note("reading JSON", e)
+            self._skipped(e)
             return None
         return value
 
@@ -209,10 +175,10 @@ class Store:
     def set_bytes(self, key: str, value: bytes, *, expire: float | None = None) -> bool:
         """Store `value` for `expire` seconds (None: until evicted); return whether it
         succeeded."""
-        kept = self._set([(key, value)], b"B", expire)
-        if kept:
+        written = self._set([(key, value)], b"B", expire)
+        if written:
             self._held.pop(key, None)
-        return kept
+        return written
 
     def hold(self, key: str, value: bytes) -> None:
         """Keep `value` in this process only; beyond 32 MB the oldest are dropped, and a
@@ -231,17 +197,15 @@ class Store:
     def set_many_bytes(
         self, items: Mapping[str, bytes], *, expire: float | None = None
     ) -> None:
-        """Store `items` in transactions of up to 5,000: all or none of each batch."""
+        """Store `items` in transactions of up to 500: all or none of each batch."""
         pairs = iter(items.items())
-        while lot := list(islice(pairs, _BATCH_WRITES)):
+        while lot := list(islice(pairs, LOT)):
             self._set(lot, b"B", expire)
 
     def keys(self, prefix: str) -> list[str]:
         """Return the short keys that start with `prefix`, including expired ones."""
         nothing: list[str] = []
-        rows = self._attempt(
-            "names", lambda: self._backend.names(self._row(prefix)), nothing
-        )
+        rows = self._attempt(lambda: self._backend.names(self._row(prefix)), nothing)
         return [row.removeprefix(f"{self._prefix}:") for row in rows]
 
     def claim(self, key: str, *, seconds: float) -> Claim | None:
@@ -251,30 +215,17 @@ class Store:
         An expired or damaged lease is taken over. If the cache is unusable every caller
         gets a lease: work may be done twice, but is done.
         """
-        mine = self._fresh_claim(self._row(f"claim:{key}"), seconds)
-        done, found = self._swap(mine.row, None, mine.blob, seconds)
-        if (
-            not done
-            and found is not None
-            and judge(mine.row, found, now=self._clock()) != "whole"
-        ):
-            done, _ = self._swap(mine.row, found, mine.blob, seconds)
-        return mine if done else None
+        lease = self._fresh_claim(self._row(f"claim:{key}"), seconds)
+        done, present = self._swap(lease.row, None, lease.blob, seconds)
+        if not done and present is not None and not self._is_valid(lease.row, present):
+            done, _ = self._swap(lease.row, present, lease.blob, seconds)
+        return lease if done else None
 
     def renew(self, claim: Claim, *, seconds: float) -> Claim:
         """Return the lease renewed for `seconds`, unless another owner has it now."""
-        mine = self._fresh_claim(claim.row, seconds)
-        return (
-            mine if self._swap(claim.row, claim.blob, mine.blob, seconds)[0] else claim
-        )
-
-    def _fresh_claim(self, row: str, seconds: float) -> Claim:
-        return Claim(
-            row,
-            seal(
-                row, uuid.uuid4().bytes, kind=b"B", expires_at=self._clock() + seconds
-            ),
-        )
+        lease = self._fresh_claim(claim.row, seconds)
+        done, _ = self._swap(claim.row, claim.blob, lease.blob, seconds)
+        return lease if done else claim
 
     def release(self, claim: Claim) -> None:
         """Release a lease, unless another owner has it now."""
@@ -283,127 +234,68 @@ class Store:
     def clear(self) -> int:
         """Delete all entries; return their number."""
         self._held.clear()
-        return self._attempt("clear", self._backend.clear, 0)
-
-    def verify(self) -> CacheCheck:
-        """Read every entry; remove damaged and expired ones and those of another
-        schema.
-
-        If the cache fails, the result has only the note `not checked`; a damaged
-        database, which is recreated, counts as one damaged entry.
-        """
-
-        def check() -> CacheCheck:
-            before = self._backend.note
-            counts: Counter[Verdict] = Counter()
-            try:
-                orphans = self._backend.tidy()
-                rows = self._backend.names(self._prefix.removesuffix(SCHEMA_VERSION))
-                for start in range(0, len(rows), LOT):
-                    for row, blob in self._backend.get(
-                        rows[start : start + LOT]
-                    ).items():
-                        counts[verdict := self._judged(row, blob)] += 1
-                        if verdict != "whole":
-                            self._backend.swap(row, blob, None, expire=0.0)
-            except CacheTrouble:
-                if self._backend.note == before:
-                    raise
-                return CacheCheck(damaged=1, note=self._backend.note)
-            return CacheCheck(
-                counts["whole"], counts["damaged"], counts["expired"], orphans
-            )
-
-        return self._attempt("verify", check, CacheCheck(note="not checked"))
-
-    def _judged(self, row: str, blob: bytes) -> Verdict:
-        found = judge(row, blob, now=self._clock())
-        current = row.startswith((f"{self._prefix}:", f"{self._prefix}#"))
-        return found if current or found == "damaged" else "expired"
+        return self._attempt(self._backend.clear, 0)
 
     def stats(self) -> StoreStats:
         """Return the statistics of the store; without entries and bytes if they cannot
         be counted."""
-        held = self._attempt("stats", self._backend.measure, Held(0, 0))
-        with self._lock:
-            return StoreStats(
-                held.entries,
-                held.bytes,
-                hits=self._seen["hits"],
-                misses=self._seen["misses"],
-                bytes_read=self._seen["bytes_read"],
-                bytes_written=self._seen["bytes_written"],
-                problems=self._seen["problems"],
-                last_problem=self._last_problem,
-                away=self._away,
-                partial=held.partial,
-                note=self._backend.note,
-            )
-
-    def seen(self) -> dict[str, int]:
-        """Return hits, misses, problems and 1 if unusable, without accessing the
-        backend."""
-        with self._lock:
-            return {
-                **{name: self._seen[name] for name in ("hits", "misses", "problems")},
-                "away": int(bool(self._away)),
-            }
+        content = self._attempt(self._backend.measure, Held(0, 0))
+        if self.aside.active:
+            trouble = f"NOT USED; Winnow continues without it. {self.aside.why}"
+        else:
+            trouble = f"skipped: {self._trouble}" if self._trouble else ""
+        entries, size, partly = content
+        return StoreStats(entries, size, partly, trouble, self._backend.note)
 
     def close(self) -> None:
         """Close connections; the next use reopens the store."""
         self._backend.close()
 
+    def _fresh_claim(self, row: str, seconds: float) -> Claim:
+        ends = self._clock() + seconds
+        return Claim(row, seal(row, uuid.uuid4().bytes, kind=b"B", expires_at=ends))
+
+    def _is_valid(self, row: str, blob: bytes) -> bool:
+        try:
+            return unseal(row, blob, kind=b"B", now=self._clock()) is not None
+        except RefusedRow:
+            return False
+
     def _lookup(self, keys: Iterable[str], kind: Kind) -> dict[str, bytes]:
         rows = {self._row(key): key for key in keys}
         nothing: dict[str, bytes] = {}
-        found: dict[str, bytes] = {}
+        values: dict[str, bytes] = {}
         now = self._clock()
-        for row, blob in self._attempt(
-            "lookup", lambda: self._backend.get(list(rows)), nothing
-        ).items():
+        blobs = self._attempt(lambda: self._backend.get(list(rows)), nothing)
+        for row, blob in blobs.items():
             try:
                 value = unseal(row, blob, kind=kind, now=now)
-                value = self._unlocked(row, value) if value is not None else None
+                if value is not None and self._cipher:
+                    value = self._cipher.open(row, value)
             except RefusedRow as e:
-                self._note("lookup", e)
-                self._attempt(
-                    "delete",
-                    partial(self._backend.swap, row, blob, None, expire=0.0),
-                    False,
-                )
+                self._skipped(e)
+                drop = partial(self._backend.swap, row, blob, None, expire=0.0)
+                self._attempt(drop, False)
                 continue
             if value is not None:
-                found[rows[row]] = value
-        self._count(
-            hits=len(found),
-            misses=len(rows) - len(found),
-            bytes_read=sum(map(len, found.values())),
-        )
-        return found
+                values[rows[row]] = value
+        return values
 
     def _set(
         self, pairs: list[tuple[str, bytes]], kind: Kind, expire: float | None
     ) -> bool:
         expires_at = math.inf if expire is None else self._clock() + expire
-        rows = [(self._row(key), payload) for key, payload in pairs]
-        blobs = {
-            row: seal(row, self._locked(row, payload), kind=kind, expires_at=expires_at)
-            for row, payload in rows
-        }
+        blobs = {}
+        for key, payload in pairs:
+            row = self._row(key)
+            sealed = self._cipher.lock(row, payload) if self._cipher else payload
+            blobs[row] = seal(row, sealed, kind=kind, expires_at=expires_at)
 
         def write() -> bool:
             self._backend.put(blobs, expire=expire)
             return True
 
-        written = self._attempt("write", write, False)
-        self._count(bytes_written=sum(map(len, blobs.values())) if written else 0)
-        return written
-
-    def _locked(self, row: str, payload: bytes) -> bytes:
-        return self._cipher.lock(row, payload) if self._cipher else payload
-
-    def _unlocked(self, row: str, kept: bytes) -> bytes:
-        return self._cipher.open(row, kept) if self._cipher else kept
+        return self._attempt(write, False)
 
     def _swap(
         self, row: str, old: bytes | None, new: bytes | None, seconds: float
@@ -417,60 +309,36 @@ class Store:
             return False, self._backend.get([row]).get(row)
 
         free: tuple[bool, bytes | None] = (True, None)
-        return self._attempt("claim", swap, free)
+        return self._attempt(swap, free)
 
-    def _attempt(self, action: str, work: Callable[[], T], otherwise: T) -> T:
-        """Return the result of `work`, or `otherwise` if the backend fails (logged and
-        counted).
-
-        After a lock or an unusable cache `work` is not called for some time.
-        """
-        if time.monotonic() < self._away_until:
+    def _attempt(self, work: Callable[[], T], otherwise: T) -> T:
+        """Return the result of `work`, or `otherwise` if the backend fails or is set
+        aside."""
+        if self.aside.active:
             return otherwise
-        result = otherwise
         try:
             result = work()
-        except CacheTrouble as e:
-            self._note(action, e)
-            if isinstance(e, CacheBusy):  # each use would wait for the timeout again
-                self._rest()
-                return otherwise
-        except CacheError as e:
-            if not self._away:
-                self._count(problems=1)
-                self._last_problem = str(e)
-                _log.warning("the cache is unusable and will be retried: %s", e)
-            self._away = str(e)
-            self._rest()
+        except (CacheBusy, CacheError) as e:
+            if not self.aside.why:
+                _log.warning("the cache %s is not used: %s", self._backend.place, e)
+            self.aside.why = str(e)
+            self.aside.until = time.monotonic() + ASIDE_SECONDS
             return otherwise
-        self._rests = AWAY_SECONDS
-        if self._away:
-            self._away = ""
+        except CacheTrouble as e:
+            self._skipped(e)
+            return otherwise
+        if self.aside.why:
+            self.aside.why = ""
             _log.warning("the cache %s is used again", self._backend.place)
         return result
 
-    def _rest(self) -> None:
-        """Pause use of the backend, each time twice as long."""
-        self._away_until = time.monotonic() + self._rests
-        self._rests = min(2 * self._rests, LONGEST_AWAY)
-
-    def _note(self, action: str, error: Exception) -> None:
-        """Count a problem; log it unless the same one was logged in the last minute: a
-        full disk would fill the log."""
-        text = f"{action}: {error or type(error).__name__}"
-        self._count(problems=1)
-        self._last_problem = text
-        now = time.monotonic()
-        if now >= self._logged.get(text, 0.0):
-            self._logged = {
-                old: until for old, until in self._logged.items() if until > now
-            }
-            self._logged[text] = now + 60
-            _log.warning("the cache %s skipped an entry: %s", self._backend.place, text)
-
-    def _count(self, **seen: int) -> None:
-        with self._lock:
-            self._seen.update(seen)
+    def _skipped(self, error: Exception) -> None:
+        """Log a failed operation, the first of its kind only: a full disk would fill
+        the log."""
+        why = str(error) or type(error).__name__
+        if why != self._trouble:
+            self._trouble = why
+            _log.warning("the cache %s skipped an entry: %s", self._backend.place, why)
 
     def _row(self, key: str) -> str:
         """Return a key's row name: the key if it is ASCII of at most 250 characters,
@@ -481,18 +349,6 @@ class Store:
             key.encode("utf-8", "surrogatepass"), digest_size=20
         ).hexdigest()
         return f"{self._prefix}#{digest}"
-
-
-@contextmanager
-def _raising() -> Iterator[None]:
-    """Convert a cache failure, which answers ignore, into a `CacheError`."""
-    try:
-        yield
-    except (CacheTrouble, RefusedRow) as error:
-        raise CacheError(
-            f"The cache cannot be read or written: {error}.",
-            hint="Run `winnow cache verify`, which removes damaged entries.",
-        ) from error
 
 
 _SHARES: Final = {
@@ -539,10 +395,6 @@ class Stores:
         shutil.rmtree(self.folders, ignore_errors=True)
         return sum(store.clear() for store in self._all)
 
-    def verify(self) -> dict[str, CacheCheck]:
-        """Verify every store; return the results by name."""
-        return {kind: store.verify() for kind, store in self.by_kind.items()}
-
     def close(self) -> None:
         """Close every store."""
         for store in self._all:
@@ -576,28 +428,30 @@ def open_stores(
     `MissingExtra` and `BrokenExtra` for the package that its server needs.
     """
     cipher = Cipher(secret) if secret else None
-    names = {
-        kind: f"{kind}-{cipher.name}" if cipher else kind for kind in (*_SHARES, "own")
-    }
+    kinds = (*_SHARES, "own")
+    names = {kind: f"{kind}-{cipher.name}" if cipher else kind for kind in kinds}
     new = partial(Store, clock=clock, cipher=cipher)
+    on_disk = partial(new, aside=Aside())
     if not url:
-        sizes = {
-            kind: max(1, int(size_limit * share)) for kind, share in _SHARES.items()
-        }
-        made = {
-            kind: new(folder / names[kind], size_limit=size, kind=names[kind])
-            for kind, size in sizes.items()
-        }
+
+        def in_folder(kind: str) -> Store:
+            size = max(1, int(size_limit * _SHARES[kind]))
+            return on_disk(folder / names[kind], size_limit=size, kind=names[kind])
+
+        # At once: databases that another process holds are waited for together.
+        with ThreadPoolExecutor(len(_SHARES)) as pool:
+            stores = dict(zip(_SHARES, pool.map(in_folder, _SHARES), strict=True))
         return Stores(
-            **made, own=made["pages"], place=str(folder), folders=folder / "folders"
+            **stores, own=stores["pages"], place=str(folder), folders=folder / "folders"
         )
     on_server = backends_at(url, (names[kind] for kind in _SHARES), shared=not private)
-    backends = {kind: on_server[names[kind]] for kind in _SHARES}
-    place = backends["pages"].place
-    made = {kind: new(backend, kind=names[kind]) for kind, backend in backends.items()}
-    own = (
-        made["pages"]
-        if private
-        else new(folder / names["own"], size_limit=size_limit, kind=names["own"])
-    )
-    return Stores(**made, own=own, place=place, folders=folder / "folders")
+    aside = Aside()
+    stores = {
+        kind: new(on_server[names[kind]], kind=names[kind], aside=aside)
+        for kind in _SHARES
+    }
+    own = stores["pages"]
+    if not private:
+        own = on_disk(folder / names["own"], size_limit=size_limit, kind=names["own"])
+    place = on_server[names["pages"]].place
+    return Stores(**stores, own=own, place=place, folders=folder / "folders")

@@ -178,10 +178,6 @@ class RedisBackend:
                     return Held(entries, size, partial=True)
         return Held(entries, size)
 
-    def tidy(self) -> int:
-        """Return 0: a server has no orphaned files."""
-        return 0
-
     def close(self) -> None:
         """Close the client's connections, shared by all stores."""
         self._client.close()

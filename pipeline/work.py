@@ -1,4 +1,4 @@
-"""CPU work in threads: cancelable, charged to its call, and shared between processes.
+"""CPU work in threads: cancelable, and shared between processes.
 
 Steps are plain functions. A coroutine runs one with `in_thread`; inside, long loops
 call `check_cancelled()` now and then. A step that could go on for long asks
@@ -14,6 +14,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 import anyio
@@ -48,39 +49,25 @@ pages, building a tree, the first provider."""
 WORKERS = 2
 """Threads for CPU work. Under the GIL more do not do more, and who waits for it waits
 for each: p95 of a page from the cache beside 16 callers of research 12 s with 4, 8 s
-with 2, on a machine with 28 other processes. Calls that have used little have as many
-to themselves, or they would wait for a call that reads twenty pages."""
+with 2, on a machine with 28 other processes. Light calls have as many to themselves, or
+they would wait for a call that reads twenty pages."""
 
 RENEWALS: Final = 3
 """Renewals per lease period, so that one late renewal does not lose the lease."""
 
 
 class Call:
-    """One tool call: deadline, and processor time of its threads."""
+    """One tool call and its deadline."""
 
-    def __init__(
-        self, ends: float, *, light: bool, go_on: Callable[["Call"], Awaitable[None]]
-    ) -> None:
+    def __init__(self, ends: float, *, light: bool) -> None:
         """Open the account of a call that has to answer at `ends`, by `time.monotonic`.
-
-        A `light` one is expected to use little. `go_on` is awaited before each piece of
-        CPU work and may delay it.
-        """
+        A `light` one is expected to use little."""
         self.ends = ends
         self.light = light
-        self.spent = 0.0
-        """Processor seconds."""
-        self.go_on = go_on
-        self._lock = threading.Lock()
-
-    def spend(self, seconds: float) -> None:
-        """Add what a thread has used."""
-        with self._lock:
-            self.spent += seconds
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Charge the work of this task to the call."""
+        """Count this task as the call's."""
         with _having(_call, self):
             yield
 
@@ -146,24 +133,15 @@ async def in_thread(
     On cancellation the coroutine ends at once and the thread stops at its next
     `check_cancelled()`. It waits without limit for one of `WORKERS` threads."""
     call = _call.get()
-    if call is not None:
-        await call.go_on(call)
     light = call is None or call.light
     stop = threading.Event()
     before = _stop.set(stop.is_set)
-
-    def counted() -> R:
-        began = time.thread_time()
-        try:
-            return function(*args, **kwargs)
-        finally:
-            if call is not None:
-                call.spend(time.thread_time() - began)
-
     try:
         async with piece():
             return await anyio.to_thread.run_sync(
-                counted, abandon_on_cancel=True, limiter=_limiter(light=light)
+                partial(function, *args, **kwargs),
+                abandon_on_cancel=True,
+                limiter=_limiter(light=light),
             )
     finally:
         stop.set()

@@ -44,18 +44,20 @@ _UNSAID_KEYS: Final = frozenset(
 )
 _TEXT_SCHEMA: Final = {"type": "string"}
 _BRIEFLY_TYPED: Final = frozenset(
-    (
-        *(
-            "parsed_by",
-            "scored_by",
-            "freshness",
-            "left_out",
-            "mode",
-            "leaves",
-            "parts",
-        ),
-        *("reason", "checked", "hidden", "tokens", "next"),
-    )
+    [
+        "parsed_by",
+        "scored_by",
+        "freshness",
+        "left_out",
+        "mode",
+        "leaves",
+        "parts",
+        "reason",
+        "checked",
+        "hidden",
+        "tokens",
+        "next",
+    ]
 )
 """Diagnostic fields and `next`, left out of output schemas."""
 
@@ -74,12 +76,9 @@ async def run_tool(
     refusal as busy is returned as an error result. Raises `ToolError` for errors that
     the caller can act on, `UnexpectedToolError` for others.
     """
-    asked = context.request_context.request
-    with observed(
-        name,
-        request_id(asked.headers.get(REQUEST_ID_HEADER, "") if asked else ""),
-        observers,
-    ) as call:
+    request = context.request_context.request
+    proposed = request.headers.get(REQUEST_ID_HEADER, "") if request else ""
+    with observed(name, request_id(proposed), observers) as call:
         try:
             result = await _run(name, arguments, context)
         except UnexpectedToolError:
@@ -89,7 +88,7 @@ async def run_tool(
             call.outcome = "failed"
             raise
         meta = result.meta or {}
-        call.read(meta.get(RESULT))
+        call.read(meta.get(RESULT) or {})
         result.meta = {**meta, TOOL_KEY: name}
         if not structured:
             result.structured_content = None
@@ -99,21 +98,16 @@ async def run_tool(
 async def _run(
     name: str, arguments: dict[str, Any], context: Context[Any, Any]
 ) -> CallToolResult:
+    tool = TOOLBOX[name]
     try:
-        result: CallToolResult = await TOOLBOX[name].run(
-            arguments, context, convert_result=True
-        )
+        result: CallToolResult = await tool.run(arguments, context, convert_result=True)
     except UnexpectedToolError:
         raise
     except ToolError as error:
         cause = error.__cause__
-        tool = TOOLBOX[name]
-        wrong = (
-            explained(cause, name, tool.parameters)
-            if isinstance(cause, ValidationError)
-            else str(error)
-        )
-        raise ToolError(wrong.removeprefix(f"Error executing tool {name}: ")) from cause
+        if isinstance(cause, ValidationError):
+            raise ToolError(explained(cause, name, tool.parameters)) from cause
+        raise ToolError(str(cause or error)) from cause
     return result
 
 
@@ -160,7 +154,7 @@ def _for_models(function: ToolFunction, *, heavy: bool) -> ToolFunction:
         ctx: Context[Any, Any] = kwargs["ctx"]
         seconds: float = ctx.request_context.lifespan_context.seconds
         admission: Admission = ctx.mcp_server.admission  # type: ignore[attr-defined]  # every server of ours has one
-        tool, progress = function.__name__, reporter(ctx)
+        progress = reporter(ctx)
 
         async def report(waited: float, what: str) -> None:
             await progress(waited, None, what)
@@ -168,7 +162,7 @@ def _for_models(function: ToolFunction, *, heavy: bool) -> ToolFunction:
         try:
             with anyio.fail_after(seconds + GRACE):
                 async with admission.call(
-                    tool, _caller(ctx), light=not heavy, seconds=seconds, report=report
+                    _caller(ctx), light=not heavy, seconds=seconds, report=report
                 ):
                     return await function(*args, **kwargs)
         except Busy as error:
@@ -199,7 +193,7 @@ def _caller(ctx: Context[Any, Any]) -> str:
 
 def _input_schema(schema: Schema) -> Schema:
     """Return a tool's input schema without titles, text bounds and empty defaults."""
-    kept: Schema = {}
+    listed: Schema = {}
     for key, value in schema.items():
         if (
             key in _UNSAID_KEYS
@@ -208,10 +202,10 @@ def _input_schema(schema: Schema) -> Schema:
         ):
             continue
         if key == "properties" and isinstance(value, dict):
-            kept[key] = {name: _input_schema(field) for name, field in value.items()}
+            listed[key] = {name: _input_schema(field) for name, field in value.items()}
         else:
-            kept[key] = _input_schema(value) if isinstance(value, dict) else value
-    return kept
+            listed[key] = _input_schema(value) if isinstance(value, dict) else value
+    return listed
 
 
 def _output_schema(schema: Schema) -> Schema:
@@ -235,6 +229,7 @@ def _output_schema(schema: Schema) -> Schema:
 
 
 _OFFERED: Final = {
-    one.name: one for one in sorted(SEAM.found(), key=lambda one: (one.place, one.name))
+    tool.name: tool
+    for tool in sorted(SEAM.found(), key=lambda tool: (tool.place, tool.name))
 }
-TOOLBOX: Final = {name: _tool(one) for name, one in _OFFERED.items()}
+TOOLBOX: Final = {name: _tool(tool) for name, tool in _OFFERED.items()}

@@ -1,5 +1,6 @@
 """A cache that another process holds is done without, and a call keeps its time."""
 
+import logging
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from cache.folder import LOCK_WAIT
 from cache.store import Store, open_stores
 from tests.support import Connect, text_of
 
@@ -51,7 +53,7 @@ def test_a_store_that_is_held_is_opened_and_done_without(
         for number in range(20):
             store.set_json(f"k{number}", number)
             assert store.get_json(f"k{number}") in {None, number}
-        assert store.stats().away
+        assert "NOT USED" in store.stats().trouble
         store.close()
 
 
@@ -62,10 +64,26 @@ def test_a_store_that_is_held_while_it_is_used_is_waited_for_once(
     store = Store(tmp_path, clock=time.time, size_limit=50_000_000)
     store.set_json("before", 1)
     with held(tmp_path, *words):
+        began = time.monotonic()
         for number in range(20):
             store.set_json(f"k{number}", number)
-        assert store.stats().problems == 1
+        assert time.monotonic() - began < 2 * LOCK_WAIT
+        assert "NOT USED" in store.stats().trouble
     store.close()
+
+
+def test_stores_that_are_held_are_waited_for_together_and_said_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    stores = open_stores(tmp_path, size_limit=50_000_000, clock=time.time)
+    with held(tmp_path, "BEGIN EXCLUSIVE"), caplog.at_level(logging.WARNING):
+        began = time.monotonic()
+        for store in stores.by_kind.values():
+            store.set_json("k", 1)
+            assert store.get_json("k") is None
+        assert time.monotonic() - began < 2 * LOCK_WAIT
+        assert caplog.text.count("not used") == 1
+    stores.close()
 
 
 @pytest.mark.anyio

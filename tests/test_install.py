@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 from mcp import Client, StdioServerParameters
 
-from cli.doctor import check_wheels, judged_together
-from cli.output import Check
+from cli.doctor import check_wheels
 from tests.support import LIBRARY, ROOT, text_of
 from tests.support.commands import run_command
 from tests.support.extras import need
@@ -340,18 +339,6 @@ def test_the_doctor_names_the_clients_that_have_winnow_and_what_is_wrong_with_an
 def test_the_doctor_says_that_a_search_address_does_not_answer(doctor: Callable[..., str]) -> None:
     reported = doctor("--set", "searxng=http://127.0.0.1:9", code=1)
     assert "does not respond" in reported
-
-
-def test_of_providers_that_no_one_chose_one_may_be_away_and_all_may_not() -> None:
-    """Their addresses are those of the web, so that no server of a test replaces them."""
-    away = [Check(name, f"https://{name} does not respond (no); is it so?", False) for name in "ab"]
-    there = Check("c", "https://c answers with status 200")
-    reported = judged_together([*away, there])
-    assert [(check.name, check.healthy) for check in reported] == [(name, True) for name in "abc"]
-    assert reported[0].line == "https://a does not respond (no); the others are used"
-    [alone] = judged_together(away)
-    assert not alone.healthy
-    assert "none of the 2 providers responds" in alone.line
 
 
 def test_the_doctor_says_once_that_a_cache_server_is_away(doctor: Callable[..., str]) -> None:

@@ -4,7 +4,7 @@ again, what each gets."""
 import json
 import threading
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from pipeline.search.chain import Findings
 from pipeline.search.query import SearchQuery, SearchResult
 from pipeline.sources.gather import Wanted
 from pipeline.work import Call, in_thread, no_report
-from server.calls import LIGHT, WAY, Admission
+from server.calls import Admission
 from server.settings import read_settings
 from server.wiring import open_services
 from tests.support import LIBRARY, Connect, Site, data_of, text_of
@@ -122,7 +122,7 @@ async def test_the_queue_is_fair_by_caller(anyio_backend: str) -> None:
     first = anyio.Event()
 
     async def call(caller: str, name: str) -> None:
-        async with admission.call("research", caller, light=False, seconds=1000, report=quiet):
+        async with admission.call(caller, light=False, seconds=1000, report=quiet):
             order.append(name)
             if name == "busy 0":
                 await first.wait()
@@ -145,7 +145,7 @@ async def test_a_caller_of_whom_no_call_runs_begins_at_once_though_another_has_e
     let_go = anyio.Event()
 
     async def call(caller: str) -> None:
-        async with admission.call("research", caller, light=False, seconds=1000, report=quiet):
+        async with admission.call(caller, light=False, seconds=1000, report=quiet):
             running.append(caller)
             await let_go.wait()
 
@@ -176,7 +176,7 @@ async def test_beside_a_caller_with_one_call_another_with_many_has_one_piece_of_
             at_work -= 1
 
     async def greedy() -> None:
-        async with admission.call("research", "many", light=False, seconds=1000, report=quiet):
+        async with admission.call("many", light=False, seconds=1000, report=quiet):
             await begun.wait()
             while not all_in.is_set():
                 await in_thread(theirs)
@@ -185,7 +185,7 @@ async def test_beside_a_caller_with_one_call_another_with_many_has_one_piece_of_
         for _ in range(4):
             group.start_soon(greedy)
         await anyio.wait_all_tasks_blocked()
-        async with admission.call("research", "one", light=False, seconds=1000, report=quiet):
+        async with admission.call("one", light=False, seconds=1000, report=quiet):
             begun.set()
             for _ in range(5):
                 async with anyio.create_task_group() as own:
@@ -193,77 +193,6 @@ async def test_beside_a_caller_with_one_call_another_with_many_has_one_piece_of_
                     own.start_soon(in_thread, both.wait)
             all_in.set()
     assert most == 1
-
-
-async def test_a_light_call_that_turns_out_not_to_be_one_waits_for_a_place_and_gives_its_own_back(
-    anyio_backend: str,
-) -> None:
-    admission = Admission(places=1)
-    steps: list[str] = []
-    let_go = anyio.Event()
-
-    async def whole() -> None:
-        async with admission.call("research", "one", light=False, seconds=1000, report=quiet):
-            await let_go.wait()
-            steps.append("the whole call ended")
-
-    async def light(name: str, work: Callable[[], Awaitable[None]]) -> None:
-        async with admission.call(
-            "fetch_and_prune_html", "one", light=True, seconds=1000, report=quiet
-        ):
-            await work()
-            steps.append(name)
-
-    async def heavy_after_all() -> None:
-        await in_thread(burn, 2 * LIGHT)
-        await in_thread(steps.append, "more work")
-
-    async def little() -> None:
-        let_go.set()
-
-    async with anyio.create_task_group() as group:
-        group.start_soon(whole)
-        await anyio.wait_all_tasks_blocked()
-        group.start_soon(light, "heavy after all", heavy_after_all)
-        group.start_soon(light, "little", little)
-    assert (
-        steps.index("the whole call ended")
-        < steps.index("more work")
-        < steps.index("heavy after all")
-    )
-
-
-async def test_research_lets_a_light_call_pass_but_not_for_long(anyio_backend: str) -> None:
-    admission = Admission(places=1)
-    order: list[str] = []
-    let_go = anyio.Event()
-    began = anyio.current_time()
-
-    async def light() -> None:
-        async with admission.call(
-            "fetch_and_prune_html", "one", light=True, seconds=1000, report=quiet
-        ):
-            await let_go.wait()
-            order.append("light")
-
-    async def whole(name: str) -> None:
-        async with admission.call("research", "two", light=False, seconds=1000, report=quiet):
-            await in_thread(order.append, name)
-
-    async with anyio.create_task_group() as group:
-        group.start_soon(light)
-        await anyio.wait_all_tasks_blocked()
-        group.start_soon(whole, "whole")
-        await anyio.wait_all_tasks_blocked()
-        let_go.set()
-    assert order == ["light", "whole"] or anyio.current_time() - began > WAY
-    let_go, order[:] = anyio.Event(), []
-    async with anyio.create_task_group() as group:
-        group.start_soon(light)
-        await anyio.wait_all_tasks_blocked()
-        await whole("whole")
-        let_go.set()
-    assert order == ["whole", "light"]
 
 
 async def test_a_server_that_is_stopped_answers_who_waits_and_refuses_who_comes(
@@ -275,7 +204,7 @@ async def test_a_server_that_is_stopped_answers_who_waits_and_refuses_who_comes(
 
     async def call(name: str) -> None:
         try:
-            async with admission.call("research", name, light=False, seconds=1000, report=quiet):
+            async with admission.call(name, light=False, seconds=1000, report=quiet):
                 await let_go.wait()
                 ends.append(f"{name} ran")
         except Busy as error:
@@ -301,7 +230,7 @@ async def test_a_call_that_is_cancelled_while_it_waits_leaves_no_gap_in_the_queu
     let_go, ran = anyio.Event(), anyio.Event()
 
     async def call(until: anyio.Event) -> None:
-        async with admission.call("research", "one", light=False, seconds=1000, report=quiet):
+        async with admission.call("one", light=False, seconds=1000, report=quiet):
             await until.wait()
             ran.set()
 
@@ -402,12 +331,9 @@ async def test_research_whose_time_is_up_answers_from_what_the_search_said(tmp_p
             )
             return Findings((said,), ())
 
-    async def at_once(call: Call) -> None:
-        """Let every step begin."""
-
     wanted = Wanted(Question("When was the harbour light built?"), 8)
     async with open_services(read_settings({"cache": str(tmp_path)}, {})) as services:
-        with Call(time.monotonic(), light=False, go_on=at_once).running():
+        with Call(time.monotonic(), light=False).running():
             found = await research(
                 wanted, replace(services, chain=Engine()), max_tokens=1000, report=no_report
             )

@@ -202,12 +202,9 @@ async def test_a_long_text_is_scored_the_same_wherever_time_ends_and_it_is_said(
     texts = [f"{FILLER[number % 60]} It is berth {number} of all." for number in range(1_500)]
     page = PageUnits(texts, [""] * len(texts), "en")
 
-    async def at_once(_: Call) -> None:
-        return None
-
     async def read(most: int) -> Relevance:
         reader = Reread(Blend(Stopping(most)), Pointing("nowhere"))
-        with Call(time.monotonic() + 2, light=True, go_on=at_once).running():
+        with Call(time.monotonic() + 2, light=True).running():
             return await reader.read(Question("Which walks does berth 7 have?"), [page])
 
     early, late = [await read(most) for most in (300, 700)]

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from errors import UsageError
-from extras.desk.serve import setting_rows
-from server.settings import SETTINGS_TABLE, read_settings, survey_settings
+from server.settings import read_settings, survey_settings
 
 
 def test_the_command_line_overrules_the_environment_and_that_the_default() -> None:
@@ -114,11 +113,3 @@ def test_the_password_of_a_search_engine_is_a_secret_whether_its_address_is_righ
     with pytest.raises(UsageError) as caught:
         read_settings({"searxng": "ftp://ann:p@ssw0rd@127.0.0.1:8888"}, {})
     assert "ssw0rd" not in str(caught.value)
-
-
-def test_the_desk_shows_every_setting_and_keys_of_providers_as_dots() -> None:
-    rows = {
-        row["name"]: row["value"] for row in setting_rows(read_settings({"keys": "brave=x1"}, {}))
-    }
-    assert set(rows) == {setting.name for setting in SETTINGS_TABLE}
-    assert rows["keys"] == "•••"

@@ -9,7 +9,7 @@ from seams import later
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
-    actions = ["stats", "clear", "verify", "path"]
+    actions = ["stats", "clear", "path"]
     parser.add_argument("action", nargs="?", choices=actions, default="stats")
 
 
@@ -22,7 +22,7 @@ def _run(args: argparse.Namespace, given: Mapping[str, str]) -> int:
 
 COMMAND: Final = Subcommand(
     "cache",
-    help="show, clear or verify the cache",
+    help="show or clear the cache",
     arguments=_arguments,
     run=_run,
     place=40,

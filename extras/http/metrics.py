@@ -10,11 +10,11 @@ from typing import Final
 from prometheus_client import (
     CollectorRegistry,
     Counter,
-    Gauge,
     Histogram,
+    Info,
     start_http_server,
 )
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import GaugeMetricFamily, Metric
 
 from cache.store import Stores
 from errors import UsageError
@@ -33,38 +33,25 @@ class Metrics:
         self, admission: Admission, stores: Callable[[], Stores | None]
     ) -> None:
         """Observe the queue of `admission`, and the `stores` once they are open."""
-        self.registry = CollectorRegistry()
-        own = self.registry
-        self._calls = Counter(
-            "winnow_calls",
-            "Tool calls by outcome.",
-            ("tool", "outcome"),
-            registry=own,
-        )
+        self._registry = CollectorRegistry()
+        self._calls = self._counter("calls", "Tool calls by outcome.", "outcome")
+        self._tokens = self._counter("answer_tokens", "Tokens of answers.")
+        self._unread = self._counter("sources_unread", "Sources that were not read.")
         self._seconds = Histogram(
             "winnow_call_seconds",
             "Seconds from arrival to end.",
             ("tool",),
             buckets=SECONDS_BUCKETS,
-            registry=own,
+            registry=self._registry,
         )
-        self._tokens = Counter(
-            "winnow_answer_tokens", "Tokens of answers.", ("tool",), registry=own
+        about = Info("winnow_version", "The running version.", registry=self._registry)
+        about.info({"version": VERSION})
+        self._registry.register(_Standing(admission, stores))
+
+    def _counter(self, name: str, help: str, *labels: str) -> Counter:
+        return Counter(
+            f"winnow_{name}", help, ("tool", *labels), registry=self._registry
         )
-        asked = "Answers of search providers by status."
-        self._providers = Counter(
-            "winnow_provider_answers", asked, ("provider", "status"), registry=own
-        )
-        self._unread = Counter(
-            "winnow_sources_unread",
-            "Sources that could not be read.",
-            ("tool",),
-            registry=own,
-        )
-        Gauge(
-            "winnow_version_info", "The running version.", ("version",), registry=own
-        ).labels(VERSION).set(1)
-        own.register(_Standing(admission, stores))
 
     def __call__(self, call: Ended) -> None:
         """Count a finished call."""
@@ -72,15 +59,13 @@ class Metrics:
         self._seconds.labels(call.tool).observe(call.seconds)
         self._tokens.labels(call.tool).inc(call.tokens)
         self._unread.labels(call.tool).inc(call.unread)
-        for provider, status in call.providers:
-            self._providers.labels(provider, status).inc()
 
     def serve(self, at: str) -> None:
         """Serve at `at` (HOST:PORT) in a daemon thread; raises `UsageError` if it
         cannot listen there."""
         host, _, port = at.rpartition(":")
         try:
-            start_http_server(int(port), addr=host.strip("[]"), registry=self.registry)
+            start_http_server(int(port), addr=host.strip("[]"), registry=self._registry)
         except OSError as error:
             raise UsageError(
                 f"metrics cannot be served at {at}: {error}.",
@@ -98,33 +83,17 @@ class _Standing:
         self._stores = stores
 
     def collect(self) -> Iterator[Metric]:
-        """Yield running and waiting calls of each lane; then, if the stores are open, of
-        each store: lookups by outcome, failed operations, whether it is unusable."""
+        """Yield running and waiting calls of each kind and, if the stores are open,
+        whether the cache is not used."""
         places = GaugeMetricFamily(
-            "winnow_calls_now", "Running and waiting calls.", labels=("lane", "state")
+            "winnow_calls_now", "Running and waiting calls.", labels=("kind", "state")
         )
-        for lane, (running, waiting) in self._admission.standing().items():
-            places.add_metric((lane, "running"), running)
-            places.add_metric((lane, "waiting"), waiting)
+        for kind, (running, waiting) in self._admission.standing().items():
+            places.add_metric((kind, "running"), running)
+            places.add_metric((kind, "waiting"), waiting)
         yield places
-        stores = self._stores()
-        if stores is None:
-            return
-        looked = CounterMetricFamily(
-            "winnow_cache_lookups", "Lookups in the cache.", labels=("store", "found")
-        )
-        problems = CounterMetricFamily(
-            "winnow_cache_problems",
-            "Failed cache operations.",
-            labels=("store",),
-        )
-        away = GaugeMetricFamily(
-            "winnow_cache_away", "1 while a store is unusable.", labels=("store",)
-        )
-        for kind, store in stores.by_kind.items():
-            seen = store.seen()
-            looked.add_metric((kind, "yes"), seen["hits"])
-            looked.add_metric((kind, "no"), seen["misses"])
-            problems.add_metric((kind,), seen["problems"])
-            away.add_metric((kind,), seen["away"])
-        yield from (looked, problems, away)
+        if (stores := self._stores()) is not None:
+            unused = float(stores.pages.aside.active)
+            yield GaugeMetricFamily(
+                "winnow_cache_unused", "1 while the cache is not used.", value=unused
+            )
