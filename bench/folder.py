@@ -225,7 +225,7 @@ def _steps(folder: Path, cache: Path) -> list[str]:
             ("open", lambda: WordIndex(place).close()),
             (
                 "search",
-                lambda: index.scores(
+                lambda: index.word_scores(
                     Question("population of the largest city by the river"),
                     language="en",
                 ),

@@ -39,7 +39,7 @@ from pipeline.html.document import read_document
 from pipeline.question.question import Question
 from pipeline.reading.bm25 import BM25, blend, reciprocal_rank_fusion
 from pipeline.search.chain import Chain
-from pipeline.search.folder import FolderLimits, FolderProvider
+from pipeline.search.folder import FolderProvider
 from pipeline.search.mixed import RankedPage, best_passages, mixed_rank
 from pipeline.search.parse import parse_request
 from pipeline.search.query import SearchQuery, SearchResult
@@ -248,7 +248,6 @@ async def _forms(
     """[2, questions] of nDCG@10 and MRR@10 by form."""
     rankings: dict[str, Callable[..., Awaitable[tuple[RankedPage, ...]]]] = {
         "engine": partial(mixed_rank, form="engine"),
-        "snippet": partial(mixed_rank, form="snippet"),
         "paper": rank_as_printed,
         "mixed": mixed_rank,
     }
@@ -257,7 +256,7 @@ async def _forms(
     }
     for case in cases:
         for form, rank in rankings.items():
-            pages = {} if form in ("engine", "snippet") else case.documents
+            pages = {} if form == "engine" else case.documents
             ranked = await rank(
                 Question(case.question), case.results, pages, embedder=embedder
             )
@@ -423,9 +422,7 @@ async def _latency(files: int) -> dict[str, float]:
             stores = open_stores(
                 Path(place) / f"cache{turn}", size_limit=1_000_000_000, clock=time.time
             )
-            provider = FolderProvider(
-                [folder], stores.folders, limits=FolderLimits(seconds=120)
-            )
+            provider = FolderProvider([folder], stores.folders, seconds=120)
             turns.setdefault("cold", []).append(
                 await _timed(provider, "harbour lantern 17")
             )

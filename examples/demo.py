@@ -80,9 +80,7 @@ async def _search(show: Show, question: str) -> list[str]:
     print(f"freshness: {data['freshness']}")
     for hit in data["hits"]:
         print(f"  {hit['place']}. {hit['url']}")
-        print(
-            f"     {hit['score']:.3f} by {hit['made_by']}, won by its {hit['won_by']}"
-        )
+        print(f"     {hit['score']:.3f} by {hit['made_by']}")
     return [hit["url"] for hit in data["hits"]]
 
 

@@ -7,8 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from pipeline.document.page import Document
-from pipeline.evidence.show import Sheet, injection_line, shortened
+from pipeline.document.units import split_sentences
+from pipeline.evidence.show import GAP, Sheet, injection_line, shortened
 from pipeline.fetch.handles import page_handle
+from pipeline.question.question import Question
+from pipeline.reading.bm25 import BM25
 from pipeline.search.mixed import RankedPage
 from pipeline.services import Services
 from pipeline.sources.gather import (
@@ -29,6 +32,7 @@ from pipeline.text.frame import (
     source_line,
 )
 from pipeline.text.tokens import count_tokens
+from pipeline.text.words import language_of
 from pipeline.work import Report
 
 LEAD: Final = 2
@@ -53,8 +57,20 @@ class Hit:
 
     @property
     def words(self) -> str:
-        """Return its best passage, else the snippet of the search."""
+        """Its best passage, else the snippet of the search."""
         return self.ranked.passage or self.ranked.result.snippet
+
+    @property
+    def title(self) -> str:
+        """Its title as the page says it, else as the search does."""
+        read = self.document.page.title if self.document else ""
+        return read or self.ranked.result.title
+
+    @property
+    def published(self) -> str:
+        """Its date as the search says it, else as the page does."""
+        read = self.document.page.published if self.document else ""
+        return self.ranked.result.published or read
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +115,15 @@ async def search_pages(
 
     Raises `SearchFailed`: no provider could answer; `ModelError`: a model that ranks failed."""
     gathered = await gather_pages(wanted, services, report=report)
-    found = [
-        _hit(one, gathered.documents.get(one.result.url)) for one in gathered.ranked
+    ranked = [
+        _hit(page, gathered.documents.get(page.result.url)) for page in gathered.ranked
     ]
     mark = new_mark()
     sheet = Sheet(max_tokens, reserve=min(ENDING_TOKENS, max_tokens // 5))
-    if found:
+    if ranked:
         sheet.add_cut(notice(mark))
 
-    hits, shown = _fill(sheet, found, mark)
+    hits, shown = _fill(sheet, ranked, mark, wanted.question)
     sheet.release()
     speaking = (str(hit.ranked.place) for hit in hits[:shown] if hit.injection)
     sheet.add(injection_line(speaking))
@@ -121,29 +137,27 @@ async def search_pages(
 
 
 def _hit(ranked: RankedPage, document: Document | None) -> Hit:
-    bare = Hit(
-        ranked,
-        document,
-        page_handle(document.page) if document else "",
-        injection=False,
-    )
-    return replace(bare, injection=is_injection(f"{ranked.result.title}\n{bare.words}"))
+    handle = page_handle(document.page) if document else ""
+    hit = Hit(ranked, document, handle, injection=False)
+    return replace(hit, injection=is_injection(f"{hit.title}\n{hit.words}"))
 
 
-def _fill(sheet: Sheet, hits: Sequence[Hit], mark: str) -> tuple[tuple[Hit, ...], int]:
+def _fill(
+    sheet: Sheet, hits: Sequence[Hit], mark: str, question: Question
+) -> tuple[tuple[Hit, ...], int]:
     """Write hits until one does not fit; return all of them, with the passages that were written,
     and the number of those that fit.
 
-    Each gets an even share of the room, up to `LEAD` shares where the bare lines of the rest still
-    fit."""
+    Each gets an even share of the room, up to `LEAD` shares where the bare lines of the others
+    still fit."""
     bare = [_entry(hit, mark, "") for hit in hits]
     costs = [count_tokens(entry) + 1 for entry in bare]
     filled = list(hits)
     for number, hit in enumerate(hits):
         even = sheet.room // (len(hits) - number)
-        most = min(LEAD * even, sheet.room - sum(costs[number + 1 :]))
+        room = min(LEAD * even, sheet.room - sum(costs[number + 1 :]))
         frame = count_tokens(f"{bare[number]}\n{framed('.', mark)}")
-        passage = shortened(one_line(inert(hit.words)), max(0, most - frame))
+        passage = excerpt(hit.words, question, max(0, room - frame))
 
         if sheet.add(_entry(hit, mark, passage)):
             filled[number] = replace(hit, passage=passage)
@@ -152,10 +166,34 @@ def _fill(sheet: Sheet, hits: Sequence[Hit], mark: str) -> tuple[tuple[Hit, ...]
     return tuple(filled), len(hits)
 
 
+def excerpt(text: str, question: Question, max_tokens: int) -> str:
+    """Return a passage on one line within `max_tokens`: the sentence that bears most on
+    `question`, with the sentences around it that fit, first those after it."""
+    text = inert(text)
+    spans = split_sentences(text)
+    if count_tokens(one_line(text)) <= max_tokens or len(spans) < 2:
+        return shortened(one_line(text), max_tokens)
+    sentences = [one_line(text[begin:end]) for begin, end in spans]
+    language = language_of(text, "")
+    scores = BM25(sentences, language=language).scores(question.translated_to(language))
+
+    def quoted(begin: int, end: int) -> str:
+        gaps = GAP if begin else "", GAP if end < len(sentences) else ""
+        return " ".join(filter(None, (gaps[0], *sentences[begin:end], gaps[1])))
+
+    begin = int(scores.argmax())
+    end = begin + 1
+    while end < len(sentences) and count_tokens(quoted(begin, end + 1)) <= max_tokens:
+        end += 1
+    while begin and count_tokens(quoted(begin - 1, end)) <= max_tokens:
+        begin -= 1
+    return shortened(quoted(begin, end), max_tokens)
+
+
 def _entry(hit: Hit, mark: str, passage: str) -> str:
     result = hit.ranked.result
-    url, whole = source_line(result.url)
-    titled = headline(result.title, result.published, author=result.author)
-    words = "\n".join(filter(None, (whole, titled, passage)))
+    url, address = source_line(result.url)
+    titled = headline(hit.title, hit.published, author=result.author)
+    words = "\n".join(filter(None, (address, titled, passage)))
     head = "\n".join(filter(None, (f"{hit.ranked.place}. {url}", hit.handle)))
     return f"{head}\n{framed(words, mark)}" if words else head

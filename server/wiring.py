@@ -38,9 +38,9 @@ from pipeline.printed import printed
 from pipeline.read.converter import Converter
 from pipeline.reading.extract import Extractor
 from pipeline.search.chain import Chain, Searcher
-from pipeline.search.folder import FolderLimits, FolderProvider
+from pipeline.search.folder import FolderProvider
 from pipeline.search.provider import Access, providers
-from pipeline.services import DocumentMemory, Once, Services
+from pipeline.services import Once, Services
 from pipeline.work import STEP_SHARE, in_thread
 from server.clients import service_client
 from server.settings import (
@@ -121,9 +121,8 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             if embedder.model
             else None
         )
-        documents = DocumentMemory()
         folder = await stack.enter_async_context(
-            _open_folder(settings, stores, files, embedder.model, documents)
+            _open_folder(settings, stores, files, embedder.model)
         )
         chain = _chain(settings, stores, http, folder)
         yield Services(
@@ -145,7 +144,6 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
                 role: chosen.reason for role, chosen in models._asdict().items()
             },
             seconds=settings.seconds,
-            documents=documents,
             pruning=settings.papers.pruning,
             extractor=_extractor(settings, generator.model),
             idms=settings.papers.idms,
@@ -341,21 +339,17 @@ async def _open_folder(
     stores: Stores,
     files: Files,
     embedder: Embedder | None,
-    documents: DocumentMemory,
 ) -> AsyncIterator[FolderProvider | None]:
     """Return the search over the user's folders; None if they are not searched."""
     if not searched(settings).folders:
         yield None
         return
-    place = stores.folders
-    limits = FolderLimits(file_bytes=settings.page_mb * MEGABYTE)
     folder = FolderProvider(
         settings.folders,
-        place,
+        stores.folders,
         files=files,
         embedder=embedder,
-        read=documents.read,
-        limits=limits,
+        file_bytes=settings.page_mb * MEGABYTE,
     )
     async with folder.indexing():
         yield folder

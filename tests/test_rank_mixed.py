@@ -130,7 +130,7 @@ def test_places_count_up_and_every_page_comes_once() -> None:
 def test_content_lifts_a_page_whose_snippet_says_nothing() -> None:
     pages = {page.result.url: page for page in rank([A, C], PAGES)}
     assert pages[C.url].place == 1
-    assert pages[C.url].won_by == "content"
+    assert pages[C.url].passage in PAGES[C.url].text
 
 
 def test_a_page_without_content_is_ranked_by_its_snippet() -> None:
@@ -139,7 +139,6 @@ def test_a_page_without_content_is_ranked_by_its_snippet() -> None:
     )
     pages = rank([A, C, good], {A.url: PAGES[A.url]})
     assert order(pages)[0] == good.url
-    assert pages[0].won_by == "snippet"
     assert pages[0].passage == good.snippet
 
 
@@ -162,19 +161,12 @@ def test_one_place_by_text_weighs_as_much_as_about_three_of_the_engine(
     good = SearchResult("Lake", "https://good.org", "Lake Orvane is 213 metres deep.", rank=place)
     pages = rank([near, *rest, good])
     assert order(pages)[0] == first
-    assert pages[0].won_by == ("snippet" if first == good.url else "engine")
 
 
 def test_the_engine_form_keeps_the_engines_order() -> None:
     pages = rank([A, B, C], PAGES, form="engine", embedder=ByWord("213"))
     assert order(pages) == [A.url, B.url, C.url]
-    assert {(page.won_by, page.score.made_by) for page in pages} == {("engine", "engine")}
-
-
-def test_the_snippet_form_looks_at_title_and_snippet_only() -> None:
-    pages = rank([A, C, B], PAGES, form="snippet")
-    assert order(pages)[0] == B.url
-    assert {page.won_by for page in pages} == {"snippet"}
+    assert {page.score.made_by for page in pages} == {"engine"}
 
 
 def test_the_papers_form_lets_the_better_item_win() -> None:
@@ -183,8 +175,6 @@ def test_the_papers_form_lets_the_better_item_win() -> None:
     )
     pages = {page.result.url: page for page in rank([A, C, loud], {**PAGES}, form="paper")}
     assert pages[loud.url].place == 1
-    assert pages[loud.url].won_by == "snippet"
-    assert pages[C.url].won_by == "content"
 
 
 def test_the_papers_form_does_not_use_titles() -> None:
@@ -228,7 +218,7 @@ def test_no_results_give_no_pages() -> None:
     assert rank([]) == ()
 
 
-@pytest.mark.parametrize("form", ["mixed", "snippet", "engine", "paper"])
+@pytest.mark.parametrize("form", ["mixed", "engine", "paper"])
 def test_every_form_takes_empty_snippets_and_empty_pages(form: RankForm | Literal["paper"]) -> None:
     bare = SearchResult("", "https://bare.org", "", rank=1)
     pages = rank([bare, B], {bare.url: document(bare.url), B.url: PAGES[B.url]}, form=form)

@@ -19,7 +19,7 @@ from pipeline.fetch.files import Files
 from pipeline.html.document import read_document
 from pipeline.read.convert import Raw, to_page
 from pipeline.read.converter import Converter
-from pipeline.search.folder import FolderLimits, FolderProvider
+from pipeline.search.folder import FolderProvider
 from pipeline.search.query import SearchQuery
 from tests.support import ROOT, Connect, Site, data_of, text_of
 from tests.support.extras import need
@@ -212,10 +212,9 @@ async def test_a_folder_is_searched_for_the_words_of_scans_once_its_other_docume
     (tmp_path / "minutes.pdf").write_bytes(
         make_pdf([[(f"Line {n} of the council's minutes.", 11) for n in range(90)]] * 9)
     )
-    limits = FolderLimits(seconds=300)
     async with aclosing(Converter(None, processes=1)) as converter:
         folder = FolderProvider(
-            [tmp_path], None, files=Files([tmp_path], converter=converter), limits=limits
+            [tmp_path], None, files=Files([tmp_path], converter=converter), seconds=300
         )
         found = await folder.search(SearchQuery("lighthouse of Orvane"), limit=5)
     assert {Path(result.url).name for result in found.results} == {"a-scan.pdf", "b-scan.png"}

@@ -24,14 +24,14 @@ from models.protocols import TextKind, Vectors
 from pipeline.fetch.files import Files
 from pipeline.question.question import Question
 from pipeline.read.converter import Converter
-from pipeline.search.folder import OUTLINES, QUIET, FolderLimits, FolderProvider
+from pipeline.search.folder import OUTLINES, QUIET, FolderProvider
 from pipeline.search.listing import list_files
 from pipeline.search.query import SearchOutcome, SearchQuery
 from pipeline.search.word_index import FileStamp, WordIndex, title_text_outline
 from tests.support.pdf import make_pdf
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-PATIENT: Final = FolderLimits(seconds=60)
+PATIENT: Final = 60.0
 """So that a busy machine answers as an idle one does."""
 
 
@@ -49,16 +49,11 @@ def ask(
 
 def found_by(index: WordIndex, word: str, language: str) -> list[str]:
     """The paths of the files of an index that have a word, best first."""
-    indexed, scores = index.scores(Question(word), language=language)
-    pairs = [
-        (file.stamp.path, float(score))
-        for file, score in zip(indexed.files, scores, strict=True)
-        if score > 0
-    ]
-    return [path for path, _ in sorted(pairs, key=lambda pair: -pair[1])]
+    scores = index.word_scores(Question(word), language=language)
+    return [path for path, _ in index.titles(list(scores))]
 
 
-def index_of(texts: dict[str, bytes]) -> WordIndex:
+def index_of(texts: dict[str, str]) -> WordIndex:
     """An index in memory of these paths with their words."""
     index = WordIndex(None)
     with index.writing() as mine:
@@ -158,46 +153,38 @@ def library(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("question", "name", "shown"),
+    ("question", "name"),
     [
-        ("How deep is Lake Orvane at its deepest point?", "orvane.html", "213"),
-        ("When does the last boat leave Brindle Quay?", "notes.md", "17:30"),
-        ("When was the lighthouse relit?", "plain.txt", "2019"),
-        ("Was kostet eine Saisonkarte?", "preise.html", "88 Kronen"),
-        ("Welche Häuser sind offen?", "preise.html", "Häuser"),
-        ("zu Fuß", "preise.html", "Fuß"),
-        ("フェリーの料金はいくらですか", "ryokin.txt", "二十三クローネ"),
-        ("What did the council vote for in March?", "minutes.docx", "footbridge"),
-        ("How high did the flood of 2021 crest?", "report.pdf", "4.12"),
+        ("How deep is Lake Orvane at its deepest point?", "orvane.html"),
+        ("When does the last boat leave Brindle Quay?", "notes.md"),
+        ("When was the lighthouse relit?", "plain.txt"),
+        ("Was kostet eine Saisonkarte?", "preise.html"),
+        ("Welche Häuser sind offen?", "preise.html"),
+        ("zu Fuß", "preise.html"),
+        ("フェリーの料金はいくらですか", "ryokin.txt"),
+        ("What did the council vote for in March?", "minutes.docx"),
+        ("How high did the flood of 2021 crest?", "report.pdf"),
     ],
 )
-def test_each_format_and_language_is_found_with_the_place_that_answers(
-    library: Path, question: str, name: str, shown: str
-) -> None:
-    outcome = ask(FolderProvider([library], None, limits=PATIENT), question)
+def test_each_format_and_language_is_found(library: Path, question: str, name: str) -> None:
+    outcome = ask(FolderProvider([library], None, seconds=PATIENT), question)
     assert outcome.status == "ok"
     assert names(outcome)[0] == name
-    assert shown in outcome.results[0].snippet
 
 
-def test_results_are_file_addresses_with_title_date_and_places(library: Path) -> None:
+def test_results_are_file_addresses_with_title_and_places(library: Path) -> None:
     result = ask(
-        FolderProvider([library], None, limits=PATIENT), "deepest point of Lake Orvane"
+        FolderProvider([library], None, seconds=PATIENT), "deepest point of Lake Orvane"
     ).results[0]
     assert result.url == (library / "orvane.html").resolve().as_uri()
-    assert (result.title, result.published, result.engine, result.rank) == (
-        "Lake Orvane",
-        "2024-05-03",
-        "folder",
-        1,
-    )
+    assert (result.title, result.engine, result.rank) == ("Lake Orvane", "folder", 1)
 
 
 def test_only_files_with_a_word_of_the_question_come_back(library: Path) -> None:
-    assert names(ask(FolderProvider([library], None, limits=PATIENT), "lighthouse")) == [
+    assert names(ask(FolderProvider([library], None, seconds=PATIENT), "lighthouse")) == [
         "plain.txt"
     ]
-    outcome = ask(FolderProvider([library], None, limits=PATIENT), "zeppelin")
+    outcome = ask(FolderProvider([library], None, seconds=PATIENT), "zeppelin")
     assert (outcome.status, outcome.results) == ("empty", ())
     assert "7 files" in outcome.reason
 
@@ -213,7 +200,7 @@ def test_a_question_in_other_words_finds_the_file_whose_headings_mean_the_same(
         "<title>The mill</title><h1>Grinding corn</h1><p>The wheel turns on Mondays.</p>"
     )
     question = "accommodation for tourists"
-    assert ask(FolderProvider([library], None, limits=PATIENT), question).status == "empty"
+    assert ask(FolderProvider([library], None, seconds=PATIENT), question).status == "empty"
     outcome = ask(FolderProvider([library], None, embedder=OnnxEmbedder()), question)
     assert names(outcome)[0] == "stay.html"
     assert "nearest in meaning" in outcome.reason
@@ -228,28 +215,28 @@ def test_files_without_a_word_of_the_question_stand_aside_where_enough_have_one(
 
 
 def test_words_of_scripts_and_styles_find_nothing(library: Path) -> None:
-    assert ask(FolderProvider([library], None, limits=PATIENT), "secretword").status == "empty"
+    assert ask(FolderProvider([library], None, seconds=PATIENT), "secretword").status == "empty"
 
 
 def test_the_file_name_helps_to_find_a_file(tmp_path: Path) -> None:
     (tmp_path / "harbour_car-park.txt").write_text("Open from six to ten.")
     (tmp_path / "other.txt").write_text("Open from six to ten, the harbour is near.")
     assert (
-        names(ask(FolderProvider([tmp_path], None, limits=PATIENT), "harbour car park opening"))[0]
+        names(ask(FolderProvider([tmp_path], None, seconds=PATIENT), "harbour car park opening"))[0]
         == "harbour_car-park.txt"
     )
 
 
 def test_what_cannot_be_honoured_is_said(library: Path) -> None:
     reason = ask(
-        FolderProvider([library], None, limits=PATIENT), "lake", language="en", fresh=True
+        FolderProvider([library], None, seconds=PATIENT), "lake", language="en", fresh=True
     ).reason
     assert "freshness" in reason
     assert "not as a filter" in reason
-    assert ask(FolderProvider([library], None, limits=PATIENT), "lake").reason == ""
+    assert ask(FolderProvider([library], None, seconds=PATIENT), "lake").reason == ""
     assert (
         ask(
-            FolderProvider([library], None, limits=PATIENT), "How deep is the lake?", language="en"
+            FolderProvider([library], None, seconds=PATIENT), "How deep is the lake?", language="en"
         ).reason
         == ""
     )
@@ -271,7 +258,7 @@ def test_hidden_linked_large_and_foreign_files_are_left_out(tmp_path: Path) -> N
     (folder / "loop").symlink_to(folder, target_is_directory=True)
     (folder / "large.txt").write_text("orvane " * 200)
     (folder / "good.txt").write_text("orvane")
-    outcome = ask(FolderProvider([folder], None, limits=FolderLimits(file_bytes=1_000)), "orvane")
+    outcome = ask(FolderProvider([folder], None, file_bytes=1_000), "orvane")
     assert names(outcome) == ["good.txt"]
     assert "Files left out for their size: 1." in outcome.reason
 
@@ -297,13 +284,13 @@ def test_a_folder_that_is_not_there_is_a_failure(tmp_path: Path) -> None:
 
 def test_a_broken_file_is_named_and_costs_no_other(library: Path) -> None:
     (library / "broken.pdf").write_bytes(b"%PDF-1.4 nothing more")
-    outcome = ask(FolderProvider([library], None, limits=PATIENT), "lighthouse")
+    outcome = ask(FolderProvider([library], None, seconds=PATIENT), "lighthouse")
     assert names(outcome) == ["plain.txt"]
     assert "broken.pdf" in outcome.reason
 
 
 def test_changes_are_seen_by_the_next_call(library: Path) -> None:
-    provider = FolderProvider([library], None, limits=PATIENT)
+    provider = FolderProvider([library], None, seconds=PATIENT)
     assert ask(provider, "zeppelin").status == "empty"
     (library / "new.txt").write_text("The zeppelin landed in June.")
     assert names(ask(provider, "zeppelin")) == ["new.txt"]
@@ -314,7 +301,7 @@ def test_changes_are_seen_by_the_next_call(library: Path) -> None:
 
 
 def test_a_file_that_was_only_touched_is_found_as_before(library: Path, index: Path) -> None:
-    provider = FolderProvider([library], index, limits=PATIENT)
+    provider = FolderProvider([library], index, seconds=PATIENT)
     before = ask(provider, "footbridge flood boat")
     for name in ("minutes.docx", "report.pdf", "notes.md"):
         os.utime(library / name, ns=(1, 1))
@@ -325,30 +312,16 @@ def test_a_file_that_was_only_touched_is_found_as_before(library: Path, index: P
         "high%20water.pdf",
         "minutes.docx",
     ]
-    assert names(ask(FolderProvider([library], index, limits=PATIENT), "high")) == [
+    assert names(ask(FolderProvider([library], index, seconds=PATIENT), "high")) == [
         "high%20water.pdf"
     ]
-
-
-def test_bytes_that_come_back_bring_their_own_passages(library: Path, index: Path) -> None:
-    provider = FolderProvider([library], index, limits=PATIENT)
-    ask(provider, "crest")
-    original = (library / "report.pdf").read_bytes()
-    pdf(library / "report.pdf", "The crest of the dam lies at 61 metres.")
-    assert "61" in ask(provider, "crest").results[0].snippet
-    (library / "report.pdf").write_bytes(original)
-    assert (
-        ask(FolderProvider([library], index, limits=PATIENT), "crested")
-        .results[0]
-        .snippet.endswith("4.12 metres.")
-    )
 
 
 def test_many_files_are_counted_and_none_is_lost(tmp_path: Path) -> None:
     for i in range(1_203):
         (tmp_path / f"{i}.txt").write_text(f"harbour lantern number{i} tail")
     docx(tmp_path / "m.docx", "harbour minutes")
-    provider = FolderProvider([tmp_path], None, limits=PATIENT)
+    provider = FolderProvider([tmp_path], None, seconds=PATIENT)
     for i in (0, 999, 1_000, 1_202):
         assert names(ask(provider, f"number{i}")) == [f"{i}.txt"]
     assert names(ask(provider, "minutes")) == ["m.docx"]
@@ -363,7 +336,7 @@ def test_five_thousand_files_answer_cold_and_warm_in_processor_time(tmp_path: Pa
         page = f"<title>{i}</title><main><p>{text}</p></main>"
         (tmp_path / f"{i}.{'html' if i % 2 else 'md'}").write_text(page if i % 2 else text)
     (tmp_path / "wanted.md").write_text("The zeppelin landed at Brindle Quay.")
-    provider = FolderProvider([tmp_path], None, limits=FolderLimits(seconds=60))
+    provider = FolderProvider([tmp_path], None, seconds=60)
     times = []
     for question in ("zeppelin", "quays zeppelin", "zeppelins landing", "landed zeppelin"):
         began = time.process_time()
@@ -374,41 +347,41 @@ def test_five_thousand_files_answer_cold_and_warm_in_processor_time(tmp_path: Pa
 
 
 def test_a_second_process_finds_by_the_counts_of_the_first(library: Path, index: Path) -> None:
-    ask(FolderProvider([library], index, limits=PATIENT), "lighthouse relit")
+    ask(FolderProvider([library], index, seconds=PATIENT), "lighthouse relit")
     stamp = (library / "deep" / "er" / "plain.txt").stat()
     (library / "deep" / "er" / "plain.txt").write_text(
         "X" * stamp.st_size
     )  # same size, and then the same time
     os.utime(library / "deep" / "er" / "plain.txt", ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
-    assert names(ask(FolderProvider([library], index, limits=PATIENT), "lighthouse relit")) == [
+    assert names(ask(FolderProvider([library], index, seconds=PATIENT), "lighthouse relit")) == [
         "plain.txt"
     ]
     assert (
-        ask(FolderProvider([library], None, limits=PATIENT), "lighthouse relit").status == "empty"
+        ask(FolderProvider([library], None, seconds=PATIENT), "lighthouse relit").status == "empty"
     )
 
 
 @pytest.mark.parametrize("damage", [b"damaged beyond repair " * 500, b""])
 def test_a_damaged_index_is_recreated(library: Path, index: Path, damage: bytes) -> None:
-    provider = FolderProvider([library], index, limits=PATIENT)
+    provider = FolderProvider([library], index, seconds=PATIENT)
     ask(provider, "lighthouse")
     [place] = index.glob("*.sqlite")
     place.write_bytes(damage)
-    assert names(ask(FolderProvider([library], index, limits=PATIENT), "lighthouse")) == [
+    assert names(ask(FolderProvider([library], index, seconds=PATIENT), "lighthouse")) == [
         "plain.txt"
     ]
     assert names(ask(provider, "boat")) == ["notes.md"]
 
 
 def test_without_time_the_call_says_what_is_left_and_the_next_goes_on(library: Path) -> None:
-    provider = FolderProvider([library], None, limits=FolderLimits(seconds=-1))
+    provider = FolderProvider([library], None, seconds=-1)
     outcome = ask(provider, "lighthouse")
     assert outcome.status == "timeout"
     assert outcome.unread == "0 of 7 documents are read; repeat the call to continue."
 
 
 def test_parallel_questions_share_one_look_around(library: Path) -> None:
-    provider = FolderProvider([library], None, limits=PATIENT)
+    provider = FolderProvider([library], None, seconds=PATIENT)
     found: dict[str, list[str]] = {}
 
     async def one(word: str) -> None:
@@ -430,10 +403,10 @@ def test_parallel_questions_share_one_look_around(library: Path) -> None:
 
 
 def test_words_are_counted_without_markup_entities_and_case(tmp_path: Path) -> None:
-    page = b"<TITLE>Z&uuml;rich &amp; See</TITLE><p class=deep>Deep&nbsp;LAKE<!-- hidden --> a < b &Auml;pfel"
+    page = "<TITLE>Z&uuml;rich &amp; See</TITLE><p class=deep>Deep&nbsp;LAKE<!-- hidden --> a < b &Auml;pfel"
     assert title_text_outline(page, ".html")[0] == "Zürich & See"
-    (tmp_path / "page.html").write_bytes(page)
-    provider = FolderProvider([tmp_path], None, limits=PATIENT)
+    (tmp_path / "page.html").write_text(page)
+    provider = FolderProvider([tmp_path], None, seconds=PATIENT)
     for word in ("deep", "lake", "äpfel", "ZÜRICH"):
         assert names(ask(provider, word, language="de")) == ["page.html"], word
     for word in ("hidden", "class", "nbsp"):
@@ -460,10 +433,9 @@ def test_tables_and_data_are_searched_as_they_can_be_read(
 ) -> None:
     (tmp_path / name).write_text(content)
     found = ask(
-        FolderProvider([tmp_path], None, limits=PATIENT), "Größe der Zeppeline", language="de"
+        FolderProvider([tmp_path], None, seconds=PATIENT), "Größe der Zeppeline", language="de"
     )
     assert names(found) == [name]
-    assert "Zeppelin" in found.results[0].snippet
 
 
 @settings(max_examples=200, deadline=None)
@@ -471,7 +443,7 @@ def test_tables_and_data_are_searched_as_they_can_be_read(
     st.lists(st.text(st.sampled_from("aB1 -\nüß湖,'’\x00"), max_size=200), min_size=1, max_size=6)
 )
 def test_a_file_is_found_by_every_word_that_it_holds(texts: list[str]) -> None:
-    index = index_of({f"/{number}": text.encode() for number, text in enumerate(texts)})
+    index = index_of({f"/{number}": text for number, text in enumerate(texts)})
     for number, text in enumerate(texts):
         for word in re.findall("[a-zA-Z1üß]+|湖+", text):
             assert f"/{number}" in found_by(index, word, "de"), (text, word)
@@ -480,22 +452,22 @@ def test_a_file_is_found_by_every_word_that_it_holds(texts: list[str]) -> None:
 
 def test_words_that_share_a_long_beginning_stay_apart() -> None:
     words = ["a" * n for n in range(1, 60)] + ["a" * 8 + "b", "a" * 39 + "b"]
-    index = index_of({word: word.encode() for word in words})
+    index = index_of({word: word for word in words})
     for word in words:
         assert found_by(index, word, "xx") == [word]
     index.close()
 
 
 def test_the_end_of_a_long_file_is_found() -> None:
-    index = index_of({"/log.txt": b"line of a log\n" * 400_000 + b"Osgrave was appointed"})
+    index = index_of({"/log.txt": "line of a log\n" * 400_000 + "Osgrave was appointed"})
     assert found_by(index, "Osgrave", "en") == ["/log.txt"]
     index.close()
 
 
 @pytest.mark.parametrize(
-    "piece", [b"<", b"<!--", b"<script>", b"<a ", b"&", b"&#x", b"<title>", b"<h1>", b"</", b"# "]
+    "piece", ["<", "<!--", "<script>", "<a ", "&", "&#x", "<title>", "<h1>", "</", "# "]
 )
-def test_hostile_markup_is_counted_in_linear_time(piece: bytes) -> None:
+def test_hostile_markup_is_counted_in_linear_time(piece: str) -> None:
     title, text, _ = title_text_outline(piece * 200_000, ".html")
     assert len(title) < 1_000
     index_of({"/a.html": piece * 200_000, "/a": text}).close()
@@ -514,57 +486,20 @@ def test_an_index_on_disk_is_for_its_owner_alone_and_goes_with_the_cache(
     stores.close()
 
 
-def test_what_was_not_read_without_recognition_is_read_again_with_it_and_nothing_else(
-    tmp_path: Path,
-) -> None:
-    place = tmp_path / "index.sqlite"
-    whole, part, none = (FileStamp(f"/{name}.pdf", 1, 1) for name in ("whole", "part", "none"))
-    blind = WordIndex(place, sighted=False)
-    with blind.writing() as mine:
-        assert mine
-        blind.add(whole, b"harbour")
-        blind.add(part, b"harbour", unread="Page 2 is an image.")
-        blind.add(none, failure="It holds no text.")
-    blind.close()
-    again = WordIndex(place, sighted=False)
-    assert all(map(again.known, (whole, part, none)))
-    again.close()
-    seeing = WordIndex(place, sighted=True)
-    assert [*map(seeing.known, (whole, part, none))] == [True, False, False]
-    with seeing.writing() as mine:
-        assert mine
-        seeing.add(none, failure="It holds no text, nor words in its images.")
-    seeing.close()
-    later = WordIndex(place, sighted=True)
-    assert [*map(later.known, (whole, none))] == [True, True]
-    later.close()
-
-
 def test_an_index_of_files_that_are_mostly_gone_is_recreated(tmp_path: Path, index: Path) -> None:
     folder = tmp_path / "many"
     folder.mkdir()
     for i in range(1_020):
         (folder / f"{i}.txt").write_text(f"harbour number{i}")
-    ask(FolderProvider([folder], index, limits=PATIENT), "harbour")
+    ask(FolderProvider([folder], index, seconds=PATIENT), "harbour")
     for i in range(1_015):
         (folder / f"{i}.txt").unlink()
-    ask(FolderProvider([folder], index, limits=PATIENT), "harbour")
+    ask(FolderProvider([folder], index, seconds=PATIENT), "harbour")
     assert newest(index) == 1_020
-    assert names(ask(FolderProvider([folder], index, limits=PATIENT), "number1016")) == ["1016.txt"]
+    assert names(ask(FolderProvider([folder], index, seconds=PATIENT), "number1016")) == [
+        "1016.txt"
+    ]
     assert newest(index) == 5
-
-
-def test_moved_files_are_found_where_they_are_and_their_outlines_are_not_embedded_again(
-    library: Path, index: Path
-) -> None:
-    embedder = OnnxEmbedder()
-    ask(FolderProvider([library], index, embedder=embedder), "lighthouse", limit=1)
-    (library / "deep" / "er").rename(library / "elsewhere")
-    outcome = ask(FolderProvider([library], index, embedder=embedder), "lighthouse", limit=1)
-    assert outcome.results[0].url.endswith("/elsewhere/plain.txt")
-    with sqlite3.connect(next(index.glob("*.sqlite"))) as database:
-        assert database.execute("SELECT count(*), count(vector) FROM outlines").fetchone() == (7, 7)
-    database.close()
 
 
 def newest(index: Path) -> int:
@@ -580,10 +515,10 @@ COUNTING: Final = """
 import sys, anyio
 from pathlib import Path
 from pipeline.search.query import SearchQuery
-from pipeline.search.folder import FolderLimits, FolderProvider
+from pipeline.search.folder import FolderProvider
 
 async def main():
-    provider = FolderProvider([Path(sys.argv[1])], Path(sys.argv[2]), limits=FolderLimits(seconds=float(sys.argv[3])))
+    provider = FolderProvider([Path(sys.argv[1])], Path(sys.argv[2]), seconds=float(sys.argv[3]))
     async with provider.indexing():
         print((await provider.search(SearchQuery("harbour"), limit=8)).unread or "all", flush=True)
         await anyio.sleep_forever() if sys.argv[3] == "0" else None
@@ -614,7 +549,7 @@ def test_two_processes_at_once_count_each_file_once(many: Path, index: Path) -> 
     both = [counting(many, index, "100"), counting(many, index, "100")]
     assert [process.communicate(timeout=100)[0] for process in both] == ["all\n", "all\n"]
     assert newest(index) == 2_000
-    assert names(ask(FolderProvider([many], index, limits=PATIENT), "number1234")) == ["1234.txt"]
+    assert names(ask(FolderProvider([many], index, seconds=PATIENT), "number1234")) == ["1234.txt"]
 
 
 @pytest.mark.slow
@@ -631,14 +566,12 @@ def test_what_a_killed_process_counted_is_not_counted_again(many: Path, index: P
     database.close()
     before = newest(index)
     assert kept <= before < 2_000
-    again = FolderProvider([many], index, limits=FolderLimits(seconds=0))
+    again = FolderProvider([many], index, seconds=0)
     assert (
         ask(again, "harbour").unread
         == f"{before} of 2000 documents are read; repeat the call to continue."
     )
-    assert names(
-        ask(FolderProvider([many], index, limits=FolderLimits(seconds=60)), "number1999")
-    ) == ["1999.txt"]
+    assert names(ask(FolderProvider([many], index, seconds=60), "number1999")) == ["1999.txt"]
     assert newest(index) == 2_000
 
 
@@ -669,7 +602,7 @@ async def test_notes_beside_a_long_document_answer_at_once_and_it_is_counted_beh
 ) -> None:
     async with aclosing(Converter(store, processes=1)) as converter:
         files = Files([mixed], store=store, converter=converter)
-        provider = FolderProvider([mixed], index, files=files, limits=FolderLimits(seconds=0.5))
+        provider = FolderProvider([mixed], index, files=files, seconds=0.5)
         async with provider.indexing():
             outcome = await asked(provider, "harbour")
             assert sorted(names(outcome)) == ["note0.md", "note1.md", "note2.md"]
@@ -686,7 +619,6 @@ async def test_notes_beside_a_long_document_answer_at_once_and_it_is_counted_beh
         assert converter.converted == once
         outcome = await asked(again, "zeppelin harbour")
         assert names(outcome)[0] == "manual.pdf"
-        assert "zeppelin" in outcome.results[0].snippet
 
 
 class _Noting(OnnxEmbedder):
@@ -710,7 +642,7 @@ async def test_outlines_are_embedded_behind_a_question_only_when_its_pages_have_
     for number in range(OUTLINES + 4):
         (tmp_path / f"{number}.md").write_text(f"# Boat {number}\n\nIt sails.")
     embedder = _Noting()
-    provider = FolderProvider([tmp_path], None, embedder=embedder, limits=PATIENT)
+    provider = FolderProvider([tmp_path], None, embedder=embedder, seconds=PATIENT)
     async with provider.indexing():
         began = anyio.current_time()
         await asked(provider, "boat")
@@ -734,6 +666,6 @@ async def test_what_is_counted_stays_counted_when_the_question_is_cancelled(
                     await anyio.sleep(0.01)
             group.cancel_scope.cancel()
     # Another process, which has no time to count anything.
-    later = FolderProvider([mixed], index, limits=FolderLimits(seconds=0.0))
+    later = FolderProvider([mixed], index, seconds=0.0)
     outcome = await asked(later, "lighthouse")
     assert outcome.unread == "3 of 4 documents are read; repeat the call to continue."

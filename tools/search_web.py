@@ -54,8 +54,8 @@ async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its sche
         int, Field(description="Results page.", ge=1, le=MOST_RESULT_PAGES)
     ] = 1,
     rank: Annotated[
-        Literal["mixed", "snippet", "engine", "paper"],
-        Field(description="snippet is faster than mixed."),
+        Literal["mixed", "engine", "paper"],
+        Field(description="engine reads no page: faster."),
     ] = "mixed",
     max_tokens: Annotated[
         int, Field(description="Token budget.", ge=100, le=20000)

@@ -13,7 +13,7 @@ from pipeline.document.page import Document, Score, ScoreMaker
 from pipeline.question.question import Question
 from pipeline.reading.bm25 import Floats
 from pipeline.reading.relevance import score_texts
-from pipeline.search.mixed import RankedPage, WonBy, best_passages
+from pipeline.search.mixed import RankedPage, best_passages
 from pipeline.search.query import SearchResult
 from pipeline.text.tokens import cut_to_tokens
 from pipeline.work import in_thread
@@ -54,16 +54,13 @@ async def rank_as_printed(
     ranked = []
     for place, page in enumerate(np.argsort(-best, kind="stable").tolist(), start=1):
         result = results[page]
-        won_by: WonBy = (
-            "snippet" if best[page] > by_page.get(page, -np.inf) else "content"
-        )
         passage = result.snippet
-        if won_by == "content":
+        if best[page] <= by_page.get(page, -np.inf):
             document = documents[result.url]
             found = await in_thread(best_passages, document, question, limit=1)
             passage = found[0].text if found else passage
         score = Score(float(best[page]), made_by)
-        ranked.append(RankedPage(result, score, won_by, passage, place))
+        ranked.append(RankedPage(result, score, passage, place))
     return tuple(ranked)
 
 

@@ -12,7 +12,7 @@ form as printed (`papers/zero_index/ranking.py`)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import anyio
 import numpy as np
@@ -24,13 +24,11 @@ from pipeline.question.question import Question
 from pipeline.reading.bm25 import BM25, RRF_K, Floats, cut_windows
 from pipeline.reading.relevance import SIZES, score_texts
 from pipeline.search.query import SearchResult
-from pipeline.text.frame import one_line
 from pipeline.text.tokens import count_each
 from pipeline.text.words import guess_language
 from pipeline.work import STEP_SHARE, in_thread, time_left, traced
 
-RankForm = Literal["mixed", "snippet", "engine"]
-WonBy = Literal["snippet", "content", "engine"]
+RankForm = Literal["mixed", "engine"]
 PASSAGES: Final = (4, 4, 2, 2)
 """Passages of the engines' first pages that a model scores, chosen by BM25; one of each
 page after them. nDCG@10 of 161 questions with MiniLM, 15 hits each: .979, as with four
@@ -40,8 +38,7 @@ ITEM_VOTES: Final = 3.0
 """Votes of the order by best items against one of the engines' order: a place there
 weighs as much as three of the engines'. Chosen on half of 161 questions, nDCG@10 of
 BM25 and of BM25 with MiniLM (`python -m bench.search`): this .959 and .976, without the
-engines .946 and .978, a vote each for title+snippet, best passage and engines .945 and
-.957."""
+engines .946 and .978."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +49,19 @@ class RankedPage:
     score: Score
     """`value` orders the pages of one answer; `made_by` is the scorer (`engine` where
     none was asked)."""
-    won_by: WonBy
-    """Which of the page's items brought it here."""
     passage: str
     """The text that represents the page: its best passage, else the snippet."""
     place: int
     """1-based."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Item:
+class _Item(NamedTuple):
+    """A text that competes for a page."""
+
     page: int
-    kind: Literal["snippet", "content"]
     text: str
     """What is scored."""
-    shown: str
+    passage: str
     """What a reader gets to see for it."""
     number: int = 0
     """Of a page's passages, best first by words."""
@@ -92,45 +87,33 @@ async def mixed_rank(
         embedder: Left out where it does not read the question's script.
         reranker: Scores every item where given, instead of embedder and BM25.
         form: `mixed` (the better of title+snippet and best passage, fused with the
-            engines' order), `snippet` (title+snippet only), `engine` (the engines'
-            order), `paper` (bare snippet or whole content, the better one wins).
+            engines' order), or `engine` (the engines' order).
 
     Raises:
         ModelError: A model failed."""
-    if not results:
-        return ()
-    # 1. Items: a snippet for every page, and its content where it came in time
-    items = await in_thread(_items, question, results, documents, form)
-    # 2. One score an item
-    models = (None, None) if form == "engine" else (embedder, reranker)
-    items, scores, made_by = await _scored(question, items, *models)
-    # 3. Each page keeps its best item of each kind
-    best = _best_items(items, scores, len(results))
-    # 4. Pages by their best item, the engines' order having a vote
-    strongest = np.asarray(
-        [max(float(scores[item]) for item in kinds.values()) for kinds in best],
-        dtype=np.float32,
-    )
-    places, engine = _ranks(strongest), np.arange(1, len(best) + 1, dtype=np.float32)
-    fused = strongest
-    if form == "engine":
-        fused, made_by = 1.0 / (RRF_K + engine), "engine"
-    elif form == "mixed":
-        fused = ITEM_VOTES / (RRF_K + places) + 1.0 / (RRF_K + engine)
-    order = [int(page) for page in np.lexsort((engine, -strongest, -fused))]
+    engine = np.arange(1, len(results) + 1, dtype=np.float32)
+    made_by: ScoreMaker = "engine"
+    votes = 1.0 / (RRF_K + engine)
+    passages = [result.snippet for result in results]
+    strength = np.zeros_like(engine)
+    if form == "mixed" and results:
+        # 1. Items: a snippet for every page, and its content where it came in time
+        items = await in_thread(_items, question, results, documents)
+        # 2. One score an item
+        items, scores, made_by = await _scored(question, items, embedder, reranker)
+        # 3. Each page is represented by its best item
+        strength[:] = -np.inf
+        for item, score in zip(items, scores.tolist(), strict=True):
+            if score > strength[item.page]:
+                strength[item.page], passages[item.page] = score, item.passage
+        # 4. Pages by their best item, the engines' order having a vote
+        votes = ITEM_VOTES / (RRF_K + _ranks(strength)) + votes
+    order = np.lexsort((engine, -strength, -votes)).tolist()
     return tuple(
         RankedPage(
-            result=results[page],
-            score=Score(float(fused[page]), made_by),
-            won_by=_winner(
-                best[page], scores, ahead=bool(engine[page] < places[page]), form=form
-            ),
-            passage=items[
-                max(best[page].values(), key=lambda item: float(scores[item]))
-            ].shown,
-            place=index,
+            results[page], Score(float(votes[page]), made_by), passages[page], place
         )
-        for index, page in enumerate(order, start=1)
+        for place, page in enumerate(order, start=1)
     )
 
 
@@ -138,25 +121,22 @@ def _items(
     question: Question,
     results: Sequence[SearchResult],
     documents: Mapping[str, Document],
-    form: RankForm,
 ) -> list[_Item]:
     items: list[_Item] = []
     for page, result in enumerate(results):
-        document = documents.get(result.url) if form != "snippet" else None
+        document = documents.get(result.url)
         passages = (
             best_passages(document, question, limit=PASSAGES[0]) if document else []
         )
-        # A folder's snippet is a passage of the file, which need not be scored twice.
-        if all(one_line(one.text) != result.snippet for one in passages):
+        # Files of a folder come without a snippet.
+        if result.snippet or not passages:
             titled = f"{result.title}\n{result.snippet}".strip()
-            items.append(_Item(page, "snippet", titled, result.snippet))
-        if document is None:
-            continue
-        title = document.page.title or result.title
-        for number, one in enumerate(passages):
-            items.append(
-                _Item(page, "content", f"{title}\n{one.headed}", one.text, number)
-            )
+            items.append(_Item(page, titled, result.snippet))
+        title = document.page.title if document else ""
+        items += [
+            _Item(page, f"{title or result.title}\n{run.headed}", run.text, number)
+            for number, run in enumerate(passages)
+        ]
     return items
 
 
@@ -181,48 +161,22 @@ async def _scored(
             return few, await reranker.score(question.text, texts), "rerank"
         if embedder is not None and embedder.reads(question.translated_to("en").text):
             return few, await score_texts(texts, question, embedder=embedder), "blend"
-    return (
-        items,
-        await score_texts([item.text for item in items], question, embedder=None),
-        "bm25",
-    )
-
-
-def _best_items(
-    items: Sequence[_Item], scores: Floats, pages: int
-) -> list[dict[WonBy, int]]:
-    """For each page the index of its best item of each kind."""
-    best: list[dict[WonBy, int]] = [{} for _ in range(pages)]
-    for i, item in enumerate(items):
-        known = best[item.page].get(item.kind)
-        if known is None or scores[i] > scores[known]:
-            best[item.page][item.kind] = i
-    return best
+    texts = [item.text for item in items]
+    return items, await score_texts(texts, question, embedder=None), "bm25"
 
 
 def _ranks(values: Floats) -> Floats:
     """Places [n] by falling value. Equal values share a place: a list that knows
     nothing must not repeat the engine."""
     _, group, sizes = np.unique(-values, return_inverse=True, return_counts=True)
-    last = np.cumsum(sizes)
-    return np.asarray((last - (sizes - 1) / 2)[group], dtype=np.float32)
-
-
-def _winner(
-    kinds: Mapping[WonBy, int], scores: Floats, *, ahead: bool, form: RankForm
-) -> WonBy:
-    """The kind that brought the page here: its better item (the content where they are
-    equal), or the engines where they have it `ahead` of its items."""
-    if form == "engine" or (form == "mixed" and ahead):
-        return "engine"
-    return max(kinds, key=lambda kind: (float(scores[kinds[kind]]), kind == "content"))
+    ends = np.cumsum(sizes)
+    return np.asarray((ends - (sizes - 1) / 2)[group], dtype=np.float32)
 
 
 # The best passages of a page
 
 
-@dataclass(frozen=True, slots=True)
-class UnitRun:
+class UnitRun(NamedTuple):
     """A run of neighbouring units."""
 
     text: str
@@ -232,23 +186,17 @@ class UnitRun:
     @property
     def headed(self) -> str:
         """The text with its headings in front, as it is scored."""
-        return (
-            f"{' > '.join(self.heading_path)}\n{self.text}"
-            if self.heading_path
-            else self.text
-        )
+        return "\n".join(filter(None, (" > ".join(self.heading_path), self.text)))
 
 
 def best_passages(
-    document: Document, question: Question, *, limit: int, language: str = ""
+    document: Document, question: Question, *, limit: int
 ) -> list[UnitRun]:
     """Return up to `limit` passages, best first; those without any term of `question`
     last."""
-    page = document.page.language or _guessed(document)
-    asked = question.translated_to(page)
-    own = language or question.language
-    passages, words = _counted(document, own if asked == question else page)
-    scores = words.scores(asked)
+    language = document.page.language or _guessed(document)
+    passages, words = _counted(document, language)
+    scores = words.scores(question.translated_to(language))
     return [passages[index] for index in np.argsort(-scores, kind="stable")[:limit]]
 
 
@@ -269,20 +217,14 @@ def cut_passages(document: Document) -> list[UnitRun]:
     Furniture (`Block.main` false) is left out unless the page has nothing else, and so
     is text that is not prose. A prompt injection is a passage by itself: it is shown
     only if it is nearest to the question."""
-    tagged = tag_sentences(document)
+    tagged, blocks = tag_sentences(document), document.blocks
     spoken = [
-        unit
-        for unit in tagged
-        if document.blocks[unit.block].kind not in {"heading", "about"}
+        unit for unit in tagged if blocks[unit.block].kind not in {"heading", "about"}
     ]
-    units = (
-        [unit for unit in spoken if document.blocks[unit.block].main]
-        or spoken
-        or list(tagged)
-    )
+    units = [unit for unit in spoken if blocks[unit.block].main] or spoken or [*tagged]
     # Between two that do not follow each other was a heading, or furniture.
     kinds = [
-        (unit.number - index, document.blocks[unit.block].injection)
+        (unit.number - index, blocks[unit.block].injection)
         for index, unit in enumerate(units)
     ]
     starts = [
@@ -291,12 +233,11 @@ def cut_passages(document: Document) -> list[UnitRun]:
         if not index or kind != kinds[index - 1]
     ]
     tokens = np.array(count_each([unit.text for unit in units]), dtype=np.float32)
+    windows = cut_windows(tokens, [*starts, len(units)], SIZES[-1]).tolist()
     return [
         UnitRun(
-            document.text[units[first].start : units[stop - 1].end],
-            units[first].heading_path,
+            document.text[units[begin].start : units[stop - 1].end],
+            units[begin].heading_path,
         )
-        for first, stop in cut_windows(
-            tokens, [*starts, len(units)], SIZES[-1]
-        ).tolist()
+        for begin, stop in windows
     ]

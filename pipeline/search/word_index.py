@@ -1,168 +1,86 @@
-"""Full-text and vector index of local files: one SQLite database, searched by BM25 and
-cosine.
+"""Index of local files by words and by the meaning of their headings: one SQLite
+database.
 
-Counting serves to find a file, not to show it. Markup is blanked by one regular
-expression, and words are split at spaces: about twenty times faster than parsing the
-document. FTS5 stores the positions of words, folded and not stemmed; a query stems the
-part of the vocabulary that it can meet, so one index serves queries in any language.
-The formula is `okapi`, since FTS5's own gives words of more than half of the files no
-weight. No number of a file is given twice: by it other processes see what is new, and
-words of what was replaced are passed over. Not for: finding and reading files
-(`pipeline/search/folder.py`).
-"""
+FTS5 counts the words of passages of about 200 words, folded and not stemmed; a query
+stems the part of the vocabulary that it can meet, so one index serves queries in any
+language. A file scores as its best passage. Markup is blanked by one regular
+expression, about twenty times faster than parsing; so nothing of this is shown: the
+passages that a reader sees come from the document. No number of a file is given twice,
+and words of replaced files are passed over. Not for: finding and reading files
+(`pipeline/search/folder.py`)."""
 
-import hashlib
 import html
 import json
 import os
 import re
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from itertools import islice
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cache.folder import LOCK_WAIT
 from pipeline.document.converted import can_recognise
 from pipeline.fetch.files import CONVERTED, ending_of
 from pipeline.question.question import Question
 from pipeline.read.format import endings_of, formats
-from pipeline.reading.bm25 import Floats, okapi
-from pipeline.text.words import (
-    LONGEST_WORD,
-    REMEMBERED,
-    bigrams,
-    fold,
-    index_terms,
-    is_cjk,
-    lower_runs,
-)
+from pipeline.reading.bm25 import Floats
+from pipeline.text.words import bigrams, fold, index_terms, is_cjk, lower_runs
 
-TITLE_WEIGHT: Final = 3
-"""How often a word of title or file name counts more than one of the text."""
-INDEX_VERSION: Final = "10"
-"""Part of the database's name; raise it when counting changes."""
-SPLIT_CHARACTERS: Final = 4_000_000
-"""Characters of a text that are split into words at once: 35 MB of memory."""
-OUTLINED_BYTES: Final = 4_000_000
-"""Bytes of a file whose headings are looked at for its outline."""
+INDEX_VERSION: Final = f"11{'-seen' if can_recognise() else ''}"
+"""Part of the database's name; raise it when counting changes. What was not read
+without recognition of words in images is read again with it."""
+PASSAGE_CHARACTERS: Final = 1_200
+"""Characters of a passage, about 200 words."""
 OUTLINE: Final = 500
-"""Letters of a file's outline, about 100 tokens: 200 tokens of headings, or first
-paragraphs, find no more."""
+"""Letters of a file's outline, about 100 tokens."""
+_OUTLINED: Final = 100_000
+"""Characters of a file that are looked at for headings."""
 _STEM_CHARACTERS: Final = 3
 """Characters that a word and its stem share in every Snowball language but Arabic."""
-_FOLDED_BYTES: Final = bytes(
-    code if code >= 0x80 else ord(chr(code).lower()) if chr(code).isalnum() else 0x20
-    for code in range(256)
-)
-"""Upper case ASCII to lower, ASCII that is no letter or digit to blanks, bytes of other
-characters as they are."""
-_STRETCH: Final = re.compile(r"(?<![!-~])[!-~]*+[^\x00-\x7f]\S*")
+_BEST_PASSAGES: Final = 2_000
+"""Passages that a question looks at, of all that have a word of it."""
+_WINDOW_BITS: Final = 20
+"""A passage's number is its file's, shifted by these bits, plus its position."""
+_MOST_DEAD: Final = 1_000
+"""Numbers of edited and deleted files from which the index is made anew."""
 # Linear on any input: an unclosed piece of markup ends at the end of the data, so that no piece is
 # tried again. No group is repeated by `*+`, which Python before 3.11.5 matches wrongly.
-_UNINDEXED_MARKUP: Final = re.compile(
-    rb"<(?:!--.*?(?:-->|\Z)"
-    rb"|(script|style|template|svg)\b.*?(?:</\1\s*>|\Z)"
-    rb"|/?[a-z!?][^>]*+(?:>|\Z))",
+_MARKUP: Final = re.compile(
+    r"<(?:!--.*?(?:-->|\Z)"
+    r"|(script|style|template|svg)\b.*?(?:</\1\s*>|\Z)"
+    r"|/?[a-z!?][^>]*+(?:>|\Z))",
     re.DOTALL | re.IGNORECASE,
 )
-_TITLE_BYTES: Final = re.compile(rb"<title[^>]{0,200}>([^<]{1,500})", re.IGNORECASE)
-_HEADING_BYTES: Final = re.compile(
-    rb"<h[1-4]\b[^>]{0,500}>(.{1,400}?)</h[1-4]", re.IGNORECASE | re.DOTALL
+_TAGGED_HEADING: Final = re.compile(
+    r"<(title|h[1-4])\b[^>]{0,200}>(?P<text>.{1,400}?)</\1", re.IGNORECASE | re.DOTALL
 )
-_MARKDOWN_HEADINGS: Final = re.compile(rb"^#{1,4}[ \t]+(.{1,300})$", re.MULTILINE)
-_MARKDOWN_TITLE: Final = re.compile(
-    rb"^(?:#[ \t]+|title:[ \t]*)(.{1,300})$", re.MULTILINE | re.IGNORECASE
+_PLAIN_HEADING: Final = re.compile(
+    r"^(?:#{1,4}[ \t]+|title:[ \t]*)(?P<text>.{1,300})$", re.MULTILINE | re.IGNORECASE
 )
-_JSON_ESCAPE: Final = re.compile(rb"\\(?:u([0-9a-fA-F]{4})|.)")
+_JSON_ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|.)")
 _MARKUP_ENDINGS: Final = (
     CONVERTED
     | {".html", ".htm", ".xhtml"}
-    | endings_of(one for one in formats() if one.indexed == "markup")
+    | endings_of(form for form in formats() if form.indexed == "markup")
 )
 """Endings of files that are markup, or come as such from their readers."""
-_JSON: Final = endings_of(one for one in formats() if one.indexed == "json")
-
-
+_JSON: Final = endings_of(form for form in formats() if form.indexed == "json")
 _SCHEMA: Final = """
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = NORMAL;
 CREATE TABLE IF NOT EXISTS files(
     id INTEGER PRIMARY KEY AUTOINCREMENT, path BLOB NOT NULL UNIQUE, mtime_ns INTEGER NOT NULL, size INTEGER NOT NULL,
-    length INTEGER NOT NULL, about INTEGER NOT NULL, title TEXT NOT NULL, failure TEXT NOT NULL, unread TEXT NOT NULL,
-    mark BLOB NOT NULL
+    title TEXT NOT NULL, outline TEXT NOT NULL, failure TEXT NOT NULL, unread TEXT NOT NULL, model TEXT, vector BLOB
 );
-CREATE TABLE IF NOT EXISTS outlines(about INTEGER PRIMARY KEY, text TEXT NOT NULL, model TEXT, vector BLOB);
-CREATE TABLE IF NOT EXISTS words(word TEXT PRIMARY KEY) WITHOUT ROWID;
-CREATE VIRTUAL TABLE IF NOT EXISTS texts USING fts5(words, content='', columnsize=0, tokenize='ascii');
-CREATE VIRTUAL TABLE IF NOT EXISTS temp.places USING fts5vocab('main', 'texts', 'instance');
+CREATE VIRTUAL TABLE IF NOT EXISTS passages USING fts5(
+    title, text, content='', tokenize='unicode61 remove_diacritics 0'
+);
+CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab('main', 'passages', 'row');
 """
-_UNSIGHTED, _SIGHTED = 1, 2
-"""How a database says whether who filled it recognised words in images."""
-_MOST_DEAD: Final = 1_000
-"""Texts of edited and deleted files that are skipped before the index is rebuilt."""
-
-
-def title_text_outline(data: bytes, suffix: str) -> tuple[str, bytes, str]:
-    """Return what a file in UTF-8 with this ending is called, says and is about.
-
-    The title is empty where none is given; in the text markup is blanked; the outline
-    is title and headings, or the first words where there are none."""
-    title, text = _title_and_text(data, suffix)
-    headings = (
-        _HEADING_BYTES if suffix in _MARKUP_ENDINGS else _MARKDOWN_HEADINGS
-    ).findall(data[:OUTLINED_BYTES])
-    parts = dict.fromkeys([title, *map(_line, headings)])
-    outline = ". ".join(filter(None, parts))
-    if len(outline) < OUTLINE // 4:
-        outline = f"{outline}. {' '.join(text[: 4 * OUTLINE].decode('utf-8', 'replace').split())}"
-    return title, text, outline[:OUTLINE]
-
-
-def _title_and_text(data: bytes, suffix: str) -> tuple[str, bytes]:
-    if suffix in _JSON:
-        return "", _JSON_ESCAPE.sub(
-            lambda at: (
-                chr(int(at[1], 16)).encode("utf-8", "replace") if at[1] else b" "
-            ),
-            data,
-        )
-    if suffix not in _MARKUP_ENDINGS:
-        heading = _MARKDOWN_TITLE.search(data[:4_000])
-        return (
-            heading[1].decode("utf-8", "replace").strip(" #\"'\r") if heading else ""
-        ), data
-    named = _TITLE_BYTES.search(data[:20_000]) or _HEADING_BYTES.search(data)
-    text = _UNINDEXED_MARKUP.sub(b" ", data)
-    if b"&" in text:
-        text = html.unescape(text.decode("utf-8", "replace")).encode(
-            "utf-8", "surrogatepass"
-        )
-    return _line(named[1]) if named else "", text
-
-
-def _parts_at_spaces(text: str) -> Iterator[str]:
-    """Yield a text in parts of about `SPLIT_CHARACTERS` characters that end at a space."""
-    begin = 0
-    while begin < len(text):
-        end = text.find(" ", begin + SPLIT_CHARACTERS)
-        end = len(text) if end < 0 else end
-        yield text[begin:end]
-        begin = end
-
-
-def _line(marked_up: bytes) -> str:
-    return " ".join(
-        html.unescape(
-            _UNINDEXED_MARKUP.sub(b" ", marked_up).decode("utf-8", "replace")
-        ).split()
-    )
 
 
 class FileStamp(NamedTuple):
@@ -173,88 +91,109 @@ class FileStamp(NamedTuple):
     size: int
 
 
-class IndexedFile(NamedTuple):
-    """What is known of one file without opening it: `length` in words, `about` as the
-    hash of its outline."""
+class Unread(NamedTuple):
+    """A file that could not be read, or not wholly."""
 
-    id: int
-    stamp: FileStamp
-    length: int
-    about: int
-    title: str
+    path: str
     failure: str
-    """Why it could not be read; such a file has no words and is not tried again until
-    it changes."""
+    """Why it could not be read; it is not tried again until it changes."""
     unread: str
-    """What of it was not read, and is not counted."""
+    """What of it was not read."""
 
 
-class IndexedFiles(NamedTuple):
-    """All files at one time, and what every question asks of each: of 100,000 made in
-    .05 processor seconds."""
+def title_text_outline(data: str, suffix: str) -> tuple[str, str, str]:
+    """Return what a file with this ending is called, says and is about.
 
-    files: list[IndexedFile]
-    places: NDArray[np.int64]
-    """Position in `files` by file number; -1 for deleted files."""
-    lengths: NDArray[np.float64]
-    abouts: NDArray[np.int64]
-    """Hashes of outlines [n]."""
-    partly: list[IndexedFile]
-    """Those that could not be read, or not wholly."""
+    The title is its first heading, empty for none; in the text markup is blanked; the
+    outline is the headings, or the first words where there are few."""
+    is_markup = suffix in _MARKUP_ENDINGS
+    text = data
+    if is_markup:
+        text = html.unescape(_MARKUP.sub(" ", data))
+    elif suffix in _JSON:
+        text = _JSON_ESCAPE.sub(lambda code: chr(int(code[1] or "20", 16)), data)
+    text = " ".join(text.encode("utf-8", "replace").decode().split())
+    pattern = _TAGGED_HEADING if is_markup else _PLAIN_HEADING
+    headings = [_heading(match["text"]) for match in pattern.finditer(data[:_OUTLINED])]
+    outline = ". ".join(dict.fromkeys(filter(None, headings)))
+    if len(outline) < OUTLINE // 4:
+        outline = f"{outline}. {text[:OUTLINE]}"
+    title = next(filter(None, headings), "")
+    return title, text, outline[:OUTLINE]
+
+
+def _heading(marked_up: str) -> str:
+    plain = html.unescape(_MARKUP.sub(" ", marked_up)).encode("utf-8", "replace")
+    return " ".join(plain.decode().split()).strip(" #\"'")
+
+
+def _passages(text: str) -> Iterator[str]:
+    """Yield a text in passages that end at a blank; at least one."""
+    begin = 0
+    while not begin or begin < len(text):
+        end = text.find(" ", begin + PASSAGE_CHARACTERS)
+        end = len(text) + 1 if end < 0 else end
+        yield _searchable(text[begin:end])
+        begin = end
+
+
+def _searchable(text: str) -> str:
+    """Return `text` with what is not ASCII as a query has it."""
+    if text.isascii():
+        return text
+    words = text.split()
+    return " ".join(word if word.isascii() else _folded(word) for word in words)
+
+
+@lru_cache(maxsize=30_000)
+def _folded(stretch: str) -> str:
+    """Return the words and CJK pairs, folded, of a stretch between blanks."""
+    runs = lower_runs(stretch.replace("’", " "))
+    return " ".join(
+        fold(word) for run in runs for word in (bigrams(run) if is_cjk(run) else [run])
+    )
 
 
 class WordIndex:
     """The words of many files; for any number of threads and processes.
 
-    Methods raise `sqlite3.Error` where the database cannot be read or written.
-    """
+    Methods raise `sqlite3.Error` where the database cannot be read or written."""
 
-    def __init__(self, path: Path | None, *, sighted: bool | None = None) -> None:
+    def __init__(self, path: Path | None) -> None:
         """Open or make the database at `path`, for its owner's eyes alone; None keeps
         it in memory.
 
-        What was not read, in whole or in part, by who recognised no words in images is
-        forgotten for who does: `sighted`, by default where the extra `ocr` is
-        installed. Raises `OSError` or `sqlite3.Error` where it cannot be opened."""
+        Raises `OSError` or `sqlite3.Error` where it cannot be opened."""
         if path is not None:
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        # Two slices of another process; who does not get its turn by then comes again.
         self._database = sqlite3.connect(
             path or ":memory:",
-            timeout=LOCK_WAIT,
+            timeout=0.2,
             isolation_level=None,
             check_same_thread=False,
         )
         self._lock = threading.RLock()
-        self._files: dict[str, IndexedFile] = {}
-        self._listed: IndexedFiles | None = None
-        self.newest = 0
-        """The number of the file taken in last."""
-        self._spelled: set[str] = set()
-        self._vectors: dict[str, list[tuple[NDArray[np.int64], Floats]]] = {}
-        """By model: hashes of outlines, and their vectors."""
-        self._rows: dict[str, tuple[IndexedFiles, int, NDArray[np.int64]]] = {}
-        """By model: the row of each file's outline among so many lots of vectors, -1
-        for none."""
         self._database.executescript(_SCHEMA)
-        # Two slices of another process; who does not get its turn by then comes again.
-        self._database.execute("PRAGMA busy_timeout = 200")
-        self._see(can_recognise() if sighted is None else sighted)
-        self.refresh()
-        [(given,)] = self._database.execute(
-            "SELECT coalesce(max(seq), 0) FROM sqlite_sequence"
-        )
-        self.is_worn = given > 2 * len(self._files) + _MOST_DEAD
-        """Whether most words were of files that are gone."""
 
-    def _see(self, sighted: bool) -> None:
-        """Drop outdated rows, and register this reader."""
-        [(before,)] = self._database.execute("PRAGMA user_version")
-        if sighted and before != _SIGHTED:
-            self._database.execute(
-                "DELETE FROM files WHERE unread != '' OR failure != ''"
+    def _rows(self, query: str, *values: object) -> list[tuple[object, ...]]:
+        with self._lock:
+            return self._database.execute(query, values).fetchall()
+
+    @property
+    def is_worn(self) -> bool:
+        """Whether most words are of files that are gone."""
+        return bool(
+            self._rows(
+                "SELECT 1 FROM sqlite_sequence WHERE seq > ? + 2 * (SELECT count(*) FROM files)",
+                _MOST_DEAD,
             )
-        if before != (noted := _SIGHTED if sighted else _UNSIGHTED):
-            self._database.execute(f"PRAGMA user_version = {noted}")
+        )
+
+    @property
+    def version(self) -> object:
+        """A value that changes when another process has written."""
+        return self._rows("PRAGMA data_version")
 
     def close(self) -> None:
         """Let go of the database."""
@@ -263,8 +202,7 @@ class WordIndex:
 
     @contextmanager
     def writing(self) -> Iterator[bool]:
-        """Hold the sole right to add files, and know those that other processes added;
-        False while another has it.
+        """Hold the sole right to add files; False while another process has it.
 
         What is added is kept when the context ends, with an error too. Nothing of it is
         kept on `sqlite3.Error`, or where the process is killed before."""
@@ -277,275 +215,166 @@ class WordIndex:
                 yield False
                 return
             try:
-                self.refresh()
                 yield True
-                self.refresh()
             except sqlite3.Error:
                 self._database.rollback()
                 raise
             finally:
                 self._database.commit()
 
-    def refresh(self) -> None:
-        """Take in what was added, by other processes as well."""
+    def stamps(self) -> set[FileStamp]:
+        """Return all files as they were when they were read."""
+        query = "SELECT path, mtime_ns, size FROM files"
         with self._lock:
-            for number, path, mtime_ns, size, *rest in self._database.execute(
-                "SELECT id, path, mtime_ns, size, length, about, title, failure, unread FROM files "
-                "WHERE id > ? ORDER BY id",
-                (self.newest,),
-            ):
-                stamp = FileStamp(os.fsdecode(path), mtime_ns, size)
-                self._files[stamp.path] = IndexedFile(number, stamp, *rest)
-                self.newest, self._listed = number, None
+            return {
+                FileStamp(os.fsdecode(path), mtime_ns, size)
+                for path, mtime_ns, size in self._database.execute(query)
+            }
 
-    def indexed(self) -> IndexedFiles:
-        """Return all files; the same object as before says that none has changed."""
-        with self._lock:
-            if self._listed is None:
-                files = list(self._files.values())
-                places = np.full(self.newest + 1, -1, dtype=np.int64)
-                places[[file.id for file in files]] = np.arange(len(files))
-                lengths = np.asarray([file.length for file in files], dtype=np.float64)
-                abouts = np.asarray([file.about for file in files], dtype=np.int64)
-                partly = [file for file in files if file.failure or file.unread]
-                self._listed = IndexedFiles(files, places, lengths, abouts, partly)
-            return self._listed
-
-    def known(self, stamp: FileStamp) -> bool:
+    def holds(self, stamp: FileStamp) -> bool:
         """Whether the file is here just as `stamp` says."""
-        return stamp.path in self._files and self._files[stamp.path].stamp == stamp
+        query = "SELECT 1 FROM files WHERE (path, mtime_ns, size) = (?, ?, ?)"
+        return bool(self._rows(query, os.fsencode(stamp.path), *stamp[1:]))
 
-    def keep_only(self, paths: Iterable[str], *, forget: bool) -> None:
-        """Leave out the files that are not in `paths`, and with `forget` drop them from
-        the database.
-
-        While another process is writing they stay in it."""
-        with self._lock:
-            gone = [
-                (self._files.pop(path).id,) for path in self._files.keys() - set(paths)
-            ]
-            self._listed = None if gone else self._listed
-            if gone and forget:
-                with self.writing() as mine:
-                    if mine:
-                        self._database.executemany(
-                            "DELETE FROM files WHERE id = ?", gone
-                        )
+    def forget(self, paths: Iterable[str]) -> None:
+        """Drop files; while another process is writing they stay."""
+        with self.writing() as is_mine:
+            if is_mine:
+                self._database.executemany(
+                    "DELETE FROM files WHERE path = ?",
+                    ((os.fsencode(path),) for path in paths),
+                )
 
     def add(
-        self,
-        stamp: FileStamp,
-        data: bytes = b"",
-        *,
-        failure: str = "",
-        unread: str = "",
+        self, stamp: FileStamp, data: str = "", *, failure: str = "", unread: str = ""
     ) -> None:
-        """Take in a file, while `writing`: what it says, in UTF-8, or why it could not
-        be read, and what was not.
-
-        A file that was only touched keeps its words under the new stamp. One that could
-        not be read is not read again until it changes."""
-        write, mark = (
-            self._database.execute,
-            hashlib.blake2b(data, digest_size=16).digest(),
-        )
-        old = self._files.get(stamp.path)
-        same = (
-            "UPDATE files SET mtime_ns = ? WHERE id = ? AND mark = ? AND failure = ''"
-        )
-        if (
-            old is not None
-            and not failure
-            and write(same, (stamp.mtime_ns, old.id, mark)).rowcount
-        ):
-            self._files[stamp.path], self._listed = old._replace(stamp=stamp), None
-            return
-        # 1. Its words
+        """Take in a file, while `writing`: what it says, or why it could not be read,
+        and what was not."""
         suffix = ending_of(stamp.path)
         name = os.path.basename(stamp.path)
-        name = name[: name.lower().rfind(suffix) if suffix else None].replace("_", " ")
+        name = name[: len(name) - len(suffix)].encode("utf-8", "replace").decode()
         title, text, outline = title_text_outline(data, suffix)
-        outline = _plain(outline if title else f"{name}. {outline}")
-        text += b" " + TITLE_WEIGHT * f"{title} {name} ".encode(
-            "utf-8", "surrogatepass"
-        )
-        spaced = text.translate(_FOLDED_BYTES).decode("utf-8", "replace")
-        spaced = (
-            spaced
-            if spaced.isascii()
-            else _STRETCH.sub(lambda found: _cut(found[0]), spaced)
-        )
-        length, words = 0, set[str]()
-        for part in _parts_at_spaces(spaced):
-            found = part.split()
-            length += len(found)
-            words.update(found)
-        # 2. Its row, and the words under the same number
-        about = int.from_bytes(
-            hashlib.blake2b(outline.encode(), digest_size=8).digest(),
-            "little",
-            signed=True,
-        )
-        row = (*map(_plain, (title, failure, unread)), mark)
-        write(
-            "INSERT OR IGNORE INTO outlines VALUES (?, ?, NULL, NULL)", (about, outline)
-        )
-        number = write(
-            "INSERT OR REPLACE INTO files VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                os.fsencode(stamp.path),
-                stamp.mtime_ns,
-                stamp.size,
-                length,
-                about,
-                *row,
-            ),
+        outline = outline if title else f"{name}. {outline}"
+        notes = (text.encode("utf-8", "replace").decode() for text in (failure, unread))
+        file = self._database.execute(
+            "INSERT OR REPLACE INTO files VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, NULL, NULL)",
+            (os.fsencode(stamp.path), *stamp[1:], title, outline, *notes),
         ).lastrowid
-        write("INSERT INTO texts(rowid, words) VALUES (?, ?)", (number, spaced))
-        # 3. The vocabulary
-        new = words - self._spelled
-        if len(self._spelled) > REMEMBERED:
-            self._spelled.clear()
-        self._spelled |= new
+        number = (file or 0) << _WINDOW_BITS
+        named = _searchable(f"{title} {name}")
         self._database.executemany(
-            "INSERT OR IGNORE INTO words VALUES (?)",
-            ((w,) for w in new if _has_forms(w)),
+            "INSERT INTO passages(rowid, title, text) VALUES (?, ?, ?)",
+            (
+                (number + index, named, passage)
+                for index, passage in enumerate(_passages(text))
+            ),
         )
 
-    def scores(
-        self, question: Question, *, language: str
-    ) -> tuple[IndexedFiles, Floats]:
-        """Return all files, and the BM25 score of each [n], 0 without a term of
-        `question`, or of its English."""
+    def unread(self) -> list[Unread]:
+        """Return the files that could not be read, or not wholly."""
+        query = "SELECT path, failure, unread FROM files WHERE failure != '' OR unread != ''"
+        with self._lock:
+            return [
+                Unread(os.fsdecode(path), failure, unread)
+                for path, failure, unread in self._database.execute(query)
+            ]
+
+    def titles(self, numbers: Sequence[int]) -> list[tuple[str, str]]:
+        """Return path and title of files, in the order of their numbers."""
+        query = "SELECT id, path, title FROM files WHERE id IN (SELECT value FROM json_each(?))"
+        with self._lock:
+            rows = {
+                number: (os.fsdecode(path), title)
+                for number, path, title in self._database.execute(
+                    query, (json.dumps(numbers),)
+                )
+            }
+        return [rows[number] for number in numbers if number in rows]
+
+    def word_scores(self, question: Question, *, language: str) -> dict[int, float]:
+        """Return the BM25 score of each file's best passage, by number, best first;
+        files without a term of `question`, or of its English, are not in it."""
         terms = dict.fromkeys(
             (term, code)
-            for one, code in {
+            for form, code in {
                 question.translated_to("en"): "en",
                 question: language,
             }.items()
-            for term in one.terms(code) or one.terms(code, keep_stop_words=True)
+            for term in form.terms(code) or form.terms(code, keep_stop_words=True)
         )
+        scores: dict[int, float] = {}
         with self._lock:
-            indexed = self.indexed()
-            ids = [self._ids(term, code) for term, code in terms]
-        places, count = indexed.places, len(indexed.files)
-        at = [places[own[own < len(places)]] for own in ids]
-        found = [np.bincount(own[own >= 0], minlength=count) for own in at]
-        if not found or not count:
-            return indexed, np.zeros(count, dtype=np.float32)
-        return indexed, okapi(np.stack(found), indexed.lengths)
+            words = {word for term, code in terms for word in self._forms(term, code)}
+            rows = self._database.execute(
+                "SELECT files.id, passages.rank FROM passages JOIN files ON files.id = passages.rowid >> ? "
+                "WHERE passages MATCH ? AND passages.rank MATCH 'bm25(3.0, 1.0)' ORDER BY passages.rank LIMIT ?",
+                (_WINDOW_BITS, " OR ".join(map(_quoted, words)), _BEST_PASSAGES),
+            )
+            for number, rank in rows if words else ():
+                scores.setdefault(number, -rank)
+        return scores
 
-    def _ids(self, term: str, language: str) -> NDArray[np.int64]:
-        """File ids, repeated for each occurrence of a term in any of its forms."""
+    def _forms(self, term: str, language: str) -> set[str]:
+        """Return the words of the vocabulary that a term stands for, and itself."""
         prefix = term[:_STEM_CHARACTERS]
         near = self._database.execute(
-            "SELECT word FROM words WHERE word >= ? AND word < ?",
+            "SELECT term FROM temp.vocabulary WHERE term >= ? AND term < ?",
             (prefix, f"{prefix}\U0010ffff"),
         )
-        forms = {
+        return {term} | {
             word
             for (word,) in near
-            if index_terms(word, language=language, keep_stop_words=True) == [term]
+            if word.isalpha()
+            and index_terms(word, language=language, keep_stop_words=True) == [term]
         }
-        # As one text: 112,000 places come in .01 processor seconds, row by row in .03.
-        [(places,)] = self._database.execute(
-            "SELECT coalesce(group_concat(doc), '') FROM places WHERE term IN (SELECT value FROM "
-            "json_each(?))",
-            (json.dumps([*forms | {term}]),),
-        )
-        return np.fromstring(places, dtype=np.int64, sep=",")
 
     def without_vector(
-        self, model: str, abouts: NDArray[np.int64], most: int
+        self, model: str, numbers: Collection[int], count: int
     ) -> list[tuple[int, str]]:
-        """Return hash and outline of the first `most` of the hashes `abouts` that have
-        no vector of `model` yet."""
+        """Return number and outline of at most `count` files that have no vector of
+        `model` yet, those of `numbers` before the others."""
+        query = (
+            "SELECT id, outline FROM files WHERE model IS NOT ? "
+            "ORDER BY id NOT IN (SELECT value FROM json_each(?)), id LIMIT ?"
+        )
         with self._lock:
-            if model not in self._vectors:
-                kept = "SELECT about, vector FROM outlines WHERE model = ?"
-                packed = dict(self._database.execute(kept, (model,)))
-                rows = np.frombuffer(
-                    b"".join(packed.values()), dtype=np.float16
-                ).astype(np.float32)
-                self._vectors[model] = []
-                if packed:
-                    own = np.asarray(list(packed), dtype=np.int64)
-                    self._vectors[model].append((own, rows.reshape(len(packed), -1)))
-            known = [own for own, _ in self._vectors[model]]
-            new = dict.fromkeys(
-                abouts[~np.isin(abouts, np.concatenate(known))].tolist()
-                if known
-                else abouts.tolist()
-            )
-            query = "SELECT about, text FROM outlines WHERE about IN (SELECT value FROM json_each(?))"
-            return list(
-                self._database.execute(query, (json.dumps(list(islice(new, most))),))
-            )
+            values = (model, json.dumps([*numbers]), count)
+            return list(self._database.execute(query, values))
 
-    def keep_vectors(self, model: str, abouts: list[int], vectors: Floats) -> None:
-        """Keep the unit vectors [n, width] of outlines with these hashes.
-
-        While another process is writing they are kept in this one only."""
-        with self._lock, self.writing() as mine:
-            self._vectors.setdefault(model, []).append(
-                (np.asarray(abouts, dtype=np.int64), vectors)
-            )
-            if mine:
-                rows = zip(vectors.astype(np.float16), abouts, strict=True)
+    def keep_vectors(self, model: str, vectors: Mapping[int, Floats]) -> None:
+        """Keep the unit vectors of outlines; not while another process is writing."""
+        with self.writing() as is_mine:
+            if is_mine:
                 self._database.executemany(
-                    "UPDATE outlines SET model = ?, vector = ? WHERE about = ?",
-                    ((model, vector.tobytes(), about) for vector, about in rows),
+                    "UPDATE files SET model = ?, vector = ? WHERE id = ?",
+                    (
+                        (model, vector.astype(np.float16).tobytes(), number)
+                        for number, vector in vectors.items()
+                    ),
                 )
 
-    def likeness(self, model: str, indexed: IndexedFiles, asked: Floats) -> Floats:
-        """Return the best cosine of the unit vectors [k, d] with each file's outline
-        [n]; unknown ones the lowest, all 0 where there are no vectors."""
+    def likeness(self, model: str, queries: Floats) -> dict[int, float]:
+        """Return the best cosine of the unit vectors [k, d] with each file's outline, by
+        number."""
         with self._lock:
-            lots = list(self._vectors.get(model, ()))
-            if not lots:
-                return np.zeros(len(indexed.files), dtype=np.float32)
-            match self._rows.get(model):
-                case (of, count, rows) if of is indexed and count == len(lots):
-                    pass
-                case _:
-                    row_of = {
-                        about: row
-                        for row, about in enumerate(
-                            np.concatenate([own for own, _ in lots]).tolist()
-                        )
-                    }
-                    rows = np.asarray(
-                        [row_of.get(about, -1) for about in indexed.abouts.tolist()],
-                        dtype=np.int64,
-                    )
-                    self._rows[model] = indexed, len(lots), rows
-        found = np.concatenate([(vectors @ asked.T).max(axis=1) for _, vectors in lots])
-        likeness: Floats = np.where(rows >= 0, found[rows], found.min())
-        return likeness
+            packed: dict[int, bytes] = dict(
+                self._database.execute(
+                    "SELECT id, vector FROM files WHERE model = ?", (model,)
+                )
+            )
+        rows = np.frombuffer(b"".join(packed.values()), dtype=np.float16)
+        vectors = rows.astype(np.float32).reshape(len(packed), queries.shape[1])
+        cosines = (vectors @ queries.T).max(axis=1)
+        return dict(zip(packed, cosines.tolist(), strict=True))
+
+
+def _quoted(word: str) -> str:
+    """Return a word as FTS5's query language has it."""
+    return '"' + word.replace('"', '""') + '"'
 
 
 def remove(path: Path) -> None:
     """Remove a database; its own file first, for SQLite passes over the log of one that
     is gone."""
-    for part in ("", "-wal", "-shm"):
-        Path(f"{path}{part}").unlink(missing_ok=True)
-
-
-def _plain(text: str) -> str:
-    """`text` with what has no form in UTF-8 replaced."""
-    return text.encode("utf-8", "replace").decode()
-
-
-def _has_forms(word: str) -> bool:
-    """Whether a query can mean a word by another form of it."""
-    return len(word) <= LONGEST_WORD and word.isalpha() and not is_cjk(word)
-
-
-@lru_cache(maxsize=30_000)
-def _cut(stretch: str) -> str:
-    """Return the words and CJK pairs, folded, of a stretch between ASCII blanks that
-    holds other characters."""
-    runs = lower_runs(stretch.replace("’", " "))
-    return " ".join(
-        fold(word) for run in runs for word in (bigrams(run) if is_cjk(run) else [run])
-    )
+    for suffix in ("", "-wal", "-shm"):
+        Path(f"{path}{suffix}").unlink(missing_ok=True)

@@ -498,7 +498,7 @@ async def gather_pages(
     # 3. Fetch the result pages, as far as time allows
     documents: dict[str, Document] = {}
     failures = _unread(found.outcomes)
-    if wanted.form not in ("snippet", "engine"):
+    if wanted.form != "engine":
         urls = [result.url for result in found.results]
         seconds = STEP_SHARE * min(services.seconds, time_left())
         outside = {result.url for result in found.results if not result.inside}

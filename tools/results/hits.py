@@ -25,9 +25,6 @@ class HitInfo(Part):
     engine_rank: int = Field(description="Rank at the provider")
     score: float
     made_by: str = Field(description="What made the score")
-    won_by: str = Field(
-        description="Which part of the page decided: snippet, content, or the engine's order"
-    )
     trust: Trust = Field(default="visible", description=TRUST)
     injection: bool = Field(default=False, description=INJECTION)
     title: str = Field(default="", description=f"Its title; {APART}")
@@ -79,17 +76,16 @@ def _info(hit: Hit) -> HitInfo:
     return HitInfo(
         place=ranked.place,
         url=address(result.url),
-        published=result.published,
+        published=hit.published,
         language=result.language or (document.page.language if document else ""),
         handle=hit.handle,
         engine=one_line(result.engine)[:TITLE_CHARACTERS],
         engine_rank=result.rank,
         score=round(ranked.score.value, 4),
         made_by=ranked.score.made_by,
-        won_by=ranked.won_by,
         trust=_trust(hit),
         injection=hit.injection,
-        title=one_line(result.title),
+        title=one_line(hit.title),
         author=one_line(result.author),
         passage=hit.passage,
     )
