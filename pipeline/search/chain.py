@@ -288,7 +288,9 @@ class Chain:
             for (query, line), into in zip(asked, answers, strict=True):
                 own = UNDATED.issuperset(provider.name for provider in line)
                 ends = began + (most if own else min(self._deadline, most))
-                group.start_soon(self._ask, line, query, limit, ends, into)
+                # A folder's index ranks passages: of twice as many files no more answer.
+                count = (limit + 1) // 2 if own else limit
+                group.start_soon(self._ask, line, query, count, ends, into)
         # 2. Did anyone answer?
         outcomes = _flat(answers)
         if not any(map(_has_answered, outcomes)):

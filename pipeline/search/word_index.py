@@ -37,7 +37,7 @@ PASSAGE_CHARACTERS: Final = 1_200
 """Characters of a passage, about 200 words."""
 OUTLINE: Final = 500
 """Letters of a file's outline, about 100 tokens."""
-_OUTLINED: Final = 100_000
+_HEADED_CHARACTERS: Final = 100_000
 """Characters of a file that are looked at for headings."""
 _STEM_CHARACTERS: Final = 3
 """Characters that a word and its stem share in every Snowball language but Arabic."""
@@ -46,10 +46,10 @@ _BEST_PASSAGES: Final = 2_000
 _WINDOW_BITS: Final = 20
 """A passage's number is its file's, shifted by these bits, plus its position."""
 _MOST_DEAD: Final = 1_000
-"""Numbers of edited and deleted files from which the index is made anew."""
+"""Numbers of edited and deleted files from which the index is recreated."""
 # Linear on any input: an unclosed piece of markup ends at the end of the data, so that no piece is
 # tried again. No group is repeated by `*+`, which Python before 3.11.5 matches wrongly.
-_MARKUP: Final = re.compile(
+_MARKED_UP: Final = re.compile(
     r"<(?:!--.*?(?:-->|\Z)"
     r"|(script|style|template|svg)\b.*?(?:</\1\s*>|\Z)"
     r"|/?[a-z!?][^>]*+(?:>|\Z))",
@@ -109,12 +109,14 @@ def title_text_outline(data: str, suffix: str) -> tuple[str, str, str]:
     is_markup = suffix in _MARKUP_ENDINGS
     text = data
     if is_markup:
-        text = html.unescape(_MARKUP.sub(" ", data))
+        text = html.unescape(_MARKED_UP.sub(" ", data))
     elif suffix in _JSON:
         text = _JSON_ESCAPE.sub(lambda code: chr(int(code[1] or "20", 16)), data)
     text = " ".join(text.encode("utf-8", "replace").decode().split())
     pattern = _TAGGED_HEADING if is_markup else _PLAIN_HEADING
-    headings = [_heading(match["text"]) for match in pattern.finditer(data[:_OUTLINED])]
+    headings = [
+        _heading(match["text"]) for match in pattern.finditer(data[:_HEADED_CHARACTERS])
+    ]
     outline = ". ".join(dict.fromkeys(filter(None, headings)))
     if len(outline) < OUTLINE // 4:
         outline = f"{outline}. {text[:OUTLINE]}"
@@ -123,7 +125,7 @@ def title_text_outline(data: str, suffix: str) -> tuple[str, str, str]:
 
 
 def _heading(marked_up: str) -> str:
-    plain = html.unescape(_MARKUP.sub(" ", marked_up)).encode("utf-8", "replace")
+    plain = html.unescape(_MARKED_UP.sub(" ", marked_up)).encode("utf-8", "replace")
     return " ".join(plain.decode().split()).strip(" #\"'")
 
 
@@ -315,7 +317,7 @@ class WordIndex:
         return scores
 
     def _forms(self, term: str, language: str) -> set[str]:
-        """Return the words of the vocabulary that a term stands for, and itself."""
+        """Return the words of the vocabulary that a term means, and itself."""
         prefix = term[:_STEM_CHARACTERS]
         near = self._database.execute(
             "SELECT term FROM temp.vocabulary WHERE term >= ? AND term < ?",
