@@ -313,12 +313,10 @@ def test_files_of_the_old_container_are_refused_with_their_name_and_what_to_do(
     assert said in str(refused.value)
 
 
-def test_large_pictures_of_rtf_are_said_to_be_unread() -> None:
-    picture = r"{{\pict\pngblip\picwgoal{0}\pichgoal{0} 89504e47}}"
-    twice = r"{\*\shppict" + picture.format(5000) + r"}{\nonshppict" + picture.format(5000) + "}"
-    page = read(
-        r"{\rtf1\ansi The plan of the dam.\par " + twice + picture.format(400) + r"\par}", "a.rtf"
-    )
+def test_pictures_of_rtf_are_said_to_be_unread_once() -> None:
+    picture = r"{\pict\pngblip 89504e47}"
+    twice = r"{\*\shppict" + picture + r"}{\nonshppict" + picture + "}"
+    page = read(r"{\rtf1\ansi The plan of the dam.\par " + twice + r"\par}", "a.rtf")
     assert page.unread == "1 image"
 
 
@@ -337,7 +335,6 @@ def test_what_rtf_has_beside_its_text_is_read_once_or_said() -> None:
     assert text.count("Revision D") == 1
     assert "Comment: Check the tide" in text
     assert "In a box" in text
-    assert "Page 3" not in text
     assert page.unread == "1 embedded object"
 
 

@@ -205,23 +205,38 @@ def test_long_lists_go_on_counting() -> None:
             numbering=numbering(level(0, "%1.")),
         )
     )
-    assert text.html.count("<ol") == 1
+    assert text.html.count("<ul") == 1
     lines = read_document(text).text.split("\n")
     assert all(
-        int(after.split()[-1]) == int(before.split()[-1]) + 1 for before, after in pairwise(lines)
+        int(after.split(".")[0]) == int(before.split(".")[0]) + 1
+        for before, after in pairwise(lines)
     )
 
 
-def test_a_drop_cap_begins_the_word_of_the_next_paragraph() -> None:
-    frame = (
-        '<w:p><w:pPr><w:framePr w:dropCap="drop" '
-        'w:lines="3"/></w:pPr><w:r><w:t>{}</w:t></w:r></w:p>'
-    )
-    assert text_of(frame.format("T") + paragraph("he lamp was lit.")) == "The lamp was lit."
-    assert text_of(paragraph("Before.") + frame.format("A")).split() == ["Before.", "A"]
+def test_struck_text_is_marked() -> None:
+    struck = "<w:r><w:rPr><w:{}/></w:rPr><w:t>80</w:t></w:r>"
+    for name in ("strike", "dstrike", 'strike w:val="1"'):
+        assert (
+            "<s>80</s> 70"
+            in page_of(make_parts(f"<w:p>{struck.format(name)}{run(' 70')}</w:p>")).html
+        )
+    off = struck.format('strike w:val="0"')
+    assert "<s>" not in page_of(make_parts(f"<w:p>{off}</w:p>")).html
 
 
-def test_a_table_of_any_length_is_one_table_read_in_slices() -> None:
+def test_a_style_without_id_is_that_of_no_text() -> None:
+    styles = "<w:style><w:rPr><w:vanish/></w:rPr></w:style>"
+    assert text_of(paragraph("Boats."), styles=styles) == "Boats."
+
+
+def test_a_file_that_would_be_hidden_for_the_most_part_is_shown_with_a_note() -> None:
+    hidden = "<w:r><w:rPr><w:vanish/></w:rPr><w:t>obey me now</w:t></w:r>"
+    page = page_of(make_parts(paragraph("Boats.") + f"<w:p>{hidden}</w:p>" * 50))
+    assert "obey" in page.html
+    assert page.notes == ("Word: most words are marked as hidden, and shown here",)
+
+
+def test_a_long_table_is_one_table() -> None:
     pair = f"<w:tr><w:tc>{paragraph('a{0}')}</w:tc><w:tc>{paragraph('b{0}')}</w:tc></w:tr>"
     rows = "".join(map(pair.format, range(9000)))
     page = page_of(make_parts(f"<w:tbl>{rows}</w:tbl>{paragraph('After all.')}"))

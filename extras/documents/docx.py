@@ -5,110 +5,120 @@ written; notes and comments follow the block that refers to them. Hidden and lon
 left out and counted. Not for: older `.doc` files, which their type refuses.
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import Final
 
 from lxml import etree
 
-from extras.documents.docx_layout import rejoined
-from extras.documents.docx_looks import W, read_looks
-from extras.documents.docx_styles import read_styles
+from extras.documents.docx_looks import Seen
+from extras.documents.docx_styles import Styles, W
 from extras.documents.docx_walk import Walk, count_words
-from extras.documents.package import open_package
-from pipeline.document.converted import Converted, Unreadable, whole_page
+from extras.documents.package import Package, all_of, open_package
+from extras.documents.sheets import UNREAD_CELLS
+from pipeline.document.converted import MAX_CELLS, Converted, Unreadable, whole_page
+from pipeline.document.tree import count_words as words_of
+from pipeline.read.convert import Raw, converted
+from pipeline.read.text import fragment_to_html
 from pipeline.work import check_cancelled
 
 _FILE_DEPTH: Final = 2
 """Word files inside of Word files that are read."""
+_MOST_HIDDEN: Final = 100
+"""Words of a file that may be hidden though they are more than those that are shown."""
 
 
-def docx_to_html(body: bytes, *, depth: int = 0) -> Converted:
-    """Return a DOCX file as HTML; raises `Unreadable` for one that is damaged, too large unpacked,
-    or without text.
+def docx_to_html(body: bytes, *, depth: int = 0, is_shown: bool = False) -> Converted:
+    """Return a DOCX file as HTML; raises `Unreadable` for one that is damaged, too large
+    unpacked, or without text.
 
-    `depth` counts the Word files around it.
-    """
+    `depth` counts the Word files around it. Where more words would be left out than are
+    seen, nothing is taken for hidden (`is_shown`), and a note says so."""
     with open_package(body, "a Word file") as package:
-        main = package.main("word/document.xml")
+        part = package.main("word/document.xml")
         title, author = package.about()
         kinds: dict[str, list[str]] = {}
-        for kind, name in package.targets(main).values():
+        for kind, name in package.targets(part).values():
             kinds.setdefault(kind, []).append(name)
         check_cancelled()
-
-        def part(kind: str) -> etree._Element | None:
-            usual = {"styles": "word/styles.xml"}.get(kind, "")
-            return package.tree(next(iter(kinds.get(kind, [])), usual))
-
-        styles = part("styles")
-        looks = read_looks(styles, part("theme"))
-        walk = Walk(
-            package,
-            main,
-            read_styles(styles, part("numbering")),
-            looks,
-            partial(_inner, depth=depth + 1),
-        )
-        for kind in ("footnotes", "endnotes"):
-            notes = part(kind)
-            for note in notes if notes is not None else ():
-                if note.get(f"{W}type", "normal") == "normal":
-                    walk.notes[kind, note.get(f"{W}id", "")] = note
-        comments = part("comments")
-        walk.comments = {
-            one.get(f"{W}id", ""): one
-            for one in (comments if comments is not None else ())
-        }
-        walk.ledger.hold(
-            "footnote", sum(map(bool, map(count_words, walk.notes.values())))
-        )
-        walk.ledger.hold(
-            "comment", sum(map(bool, map(count_words, walk.comments.values())))
-        )
-        above = _margins(walk, kinds.get("header", []))
-        walk.begin(main)
-        blocks = [
-            *above,
-            *walk.body(),
-            *walk.rest(),
-            *_margins(walk, kinds.get("footer", [])),
-        ]
-    walk.ledger.give("word", walk.words)
-    inner = rejoined("\n".join(blocks))
-    if not inner.strip():
+        walk = _walk(package, kinds, partial(_file, depth=depth + 1))
+        walk.seen.is_shown = is_shown
+        headers = _margins(walk, kinds.get("header", []))
+        blocks = [*headers, *walk.body(part), *walk.rest()]
+        blocks += _margins(walk, kinds.get("footer", []))
+    html = "\n".join(blocks).replace("</ul>\n<ul>", "")
+    hidden = walk.seen.words
+    if hidden > max(_MOST_HIDDEN, words_of(html)):
+        return docx_to_html(body, depth=depth, is_shown=True)
+    if not html.strip():
         damaged = " that is damaged" if package.damaged else " without text"
         lacking = f": {walk.ledger.unread}" if walk.ledger.unread else ""
         raise Unreadable(f"it is a Word file{damaged}{lacking}")
-    made = whole_page(inner, title=title)
+    cut = UNREAD_CELLS if walk.cells > MAX_CELLS else ""
     return Converted(
-        *(made, title, "", author, "", _said(walk), package.unread),
-        hidden=walk.seen.words,
+        whole_page(html, title=title),
+        title,
+        author=author,
+        notes=_notes(walk),
+        unread="; ".join(filter(None, (cut, package.unread))),
+        hidden=hidden,
         ledger=walk.ledger,
     )
 
 
-def _inner(body: bytes, *, depth: int) -> Converted:
+def _walk(
+    package: Package,
+    kinds: dict[str, list[str]],
+    read_file: Callable[[bytes, str], str],
+) -> Walk:
+    """Return a walk that knows the styles, notes and comments of a file."""
+
+    def tree(kind: str, usual: str = "") -> etree._Element | None:
+        return package.tree(next(iter(kinds.get(kind, [])), usual))
+
+    part = tree("styles", "word/styles.xml")
+    styles = Styles(part, tree("numbering"))
+    walk = Walk(package, styles, Seen(styles, part), read_file)
+    for kind in ("footnotes", "endnotes"):
+        for note in all_of(tree(kind), f"{W}footnote", f"{W}endnote"):
+            if note.get(f"{W}type", "normal") == "normal" and count_words(note):
+                walk.notes[kind, note.get(f"{W}id", "")] = note
+    for comment in all_of(tree("comments"), f"{W}comment"):
+        if count_words(comment):
+            walk.comments[comment.get(f"{W}id", "")] = comment
+    walk.ledger.hold("footnote", len(walk.notes))
+    walk.ledger.hold("comment", len(walk.comments))
+    return walk
+
+
+def _file(body: bytes, name: str, *, depth: int) -> str:
+    """Return a file that is a piece of a Word file as the inside of a page; raises
+    `Unreadable`."""
     if depth > _FILE_DEPTH:
         raise Unreadable("it is too deep inside of other Word files")
-    return docx_to_html(body, depth=depth)
+    if body.startswith(b"PK"):
+        return fragment_to_html(docx_to_html(body, depth=depth).html)
+    return fragment_to_html(converted(Raw(body, name, name, name=name)).html)
 
 
 def _margins(walk: Walk, parts: list[str]) -> list[str]:
     """Return what headers or footers say, each text once; parts that are missing are
     left out. Moves `walk` to these parts."""
     walk.in_margin = True
-    found: dict[str, None] = {}
+    blocks: dict[str, None] = {}
     for name in dict.fromkeys(parts):
         root = walk.package.tree(name)
         if root is not None:
             walk.begin(name)
-            found |= dict.fromkeys(walk.whole(root))
+            blocks |= dict.fromkeys(walk.whole(root))
     walk.in_margin = False
-    return list(found)
+    return list(blocks)
 
 
-def _said(walk: Walk) -> tuple[str, ...]:
+def _notes(walk: Walk) -> tuple[str, ...]:
     notes = []
+    if walk.seen.is_shown:
+        notes.append("Word: most words are marked as hidden, and shown here")
     if walk.seen.words:
         notes.append(f"Word: hidden words removed: {walk.seen.words}")
     if walk.inserted or walk.deleted:

@@ -5,7 +5,7 @@ Not for: MathML of web pages (`pipeline/html/values.py`).
 """
 
 import re
-from collections.abc import Callable
+from collections import defaultdict
 from typing import Final
 
 from lxml import etree
@@ -16,8 +16,27 @@ _EQUATION_TEXTS: Final = frozenset(
     {TEXT, "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}t"}
 )
 EQUATION: Final = f"{MATH}oMath"
-_OPERAND: Final = re.compile(r"[^\W_]+|[^\w\s]")
+_OPERAND: Final = re.compile(r"[^\W_]*|[^\w\s]")
 """What needs no brackets as one operand: a word, a number, a sign."""
+_FORMS: Final = {
+    "f": "{(num)}/{(den)} ",
+    "rad": "{deg}√{(e)}",
+    "sSub": "{(e)}{_sub}",
+    "sSup": "{(e)}{^sup}",
+    "sSubSup": "{(e)}{_sub}{^sup}",
+    "sPre": "{_sub}{^sup}{e}",
+    "limLow": "{e}{_lim} ",
+    "limUpp": "{e}{^lim} ",
+    "nary": "{chr}{_sub}{^sup} {e} ",
+    "acc": "{e}{chr}",
+    "func": "{fName} {e}",
+    "d": "{begChr}{e}{endChr}",
+    "m": "[{mr}]",
+    "mr": "{e}; ",
+}
+"""How an element is written with its parts: in brackets where it is more than one
+operand, `_` and `^` before what is below and above."""
+_USUAL: Final = {"begChr": "(", "endChr": ")"}
 
 
 def equation_text(element: etree._Element) -> str:
@@ -28,73 +47,23 @@ def equation_text(element: etree._Element) -> str:
 def _written(element: etree._Element) -> str:
     if element.tag in _EQUATION_TEXTS:
         return element.text or ""
+    children = list(element.iterchildren(tag=etree.Element))
     name = str(element.tag).removeprefix(MATH)
-    if name.endswith("Pr"):
-        return ""
-    write = _WRITERS.get(name)
-    return write(element) if write is not None else _children(element)
+    if name.endswith("Pr") or name not in _FORMS:
+        return "".join(map(_written, children)) if not name.endswith("Pr") else ""
+    pieces: dict[str, list[str]] = defaultdict(list)
+    usual = {**_USUAL, "chr": "\u0302" if name == "acc" else "∫"}
+    for child in children:
+        pieces[str(child.tag).removeprefix(MATH)].append(_written(child).strip())
+        if str(child.tag).endswith("Pr"):
+            for sign in child.iterchildren(*(f"{MATH}{key}" for key in usual)):
+                usual[str(sign.tag).removeprefix(MATH)] = sign.get(f"{MATH}val", "")
+    texts = {**usual, **{key: ", ".join(values) for key, values in pieces.items()}}
 
+    def piece(match: re.Match[str]) -> str:
+        text = texts.get(match["name"], "")
+        is_operand = match["mark"] and _OPERAND.fullmatch(text) is None
+        before = match["mark"].strip("(") if text else ""
+        return f"{before}({text})" if is_operand else f"{before}{text}"
 
-def _children(element: etree._Element) -> str:
-    return "".join(_written(child) for child in element if isinstance(child.tag, str))
-
-
-def _part(element: etree._Element, name: str) -> str:
-    return "".join(map(_written, element.iterchildren(f"{MATH}{name}"))).strip()
-
-
-def _operand(element: etree._Element, name: str) -> str:
-    """Return a part, in brackets where it is more than one term."""
-    text = _part(element, name)
-    return text if _OPERAND.fullmatch(text) or not text else f"({text})"
-
-
-def _sign(element: etree._Element, properties: str, name: str, usual: str) -> str:
-    """Return a character that the properties of an element name; one without value is left out."""
-    found = element.find(f"{MATH}{properties}/{MATH}{name}")
-    return usual if found is None else found.get(f"{MATH}val", "")
-
-
-def _scripts(element: etree._Element) -> str:
-    below, above = _operand(element, "sub"), _operand(element, "sup")
-    return f"_{below}" * bool(below) + f"^{above}" * bool(above)
-
-
-def _large(element: etree._Element) -> str:
-    """Return a sum, product or integral with its bounds."""
-    return f"{_sign(element, 'naryPr', 'chr', '∫')}{_scripts(element)} {_part(element, 'e')} "
-
-
-def _bracketed(element: etree._Element) -> str:
-    between = _sign(element, "dPr", "sepChr", "|")
-    inner = between.join(
-        _written(one).strip() for one in element.iterchildren(f"{MATH}e")
-    )
-    return f"{_sign(element, 'dPr', 'begChr', '(')}{inner}{_sign(element, 'dPr', 'endChr', ')')}"
-
-
-def _matrix(element: etree._Element) -> str:
-    rows = (", ".join(map(_written, row)) for row in element.iterchildren(f"{MATH}mr"))
-    return f"[{'; '.join(rows)}]"
-
-
-def _array(element: etree._Element) -> str:
-    return "; ".join(map(_written, element.iterchildren(f"{MATH}e")))
-
-
-_WRITERS: Final[dict[str, Callable[[etree._Element], str]]] = {
-    "f": lambda one: f"{_operand(one, 'num')}/{_operand(one, 'den')} ",
-    "rad": lambda one: f"{_part(one, 'deg')}√{_operand(one, 'e')}",
-    "acc": lambda one: f"{_part(one, 'e')}{_sign(one, 'accPr', 'chr', chr(0x302))}",
-    "limLow": lambda one: f"{_part(one, 'e')}_{_operand(one, 'lim')} ",
-    "limUpp": lambda one: f"{_part(one, 'e')}^{_operand(one, 'lim')} ",
-    "func": lambda one: f"{_part(one, 'fName')} {_part(one, 'e')}",
-    "sPre": lambda one: f"{_scripts(one)}{_part(one, 'e')}",
-    **dict.fromkeys(
-        ("sSub", "sSup", "sSubSup"), lambda one: f"{_operand(one, 'e')}{_scripts(one)}"
-    ),
-    "nary": _large,
-    "d": _bracketed,
-    "m": _matrix,
-    "eqArr": _array,
-}
+    return re.sub(r"\{(?P<mark>[(_^]?)(?P<name>\w+)\)?\}", piece, _FORMS[name])

@@ -6,122 +6,115 @@ that cannot be known (a slide's, a drawn shape's) hides nothing. Not for: the te
 itself (`opendocument.py`)."""
 
 import re
-from dataclasses import dataclass, field
 from typing import Final
 
 from lxml import etree
 
-from extras.documents.docx_looks import LEAST_WIDTH
+from extras.documents.package import LEAST_WIDTH, all_of
 from pipeline.document.converted import LEAST_SIZE
 from pipeline.html.colours import WHITE, Rgb, is_faint, rgb_of
-from pipeline.html.rules import length
+from pipeline.html.rules import PIXELS, length
 
-_TEXT, _TABLES, _DRAW, _STYLE, _FO = (
+TEXT, TABLES, DRAW, STYLE, SHOW, _FO = (
     f"{{urn:oasis:names:tc:opendocument:xmlns:{name}:1.0}}"
-    for name in ("text", "table", "drawing", "style", "xsl-fo-compatible")
+    for name in (
+        *("text", "table", "drawing", "style", "presentation", "xsl-fo-compatible"),
+    )
 )
 _LO: Final = "{urn:org:documentfoundation:names:experimental:office:xmlns:loext:1.0}"
-_TEXT_PROPERTIES: Final = f"{_STYLE}text-properties"
 _CHAIN: Final = 20
 """Styles in a chain of parents."""
 _DRAWN_ELEMENTS: Final = frozenset(
-    f"{_DRAW}{name}"
+    f"{DRAW}{name}"
     for name in ("page", "frame", "custom-shape", "rect", "ellipse", "g")
 )
-_STYLE_ATTRIBUTES: Final = (f"{_TEXT}style-name", f"{_TABLES}style-name")
-_ODF_PER_CENT: Final = re.compile(r"(\d{1,4}(?:\.\d+)?)%")
-_POINTS: Final = 1.3
-"""Pixels of a point, as `length` counts them."""
+_HIDING: Final = {
+    (f"{TEXT}display", "none"),
+    (f"{TABLES}display", "false"),
+    (f"{SHOW}visibility", "hidden"),
+}
+"""What in a style hides text, a sheet or a slide."""
 
 
-@dataclass(slots=True)
 class Looks:
     """What a file's styles say of how text looks."""
 
-    styles: dict[str, etree._Element] = field(default_factory=dict)
-    words: int = 0
-    """Words that were left out since no reader sees them."""
-    _known: dict[str, bool | None] = field(default_factory=dict)
+    def __init__(self, *trees: etree._Element | None) -> None:
+        """Take the styles of some parts of the file, of like names the last."""
+        self.styles = {
+            style.get(f"{STYLE}name", ""): style
+            for tree in trees
+            for style in all_of(tree, f"{STYLE}style")
+        }
+        self._unseen: dict[str, bool] = {}
+        """Whether a style hides on any ground."""
 
-    def add(self, tree: etree._Element) -> None:
-        """Take the styles of a part of the file."""
-        for style in tree.iter(f"{_STYLE}style"):
-            self.styles[style.get(f"{_STYLE}name", "")] = style
+    def hides(self, element: etree._Element) -> bool:
+        """Whether the style of an element says that it is not displayed."""
+        style = self.styles.get(_style_of(element))
+        return style is not None and any(
+            (key, value) in _HIDING
+            for properties in style.iterchildren(tag=etree.Element)
+            for key, value in properties.items()
+        )
 
-    def is_unseen(self, element: etree._Element, *, above: bool) -> bool:
-        """Return whether an element's direct text is hidden; `above`: whether its
-        parent is.
-
-        An element without a style is as its parent."""
-        name = next(filter(None, map(element.get, _STYLE_ATTRIBUTES)), "")
+    def is_unseen(self, element: etree._Element, *, parent: bool) -> bool:
+        """Return whether an element's direct text is hidden; `parent`: whether its
+        parent's is. An element without a style or a colour is as its parent."""
+        name = _style_of(element)
         if not name:
-            return above
-        if name not in self._known:
-            self._known[name] = self._alone(name)
-        alone = self._known[name]
-        if alone is not None:
-            return alone
-        ink = self._colour(name, _TEXT_PROPERTIES, f"{_FO}color")
-        if ink is None:
-            return above
+            return parent
+        if name not in self._unseen:
+            self._unseen[name] = self._is_gone(name)
+        ink = self._colour(name, f"{_FO}color")
+        if self._unseen[name] or ink is None:
+            return self._unseen[name] or parent
         ground = self._ground(element)
         return ground is not None and is_faint(ink, ground)
 
-    def _alone(self, name: str) -> bool | None:
-        """Return True for a style that hides on any ground, False for one that says
-        nothing, else None."""
-        size = length(
-            self._said(name, _TEXT_PROPERTIES, f"{_FO}font-size"),
-            percent=float(LEAST_SIZE * 10),
-        )
-        width = _ODF_PER_CENT.fullmatch(
-            self._said(name, _TEXT_PROPERTIES, f"{_STYLE}text-scale")
-        )
-        solid = _ODF_PER_CENT.fullmatch(
-            self._said(name, _TEXT_PROPERTIES, f"{_LO}opacity")
-        )
-        tiny = size is not None and size < LEAST_SIZE * _POINTS
-        squeezed = width is not None and float(width[1]) < LEAST_WIDTH
+    def _is_gone(self, name: str) -> bool:
+        size = length(self.value(name, f"{_FO}font-size"), percent=LEAST_SIZE * 10)
+        width = _per_cent(self.value(name, f"{STYLE}text-scale"))
+        solid = _per_cent(self.value(name, f"{_LO}opacity"))
         # LibreOffice writes 0 % beside the usual colour, too, which it draws.
-        inked = self._said(name, _TEXT_PROPERTIES, f"{_FO}color") != ""
-        clear = inked and solid is not None and float(solid[1]) < LEAST_WIDTH / 2
-        return True if tiny or squeezed or clear else None
+        inked = self.value(name, f"{_FO}color") != ""
+        tiny = size is not None and size < LEAST_SIZE * PIXELS["pt"]
+        return tiny or width < LEAST_WIDTH or (inked and solid < LEAST_WIDTH / 2)
 
-    def _said(self, name: str, holder: str, attribute: str) -> str:
+    def value(self, name: str, attribute: str) -> str:
         """Return what a style, or the nearest of its parents, says; "" where none does
         within `_CHAIN` styles."""
         for _ in range(_CHAIN):
             style = self.styles.get(name)
             if style is None:
                 break
-            for one in style.iterchildren(holder):
-                if said := one.get(attribute):
-                    return str(said)
-            name = style.get(f"{_STYLE}parent-style-name", "")
+            for properties in style.iterchildren(tag=etree.Element):
+                if value := properties.get(attribute):
+                    return str(value)
+            name = style.get(f"{STYLE}parent-style-name", "")
         return ""
 
-    def _colour(self, name: str, holder: str, attribute: str) -> Rgb | None:
-        said = self._said(name, holder, attribute)
-        return None if said in {"", "transparent"} else rgb_of(said)
+    def _colour(self, name: str, attribute: str) -> Rgb | None:
+        value = self.value(name, attribute)
+        return None if value in {"", "transparent"} else rgb_of(value)
 
     def _ground(self, element: etree._Element) -> Rgb | None:
         """Return the background colour of an element's text: white where none is named,
         None over a drawing."""
-        for one in (element, *element.iterancestors()):
-            if one.tag in _DRAWN_ELEMENTS:
+        for holder in (element, *element.iterancestors()):
+            if holder.tag in _DRAWN_ELEMENTS:
                 return None
-            for name in filter(None, map(one.get, _STYLE_ATTRIBUTES)):
-                for kind in (
-                    "text",
-                    "paragraph",
-                    "table-cell",
-                    "table-row",
-                    "table",
-                    "section",
-                ):
-                    ground = self._colour(
-                        name, f"{_STYLE}{kind}-properties", f"{_FO}background-color"
-                    )
-                    if ground is not None:
-                        return ground
+            ground = self._colour(_style_of(holder), f"{_FO}background-color")
+            if ground is not None:
+                return ground
         return WHITE
+
+
+def _style_of(element: etree._Element) -> str:
+    names = (element.get(f"{space}style-name") for space in (TEXT, TABLES, DRAW))
+    return next(filter(None, names), "")
+
+
+def _per_cent(value: str) -> float:
+    number = re.match(r"\d{1,4}(?:\.\d+)?(?=%)", value)
+    return float(number[0]) if number else 100.0

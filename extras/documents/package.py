@@ -30,6 +30,9 @@ from pipeline.read.text import XML_OPTIONS, child_text, has_own_entities, local_
 MAX_PART_TAGS: Final = 600_000
 """Of a part that is held as a tree, which then takes up to 70 MB; of what is shown,
 fewer become a page's elements."""
+LEAST_WIDTH: Final = 10
+"""Per cent of its usual width below which type cannot be read; condensed type has
+80."""
 _TEXT_PARTS: Final = (
     ".xml",
     ".rels",

@@ -1,21 +1,23 @@
 """RTF to HTML: headings, paragraphs, items and tables, recognized by the lines that
 striprtf returns.
 
-Notes follow the text, under the numbers that are at their places, as do comments, text
-boxes, heads and feet of pages. Hidden text is left out. Not for: styles, pictures,
-equations, lettering and lists to choose from, which are counted as unread."""
+What that library drops or cannot see is rewritten before: notes follow the text, under
+the numbers that are at their places, as do comments, text boxes, heads and feet of
+pages; hidden text is left out. Not for: styles, pictures, equations, lettering and
+lists to choose from, which are counted as unread."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final
 
 from striprtf.striprtf import rtf_to_text
 
-from extras.documents.rtf_looks import without_unseen
+from extras.documents.package import LEAST_WIDTH
 from pipeline.document.converted import (
     DAMAGED,
+    LEAST_SIZE,
     SLOW_LETTERS,
     Converted,
     Unreadable,
@@ -24,112 +26,174 @@ from pipeline.document.converted import (
     whole_page,
 )
 from pipeline.document.ledger import Kind, Ledger
+from pipeline.html.colours import WHITE, Rgb, is_faint
 
 _PICTURE: Final = re.compile(r"(?<=\s)[0-9a-fA-F\s]{2000,}")
-_PICT: Final = re.compile(
-    r"(?<!\\nonshppict)(?<!\\nonshppict\{)\\pict(?![a-z])(?:\s|\\[a-z]+-?\d*){0,40}"
-)
-"""A picture with its properties; one for old readers is there twice."""
-_LARGE_IMAGE_TWIPS2: Final = 15 * 567**2
-"""Square twips, 15 cm²: a picture of less is a logo or an icon."""
 _HEADING_SIGN: Final = "\ue001"
 """For private use: put into RTF where a heading begins, found again in its text."""
-_LEVEL: Final = re.compile(r"\\outlinelevel\d")
-_BULLET_SIGN: Final = re.compile(r"[•·–▪◦\uf0b7]\s+")
-_NUMBERED_ITEM: Final = re.compile(
-    r"(\(?(?:\d{1,3}(?:\.\d{1,3}){0,3}|[A-Za-z]|[ivxlcIVXLC]{1,6})[.)])\t+"
-)
-"""The number of an item as its reader sees it."""
 _CELL_END: Final = re.compile(r"\s*\n\|")
-
-
-_FOOTNOTE: Final = re.compile(
-    r"(?:\{\\super\s*\\chftn\s*\}\s*)?\{(?:\\\*\s*)?\\footnote(?![a-z])"
+_RTF_TOKEN: Final = re.compile(
+    r"\\([a-zA-Z]+)(-?\d{1,9})? ?|\\'[\da-fA-F]{2}|\\[^a-zA-Z]|[{}]|[^\\{}]+", re.DOTALL
 )
-_NOTE_MARK: Final = re.compile(r"\{?(?:\\super\s*)?\\chftn\b\s*\}?")
-_COMMENT: Final = re.compile(r"\{\\\*\s*\\annotation(?![a-z])")
-_TEXT_BOX: Final = re.compile(r"\{\\(?:shptxt|dptxbxtext)(?![a-z])")
-_SHAPE_RESULT: Final = re.compile(r"\{\\shprslt(?![a-z])")
-"""A shape for old readers, which is there twice."""
-_UNICODE: Final = re.compile(r"\{\\upr(?![a-z])")
-_UNICODE_TEXT: Final = re.compile(r"\{\\\*\s*\\ud(?![a-z])")
 _SUPER: Final = re.compile(r"\{\\super\s+([+−-]?\w{1,4})\}")
 """A power, a letter or a mark that is raised in a group of its own."""
-_UNREAD: Final[Mapping[Kind, re.Pattern[str]]] = {
-    "equation": re.compile(r"\\m(?:math|oMath)(?![a-zA-Z])"),
-    "form field": re.compile(r"\\ffl(?![a-z])"),
-    "diagram": re.compile(r"\{\\sn gtextUNICODE\}"),
+_COLOUR_TABLE: Final = re.compile(r"\{\\colortbl([^{}]*)\}")
+_COLOUR_PART: Final = re.compile(r"\\(red|green|blue)(\d{1,3})")
+_UNREAD: Final[dict[str, Kind]] = {
+    "pict": "image",
+    "mmath": "equation",
+    "moMath": "equation",
+    "ffl": "form field",
+    "gtextUNICODE": "diagram",
+    "objdata": "embedded object",
 }
 """What is not read, and said; a diagram is lettering."""
-_MARGIN: Final = re.compile(r"\{\\(?:header|footer)[lrf]?(?![a-z])")
-_CONTROL: Final = re.compile(r"\{\\\*[^{}]*\}|\\[a-z]+-?\d* ?")
-_PARAGRAPH: Final = re.compile(r"\\par(?![a-z]) ?")
-_PAGE_HEAD_WORDS: Final = 4
-"""Words beside the page's number, its field's name among them, of a head that says no
-more."""
-_RTF_OBJECT: Final = re.compile(r"\\objdata(?![a-z])")
-_BRACE: Final = re.compile(r"\\[{}\\]|[{}]")
+_MOST_GROUPS: Final = 1_000
+"""Groups in each other; real files have some twenty."""
+_COPIES: Final = frozenset({"shprslt", "nonshppict"})
+"""Shapes and pictures for old readers, which are there twice."""
+_MOVED: Final = frozenset(
+    {"footnote", "annotation", "shptxt", "dptxbxtext"}
+    | {f"{name}{side}" for name in ("header", "footer") for side in ("", *"lrf")}
+)
+"""Destinations that striprtf drops."""
+_INSTEAD: Final = {
+    "pntext": "\\listtext ",
+    "upr": "",
+    "outlinelevel": f"\\u{ord(_HEADING_SIGN)}?",
+}
+"""What is written for words that striprtf drops with what follows: the number of an item,
+a text in two encodings; and where a heading begins."""
+_LOOKS: Final = {
+    **dict.fromkeys(("v", "deleted", "intbl"), 1),
+    **dict.fromkeys(("fs", "charscalex", "cf"), 0),
+    **dict.fromkeys(("highlight", "cb", "chcbpat", "cbpat"), 0),
+}
+"""Words that say how text looks, with their values where none is written."""
 
 
-def _without(text: str, opening: re.Pattern[str], instead: Callable[[str], str]) -> str:
-    """Return RTF with what `instead` makes of the inside of each group that `opening`
-    begins; from a group that is never closed on, the text stays as it is."""
-    kept, at = list[str](), 0
-    while found := opening.search(text, at):
-        depth, end = 1, len(text)
-        for brace in _BRACE.finditer(text, found.end()):
-            depth += {"{": 1, "}": -1}.get(brace[0], 0)
-            if not depth:
-                end = brace.end()
-                break
-        if depth:
-            break  # a file that is cut within a group
-        # An empty group, so that a control word before it ends there.
-        kept += [text[at : found.start()], "{}", instead(text[found.end() : end - 1])]
-        at = end
-    return "".join([*kept, text[at:]])
+@dataclass(slots=True)
+class _Group:
+    """A group whose end was not met yet."""
+
+    look: dict[str, int]
+    name: str = ""
+    """Its destination, if that is one of ours."""
+    texts: list[str] = field(default_factory=lambda: ["{"])
 
 
-def _notes_at_end(text: str) -> str:
-    """Return RTF with each note replaced by a number, and the notes, comments, text
-    boxes, page headers and footers (which the library drops) after the text.
+class _Rewriting:
+    """Rewrites RTF token by token for striprtf."""
 
-    Of all but notes those without a letter are dropped, and page numbers; equal ones
-    come once."""
-    notes: dict[str, None] = {}
+    def __init__(self, text: str) -> None:
+        """Take a file and its colours."""
+        self.text = text
+        self.colours = _colours(text)
+        self.is_shaded = "\\clcbpat" in text
+        self.ledger = Ledger()
+        self.hidden: list[str] = []
+        """Text that no reader sees."""
+        self.notes: dict[str, None] = {}
+        """What follows the text, each once."""
+        self.numbered = 0
+        self.groups = [_Group({}, texts=[])]
 
-    def noted(inner: str) -> str:
-        number = sum(one.startswith("[") for one in notes) + 1
-        notes[f"[{number}] {_NOTE_MARK.sub('', inner)}"] = None
-        return f"[{number}] "
+    def rtf(self) -> str:
+        """Return the file without hidden text, what is beside the text at its end; a
+        group that is never closed goes to the end.
 
-    def moved(inner: str, name: str = "") -> str:
-        if any(map(str.isalpha, _CONTROL.sub("", inner))):
-            notes[name + inner] = None
-        return ""
+        Raises `Unreadable` for more than `_MOST_GROUPS` groups in each other."""
+        for token in _RTF_TOKEN.finditer(self.text):
+            written = token[0]
+            group = self.groups[-1]
+            if written == "{":
+                self.groups.append(_Group(group.look))
+                if len(self.groups) > _MOST_GROUPS:
+                    raise Unreadable("it is RTF of too many groups in each other")
+            elif written == "}" and len(self.groups) > 1:
+                self.groups.pop()
+                self.groups[-1].texts.append(self._closed(group))
+            elif token[1]:
+                self._word(group, token)
+            elif self._is_unseen(group.look):
+                self.hidden.append("x" if written[0] == "\\" else written)
+            else:
+                if written in _UNREAD:
+                    self.ledger.hold(_UNREAD[written])
+                group.texts.append(written)
+        text = "".join(piece for group in self.groups for piece in group.texts)
+        end = text.rfind("}")
+        notes = "".join(f"\\par {note}" for note in self.notes)
+        return f"{text[:end]}{notes}\\par {text[end:]}" if notes else text
 
-    def margin(inner: str) -> str:
-        words = _CONTROL.sub("", inner).split()
-        return (
-            "" if " PAGE" in inner and len(words) <= _PAGE_HEAD_WORDS else moved(inner)
-        )
+    def _word(self, group: _Group, token: re.Match[str]) -> None:
+        """Take a control word; a group that begins with a destination of ours is kept
+        without that word."""
+        name, number = token[1], int(token[2]) if token[2] else None
+        if name in _MOVED:
+            group.name, group.texts = name, ["{"]
+            return
+        if name in _COPIES:
+            group.look = group.look | {"copy": 1}
+        elif name in _LOOKS:
+            group.look = group.look | {name: _LOOKS[name] if number is None else number}
+        elif name in {"plain", "pard"}:
+            stays = (
+                {"copy", "intbl"} if name == "plain" else {"copy", *_LOOKS} - {"intbl"}
+            )
+            group.look = {key: group.look[key] for key in group.look if key in stays}
+        elif name in _UNREAD and not group.look.get("copy"):
+            self.ledger.hold(_UNREAD[name])
+        if name == "u" and self._is_unseen(group.look):
+            self.hidden.append("x")
+        else:
+            group.texts.append(_INSTEAD.get(name, token[0]))
 
-    text = _without(text, _SHAPE_RESULT, lambda _: "")
-    text = _without(text, _FOOTNOTE, noted)
-    text = _without(text, _COMMENT, partial(moved, name="Comment: "))
-    text = _without(text, _TEXT_BOX, moved)
-    text = _without(text, _MARGIN, margin)
-    last = text.rfind("}")
-    if not notes or last < 0:
-        return text
-    lines = [f"\\par {_PARAGRAPH.sub(' ', one)}" for one in notes]
-    return "".join([text[:last], *lines, "\\par ", text[last:]])
+    def _closed(self, group: _Group) -> str:
+        """Return what a group becomes; an empty group, so that a control word before it
+        ends there, where it moves to the end or is left out."""
+        inner = "".join([*group.texts, "}"])
+        if group.look.get("copy"):
+            return "{}"
+        if group.name == "footnote":
+            self.numbered += 1
+            self.notes[f"[{self.numbered}] {inner}"] = None
+            return f"{{}}[{self.numbered}] "
+        if group.name:
+            before = "Comment: " if group.name == "annotation" else ""
+            self.notes[before + inner] = None
+        return "{}" if group.name else inner
+
+    def _is_unseen(self, look: dict[str, int]) -> bool:
+        if (
+            look.get("v")
+            or look.get("deleted")
+            or look.get("fs", 24) < 2 * LEAST_SIZE  # in half points
+            or look.get("charscalex", 100) < LEAST_WIDTH
+        ):
+            return True
+        ink = self._colour(look.get("cf", 0))
+        # The ground of a shaded cell is not known.
+        if ink is None or (self.is_shaded and look.get("intbl")):
+            return False
+        grounds = ("highlight", "cb", "chcbpat", "cbpat")
+        number = next((look[name] for name in grounds if look.get(name)), 0)
+        ground = self._colour(number) if number else WHITE
+        return ground is not None and is_faint(ink, ground)
+
+    def _colour(self, number: int) -> Rgb | None:
+        return self.colours[number] if 0 < number < len(self.colours) else None
 
 
-def _in_unicode(group: str) -> str:
-    """Return what is there in two encodings in that of more letters."""
-    encoded = _UNICODE_TEXT.search(group)
-    return f"{{{group[encoded.end() :]}" if encoded else f"{{{group}}}"
+def _colours(text: str) -> list[Rgb | None]:
+    """Return the colours of a file by their numbers, None for the usual one."""
+    table = _COLOUR_TABLE.search(text)
+    colours: list[Rgb | None] = []
+    for entry in table[1].split(";") if table else ():
+        rgb = {name: int(value) / 255 for name, value in _COLOUR_PART.findall(entry)}
+        red, green, blue = (rgb.get(name, 0.0) for name in ("red", "green", "blue"))
+        colours.append((red, green, blue) if rgb else None)
+    return colours
 
 
 def rtf_to_html(text: str) -> Converted:
@@ -137,21 +201,13 @@ def rtf_to_html(text: str) -> Converted:
     without text.
 
     Pictures and hidden words are left out; a note says how many words."""
-    ledger = Ledger()
-    ledger.hold("image", sum(map(_is_large, _PICT.finditer(text))))
     text = _PICTURE.sub("", text)  # pictures are letters in RTF
     if len(text) > SLOW_LETTERS:
         raise Unreadable(
             f"it is RTF of over {SLOW_LETTERS:,} characters: save it as .docx or text"
         )
-    text, hidden = without_unseen(text)
-    ledger.hold("embedded object", len(_RTF_OBJECT.findall(text)))
-    text = text.replace("\\pntext", "\\listtext")
-    for kind, pattern in _UNREAD.items():
-        ledger.hold(kind, len(pattern.findall(text)))
-    text = _without(text, _UNICODE, _in_unicode)
-    text = _SUPER.sub(r"^\1", _notes_at_end(text))
-    text = _LEVEL.sub(lambda _: f"\\u{ord(_HEADING_SIGN)}?", text)
+    rewriting = _Rewriting(text)
+    text = _SUPER.sub(r"^\1", rewriting.rtf())
     # A pattern of striprtf for links reads to the end of a line from each field: one line for each
     # keeps that linear.
     text = text.replace("{\\field", "\n{\\field")
@@ -164,13 +220,13 @@ def rtf_to_html(text: str) -> Converted:
     ]
     if not lines:
         raise Unreadable("it is RTF without text")
+    hidden = len("".join(rewriting.hidden).split())
     notes = (f"RTF: hidden words removed: {hidden}",) if hidden else ()
-    return Converted(
-        whole_page("\n".join(_parts(lines))), notes=notes, hidden=hidden, ledger=ledger
-    )
+    html = whole_page("\n".join(_blocks(lines)))
+    return Converted(html, notes=notes, hidden=hidden, ledger=rewriting.ledger)
 
 
-def _parts(lines: list[str]) -> Iterator[str]:
+def _blocks(lines: list[str]) -> Iterator[str]:
     """Yield lines as paragraphs, those of as many cells that follow each other as a
     table."""
     for columns, group in groupby(lines, key=lambda line: line.strip("|").count("|")):
@@ -181,22 +237,6 @@ def _parts(lines: list[str]) -> Iterator[str]:
             yield from (_block(" | ".join(row)) for row in rows)
 
 
-def _is_large(picture: re.Match[str]) -> bool:
-    """Return whether a picture is as large as one that shows something, by the size at
-    which it is printed; True where that is missing."""
-    sizes = [
-        int(found[1])
-        for side in "wh"
-        if (found := re.search(rf"\\pic{side}goal(\d{{1,6}})", picture[0]))
-    ]
-    return len(sizes) < 2 or sizes[0] * sizes[1] >= _LARGE_IMAGE_TWIPS2
-
-
 def _block(line: str) -> str:
-    if line.startswith(_HEADING_SIGN):
-        return f"<h2>{escape(line.strip(_HEADING_SIGN))}</h2>"
-    if number := _NUMBERED_ITEM.match(line):
-        return f"<p>{escape(number[1])} {escape(line[number.end() :])}</p>"
-    if item := _BULLET_SIGN.match(line):
-        return f"<ul><li>{escape(line[item.end() :])}</li></ul>"
-    return f"<p>{escape(line)}</p>"
+    tag = "h2" if line.startswith(_HEADING_SIGN) else "p"
+    return f"<{tag}>{escape(line.strip(_HEADING_SIGN))}</{tag}>"

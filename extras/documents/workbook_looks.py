@@ -4,7 +4,6 @@ its ground.
 Not for: formats of numbers (`number_format.py`), or hidden rows and columns (`workbook.py`).
 """
 
-from collections.abc import Sequence
 from typing import Final
 
 from lxml import etree
@@ -14,104 +13,70 @@ from pipeline.document.converted import LEAST_SIZE
 from pipeline.html.colours import WHITE, Rgb, is_faint, rgb_of
 
 _BLACK: Final[Rgb] = (0.0, 0.0, 0.0)
-_INDEXED: Final = {
-    "0": _BLACK,
-    "8": _BLACK,
-    "64": _BLACK,
-    "1": WHITE,
-    "9": WHITE,
-    "65": WHITE,
+_NAMED: Final = {
+    **dict.fromkeys(
+        ("theme 1", "indexed 0", "indexed 8", "indexed 64", "auto 1"), _BLACK
+    ),
+    **dict.fromkeys(("theme 0", "indexed 1", "indexed 9", "indexed 65"), WHITE),
 }
-"""Of the palette of old the colours that say most; the last two are the system's."""
-_THEMED: Final = {"0": WHITE, "1": _BLACK}
-"""What nearly every theme has in these places."""
-_UNFILLED: Final = frozenset({"none", ""})
+"""Colours that nearly every theme has, and those of the palette of old that say most."""
 
 
-class Unseen:
-    """Numbers of styles whose cells show nothing, on any ground (`tiny`), or where nothing else
-    fills it (`faint`)."""
-
-    def __init__(self, styles: etree._Element | None = None) -> None:
-        """Read the part of styles, if a workbook has one; without it nothing is taken
-        for hidden."""
-        self.tiny: frozenset[str] = frozenset()
-        self.faint: frozenset[str] = frozenset()
-        if styles is None:
-            return
-        fonts, fills = (
-            list(styles.iterfind(f"{{*}}{name}"))
-            for name in ("fonts/{*}font", "fills/{*}fill")
-        )
-        cells = styles.iterfind("{*}cellXfs/{*}xf")
-        inks = [_colour(font.find("{*}color"), _BLACK) for font in fonts]
-        grounds = [_ground(fill.find("{*}patternFill")) for fill in fills]
-        tiny = {
-            index
-            for index, font in enumerate(fonts)
-            if _points(font.find("{*}sz")) < LEAST_SIZE
-        }
-        own = [
-            (_place(cell, "fontId", fonts), _place(cell, "fillId", fills))
-            for cell in cells
-        ]
-        self.tiny = frozenset(
-            str(number) for number, (font, _) in enumerate(own) if font in tiny
-        )
-        self.faint = frozenset(
-            str(number)
-            for number, (font, fill) in enumerate(own)
-            if font >= 0
-            and _is_unreadable(inks[font], grounds[fill] if fill >= 0 else WHITE)
-        )
+def unseen_styles(styles: etree._Element | None, *, is_filled: bool) -> frozenset[str]:
+    """Return the numbers of styles whose cells show nothing; where something else may fill
+    the cells (`is_filled`), whatever their colour, none without a part of styles."""
+    if styles is None:
+        return frozenset()
+    fonts, fills = (
+        list(styles.iterfind(path)) for path in ("{*}fonts/*", "{*}fills/*")
+    )
+    unseen = set[str]()
+    for number, cell in enumerate(styles.iterfind("{*}cellXfs/{*}xf")):
+        font, fill = _nth(fonts, cell, "fontId"), _nth(fills, cell, "fillId")
+        if font is None:
+            continue
+        ink, ground = _colour(font.find("{*}color")), _ground(fill)
+        is_pale = ink is not None and ground is not None and is_faint(ink, ground)
+        if _points(font.find("{*}sz")) < LEAST_SIZE or (is_pale and not is_filled):
+            unseen.add(str(number))
+    return frozenset(unseen)
 
 
-def _place(cell: etree._Element, name: str, among: Sequence[etree._Element]) -> int:
-    number = whole_number(cell.get(name, ""), -1, digits=5)
-    return number if number < len(among) else -1
-
-
-def _is_unreadable(ink: Rgb | None, ground: Rgb | None) -> bool:
-    return ink is not None and ground is not None and is_faint(ink, ground)
+def _nth(
+    elements: list[etree._Element], cell: etree._Element, name: str
+) -> etree._Element | None:
+    number = whole_number(cell.get(name, ""), len(elements), digits=5)
+    return elements[number] if number < len(elements) else None
 
 
 def _points(size: etree._Element | None) -> float:
     """Return the size of type, one that can be read where none is said."""
-    if size is None:
-        return LEAST_SIZE
     try:
-        return float(size.get("val", ""))
+        return float(size.get("val", "")) if size is not None else LEAST_SIZE
     except ValueError:
         return LEAST_SIZE
 
 
-def _ground(pattern: etree._Element | None) -> Rgb | None:
+def _ground(fill: etree._Element | None) -> Rgb | None:
     """Return what fills a cell: white for none, None for a gradient or pattern that is
     not known."""
-    if pattern is None:
-        return None  # a gradient
-    kind = pattern.get("patternType", "none")
-    if kind in _UNFILLED:
+    if fill is None:
         return WHITE
-    return _colour(pattern.find("{*}fgColor"), None) if kind == "solid" else None
+    pattern = fill.find("{*}patternFill")
+    kind = pattern.get("patternType", "none") if pattern is not None else "gradient"
+    if kind in {"none", ""}:
+        return WHITE
+    colour = pattern.find("{*}fgColor") if kind == "solid" else None
+    return _colour(colour) if colour is not None else None
 
 
-def _colour(said: etree._Element | None, usual: Rgb | None) -> Rgb | None:
-    if said is None or said.get("auto") in {"1", "true"}:
-        return usual
-    digits, indexed, theme = (
-        said.get(name, "") for name in ("rgb", "indexed", "theme")
-    )
-    if digits:
+def _colour(element: etree._Element | None) -> Rgb | None:
+    """Return a colour, black where none is said; None for one that is tinted or not
+    known."""
+    if element is None:
+        return _BLACK
+    if digits := element.get("rgb"):
         return rgb_of(f"#{digits[-6:]}")
-    plain = _INDEXED.get(indexed) if indexed else _THEMED.get(theme)
-    if plain is None:
-        return None
-    try:
-        tint = float(said.get("tint", "0"))
-    except ValueError:
-        return None
-    red, green, blue = (
-        part * (1 + tint) if tint < 0 else part + (1 - part) * tint for part in plain
-    )
-    return red, green, blue
+    named = (f"{key} {value}" for key, value in element.items() if key != "tint")
+    is_tinted = element.get("tint", "0").strip("-0.") != ""
+    return None if is_tinted else next(filter(None, map(_NAMED.get, named)), None)

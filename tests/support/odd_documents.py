@@ -200,10 +200,6 @@ _WORD: Final[dict[str, tuple[str, dict[str, str]]]] = {
         f'<w:p>{_R}<w:r><w:fldChar w:fldCharType="begin"/></w:r><w:r><w:instrText>REF x</w:instrText></w:r></w:p>{_P}{_P}',
         {},
     ),
-    "a first letter that nothing follows": (
-        f'<w:p><w:pPr><w:framePr w:dropCap="drop"/></w:pPr>{_R}</w:p>',
-        {},
-    ),
     "cells and rows within others": (
         f"<w:tbl><w:tr><w:sdt><w:sdtContent><w:tc>{_P}</w:tc></w:sdtContent></w:sdt><w:customXml><w:tc>{_P}</w:tc></w:customXml></w:tr><w:ins><w:tr><w:tc>{_P}</w:tc></w:tr></w:ins></w:tbl>",
         {},
@@ -570,7 +566,7 @@ _RICH: Final = {
     "a field in a field": r"{\field{\*\fldinst IF {\field{\*\fldinst A}{\fldrslt x}} }{\fldrslt {\field{\*\fldinst B}{\fldrslt %}}}}\par",
     "an object": r"{\object\objemb{\*\objclass Word.Document.8}{\*\objdata 0105}{\result % %\par}}\par",
     "a picture": r"{\pict\pngblip\picwgoal9000\pichgoal9000 0000}\par{\*\x %}",
-    "two encodings of a text": r"{\upr{x}{\*\ud{% %}}}\par",
+    "two encodings of a text": r"{\upr{% %}{\*\ud{x}}}\par",
     "a foot right after a word": r"%\par{\footer % % % % %\par}%\par",
     "all ways to a new line": r"%\column %\page %\sect %\line %\tab %\par",
     "numbers before items": r"{\listtext\tab 1.\tab}%\par{\pntext 2.\tab}%\par",
