@@ -78,7 +78,7 @@ class _Field:
 
 
 @dataclass(slots=True)
-class _Cell:
+class _WordCell:
     """A cell, its content as HTML."""
 
     html: str
@@ -218,8 +218,8 @@ class Walk:
         """Return a table; cells that go on below become one, if they are as wide as the
         one above. Rows beyond `MAX_CELLS` cells are left out."""
         self.in_table += 1
-        above: dict[int, _Cell] = {}
-        rows: list[tuple[str, list[_Cell]]] = []
+        above: dict[int, _WordCell] = {}
+        rows: list[tuple[str, list[_WordCell]]] = []
         for row in _inside(table, _ROW):
             check_cancelled()
             about = row.find(f"{W}trPr")
@@ -229,7 +229,7 @@ class Walk:
             if self.cells > MAX_CELLS:
                 break
             column = whole_number(value_in(about, "gridBefore"), digits=2)
-            cells = [_Cell("") for _ in range(column)]
+            cells = [_WordCell("") for _ in range(column)]
             for element in _inside(row, _CELL):
                 cell = self._cell(element)
                 upper = above.get(column)
@@ -245,7 +245,7 @@ class Walk:
         self.in_table -= 1
         return _table_html(rows)
 
-    def _cell(self, cell: etree._Element) -> _Cell:
+    def _cell(self, cell: etree._Element) -> _WordCell:
         about = cell.find(f"{W}tcPr")
         html = "\n".join(self.blocks(cell))
         if html.count("<p>") == 1 and html.startswith("<p>") and html.endswith("</p>"):
@@ -253,7 +253,7 @@ class Walk:
         merged = about.find(f"{W}vMerge") if about is not None else None
         goes_on = merged is not None and merged.get(f"{W}val") != "restart"
         width = whole_number(value_in(about, "gridSpan"), 1, digits=3)
-        return _Cell(html, max(1, width), goes_on=goes_on)
+        return _WordCell(html, max(1, width), goes_on=goes_on)
 
     def _chunk(self, element: etree._Element) -> str:
         """Return a file that is a piece of the text; empty for one that is missing or
@@ -495,7 +495,7 @@ def _inside(element: etree._Element, tag: str) -> Iterator[etree._Element]:
             yield from _inside(child, tag)
 
 
-def _table_html(rows: list[tuple[str, list[_Cell]]]) -> str:
+def _table_html(rows: list[tuple[str, list[_WordCell]]]) -> str:
     """Return rows as a table, each with the tag of its cells; empty without any."""
     lines = []
     for tag, cells in rows:

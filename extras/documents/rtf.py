@@ -50,7 +50,7 @@ _UNREAD: Final[dict[str, Kind]] = {
 """What is not read, and said; a diagram is lettering."""
 _MOST_GROUPS: Final = 1_000
 """Groups in each other; real files have some twenty."""
-_COPIES: Final = frozenset({"shprslt", "nonshppict"})
+_OLD_COPIES: Final = frozenset({"shprslt", "nonshppict"})
 """Shapes and pictures for old readers, which are there twice."""
 _MOVED: Final = frozenset(
     {"footnote", "annotation", "shptxt", "dptxbxtext"}
@@ -133,7 +133,7 @@ class _Rewriting:
         if name in _MOVED:
             group.name, group.texts = name, ["{"]
             return
-        if name in _COPIES:
+        if name in _OLD_COPIES:
             group.look = group.look | {"copy": 1}
         elif name in _LOOKS:
             group.look = group.look | {name: _LOOKS[name] if number is None else number}

@@ -61,14 +61,14 @@ _ON: Final = frozenset({"1", "true"})
 _CHUNK: Final = 1 << 18
 """Bytes of XML that are parsed at a time."""
 _MARGIN_CODE: Final = re.compile(r'&(?:"[^"]*"|\d{1,3}|K[\dA-F]{6}|[A-Z])')
-_MARGINS: Final = frozenset(
+_SHEET_MARGINS: Final = frozenset(
     f"{page}{kind}"
     for page in ("odd", "even", "first")
     for kind in ("Header", "Footer")
 )
 _MEANINGFUL_LETTERS: Final = 5
 """Letters from which a head or foot is more than the name of the page's number."""
-_READ: Final = ("row", "col", "mergeCell", "dataValidation", *_MARGINS)
+_SHEET_ELEMENTS: Final = ("row", "col", "mergeCell", "dataValidation", *_SHEET_MARGINS)
 """Elements of a sheet that are read."""
 
 
@@ -142,7 +142,7 @@ class _SheetPart:
 
         What follows the row that exceeds `left` is not read; a sheet whose XML breaks
         off is noted as damaged."""
-        tags = tuple(f"{X}{name}" for name in _READ)
+        tags = tuple(f"{X}{name}" for name in _SHEET_ELEMENTS)
         parser = etree.XMLPullParser(
             ("end",), tag=tags, remove_comments=True, **XML_OPTIONS
         )
