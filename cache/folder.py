@@ -3,7 +3,7 @@ over 32 kB.
 
 A finished write is visible to other processes and survives a crash of ours (a power cut
 may lose the last ones). Nothing is unpickled. Losing a cache costs time, never answers:
-a database that SQLite cannot read is renamed (one copy is kept) and recreated. Not
+a database that SQLite cannot read is deleted and recreated. Not
 for: what callers see (`cache/store.py`).
 """
 
@@ -129,8 +129,8 @@ def make_folder(folder: Path) -> None:
 
 
 def open_database(folder: Path, *, size_limit: int) -> tuple[diskcache.Cache, str]:
-    """Return diskcache on `folder` and a note on repairs: a damaged database is set
-    aside and recreated.
+    """Return diskcache on `folder` and a note on repairs: a damaged database is deleted
+    and recreated.
 
     Beyond `size_limit` bytes the oldest entries are removed. Raises `CacheError` if the
     folder or a new database cannot be used.
@@ -142,7 +142,7 @@ def open_database(folder: Path, *, size_limit: int) -> tuple[diskcache.Cache, st
     except STORE_FAILURES as e:
         if not _is_damage(e):
             raise _unusable(folder, e) from e
-        note = set_aside(folder, before, reason=str(e))
+        note = discard(folder, before, reason=str(e))
     try:
         make_folder(folder)
         return _open(folder, size_limit), note
@@ -236,78 +236,28 @@ def _is_damage(error: Exception) -> bool:
 def identity(folder: Path) -> tuple[int, int] | None:
     """Return an id of the present database file; None if it does not exist."""
     try:
-        found = (folder / DBNAME).stat()
+        status = (folder / DBNAME).stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
-def set_aside(folder: Path, broken: tuple[int, int] | None, *, reason: str) -> str:
-    """Rename `folder` to `<name>.broken-<time>` without its value files; delete the
-    previous one.
+def discard(folder: Path, broken: tuple[int, int] | None, *, reason: str) -> str:
+    """Delete a damaged database and its values; return what was done, on one line.
 
-    Does nothing if the folder no longer contains the `broken` database (by `identity`).
-    A folder that cannot be renamed, for instance because a file in it is open, stays as
-    it is. `reason` is for the log. Returns what was done, on one line.
+    Does nothing if the folder no longer contains the `broken` database (by `identity`),
+    or cannot be renamed, for instance because a file in it is open.
     """
-    with _one_process_at_a_time(folder.parent):
-        if identity(folder) != broken:
-            return "a damaged database was recreated by another process"
-        forget_broken(folder)
-        target = folder.with_name(f"{folder.name}.broken-{time.time_ns()}")
-        try:
-            folder.rename(target)
-        except OSError as e:  # the file is in use: opening it again will show the state
-            _log.warning("the damaged cache %s could not be set aside: %s", folder, e)
-            return "a damaged database could not be set aside"
-        remove_values(target)
-    _log.warning(
-        "the cache %s was damaged (%s); set aside as %s and recreated",
-        folder,
-        reason,
-        target.name,
-    )
-    return (
-        f"the database was damaged ({reason}), set aside as {target.name} and recreated"
-    )
-
-
-def remove_values(folder: Path) -> None:
-    """Delete the value files of a database."""
-    for values in folder.glob("[0-9a-f][0-9a-f]"):
-        shutil.rmtree(values, ignore_errors=True)
-
-
-def forget_broken(folder: Path) -> None:
-    """Delete damaged databases that were set aside for `folder`."""
-    for old in folder.parent.glob(f"{folder.name}.broken-*"):
-        shutil.rmtree(old, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def _one_process_at_a_time(parent: Path) -> Iterator[None]:
-    """Hold a lock between processes: an exclusive transaction on an empty database.
-
-    Two servers that find the same damage must not set aside each other's new database.
-    Waits at most `LOCK_WAIT` seconds; then the block runs without the lock.
-    """
-    with contextlib.closing(
-        sqlite3.connect(parent / "repair.lock", timeout=LOCK_WAIT, isolation_level=None)
-    ) as lock:
-        try:
-            lock.execute("BEGIN EXCLUSIVE")
-        except (
-            sqlite3.DatabaseError
-        ) as e:  # repairing without a lock is safer than staying broken
-            _log.warning(
-                (
-                    "the cache in %s is repaired without a lock, which could not "
-                    "be taken: %s"
-                ),
-                parent,
-                e,
-            )
-        yield
+    if identity(folder) != broken:
+        return "a damaged database was recreated by another process"
+    target = folder.with_name(f"{folder.name}.broken-{time.time_ns()}")
+    try:
+        folder.rename(target)
+    except OSError as e:  # opening it again will show the state
+        return f"a damaged database could not be deleted: {e}"
+    shutil.rmtree(target, ignore_errors=True)
+    _log.warning("the cache %s was damaged (%s) and recreated", folder, reason)
+    return f"the database was damaged ({reason}) and recreated"
 
 
 class FolderBackend:
@@ -394,12 +344,12 @@ class FolderBackend:
             return True
 
     def clear(self) -> int:
-        """Delete all rows, files that killed writers left, and damaged databases;
-        return the number of rows."""
-        forget_broken(self._folder)
+        """Delete all rows, and files that killed writers left; return the number of
+        rows."""
         with self._guarded() as cache, self._writing:
             count = int(cache.clear())
-        remove_values(self._folder)
+        for values in self._folder.glob("[0-9a-f][0-9a-f]"):
+            shutil.rmtree(values, ignore_errors=True)
         return count
 
     def measure(self) -> Held:
@@ -423,13 +373,11 @@ class FolderBackend:
         """Return the bytes of a row, None if missing, b"" for a damaged one, which is
         removed."""
         with contextlib.suppress(RefusedRow):  # another process may be replacing it
-            found = cache.get(row)
-            return bytes(found) if found is not None else None
+            return _bytes(cache.get(row))
         # In a transaction the row cannot change: if it cannot be read, it is damaged.
         with self._writing, cache.transact():
             try:
-                found = cache.get(row)
-                return bytes(found) if found is not None else None
+                return _bytes(cache.get(row))
             except RefusedRow as e:
                 _log.info("the cache %s removed an entry: %s", self._folder, e)
                 cache.delete(row)
@@ -450,20 +398,27 @@ class FolderBackend:
         except diskcache.Timeout as e:
             # diskcache raises this for every failed write; SQLite's error is its
             # context.
-            why = str(e.__context__ or "")
-            locked = f"another process locked the database for {LOCK_WAIT:g} s"
-            if "locked" in why or not why:
-                raise CacheBusy(locked) from e
-            raise CacheTrouble(why) from e
+            why = str(e.__context__ or "") or "locked"
+            raise _trouble(why) from e
         except OSError as e:
             raise CacheTrouble(str(e)) from e
         except sqlite3.DatabaseError as e:
             if any(word in str(e) for word in DAMAGE):
                 with contextlib.suppress(*STORE_FAILURES):
                     cache.close()
-                self.note = set_aside(self._folder, before, reason=str(e))
+                self.note = discard(self._folder, before, reason=str(e))
                 self.open()
-            raise (CacheBusy if "locked" in str(e) else CacheTrouble)(str(e)) from e
+            raise _trouble(str(e)) from e
         except (sqlite3.Error, KeyError, TypeError, ValueError) as e:
             # diskcache meets rows it did not write, in a file that is cut or replaced.
             raise CacheTrouble(f"{type(e).__name__}: {e}") from e
+
+
+def _trouble(why: str) -> CacheTrouble:
+    if "locked" in why:
+        return CacheBusy(f"another process locked the database for {LOCK_WAIT:g} s")
+    return CacheTrouble(why)
+
+
+def _bytes(value: object) -> bytes | None:
+    return value if isinstance(value, bytes) else None

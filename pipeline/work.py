@@ -148,11 +148,6 @@ async def in_thread(
         _stop.reset(before)
 
 
-def is_busy() -> bool:
-    """Return whether a worker thread is at work for this event loop."""
-    return any(_limiter(light=light).borrowed_tokens for light in (True, False))
-
-
 async def no_report(done: float, total: float | None, message: str) -> None:
     """Take progress and do nothing with it."""
 

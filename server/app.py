@@ -33,13 +33,12 @@ from server.process import (
     Drain,
     OpenFirst,
     Opening,
-    collect_when_quiet,
     leave,
     start_log,
     start_telemetry,
     watch_signals,
 )
-from server.resources import offer_completions, offer_prompts, offer_resources
+from server.resources import offer_prompts, offer_resources
 from server.settings import Settings
 from server.version import VERSION
 from tools.common.tool import OURS
@@ -138,7 +137,6 @@ def build_server(
         if own_signals:
             async with opening.in_background(leave), anyio.create_task_group() as group:
                 group.start_soon(watch_signals, opening.close_stores, drain)
-                group.start_soon(_look_after_memory, opening)
                 yield opening
                 group.cancel_scope.cancel()
         else:
@@ -181,10 +179,4 @@ def build_server(
     server.middleware.extend([CheckArguments(server.list_tools), OpenFirst()])
     offer_resources(server, lambda: current[0])
     offer_prompts(server)
-    offer_completions(server, settings.folders)
     return server
-
-
-async def _look_after_memory(opening: Opening) -> None:
-    await opening.settled.wait()
-    await collect_when_quiet()

@@ -1,5 +1,4 @@
-"""The server process: log, opening services in the background, signals, memory,
-tracing.
+"""The server process: log, opening services in the background, signals, tracing.
 
 A client waits for the answer to its first message. Importing the pipeline and opening
 its services take as long as everything before that answer (0.4 of 0.9 CPU-seconds), and
@@ -15,19 +14,17 @@ import os
 import signal
 import stat
 import sys
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
-from datetime import timedelta
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
 from errors import UsageError, WinnowError
 from extra import importing
-from pipeline.work import in_thread, is_busy
+from pipeline.work import in_thread
 from server.calls import JsonLines, name_request
 from server.settings import MEGABYTE, Settings
 from server.version import VERSION
@@ -42,24 +39,11 @@ if TYPE_CHECKING:
 
 Drain = Callable[[], Awaitable[None]]
 """Function that refuses new calls and waits for the running ones."""
-LOG_BYTES: Final = 8_000
-"""Bytes of warnings an hour on stderr: a pipe that the client never reads blocks after
-64 kB."""
 _log: Final = logging.getLogger("winnow.settings")
-HOUR: Final = timedelta(hours=1).total_seconds()
 LOG_FORMAT: Final = "%(asctime)s %(name)s %(message)s"
-DROPPED: Final = (
-    "winnow: further messages are dropped for an hour; WINNOW_LOG=file=FILE keeps all\n"
-)
 _TURN_SECONDS: Final = 0.002
 """Seconds of the interpreter's switch interval: shorter gives faster pings during heavy
 work. Measurements: docs/log.md, 2026-11-27."""
-FULL_COLLECTION_EVERY: Final = 10
-"""Collections of the middle generation (7,000 new objects each) before a full one, as
-in Python."""
-TOO_MANY: Final = FULL_COLLECTION_EVERY * 100
-"""Collections after which Python runs a full one even under load, so that garbage stays
-bounded."""
 LARGE_BYTES: Final = MEGABYTE
 """Freed blocks of at least this many bytes return to the system (M_MMAP_THRESHOLD).
 glibc raises its own threshold up to 32 MB and keeps the memory in one heap per thread
@@ -72,15 +56,9 @@ def start_log(settings: Settings) -> None:
 
     If the root logger has a handler, that one stays and its level is not set.
     """
-    handler: logging.Handler
+    handler: logging.Handler = logging.StreamHandler()
     if settings.log.file:
-        handler = logging.FileHandler(
-            settings.log.file, delay=True
-        )  # opened with its first line
-    elif settings.log.level in {"DEBUG", "INFO"}:  # the user chose a file: no limit
-        handler = logging.StreamHandler()
-    else:
-        handler = Sparing(sys.stderr)
+        handler = logging.FileHandler(settings.log.file, delay=True)
     handler.setFormatter(
         JsonLines() if settings.log.format == "json" else logging.Formatter(LOG_FORMAT)
     )
@@ -96,37 +74,9 @@ def start_log(settings: Settings) -> None:
 def drop_unread_stderr() -> None:
     """Make stderr non-blocking if it is a pipe, so that a full pipe cannot block the
     server."""
+    logging.raiseExceptions = False  # what does not fit is dropped without a word
     if sys.platform != "win32" and stat.S_ISFIFO(os.fstat(2).st_mode):
         os.set_blocking(2, False)
-
-
-class Sparing(logging.StreamHandler[TextIO]):
-    """Log handler that writes at most `LOG_BYTES` an hour, then one notice, and drops
-    the rest."""
-
-    def __init__(
-        self, stream: TextIO, *, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        super().__init__(stream)
-        self._clock = clock
-        self._since = clock()
-        self._left = LOG_BYTES
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Write a record if it and the notice fit the limit."""
-        now = self._clock()
-        if now - self._since >= HOUR:
-            self._since, self._left = now, LOG_BYTES
-        if self._left <= 0:
-            return
-        cost = len(self.format(record).encode()) + 1
-        if cost <= self._left - len(DROPPED):
-            self._left -= cost
-            super().emit(record)
-        else:
-            self._left = 0
-            self.stream.write(DROPPED)
-            self.flush()
 
 
 async def watch_signals(
@@ -184,32 +134,6 @@ def tune_process() -> None:
     sys.setswitchinterval(_TURN_SECONDS)
 
 
-async def collect_when_quiet() -> None:
-    """Collect garbage while no call runs; restore Python's thresholds on cancellation.
-
-    A full collection holds every thread while it walks all objects, 100 to 250 ms once
-    a few cleaned pages are kept. Python starts one while a large page is being cleaned,
-    which was the longest wait of any ping. Young objects are still collected as always.
-    """
-    before = gc.get_threshold()
-    gc.freeze()  # objects of imported modules are permanent
-    gc.set_threshold(*before[:2], TOO_MANY)
-    done = _middle_collections()
-    try:
-        while True:
-            await anyio.sleep(PAUSE)
-            if _middle_collections() - done >= FULL_COLLECTION_EVERY and not is_busy():
-                gc.collect()
-                done = _middle_collections()
-    finally:
-        gc.set_threshold(*before)
-        gc.unfreeze()
-
-
-def _middle_collections() -> int:
-    return int(gc.get_stats()[1]["collections"])
-
-
 def start_telemetry(collector: str) -> Callable[[], None]:
     """Export spans to `collector` (OTLP over HTTP); return the shutdown function. ""
     disables it.
@@ -227,29 +151,23 @@ def start_telemetry(collector: str) -> Callable[[], None]:
         return lambda: None
     with importing("otel", "OTEL_EXPORTER_OTLP_ENDPOINT"):
         from opentelemetry import trace  # noqa: PLC0415  the SDK below is an extra
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import (  # noqa: PLC0415  as above
-            OTLPSpanExporter,
-        )
-        from opentelemetry.sdk.resources import Resource  # noqa: PLC0415  as above
-        from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415  as above
+        from opentelemetry.exporter.otlp.proto.http import trace_exporter  # noqa: PLC0415  as above
+        from opentelemetry.sdk import resources  # noqa: PLC0415  as above
+        from opentelemetry.sdk import trace as sdk  # noqa: PLC0415  as above
         from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415  as above
-    provider = TracerProvider(
-        resource=Resource.create({"service.name": "winnow", "service.version": VERSION})
-    )
-    address = (
-        collector if collector.endswith("/v1/traces") else f"{collector}/v1/traces"
-    )
-    provider.add_span_processor(
-        BatchSpanProcessor(OTLPSpanExporter(endpoint=address, timeout=5))
-    )
+    about = {"service.name": "winnow", "service.version": VERSION}
+    provider = sdk.TracerProvider(resource=resources.Resource.create(about))
+    address = f"{collector.removesuffix('/v1/traces')}/v1/traces"
+    exporter = trace_exporter.OTLPSpanExporter(endpoint=address, timeout=5)
+    provider.add_span_processor(BatchSpanProcessor(exporter))
     trace.set_tracer_provider(provider)
     end: Callable[[], None] = provider.shutdown
     return end
 
 
 PAUSE: Final = 0.3
-"""Seconds in which messages have priority over own work: before services open, between
-two collections, before exit."""
+"""Seconds in which messages have priority over own work: before services open, before
+exit."""
 
 
 class Opening:
@@ -323,6 +241,7 @@ class Opening:
             await self._wanted.wait()
         try:
             opened = await in_thread(_late)
+            gc.freeze()  # no collection walks over imported modules
             async with opened(self._settings) as self._services:
                 self.settled.set()
                 await self._ended.wait()

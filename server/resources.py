@@ -1,30 +1,20 @@
 """Everything that the server offers besides tools: resources (pages, trees, sessions,
-status), prompts, completions of arguments.
+status) and prompts.
 
 Needed before the services are open; the content code is imported when a resource is
 read (`server/reading.py`).
 """
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Annotated, Any, Final
+from collections.abc import Callable
+from typing import Annotated, Any
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
-from mcp_types import (
-    Completion,
-    CompletionArgument,
-    CompletionContext,
-    PromptReference,
-    ResourceTemplateReference,
-)
 from pydantic import Field
 
 from pipeline.work import in_thread
 from prompts import load
 from server.process import Opening
-
-LENGTHS: Final = ("300", "600", "1200", "2000")
 
 
 def offer_resources(server: MCPServer[Opening], opening: Callable[[], Opening]) -> None:
@@ -114,47 +104,3 @@ def offer_prompts(server: MCPServer[Opening]) -> None:
     ) -> str:
         """Check one claim against independent sources."""
         return load("fact_check").fill(claim=claim)
-
-
-def offer_completions(server: MCPServer[Opening], folders: Sequence[Path]) -> None:
-    """Complete the prompts' `length`, and `sources` with documents of the allowed
-    folders.
-
-    Handles are never completed: they are secrets of the client that received them.
-    """
-
-    @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]  # the SDK leaves it untyped
-    async def complete(
-        ref: PromptReference | ResourceTemplateReference,
-        argument: CompletionArgument,
-        context: CompletionContext | None,
-    ) -> Completion | None:
-        if not isinstance(ref, PromptReference):
-            return None
-        if (ref.name, argument.name) == ("research_report", "length"):
-            return Completion(
-                values=[
-                    length for length in LENGTHS if length.startswith(argument.value)
-                ]
-            )
-        if (ref.name, argument.name) == ("compare_sources", "sources"):
-            return await in_thread(_documents, argument.value, folders)
-        return None
-
-
-def _documents(typed: str, folders: Sequence[Path]) -> Completion:
-    """Complete the last typed line with files whose path or name starts with it.
-
-    Returns at most 100; earlier lines stay in front of each.
-    """
-    from pipeline.search.listing import list_files  # noqa: PLC0415  half of all imports: after the first answer
-
-    earlier, newline, last = typed.rpartition("\n")
-    wanted = last.strip().lower()
-    found = [
-        earlier + newline + path
-        for path, _, _ in list_files(folders).files
-        if path.lower().startswith(wanted) or Path(path).name.lower().startswith(wanted)
-    ]
-    # The protocol allows a hundred.
-    return Completion(values=found[:100], total=len(found), has_more=len(found) > 100)

@@ -1,4 +1,4 @@
-"""The disk cache: what is kept comes back, what is broken is set aside, and nothing is ever
+"""The disk cache: what is kept comes back, what is broken is recreated, and nothing is ever
 unpickled."""
 
 import logging
@@ -167,11 +167,11 @@ def test_a_database_of_garbage_is_set_aside_and_recreated(
     (folder / "cache.db").write_bytes(garbage)
     with caplog.at_level(logging.WARNING):
         again = reopen(store)
-    assert "set aside" in caplog.text
+    assert "recreated" in caplog.text
     assert again.get_bytes("k") is None
     again.set_bytes("k", b"new")
     assert again.get_bytes("k") == b"new"
-    assert len(list(folder.parent.glob("store.broken-*"))) == 1
+    assert not list(folder.parent.glob("store.broken-*"))
     again.close()
 
 
@@ -254,7 +254,7 @@ def test_two_servers_on_one_folder_recover_together(store: Store, clock: Clock) 
         other.set_bytes(f"l{n}", b"from the second")
     assert store.get_bytes("l9") == b"from the second"
     assert other.get_bytes("k9") == b"from the first"
-    assert len(list(folder.parent.glob("store.broken-*"))) == 1
+    assert not list(folder.parent.glob("store.broken-*"))
     other.close()
 
 

@@ -17,7 +17,6 @@ import anyio
 import pytest
 from mcp_types import CallToolResult
 
-from server.process import collect_when_quiet
 from tests.support import Connect, text_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -150,7 +149,6 @@ async def watched() -> AsyncIterator[Watch]:
             watch.longest = max(watch.longest, since(before))
 
     async with anyio.create_task_group() as group:
-        group.start_soon(collect_when_quiet)
         group.start_soon(tick)
         await anyio.wait_all_tasks_blocked()
         watch.longest = 0.0

@@ -6,54 +6,12 @@ import subprocess
 import sys
 from typing import Any
 
-import anyio
 import pytest
 
 from pipeline.document.page import Document
-from server.process import PAUSE, TOO_MANY, collect_when_quiet
 from tests.support import ROOT, Connect, text_of
 
 pytestmark = pytest.mark.anyio
-
-
-class Knot:
-    """An object that only a full collection can free once it is old."""
-
-    def __init__(self) -> None:
-        self.me = self
-
-
-async def test_old_garbage_is_freed_at_a_quiet_moment_and_never_in_between() -> None:
-    before = gc.get_threshold()
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(collect_when_quiet)
-        await anyio.wait_all_tasks_blocked()
-        during = gc.get_threshold()
-        full = gc.get_stats()[2]["collections"]
-        kept = [
-            [Knot() for _ in range(20_000)] for _ in range(10)
-        ]  # old by the end, through the young collections
-        made = gc.get_stats()[2]["collections"]
-        kept.clear()
-        collected = anyio.Event()
-
-        def reported(phase: str, facts: dict[str, int]) -> None:
-            if phase == "stop" and facts["generation"] == 2:
-                collected.set()
-
-        gc.callbacks.append(reported)
-        try:
-            with anyio.fail_after(40 * PAUSE):
-                await collected.wait()
-        finally:
-            gc.callbacks.remove(reported)
-        alive = sum(isinstance(each, Knot) for each in gc.get_objects())
-        tasks.cancel_scope.cancel()
-    assert during[2] == TOO_MANY
-    assert made == full
-    assert alive < 20_000
-    assert gc.get_threshold() == before
-    assert gc.get_freeze_count() == 0
 
 
 def documents() -> set[int]:

@@ -269,18 +269,3 @@ async def test_a_host_can_read_the_whole_pages_that_an_answer_is_on(
             (content,) = (await client.read_resource(handle)).contents
             assert isinstance(content, TextResourceContents)
             assert len(content.text) > 200
-
-
-async def test_a_person_who_fills_in_a_prompt_is_offered_lengths_and_documents_of_the_folders(
-    connect: Connect,
-) -> None:
-    async with connect() as client:
-        lengths = await client.complete(
-            PromptReference(name="research_report"), {"name": "length", "value": "6"}
-        )
-        files = await client.complete(
-            PromptReference(name="compare_sources"),
-            {"name": "sources", "value": "https://example.org/\nferry-t"},
-        )
-    assert lengths.completion.values == ["600"]
-    assert files.completion.values == [f"https://example.org/\n{TIMETABLE}"]

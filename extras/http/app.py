@@ -87,7 +87,7 @@ def build_app(
         tokens=settings.http_tokens,
         per_minute=settings.http.rate,
         close=server.admission.close,
-        opened=server.is_open,
+        is_open=server.is_open,
         accepted=verifier.has_accepted if verifier else lambda _: False,
     )
     if not allowed_origins:

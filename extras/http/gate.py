@@ -9,7 +9,7 @@ import hashlib
 import hmac
 import math
 import time
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
@@ -19,7 +19,7 @@ import anyio
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from starlette.datastructures import Headers
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from extras.http.protocol import REQUEST_SECONDS
@@ -43,9 +43,7 @@ SESSION: Final = "mcp-session-id"
 SESSION_IDLE: Final = timedelta(minutes=10).total_seconds()
 """Seconds after which a session without a request or an open stream ends."""
 _TOO_MANY_OPEN: Final = JSONResponse(
-    {
-        "error": "Too many of your sessions, requests or streams are open: close some, or retry later."
-    },
+    {"error": "Too many of your sessions or requests are open: close some, or retry."},
     429,
     {"Retry-After": "10"},
 )
@@ -61,7 +59,7 @@ class Gate:
         tokens: Sequence[str],
         per_minute: int,
         close: Callable[[], None] = lambda: None,
-        opened: Callable[[], bool] = lambda: True,
+        is_open: Callable[[], bool] = lambda: True,
         accepted: Callable[[bytes], bool] = lambda _: False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -69,18 +67,18 @@ class Gate:
 
         A caller may send `per_minute` requests a minute, as many at once; 0 for no
         limit. `clock` gives seconds. `close` is called at shutdown, so that no new call
-        begins. `opened` returns whether the services are open, `accepted` whether the
+        begins. `is_open` returns whether the services are open, `accepted` whether the
         application accepted a token.
         """
         self._app = app
-        self._opened = opened
+        self._is_open = is_open
         self._tokens = [digest_of(token.encode()) for token in tokens]
-        self._rate = per_minute / MINUTE
-        self._burst = per_minute
+        self._per_minute = per_minute
         self._clock = clock
-        self._left: OrderedDict[bytes, tuple[float, float]] = OrderedDict()
+        self._due: dict[bytes, float] = {}
+        """Caller to the time at which all of its requests would have been due."""
         self._accepted = accepted
-        self._held = Shares(clock)
+        self._shares = Shares(clock)
         self._close = close
         self._draining = False
         self._posts = 0
@@ -89,18 +87,28 @@ class Gate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer probes, refuse requests over a limit, pass on the rest."""
-        if scope["type"] == "http":
-            scope, send = _named(scope, send)
-        app = self._app if scope["type"] != "http" else self._answering(scope)
-        if app is not self._app or scope["type"] != "http":
-            await app(scope, receive, send)
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
             return
-        caller = self._caller(scope)
-        with self._held.request(caller) as has_room:
+        scope, send = _named(scope, send)
+        token = _bearer(Headers(scope=scope).get("authorization", ""))
+        digest = digest_of(token) if token is not None else b""
+        is_fixed = any(hmac.compare_digest(digest, fixed) for fixed in self._tokens)
+        # Guessed tokens share the caller of their address.
+        caller = digest if is_fixed or self._accepted(digest) else _address(scope)
+        response = self._probed(scope["path"]) or self._refused(caller, is_fixed)
+        if response is not None:
+            await response(scope, receive, send)
+            return
+        if is_fixed:
+            # The SDK binds a session to its user, and calls are fair by user.
+            name = digest.hex()
+            access = AccessToken(token=name, client_id=name, scopes=[])
+            scope["user"] = AuthenticatedUser(access)
+        with self._shares.request(caller) as has_room:
             if has_room:
-                await self._pass(
-                    caller, scope, receive, self._held.watched(caller, scope, send)
-                )
+                send = self._shares.watched(caller, scope, send)
+                await self._pass(caller, scope, receive, send)
             else:
                 await _TOO_MANY_OPEN(scope, receive, send)
 
@@ -112,27 +120,22 @@ class Gate:
         Status 408 for a body that does not arrive in time; refused as full if the
         caller may open no more sessions.
         """
-        app = self._app
         if scope["method"] != "POST":
-            await app(scope, receive, send)
+            await self._app(scope, receive, send)
             return
         body = await _body(receive)
         if body is None:  # the client left or is too slow
-            await JSONResponse(
-                {"error": "The request body did not arrive in time."}, 408
-            )(scope, receive, send)
+            late = {"error": "The request body did not arrive in time."}
+            await JSONResponse(late, 408)(scope, receive, send)
             return
-        if (
-            SESSION not in Headers(scope=scope)
-            and b'"initialize"' in body
-            and not self._held.opens(caller)
-        ):
+        opens = SESSION not in Headers(scope=scope) and b'"initialize"' in body
+        if opens and not self._shares.opens(caller):
             await _TOO_MANY_OPEN(scope, receive, send)
             return
         counted = not self._draining
         self._posts += counted
         try:
-            await app(scope, _replayed(body, receive), send)
+            await self._app(scope, _replayed(body, receive), send)
         finally:
             self._posts -= counted
             if not self._posts:
@@ -146,68 +149,43 @@ class Gate:
         if self._posts:
             await self._quiet.wait()
 
-    def _answering(self, scope: Scope) -> ASGIApp:
-        if scope["path"] == ALIVE:
-            return JSONResponse({"status": "ok", "version": VERSION})
-        if scope["path"] in READY_PATHS:
-            status = (
-                "draining" if self._draining else "ok" if self._opened() else "opening"
-            )
-            return JSONResponse(
-                {"status": status, "version": VERSION}, 200 if status == "ok" else 503
-            )
-        token = _bearer(Headers(scope=scope).get("authorization", ""))
-        known = self._is_known(token)
-        wait = self._wait(self._caller(scope))
-        if wait > 0:
-            seconds = str(math.ceil(wait))
-            said = {"error": f"Too many requests; wait {seconds} s."}
-            return JSONResponse(said, 429, {"Retry-After": seconds})
-        if self._tokens and not known:
-            said = {
-                "error": "A valid bearer token is required: Authorization: Bearer TOKEN."
-            }
-            return JSONResponse(
-                said, 401, {"WWW-Authenticate": 'Bearer error="invalid_token"'}
-            )
-        if known and token is not None:
-            # The SDK binds a session to its user, and the queue of calls is fair by
-            # user.
-            name = digest_of(token).hex()
-            scope["user"] = AuthenticatedUser(
-                AccessToken(token=name, client_id=name, scopes=[])
-            )
-        return self._app
+    def _probed(self, path: str) -> Response | None:
+        """Return the answer to a probe."""
+        if path not in {ALIVE, *READY_PATHS}:
+            return None
+        status = "ok"
+        if path in READY_PATHS and self._draining:
+            status = "draining"
+        elif path in READY_PATHS and not self._is_open():
+            status = "opening"
+        code = 200 if status == "ok" else 503
+        return JSONResponse({"status": status, "version": VERSION}, code)
 
-    def _is_known(self, token: bytes | None) -> bool:
-        return token is not None and any(
-            hmac.compare_digest(digest_of(token), each) for each in self._tokens
-        )
-
-    def _caller(self, scope: Scope) -> bytes:
-        """Return the caller: a valid token, else the address (so that guessed tokens
-        share one)."""
-        token = _bearer(Headers(scope=scope).get("authorization", ""))
-        valid = token is not None and (
-            self._is_known(token) or self._accepted(digest_of(token))
-        )
-        return digest_of(token) if token is not None and valid else _address(scope)
+    def _refused(self, caller: bytes, is_fixed: bool) -> Response | None:
+        """Return the refusal of a request over the rate, or without a token."""
+        if seconds := math.ceil(self._wait(caller)):
+            error = {"error": f"Too many requests; wait {seconds} s."}
+            return JSONResponse(error, 429, {"Retry-After": str(seconds)})
+        if self._tokens and not is_fixed:
+            error = {"error": "A valid token is required: Authorization: Bearer TOKEN."}
+            challenge = {"WWW-Authenticate": 'Bearer error="invalid_token"'}
+            return JSONResponse(error, 401, challenge)
+        return None
 
     def _wait(self, caller: bytes) -> float:
-        """Token bucket: take one request; return the seconds to wait if it is empty,
-        else 0; always 0 without a limit."""
-        if not self._rate:
+        """Count one request; return the seconds to wait if the caller has none left
+        (generic cell rate algorithm)."""
+        if not self._per_minute:
             return 0.0
-        now = self._clock()
-        left, seen = self._left.pop(caller, (float(self._burst), now))
-        left = min(float(self._burst), left + (now - seen) * self._rate)
-        wait = max(0.0, (1 - left) / self._rate)
-        self._left[caller] = (left - (wait == 0), now)
-        # After a minute without requests a caller's bucket is full, as for a new
-        # caller.
-        while next(iter(self._left.values()))[1] < now - MINUTE:
-            self._left.popitem(last=False)
-        return wait
+        now, interval = self._clock(), MINUTE / self._per_minute
+        due = max(now, self._due.get(caller, now))
+        wait = due - now - (MINUTE - interval)
+        if wait > 0:
+            return wait
+        self._due[caller] = due + interval
+        if len(self._due) > MOST_SESSIONS:
+            self._due = {name: due for name, due in self._due.items() if due > now}
+        return 0.0
 
 
 class Shares:
@@ -218,16 +196,15 @@ class Shares:
         """Start with zero counts; `clock` returns seconds."""
         self._clock = clock
         self._requests: Counter[bytes] = Counter()
-        self._sessions: dict[bytes, dict[str, float]] = {}
-        """Caller to its sessions with the time of last use."""
+        self._sessions: dict[tuple[bytes, str], float] = {}
+        """Caller and session to the time of last use."""
 
     @contextmanager
     def request(self, caller: bytes) -> Iterator[bool]:
         """Count a request or stream while it is open; yield whether it is within the
         share."""
-        has_room = _has_room(
-            self._requests[caller], self._requests.total(), MOST_REQUESTS
-        )
+        total = self._requests.total()
+        has_room = _has_room(self._requests[caller], total, MOST_REQUESTS)
         self._requests[caller] += has_room
         try:
             yield has_room
@@ -239,42 +216,35 @@ class Shares:
     def opens(self, caller: bytes) -> bool:
         """Return whether a caller may open one more session; idle sessions are
         dropped."""
-        dead = self._clock() - SESSION_IDLE
-        kept = {
-            one: {name: seen for name, seen in own.items() if seen > dead}
-            for one, own in self._sessions.items()
+        ended = self._clock() - SESSION_IDLE
+        self._sessions = {
+            key: seen for key, seen in self._sessions.items() if seen > ended
         }
-        self._sessions = {one: own for one, own in kept.items() if own}
-        total = sum(map(len, self._sessions.values()))
-        return _has_room(len(self._sessions.get(caller, ())), total, MOST_SESSIONS)
+        held = sum(owner == caller for owner, _ in self._sessions)
+        return _has_room(held, len(self._sessions), MOST_SESSIONS)
 
     def watched(self, caller: bytes, scope: Scope, send: Send) -> Send:
-        """Return a `send` that records which session of `caller` the response opens, uses
-        or ends, by its session header or else the request's; none without both.
+        """Return a `send` that records which session of `caller` the response opens,
+        uses or ends, by its session header or else the request's; none without both.
 
         DELETE and status 404 end a session."""
-        asked = Headers(scope=scope).get(SESSION, "")
+        requested = Headers(scope=scope).get(SESSION, "")
 
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
-                session = (
-                    Headers(raw=message.get("headers", [])).get(SESSION, "") or asked
-                )
-                own = self._sessions.setdefault(caller, {})
-                own[session] = self._clock()
-                if (
-                    not session
-                    or scope["method"] == "DELETE"
-                    or message["status"] == 404
-                ):
-                    del own[session]
+                headers = Headers(raw=message.get("headers", []))
+                session = headers.get(SESSION, "") or requested
+                if scope["method"] == "DELETE" or message["status"] == 404:
+                    self._sessions.pop((caller, session), None)
+                elif session:
+                    self._sessions[caller, session] = self._clock()
             await send(message)
 
         return answer
 
 
-def _has_room(own: int, total: int, most: int) -> bool:
-    return own < most // CALLER_SHARE or total < most // 2
+def _has_room(held: int, total: int, limit: int) -> bool:
+    return held < limit // CALLER_SHARE or total < limit // 2
 
 
 def _named(scope: Scope, send: Send) -> tuple[Scope, Send]:
