@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS, PromptReference, TextResourceContents
+from mcp_types import INVALID_PARAMS, TextResourceContents
 
 from pipeline.text.tokens import count_tokens
 from tests.support import LIBRARY, Connect, Site, data_of, text_of
