@@ -63,144 +63,36 @@ _REFUSED_NETWORKS: Final[tuple[tuple[str, IPv4Network | IPv6Network], ...]] = tu
 )
 _GLOBAL_IPV6: Final = ip_network("2000::/3")
 _METADATA_ADDRESSES: Final = frozenset(
-    map(
-        ip_address,
-        (
-            "169.254.169.254",
-            "169.254.170.2",
-            "100.100.100.200",
-            "192.0.0.192",
-            "fd00:ec2::254",
-        ),
+    (
+        *map(IPv4Address, ("169.254.169.254", "169.254.170.2", "100.100.100.200")),
+        *map(IPv4Address, ("192.0.0.192", "168.63.129.16")),
+        *map(IPv6Address, ("fd00:ec2::254", "fd20:ce::254")),
     )
-) | {ip_address("168.63.129.16"), ip_address("fd20:ce::254")}
+)
 """Services of clouds that hand out credentials; refused whatever else is allowed (one
 has a public address)."""
-_LOOPBACK_NAMES: Final = (
-    "localhost",
-    "localhost.localdomain",
-    "ip6-localhost",
-    "ip6-loopback",
+_LOOPBACK_NAMES: Final = frozenset(
+    ("localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback")
 )
 _LONGEST_SCHEME: Final = 12
 """Characters of a scheme in messages."""
 _NUMERIC: Final = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)\Z", re.IGNORECASE)
 _BAD_CHARACTERS: Final = re.compile(r"[\x00-\x20\x7f\\]")
-# Ports of other protocols, where an HTTP request could be taken for a command (the
-# Fetch standard keeps such a list): mail, file transfer, remote shells, directories,
-# name and print services, chat; then databases with line protocols (Redis, Memcached,
-# Docker and others), which the standard leaves out and internal networks are full of.
+WEB_PORTS: Final = frozenset((80, 443))
+"""The only ones that are asked of those below 1024, which belong to other protocols."""
 BLOCKED_PORTS: Final = frozenset(
     (
-        *(
-            1,
-            7,
-            9,
-            11,
-            13,
-            15,
-            17,
-            19,
-            20,
-            21,
-            22,
-            23,
-            25,
-            37,
-            42,
-            43,
-            53,
-            69,
-            77,
-            79,
-            87,
-            95,
-            101,
-            102,
-            103,
-            104,
-        ),
-        *(
-            109,
-            110,
-            111,
-            113,
-            115,
-            117,
-            119,
-            123,
-            135,
-            137,
-            139,
-            143,
-            161,
-            179,
-            389,
-            427,
-            465,
-            512,
-            513,
-            514,
-            515,
-        ),
-        *(
-            526,
-            530,
-            531,
-            532,
-            540,
-            548,
-            554,
-            556,
-            563,
-            587,
-            601,
-            636,
-            989,
-            990,
-            993,
-            995,
-            1719,
-            1720,
-            1723,
-            2049,
-        ),
-        *(
-            3659,
-            4045,
-            4190,
-            5060,
-            5061,
-            6000,
-            6566,
-            6665,
-            6666,
-            6667,
-            6668,
-            6669,
-            6679,
-            6697,
-            10080,
-            1433,
-            1521,
-        ),
-        *(2375, 2376, 2379, 3306, 5432, 6379, 9042, 11211, 27017),
+        *(1433, 1521, 1719, 1720, 1723, 2049, 2375, 2376, 2379, 3306, 3659, 4045, 4190),
+        *(5060, 5061, 5432, 6000, 6379, 6566, *range(6665, 6670), 6679, 6697, 9042),
+        *(10080, 11211, 27017),
     )
 )
-_INNER_NAMES: Final = (
-    *(
-        "local",
-        "internal",
-        "intranet",
-        "private",
-        "corp",
-        "home",
-        "lan",
-        "localdomain",
-        "home.arpa",
-        "consul",
-    ),
-    *("cluster.local", "svc", "onion", "test", "invalid", "example"),
+"""Further ports of other protocols, where an HTTP request could be taken for a command:
+those that the Fetch standard blocks, and databases with line protocols (Redis,
+Memcached, Docker and others), which internal networks are full of."""
+_INNER_ENDING: Final = re.compile(
+    r"\.(?:local|internal|intranet|private|corp|home|lan|localdomain|home\.arpa|consul|svc"
+    r"|onion|test|invalid|example)\Z"
 )
 """Endings of names that mean something only inside a network (RFC 6761, 6762, 8375;
 ICANN's `internal`; customs)."""
@@ -262,7 +154,8 @@ def check_url(url: str, limits: FetchLimits) -> Target:
     port = (
         parsed.port if parsed.port is not None else (443 if scheme == "https" else 80)
     )
-    if port in BLOCKED_PORTS or not 0 < port < 65536:
+    is_web = port in WEB_PORTS or 1024 <= port < 65536
+    if port in BLOCKED_PORTS or not is_web:
         raise _refused(
             url, f"the port {port} belongs to another protocol", "Use a web port."
         )
@@ -321,9 +214,7 @@ def check_name(host: str) -> None:
     Raises `AddressRefused`: it has no dot, or an ending that the public name system
     does not have. An IP address passes."""
     name = host.rstrip(".").lower()
-    if literal(name) is None and (
-        "." not in name or name.endswith(tuple(f".{ending}" for ending in _INNER_NAMES))
-    ):
+    if literal(name) is None and ("." not in name or _INNER_ENDING.search(name)):
         raise AddressRefused(
             f"{narrow(host)} is not a public name.", source=host, hint=_HINT_PRIVATE
         )

@@ -10,12 +10,10 @@ cookies are one person's (`extras/http/serve.py` refuses)."""
 
 import hashlib
 import logging
+import re
 import warnings
 from collections.abc import Sequence
-from email.message import Message
-from http.client import HTTPResponse
 from http.cookiejar import (
-    Cookie,
     CookieJar,
     DefaultCookiePolicy,
     LoadError,
@@ -23,9 +21,11 @@ from http.cookiejar import (
 )
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 from urllib.parse import urlsplit
 from urllib.request import Request
+
+import httpx2
 
 from errors import UsageError
 
@@ -33,6 +33,7 @@ MOST_COOKIES: Final = 50
 """Of one answer; browsers keep as many of a site (RFC 6265 §6.1)."""
 LONGEST_COOKIE: Final = 4096
 """Letters of one, with its name and attributes (RFC 6265 §6.1)."""
+_DOMAIN: Final = re.compile(r";\s*domain\s*=[^;]*", re.IGNORECASE)
 
 
 class Cookies:
@@ -103,12 +104,11 @@ class Jar:
     def __init__(self, person: Cookies | None) -> None:
         """Begin with a person's cookies, or none."""
         self._person = person
-        self._jar = CookieJar(
-            _Policy(
-                strict_domain=True,
-                strict_ns_domain=DefaultCookiePolicy.DomainStrictNonDomain,
-            )
+        policy = DefaultCookiePolicy(
+            strict_domain=True,
+            strict_ns_domain=DefaultCookiePolicy.DomainStrictNonDomain,
         )
+        self._jar = CookieJar(policy)
         self.was_personal = False
         """Whether a cookie of the person's was sent."""
 
@@ -122,68 +122,39 @@ class Jar:
 
         Lines beyond `MOST_COOKIES`, and those longer than `LONGEST_COOKIE`, are
         dropped."""
-        answer = _Headers()
-        for line in lines[:MOST_COOKIES]:
-            if len(line) <= LONGEST_COOKIE:
-                answer.message["Set-Cookie"] = line
-        # The jar reads nothing of an answer but `info()`.
-        self._jar.extract_cookies(cast("HTTPResponse", answer), Request(url))  # noqa: S310  nothing is asked
+        if _is_address(urlsplit(url).hostname or ""):
+            # An address has no subdomains: the cookie is for the address itself.
+            lines = [_DOMAIN.sub("", line) for line in lines]
+        valid = [line for line in lines[:MOST_COOKIES] if len(line) <= LONGEST_COOKIE]
+        answer = httpx2.Response(
+            200,
+            headers=[("Set-Cookie", line) for line in valid],
+            request=httpx2.Request("GET", url),
+        )
+        httpx2.Cookies(self._jar).extract_cookies(answer)
 
     def headers(self, url: str) -> dict[str, str]:
         """Return the `Cookie` header with which `url` is asked, {} for no cookie; what
         a hop has set counts before the person's of that name."""
         request = Request(url)  # noqa: S310  nothing is asked
         self._jar.add_cookie_header(request)
-        own = (
-            self._person.headers(url).get("Cookie", "")
-            if self._person is not None
-            else ""
-        )
-        self.was_personal = self.was_personal or bool(own)
-        both = [
-            pair
-            for line in (own, request.get_header("Cookie", ""))
-            for pair in line.split("; ")
-            if pair
-        ]
-        sent = {pair.partition("=")[0]: pair for pair in both}
+        personal = self._person.headers(url) if self._person is not None else {}
+        self.was_personal = self.was_personal or bool(personal)
+        both = personal.get("Cookie", ""), request.get_header("Cookie", "")
+        pairs = [pair for line in both for pair in line.split("; ") if pair]
+        sent = {pair.partition("=")[0]: pair for pair in pairs}
         return {"Cookie": "; ".join(sent.values())} if sent else {}
 
 
-class _Headers:
-    """What a cookie jar reads of an answer."""
-
-    def __init__(self) -> None:
-        self.message = Message()
-
-    def info(self) -> Message:
-        return self.message
-
-
-class _Policy(DefaultCookiePolicy):
-    """The rules of Python's jar, and that an address has no subdomains."""
-
-    def set_ok_domain(self, cookie: Cookie, request: Request) -> bool:
-        """Return whether an answer may set a cookie for the domain that this one names;
-        an address may name itself."""
-        if cookie.domain_specified and _is_address(cookie.domain):
-            host = urlsplit(request.get_full_url()).hostname or ""
-            cookie.domain_specified = cookie.domain_initial_dot = False
-            said, cookie.domain = cookie.domain.strip(".[]"), host
-            return said == host
-        return super().set_ok_domain(cookie, request)
-
-
-def _is_address(domain: str) -> bool:
-    """Whether a domain, or the end of one, is an IP address: no public name ends in a
-    number."""
+def _is_address(host: str) -> bool:
     try:
-        ip_address(domain.strip(".[]"))
+        ip_address(host)
     except ValueError:
-        return domain.rpartition(".")[2].isdecimal()
+        return False
     return True
 
 
-def same_site(first: str, other: str) -> bool:
+def same_site(host: str, second: str) -> bool:
     """Return whether two hosts are one site's: equal, or one below the other."""
-    return first == other or first.endswith(f".{other}") or other.endswith(f".{first}")
+    longer, shorter = sorted((host, second), key=len, reverse=True)
+    return f".{longer}".endswith(f".{shorter}")
