@@ -9,12 +9,14 @@ takes the first rule that fits and reads `*` literally. Not for: bodies
 that wants fewer requests says so with 429 and `Retry-After`."""
 
 import random
+import re
 import ssl
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from email.utils import parsedate_to_datetime
+from functools import partial
 from http import HTTPStatus
 from ipaddress import ip_address
 from typing import Final, NamedTuple
@@ -43,22 +45,22 @@ from pipeline.read.sniff import decode
 DAY: Final = timedelta(days=1).total_seconds()
 """A page is asked for again after a day, whatever its server promises: an `immutable`
 year is meant for assets."""
+_MAX_AGE: Final = re.compile(r"\bmax-age\s*=\s*\"?([0-9]{1,12})")
+_AGE: Final = re.compile(r"\s*([0-9]{1,12})\s*")
 _REDIRECTS: Final = frozenset((301, 302, 303, 307, 308))
 _CHALLENGE_HEADERS: Final = ("cf-mitigated", "x-datadome", "x-amzn-waf-action")
 """Sent by services that check for robots, with any status."""
-_LOGIN_ERROR: Final = (SourceBlocked, "The page needs a login; use another source.")
-_NOT_FOR_US: Final = (
-    SourceBlocked,
-    "Access denied; try another source.",
-)
-_GONE: Final = (
-    SourceNotFound,
-    "Check the address, or search for where the page is now.",
-)
-_MEANINGS: Final[Mapping[int, tuple[type[SourceError], str]]] = {
-    **dict.fromkeys((401, 402, 407), _LOGIN_ERROR),
-    **dict.fromkeys((403, 406, 451), _NOT_FOR_US),
-    **dict.fromkeys((404, 410), _GONE),
+_REFUSALS: Final[Mapping[int, tuple[type[SourceError], str]]] = {
+    **dict.fromkeys(
+        (401, 402, 407), (SourceBlocked, "The page needs a login; use another source.")
+    ),
+    **dict.fromkeys(
+        (403, 406, 451), (SourceBlocked, "Access denied; try another source.")
+    ),
+    **dict.fromkeys(
+        (404, 410),
+        (SourceNotFound, "Check the address, or search for where the page is now."),
+    ),
     429: (SourceBlocked, "Wait a minute, or use another source."),
 }
 
@@ -108,12 +110,12 @@ def error_for(answer: ServerAnswer, *, url: str, now: float) -> SourceError | No
         if status >= 500
         else "Check the address, or use another source."
     )
-    kind, hint = _MEANINGS.get(status, (SourceUnavailable, broken))
+    kind, hint = _REFUSALS.get(status, (SourceUnavailable, broken))
     wait = retry_after(answer.headers, now=now)
     if wait is not None and kind is not SourceNotFound:
         hint = f"Try again in {wait:.0f} s."
     phrase = next(
-        (known.phrase for known in HTTPStatus if known == status), "(an unknown status)"
+        (row.phrase for row in HTTPStatus if row == status), "(an unknown status)"
     )
     return kind(f"{url} returned {status} {phrase}.", source=url, hint=hint)
 
@@ -140,35 +142,20 @@ def lifetime(
     """Return the seconds that an answer stays fresh (RFC 9111): 0 to ask each time,
     None never to keep it.
 
-    `default` holds where it says nothing of its age; `shared` is a cache for more than
-    one user (§5.2.2.7, §5.2.2.10). The server's own value is cut to a day, and 0 where
-    it is malformed."""
-    pairs = (
-        part.partition("=")
-        for part in headers.get("cache-control", "").lower().split(",")
-    )
-    directives = {name.strip(): value.strip().strip('"') for name, _, value in pairs}
+    `default` holds where `Cache-Control` says nothing of its age; `shared` is a cache
+    for more than one user (§5.2.2.7). The server's own value is cut to a day."""
+    control = headers.get("cache-control", "").lower()
+    directives = {text.partition("=")[0].strip() for text in control.split(",")}
     if "no-store" in directives or (shared and "private" in directives):
         return None
-    if "no-cache" in directives or headers.get("vary", "").strip() == "*":
+    if "no-cache" in directives:
         return 0.0
-    promised = _promised(headers, directives, shared=shared)
+    promised = _MAX_AGE.search(control)
     if promised is None:
         return default
-    spent = _seconds(headers.get("age", "")) or 0.0
-    return min(max(promised - spent, 0.0), DAY)
-
-
-def _promised(
-    headers: Mapping[str, str], directives: Mapping[str, str], *, shared: bool
-) -> float | None:
-    """Return for how many seconds from its date the server calls an answer fresh, None
-    where it says nothing."""
-    named = "s-maxage" if shared and "s-maxage" in directives else "max-age"
-    if named in directives:
-        # An unreadable age means stale (RFC 9111 §4.2.1)
-        return _seconds(directives[named]) or 0.0
-    return _until_expires(headers)
+    age = _AGE.fullmatch(headers.get("age", ""))
+    spent = float(age[1]) if age is not None else 0.0
+    return min(max(float(promised[1]) - spent, 0.0), DAY)
 
 
 def validators(headers: Mapping[str, str]) -> dict[str, str]:
@@ -177,30 +164,15 @@ def validators(headers: Mapping[str, str]) -> dict[str, str]:
 
     Headers that are longer than 500 characters or not printable are dropped; {} means
     that it has none."""
-    asked = {
+    headers_sent = {
         "If-None-Match": headers.get("etag", ""),
         "If-Modified-Since": headers.get("last-modified", ""),
     }
     return {
         name: value
-        for name, value in asked.items()
+        for name, value in headers_sent.items()
         if value and value.isprintable() and len(value) <= 500
     }
-
-
-def _seconds(value: str) -> float | None:
-    value = value.strip()
-    return float(value[:12]) if value.isascii() and value.isdecimal() else None
-
-
-def _until_expires(headers: Mapping[str, str]) -> float | None:
-    if "expires" not in headers:
-        return None
-    try:
-        expires = parsedate_to_datetime(headers["expires"])
-        return (expires - parsedate_to_datetime(headers["date"])).total_seconds()
-    except (ValueError, TypeError, KeyError, OverflowError):
-        return 0.0  # `Expires: 0` and the like mean stale
 
 
 USER_AGENT: Final = "Winnow/0.1 (+https://github.com/winnow-mcp/winnow)"
@@ -230,66 +202,26 @@ class Rules:
         rules could not be had."""
         if not self.reachable:
             return False
-        asked = _normal(path or "/")
-        fitting = (
-            (len(pattern), allow)
-            for allow, pattern in self.rules
-            if _matches(pattern, asked)
+        name = _normal(path or "/")
+        rules = (
+            (len(pattern), is_allowed)
+            for is_allowed, pattern in self.rules
+            if _matches(pattern, name)
         )
-        return max(fitting, default=(0, True))[1]
+        return max(rules, default=(0, True))[1]
 
 
 @dataclass(slots=True)
 class Site:
     """One scheme, host and port. Times are those of the fetcher's clock."""
 
+    places: anyio.Semaphore
+    """One for each request at a time."""
     asking: anyio.Lock = field(default_factory=anyio.Lock)
     """Held while its robots.txt is fetched, so that this happens once."""
     rules: Rules = field(default_factory=Rules)
     rules_until: float = 0.0
     quiet_until: float = 0.0
-
-
-class Sites:
-    """The sites of one fetcher, the one asked longest ago forgotten first, and who may
-    ask them at once."""
-
-    def __init__(self, *, overall: int, per_host: int) -> None:
-        self._overall = anyio.Semaphore(overall)
-        self._per_host = per_host
-        self._places: dict[str, anyio.Semaphore] = {}
-        """State by host; unused hosts are dropped."""
-        self._sites: dict[str, Site] = {}
-
-    def of(self, origin: str) -> Site:
-        """Return what is known of a site such as `https://example.org:443`.
-
-        Of more than 512 sites the one asked for longest ago is forgotten, with its
-        rules."""
-        site = self._sites.pop(origin, None) or Site()
-        self._sites[origin] = site
-        if len(self._sites) > 512:
-            oldest = (
-                name for name, other in self._sites.items() if not other.asking.locked()
-            )
-            self._sites.pop(next(oldest, ""), None)
-        return site
-
-    @asynccontextmanager
-    async def place(self, host: str) -> AsyncIterator[None]:
-        """Wait, without a limit, for one of the places of `host` and one of those for
-        all hosts, and hold both for one request."""
-        places = self._places.setdefault(
-            host, anyio.Semaphore(self._per_host, max_value=self._per_host)
-        )
-        try:
-            # The host's place first: a slow host's queue must not hold places that others could
-            # use.
-            async with places, self._overall:
-                yield
-        finally:
-            if places.value == self._per_host:
-                self._places.pop(host, None)
 
 
 def parse_robots(text: str, *, agent: str = USER_AGENT) -> Rules:
@@ -299,28 +231,25 @@ def parse_robots(text: str, *, agent: str = USER_AGENT) -> Rules:
     Malformed lines, and rules beyond `MAX_RULES`, are dropped; without a rule all is
     allowed."""
     groups: dict[str, list[tuple[bool, str]]] = {}
-    named: list[str] = []
+    agents: list[str] = []
     in_rules = False
     count = 0
     for line in text.splitlines():
-        key, colon, value = line.partition("#")[0].partition(":")
+        key, _, value = line.partition("#")[0].partition(":")
         key, value = key.strip().lower(), value.strip()
-        if not colon:
-            continue
         if key == "user-agent":
-            named = [] if in_rules else named
+            agents = [] if in_rules else agents
             in_rules = False
-            named.append(value.lower().split("/", 1)[0])
-            groups.setdefault(named[-1], [])
+            agents.append(value.lower().split("/", 1)[0])
+            groups.setdefault(agents[-1], [])
         elif key in {"allow", "disallow"}:
             in_rules = True
             count += 1
             if value and count <= MAX_RULES:
-                for name in named:
+                for name in agents:
                     groups[name].append((key == "allow", _normal(value)))
-    return Rules(
-        tuple(groups.get(agent.partition("/")[0].lower(), groups.get("*", [])))
-    )
+    name = agent.partition("/")[0].lower()
+    return Rules(tuple(groups.get(name, groups.get("*", []))))
 
 
 def _normal(path: str) -> str:
@@ -335,25 +264,26 @@ def _normal(path: str) -> str:
 def _matches(pattern: str, path: str) -> bool:
     """Return whether a pattern fits the start of `path`; linear, since each piece is
     looked for once."""
-    at_end = pattern.endswith("$")
-    first, *pieces = (pattern[:-1] if at_end else pattern).split("*")
-    if not path.startswith(first):
+    is_whole = pattern.endswith("$")
+    start, *pieces = pattern.removesuffix("$").split("*")
+    if not path.startswith(start):
         return False
     if not pieces:
-        return not at_end or path == first
-    position = len(first)
-    last = pieces.pop()
+        return not is_whole or path == start
+    position = len(start)
+    tail = pieces.pop()
     for piece in pieces:
-        found = path.find(piece, position)
-        if found < 0:
+        position = path.find(piece, position)
+        if position < 0:
             return False
-        position = found + len(piece)
-    if at_end:
-        return path.endswith(last) and len(path) - len(last) >= position
-    return path.find(last, position) >= 0
+        position += len(piece)
+    if is_whole:
+        return path.endswith(tail) and len(path) - len(tail) >= position
+    return path.find(tail, position) >= 0
 
 
 _TRANSIENT: Final = frozenset((502, 503, 504))
+_MOST_SITES: Final = 512
 _BUSY: Final = frozenset((429, 503))
 """Status codes whose `Retry-After` applies to the whole site."""
 _RETRYABLE: Final = (
@@ -388,7 +318,9 @@ class WebExchange:
         self._outer = _Reach(open_web, limits.public_only())
         self._limits = limits
         self._clock = clock
-        self._sites = Sites(overall=limits.overall, per_host=limits.per_host)
+        self._places = anyio.Semaphore(limits.overall)
+        self._sites: dict[str, Site] = {}
+        """By origin, the one asked longest ago first."""
 
     async def ask(
         self,
@@ -415,24 +347,25 @@ class WebExchange:
         large or damaged. An answer with an error status (`error_for`) is returned, and
         so is a body that is cut."""
         reach = self._outer if outside else self._inner
-        first = target = check_url(url, reach.limits)
+        target = check_url(url, reach.limits)
+        host = target.host
         headers, refreshes = validators, 0
         jar = Jar(self._limits.cookies if robots else None)
-        asked: set[tuple[str, str]] = set()
+        steps: set[tuple[str, str]] = set()
         for _ in range(self._limits.max_redirects + 1):
             if robots and self._limits.respect_robots:
                 await self._check_robots(url, target, reach)
-            if not same_site(first.host, target.host):
+            if not same_site(host, target.host):
                 jar.forget_person()
             sent = jar.headers(str(target.url))
             step = str(target.url), sent.get("Cookie", "")
-            if step in asked:
+            if step in steps:
                 raise SourceUnavailable(
                     f"{url} redirects in a loop.",
                     source=url,
                     hint="Use another source.",
                 )
-            asked.add(step)
+            steps.add(step)
             answer = await self._hop(url, target, {**headers, **sent}, reach)
             reach = self._outer if answer.outside else reach
             answer = replace(answer, outside=reach is self._outer)
@@ -445,7 +378,7 @@ class WebExchange:
                 )
                 refreshes += 1
                 cookies = jar.headers(location).get("Cookie", "") if location else ""
-                is_end = not location or (location, cookies) in asked
+                is_end = not location or (location, cookies) in steps
                 if is_end or refreshes > MOST_REFRESHES:
                     return replace(answer, own=jar.was_personal)
             target = self._next(url, answer, location, reach)
@@ -461,11 +394,17 @@ class WebExchange:
         try:
             return check_url(str(answer.target.url.join(location)), reach.limits)
         except (httpx2.InvalidURL, UnicodeError, ValueError) as e:
-            what = f"{url} redirects to an invalid address."
-            raise SourceUnavailable(what, source=url, hint="Use another source.") from e
+            raise SourceUnavailable(
+                f"{url} redirects to an invalid address.",
+                source=url,
+                hint="Use another source.",
+            ) from e
         except AddressRefused as e:
-            what = f"{url} redirects to a refused address: {e.shown}"
-            raise AddressRefused(what, source=url, hint=e.hint) from e
+            raise AddressRefused(
+                f"{url} redirects to a refused address: {e.shown}",
+                source=url,
+                hint=e.hint,
+            ) from e
 
     async def _hop(
         self, url: str, target: Target, headers: Mapping[str, str], reach: _Reach
@@ -474,15 +413,12 @@ class WebExchange:
 
         Raises `SourceBlocked` where that is longer than `step_seconds`, and
         `SourceError` without an answer."""
-        site = self._sites.of(target.origin)
+        site = self._site(target)
         silence = max(site.quiet_until - self._clock(), 0.0)
         if silence > self._limits.step_seconds:
-            what = (
-                f"{url} is not requested now: {narrow(target.host)} is rate-limiting us for "
-                f"another {silence:.0f} s."
-            )
             raise SourceBlocked(
-                what,
+                f"{url} is not requested now: {narrow(target.host)} is rate-limiting us "
+                f"for another {silence:.0f} s.",
                 source=url,
                 hint=f"Try again in {silence:.0f} s, or use another source.",
             )
@@ -491,51 +427,54 @@ class WebExchange:
             answer = await self._twice(url, target, headers, reach)
         except _RETRYABLE as e:
             raise _failure(url, target, e) from e
-        asked = retry_after(answer.headers, now=self._clock())
-        if answer.status in _BUSY and asked:
-            site.quiet_until = self._clock() + min(asked, HOUR)
+        wait = retry_after(answer.headers, now=self._clock())
+        if answer.status in _BUSY and wait:
+            site.quiet_until = self._clock() + min(wait, HOUR)
         return answer
+
+    def _site(self, target: Target) -> Site:
+        """Return what is known of a site; of more than `_MOST_SITES` the one asked for
+        longest ago is forgotten."""
+        origin = target.origin
+        site = self._sites.pop(origin, None) or Site(
+            anyio.Semaphore(self._limits.per_host)
+        )
+        self._sites[origin] = site
+        if len(self._sites) > _MOST_SITES:
+            self._sites.pop(next(iter(self._sites)))
+        return site
 
     async def _twice(
         self, url: str, target: Target, headers: Mapping[str, str], reach: _Reach
     ) -> ServerAnswer:
-        wait = 0.0
-        if self._limits.retry:
-            try:
-                answer = await self._once(url, target, headers, reach)
-            except _RETRYABLE as e:
-                if _is_certificate(e):
-                    raise
-            else:
-                asked = retry_after(answer.headers, now=self._clock())
-                wait = asked or 0.0
-                helps = answer.status in _TRANSIENT or (
-                    answer.status == 429 and asked is not None
-                )
-                if answer.cut == "broken":
-                    return await self._longer(url, target, headers, answer, reach)
-                if not helps or wait > self._limits.step_seconds:
-                    return answer
-            await anyio.sleep(wait + random.uniform(*self._limits.retry_pause))
-        return await self._once(url, target, headers, reach)
-
-    async def _longer(
-        self,
-        url: str,
-        target: Target,
-        headers: Mapping[str, str],
-        broken: ServerAnswer,
-        reach: _Reach,
-    ) -> ServerAnswer:
-        """Ask again where a body broke off; return the answer with more of it, the
-        first where the second fails or brings no more."""
-        await anyio.sleep(random.uniform(*self._limits.retry_pause))
+        """Return an answer, the second where the connection failed, broke off or the
+        server is busy for a moment; of two broken bodies the longer one."""
+        attempt = partial(self._once, url, target, headers, reach)
+        if not self._limits.retry:
+            return await attempt()
+        answer, pause = None, 0.0
         try:
-            again = await self._once(url, target, headers, reach)
+            answer = await attempt()
+        except _RETRYABLE as e:
+            if _is_certificate(e):
+                raise
+        else:
+            wait = retry_after(answer.headers, now=self._clock())
+            is_passing = answer.status in _TRANSIENT or answer.cut == "broken"
+            pause = wait or 0.0
+            if not is_passing and (answer.status != 429 or wait is None):
+                return answer
+            if pause > self._limits.step_seconds:
+                return answer
+        await anyio.sleep(pause + random.uniform(*self._limits.retry_pause))
+        if answer is None or answer.cut is None:
+            return await attempt()
+        try:
+            second = await attempt()
         except (*_RETRYABLE, SourceError):
-            return broken
-        return (
-            again if again.cut is None or len(again.body) > len(broken.body) else broken
+            return answer
+        return max(
+            answer, second, key=lambda reply: (reply.cut is None, len(reply.body))
         )
 
     async def _once(
@@ -553,7 +492,9 @@ class WebExchange:
         limits = self._limits
         try:
             async with (
-                self._sites.place(target.host),
+                # A slow host's queue must not hold places that others could use.
+                self._site(target).places,
+                self._places,
                 reach.client.stream(
                     "GET", target.url, headers=dict(headers)
                 ) as response,
@@ -562,12 +503,11 @@ class WebExchange:
                 address = _connected(response, limits)
                 body, cut = b"", None
                 if response.is_success:
-                    caps = (
-                        max_bytes or limits.max_bytes,
-                        max_bytes or limits.max_unpacked,
-                    )
                     body, cut = await read_as_far(
-                        response, url=url, max_bytes=caps[0], max_unpacked=caps[1]
+                        response,
+                        url=url,
+                        max_bytes=max_bytes or limits.max_bytes,
+                        max_unpacked=max_bytes or limits.max_unpacked,
                     )
                 # read and discard the body, so that the connection can be reused
                 else:
@@ -604,7 +544,7 @@ class WebExchange:
     async def _check_robots(self, url: str, target: Target, reach: _Reach) -> None:
         """Raise `AddressRefused` for a page whose site asks programs to leave it alone,
         or whose robots.txt could not be had."""
-        site = self._sites.of(target.origin)
+        site = self._site(target)
         async with site.asking:
             if self._clock() >= site.rules_until:
                 site.rules = await self._fetch_robots(target, reach)
@@ -634,20 +574,20 @@ class WebExchange:
 
         Where the site itself cannot be reached or may not be asked, that error is
         raised: the page would fail alike."""
-        place = Target(
+        file = Target(
             target.url.copy_with(raw_path=b"/robots.txt"), target.host, target.port
         )
         with anyio.move_on_after(self._limits.step_seconds):
             for _ in range(self._limits.max_redirects + 1):
                 try:
                     answer = await self._once(
-                        str(place.url), place, {}, reach, ROBOTS_BYTES
+                        str(file.url), file, {}, reach, ROBOTS_BYTES
                     )
                     reach = self._outer if answer.outside else reach
                 except _RETRYABLE as e:
                     raise _failure(str(target.url), target, e) from e
                 if answer.location:
-                    place = self._next(str(target.url), answer, answer.location, reach)
+                    file = self._next(str(target.url), answer, answer.location, reach)
                 elif answer.status >= 500 or answer.status == 429 or answer.cut:
                     break
                 else:
@@ -659,10 +599,10 @@ def _connected(response: httpx2.Response, limits: FetchLimits) -> str:
     """Return the address that an answer came from, empty where a proxy was asked for
     it."""
     stream = response.extensions.get("network_stream")
-    found = stream.get_extra_info("server_addr") if stream is not None else None
-    if not found or (limits.proxy is not None and found[1] == limits.proxy.port):
+    server = stream.get_extra_info("server_addr") if stream is not None else None
+    if not server or (limits.proxy is not None and server[1] == limits.proxy.port):
         return ""  # what merely has the proxy's port is taken for public, which reaches less
-    return str(found[0]).partition("%")[0]
+    return str(server[0]).partition("%")[0]
 
 
 def _is_certificate(error: BaseException | None) -> bool:
@@ -673,27 +613,14 @@ def _is_certificate(error: BaseException | None) -> bool:
 
 
 def _failure(url: str, target: Target, error: Exception) -> SourceUnavailable:
+    host, hint = narrow(target.host), "Try again later."
     if _is_certificate(error):
-        what, hint = (
-            f"{url}: the certificate of {narrow(target.host)} is not valid.",
-            "Use another source.",
-        )
+        why, hint = f"the certificate of {host} is not valid", "Use another source."
     elif isinstance(error, httpx2.ConnectError):
-        what = (
-            f"{url}: no connection to {narrow(target.host)} port {target.port} "
-            f"({error or 'refused'})."
-        )
-        hint = "Check the address, or try later."
+        why = f"no connection to {host} port {target.port} ({error or 'refused'})"
     else:
         # The parser's message for invalid HTTP repeats the response.
-        said = (
-            ""
-            if isinstance(error, httpx2.ProtocolError | httpcore2.ProtocolError)
-            else str(error)
-        )
-        what = (
-            f"{url}: the connection to {narrow(target.host)} broke "
-            f"({said or type(error).__name__})."
-        )
-        hint = "Try again later."
-    return SourceUnavailable(what, source=url, hint=hint)
+        is_parser = isinstance(error, httpx2.ProtocolError | httpcore2.ProtocolError)
+        words = "" if is_parser else str(error)
+        why = f"the connection to {host} broke ({words or type(error).__name__})"
+    return SourceUnavailable(f"{url}: {why}.", source=url, hint=hint)
