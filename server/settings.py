@@ -442,10 +442,9 @@ class Settings:
     proxy: str = _setting(
         "",
         (
-            "Address of the proxy for public pages: http://, https://, socks5:// or "
-            "socks5h://, then [user:password@]host:port. socks5h, or the word resolves "
-            "after the address, sends host names unresolved; the proxy must then "
-            "block private networks itself."
+            "Address of the HTTP proxy for public pages: http:// or https://, then "
+            "[user:password@]host:port. The word resolves after the address sends host "
+            "names unresolved; the proxy must then block private networks itself."
         ),
         secret=True,
     )

@@ -1,7 +1,6 @@
 """A proxy on loopback that leads every tunnel to one site, as if the public web were there."""
 
 import asyncio
-import base64
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -23,16 +22,10 @@ class Middle:
     silent: bool = False
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer CONNECT or SOCKS5, by the first byte."""
+        """Answer CONNECT."""
         both = [writer]
         try:
-            first = await reader.readexactly(1)
-            opened = await (
-                self._socks(reader, writer)
-                if first == b"\x05"
-                else self._connect(first, reader, writer)
-            )
-            if opened:
+            if await self._connect(reader, writer):
                 far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self.site)
                 both.append(far_writer)
                 await asyncio.gather(pump(reader, far_writer), pump(far_reader, writer))
@@ -43,10 +36,8 @@ class Middle:
                 each.close()
             await asyncio.gather(*(each.wait_closed() for each in both), return_exceptions=True)
 
-    async def _connect(
-        self, first: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> bool:
-        head = (first + await reader.readuntil(b"\r\n\r\n")).decode()
+    async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
         self.asked.append(head.split(" ")[1])
         if self.silent:
             await asyncio.sleep(30)
@@ -59,28 +50,6 @@ class Middle:
         writer.write(answer)
         await writer.drain()
         return b" 200 " in answer
-
-    async def _socks(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        methods = await reader.readexactly((await reader.readexactly(1))[0])
-        if self.key and 2 not in methods:
-            writer.write(b"\x05\xff")
-            return False
-        writer.write(b"\x05\x02" if self.key else b"\x05\x00")
-        if self.key:
-            _, length = await reader.readexactly(2)
-            user = await reader.readexactly(length)
-            password = await reader.readexactly((await reader.readexactly(1))[0])
-            good = base64.b64encode(user + b":" + password).decode() == self.key
-            writer.write(b"\x01\x00" if good else b"\x01\x01")
-            if not good:
-                return False
-        kind = (await reader.readexactly(4))[3]
-        size = {1: 4, 4: 16}.get(kind) or (await reader.readexactly(1))[0]
-        place = await reader.readexactly(size)
-        port = int.from_bytes(await reader.readexactly(2), "big")
-        self.asked.append(f"{'.'.join(map(str, place)) if kind == 1 else place.decode()}:{port}")
-        writer.write(b"\x05\x00\x00\x01\x00\x00\x00\x00\x00\x00")
-        return True
 
 
 async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
