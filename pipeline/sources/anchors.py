@@ -7,8 +7,9 @@ the cleaned page's units: the longest common beginning wins. Not for: citing pla
 `pipeline/fetch/files.py`)."""
 
 import html as entities
+import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 from urllib.parse import unquote
 
@@ -18,11 +19,6 @@ _TEXT_DIRECTIVE: Final = ":~:text="
 _COMPARED_LETTERS: Final = 200
 """Letters after an id that are compared, to distinguish a heading from its entry in a
 table of contents."""
-_SURE: Final = 20
-"""Equal letters from which a unit is the place, or all of a shorter one."""
-_UNIT_TRIES: Final = 5
-"""Texts after an id with which a unit may begin; the first may be a button or a
-mark."""
 _SEARCHED_CHARACTERS: Final = 20_000
 """Characters after an id that are searched."""
 _FRAGMENT_CHARACTERS: Final = 300
@@ -36,16 +32,17 @@ _UNSHOWN_HTML: Final = re.compile(
 def unit_of_address(document: Document) -> int | None:
     """Return the unit that the fragment of a page's address points to; None without
     one, where none matches, and for files."""
-    fragment = document.page.url.partition("#")[2]
-    if not fragment or not document.blocks or document.page.url.startswith("file:"):
+    fragment = document.page.url.partition("#")[2][:_FRAGMENT_CHARACTERS]
+    if not fragment or document.page.url.startswith("file:"):
         return None
     name, _, directive = fragment.partition(_TEXT_DIRECTIVE)
-    found = _of_words(directive, document.blocks) if directive else None
-    if found is None and name.strip(":~"):
-        found = _of_file(name, document.blocks)
-        found = _of_id(name, document) if found is None else found
-        found = _of_heading(name, document.blocks) if found is None else found
-    return found
+    blocks = document.blocks
+    unit = _of_words(directive, blocks) if directive else None
+    if unit is None and name.strip(":~"):
+        unit = _of_file(name, blocks)
+        unit = _of_id(unquote(name), document) if unit is None else unit
+        unit = _of_heading(unquote(name), blocks) if unit is None else unit
+    return unit
 
 
 def _of_words(directive: str, blocks: Sequence[Block]) -> int | None:
@@ -54,114 +51,80 @@ def _of_words(directive: str, blocks: Sequence[Block]) -> int | None:
 
     Where no match has the prefix before it, that is the first match; None if no block
     has the words."""
-    parts = directive.partition("&")[0].split(",")
-    before = _letters(unquote(parts.pop(0))) if parts[0].endswith("-") else ""
-    wanted = _letters(unquote(parts[0])) if parts else ""
+    prefix, _, words = directive.partition("&")[0].rpartition("-,")
+    words = _letters(unquote(words.partition(",")[0]))
     texts = [_letters(block.text) for block in blocks]
-    found = [
-        number
-        for number, text in enumerate(texts)
-        if wanted and wanted[:_FRAGMENT_CHARACTERS] in text
-    ]
-    near = (
-        number
-        for number in found
-        if before in "".join(texts[max(0, number - 2) : number + 1])
-    )
-    return next(near, found[0] if found else None)
+    numbers = [number for number, text in enumerate(texts) if words and words in text]
+    for number in numbers:
+        if _letters(unquote(prefix)) in "".join(texts[max(0, number - 2) : number + 1]):
+            return number
+    return numbers[0] if numbers else None
 
 
 def _of_file(name: str, blocks: Sequence[Block]) -> int | None:
     """Return the first block at a position in a file, named as in citations (`page=3`);
     None if no block is there."""
-    places = (
-        number
-        for number, block in enumerate(blocks)
-        if block.place and block.place.partition("&")[0] == name
-    )
-    return next(places, None)
-
-
-def _of_id(name: str, document: Document) -> int | None:
-    """Return the unit that begins after the element with an id, or a link's name.
-
-    None where no text follows it, and for an id of more than `_FRAGMENT_CHARACTERS` characters."""
-    html = document.page.html
-    for said in dict.fromkeys((unquote(name), name, f"user-content-{unquote(name)}")):
-        if len(said) > _FRAGMENT_CHARACTERS:
-            return None
-        written = "|".join({re.escape(said), re.escape(entities.escape(said))})
-        for found in re.finditer(
-            rf"\s(id|name)\s{{0,3}}=\s{{0,3}}[\"']?(?:{written})(?=[\"'\s>])",
-            html,
-            re.I,
-        ):
-            start = html.rfind(
-                "<", max(0, found.start() - _FRAGMENT_CHARACTERS), found.start()
-            )
-            if start >= 0 and (
-                found[1].lower() == "id"
-                or html[start : start + 3].lower() in {"<a ", "<a\n"}
-            ):
-                return _after_id(
-                    html[start : start + _SEARCHED_CHARACTERS], document.blocks
-                )
+    for number, block in enumerate(blocks):
+        if block.place and block.place.partition("&")[0] == name:
+            return number
     return None
 
 
 def _of_heading(name: str, blocks: Sequence[Block]) -> int | None:
     """Return the first heading with exactly the letters and digits of `name`, as where
-    scripts make ids of headings (`#basin-9` of "Basin 9"); None without one.
-
-    A number that scripts append to the id of a repeated heading is not removed."""
-    wanted = _letters(unquote(name))
-    heads = (number for number, block in enumerate(blocks) if block.kind == "heading")
-    return next(
-        (
-            number
-            for number in heads
-            if wanted and _letters(blocks[number].text) == wanted
-        ),
-        None,
-    )
-
-
-def _after_id(markup: str, blocks: Sequence[Block]) -> int | None:
-    """Return the unit with which a page goes on as `markup` does; None where none
-    begins so."""
-    texts = [_letters("".join(block.cells) or block.text) for block in blocks]
-    for beginning in _beginnings(markup):
-        best, most = None, 0
-        for number, text in enumerate(texts):
-            if not text or not beginning.startswith(text[: min(_SURE, len(text))]):
-                continue
-            own = "".join(texts[number : number + _COMPARED_LETTERS])[
-                :_COMPARED_LETTERS
-            ]
-            same = next(
-                (
-                    at
-                    for at, (a, b) in enumerate(zip(own, beginning, strict=False))
-                    if a != b
-                ),
-                len(own),
-            )
-            best, most = (number, same) if same > most else (best, most)
-        if best is not None:
-            return best
+    scripts make ids of headings (`#basin-9` of "Basin 9"); None without one."""
+    letters = _letters(name)
+    for number, block in enumerate(blocks):
+        if letters and block.kind == "heading" and _letters(block.text) == letters:
+            return number
     return None
 
 
-def _beginnings(markup: str) -> Iterator[str]:
-    """Yield the letters of a markup's texts, then without the first of them, and so
-    on."""
+def _of_id(name: str, document: Document) -> int | None:
+    """Return the unit with which the page goes on after the element with an id, or a
+    link's name; None where there is no such element, or no unit begins so.
+
+    Letters that the cleaned page does not have, as of a button, are passed over by
+    piece of text, the first three."""
+    written = "|".join(
+        re.escape(prefix + entities.escape(name)) for prefix in ("", "user-content-")
+    )
+    tag = re.search(
+        rf"<[a-z][^<>]{{0,300}}\sid\s*=\s*[\"']?(?:{written})(?=[\"'\s>])[^<>]*>"
+        rf"|<a\b[^<>]{{0,300}}\sname\s*=\s*[\"']?(?:{written})(?=[\"'\s>])[^<>]*>",
+        document.page.html,
+        re.I,
+    )
+    if tag is None:
+        return None
+    markup = document.page.html[tag.end() : tag.end() + _SEARCHED_CHARACTERS]
     pieces = [
-        _letters(entities.unescape(piece))
-        for piece in _UNSHOWN_HTML.sub("\0", markup).split("\0")
+        letters
+        for text in _UNSHOWN_HTML.sub("\0", markup).split("\0")
+        if (letters := _letters(entities.unescape(text)))
     ]
-    shown = [piece for piece in pieces if piece]
-    for first in range(min(_UNIT_TRIES, len(shown))):
-        yield "".join(shown[first:])[:_COMPARED_LETTERS]
+    for skipped in range(min(3, len(pieces))):
+        unit = _beginning(
+            "".join(pieces[skipped:])[:_COMPARED_LETTERS], document.blocks
+        )
+        if unit is not None:
+            return unit
+    return None
+
+
+def _beginning(letters: str, blocks: Sequence[Block]) -> int | None:
+    """Return the unit from which the page has most of `letters`; None where none begins
+    so."""
+    texts = [_letters("".join(block.cells) or block.text) for block in blocks]
+    longest, unit = 0, None
+    for number, text in enumerate(texts):
+        if not text or not letters.startswith(text[:20]):
+            continue
+        page = "".join(texts[number : number + _COMPARED_LETTERS])
+        shared = len(os.path.commonprefix([page, letters]))  # noqa: RUF071  letters, no paths
+        if shared > longest:
+            longest, unit = shared, number
+    return unit
 
 
 def _letters(text: str) -> str:
