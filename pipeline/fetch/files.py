@@ -9,7 +9,6 @@ names it as a root of its own. Not for: walking folders (`pipeline/search/folder
 nor anything over HTTP."""
 
 import errno
-import hashlib
 import os
 import re
 import stat
@@ -42,9 +41,9 @@ from pipeline.read.sniff import SOURCE_LANGUAGES, looks_like_text
 from pipeline.read.unpack import PACKED, beginning, is_packed, unpacked
 from pipeline.work import in_thread
 
-IMAGES: Final = endings_of(one for one in formats() if one.pictures)
+IMAGES: Final = endings_of(form for form in formats() if form.pictures)
 """Endings of images, where their text can be recognised: seconds each."""
-CONVERTED: Final = endings_of(one for one in formats() if one.heavy)
+CONVERTED: Final = endings_of(form for form in formats() if form.heavy)
 """Endings of files that must be parsed for their words, 1 ms to seconds each."""
 _TEXT_ENDINGS: Final = (
     ".html",
@@ -142,99 +141,50 @@ class Files:
 
         In `passing`, as a search looks at what it found, text is not kept: that would
         take longer than reading it. Raises as `read_file` does."""
-        if passing and ending_of(path.name) not in CONVERTED:
-            raw = await in_thread(self._raw, path, span)
-            return _titled(await self.convert(raw), Path(raw.name))
-        found = await in_thread(self._look, path, span, sighted)
-        if isinstance(found, Page):
-            return found
-        raw, names = found
-        page = _titled(await self.convert(raw), Path(raw.name))
-        if self.store is not None:
-            await in_thread(self._keep, names, page, span, sighted)
-        return page
-
-    def _raw(self, path: Path, span: Span) -> Raw:
-        resolved = allowed_path(path, roots=self.roots)
-        return read_raw(
-            resolved, str(path), self._max_bytes, span, opened=self._is_opened(resolved)
+        is_kept = not passing or ending_of(path.name) in CONVERTED
+        store = self.store if is_kept else None
+        resolved = await in_thread(allowed_path, path, roots=self.roots)
+        key = await in_thread(file_key, resolved, named=str(path))
+        page = await in_thread(_find, store, key, span, sighted) if store else None
+        if page is not None:
+            return page
+        raw = await in_thread(
+            read_raw,
+            resolved,
+            str(path),
+            self._max_bytes,
+            span,
+            opened=self._is_opened(resolved),
         )
+        page = await self.convert(replace(raw, sighted=sighted))
+        page = _titled(page, Path(raw.name))
+        if store is not None:
+            # What is read whole without recognition has nothing to recognise.
+            name = _reading(key, span, sighted or not page.unread)
+            handle = await in_thread(keep_page, store, page)
+            await in_thread(store.set_json, name, handle)
+        return page
 
     def _is_opened(self, resolved: Path) -> bool:
         """Whether a person has named this file itself as a root."""
         return any(_resolve(root) == resolved for root in self.roots)
 
-    def _look(
-        self, path: Path, span: Span, sighted: bool
-    ) -> "Page | tuple[Raw, tuple[str, str]]":
-        """Return what is kept of a file, else its bytes, and the names to keep what is
-        made of them under.
 
-        The first key is path, size and time, the second is the content hash: a file
-        that was copied, renamed or touched is not converted again. Raises as
-        `read_file` does."""
-        resolved = allowed_path(path, roots=self.roots)
-        stamped = file_key(resolved, named=str(path))
-        page = self._kept(stamped, span, sighted)
+def _find(store: Store, key: str, span: Span, sighted: bool) -> Page | None:
+    """Return what is kept of a file; who asks for a reading without recognition takes
+    one with it."""
+    for is_sighted in (True,) if sighted else (True, False):
+        handle = store.get_json(_reading(key, span, is_sighted))
+        page = find_page(store, handle) if isinstance(handle, str) else None
         if page is not None:
             return page
-        opened = self._is_opened(resolved)
-        raw = replace(
-            read_raw(resolved, str(path), self._max_bytes, span, opened=opened),
-            sighted=sighted,
-        )
-        mark = hashlib.blake2b(raw.body, digest_size=16).hexdigest()
-        marked = f"bytes:{mark}:{ending_of(resolved.name)}"
-        page = self._kept(marked, span, sighted)
-        if page is None or self.store is None:
-            return raw, (stamped, marked)
-        if page.title == path_of_url(page.final_url).stem:
-            page = replace(page, title=resolved.stem)
-        page = replace(
-            page, url=raw.url, final_url=raw.final_url, fetched_at=raw.fetched_at
-        )
-        page = replace(
-            page,
-            rest=f"{raw.final_url.partition('#')[0]}#{page.rest.rpartition('#')[2]}"
-            if page.rest
-            else "",
-        )
-        self._keep((stamped, marked), page, span, sighted)
-        return page
-
-    def _kept(self, name: str, span: Span, sighted: bool) -> Page | None:
-        if self.store is None:
-            return None
-        # Who asks for a reading without recognition takes one with it.
-        handles = [self.store.get_json(f"{name}:{_form(span, sighted=True)}")]
-        handles += (
-            []
-            if sighted
-            else [self.store.get_json(f"{name}:{_form(span, sighted=False)}")]
-        )
-        return next(
-            (
-                find_page(self.store, handle)
-                for handle in handles
-                if isinstance(handle, str)
-            ),
-            None,
-        )
-
-    def _keep(
-        self, names: Sequence[str], page: Page, span: Span, sighted: bool
-    ) -> None:
-        assert self.store is not None  # noqa: S101  callers have looked
-        handle = keep_page(self.store, page)
-        # What is read whole without recognition has nothing to recognise.
-        form = _form(span, sighted=sighted or not page.unread)
-        for name in names:
-            self.store.set_json(f"{name}:{form}", handle)
+    return None
 
 
-def _form(span: Span, *, sighted: bool) -> str:
-    """Return how a file was read, for the key of what was made of it."""
-    return f"{reader_version()}:{name_span(span)}{'' if sighted else ':unsighted'}"
+def _reading(key: str, span: Span, sighted: bool) -> str:
+    """Return the name under which one reading of a file is kept."""
+    sight = "" if sighted else ":unsighted"
+    return f"{key}:{reader_version()}:{name_span(span)}{sight}"
 
 
 def split_span(source: str) -> tuple[str, Span]:
@@ -243,15 +193,13 @@ def split_span(source: str) -> tuple[str, Span]:
 
     Without one, or with one that starts at 0 or runs backwards, that is the source
     unchanged and `ALL_PAGES`."""
-    found = _SPAN.search(source)
-    if found is None:
+    match = _SPAN.search(source)
+    if match is None:
         return source, ALL_PAGES
-    first, last = int(found["first"]), int(found["last"] or 0)
-    return (
-        (source, ALL_PAGES)
-        if first < 1 or 0 < last < first
-        else (source[: found.start()], (first, last))
-    )
+    first_page, last_page = int(match["first"]), int(match["last"] or 0)
+    if first_page < 1 or 0 < last_page < first_page:
+        return source, ALL_PAGES
+    return source[: match.start()], (first_page, last_page)
 
 
 def name_span(span: Span) -> str:
@@ -292,22 +240,22 @@ def read_raw(
         descriptor = open_beneath(os.fspath(resolved), _OPEN_FLAGS)
     except OSError as e:
         raise _open_error(e, source) from e
-    found = os.fstat(descriptor)
-    if not stat.S_ISREG(found.st_mode):
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
         raise AddressRefused(
             f"'{source}' is not a regular file.", source=source, hint="Name a file."
         )
     with os.fdopen(descriptor, "rb") as file:
         # One byte more than allowed: a file may grow while it is read.
-        body = file.read(max_bytes + 1) if found.st_size <= max_bytes else b""
-    if (size := max(found.st_size, len(body))) > max_bytes:
+        body = file.read(max_bytes + 1) if status.st_size <= max_bytes else b""
+    if (size := max(status.st_size, len(body))) > max_bytes:
         raise SourceTooLarge(
             f"The file '{source}' has {size:,} bytes, over the cap of {max_bytes:,}.",
             source=source,
             hint=raising_the_cap(size),
         )
-    when = datetime.fromtimestamp(found.st_mtime, UTC).isoformat(timespec="seconds")
+    when = datetime.fromtimestamp(status.st_mtime, UTC).isoformat(timespec="seconds")
     url, name = resolved.as_uri() + name_span(span), resolved.name
     if resolved.suffix.lower() in PACKED and is_packed(body):
         name = resolved.stem
@@ -381,26 +329,28 @@ def allowed_path(path: Path, *, roots: Sequence[Path]) -> Path:
     real_roots = [_resolve(root) for root in roots]
     # An absolute path stays as it is.
     candidates = dict.fromkeys(root / path for root in real_roots)
-    below = [
-        (found, root)
-        for found in map(_resolve, candidates)
+    allowed_paths = [
+        (resolved, root)
+        for resolved in map(_resolve, candidates)
         for root in real_roots
-        if found.is_relative_to(root)
+        if resolved.is_relative_to(root)
     ]
-    if not below:
+    if not allowed_paths:
         allowed = ", ".join(str(root) for root in roots)
         raise refused(
             "it does not lie below an allowed folder", f"Allowed are: {allowed}."
         )
-    shown = [found for found, root in below if not is_hidden(found, root)]
-    if not shown:
+    paths = [
+        resolved for resolved, root in allowed_paths if not is_hidden(resolved, root)
+    ]
+    if not paths:
         raise refused(
             "it is hidden by a period before its name, or holds keys by its ending",
             "A person can open it by naming it, or the hidden folder that holds it, in "
             "WINNOW_FOLDERS.",
         )
     # Path.exists raises for names that are too long.
-    return next((found for found in shown if os.path.exists(found)), shown[0])
+    return next((path for path in paths if os.path.exists(path)), paths[0])
 
 
 def is_hidden(path: Path, root: Path) -> bool:
@@ -446,14 +396,14 @@ def path_of_url(url: str) -> Path:
     """Return the path of a `file:` URL.
 
     Raises `AddressRefused` for a file on another machine."""
-    parts = urlsplit(url)
-    if parts.netloc not in {"", "localhost"}:
+    address = urlsplit(url)
+    if address.netloc not in {"", "localhost"}:
         raise AddressRefused(
             f"{url} is a file on another machine.",
             source=url,
             hint="Use file:///path.",
         )
-    return Path(url2pathname(parts.path) if os.name == "nt" else unquote(parts.path))
+    return Path(url2pathname(address.path) if os.name == "nt" else unquote(address.path))
 
 
 def file_key(path: Path, *, named: str = "") -> str:
@@ -463,10 +413,10 @@ def file_key(path: Path, *, named: str = "") -> str:
     Raises `SourceNotFound`, `AddressRefused` or `SourceUnavailable` where it cannot be
     looked at."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError as e:
         raise _open_error(e, named or str(path)) from e
-    return f"file:{path}:{found.st_mtime_ns}:{found.st_size}"
+    return f"file:{path}:{status.st_mtime_ns}:{status.st_size}"
 
 
 def _open_error(
