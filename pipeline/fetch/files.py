@@ -403,7 +403,9 @@ def path_of_url(url: str) -> Path:
             source=url,
             hint="Use file:///path.",
         )
-    return Path(url2pathname(address.path) if os.name == "nt" else unquote(address.path))
+    return Path(
+        url2pathname(address.path) if os.name == "nt" else unquote(address.path)
+    )
 
 
 def file_key(path: Path, *, named: str = "") -> str:
