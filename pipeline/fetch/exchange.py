@@ -50,7 +50,7 @@ _AGE: Final = re.compile(r"\s*([0-9]{1,12})\s*")
 _REDIRECTS: Final = frozenset((301, 302, 303, 307, 308))
 _CHALLENGE_HEADERS: Final = ("cf-mitigated", "x-datadome", "x-amzn-waf-action")
 """Sent by services that check for robots, with any status."""
-_REFUSALS: Final[Mapping[int, tuple[type[SourceError], str]]] = {
+_STATUS_ERRORS: Final[Mapping[int, tuple[type[SourceError], str]]] = {
     **dict.fromkeys(
         (401, 402, 407), (SourceBlocked, "The page needs a login; use another source.")
     ),
@@ -110,7 +110,7 @@ def error_for(answer: ServerAnswer, *, url: str, now: float) -> SourceError | No
         if status >= 500
         else "Check the address, or use another source."
     )
-    kind, hint = _REFUSALS.get(status, (SourceUnavailable, broken))
+    kind, hint = _STATUS_ERRORS.get(status, (SourceUnavailable, broken))
     wait = retry_after(answer.headers, now=now)
     if wait is not None and kind is not SourceNotFound:
         hint = f"Try again in {wait:.0f} s."
