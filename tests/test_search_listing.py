@@ -1,9 +1,7 @@
-"""Listing folders again and again: a listing has whatever was written before it, and costs what
-changed."""
+"""Listing folders again and again: a listing has whatever was written before it."""
 
 import os
 import random
-import sys
 from pathlib import Path
 from typing import Final
 
@@ -11,8 +9,6 @@ import pytest
 
 from pipeline.search.listing import Folders, list_files
 
-linux_only = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no kernel is asked")
-EVENTS: Final = Path("/proc/sys/fs/inotify/max_queued_events")
 STEPS: Final = 150
 
 
@@ -44,24 +40,20 @@ def change(root: Path, draw: random.Random) -> None:
         (root.parent / "away").rename(place / "back")
 
 
-@pytest.mark.parametrize("watched", [True, False])
 @pytest.mark.parametrize("seed", range(3))
-def test_after_any_change_a_listing_is_what_lies_there(
-    tmp_path: Path, seed: int, watched: bool
-) -> None:
+def test_after_any_change_a_listing_is_what_lies_there(tmp_path: Path, seed: int) -> None:
     root, draw = tmp_path / "root", random.Random(seed)
     root.mkdir()
-    folders = Folders([root], watched=watched)
+    folders = Folders([root])
     for _ in range(STEPS):
         change(root, draw)
         assert folders.look() == list_files([root])
 
 
-@pytest.mark.parametrize("watched", [True, False])
-def test_where_nothing_changed_the_listing_is_the_one_before(tmp_path: Path, watched: bool) -> None:
+def test_where_nothing_changed_the_listing_is_the_one_before(tmp_path: Path) -> None:
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "a.md").write_text("a")
-    folders = Folders([tmp_path], watched=watched)
+    folders = Folders([tmp_path])
     first = folders.look()
     assert folders.look() is first
     (tmp_path / ".hidden").write_bytes(b"no document")
@@ -78,21 +70,6 @@ def test_a_write_by_another_name_of_the_file_is_seen(tmp_path: Path) -> None:
     with (tmp_path / "outside.md").open("a") as file:
         file.write("longer")
     assert [stamp.size for stamp in folders.look().files] == [len("alonger")]
-
-
-@linux_only
-@pytest.mark.skipif(not EVENTS.exists(), reason="no /proc")
-def test_when_more_changes_than_the_kernel_remembers_nothing_is_missed(tmp_path: Path) -> None:
-    names = [tmp_path / name / "a.md" for name in ("one", "two")]
-    for path in names:
-        path.parent.mkdir()
-        path.write_text("a")
-    folders = Folders([tmp_path])
-    folders.look()
-    for turn in range(int(EVENTS.read_text(encoding="ascii")) + 1):
-        os.utime(names[turn % 2], ns=(1, turn))
-    (tmp_path / "two" / "last.md").write_text("no longer reported")
-    assert folders.look() == list_files([tmp_path])
 
 
 def test_a_root_that_is_a_file_is_listed_as_it_is(tmp_path: Path) -> None:
