@@ -4,7 +4,6 @@ combined.
 Not for: what the parts do.
 """
 
-import hashlib
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -393,16 +392,10 @@ def _chain(
             if isinstance(error, BrokenExtra):
                 _log.warning("%s", error)
     local: list[Searcher] = [folder] if folder is not None else []
-    accounts = {
-        name: hashlib.blake2b(key.encode(), digest_size=4).hexdigest()
-        for name, key in settings.keys.items()
-        if key and name in providers()
-    }
     return Chain(
         web or local,
         stores.searches,
         time.time,
         beside=local if web else (),
         scholarly=tuple(catalogues.values()),
-        accounts=accounts,
     )

@@ -458,34 +458,6 @@ def test_a_key_is_in_no_log_no_error_and_no_cache(
     assert not any(KEY.encode() in path.read_bytes() for path in files)
 
 
-@pytest.mark.parametrize(("status", "wait"), [(429, 17.0), (432, 3600.0)])
-def test_a_limit_is_remembered_by_the_next_process_and_ends_by_the_clock(
-    api: Loopback, tmp_path: Path, status: int, wait: float
-) -> None:
-    clock = Clock()
-    store = Store(tmp_path / "searches", size_limit=10_000_000, clock=clock)
-    api.reply = Reply(status, b"{}", {"Retry-After": "17"} if status == 429 else {})
-
-    async def main(account: str) -> str:
-        async with loopback_client() as client:
-            provider = MAKERS["tavily"](client, api.address, 5.0)
-            with pytest.raises(SearchFailed) as caught:
-                await Chain([provider], store, clock, accounts={"tavily": account}).search(
-                    [SearchQuery("lake")], limit=5
-                )
-            return str(caught.value)
-
-    anyio.run(main, "a")
-    assert "Paused for" in anyio.run(main, "a")
-    assert len(api.asked) == 1
-    anyio.run(main, "another key")
-    assert len(api.asked) == 2
-    clock.now += wait + 1
-    anyio.run(main, "a")
-    assert len(api.asked) == 3
-    store.close()
-
-
 @pytest.mark.parametrize(
     ("given", "said"),
     [

@@ -11,11 +11,11 @@ for: speaking to a provider (`providers/`), ranking by relevance
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Final, Protocol, TypeVar
-from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import anyio
 from pydantic import TypeAdapter, ValidationError
@@ -23,31 +23,18 @@ from pydantic import TypeAdapter, ValidationError
 from cache.store import JsonValue, Store
 from errors import SearchFailed, WinnowError
 from pipeline.reading.bm25 import reciprocal_rank_fusion
-from pipeline.search.query import SearchOutcome, SearchQuery, SearchResult, SearchStatus
+from pipeline.search.query import SearchOutcome, SearchQuery, SearchResult
 from pipeline.text.frame import new_mark, quoted
-from pipeline.text.words import INFORMATIVE_RUNS, word_runs
 from pipeline.work import LONG_SHARE, STEP_SHARE, in_thread, time_left, traced
 
 _TRACKING: Final = re.compile(
-    r"utm_\w+|ga_\w+|mc_[ce]id|fbclid|gclid|gclsrc|dclid|gbraid|wbraid|msclkid|yclid|twclid|ttclid|igshid|igsh|"
-    r"li_fat_id|"
-    r"_hs(?:enc|mi)|mkt_tok|vero_(?:id|conv)|oly_(?:anon|enc)_id|s_cid|cmpid|ncid|srsltid|wt_?\.?mc|ref_src|ref_url|"
-    r"spm|scm|share_(?:source|from)|at_(?:medium|campaign)|trk|_ga|_gl|amp",
+    r"utm_\w+|mc_[ce]id|fbclid|gclid|msclkid|yclid|igshid|srsltid|ref_src|amp",
     re.IGNORECASE,
 )
-_DEFAULT_PORT: Final = {"http": 80, "https": 443}
-_MOBILE_HOST: Final = re.compile(r"^(?:www\d?|m|mobile|amp|touch)\.(?=[^.]+\.)")
-_MOBILE_LABEL: Final = re.compile(r"^([a-z]{2,3})\.m\.")
-_INDEX_PAGE: Final = re.compile(
-    r"/(?:index|default)\.(?:html?|php|aspx?)$", re.IGNORECASE
+_HOST_FORM: Final = re.compile(r"^(?:www|m|mobile|amp)\.(?=[^.]+\.)|(?<=^..\.)m\.|\.$")
+_PATH_FORM: Final = re.compile(
+    r"(?:/index\.html?|/amp|\.amp)?/*$|^/amp(?=/.)", re.IGNORECASE
 )
-_AMP_PATH: Final = re.compile(
-    r"(?:/amp(?:\.html)?|\.amp)/?$|^/amp(?=/.)", re.IGNORECASE
-)
-_AMP_CACHE: Final = re.compile(r"^/(?:[cvi]/)?(?:s/)?(?=[^/]+\.[^/]+)")
-_SAME_SNIPPET: Final = 0.9
-"""Share of common three-word runs from which two snippets are one text; mirrors and
-syndicated copies lie at 0.95 and above, two pages about one event below 0.5."""
 
 
 def canonical_url(url: str) -> str:
@@ -58,75 +45,23 @@ def canonical_url(url: str) -> str:
     difference. Other addresses are returned without their fragment. A malformed one
     stays as it is. The key is for comparing only: it has no scheme."""
     try:
-        parts = urlsplit(url.strip())
-        port = parts.port
+        address = urlsplit(url.strip())
+        port = address.port
     except ValueError:
         return url.strip()
-    if parts.scheme not in _DEFAULT_PORT or not parts.hostname:
-        return url.strip().split("#", 1)[0]
-    host, path, query = parts.hostname.rstrip("."), parts.path, parts.query
-    # AMP caches carry the real address in host and path
-    if host.endswith(".cdn.ampproject.org") or (
-        host.startswith("www.google.") and path.startswith("/amp/")
-    ):
-        inner = _AMP_CACHE.sub("", path.removeprefix("/amp"))
-        host, _, path = inner.lstrip("/").partition("/")
-        path = "/" + path
-    host = _MOBILE_LABEL.sub(r"\1.", _MOBILE_HOST.sub("", host))
-    path = _INDEX_PAGE.sub("/", _AMP_PATH.sub("", path))
-    pairs = sorted(
-        (key, value)
-        for key, value in parse_qsl(query, keep_blank_values=True)
-        if not _TRACKING.fullmatch(key)
+    if address.scheme not in ("http", "https") or not address.hostname:
+        return url.strip().partition("#")[0]
+    host = _HOST_FORM.sub("", address.hostname)
+    path = quote(
+        _PATH_FORM.sub("", address.path), safe="/%:@!$&'()*+,;=~", errors="ignore"
     )
-    shown = host if port in (None, _DEFAULT_PORT[parts.scheme]) else f"{host}:{port}"
-    return f"//{shown}{_unquoted(path).rstrip('/')}" + (
-        f"?{urlencode(pairs)}" if pairs else ""
+    parameters = sorted(
+        pair
+        for pair in parse_qsl(address.query, keep_blank_values=True)
+        if not _TRACKING.fullmatch(pair[0])
     )
-
-
-def _unquoted(path: str) -> str:
-    """Undo percent escapes except of characters that would change the path (`/`, `?`,
-    `#`, `%`)."""
-    return "/".join(
-        re.sub(
-            r"[%?#/]",
-            lambda match: f"%{ord(match[0]):02X}",
-            unquote(part, errors="surrogateescape"),
-        )
-        for part in path.split("/")
-    )
-
-
-def distinct(results: Sequence[SearchResult]) -> tuple[SearchResult, ...]:
-    """Return `results` in order without repeats: one an address, and one a snippet
-    where snippets are the same text.
-
-    What stays is the first, `merged` with the others. Snippets too short to compare
-    count as different."""
-    by_url: dict[str, SearchResult] = {}
-    for result in results:
-        key = _key(result)
-        by_url[key] = merged(by_url[key], result) if key in by_url else result
-    kept: list[SearchResult] = []
-    known: list[frozenset[tuple[str, ...]]] = []
-    for result in by_url.values():
-        own = word_runs(result.snippet)
-        shares = (
-            len(own & other) / len(own | other)
-            for other in known
-            if min(len(own), len(other)) >= INFORMATIVE_RUNS
-        )
-        same = next(
-            (number for number, share in enumerate(shares) if share >= _SAME_SNIPPET),
-            None,
-        )
-        if same is not None:
-            kept[same] = merged(kept[same], result)
-            continue
-        kept.append(result)
-        known.append(own)
-    return tuple(kept)
+    named_port = "" if port in (None, 80, 443) else f":{port}"
+    return f"//{host}{named_port}{path}?{urlencode(parameters)}".rstrip("?")
 
 
 def _key(result: SearchResult) -> str:
@@ -134,21 +69,23 @@ def _key(result: SearchResult) -> str:
     return f"doi:{result.doi}" if result.doi else canonical_url(result.url)
 
 
-def merged(first: SearchResult, other: SearchResult) -> SearchResult:
-    """Return `first` with the engines of both, and what the other says of the page
-    where it says nothing."""
-    engines = dict.fromkeys(
-        filter(None, (*first.engine.split("+"), *other.engine.split("+")))
-    )
-    return replace(
-        first,
-        engine="+".join(engines),
-        published=first.published or other.published,
-        language=first.language or other.language,
-        author=first.author or other.author,
-        doi=first.doi or other.doi,
-        inside=first.inside or other.inside,
-    )
+def _by_page(results: Iterable[SearchResult]) -> dict[str, SearchResult]:
+    """Return results by their keys, each page once, in order: the first, with the
+    engines of all, and what a later one says of the page where it says nothing."""
+    pages: dict[str, SearchResult] = {}
+    for result in results:
+        key = _key(result)
+        page = pages.setdefault(key, result)
+        engines = dict.fromkeys([*page.engine.split("+"), *result.engine.split("+")])
+        pages[key] = replace(
+            page,
+            engine="+".join(filter(None, engines)),
+            published=page.published or result.published,
+            language=page.language or result.language,
+            author=page.author or result.author,
+            inside=page.inside or result.inside,
+        )
+    return pages
 
 
 DEADLINE: Final = 7.0
@@ -162,8 +99,6 @@ REST: Final = {
     "blocked": 60.0,
 }
 """Seconds for which a provider is paused when it names no time."""
-_LASTING: Final[tuple[SearchStatus, ...]] = ("rate_limited", "quota")
-"""Failures that are remembered on disk: another process would only meet them again."""
 WORKS: Final = 50
 """Works that one request asks for by their DOIs: as many as OpenAlex takes in a
 filter."""
@@ -178,15 +113,12 @@ UNDATED: Final = frozenset({"folder"})
 """Providers over a person's own files, whose results carry no dates."""
 _RESULTS: Final = TypeAdapter(tuple[SearchResult, ...])
 _NEXT_STEP: Final = {
-    "blocked": "try again later or add another provider",
-    "rate_limited": "wait, or add another provider",
     "unauthorized": "check the key or the access rules of the provider",
-    "quota": "the plan is used up: wait for the next period or add another provider",
-    "timeout": "the provider was too slow: try again, or raise its time limit",
-    "unreachable": "check that it runs and that its address is right, or add another provider",
+    "unreachable": "check that it runs and that its address is right",
     "unsupported": "leave that condition out, or add a provider that knows it",
     "bad_response": "check that the address is that of the provider's API",
 }
+"""What to do after a failure that waiting does not mend."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +165,6 @@ class Chain:
         beside: Sequence[Searcher] = (),
         scholarly: Sequence[Searcher] = (),
         deadline: float = DEADLINE,
-        accounts: Mapping[str, str] | None = None,
     ) -> None:
         """Keep the `providers`, used in order until one answers, and those used
         `beside` them in any case.
@@ -242,25 +173,20 @@ class Chain:
         published research, and are asked for works by their DOIs.
 
         A search of the web takes `deadline` seconds at most; `clock` gives seconds, for
-        the rests of providers. `accounts` has a fingerprint of each provider's key,
-        never the key, so that another key is another account."""
+        the pauses of providers."""
         self._providers = tuple(providers)
         self._beside = tuple(beside)
         self._scholarly = tuple(scholarly)
         self._store = store
         self._clock = clock
         self._deadline = deadline
-        self._accounts = accounts or {}
-        self._resting: dict[str, tuple[float, SearchOutcome]] = {}
+        self._paused: dict[str, tuple[float, SearchOutcome]] = {}
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the providers, in order."""
-        return tuple(
-            dict.fromkeys(
-                one.name for one in (*self._providers, *self._beside, *self._scholarly)
-            )
-        )
+        providers = (*self._providers, *self._beside, *self._scholarly)
+        return tuple(dict.fromkeys(provider.name for provider in providers))
 
     @traced("search")
     async def search(self, queries: Sequence[SearchQuery], *, limit: int) -> Findings:
@@ -283,45 +209,43 @@ class Chain:
         # 1. Ask, every query on its own, all against one deadline
         asked = self._lines(tuple(dict.fromkeys(queries)))
         answers: list[list[SearchOutcome]] = [[] for _ in asked]
-        began, most = anyio.current_time(), STEP_SHARE * time_left()
+        began, seconds = anyio.current_time(), STEP_SHARE * time_left()
         async with anyio.create_task_group() as group:
-            for (query, line), into in zip(asked, answers, strict=True):
-                own = UNDATED.issuperset(provider.name for provider in line)
-                ends = began + (most if own else min(self._deadline, most))
+            for (query, line), outcomes in zip(asked, answers, strict=True):
+                is_local = _is_local(line)
+                ends = began + (seconds if is_local else min(self._deadline, seconds))
                 # A folder's index ranks passages: of twice as many files no more answer.
-                count = (limit + 1) // 2 if own else limit
-                group.start_soon(self._ask, line, query, count, ends, into)
+                count = (limit + 1) // 2 if is_local else limit
+                group.start_soon(self._ask, line, query, count, ends, outcomes)
         # 2. Did anyone answer?
-        outcomes = _flat(answers)
-        if not any(map(_has_answered, outcomes)):
-            raise _failure(outcomes)
+        silent = [outcomes for outcomes in answers if not _has_answer(outcomes)]
+        if len(silent) == len(answers):
+            raise _failure(_flat(answers))
         # 3. One list: fused over the queries, without repeats
-        results = distinct(
-            seated(
-                _fused(_results(asked, answers, guessed=False)),
-                _fused(_results(asked, answers, guessed=True)),
-            )
-        )
+        lists: dict[bool, list[Sequence[SearchResult]]] = {False: [], True: []}
+        for (query, _), outcomes in zip(asked, answers, strict=True):
+            lists[query.guessed] += [outcome.results for outcome in outcomes]
+        pages = _by_page(seated(_fused(lists[False]), _fused(lists[True])))
         ranked = [
-            replace(result, rank=rank) for rank, result in enumerate(results, start=1)
+            replace(page, rank=rank)
+            for rank, page in enumerate(pages.values(), start=1)
         ]
-        silent = [one for one in answers if not any(map(_has_answered, one))]
-        return Findings(tuple(ranked[:limit]), outcomes, _flat(silent))
+        return Findings(tuple(ranked[:limit]), _flat(answers), _flat(silent))
 
     def _lines(
         self, queries: Sequence[SearchQuery]
     ) -> list[tuple[SearchQuery, Sequence[Searcher]]]:
         """Return each query with each line of providers that is asked it."""
-        lines = [self._providers, *((provider,) for provider in self._beside)]
-        asked = [
+        always = [self._providers, *((provider,) for provider in self._beside)]
+        lines: list[tuple[SearchQuery, Sequence[Searcher]]] = [
             (query, line)
             for query in queries
-            for line in lines
-            if not _repeats(query, queries, line)
+            for line in always
+            if not (_is_local(line) and _repeats(query, queries))
         ]
-        besides = self._scholarly if self._scholarly not in lines else ()
-        scholarly = [query for query in queries if query.scholarly and besides]
-        return [*asked, *((query, besides) for query in scholarly)]
+        if self._scholarly and self._scholarly != self._providers:
+            lines += [(query, self._scholarly) for query in queries if query.scholarly]
+        return lines
 
     async def look_up(self, dois: Sequence[str]) -> Findings:
         """Return what the catalogues of research know of works, each asked for those
@@ -329,21 +253,19 @@ class Chain:
 
         Nothing is raised: the outcomes say who answered, and there are none where no
         catalogue is set. A DOI that none of them knows has no result."""
-        found: dict[str, SearchResult] = {}
+        works: dict[str, SearchResult] = {}
         outcomes: list[SearchOutcome] = []
         ends = anyio.current_time() + min(self._deadline, STEP_SHARE * time_left())
         for provider in self._scholarly:
-            missing = [doi for doi in dict.fromkeys(dois) if doi not in found]
+            missing = [doi for doi in dict.fromkeys(dois) if doi not in works]
             for start in range(0, len(missing), WORKS):
-                wanted = tuple(missing[start : start + WORKS])
-                query = SearchQuery("", dois=wanted)
-                left = LONG_SHARE * max(0.0, ends - anyio.current_time())
-                outcome = await self._rest_of(provider) or await self._answer(
-                    provider, query, len(wanted), left
-                )
+                batch = tuple(missing[start : start + WORKS])
+                query = SearchQuery("", dois=batch)
+                seconds = LONG_SHARE * max(0.0, ends - anyio.current_time())
+                outcome = await self._answer(provider, query, len(batch), seconds)
                 outcomes.append(outcome)
-                found |= {one.doi: one for one in outcome.results}
-        return Findings(tuple(found.values()), tuple(outcomes))
+                works |= {work.doi: work for work in outcome.results}
+        return Findings(tuple(works.values()), tuple(outcomes))
 
     async def _ask(
         self,
@@ -351,21 +273,19 @@ class Chain:
         query: SearchQuery,
         limit: int,
         ends: float,
-        into: list[SearchOutcome],
+        outcomes: list[SearchOutcome],
     ) -> None:
-        """Walk a line of providers for one query; every answer goes to `into` as it
+        """Walk a line of providers for one query; every answer goes to `outcomes` as it
         comes.
 
         It ends at the first `ok` or the second `empty`."""
         for provider in line:
-            left = max(0.0, ends - anyio.current_time())
+            seconds = max(0.0, ends - anyio.current_time())
             # Others wait for it: it gets 4 s, and SearXNG's engines have 3 s.
-            seconds = left if provider is line[-1] else left * LONG_SHARE
-            outcome = await self._rest_of(provider) or await self._answer(
-                provider, query, limit, seconds
-            )
-            into.append(outcome)
-            empties = sum(one.status == "empty" for one in into)
+            seconds *= 1 if provider is line[-1] else LONG_SHARE
+            outcome = await self._answer(provider, query, limit, seconds)
+            outcomes.append(outcome)
+            empties = sum(outcome.status == "empty" for outcome in outcomes)
             if outcome.status == "ok" or empties > 1:
                 return
 
@@ -373,16 +293,20 @@ class Chain:
         self, provider: Searcher, query: SearchQuery, limit: int, seconds: float
     ) -> SearchOutcome:
         """One provider's answer to one query: remembered, or asked for within
-        `seconds`.
+        `seconds` unless it is paused.
 
         Nothing is raised for a provider: its error gives `bad_response`, a late answer
         `timeout`. Answers that are `ok` are kept for 15 minutes, those with local files
         are not."""
+        ends, outcome = self._paused.get(provider.name, (0.0, None))
+        if outcome is not None and (pause := ends - self._clock()) > 0:
+            reason = f"{outcome.reason} Paused for {pause:.0f} s."
+            return replace(outcome, reason=reason, retry_after=pause)
         key = cache_key(provider.name, query, limit)
-        if self._store is not None and (
-            known := _known(await in_thread(self._store.get_json, key))
-        ):
-            return SearchOutcome(known, provider.name, "ok")
+        if self._store is not None:
+            results = _remembered(await in_thread(self._store.get_json, key))
+            if results:
+                return SearchOutcome(results, provider.name, "ok")
         outcome = SearchOutcome(
             (), provider.name, "timeout", f"No answer within {seconds:.1f} s."
         )
@@ -391,85 +315,23 @@ class Chain:
                 outcome = await provider.search(query, limit=limit)
             except WinnowError as error:
                 outcome = SearchOutcome((), provider.name, "bad_response", str(error))
-        await self._remember_rest(outcome)
-        # Local files may change at any moment and are cached file by file where they are read.
+        self._pause(outcome)
+        # Local files may change at any moment.
         is_local = any(result.url.startswith("file:") for result in outcome.results)
         if outcome.status == "ok" and self._store is not None and not is_local:
+            results_json = _RESULTS.dump_python(outcome.results, mode="json")
             # Long enough for an agent's repeats, short enough for news.
-            await in_thread(
-                self._store.set_json,
-                key,
-                _RESULTS.dump_python(outcome.results, mode="json"),
-                expire=900.0,
-            )
+            await in_thread(self._store.set_json, key, results_json, expire=900.0)
         return outcome
 
-    async def _rest_of(self, provider: Searcher) -> SearchOutcome | None:
-        """What a resting provider said last, with the seconds that are left; None when
-        it may be asked."""
-        until, said = self._resting.get(provider.name, (0.0, None))
-        if said is None and self._store is not None:
-            until, said = _rest_from(
-                await in_thread(self._store.get_json, self._rest_key(provider.name)),
-                provider.name,
-            )
-        left = until - self._clock()
-        if said is None or left <= 0:
-            self._resting.pop(provider.name, None)
-            return None
-        return replace(
-            said,
-            reason=f"{said.reason} Paused for {left:.0f} s.",
-            retry_after=left,
-        )
-
-    async def _remember_rest(self, outcome: SearchOutcome) -> None:
-        seconds = (
-            outcome.retry_after
-            if outcome.retry_after is not None
-            else REST.get(outcome.status, 0.0)
-        )
-        if outcome.status in ("ok", "empty") or seconds <= 0:
-            return
-        seconds = min(seconds, timedelta(days=1).total_seconds())
-        until = self._clock() + seconds
-        self._resting[outcome.provider] = (until, outcome)
-        # A refused key is put right and the server started again: only what waiting mends outlives
-        # the process.
-        if self._store is not None and outcome.status in _LASTING:
-            kept: JsonValue = {
-                "until": until,
-                "status": outcome.status,
-                "reason": outcome.reason,
-            }
-            await in_thread(
-                self._store.set_json,
-                self._rest_key(outcome.provider),
-                kept,
-                expire=seconds,
-            )
-
-    def _rest_key(self, name: str) -> str:
-        return f"rest:{name}:{self._accounts.get(name, '')}"
-
-
-def _rest_from(value: JsonValue, provider: str) -> tuple[float, SearchOutcome | None]:
-    """A rest as it was kept; none where there is none, or where the entry has another
-    form."""
-    match value:
-        case {
-            "until": int() | float() as until,
-            "status": str(status),
-            "reason": str(reason),
-        }:
-            known = next((one for one in _LASTING if one == status), None)
-            return (
-                (until, SearchOutcome((), provider, known, reason))
-                if known
-                else (0.0, None)
-            )
-        case _:
-            return 0.0, None
+    def _pause(self, outcome: SearchOutcome) -> None:
+        """Leave a provider alone for as long as it says, a day at most."""
+        seconds = outcome.retry_after
+        if seconds is None:
+            seconds = REST.get(outcome.status, 0.0)
+        if outcome.status not in ("ok", "empty") and seconds > 0:
+            ends = self._clock() + min(seconds, 86_400.0)
+            self._paused[outcome.provider] = ends, outcome
 
 
 def _flat(answers: Iterable[Sequence[SearchOutcome]]) -> tuple[SearchOutcome, ...]:
@@ -477,85 +339,67 @@ def _flat(answers: Iterable[Sequence[SearchOutcome]]) -> tuple[SearchOutcome, ..
     return tuple(outcome for answer in answers for outcome in answer)
 
 
-def _has_answered(outcome: SearchOutcome) -> bool:
-    return outcome.status in ("ok", "empty")
+def _has_answer(outcomes: Sequence[SearchOutcome]) -> bool:
+    return any(outcome.status in ("ok", "empty") for outcome in outcomes)
+
+
+def _is_local(line: Sequence[Searcher]) -> bool:
+    """Whether providers search a person's own files alone."""
+    return UNDATED.issuperset(provider.name for provider in line)
 
 
 def _failure(outcomes: Sequence[SearchOutcome]) -> SearchFailed:
     """One sentence a provider: status, its own words for it between marks, next step;
     repeats over queries once."""
     mark = new_mark()
-    named = dict.fromkeys(
-        f"{outcome.provider}: {outcome.status} "
-        f"({quoted(outcome.reason.rstrip('. '), mark) or 'no reason given'}); "
-        + (f"again in {outcome.retry_after:.0f} s; " if outcome.retry_after else "")
-        + _NEXT_STEP.get(outcome.status, "")
-        for outcome in {(one.provider, one.status): one for one in outcomes}.values()
-    )
+    reasons: dict[tuple[str, str], str] = {}
+    for outcome in outcomes:
+        said = quoted(outcome.reason.rstrip(". "), mark) or "no reason given"
+        again = f"again in {outcome.retry_after:.0f} s; " if outcome.retry_after else ""
+        step = _NEXT_STEP.get(
+            outcome.status, "try again later, or add another provider"
+        )
+        reasons[outcome.provider, outcome.status] = (
+            f"{outcome.provider}: {outcome.status} ({said}); {again}{step}"
+        )
     return SearchFailed(
         "No search provider answered, so nothing was searched. "
-        + ". ".join(named)
+        + ". ".join(reasons.values())
         + ".",
         hint="Known addresses can still be read directly.",
     )
 
 
-def _repeats(
-    query: SearchQuery, queries: Sequence[SearchQuery], line: Sequence[Searcher]
-) -> bool:
-    """Return whether providers without date filters and languages already get the same
+def _repeats(query: SearchQuery, queries: Sequence[SearchQuery]) -> bool:
+    """Whether a provider without date filters and languages already gets the same
     query."""
     undated = replace(query, freshness="any")
-    in_english = any(
-        query.text == other.question.translated_to("en").text != other.text
-        for other in queries
+    return (undated != query and undated in queries) or any(
+        query.text == original.question.translated_to("en").text != original.text
+        for original in queries
     )
-    return (
-        in_english or (undated != query and undated in queries)
-    ) and UNDATED.issuperset(one.name for one in line)
 
 
-def seated(known: Sequence[T], guessed: Sequence[T]) -> list[T]:
+def seated(results: Sequence[T], guessed: Sequence[T]) -> list[T]:
     """Return both lists as one, each in its order: every `SEAT`th place is for what is
     `guessed`, as long as both last."""
-    joined = list(known)
-    for number, one in enumerate(guessed, start=1):
-        joined.insert(number * SEAT - 1, one)
+    joined = list(results)
+    for number, guess in enumerate(guessed, start=1):
+        joined.insert(number * SEAT - 1, guess)
     return joined
-
-
-def _results(
-    asked: Sequence[tuple[SearchQuery, Sequence[Searcher]]],
-    answers: Sequence[Sequence[SearchOutcome]],
-    *,
-    guessed: bool,
-) -> list[tuple[SearchResult, ...]]:
-    """Return each outcome's results for queries that a model `guessed`, or for the
-    others."""
-    return [
-        outcome.results
-        for (query, _), answer in zip(asked, answers, strict=True)
-        for outcome in answer
-        if query.guessed == guessed and outcome.results
-    ]
 
 
 def _fused(lists: Sequence[Sequence[SearchResult]]) -> list[SearchResult]:
     """Return the pages of result lists by reciprocal ranks of their canonical
     addresses."""
-    pages: dict[str, SearchResult] = {}
-    orders = []
-    for results in lists:
-        keys = list(map(_key, results))
-        for key, result in zip(keys, results, strict=True):
-            pages[key] = merged(pages[key], result) if key in pages else result
-        orders.append(dict.fromkeys(keys))
+    pages = _by_page(result for results in lists for result in results)
     numbers = {key: number for number, key in enumerate(pages)}
-    scores = reciprocal_rank_fusion(
-        [[numbers[key] for key in order] for order in orders], len(pages)
-    )
-    best_first = sorted(pages, key=lambda key: (-scores[numbers[key]], numbers[key]))
-    return [pages[key] for key in best_first]
+    orders = [
+        [numbers[key] for key in dict.fromkeys(map(_key, results))] for results in lists
+    ]
+    scores = reciprocal_rank_fusion(orders, len(pages))
+    ranked = sorted(pages, key=lambda key: (-scores[numbers[key]], numbers[key]))
+    return [pages[key] for key in ranked]
 
 
 def cache_key(provider: str, query: SearchQuery, limit: int) -> str:
@@ -573,7 +417,7 @@ def cache_key(provider: str, query: SearchQuery, limit: int) -> str:
     )
 
 
-def _known(value: JsonValue) -> tuple[SearchResult, ...]:
+def _remembered(value: JsonValue) -> tuple[SearchResult, ...]:
     """Results as they were kept; nothing where the entry has another form (another
     version wrote it)."""
     try:
