@@ -423,7 +423,7 @@ class _UnitCollector:
         """Read a block-level child: emit it where it is one unit, else open it; a
         `title` is left out."""
         tag = child.tag
-        furniture = _mark_of(child, frame.furniture)
+        furniture = _mark_of(child, path, frame.furniture)
         if _ends_term(frame, tag):
             self._say_term(frame)
         if tag in _HEADING_LEVELS:
@@ -725,12 +725,9 @@ class _UnitCollector:
         )
         labels = label_children(row.node) if row.opened else []
         for index in reversed(row.opened):
-            self._push(
-                cells[index],
-                f"{path}/{labels[index]}",
-                "block",
-                furniture=_mark_of(cells[index], frame.furniture),
-            )
+            cell_path = f"{path}/{labels[index]}"
+            region = _mark_of(cells[index], cell_path, frame.furniture)
+            self._push(cells[index], cell_path, "block", furniture=region)
 
 
 _NEVER_FURNITURE: Final = frozenset({"article", "body", "html", "main"})
@@ -765,12 +762,12 @@ def _ends_term(frame: _Container, tag: str) -> bool:
     )
 
 
-def _mark_of(node: Node, outer: Mark | None) -> Mark | None:
+def _mark_of(node: Node, path: str, outer: Mark | None) -> Mark | None:
     """Return the innermost furniture mark that holds for a node's content: its own, or
     that of what is around it (`outer`); None where neither is furniture."""
     if not node.furniture or node.tag in _NEVER_FURNITURE:
         return outer
-    return Mark(outer, opens=node.furniture == OPENED_NAME)
+    return Mark(path, outer, opens=node.furniture == OPENED_NAME)
 
 
 def _descriptions(node: Node) -> list[str]:

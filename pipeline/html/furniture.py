@@ -5,60 +5,53 @@ Two signs: what the page says of itself (elements, roles, class names; `clean.py
 them) and link density over neighbouring units. Not for: removing anything; a unit that
 is furniture is only weighed less."""
 
-import posixpath
 import re
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import compress
+from itertools import compress, groupby
 from typing import Final
 
 from selectolax.lexbor import LexborNode
 
 from pipeline.document.page import BlockKind, Ordinal
-from pipeline.document.tree import LABEL_WORDS, Node, count_words, shape_of, tags
+from pipeline.document.tree import LABEL_WORDS, Node, count_words, tags
 
 _BOILERPLATE: Final = tags(
     "ad ads advert adverts breadcrumb breadcrumbs catlinks consent cookie cookies footer gdpr "
-    "jump login menu modal "
-    "nav navbar navbox navfooter navheader navigation newsletter noprint pager pagination popup "
-    "recommended related "
-    "share sharing sidebar signup sitesub skip social subscribe toolbar tags"
+    "jump login menu modal nav navbar navbox navfooter navheader navigation newsletter noprint "
+    "pager pagination popup recommended related share sharing sidebar signup sitesub skip social "
+    "subscribe toolbar tags"
 )
 """Parts of class names and ids, cut at `-` and `_`, that say furniture. Not banner,
 promo, toc and widget: on 130 pages tuned on they held as much main text as furniture
 (prose kept .965 with them, .974 without)."""
-_STYLE_SIGNS: Final = "[(:"
+_STYLE_SIGNS: Final = frozenset("[(:")
 """A name with one of them is a style in short (`top-[var(--nav-height)]`) and says
 nothing about its element."""
-_BOILERPLATE_PAIRS: Final = re.compile(r"\b(?:comment-form|read-more)\b")
 NEIGHBOURS: Final = 3
 """Links in a row that make a menu, and boxes in a row that begin alike and are
 records."""
-TITLE_WORDS: Final = 4
+_TITLE_WORDS: Final = 4
 """Words of a thread's title, on average; entries of menus have one or two."""
-MARKED_SHARE: Final = 0.75
-"""Maximum share of the page's words in an element marked as furniture, except a nav or
-footer of links. Links with a larger share of the content are content. If all marks
-leave less than the rest, only nav, footer and pure links count."""
-MAIN_PROSE: Final = 0.4
-"""Maximum share of the page's prose in a furniture element of the main part that has
-little else."""
+_MARKED_SHARE: Final = 0.75
+"""Maximum share of the page's words in an element marked as furniture. Links with a
+larger share of the content are content. If all marks leave less than the rest, only
+nav, footer and pure links count."""
+_MAIN_PROSE: Final = 0.4
+"""Minimum share of the page's prose in an element of the main part that is content in
+spite of its name."""
 PROSE: Final = 15
 """Words from which a unit with few links is running text."""
 FEW_LINKS: Final = 0.15
 """Share of characters in links below which a unit or an element has few; also of an
 element's words outside of running text, below which it holds little else."""
-ALONE: Final = 5
+_ALONE: Final = 5
 """Words up to which a heading is furniture with what follows it; a longer one is a
 headline and says something. A class or id of more parts is a title turned into an
 anchor, and says nothing about its element."""
-_IN_MAIN: Final = re.compile(r"/(?:main|article)\d*(?=/)")
-_IN_ITEM: Final = re.compile(r".*?/(?:main|article)\d*/(?:.*?/)?li\d*/")
-_NAV_PATH: Final = re.compile(r"/(?:nav|footer)\d*(?=/|$)")
-_ASIDE_PATH: Final = re.compile(r"/aside\d*(?=/|$)")
+_IN_MAIN: Final = re.compile(r"/(?:main|article)\d*/")
 NAMED_SO: Final = re.compile(r"/(?:nav|footer|aside|select)\d*(?=/|$)")
-_THE_MAIN: Final = re.compile(r"/main\d*(?=/)")
+_NAV_PATH: Final = re.compile(r"/(?:nav|footer)\d*(?=/|$)")
 _ALPHANUMERIC: Final = re.compile(r"[^\W_]+")
 _NO_PROSE: Final = frozenset({"code", "heading", "row"})
 
@@ -67,6 +60,7 @@ _NO_PROSE: Final = frozenset({"code", "heading", "row"})
 class Mark:
     """An element that says of itself that it is furniture."""
 
+    path: str
     outer: "Mark | None"
     """The next such element around it."""
     opens: bool = False
@@ -75,12 +69,8 @@ class Mark:
     prose: int = 0
     """Words of running text."""
     characters: int = 0
-    """Characters."""
     linked: int = 0
     """Characters in links."""
-    first_unit: int = -1
-    """Number of the first unit in it; -1 for none yet."""
-    last_unit: int = -1
     depth: int = field(init=False)
     """Marks around it."""
     believed: bool = False
@@ -92,6 +82,23 @@ class Mark:
     def __post_init__(self) -> None:
         """Count the marks around it."""
         self.depth = 0 if self.outer is None else self.outer.depth + 1
+
+    def add(self, words: int, prose: int, characters: int, linked: int) -> None:
+        """Count a unit, or a region, in it."""
+        self.words += words
+        self.prose += prose
+        self.characters += characters
+        self.linked += linked
+
+    def is_text(self, page_prose: int) -> bool:
+        """Whether it is content in spite of its name: running text in the main part that
+        is an aside or much of the page's. Outside of the main part nothing is."""
+        is_prose = (
+            self.prose >= (1 - FEW_LINKS) * self.words
+            and self.linked < FEW_LINKS * self.characters
+        )
+        is_large = self.prose >= _MAIN_PROSE * page_prose or "/aside" in self.path
+        return is_prose and is_large and _IN_MAIN.search(self.path) is not None
 
 
 @dataclass(slots=True)
@@ -105,7 +112,7 @@ class Unit:
     html: str
     kind: BlockKind
     furniture: Mark | None
-    """The innermost mark of furniture around it."""
+    """The innermost region of furniture around it."""
     linked: int
     """Characters of `shown_text` in links."""
     cells: tuple[str, ...] = ()
@@ -122,20 +129,12 @@ class Unit:
 
 def says_furniture(label: str) -> bool:
     """Whether classes and ids, in lower case, name navigation, a dialog or the like."""
-    if not _names_it(label):  # as nearly all do not
+    if _BOILERPLATE.isdisjoint(_parts(label)):  # as nearly all do not
         return False
-    names = [
-        name
-        for name in label.split()
-        if not any(style_sign in name for style_sign in _STYLE_SIGNS)
-    ]
-    return any(_names_it(name) and len(_parts(name)) <= ALONE for name in names)
-
-
-def _names_it(label: str) -> bool:
-    return (
-        not _BOILERPLATE.isdisjoint(_parts(label))
-        or _BOILERPLATE_PAIRS.search(label) is not None
+    names = filter(_STYLE_SIGNS.isdisjoint, label.split())
+    return any(
+        len(parts) <= _ALONE and not _BOILERPLATE.isdisjoint(parts)
+        for parts in map(_parts, names)
     )
 
 
@@ -181,27 +180,67 @@ def _judge(units: Sequence[Unit]) -> list[bool]:
     words = [count_words(unit.text) for unit in units]
     _believe(units, words)
     main = _unmarked(units, words)
-    links = [_is_link(unit, count) for unit, count in zip(units, words, strict=True)]
-    _leave_out_runs(units, words, main, _menus(units, words, main, links))
+    _leave_out_menus(units, words, main)
     # A short heading belongs to what follows it.
     for number in range(len(units) - 2, -1, -1):
-        if (
-            units[number].kind == "heading"
-            and words[number] <= ALONE
-            and units[number + 1].kind != "heading"
-        ):
+        is_short = units[number].kind == "heading" and words[number] <= _ALONE
+        if is_short and units[number + 1].kind != "heading":
             main[number] = main[number] and main[number + 1]
     return main
 
 
+def _believe(units: Sequence[Unit], words: Sequence[int]) -> None:
+    """Decide on the marks from the outermost inwards: which are believed to be
+    furniture, and which only closed.
+
+    A region is not believed where it holds nearly all words or a story, unless the one
+    around it is believed."""
+    marks: dict[int, Mark] = {}
+    page_prose = 0
+    for unit, count in zip(units, words, strict=True):
+        prose = count if _is_prose(unit, count) else 0
+        page_prose += prose
+        region = unit.furniture
+        if region is not None:
+            region.add(count, prose, len(unit.shown_text), unit.linked)
+        while region is not None and id(region) not in marks:
+            marks[id(region)] = region
+            region = region.outer
+    inwards = sorted(marks.values(), key=lambda region: region.depth)
+    for region in reversed(inwards):
+        if region.outer is not None:
+            region.outer.add(
+                region.words, region.prose, region.characters, region.linked
+            )
+    limit = _MARKED_SHARE * sum(words)
+    for region in inwards:
+        outer = region.outer if region.outer and region.outer.believed else None
+        is_furniture = region.words <= limit and not region.is_text(page_prose)
+        is_content = region.opens and 2 * region.linked < region.characters
+        region.believed = outer is not None or is_furniture
+        region.closed = (
+            region.believed
+            and (is_content or not is_furniture)
+            and (outer is None or outer.closed)
+        )
+
+
+def _is_prose(unit: Unit, words: int) -> bool:
+    return (
+        words >= PROSE
+        and unit.kind not in _NO_PROSE
+        and unit.linked < FEW_LINKS * len(unit.shown_text)
+    )
+
+
 def _unmarked(units: Sequence[Unit], words: Sequence[int]) -> list[bool]:
-    """Return for each unit whether it is in no mark that is believed; where that leaves
+    """Return for each unit whether it is in no region that is believed; where that leaves
     too few words, in none that holds links there."""
     covered = [unit.furniture is not None and unit.furniture.believed for unit in units]
     main = [
         unit.main and not hidden for unit, hidden in zip(units, covered, strict=True)
     ]
-    if sum(compress(words, main)) >= (1 - MARKED_SHARE) * sum(words):
+    if sum(compress(words, main)) >= (1 - _MARKED_SHARE) * sum(words):
         return main
     return [
         unit.main and not (hidden and _is_linking(unit))
@@ -214,61 +253,27 @@ def _is_linking(unit: Unit) -> bool:
     return in_menu or 2 * unit.linked > len(unit.shown_text)
 
 
-def _leave_out_runs(
-    units: Sequence[Unit], words: Sequence[int], main: list[bool], links: Sequence[bool]
+def _leave_out_menus(
+    units: Sequence[Unit], words: Sequence[int], main: list[bool]
 ) -> None:
     """Take links out of the main content where as many as a menu has follow each other,
-    unless they are the page's list; changes `main`."""
-    start = 0
-    while start < len(links):
-        end = start
-        while end < len(links) and links[end]:
-            end += 1
-        if end - start >= NEIGHBOURS and not _is_index(units, words, range(start, end)):
-            main[start:end] = [False] * (end - start)
-        start = end + 1
+    unless they are the page's list or nearly all of it; changes `main`."""
+    links = [_is_link(unit, count) for unit, count in zip(units, words, strict=True)]
+    linked = sum(compress(words, map(all, zip(main, links, strict=True))))
+    if linked > _MARKED_SHARE * sum(compress(words, main)):
+        return
+    for is_link, group in groupby(range(len(units)), key=links.__getitem__):
+        run = list(group)
+        if is_link and len(run) >= NEIGHBOURS and not _is_index(units, words, run):
+            for number in run:
+                main[number] = False
 
 
-def _menus(
-    units: Sequence[Unit], words: Sequence[int], main: Sequence[bool], links: list[bool]
-) -> list[bool]:
-    """Return which links may be a menu: none if they are the content, as on an index or
-    a list of chapters.
-
-    They are where nearly all that is left of a page is links. Where more than half of
-    its main part is, those in it are."""
-    inside = [_IN_MAIN.search(unit.path) is not None for unit in units]
-    of_all = of_links = of_main = of_main_links = 0
-    for count, is_main, link, within in zip(words, main, links, inside, strict=True):
-        of_all += count * is_main
-        of_links += count * (is_main and link)
-        of_main += count * (is_main and within)
-        of_main_links += count * (is_main and link and within)
-    if of_links > MARKED_SHARE * of_all:
-        return [False] * len(units)
-    if 2 * of_main_links > of_main:
-        return [link and not within for link, within in zip(links, inside, strict=True)]
-    return links
-
-
-def _is_index(units: Sequence[Unit], words: Sequence[int], run: range) -> bool:
+def _is_index(units: Sequence[Unit], words: Sequence[int], run: Sequence[int]) -> bool:
     """Return whether adjacent links are the page's list: directly below its title, with
-    several words in one field of each record, like threads of a board and unlike
-    menus."""
-    top, shape = run.start, shape_of(units[run.start].path)
-    while (
-        top and shape_of(units[top - 1].path) == shape
-    ):  # a title too long for a link in a menu
-        top -= 1
-    if not top or not units[top - 1].html.startswith("<h1"):
-        return False
-    fields = defaultdict[str, list[int]](list)
-    for number in run:
-        fields[shape_of(units[number].path)].append(words[number])
-    return any(
-        len(counts) >= NEIGHBOURS and sum(counts) >= TITLE_WORDS * len(counts)
-        for counts in fields.values()
-    )
+    several words in each, like threads of a board and unlike menus."""
+    is_first = run[0] > 0 and units[run[0] - 1].html.startswith("<h1")
+    return is_first and sum(words[n] for n in run) >= _TITLE_WORDS * len(run)
 
 
 def _is_link(unit: Unit, words: int) -> bool:
@@ -279,145 +284,4 @@ def _is_link(unit: Unit, words: int) -> bool:
         and words <= LABEL_WORDS
         and 2 * unit.linked > len(unit.shown_text)
         and not unit.text.endswith(":")
-    )
-
-
-def _believe(units: Sequence[Unit], words: Sequence[int]) -> None:
-    """Decide on the marks from the outermost inwards: which are believed to be
-    furniture, and which only closed.
-
-    A mark is not believed where it holds nearly all words (a menu may), a story or the
-    page's `main`, unless the one around it is believed."""
-    inwards, running = _counted(units, words)
-    word_limit = MARKED_SHARE * sum(words)
-    centre = [
-        number for number, unit in enumerate(units) if _THE_MAIN.search(unit.path)
-    ]
-    for furniture in inwards:
-        is_outer_believed = furniture.outer is not None and furniture.outer.believed
-        may_be = furniture.words <= word_limit or _is_menu(furniture, units)
-        is_believed = may_be and not _holds_content(furniture, units, running, centre)
-        furniture.believed = is_outer_believed or is_believed
-        is_content = not is_believed or (
-            furniture.opens and 2 * furniture.linked < furniture.characters
-        )
-        furniture.closed = (
-            furniture.believed
-            and is_content
-            and (
-                furniture.outer is None
-                or not is_outer_believed
-                or furniture.outer.closed
-            )
-        )
-
-
-def _holds_content(
-    furniture: Mark, units: Sequence[Unit], running: int, centre: list[int]
-) -> bool:
-    """Whether a mark holds a story, or the page's `main` (units `centre`)."""
-    if _is_story(furniture, units, running):
-        return True
-    return bool(centre) and _holds(furniture, units, centre)
-
-
-def _counted(units: Sequence[Unit], words: Sequence[int]) -> tuple[list[Mark], int]:
-    """Return the marks from the outermost inwards, what they hold counted, and the
-    words of prose in all."""
-    marks: dict[int, Mark] = {}
-    running = 0
-    for number, (unit, count) in enumerate(zip(units, words, strict=True)):
-        prose = count if _is_prose(unit, count) else 0
-        running += prose
-        furniture = unit.furniture
-        if furniture is not None:
-            _add(
-                furniture,
-                Mark(
-                    None,
-                    False,
-                    count,
-                    prose,
-                    len(unit.shown_text),
-                    unit.linked,
-                    number,
-                    number,
-                ),
-            )
-        while furniture is not None and id(furniture) not in marks:
-            marks[id(furniture)] = furniture
-            furniture = furniture.outer
-    inwards = sorted(marks.values(), key=lambda furniture: furniture.depth)
-    for furniture in reversed(inwards):
-        if furniture.outer is not None:
-            _add(furniture.outer, furniture)
-    return inwards, running
-
-
-def _is_prose(unit: Unit, words: int) -> bool:
-    return (
-        words >= PROSE
-        and unit.kind not in _NO_PROSE
-        and unit.linked < FEW_LINKS * len(unit.shown_text)
-    )
-
-
-def _add(furniture: Mark, nested: Mark) -> None:
-    """Count a part of a mark with it."""
-    furniture.words += nested.words
-    furniture.prose += nested.prose
-    furniture.characters += nested.characters
-    furniture.linked += nested.linked
-    furniture.first_unit = (
-        nested.first_unit
-        if furniture.first_unit < 0
-        else min(furniture.first_unit, nested.first_unit)
-    )
-    furniture.last_unit = max(furniture.last_unit, nested.last_unit)
-
-
-def _path_of(furniture: Mark, units: Sequence[Unit]) -> str:
-    return posixpath.commonpath(
-        (units[furniture.first_unit].path, units[furniture.last_unit].path)
-    )
-
-
-def _is_menu(furniture: Mark, units: Sequence[Unit]) -> bool:
-    """Whether an element nav or footer holds links and little else, and so is furniture
-    however long it is."""
-    return (
-        2 * furniture.linked > furniture.characters
-        and _NAV_PATH.search(_path_of(furniture, units)) is not None
-    )
-
-
-def _holds(furniture: Mark, units: Sequence[Unit], centre: Sequence[int]) -> bool:
-    """Whether an element holds the page's `main`, the units numbered in `centre`, and
-    so is furniture by name only."""
-    is_around = furniture.first_unit <= centre[0] and furniture.last_unit >= centre[-1]
-    return is_around and not _THE_MAIN.search(f"{_path_of(furniture, units)}/")
-
-
-def _is_story(furniture: Mark, units: Sequence[Unit], running: int) -> bool:
-    """Whether an element in the main part is content in spite of its name.
-
-    So is one that holds much of the page's `running` words and little else, an aside of
-    running text, and the end of a list's item, such as the byline under a headline.
-    Outside of the main part nothing is."""
-    path = _path_of(furniture, units)
-    if not _IN_MAIN.search(path):
-        return False
-    is_text = (
-        furniture.prose >= (1 - FEW_LINKS) * furniture.words
-        and furniture.linked < FEW_LINKS * furniture.characters
-    )
-    if is_text and (
-        furniture.prose >= MAIN_PROSE * running or _ASIDE_PATH.search(path)
-    ):
-        return True
-    item = _IN_ITEM.match(path)
-    if item is None or NAMED_SO.search(path):
-        return False
-    return furniture.first_unit > 0 and units[furniture.first_unit - 1].path.startswith(
-        item[0]
     )
