@@ -9,7 +9,7 @@ the page. Not for: the paper's block tree (`papers/htmlrag`), choosing blocks
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, chain, groupby, islice, pairwise
+from itertools import accumulate, chain, groupby
 from operator import itemgetter
 from typing import Final
 
@@ -54,15 +54,11 @@ _RECORD: Final = re.compile(r".*?/(?:li|article)\d+(?=/|$)")
 _TWO_LETTERS: Final = re.compile(r"[^\W\d_]{2}")
 NAMES: Final = " · "
 """Between the labels that a record is named by."""
-_DASHES: Final = ("—", "–", "―")
 MOST_LABELS: Final = 4
 """Maximum labels before a record's first sentences that are author and date; more are a
 menu or a table."""
 _LEVELS: Final = 4
 """Maximum boxes around a record's first label within it."""
-_BEGIN: Final = 3
-"""Units with which an item may begin, of which the first that may have a number has the
-item's."""
 _NUMBERED_KINDS: Final = frozenset({"code", "heading", "item"})
 _SCOPES: Final = frozenset(
     {
@@ -79,12 +75,6 @@ _SCOPES: Final = frozenset(
     }
 )
 """Elements whose headings say nothing about what follows them."""
-_FLOW: Final = frozenset({"p", "ul", "ol", "dl", "pre"})
-"""Elements of running text: a box between two of them interrupts it, as a note or a
-warning does."""
-_INSETS: Final = 4
-"""Neighbours of a box that are looked at for running text: more notes in a row than
-pages have."""
 _PERMALINK_SIGNS: Final = "¶§🔗\uf0c1"
 
 
@@ -110,7 +100,7 @@ def _name_records(units: list[Unit]) -> None:
     and a card's title above its price.
 
     They are the labels before the first sentences of one of several items, articles or
-    boxes that begin alike, or the text after a dash under a quotation."""
+    boxes that begin alike."""
     boxes, box = _boxes(units), ""
     paths: list[str] = []
     for number, unit in enumerate(units):
@@ -120,20 +110,6 @@ def _name_records(units: list[Unit]) -> None:
     for path, record in groupby(zip(paths, units, strict=True), key=itemgetter(0)):
         if path:
             _name_record([unit for _, unit in record])
-    _name_quotations(units)
-
-
-def _name_quotations(units: list[Unit]) -> None:
-    """Put the text after a dash under a quotation above it."""
-    for unit, after in pairwise(units):
-        are_siblings = unit.path.rpartition("/")[0] == after.path.rpartition("/")[0]
-        if (
-            are_siblings
-            and after.text.startswith(_DASHES)
-            and _is_label(after)
-            and count_words(unit.text) > LABEL_WORDS
-        ):
-            _attribute([unit], after.text)
 
 
 def _boxes(units: Sequence[Unit]) -> dict[int, str]:
@@ -237,44 +213,6 @@ class _Container:
     """Numbers of the items to come, for an ordered list."""
 
 
-def _is_inset(box: Node, container: _Container) -> bool:
-    """Whether a box under a heading of its own interrupts the running text around
-    it."""
-    if not _is_headed(box):
-        return False
-
-    siblings, after = container.node.children, container.position
-    before = siblings[max(after - 1 - _INSETS, 0) : max(after - 1, 0)]
-    following_children = (
-        child for child in siblings[after : after + _INSETS] if _says(child)
-    )
-    following = next(
-        (
-            child
-            for child in following_children
-            if isinstance(child, str) or not _is_headed(child)
-        ),
-        "",
-    )
-    return _flows(following) and any(map(_flows, before))
-
-
-def _is_headed(box: Node) -> bool:
-    """Whether an element begins with a heading and holds more than that."""
-    begins = list(islice(filter(_says, box.children), 2))
-    first_child = begins[0] if len(begins) > 1 else ""
-    return isinstance(first_child, Node) and first_child.tag in _HEADING_LEVELS
-
-
-def _flows(child: Node | str) -> bool:
-    return isinstance(child, Node) and child.tag in _FLOW
-
-
-def _says(child: Node | str) -> bool:
-    """Whether a child is an element or text other than white space."""
-    return isinstance(child, Node) or not child.isspace()
-
-
 class _UnitCollector:
     """Collects content units in one walk over a cleaned tree."""
 
@@ -282,16 +220,14 @@ class _UnitCollector:
         self._root = root
         self._units: list[Unit] = []
         self._headings: tuple[tuple[int, str], ...] = ()
-        self._titles: tuple[str, ...] = ()
         self._stack: list[_Container] = []
-        self._places: list[tuple[int, str]] = []
-        """Places, each with the number of units before it."""
-        self._ordinals: list[tuple[int, str, Ordinal]] = []
-        """Numbers of items, each with the number of units before it and its item's
-        path."""
+        self._place = ""
+        """Where the units to come are, until another place begins."""
+        self._numbered: tuple[str, Ordinal] | None = None
+        """Path and number of an item none of whose units has the number yet."""
 
     def run(self) -> list[Unit]:
-        self._push(self._root, self._root.tag, "block", furniture=None)
+        self._push(self._root, self._root.tag, "block", None)
         steps = 0
         while self._stack:
             frame = self._stack[-1]
@@ -316,50 +252,31 @@ class _UnitCollector:
                 frame.run.append(child)
                 continue
             self._flush(frame)
-            self._begin(child)
+            self._place = child.place or self._place
             self._enter(frame, child, f"{frame.path}/{label}")
-        self._set_places()
-        self._set_ordinals()
         return self._units
 
-    def _set_places(self) -> None:
-        """Give each unit the place that holds where it is."""
-        for (start, position), (end, _) in pairwise(
-            [*self._places, (len(self._units), "")]
-        ):
-            for unit in self._units[start:end]:
-                unit.place = position
-
-    def _set_ordinals(self) -> None:
-        """Give each item's number to the first of its units that may have one."""
-        for unit_number, path, ordinal in self._ordinals:
-            begins = (
-                unit
-                for unit in self._units[unit_number : unit_number + _BEGIN]
-                if unit.path.startswith(path)
-            )
-            if numbered := next(
-                (unit for unit in begins if unit.kind in _NUMBERED_KINDS), None
-            ):
-                numbered.ordinal = ordinal
-
-    def _begin(self, node: Node) -> None:
-        """Note the place that begins with a node, and holds until another does."""
-        if node.place:
-            self._places.append((len(self._units), node.place))
+    def _add(self, unit: Unit) -> None:
+        """Add a unit under the headings that hold, with the number of the item that it
+        begins."""
+        unit.headings = tuple(text for _, text in self._headings)
+        unit.place = self._place
+        if self._numbered and unit.kind in _NUMBERED_KINDS:
+            path, ordinal = self._numbered
+            if unit.path.startswith(path):
+                unit.ordinal, self._numbered = ordinal, None
+        self._units.append(unit)
 
     def _push(
         self,
         node: Node,
         path: str,
         kind: BlockKind,
-        *,
         furniture: Mark | None,
         lead: str = "",
     ) -> _Container:
         is_repeated = node.tag == "article" and path[-1].isdigit()
-        inset = bool(self._stack) and _is_inset(node, self._stack[-1])
-        scoped = node.tag in _SCOPES or is_repeated or inset
+        scoped = node.tag in _SCOPES or is_repeated
         back = self._headings if scoped else None
         frame = _Container(node, path, kind, furniture, headings=back, lead=lead)
         frame.labels = label_children(node)
@@ -371,53 +288,26 @@ class _UnitCollector:
         node: Node,
         path: str,
         kind: BlockKind,
-        *,
         furniture: Mark | None,
         lead: str = "",
     ) -> None:
-        """Read a container; one that holds a single text, as most do, is a unit at
-        once."""
-        only = node.children[0] if len(node.children) == 1 else None
-        if not isinstance(only, str):
-            if any(child.breaks for child in node.children if isinstance(child, Node)):
-                self._push(node, path, kind, furniture=furniture, lead=lead)
-            else:
-                frame = _Container(
-                    node, path, kind, furniture, headings=None, lead=lead
-                )
-                frame.run = list(node.children)
-                self._flush(frame)
+        """Read a container; one that holds no block, as most do, is read at once."""
+        if any(child.breaks for child in node.children if isinstance(child, Node)):
+            self._push(node, path, kind, furniture, lead)
             return
-        text = " ".join(only.split())
-        if text:
-            tag = _WRAPPERS[kind]
-            html = f"<{tag}>{escaped(only)}</{tag}>"
-            self._units.append(
-                Unit(
-                    path, self._titles, text, text, html, kind, furniture, 0, lead=lead
-                )
-            )
+        frame = _Container(node, path, kind, furniture, lead=lead)
+        frame.run = list(node.children)
+        self._flush(frame)
 
     def _finish(self, frame: _Container) -> None:
         self._flush(frame)
         self._stack.pop()
-        if frame.term:
-            if frame.node.tag == "dd" and self._stack:
-                self._stack[-1].term = frame.term
-            else:
-                self._emit(
-                    frame,
-                    f"{frame.path}/text{frame.runs + 1}",
-                    frame.term,
-                    "definition",
-                )
-                frame.runs += 1
+        if frame.term and frame.node.tag == "dd" and self._stack:
+            self._stack[-1].term = frame.term
+        elif frame.term:
+            self._say_term(frame)
         if frame.headings is not None:
-            self._set_headings(frame.headings)
-
-    def _set_headings(self, headings: tuple[tuple[int, str], ...]) -> None:
-        self._headings = headings
-        self._titles = tuple(text for _, text in headings)
+            self._headings = frame.headings
 
     def _enter(self, frame: _Container, child: Node, path: str) -> None:
         """Read a block-level child: emit it where it is one unit, else open it; a
@@ -427,40 +317,35 @@ class _UnitCollector:
         if _ends_term(frame, tag):
             self._say_term(frame)
         if tag in _HEADING_LEVELS:
-            self._heading(frame, child, path, furniture=furniture)
+            self._heading(frame, child, path, furniture)
         elif tag == "pre":
-            self._code(frame, child, path, furniture=furniture)
+            self._code(frame, child, path, furniture)
         elif tag in _OF_LISTS:
-            self._enter_list(frame, child, path, furniture=furniture)
+            self._enter_list(frame, child, path, furniture)
         elif tag == "table":
-            self._enter_table(child, path, furniture=furniture)
+            container = self._push(child, path, "block", furniture)
+            container.grid = read_grid(child)
+            if container.grid is not None:
+                self._caption(container)
         elif tag in _PASSING_TAGS or (tag == "p" and frame.kind != "block"):
-            self._pass(frame, child, path, furniture=furniture)
+            self._pass(frame, child, path, furniture)
         elif tag != "title":
-            self._open(child, path, _KINDS.get(tag, "block"), furniture=furniture)
-
-    def _enter_table(self, table: Node, path: str, *, furniture: Mark | None) -> None:
-        """Read a table by its rows if it holds data, else as a box."""
-        container = self._push(table, path, "block", furniture=furniture)
-        container.grid = read_grid(table)
-        if container.grid is not None:
-            self._caption(container)
+            self._open(child, path, _KINDS.get(tag, "block"), furniture)
 
     def _pass(
-        self, frame: _Container, child: Node, path: str, *, furniture: Mark | None
+        self, frame: _Container, child: Node, path: str, furniture: Mark | None
     ) -> None:
         """Read a child to which what waits in its container passes on: the lead and,
         where it begins an item or definition, kind and term."""
         begins_item = not frame.runs and frame.kind in {"item", "definition"}
         kind = frame.kind if begins_item else _KINDS.get(child.tag, "block")
-        container = self._push(child, path, kind, furniture=furniture)
-        container.lead = frame.lead
+        container = self._push(child, path, kind, furniture, frame.lead)
         if begins_item:
             container.term, frame.term = frame.term, ""
             frame.runs += 1
 
     def _enter_list(
-        self, frame: _Container, child: Node, path: str, *, furniture: Mark | None
+        self, frame: _Container, child: Node, path: str, furniture: Mark | None
     ) -> None:
         """Read a list, an item, a term or its definition; a term is kept in `frame` for
         its definition."""
@@ -468,36 +353,31 @@ class _UnitCollector:
             term = text_of(child).rstrip(":： ")
             frame.term = ", ".join(filter(None, (frame.term, term)))
         elif child.tag == "dd":
-            self._define(frame, child, path, furniture=furniture)
+            self._define(frame, child, path, furniture)
         elif child.tag == "li":
             if frame.ordinals is not None and (ordinal := next(frame.ordinals, None)):
-                self._ordinals.append((len(self._units), path, ordinal))
-            self._open(child, path, "item", furniture=furniture, lead=frame.lead)
+                self._numbered = path, ordinal
+            self._open(child, path, "item", furniture, frame.lead)
         else:
-            lead = self._lead_in(frame) or (
-                frame.lead if frame.kind == "definition" else ""
-            )
-            container = self._push(child, path, "block", furniture=furniture, lead=lead)
+            outer_lead = frame.lead if frame.kind == "definition" else ""
+            lead_in = self._lead_in(frame) or outer_lead
+            container = self._push(child, path, "block", furniture, lead_in)
             container.ordinals = ordinals_of(child) if child.tag == "ol" else None
 
     def _define(
-        self, frame: _Container, child: Node, path: str, *, furniture: Mark | None
+        self, frame: _Container, child: Node, path: str, furniture: Mark | None
     ) -> None:
         """Open a definition under the term that waits for it; a further one has it as
         its lead."""
-        container = self._push(
-            child,
-            path,
-            "definition" if frame.term or frame.lead else "block",
-            furniture=furniture,
-        )
+        kind: BlockKind = "definition" if frame.term or frame.lead else "block"
+        container = self._push(child, path, kind, furniture)
         container.term, frame.term = frame.term, ""
         container.lead = "" if container.term else frame.lead
         frame.lead = container.term or frame.lead
 
     def _say_term(self, frame: _Container) -> None:
-        """Emit the term of a definition that opens with a list, a table or a listing,
-        whose lead it is."""
+        """Emit the term of a definition that is missing, or opens with a list, a table
+        or a listing, whose lead it is."""
         term = frame.term
         self._emit(frame, f"{frame.path}/text{frame.runs + 1}", term, "definition")
         frame.lead, frame.runs = term, frame.runs + 1
@@ -510,19 +390,14 @@ class _UnitCollector:
         if not self._units:
             return ""
         previous_unit = self._units[-1]
+        text = previous_unit.text
         nested = frame.kind == "item" and previous_unit.path.startswith(frame.path)
-        if not nested and not previous_unit.text.endswith((":", "：")):
+        is_leading = nested or text.endswith((":", "："))
+        if not is_leading or previous_unit.kind not in _LEADING_KINDS:
             return ""
-        if previous_unit.kind not in {"paragraph", "block", "item", "definition"}:
-            return ""
-        words = previous_unit.text.split(" ")
-        if len(words) <= LEAD_WORDS:
-            return previous_unit.text
-        return (
-            previous_unit.text[previous_unit.text.rfind(". ") + 2 :]
-            if not nested and ". " in previous_unit.text
-            else ""
-        )
+        if text.count(" ") < LEAD_WORDS:
+            return text
+        return text.rpartition(". ")[2] if not nested and ". " in text else ""
 
     def _flush(self, frame: _Container) -> None:
         """Emit the inline content since the last block, cut at empty lines; a part
@@ -531,8 +406,8 @@ class _UnitCollector:
         if not run:
             return
         frame.run = []
-        is_full_run = len(run) == len(frame.node.children)
         segments = _cut_at_empty_lines(run)
+        is_full = len(run) == len(frame.node.children) and len(segments) == 1
         for segment in segments:
             texts = [
                 item if isinstance(item, str) else "".join(pieces(item))
@@ -541,15 +416,11 @@ class _UnitCollector:
             text = " ".join("".join(texts).split())
             if not text:
                 continue
-            path = (
-                frame.path
-                if is_full_run and len(segments) == 1
-                else f"{frame.path}/text{frame.runs + 1}"
+            path = frame.path if is_full else f"{frame.path}/text{frame.runs + 1}"
+            is_further = frame.runs and frame.kind in {"item", "definition", "caption"}
+            self._emit(
+                frame, path, text, "block" if is_further else frame.kind, segment
             )
-            kind: BlockKind = frame.kind
-            if frame.runs and kind in {"item", "definition", "caption"}:
-                kind = "block"
-            self._emit(frame, path, text, kind, segment)
             frame.runs += 1
         self._emit_descriptions(frame, run)
 
@@ -559,18 +430,7 @@ class _UnitCollector:
         for alt in chain.from_iterable(map(_descriptions, images)):
             html = f"<p>{escaped(alt)}</p>"
             path = f"{frame.path}/text0{len(self._units)}"  # runs of text count from 1
-            unit = Unit(
-                path,
-                self._titles,
-                alt,
-                alt,
-                html,
-                "caption",
-                frame.furniture,
-                0,
-                described=True,
-            )
-            self._units.append(unit)
+            self._add(Unit(path, alt, html, "caption", frame.furniture, described=True))
 
     def _emit(
         self,
@@ -580,9 +440,9 @@ class _UnitCollector:
         kind: BlockKind,
         segment: Sequence[Node | str] = (),
     ) -> None:
-        nodes = [
+        nodes = (
             node for item in segment if isinstance(item, Node) for node in walk(item)
-        ]
+        )
         linked = sum(len(text_of(node)) for node in nodes if node.tag == "a")
         content = "".join(
             escaped(item) if isinstance(item, str) else to_html(item)
@@ -593,96 +453,43 @@ class _UnitCollector:
             html = f"<dl><dt>{escaped(frame.term)}</dt>{html if segment else ''}</dl>"
             text = f"{frame.term}: {text}" if segment else text
             frame.term = ""
-        self._units.append(
-            Unit(
-                path,
-                self._titles,
-                text,
-                text,
-                html,
-                kind,
-                frame.furniture,
-                linked,
-                lead=frame.lead,
-            )
-        )
+        self._add(Unit(path, text, html, kind, frame.furniture, linked, frame.lead))
 
     def _heading(
-        self, frame: _Container, node: Node, path: str, *, furniture: Mark | None
+        self, frame: _Container, node: Node, path: str, furniture: Mark | None
     ) -> None:
         text = text_of(node).strip(_PERMALINK_SIGNS).strip()
         if not text:
             return
         level = _HEADING_LEVELS[node.tag]
-        outer_headings = tuple(pair for pair in self._headings if pair[0] < level)
-        titles = tuple(title for _, title in outer_headings)
+        self._headings = tuple(pair for pair in self._headings if pair[0] < level)
         html = f"<{node.tag}>{escaped(text)}</{node.tag}>"
-        self._units.append(
-            Unit(path, titles, text, text, html, "heading", furniture, 0)
-        )
-        self._set_headings((*outer_headings, (level, text)))
+        self._add(Unit(path, text, html, "heading", furniture))
+        self._headings = (*self._headings, (level, text))
         frame.runs += frame.kind == "caption"
 
     def _code(
-        self, frame: _Container, node: Node, path: str, *, furniture: Mark | None
+        self, frame: _Container, node: Node, path: str, furniture: Mark | None
     ) -> None:
-        listing = code_of(node)
-        if not listing.strip():
-            return
-        chunks = _cut_listing(listing)
-        numbers = listing.replace("\n", "").replace(" ", "").isdigit()
-        class_names = next(
-            (
-                element.attrs["class"]
-                for element in walk(node)
-                if "class" in element.attrs
-            ),
-            "",
-        )
-        opening = f'<pre class="{class_names}">' if class_names else "<pre>"
+        class_names = (element.attrs.get("class") for element in walk(node))
+        name = next(filter(None, class_names), "")
+        opening = f'<pre class="{name}">' if name else "<pre>"
+        chunks = _cut_listing(code_of(node))
         for number, chunk in enumerate(chunks, start=1):
             html = f"{opening}{escaped(chunk)}</pre>"
-            name = path if len(chunks) == 1 else f"{path}/text{number}"
-            self._units.append(
-                Unit(
-                    name,
-                    self._titles,
-                    chunk,
-                    chunk,
-                    html,
-                    "code",
-                    furniture,
-                    0,
-                    lead=frame.lead,
-                    main=not numbers,
-                )
-            )
+            own_path = path if len(chunks) == 1 else f"{path}/text{number}"
+            self._add(Unit(own_path, chunk, html, "code", furniture, lead=frame.lead))
 
     def _caption(self, frame: _Container) -> None:
-        if stray := " ".join(
-            "".join(
-                child for child in frame.node.children if isinstance(child, str)
-            ).split()
-        ):
+        """Emit the captions of a data table, and text that is in no row of it."""
+        texts = [child for child in frame.node.children if isinstance(child, str)]
+        if stray := " ".join("".join(texts).split()):
             self._emit(frame, f"{frame.path}/text1", stray, "block", [stray])
         nodes = [child for child in frame.node.children if isinstance(child, Node)]
         for child, label in zip(nodes, frame.labels, strict=True):
             if child.tag == "caption" and (words := text_of(child)):
                 frame.caption = words
-                html = f"<p>{escaped(words)}</p>"
-                path = f"{frame.path}/{label}"
-                self._units.append(
-                    Unit(
-                        path,
-                        self._titles,
-                        words,
-                        words,
-                        html,
-                        "caption",
-                        frame.furniture,
-                        0,
-                    )
-                )
+                self._emit(frame, f"{frame.path}/{label}", words, "caption", [words])
 
     def _next_row(self, frame: _Container, grid: Grid) -> None:
         """Emit the next row of a data table under its headers; open its cells that hold
@@ -695,41 +502,28 @@ class _UnitCollector:
         row = grid.rows[frame.position]
         frame.position += 1
         path = f"{frame.path}/{row.path}"
-        self._begin(row.node)
+        self._place = row.node.place or self._place
         row_text = row.joined_text.strip()
         if row_text.strip("| "):
-            header = (
-                f"| {' | '.join(grid.headers)} |"
-                if grid.headers and not row.is_header
-                else ""
-            )
-            lead = "\n".join(
-                line for line in (frame.caption, row.group, header) if line
-            )
+            is_headed = grid.headers and not row.is_header
+            header = f"| {' | '.join(grid.headers)} |" if is_headed else ""
+            lines = "\n".join(filter(None, (frame.caption, row.group, header)))
             unit = Unit(
-                path,
-                self._titles,
-                row.text or row_text,
-                row_text,
-                to_html(row.node),
-                "row",
-                frame.furniture,
-                0,
+                path, row.text or row_text, to_html(row.node), "row", frame.furniture
             )
-            unit.cells, unit.carried, unit.lead = row.cells, row.carried, lead
-            self._units.append(unit)
-        cells = (
-            [child for child in row.node.children if isinstance(child, Node)]
-            if row.opened
-            else []
-        )
-        labels = label_children(row.node) if row.opened else []
-        for index in reversed(row.opened):
-            cell_path = f"{path}/{labels[index]}"
-            region = _mark_of(cells[index], cell_path, frame.furniture)
-            self._push(cells[index], cell_path, "block", furniture=region)
+            unit.cells, unit.carried = row.cells, row.carried
+            unit.lead, unit.shown_text = lines, row_text
+            self._add(unit)
+        if row.opened:
+            cells = [child for child in row.node.children if isinstance(child, Node)]
+            labels = label_children(row.node)
+            for index in reversed(row.opened):
+                cell_path = f"{path}/{labels[index]}"
+                region = _mark_of(cells[index], cell_path, frame.furniture)
+                self._push(cells[index], cell_path, "block", region)
 
 
+_LEADING_KINDS: Final = frozenset({"paragraph", "block", "item", "definition"})
 _NEVER_FURNITURE: Final = frozenset({"article", "body", "html", "main"})
 _OF_LISTS: Final = frozenset({"dd", "dir", "dt", "li", "menu", "ol", "ul"})
 _PASSING_TAGS: Final = frozenset({"div", "section", "center", "blockquote", "address"})
@@ -806,7 +600,7 @@ def _cut_listing(listing: str) -> list[str]:
     ends of a part are dropped."""
     lines = listing.split("\n")
     if len(lines) <= CODE_LINES:
-        return [listing]
+        return [listing] if listing.strip() else []
     chunks: list[str] = []
     chunk_lines: list[str] = []
     for line in lines:
@@ -907,13 +701,5 @@ def _trust(unit: Unit) -> Trust:
 
 
 def _about(root: Node, index: int, text: str) -> Unit:
-    return Unit(
-        f"{root.tag}/head/about{index}",
-        (),
-        text,
-        text,
-        f"<p>{escaped(text)}</p>",
-        "about",
-        None,
-        0,
-    )
+    path = f"{root.tag}/head/about{index}"
+    return Unit(path, text, f"<p>{escaped(text)}</p>", "about", None)

@@ -52,6 +52,7 @@ anchor, and says nothing about its element."""
 _IN_MAIN: Final = re.compile(r"/(?:main|article)\d*/")
 NAMED_SO: Final = re.compile(r"/(?:nav|footer|aside|select)\d*(?=/|$)")
 _NAV_PATH: Final = re.compile(r"/(?:nav|footer)\d*(?=/|$)")
+_THE_MAIN: Final = re.compile(r"/main\d*(?=/)")
 _ALPHANUMERIC: Final = re.compile(r"[^\W_]+")
 _NO_PROSE: Final = frozenset({"code", "heading", "row"})
 
@@ -71,6 +72,8 @@ class Mark:
     characters: int = 0
     linked: int = 0
     """Characters in links."""
+    holds_main: bool = False
+    """Whether it is around the page's `main`, or in it."""
     depth: int = field(init=False)
     """Marks around it."""
     believed: bool = False
@@ -90,6 +93,14 @@ class Mark:
         self.characters += characters
         self.linked += linked
 
+    def may_be(self, page_words: int) -> bool:
+        """Whether it may be furniture: no more words than that has, or a menu of links,
+        which may be long; not around the page's `main`."""
+        is_menu = _NAV_PATH.search(self.path) and 2 * self.linked > self.characters
+        is_short = self.words <= _MARKED_SHARE * page_words
+        is_around = self.holds_main and not _THE_MAIN.search(f"{self.path}/")
+        return bool(is_short or is_menu) and not is_around
+
     def is_text(self, page_prose: int) -> bool:
         """Whether it is content in spite of its name: running text in the main part that
         is an aside or much of the page's. Outside of the main part nothing is."""
@@ -106,25 +117,28 @@ class Unit:
     """A content unit before offsets are known."""
 
     path: str
-    headings: tuple[str, ...]
     text: str
-    shown_text: str
     html: str
     kind: BlockKind
     furniture: Mark | None
-    """The innermost region of furniture around it."""
-    linked: int
+    """The innermost mark of furniture around it."""
+    linked: int = 0
     """Characters of `shown_text` in links."""
+    lead: str = ""
+    shown_text: str = ""
+    """As on the page; `text` where that is empty."""
+    headings: tuple[str, ...] = ()
     cells: tuple[str, ...] = ()
     carried: tuple[int, ...] = ()
-    lead: str = ""
-    main: bool = True
-    """False where its own text says that it is none, as line numbers do."""
     described: bool = False
     """Whether it is what an image is said to show, beside the text."""
     ordinal: Ordinal | None = None
     place: str = ""
     """`Block.place`."""
+
+    def __post_init__(self) -> None:
+        """Show the text where nothing else is shown."""
+        self.shown_text = self.shown_text or self.text
 
 
 def says_furniture(label: str) -> bool:
@@ -203,19 +217,21 @@ def _believe(units: Sequence[Unit], words: Sequence[int]) -> None:
         region = unit.furniture
         if region is not None:
             region.add(count, prose, len(unit.shown_text), unit.linked)
+            region.holds_main |= _THE_MAIN.search(unit.path) is not None
         while region is not None and id(region) not in marks:
             marks[id(region)] = region
             region = region.outer
     inwards = sorted(marks.values(), key=lambda region: region.depth)
     for region in reversed(inwards):
         if region.outer is not None:
+            region.outer.holds_main |= region.holds_main
             region.outer.add(
                 region.words, region.prose, region.characters, region.linked
             )
-    limit = _MARKED_SHARE * sum(words)
+    page_words = sum(words)
     for region in inwards:
         outer = region.outer if region.outer and region.outer.believed else None
-        is_furniture = region.words <= limit and not region.is_text(page_prose)
+        is_furniture = region.may_be(page_words) and not region.is_text(page_prose)
         is_content = region.opens and 2 * region.linked < region.characters
         region.believed = outer is not None or is_furniture
         region.closed = (
@@ -237,13 +253,11 @@ def _unmarked(units: Sequence[Unit], words: Sequence[int]) -> list[bool]:
     """Return for each unit whether it is in no region that is believed; where that leaves
     too few words, in none that holds links there."""
     covered = [unit.furniture is not None and unit.furniture.believed for unit in units]
-    main = [
-        unit.main and not hidden for unit, hidden in zip(units, covered, strict=True)
-    ]
+    main = [not hidden for hidden in covered]
     if sum(compress(words, main)) >= (1 - _MARKED_SHARE) * sum(words):
         return main
     return [
-        unit.main and not (hidden and _is_linking(unit))
+        not (hidden and _is_linking(unit))
         for unit, hidden in zip(units, covered, strict=True)
     ]
 
