@@ -34,7 +34,7 @@ _DRAWING_ELEMENTS: Final = 2_000
 """Elements of a drawing that are looked at."""
 DRAWING_CHARACTERS: Final = 2_000
 """Characters of all words of a drawing."""
-_FAR: Final = 5_000.0
+_LARGE_DRAWING: Final = 5_000.0
 """Units from a drawing's corner that are outside of it where it names no size."""
 _COORDINATE: Final = re.compile(r"-?\d*\.?\d+")
 
@@ -50,7 +50,7 @@ def words_of(svg: LexborNode, look: Look, shade: Shade) -> list[str]:
         "",
     )
     sizes = map(abs, map(float, _COORDINATE.findall(view_box or "")))
-    limit = 2 * max(sizes, default=_FAR)
+    limit = 2 * max(sizes, default=_LARGE_DRAWING)
     texts: list[list[str]] = []
     waiting: list[tuple[LexborNode, Shade, list[str] | None]] = [(svg, shade, None)]
     for _ in range(_DRAWING_ELEMENTS):

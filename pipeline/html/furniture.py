@@ -45,7 +45,7 @@ PROSE: Final = 15
 FEW_LINKS: Final = 0.15
 """Share of characters in links below which a unit or an element has few; also of an
 element's words outside of running text, below which it holds little else."""
-_ALONE: Final = 5
+_HEADLINE_WORDS: Final = 5
 """Words up to which a heading is furniture with what follows it; a longer one is a
 headline and says something. A class or id of more parts is a title turned into an
 anchor, and says nothing about its element."""
@@ -147,7 +147,7 @@ def says_furniture(label: str) -> bool:
         return False
     names = filter(_STYLE_SIGNS.isdisjoint, label.split())
     return any(
-        len(parts) <= _ALONE and not _BOILERPLATE.isdisjoint(parts)
+        len(parts) <= _HEADLINE_WORDS and not _BOILERPLATE.isdisjoint(parts)
         for parts in map(_parts, names)
     )
 
@@ -197,7 +197,7 @@ def _judge(units: Sequence[Unit]) -> list[bool]:
     _leave_out_menus(units, words, main)
     # A short heading belongs to what follows it.
     for number in range(len(units) - 2, -1, -1):
-        is_short = units[number].kind == "heading" and words[number] <= _ALONE
+        is_short = units[number].kind == "heading" and words[number] <= _HEADLINE_WORDS
         if is_short and units[number + 1].kind != "heading":
             main[number] = main[number] and main[number + 1]
     return main

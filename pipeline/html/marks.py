@@ -37,7 +37,7 @@ _NODES: Final = 12
 _ICON_CHARACTERS: Final = 24
 """Characters of a name, and of a cell's text that may be the name of an icon."""
 _NAMING: Final = tags("data-icon data-testid data-value icon name title")
-_ADDRESSES: Final = tags("src href xlink:href")
+_LINKING_ATTRIBUTES: Final = tags("src href xlink:href")
 _PRESSED: Final = tags("a button")
 _LIGATURES: Final = tags("cancel check check_circle clear close done")
 """Texts that a font draws as an icon."""
@@ -94,7 +94,7 @@ def _names(node: LexborNode) -> Iterator[str]:
     yield from classes.split()
     for name in _NAMING.intersection(attributes):
         yield attributes[name] or ""
-    for name in _ADDRESSES.intersection(attributes):
+    for name in _LINKING_ATTRIBUTES.intersection(attributes):
         file = re.split("[/#]", (attributes[name] or "").partition("?")[0])[-1]
         yield file.partition(".")[0]
     if _ICON.search(f"{node.tag} {classes}"):
