@@ -11,7 +11,6 @@ from datetime import date
 from functools import cached_property
 
 from pipeline.question import kind, parts, wants
-from pipeline.text import literals
 from pipeline.text.words import (
     OTHER_SCRIPTS,
     UNDETERMINED,
@@ -98,11 +97,6 @@ class Question:
     def entities(self) -> tuple[str, ...]:
         """Its names and unknown words, verbatim, in order, few."""
         return find_entities(self.text, language=self.spoken)
-
-    @cached_property
-    def literals(self) -> tuple[str, ...]:
-        """Its words that count letter by letter, such as `--merge`."""
-        return literals.literals(self.text)
 
     # What answers it
 

@@ -26,11 +26,9 @@ from pipeline.question.question import NOTHING, Question
 from pipeline.reading.bm25 import Floats, PageUnits, page_units
 from pipeline.reading.reading import Reading
 from pipeline.reading.relevance import WORTH, Reader, Relevance
-from pipeline.reading.rows import lift_named_rows
 from pipeline.reading.verdict import judge
 from pipeline.text.cells import number_of
 from pipeline.text.frame import TITLE_CHARACTERS, failure_text
-from pipeline.text.literals import begins_with
 from pipeline.text.words import index_terms
 from pipeline.work import STEP_SHARE, check_cancelled, in_thread, time_left, traced
 
@@ -165,9 +163,7 @@ def _judged(
 ) -> Reading:
     verdict = judge(question, relevance)
     values = _content_first(documents, tagged, relevance.values)
-    values = lift_terms(question, documents, tagged, values)
     values = lift_rows(question, documents, tagged, values)
-    values = lift_named_rows(question, documents, tagged, values)
     nearest = (
         relevance.index.owners([int(values.argmax())]).item() if len(values) else 0
     )
@@ -341,46 +337,6 @@ def _turns(parts: Sequence[Reading]) -> list[int]:
         used[turn] += lengths[row]
         taken[row] = None
     return list(taken)
-
-
-# Terms that a request names
-
-DEFINING: Final = 5
-"""Units that begin with a term from which none of them is its definition: it is a
-prompt, or a common word."""
-
-
-def lift_terms(
-    request: Question,
-    documents: Sequence[Document],
-    tagged: Sequence[Sequence[Sentence]],
-    values: Floats,
-) -> Floats:
-    """Return the scores [size] with the units lifted that begin with a literal of
-    `request`, as definitions do.
-
-    Stems and vectors hardly distinguish `--merge` from `--keep`, or `^1.2.3` from
-    `~1.2.3`. A literal in a page's title names the page, not a unit of it. One that
-    `DEFINING` or more units begin with lifts none."""
-    named = request.literals
-    if not named:
-        return values
-    titles = [document.page.title.casefold() for document in documents]
-    units = [
-        (unit.text, title)
-        for title, own in zip(titles, tagged, strict=True)
-        for unit in own
-    ]
-    lifted = values.copy()
-    for literal in named:
-        rows = [
-            row
-            for row, (text, title) in enumerate(units)
-            if begins_with(text, literal) and literal.casefold() not in title
-        ]
-        if len(rows) < DEFINING:
-            lifted[rows] = np.nextafter(values.max(initial=0.0), np.float32(np.inf))
-    return lifted
 
 
 # Rows that a request chooses

@@ -18,7 +18,7 @@ answers (`verdict.py`), the cross-encoder (`models/onnx.py`), or filling a budge
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import Final, Protocol
 
 import anyio
@@ -64,9 +64,6 @@ questions at 512 tokens, 2 .863."""
 GROUPS_WEIGHT: Final = 0.5
 """Weight of shared letter groups for a question in another language than the page: .42
 to .50 of 26 at 512 tokens."""
-SMOOTHING: Final = 0.1
-"""Part of each neighbour's score in a unit's own, so that stretches are chosen rather
-than crumbs."""
 EMBED_TOKENS: Final = 32_000
 """Most tokens that one call embeds, units in the best windows by BM25 first: 9.8
 processor seconds of MiniLM, by 16,000 tokens of prose in 4.9."""
@@ -409,7 +406,7 @@ def _blend(counted: _Counted, meaning: _Meaning) -> Relevance:
                 cosines = _spread(found, windows, index.size)
             fused = words + np.float32(MEANING) * _standing(found)
         values += _spread(fused, windows, index.size)
-    values = unit_range(_smoothed(values, index.page_starts))
+    values = unit_range(values)
     if cosines is not None and running is not None:
         cosines = _on_scale(cosines, running, counted, meaning.background)
     made_by: ScoreMaker = "bm25" if vectors is None else "blend"
@@ -487,20 +484,6 @@ def _spread(scores: Floats, windows: Windows, size: int) -> Floats:
     for (start, stop), score in zip(windows.tolist(), scores.tolist(), strict=True):
         np.fmax(best[start:stop], score, out=best[start:stop])
     return best
-
-
-def _smoothed(values: Floats, page_starts: NDArray[np.int64]) -> Floats:
-    """Return scores [units] with `SMOOTHING` of each neighbour's on the same page mixed
-    in."""
-    smooth = values.copy()
-    for low, high in pairwise(page_starts.tolist()):
-        if high > low:
-            padded = np.pad(values[low:high], 1, mode="edge")
-            smooth[low:high] = (
-                SMOOTHING * (padded[:-2] + padded[2:])
-                + (1 - 2 * SMOOTHING) * padded[1:-1]
-            )
-    return smooth
 
 
 class First(Protocol):
