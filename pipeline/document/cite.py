@@ -39,7 +39,7 @@ _EARLIER_COMPARED: Final = 64
 _TIMED: Final = re.compile(r"t=([\d:]+),")
 _YOUTUBE_PAGE: Final = re.compile(r"https?://(?:www\.|m\.)?youtube\.com/watch\?")
 """Addresses that take a time as an argument, not as a fragment."""
-_WORD: Final = re.compile(r"[^\s\-\u2010-\u2015/\\|]+")
+_UNBROKEN: Final = re.compile(r"[^\s\-\u2010-\u2015/\\|]+")
 """A browser sees the border of a word at each of the other characters."""
 _BETWEEN_WORDS: Final = re.compile(
     r"(?:[\s!-&(-+/;-@\[-`{-~\u2010-\u2015\u2026-]|[.,:](?!\d)|(?<!\d)[.,:])+"
@@ -109,7 +109,7 @@ class _Rendered:
     text: str
     """`Document.text`."""
     lower: str
-    """The same in lower case, each white space a blank, a line end for each letter that
+    """In lower case, each white space a blank, a line end for each letter that
     is not rendered; of the same length."""
     pieces: list[Span]
     """Stretches that a browser finds as one: lines of blocks and cells, in order."""
@@ -319,7 +319,7 @@ def _cuts(piece: str, fits: Callable[[int], bool]) -> list[int]:
     if is_cjk(piece):
         ends = ([cut.start() for cut in end.finditer(piece)] for end in _CLAUSE_ENDS)
         return next(filter(None, (list(filter(fits, cuts)) for cuts in ends)), [])
-    words = [word.span() for word in _WORD.finditer(piece) if word[0].strip(_EDGE)]
+    words = [word.span() for word in _UNBROKEN.finditer(piece) if word[0].strip(_EDGE)]
     near = words[: 2 * _PART_WORDS] + words[-2 * _PART_WORDS :]
     return list(filter(fits, {cut for word in near for cut in word}))
 

@@ -3,7 +3,7 @@ one about an option.
 
 A question refers back by a pronoun that nothing in it explains, by an opening such as
 "what about", or by saying nothing of its own ("Why?", "the syntax"). What the question
-before was about is then written behind it, in brackets. The words for that are in
+before was about is then appended in brackets. The words for that are in
 `pipeline/text/words`, sections `turns.*`. A question that is complete by itself is left
 as it is. Not for: how sessions are kept (`pipeline/session/session.py`)."""
 
@@ -27,12 +27,12 @@ FULL_QUESTION_CHARACTERS: Final = 160
 MOST_WORDS: Final = 16
 """Words of what an earlier question was about; names are kept beyond that."""
 _FEW_WORDS: Final = 3
-"""Telling words before a pronoun from which it refers to one of these; Chinese, Japanese
+"""Informative words before a pronoun from which it refers to one of these; Chinese, Japanese
 and Korean text is counted in characters."""
 _SHORT_QUESTION_WORDS: Final = 6
 """Words of a question that may say nothing of its own ("What is the syntax?")."""
 _END_SIGNS: Final = " \t\n?？؟!！.。¿¡"
-_WORD: Final = re.compile(r"[^\s?!,;:()\"«»“”„？！，；：（）。、؟،]+")
+_QUESTION_TOKEN: Final = re.compile(r"[^\s?!,;:()\"«»“”„？！，；：（）。、؟،]+")
 _COMPLETION: Final = re.compile(r"[?？]\s*\(")
 _WITH_TEXT: Final = re.compile(r"[:：]\s*\S+(?:\s+\S+){2}|\n")
 """Text that a question brings along, as a pasted message."""
@@ -90,7 +90,7 @@ def subject(question: str) -> str:
     if is_cjk(text):
         return text
     tokens = text.split()
-    telling = [i for i, token in enumerate(tokens) if _tells(token, rules)]
+    telling = [i for i, token in enumerate(tokens) if _is_informative(token, rules)]
     tokens = tokens[telling[0] : telling[-1] + 1] if telling else tokens
     rest = " ".join(tokens[MOST_WORDS:])
     names = find_entities(rest, language=rules.language)
@@ -109,7 +109,7 @@ def _is_incomplete(question: str, rules: _TurnRules) -> bool:
     """Whether a question cannot be understood without the one before it."""
     opening = rules.opening.match(question)
     rest = question[opening.end() :] if opening else question
-    count = _count_telling(rest, rules)
+    count = _count_informative(rest, rules)
     few = 3 * _FEW_WORDS if is_cjk(rest) else _FEW_WORDS
     if opening and count <= few and not rules.asking.search(rest):
         return True
@@ -118,7 +118,7 @@ def _is_incomplete(question: str, rules: _TurnRules) -> bool:
 
 
 def _has_open_pronoun(question: str, rules: _TurnRules) -> bool:
-    """Whether nothing in front of a question's first pronoun says what it stands for."""
+    """Whether nothing in front of a question's first pronoun says what it refers to."""
     text = rules.fixed.sub(" ", question)
     pronoun = rules.pronouns.search(text)
     if pronoun is None:
@@ -128,17 +128,17 @@ def _has_open_pronoun(question: str, rules: _TurnRules) -> bool:
         return False
     head = text[: pronoun.start()]
     has_name = bool(find_entities(head, language=rules.language))
-    return not has_name and _count_telling(head, rules) < _FEW_WORDS - 1
+    return not has_name and _count_informative(head, rules) < _FEW_WORDS - 1
 
 
-def _count_telling(text: str, rules: _TurnRules) -> int:
+def _count_informative(text: str, rules: _TurnRules) -> int:
     """Return how many words of a text say what it is about; of Chinese, Japanese or
     Korean text how many characters."""
     text = rules.asking.sub(" ", text)
     if not is_cjk(text):
-        tokens = _WORD.findall(text)
+        tokens = _QUESTION_TOKEN.findall(text)
         return sum(
-            _tells(token, rules) and token.casefold() not in rules.belonging
+            _is_informative(token, rules) and token.casefold() not in rules.belonging
             for token in tokens
         )
     text = rules.pronouns.sub(" ", text)
@@ -147,7 +147,7 @@ def _count_telling(text: str, rules: _TurnRules) -> int:
     return sum(map(str.isalnum, text))
 
 
-def _tells(token: str, rules: _TurnRules) -> bool:
+def _is_informative(token: str, rules: _TurnRules) -> bool:
     """Whether a word says what a question is about."""
     word = token.strip(_END_SIGNS).casefold().replace("’", "'")
     is_idle = not word or word in rules.idle
