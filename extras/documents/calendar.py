@@ -11,97 +11,70 @@ from typing import Final
 
 from pipeline.document.converted import MAX_ITEMS, Converted, escape, whole_page
 
-_SHOWN_FIELDS: Final = (
-    ("DTSTART", "Begins"), ("DTEND", "Ends"), ("DURATION", "Lasts"), ("DUE", "Due"),
-    ("LOCATION", "Place"), ("ORGANIZER", "Organizer"), ("ATTENDEE", "Attendee"), ("STATUS", "Status"),
-    ("RRULE", "Repeats"), ("URL", "Address"),
-)  # fmt: skip
-_ENTRIES: Final = frozenset({"VEVENT", "VTODO", "VJOURNAL"})
-_FOLD: Final = re.compile(r"\r?\n[ \t]")
+_SHOWN_FIELDS: Final = {
+    "DTSTART": "Begins", "DTEND": "Ends", "DURATION": "Lasts", "DUE": "Due",
+    "LOCATION": "Place", "ORGANIZER": "Organizer", "ATTENDEE": "Attendee",
+    "STATUS": "Status", "RRULE": "Repeats", "URL": "Address",
+}  # fmt: skip
+_ENTRY: Final = re.compile(
+    r"(?ims)^BEGIN:(VEVENT|VTODO|VJOURNAL)\s*?$(.*?)(?:^END:\1\s*?$|\Z)"
+)
+_WITHIN: Final = re.compile(r"(?ims)^BEGIN:(\w+)\s*?$.*?(?:^END:\1\s*?$|\Z)")
+"""An alarm of an entry."""
 _ICS_LINE: Final = re.compile(
-    r"(?P<name>[A-Za-z-]{1,40})(?P<about>(?:;[^:\"]*(?:\"[^\"]*\")?[^:\"]*)*):(?P<value>.*)"
+    r"(?m)^([A-Za-z-]{1,40})((?:;[^:\"\n]*(?:\"[^\"\n]*\")?[^:\"\n]*)*):(.*)$"
 )
 _ICS_TIME: Final = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)\d\d(Z?))?")
-_ICS_ESCAPE: Final = re.compile(r"\\([nN,;\\])")
-Fields = dict[str, list[str]]
+_PARAMETER: Final = re.compile(r"(TZID|CN)=\"?([^;:\"]+)", re.IGNORECASE)
 
 
 def calendar_to_html(text: str) -> Converted | None:
     """Return the entries of a calendar as HTML, None where there is none; entries after
     `MAX_ITEMS` are named as unread."""
-    entries = list(_entries(_FOLD.sub("", text)))
+    unfolded = re.sub(r"\n[ \t]", "", text.replace("\r\n", "\n"))
+    entries = [_fields(entry[2]) for entry in _ENTRY.finditer(unfolded)]
     if not entries:
         return None
-    unread = (
-        f"the entries after its first {MAX_ITEMS} of {len(entries)}"
-        if len(entries) > MAX_ITEMS
-        else ""
-    )
-    title = next(iter(entries[0].get("SUMMARY", [])), "") if len(entries) == 1 else ""
-    return Converted(
-        whole_page("\n".join(map(_entry, entries[:MAX_ITEMS])), title=title),
-        title,
-        unread=unread,
-    )
+    is_cut = len(entries) > MAX_ITEMS
+    unread = f"the entries after its first {MAX_ITEMS} of {len(entries)}"
+    title = " ".join(entries[0].get("SUMMARY", [])) if len(entries) == 1 else ""
+    blocks = [block for fields in entries[:MAX_ITEMS] for block in _blocks(fields)]
+    page = whole_page("\n".join(blocks), title=title)
+    return Converted(page, title, unread=unread if is_cut else "")
 
 
-def _entries(text: str) -> Iterator[Fields]:
-    held: Fields | None = None
-    inner = 0
-    for line in text.splitlines():
-        found = _ICS_LINE.fullmatch(line)
-        if found is None:
-            continue
-        name, value = found["name"].upper(), found["value"].strip()
-        if held is None:
-            if name == "BEGIN" and value.upper() in _ENTRIES:
-                held = {}
-        elif name == "BEGIN":
-            inner += 1  # an alarm
-        elif name == "END" and inner:
-            inner -= 1
-        elif name == "END":
-            yield held
-            held = None
-        elif not inner:
-            held.setdefault(name, []).append(_value(name, found["about"], value))
+def _fields(entry: str) -> dict[str, list[str]]:
+    fields: dict[str, list[str]] = {}
+    for name, about, value in _ICS_LINE.findall(_WITHIN.sub("", entry)):
+        key = name.upper()
+        fields.setdefault(key, []).append(_value(key, about, value.strip()))
+    return fields
 
 
 def _value(name: str, about: str, value: str) -> str:
     """Return a value as a person writes it: a time with its zone, a person by name.
 
     A malformed time is returned as it is written."""
+    parameters = {key.upper(): said for key, said in _PARAMETER.findall(about)}
     if time := _ICS_TIME.fullmatch(value):
-        zone = re.search(r"TZID=\"?([^;:\"]+)", about, re.IGNORECASE)
         clock = f" {time[4]}:{time[5]}" if time[4] else ""
-        named = " UTC" if time[6] else f" ({zone[1]})" if zone and clock else ""
-        return f"{time[1]}-{time[2]}-{time[3]}{clock}{named}"
+        zone = f" ({parameters['TZID']})" if "TZID" in parameters and clock else ""
+        return f"{time[1]}-{time[2]}-{time[3]}{clock}{' UTC' if time[6] else zone}"
     if name in {"ORGANIZER", "ATTENDEE"}:
-        called = re.search(r"CN=\"?([^;:\"]+)", about, re.IGNORECASE)
         address = re.sub(r"(?i)^mailto:", "", value)
-        return f"{called[1]} ({address})" if called else address
-    return _ICS_ESCAPE.sub(lambda sign: "\n" if sign[1] in "nN" else sign[1], value)
+        return f"{parameters['CN']} ({address})" if "CN" in parameters else address
+    return re.sub(r"\\([,;\\])", r"\1", re.sub(r"\\[nN]", "\n", value))
 
 
-def _entry(fields: Fields) -> str:
-    heading = f"<h2>{escape(' '.join(fields.get('SUMMARY', ['(without title)'])))}</h2>"
+def _blocks(fields: dict[str, list[str]]) -> Iterator[str]:
+    """Yield an entry as HTML: its heading, its fields, what is said of it."""
+    yield f"<h2>{escape(' '.join(fields.get('SUMMARY', ['(without title)'])))}</h2>"
     rows = (
-        (label, ", ".join(fields[name]))
-        for name, label in _SHOWN_FIELDS
-        if fields.get(name)
+        f"<dt>{label}</dt><dd>{escape(', '.join(fields[name]))}</dd>"
+        for name, label in _SHOWN_FIELDS.items()
+        if name in fields
     )
-    listed = "".join(
-        f"<dt>{label}</dt><dd>{escape(value)}</dd>" for label, value in rows
-    )
-    said = (
-        line.strip()
-        for one in fields.get("DESCRIPTION", [])
-        for line in one.split("\n")
-    )
-    return "\n".join(
-        [
-            heading,
-            f"<dl>{listed}</dl>",
-            *(f"<p>{escape(line)}</p>" for line in said if line),
-        ]
-    )
+    yield f"<dl>{''.join(rows)}</dl>"
+    for line in "\n".join(fields.get("DESCRIPTION", [])).split("\n"):
+        if line.strip():
+            yield f"<p>{escape(line.strip())}</p>"

@@ -7,7 +7,6 @@ nothing that it names is loaded. Not for: signatures, encrypted parts, mail atta
 mail, Outlook's `.msg`."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from email import policy
 from email.errors import MessageError
@@ -77,12 +76,11 @@ def eml_to_html(body: bytes) -> Converted:
     attached = _Attached()
     message, inner = _read(body, "h1", attached)
     title = _header(message, "Subject")
-    when = _day(message)
     return Converted(
         whole_page(inner, title=title),
         title,
         author=_header(message, "From"),
-        published=when,
+        published=_day(message),
         unread="; ".join(attached.unread),
         ledger=attached.ledger,
     )
@@ -94,28 +92,24 @@ def mbox_to_html(body: bytes) -> Converted:
 
     Damaged messages are passed over and named as unread, as are those after
     `MAX_ITEMS`. What is before the first is dropped."""
-    pieces = _MESSAGE_START.split(body)[1:]
+    messages = _MESSAGE_START.split(body)[1:]
     sections, damaged, attached = list[str](), list[str](), _Attached()
-    for number, piece in enumerate(pieces[:MAX_ITEMS], start=1):
+    for number, message in enumerate(messages[:MAX_ITEMS], start=1):
         check_cancelled()
         try:
-            _, inner = _read(_QUOTED_FROM.sub(rb"\1", piece), "h2", attached)
+            _, inner = _read(_QUOTED_FROM.sub(rb"\1", message), "h2", attached)
             sections.append(placed(inner, f"message={number}"))
         except Unreadable:  # one of many is reported as missing
             damaged.append(str(number))
     if not sections:
         raise Unreadable("it is a mailbox without a readable message")
-    unread = (
-        f"the messages after its first {MAX_ITEMS} of {len(pieces)}"
-        if len(pieces) > MAX_ITEMS
-        else ""
-    )
+    unread = attached.unread
+    if len(messages) > MAX_ITEMS:
+        unread.insert(0, f"the messages after its first {MAX_ITEMS} of {len(messages)}")
     if damaged:
-        unread = f"damaged messages: {', '.join(damaged[:_NAMED_MESSAGES])}{f'; {unread}' if unread else ''}"
-    unread = "; ".join(filter(None, (unread, *attached.unread)))
-    return Converted(
-        whole_page("\n".join(sections)), unread=unread, ledger=attached.ledger
-    )
+        unread.insert(0, f"damaged messages: {', '.join(damaged[:_NAMED_MESSAGES])}")
+    page = whole_page("\n".join(sections))
+    return Converted(page, unread="; ".join(unread), ledger=attached.ledger)
 
 
 @dataclass(slots=True)
@@ -129,47 +123,47 @@ class _Attached:
     number: int = 0
     size: int = 0
 
-    def read(self, name: str, kind: str, body: bytes) -> str:
-        """Return an attachment as HTML; empty where it holds no text, is mail itself,
-        has keys or passwords, is damaged, or is more than `_MOST_ATTACHED` attachments
-        or `_ATTACHED_BYTES` bytes of one file allow."""
+    def read(self, part: MIMEPart) -> list[str]:
+        """Return an attachment below its name; nothing where it holds no text, is mail
+        itself, has keys or passwords, is damaged, or is more than `_MOST_ATTACHED`
+        attachments or `_ATTACHED_BYTES` bytes of one file allow."""
+        name, kind, body = (
+            part.get_filename(""),
+            part.get_content_type(),
+            _content(part),
+        )
+        if kind in _UNREAD_TYPES:
+            return []
+        if kind.startswith("image/") and part.get_content_disposition() != "attachment":
+            self.ledger.hold("image", len(body) >= _SCREENSHOT)
+            return []
         self.ledger.hold("attachment")
         raw = Raw(body, name, name, name=name, content_type=kind)
-        if (
-            self.number >= _MOST_ATTACHED
-            or self.size + len(body) > _ATTACHED_BYTES
-            or not body.strip()
-        ):
-            return ""
-        if is_secret(body) or kind_of(raw) in {*MAIL.types, *MBOX.types}:
-            return ""
+        is_full = (
+            self.number >= _MOST_ATTACHED or self.size + len(body) > _ATTACHED_BYTES
+        )
+        is_mail = kind_of(raw) in {*MAIL.types, *MBOX.types}
+        if is_full or is_mail or not body.strip() or is_secret(body):
+            return []
         self.number += 1
         self.size += len(body)
         try:
             made = converted(raw)
         except Unreadable:
-            return ""
+            return []
         self.ledger.give("attachment")
         self.ledger.add(made.ledger)
-        self.unread += (
-            [f"of attachment {self.number}: {made.unread}"] if made.unread else []
-        )
-        return fragment_to_html(made.html)
-
-
-def _inside(page: str) -> str:
-    """Return the body of a converter's page, without positions (they refer to another
-    file)."""
-    return unplaced(page.partition("<body>")[2].rpartition("</body>")[0].strip())
+        if made.unread:
+            self.unread.append(f"of attachment {self.number}: {made.unread}")
+        heading = f"<h3>{escape(f'Attachment {name or kind}')}</h3>"
+        return [heading, fragment_to_html(made.html)]
 
 
 def _read(body: bytes, level: str, attached: _Attached) -> tuple[EmailMessage, str]:
     """Return a message, and it as HTML under a heading; raises `Unreadable` for one
     that is damaged or of too many parts."""
-    if (
-        body.count(b"\n--") > _MAX_PARTS * 10
-        or len(re.findall(rb"(?i)\bboundary\s*=", body)) > _MAX_PARTS
-    ):
+    boundaries = len(re.findall(rb"(?i)\bboundary\s*=", body))
+    if body.count(b"\n--") > _MAX_PARTS * 10 or boundaries > _MAX_PARTS:
         raise Unreadable(f"the message has more than {_MAX_PARTS:,} parts")
     try:
         message = BytesParser(EmailMessage, policy=policy.default).parsebytes(body)
@@ -186,9 +180,11 @@ def _read(body: bytes, level: str, attached: _Attached) -> tuple[EmailMessage, s
 
 def _head(message: MIMEPart) -> str:
     """Return who wrote to whom and when."""
-    said = {name: _header(message, name) for name in _SHOWN_HEADERS}
+    values = {name: _header(message, name) for name in _SHOWN_HEADERS}
     fields = "".join(
-        f"<dt>{name}</dt><dd>{escape(one)}</dd>" for name, one in said.items() if one
+        f"<dt>{name}</dt><dd>{escape(value)}</dd>"
+        for name, value in values.items()
+        if value
     )
     return f"<dl>{fields}</dl>"
 
@@ -197,30 +193,9 @@ def _parts(message: EmailMessage, attached: _Attached) -> tuple[list[str], list[
     """Return the texts of a message as HTML, then its attachments, and the names of all
     of these.
 
-    Encrypted parts are not read. Raises `Unreadable` for more than `_MAX_PARTS`
-    parts."""
-    texts, inside, names = list[str](), list[str](), list[str]()
-    for part in _seen_parts(message):
-        kind = part.get_content_type()
-        if kind in _SEALED:
-            attached.ledger.hold("attachment")
-        elif kind == _DELIVERY_STATUS:
-            texts.append(_inside(plain_to_html(part.as_string()).html))
-        elif kind == "message/rfc822":
-            texts += [_forwarded(inner) for inner in part.iter_parts()]
-        elif kind in _BODIES and part.get_content_disposition() != "attachment":
-            texts += _text(part, attached)
-        elif not part.is_multipart():
-            names += [f"{part.get_filename() or 'without a name'} ({kind})"]
-            inside += _attachment(part, attached)
-    return [*texts, *inside], names
-
-
-def _seen_parts(message: EmailMessage) -> Iterator[MIMEPart]:
-    """Yield the parts of a message with those inside them, but for alternatives that a
-    reader does not see, and the inside of what is read, or sealed, as one.
-
-    Raises `Unreadable` for more than `_MAX_PARTS` parts."""
+    Encrypted parts are not read, nor alternatives that a reader does not see. Raises
+    `Unreadable` for more than `_MAX_PARTS` parts."""
+    texts, files, names = list[str](), list[str](), list[str]()
     skipped = set[int]()
     for number, part in enumerate(message.walk()):
         check_cancelled()
@@ -231,10 +206,19 @@ def _seen_parts(message: EmailMessage) -> Iterator[MIMEPart]:
             continue
         if kind == "multipart/alternative":
             skipped |= _unseen_alternatives(part)
-            continue
-        if kind in {_DELIVERY_STATUS, *_SEALED}:
+        elif kind in _SEALED or kind == _DELIVERY_STATUS:
             skipped |= set(map(id, part.walk()))
-        yield part
+            attached.ledger.hold("attachment", kind in _SEALED)
+            is_report = kind == _DELIVERY_STATUS
+            texts += [_inside(plain_to_html(part.as_string()))] if is_report else []
+        elif kind == "message/rfc822":
+            texts += [_forwarded(inner) for inner in part.iter_parts()]
+        elif kind in _BODIES and part.get_content_disposition() != "attachment":
+            texts.append(_text(part, attached))
+        elif not part.is_multipart():
+            names.append(f"{part.get_filename() or 'without a name'} ({kind})")
+            files += attached.read(part)
+    return [*texts, *files], names
 
 
 def _forwarded(message: MIMEPart) -> str:
@@ -243,31 +227,19 @@ def _forwarded(message: MIMEPart) -> str:
     return f"<h3>{escape(f'Forwarded message: {subject}')}</h3>\n{_head(message)}"
 
 
-def _attachment(part: MIMEPart, attached: _Attached) -> list[str]:
-    """Return what is read of an attachment below its name, nothing where none is."""
-    name, kind, body = part.get_filename(), part.get_content_type(), _content(part)
-    if kind in _UNREAD_TYPES:
-        return []
-    if kind.startswith("image/") and part.get_content_disposition() != "attachment":
-        attached.ledger.hold("image", len(body) >= _SCREENSHOT)
-        return []
-    read = attached.read(name or "", kind, body)
-    return [f"<h3>{escape(f'Attachment {name or kind}')}</h3>", read] if read else []
-
-
 def _unseen_alternatives(part: MIMEPart) -> set[int]:
     """Return the ids of those alternatives that a reader does not see: all texts but
     the HTML, or but the plain one where none is HTML, and but invitations.
 
     None where there is neither HTML nor plain text."""
-    kinds = {one.get_content_type() for one in part.walk()}
-    best = next((kind for kind in ("text/html", "text/plain") if kind in kinds), None)
+    kinds = {piece.get_content_type() for piece in part.walk()}
+    shown = kinds & {"text/html"} or kinds & {"text/plain"}
     return {
-        id(one)
-        for one in part.iter_parts()
-        if best
-        and (kind := one.get_content_type()).startswith("text/")
-        and kind not in {best, *CALENDAR.types}
+        id(text)
+        for text in part.iter_parts()
+        if shown
+        and text.get_content_maintype() == "text"
+        and text.get_content_type() not in {*shown, *CALENDAR.types}
     }
 
 
@@ -276,21 +248,24 @@ def _content(part: MIMEPart) -> bytes:
     return content if isinstance(content, bytes) else b""
 
 
-def _decoded(part: MIMEPart) -> str:
-    return decode(_content(part), content_type=str(part.get("content-type", ""))).text
-
-
-def _text(part: MIMEPart, attached: _Attached) -> list[str]:
-    """Return a text of the message, none for an invitation that is damaged."""
-    text, kind = _decoded(part), part.get_content_type()
+def _text(part: MIMEPart, attached: _Attached) -> str:
+    """Return a text of the message, "" for an invitation that is damaged."""
+    about, kind = str(part.get("content-type", "")), part.get_content_type()
+    text = decode(_content(part), content_type=about).text
     if kind == "text/html":
-        return [fragment_to_html(text)]
+        return fragment_to_html(text)
     if kind == "text/plain":
-        return [_inside(plain_to_html(text).html)]
+        return _inside(plain_to_html(text))
     # An invitation comes twice: as a part to be answered, and as a file.
-    made = calendar_to_html(text)
-    attached.ledger.hold("attachment", made is None)
-    return [_inside(made.html)] if made is not None else []
+    calendar = calendar_to_html(text)
+    attached.ledger.hold("attachment", calendar is None)
+    return _inside(calendar) if calendar is not None else ""
+
+
+def _inside(page: Converted) -> str:
+    """Return the body of a converter's page, without positions (they refer to another
+    file)."""
+    return unplaced(page.html.partition("<body>")[2].rpartition("</body>")[0].strip())
 
 
 def _header(message: MIMEPart, name: str) -> str:

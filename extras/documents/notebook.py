@@ -1,7 +1,8 @@
 """Jupyter notebooks to HTML: text, programs and what they printed, each cell a section
 with its number.
 
-Not for: drawings, widgets, errors' colours.
+Not for: drawings, widgets, errors' colours, notebooks of the third form (before 2015), which are
+read as their values.
 """
 
 import json
@@ -24,22 +25,20 @@ def ipynb_to_html(text: str) -> Converted | None:
         book = _object(json.loads(text))
     except (ValueError, RecursionError):
         return None
-    sheets = book.get("worksheets")
-    cells = (sheets[0] if sheets else book).get("cells")
+    cells = book.get("cells")
     if not isinstance(cells, list):
         return json_to_html(text)
     about = _object(book.get("metadata"))
-    spoken = _object(about.get("language_info"))
-    language = re.sub(r"\W", "", str(spoken.get("name", "")))
+    named = str(_object(about.get("language_info")).get("name", ""))
+    language = re.sub(r"\W", "", named)
     title = str(about.get("title", ""))
     sections = []
     for number, cell in enumerate(cells[:MAX_ITEMS], start=1):
         check_cancelled()
-        if isinstance(cell, dict) and (inner := _cell(cell, language)):
+        if inner := _cell(_object(cell), language):
             sections.append(placed(inner, f"cell={number}"))
-    unread = (
-        f"what follows its first {MAX_ITEMS} cells" if len(cells) > MAX_ITEMS else ""
-    )
+    is_cut = len(cells) > MAX_ITEMS
+    unread = f"what follows its first {MAX_ITEMS} cells" if is_cut else ""
     return Converted(whole_page("\n".join(sections), title=title), title, unread=unread)
 
 
@@ -49,48 +48,33 @@ def _object(value: object) -> dict[str, Any]:
 
 
 def _cell(cell: dict[str, Any], language: str) -> str:
-    source = _joined(cell.get("source", cell.get("input", "")))
+    source = _joined(cell.get("source"))
     if cell.get("cell_type") == "markdown":
         return markdown_to_body(source)
-    if cell.get("cell_type") == "heading":  # of the third form
-        return f"<h2>{escape(source)}</h2>"
+    listing = escape(source)
+    if cell.get("cell_type") == "code":
+        listing = f'<code class="language-{language}">{listing}</code>'
     outputs = cell.get("outputs")
-    shown = (
-        [_output(one) for one in outputs if isinstance(one, dict)]
-        if isinstance(outputs, list)
-        else []
-    )
-    code = f'<code class="language-{language}">{escape(source)}</code>'
-    listing = (
-        f"<pre>{code if cell.get('cell_type') == 'code' else escape(source)}</pre>"
-        if source.strip()
-        else ""
-    )
-    return "\n".join(filter(None, [listing, *shown]))
+    blocks = [f"<pre>{listing}</pre>" if source.strip() else ""]
+    blocks += map(_output, outputs if isinstance(outputs, list) else [])
+    return "\n".join(filter(None, blocks))
 
 
-def _output(output: dict[str, Any]) -> str:
+def _output(value: object) -> str:
     """Return what a program printed, a table as a table; "" for an image alone."""
-    data = output.get("data") if isinstance(output.get("data"), dict) else output
-    assert isinstance(data, dict)  # noqa: S101  both are, as has been looked at
-    html = _joined(data.get("text/html", ""))
+    output = _object(value)
+    data = _object(output.get("data"))
+    html = _joined(data.get("text/html"))
     if "<table" in html:
         return fragment_to_html(html)
     if "text/markdown" in data:
         return markdown_to_body(_joined(data["text/markdown"]))
-    text = _joined(data.get("text/plain", output.get("text", ""))) or _joined(
-        output.get("traceback", "")
-    )
-    text = _ANSI_CODE.sub("", text)
+    texts = (data.get("text/plain"), output.get("text"), output.get("traceback"))
+    text = _ANSI_CODE.sub("", next(filter(None, map(_joined, texts)), ""))
     return f"<pre>{escape(text)}</pre>" if text.strip() else ""
 
 
 def _joined(value: object) -> str:
     """Return a text that may be a list of lines, "" for anything else."""
-    return (
-        "".join(map(str, value))
-        if isinstance(value, list)
-        else str(value)
-        if isinstance(value, str)
-        else ""
-    )
+    lines = value if isinstance(value, list) else [value]
+    return "".join(line for line in lines if isinstance(line, str))
