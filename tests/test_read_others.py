@@ -361,26 +361,10 @@ def test_what_odt_has_beside_its_text_is_read_or_said() -> None:
         inner = f'<draw:{kind} xlink:href="{target}"/>'
         return f'<draw:frame svg:width="6cm" svg:height="5cm">{inner}</draw:frame>'
 
-    def cell(text: str) -> str:
-        return f"<table:table-cell><text:p>{text}</text:p></table:table-cell>"
-
     objects = [("object", "./Sum"), ("object", "./Bars"), ("object-ole", "./Old"), ("image", "a")]
     note = "<office:annotation><text:p>Check it</text:p></office:annotation>"
     frames = "".join(frame(*one) for one in objects)
     body = f"<text:p>Boats{note} leave.</text:p><text:p>{frames}</text:p>"
-    math = (
-        '<math xmlns="http://www.w3.org/1998/Math/MathML"><mi>E</mi>'
-        "<annotation>E = m c^2</annotation></math>"
-    )
-    rows = "".join(
-        f"<table:table-row>{cell(one)}{cell(other)}</table:table-row>"
-        for one, other in (("", "Cod"), ("2025", "52"))
-    )
-    chart = (
-        f"<office:document-content {OPEN}><office:body><office:chart><chart:chart><chart:title>"
-        f"<text:p>Catch by year</text:p></chart:title><table:table>{rows}</table:table>"
-        "</chart:chart></office:chart></office:body></office:document-content>"
-    )
     head = "<style:header><text:p>Revision D</text:p></style:header>"
     page_of = f"<style:master-page>{head}{head}</style:master-page>"
     masters = f"<office:master-styles>{page_of}</office:master-styles>"
@@ -391,16 +375,11 @@ def test_what_odt_has_beside_its_text_is_read_or_said() -> None:
                 "content.xml": f"<office:document-content {OPEN} {link}><office:body>"
                 f"<office:text>{body}</office:text></office:body></office:document-content>",
                 "styles.xml": f"<office:document-styles {OPEN}>{masters}</office:document-styles>",
-                "Sum/content.xml": math,
-                "Bars/content.xml": chart,
             }
         ),
         "a.odt",
     )
     text = text_of(page)
     assert "<p>Boats leave.</p>" in text
-    assert "E = m c^2" in text
-    assert "Catch by year" in text
-    assert "<td>2025</td><td>52</td>" in text
     assert text.count("Revision D") == 1
-    assert page.unread == "1 comment, 1 embedded object, 1 image"
+    assert page.unread == "1 comment, 3 embedded objects, 1 image"

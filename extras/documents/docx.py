@@ -5,8 +5,6 @@ written; notes and comments follow the block that refers to them. Hidden and lon
 left out and counted. Not for: older `.doc` files, which their type refuses.
 """
 
-from collections.abc import Callable
-from functools import partial
 from typing import Final
 
 from lxml import etree
@@ -18,22 +16,18 @@ from extras.documents.package import Package, all_of, open_package
 from extras.documents.sheets import UNREAD_CELLS
 from pipeline.document.converted import MAX_CELLS, Converted, Unreadable, whole_page
 from pipeline.document.tree import count_words as words_of
-from pipeline.read.convert import Raw, converted
-from pipeline.read.text import fragment_to_html
 from pipeline.work import check_cancelled
 
-_FILE_DEPTH: Final = 2
-"""Word files inside of Word files that are read."""
 _MOST_HIDDEN: Final = 100
 """Words of a file that may be hidden though they are more than those that are shown."""
 
 
-def docx_to_html(body: bytes, *, depth: int = 0, is_shown: bool = False) -> Converted:
+def docx_to_html(body: bytes, *, is_shown: bool = False) -> Converted:
     """Return a DOCX file as HTML; raises `Unreadable` for one that is damaged, too large
     unpacked, or without text.
 
-    `depth` counts the Word files around it. Where more words would be left out than are
-    seen, nothing is taken for hidden (`is_shown`), and a note says so."""
+    Where more words would be left out than are seen, nothing is taken for hidden
+    (`is_shown`), and a note says so."""
     with open_package(body, "a Word file") as package:
         part = package.main("word/document.xml")
         title, author = package.about()
@@ -41,15 +35,15 @@ def docx_to_html(body: bytes, *, depth: int = 0, is_shown: bool = False) -> Conv
         for kind, name in package.targets(part).values():
             kinds.setdefault(kind, []).append(name)
         check_cancelled()
-        walk = _walk(package, kinds, partial(_file, depth=depth + 1))
+        walk = _walk(package, kinds)
         walk.seen.is_shown = is_shown
         headers = _margins(walk, kinds.get("header", []))
-        blocks = [*headers, *walk.body(part), *walk.rest()]
+        blocks = [*headers, *walk.body(part)]
         blocks += _margins(walk, kinds.get("footer", []))
     html = "\n".join(blocks).replace("</ul>\n<ul>", "")
     hidden = walk.seen.words
     if hidden > max(_MOST_HIDDEN, words_of(html)):
-        return docx_to_html(body, depth=depth, is_shown=True)
+        return docx_to_html(body, is_shown=True)
     if not html.strip():
         damaged = " that is damaged" if package.damaged else " without text"
         lacking = f": {walk.ledger.unread}" if walk.ledger.unread else ""
@@ -66,11 +60,7 @@ def docx_to_html(body: bytes, *, depth: int = 0, is_shown: bool = False) -> Conv
     )
 
 
-def _walk(
-    package: Package,
-    kinds: dict[str, list[str]],
-    read_file: Callable[[bytes, str], str],
-) -> Walk:
+def _walk(package: Package, kinds: dict[str, list[str]]) -> Walk:
     """Return a walk that knows the styles, notes and comments of a file."""
 
     def tree(kind: str, usual: str = "") -> etree._Element | None:
@@ -78,7 +68,7 @@ def _walk(
 
     part = tree("styles", "word/styles.xml")
     styles = Styles(part, tree("numbering"))
-    walk = Walk(package, styles, Seen(styles, part), read_file)
+    walk = Walk(package, styles, Seen(styles, part))
     for kind in ("footnotes", "endnotes"):
         for note in all_of(tree(kind), f"{W}footnote", f"{W}endnote"):
             if note.get(f"{W}type", "normal") == "normal" and count_words(note):
@@ -91,16 +81,6 @@ def _walk(
     return walk
 
 
-def _file(body: bytes, name: str, *, depth: int) -> str:
-    """Return a file that is a piece of a Word file as the inside of a page; raises
-    `Unreadable`."""
-    if depth > _FILE_DEPTH:
-        raise Unreadable("it is too deep inside of other Word files")
-    if body.startswith(b"PK"):
-        return fragment_to_html(docx_to_html(body, depth=depth).html)
-    return fragment_to_html(converted(Raw(body, name, name, name=name)).html)
-
-
 def _margins(walk: Walk, parts: list[str]) -> list[str]:
     """Return what headers or footers say, each text once; parts that are missing are
     left out. Moves `walk` to these parts."""
@@ -110,7 +90,7 @@ def _margins(walk: Walk, parts: list[str]) -> list[str]:
         root = walk.package.tree(name)
         if root is not None:
             walk.begin(name)
-            blocks |= dict.fromkeys(walk.whole(root))
+            blocks |= dict.fromkeys(walk.blocks(walk.seen.without_unseen(root)))
     walk.in_margin = False
     return list(blocks)
 

@@ -55,8 +55,8 @@ class Seen:
         self._looks: dict[tuple[bytes, str], _Look] = {}
         """By the properties that a run has of its own, and the style of its paragraph."""
 
-    def drop_unseen(self, part: etree._Element) -> None:
-        """Empty the runs of a part of the file that no reader sees, in place; their
+    def without_unseen(self, part: etree._Element) -> etree._Element:
+        """Return a part of the file, the runs that no reader sees emptied in place; their
         words are counted in `words`."""
         for run in list(part.iter(f"{W}r")):
             texts = [text for text in run.iterchildren(f"{W}t") if text.text]
@@ -65,6 +65,7 @@ class Seen:
                 self.words += words
                 for text in texts:
                     text.text = ""
+        return part
 
     def _is_unseen(self, run: etree._Element) -> bool:
         paragraph = next(run.iterancestors(f"{W}p"), _NOTHING)

@@ -6,7 +6,7 @@ no more memory than short ones. Not for: which parts there are (`docx.py`), styl
 numbers (`docx_styles.py`), hidden text (`docx_looks.py`)."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -16,20 +16,18 @@ from extras.documents.docx_looks import Seen
 from extras.documents.docx_styles import ON, Styles, W, value_in, value_of
 from extras.documents.drawing import (
     ALTERNATIVES,
-    LARGE_IMAGE,
     RELATION,
     alternative,
-    described,
     drawn,
-    image_html,
-    is_decorative,
+    picture,
 )
 from extras.documents.equations import EQUATION, MATH, equation_text
 from extras.documents.package import MAX_PART_TAGS, Package, whole_number
 from pipeline.document.converted import MAX_CELLS, Unreadable, escape
 from pipeline.document.ledger import Ledger
 from pipeline.document.tree import LABEL_WORDS
-from pipeline.read.text import XML_OPTIONS, has_own_entities
+from pipeline.read.convert import Raw, converted
+from pipeline.read.text import XML_OPTIONS, fragment_to_html, has_own_entities
 from pipeline.work import check_cancelled
 
 _PARAGRAPH, _TABLE, _ROW, _CELL, _BODY = (
@@ -55,7 +53,6 @@ _BLANK_ELEMENTS: Final = {
     **dict.fromkeys((f"{W}br", f"{W}cr"), "<br>"),
     f"{W}noBreakHyphen": "-",
 }
-_HYPERLINK: Final = re.compile(r"\s*HYPERLINK\s+\"?(https?://[^\s\"]+)")
 _PAGE_NUMBER: Final = re.compile(r"\b(?:PAGE|NUMPAGES|SECTIONPAGES)\b")
 _PAGE_WORDS: Final = 4
 """Words of a header's line with the page's number that says no more (`Page 3 of 9`)."""
@@ -66,15 +63,6 @@ _SYMBOL: Final = str.maketrans(
 """Signs of the font Symbol by their codes in Latin-1."""
 _PRIVATE: Final = re.compile("[\uf020-\uf0ff]")
 _WINGDINGS: Final = str.maketrans("Jlnoqr§¨Øßàðûüýþ(*", "☺●■□❑❒▪☐➢←→⇨✗✓☒☑☎✉")
-
-
-@dataclass(slots=True)
-class _Field:
-    """A field whose end was not met yet."""
-
-    instruction: str = ""
-    is_result: bool = False
-    is_link: bool = False
 
 
 @dataclass(slots=True)
@@ -95,16 +83,14 @@ class Walk:
     package: Package
     styles: Styles
     seen: Seen
-    read_file: Callable[[bytes, str], str]
-    """Reads a file that is a piece of this one, by its bytes and name; raises
-    `Unreadable`."""
     ledger: Ledger = field(default_factory=Ledger)
     kinds: dict[str, tuple[str, str]] = field(default_factory=dict)
     links: dict[str, tuple[str, str]] = field(default_factory=dict)
     after: list[str] = field(default_factory=list)
     """HTML that follows the block that is read: its boxes, charts, notes and
     comments."""
-    fields: list[_Field] = field(default_factory=list)
+    fields: list[bool] = field(default_factory=list)
+    """Of each field whose end was not met yet, whether its result was met."""
     notes: dict[tuple[str, str], etree._Element] = field(default_factory=dict)
     """Foot- and endnotes by part and id."""
     comments: dict[str, etree._Element] = field(default_factory=dict)
@@ -152,7 +138,7 @@ class Walk:
                 while body is not None and body.tag == _BODY:
                     tags = 0
                     is_last = body[0] is element
-                    yield self.hold(body[0])
+                    yield self.seen.without_unseen(body[0])
                     # moving it with its children takes time by the square of their number
                     body[0].clear()
                     del body[0]
@@ -164,17 +150,8 @@ class Walk:
                 )
         root = parser.close()
         for body in root.iterchildren(_BODY):
-            yield from map(self.hold, body)
+            yield from map(self.seen.without_unseen, body)
         self.package.note_damage(part, parser.feed_error_log)
-
-    def whole(self, part: etree._Element) -> list[str]:
-        """Return the blocks of a further part or of a note."""
-        return list(self.blocks(self.hold(part)))
-
-    def hold(self, element: etree._Element) -> etree._Element:
-        """Return an element without what is not seen."""
-        self.seen.drop_unseen(element)
-        return element
 
     # Blocks
 
@@ -193,7 +170,7 @@ class Walk:
             return ""
         if write := _OF_BLOCK.get(element.tag):
             return write(self, element)
-        if next(element.iter(_PARAGRAPH, f"{W}altChunk"), None) is not None:
+        if next(element.iter(_PARAGRAPH), None) is not None:
             return "\n".join(self.blocks(element))
         text = self.inline(element).strip()
         return f"<p>{text}</p>" if text else ""
@@ -204,9 +181,7 @@ class Walk:
     def _paragraph(self, paragraph: etree._Element) -> str:
         number, level = self.styles.number(paragraph), self.styles.level(paragraph)
         self.fields = []  # one that never ends
-        text = self._children(paragraph)
-        text += "</a>" * sum(link.is_link for link in self.fields)
-        text = text.strip()
+        text = self._children(paragraph).strip()
         if not text or (self.in_margin and _says_page_only(paragraph, text)):
             return ""
         text = f"{escape(number)} {text}" if number else text
@@ -255,18 +230,6 @@ class Walk:
         width = whole_number(value_in(about, "gridSpan"), 1, digits=3)
         return _WordCell(html, max(1, width), goes_on=goes_on)
 
-    def _chunk(self, element: etree._Element) -> str:
-        """Return a file that is a piece of the text; empty for one that is missing or
-        cannot be read."""
-        self.ledger.hold("embedded object")
-        name = self.kinds.get(element.get(f"{RELATION}id", ""), ("", ""))[1]
-        try:
-            html = self.read_file(self.package.raw(name), name)
-        except Unreadable:
-            return ""
-        self.ledger.give("embedded object")
-        return html
-
     def _delete(self, element: etree._Element) -> str:
         texts = element.iter(f"{W}delText", f"{W}t")
         self.deleted += sum(len((text.text or "").split()) for text in texts)
@@ -283,8 +246,6 @@ class Walk:
         tag = element.tag
         if tag == f"{W}t":
             return escape(_PRIVATE.sub(_sign, element.text or ""))
-        if tag == f"{W}instrText" and self.fields:
-            self.fields[-1].instruction += (element.text or "")[:2000]
         if tag in _DROPPED_ELEMENTS or not isinstance(tag, str):
             return ""
         if write := _INLINE_WALKS.get(tag):
@@ -295,9 +256,8 @@ class Walk:
 
     def _run(self, run: etree._Element) -> str:
         # The result of a field within another's instruction, such as what an IF compares.
-        is_compared = any(not outer.is_result for outer in self.fields)
-        if is_compared and run.find(f"{W}fldChar") is None:
-            return "" if run.find(f"{W}instrText") is None else self._children(run)
+        if not all(self.fields) and run.find(f"{W}fldChar") is None:
+            return ""
         text = self._children(run)
         about = run.find(f"{W}rPr")
         if about is None or not text.strip():
@@ -369,16 +329,13 @@ class Walk:
         A mark outside of a field is dropped."""
         kind = element.get(f"{W}fldCharType")
         if kind == "begin":
-            self.fields.append(_Field())
+            self.fields.append(False)
             return self._children(element)
-        if not self.fields:
-            return ""
         if kind == "end":
-            return "</a>" if self.fields.pop().is_link else ""
-        self.fields[-1].is_result = True
-        link = _HYPERLINK.match(self.fields[-1].instruction)
-        self.fields[-1].is_link = link is not None
-        return f'<a href="{escape(link[1])}">' if link else ""
+            self.fields = self.fields[:-1]
+        elif self.fields:
+            self.fields[-1] = True
+        return ""
 
     def _link(self, element: etree._Element) -> str:
         target = self.links.get(element.get(f"{RELATION}id", ""), ("", ""))[1]
@@ -412,19 +369,10 @@ class Walk:
         """Write a note or comment after the current block."""
         after, fields = self.after, self.fields
         self.after = []
-        html = "\n".join(self.whole(element))
+        html = "\n".join(self.blocks(self.seen.without_unseen(element)))
         is_text = html.startswith("<p>")
         html = f"<p>{lead_in}{html[3:]}" if is_text else f"<p>{lead_in}</p>\n{html}"
         self.after, self.fields = [*after, html, *self.after], fields
-
-    def rest(self) -> list[str]:
-        """Return the comments that nothing refers to."""
-        reference = etree.Element("reference")
-        for key in list(self.comments):
-            reference.set(f"{W}id", key)
-            self._comment(reference)
-        after, self.after = self.after, []
-        return after
 
     def _drawing(self, element: etree._Element) -> str:
         """Return a drawing by its description; a chart and a diagram follow the block.
@@ -433,18 +381,26 @@ class Walk:
         figures = list(drawn(element, self.package, self.kinds, self.ledger))
         self.after += figures
         inside = self._children(element)
+        if figures or (inside and next(element.iter("{*}blip"), None) is None):
+            return inside
         about = next(element.iter("{*}docPr"), None)
-        alt = described(about)
-        if next(element.iter("{*}blip"), None) is None:
-            return inside or (image_html(alt) if alt and not figures else "")
-        if alt:
-            return f"{image_html(alt)}{inside}"
-        is_content = not is_decorative(about) and not self.in_margin
-        self.ledger.hold("image", is_content and _area(element) >= LARGE_IMAGE)
-        return inside
+        area = 0 if self.in_margin else _area(element)
+        return f"{picture(element, about, area, self.ledger)}{inside}"
 
     def _word_art(self, element: etree._Element) -> str:
         return escape(element.get("string", ""))
+
+    def _file(self, element: etree._Element) -> str:
+        """Return a file that is a piece of this one: HTML, a web archive, RTF or text;
+        another Word file is not read."""
+        self.ledger.hold("embedded object")
+        name = self.kinds.get(element.get(f"{RELATION}id", ""), ("", ""))[1]
+        try:
+            page = converted(Raw(self.package.read(name), name, name, name=name))
+        except Unreadable:
+            return ""
+        self.ledger.give("embedded object")
+        return fragment_to_html(page.html)
 
     def _unread_field(self, _: etree._Element) -> str:
         self.ledger.hold("form field")
@@ -459,7 +415,7 @@ class Walk:
 _OF_BLOCK: Final = {
     _PARAGRAPH: Walk._paragraph,
     _TABLE: Walk._table,
-    f"{W}altChunk": Walk._chunk,
+    f"{W}altChunk": Walk._file,
     ALTERNATIVES: Walk._chosen_blocks,
     **dict.fromkeys((f"{W}del", f"{W}moveFrom"), Walk._delete),
 }

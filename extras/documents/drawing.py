@@ -164,19 +164,17 @@ def alternative(element: etree._Element) -> list[etree._Element]:
     return list(fallback) if fallback is not None else []
 
 
-def described(about: etree._Element | None) -> str:
-    """Return what an author says that a picture shows; empty where nothing is, or a word that
-    describes nothing."""
-    text = "" if about is None else " ".join((about.get("descr") or "").split())
-    return text if count_words(text) >= DESCRIBED_WORDS else ""
-
-
-def is_decorative(about: etree._Element | None) -> bool:
-    """Whether a picture is marked as one without content."""
+def picture(
+    shape: etree._Element, about: etree._Element | None, area: float, ledger: Ledger
+) -> str:
+    """Return what an author says that a shape shows; "" where nothing is, or a word that
+    describes nothing: then a picture of some `area` (square EMU) that is not marked as
+    decorative counts as unread."""
+    alt = "" if about is None else " ".join((about.get("descr") or "").split())
+    if about is not None and count_words(alt) >= DESCRIBED_WORDS:
+        return f'<img alt="{html.escape(alt)}">'
     marks = () if about is None else about.iter("{*}decorative")
-    return any(mark.get("val") in {"1", "true"} for mark in marks)
-
-
-def image_html(alt: str) -> str:
-    """Return a picture by its description."""
-    return f'<img alt="{html.escape(alt)}">'
+    is_decorative = any(mark.get("val") in {"1", "true"} for mark in marks)
+    has_picture = next(shape.iter("{*}blip", "{*}blipFill", "{*}pic"), None) is not None
+    ledger.hold("image", has_picture and area >= LARGE_IMAGE and not is_decorative)
+    return ""

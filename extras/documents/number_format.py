@@ -2,8 +2,8 @@
 as ISO writes them.
 
 A format is up to four sections (positive, negative, zero, text), each with literals around a
-pattern of digits (ECMA-376 part 1, 18.8.31). Fractions, powers of ten and formats with conditions
-are written as plain numbers. Not for: which cell has which format (`workbook.py`).
+pattern of digits (ECMA-376 part 1, 18.8.31). Fractions, powers of ten, formats with conditions or
+several groups of digits are written as plain numbers. Not for: which cell has which format (`workbook.py`).
 """
 
 import re
@@ -65,10 +65,13 @@ def shown(value: float, form: str, epoch: datetime) -> str:
         return _moment(value, bare, epoch)
     patterns = [text for kind, text in section if kind == "digits"]
     is_plain = "general" in bare or "/" in bare or "e" in bare
-    if not section or is_plain or any(_of(one, "condition") for one in sections):
+    if (
+        not section
+        or is_plain
+        or len(patterns) > 1
+        or any(_of(one, "condition") for one in sections)
+    ):
         return f"{value:.15g}{_of(section, *_LITERALS)}"
-    if len(patterns) > 1 and value == int(value) and "." not in "".join(patterns):
-        return _in_groups(int(value), section)
     digits = iter([_digits(value * (100 if "%" in bare else 1), section, patterns)])
     return _joined(
         [next(digits, "") if kind == "digits" else text for kind, text in section]
@@ -119,20 +122,6 @@ def _duration(value: float, *, has_seconds: bool) -> str:
     sign = "-" if value < 0 else ""
     text = f"{sign}{minutes // 60}:{minutes % 60:02d}"
     return f"{text}:{seconds:02d}" if seconds or has_seconds else text
-
-
-def _in_groups(value: int, section: Section) -> str:
-    """Return a whole number in the several groups of digits of a format, such as a
-    telephone number's, from the last group on."""
-    digits = str(abs(value))
-    texts: list[str] = []
-    for kind, text in reversed(section):
-        if kind == "digits":
-            texts.append(digits[-len(text) :].rjust(len(text), "0"))
-            digits = digits[: -len(text)]
-        else:
-            texts.append(text)
-    return _joined(["-" * (value < 0), digits, *reversed(texts)])
 
 
 def _digits(value: float, section: Section, patterns: list[str]) -> str:

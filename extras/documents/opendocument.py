@@ -2,7 +2,7 @@
 slides with number and notes.
 
 What a file hides (text, sheets, slides by their styles) and deleted text are left out;
-comments, forms and what is embedded, but for formulas and charts, are said to be unread.
+comments, forms and what is embedded, charts and formulas as well, are said to be unread.
 Not for: drawings."""
 
 import re
@@ -42,9 +42,9 @@ from pipeline.read.text import child_text, parse_xml
 from pipeline.text.numerals import numeral
 from pipeline.work import check_cancelled
 
-_OFFICE, _FORM, _CHART, _SVG = (
+_OFFICE, _FORM, _SVG = (
     f"{{urn:oasis:names:tc:opendocument:xmlns:{name}:1.0}}"
-    for name in ("office", "form", "chart", "svg-compatible")
+    for name in ("office", "form", "svg-compatible")
 )
 _H, _P, _ITEM, _NOTE, _LIST = (
     f"{TEXT}{name}" for name in ("h", "p", "list-item", "note", "list")
@@ -53,7 +53,7 @@ _TABLE, _ROW, _CELL, _COVERED = (
     f"{TABLES}{name}"
     for name in ("table", "table-row", "table-cell", "covered-table-cell")
 )
-_FRAME, _OBJECT = f"{DRAW}frame", f"{DRAW}object"
+_FRAME: Final = f"{DRAW}frame"
 _GROUPS: Final = (f"{TABLES}table-row-group", f"{TABLES}table-column-group")
 _UNSHOWN_ELEMENTS: Final = (
     f"{TEXT}tracked-changes",
@@ -62,7 +62,6 @@ _UNSHOWN_ELEMENTS: Final = (
 )
 _APART: Final = frozenset({*_UNSHOWN_ELEMENTS, _H, _P, _TABLE})
 """What is inside of a paragraph without belonging to its text."""
-_MATH: Final = "{http://www.w3.org/1998/Math/MathML}math"
 _DESCRIPTION_TAGS: Final = frozenset(
     {f"{_SVG}title", f"{_SVG}desc", f"{DRAW}text-box", _TABLE}
 )
@@ -83,20 +82,10 @@ _EMBEDDED_OBJECTS: Final = tuple(
 
 
 @dataclass(slots=True)
-class _Level:
-    """A list that is being read."""
-
-    style: str
-    count: int
-
-
-@dataclass(slots=True)
 class _OpenDocumentReader:
     """What was read so far."""
 
     looks: Looks
-    files: Callable[[str], etree._Element | None]
-    """Returns a file inside this one by its name."""
     numbers: dict[tuple[str, str], etree._Element]
     """How lists are numbered, by the name of their style and the level."""
     slides: int = 0
@@ -105,10 +94,10 @@ class _OpenDocumentReader:
             ("slides", "sheets", "rows", "columns", "words"), 0
         )
     )
-    lists: list[_Level] = field(default_factory=list)
-    """Those around what is read."""
+    lists: list[str] = field(default_factory=list)
+    """Styles of those around what is read."""
     counts: dict[tuple[str, int], int] = field(default_factory=dict)
-    """Where a list of a style and level ended."""
+    """The number of the item of a style and level that was read."""
     label: str = ""
     """The number of an item whose paragraph comes next."""
     left: int = MAX_CELLS
@@ -173,25 +162,6 @@ class _OpenDocumentReader:
         self.repeated[f"<p>{escape(' '.join(element.itertext()))}</p>"] = None
         yield from ()
 
-    def _object(self, element: etree._Element) -> Iterator[str]:
-        """Yield an embedded formula as it was typed, a chart as its title and figures;
-        what else is embedded is not read."""
-        name = element.get("{http://www.w3.org/1999/xlink}href", "").removeprefix("./")
-        tree = self.files(f"{name}/content.xml")
-        # A file of one part has it inside.
-        tree = tree if tree is not None else element
-        formula = next(tree.iter(_MATH), None)
-        chart = next(tree.iter(f"{_CHART}chart"), None)
-        if formula is not None:
-            typed = next(formula.iter("{*}annotation"), formula)
-            yield f"<p>{escape(' '.join(' '.join(typed.itertext()).split()))}</p>"
-        elif chart is not None:
-            for title in chart.iter(f"{_CHART}title"):
-                yield from self.blocks(title)
-            for table in chart.iter(_TABLE):
-                yield from self._table(table)
-        self.ledger.give("embedded object", formula is not None or chart is not None)
-
     def margins(self, styles: etree._Element | None) -> Iterator[str]:
         """Yield heads and feet of pages and slides, and what their masters print, where
         they say something, each once."""
@@ -229,44 +199,41 @@ class _OpenDocumentReader:
     def _list(self, element: etree._Element) -> Iterator[str]:
         """Yield the items of a list, numbered as its style says; one inside another
         goes on with the outer's style."""
-        outer = self.lists[-1].style if self.lists else ""
-        style = element.get(f"{TEXT}style-name") or outer
-        key = style, len(self.lists)
-        goes_on = element.get(f"{TEXT}continue-numbering") == "true"
-        level = _Level(style, self.counts.get(key, 0) if goes_on else 0)
-        self.lists.append(level)
+        outer = self.lists[-1] if self.lists else ""
+        self.lists.append(element.get(f"{TEXT}style-name") or outer)
+        if element.get(f"{TEXT}continue-numbering") != "true":
+            self.counts[self.lists[-1], len(self.lists)] = 0
         yield from self.blocks(element)
         self.lists.pop()
         self.label = ""
-        self.counts[key] = level.count
 
     def _next_item(self, item: etree._Element) -> None:
         """Count an item, and keep its number for its first paragraph; outside of lists
         nothing. A malformed start value is passed over."""
-        if not self.lists:
-            return
-        level, depth = self.lists[-1], len(self.lists)
-        form = self.numbers.get((level.style, str(depth)))
-        start = item.get(f"{TEXT}start-value", "")
-        if form is not None and not level.count:
-            start = start or form.get(f"{TEXT}start-value", "")
-        level.count = whole_number(start, level.count + 1, digits=5)
+        style, depth = (self.lists or [""])[-1], len(self.lists)
+        form = self.numbers.get((style, str(depth)))
         self.label = ""
-        if form is not None:
-            shown = whole_number(form.get(f"{TEXT}display-levels", ""), 1, digits=2)
-            label = ".".join(filter(None, self._counts(max(0, depth - shown))))
+        if form is None:
+            return
+        count = self.counts.get((style, depth), 0)
+        start = "" if count else form.get(f"{TEXT}start-value", "")
+        start = item.get(f"{TEXT}start-value") or start
+        self.counts[style, depth] = whole_number(start, count + 1, digits=5)
+        levels = whole_number(form.get(f"{TEXT}display-levels", ""), 1, digits=2)
+        numbers = [
+            self._number(style, level)
+            for level in range(max(0, depth - levels) + 1, depth + 1)
+        ]
+        if any(numbers):
             prefix = form.get(f"{STYLE}num-prefix", "")
             suffix = form.get(f"{STYLE}num-suffix", "")
-            self.label = f"{prefix}{label}{suffix}".strip() if label else ""
+            self.label = f"{prefix}{'.'.join(filter(None, numbers))}{suffix}".strip()
 
-    def _counts(self, start: int) -> Iterator[str]:
-        """Yield the numbers of the lists around an item from a level on; "" for one
-        without numbers."""
-        style = self.lists[-1].style
-        for depth, level in enumerate(self.lists[start:], start + 1):
-            form = self.numbers.get((style, str(depth)))
-            kind = form.get(f"{STYLE}num-format", "") if form is not None else ""
-            yield numeral(level.count, kind) if kind else ""
+    def _number(self, style: str, level: int) -> str:
+        """Return the number of the item of a level, "" for one without numbers."""
+        form = self.numbers.get((style, str(level)))
+        kind = form.get(f"{STYLE}num-format", "") if form is not None else ""
+        return numeral(self.counts.get((style, level), 1), kind) if kind else ""
 
     def _slide(self, page: etree._Element) -> Iterator[str]:
         self.slides += 1
@@ -293,13 +260,8 @@ class _OpenDocumentReader:
                 yield html_table(cells, header=len(cells) > 1)
         elif self.looks.hides(table):
             self.hidden["sheets"] += 1
-            return
         else:
             yield from self._sheet(table, rows)
-        for cell in table.iter(_CELL):
-            if next(cell.iterancestors(_TABLE)) is table:
-                for drawing in cell.iter(_OBJECT):
-                    yield from self._object(drawing)
 
     def _sheet(
         self, table: etree._Element, rows: Iterator[etree._Element]
@@ -403,7 +365,6 @@ class _OpenDocumentReader:
 _WHOLE_ELEMENTS: Final[
     dict[str, Callable[[_OpenDocumentReader, etree._Element], Iterator[str]]]
 ] = {
-    _OBJECT: _OpenDocumentReader._object,
     f"{DRAW}page": _OpenDocumentReader._slide,
     _TABLE: _OpenDocumentReader._table,
     _LIST: _OpenDocumentReader._list,
@@ -468,7 +429,7 @@ def opendocument_to_html(body: bytes) -> Converted:
         if content is None:
             raise Unreadable("it is an OpenDocument file without text")
         about = meta[0] if meta is not None and len(meta) else None
-        return _converted(about, content, package.tree("styles.xml"), package.tree)
+        return _converted(about, content, package.tree("styles.xml"))
 
 
 def flat_opendocument_to_html(body: bytes) -> Converted | None:
@@ -485,17 +446,15 @@ def flat_opendocument_to_html(body: bytes) -> Converted | None:
     root = parse_xml(body)
     if root is None or root.tag != f"{_OFFICE}document":
         return None
-    return _converted(root.find(f"{_OFFICE}meta"), root, root, lambda _: None)
+    return _converted(root.find(f"{_OFFICE}meta"), root, root)
 
 
 def _converted(
     about: etree._Element | None,
     content: etree._Element,
     styles: etree._Element | None,
-    files: Callable[[str], etree._Element | None],
 ) -> Converted:
-    """Return a file as HTML by what it says of itself, its content and its styles;
-    `files` returns a file inside it by its name, None for a missing one.
+    """Return a file as HTML by what it says of itself, its content and its styles.
 
     Hidden parts are left out, and notes say how many. Raises `Unreadable` for a file
     without text."""
@@ -506,7 +465,7 @@ def _converted(
     # Automatic styles of the other part are those of headers and masters, by the same names.
     common = styles.find(f"{_OFFICE}styles") if styles is not None else None
     reader = _OpenDocumentReader(
-        Looks(common, content), files, _numbers(styles) | _numbers(content)
+        Looks(common, content), _numbers(styles) | _numbers(content)
     )
     body = content.find(f"{_OFFICE}body")
     body = content if body is None else body

@@ -34,16 +34,8 @@ LEAST_WIDTH: Final = 10
 """Per cent of its usual width below which type cannot be read; condensed type has
 80."""
 _TEXT_PARTS: Final = (
-    ".xml",
-    ".rels",
-    ".opf",
-    ".ncx",
-    ".html",
-    ".htm",
-    ".xhtml",
-    ".css",
-    ".svg",
-    ".vml",
+    *(".xml", ".rels", ".opf", ".ncx", ".html", ".htm", ".xhtml", ".css"),
+    *(".svg", ".vml", ".mht", ".txt", ".rtf"),
 )
 _STRICT: Final = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")
 """Beginning of the namespaces of Office files in the strict form, whose elements are
@@ -101,23 +93,18 @@ class Package:
             else body
         )
 
-    def raw(self, name: str) -> bytes:
-        """Return the bytes of a part of any kind, none for one that is not there or too
-        large."""
-        part = self._archive.NameToInfo.get(name)
-        return (
-            self._archive.read(part)
-            if part is not None and part.file_size <= most_unpacked()
-            else b""
-        )
-
     def tree(self, name: str) -> etree._Element | None:
         """Return the root of an XML part; None for one that is missing, is not XML, or
         declares entities of its own. One that breaks off is read up to there, and noted
         as damaged.
 
         Raises `Unreadable` for more than `MAX_PART_TAGS` tags."""
-        body = self.bounded(name)
+        body = self.read(name)
+        if body.count(b"<") > MAX_PART_TAGS:
+            raise Unreadable(
+                f"it is {self.what} with more than {MAX_PART_TAGS:,} XML "
+                "elements: split it, or save it as CSV or text"
+            )
         if not body or has_own_entities(body):
             return None
         parser = etree.XMLParser(**XML_OPTIONS, remove_pis=True, remove_comments=True)
@@ -153,17 +140,6 @@ class Package:
             if kind == "officeDocument" and self.read(name)
         )
         return next(named, usual)
-
-    def bounded(self, name: str) -> bytes:
-        """Return a part as `read` does; raises `Unreadable` for one of more than
-        `MAX_PART_TAGS` tags."""
-        body = self.read(name)
-        if body.count(b"<") > MAX_PART_TAGS:
-            raise Unreadable(
-                f"it is {self.what} with more than {MAX_PART_TAGS:,} XML "
-                "elements: split it, or save it as CSV or text"
-            )
-        return body
 
     def about(self) -> tuple[str, str]:
         """Return title and author of an Office file; its dates are those of a template.

@@ -13,14 +13,11 @@ from typing import Final, NamedTuple
 from lxml import etree
 
 from extras.documents.drawing import (
-    LARGE_IMAGE,
     RELATION,
     A,
     chosen,
-    described,
     drawn,
-    image_html,
-    is_decorative,
+    picture,
     texts_of,
     words_of,
 )
@@ -161,14 +158,11 @@ class _Slide:
         about = next(shape.iter("{*}cNvPr"), None)
         media = next(shape.iter("{*}videoFile", "{*}audioFile"), None)
         self.ledger.hold("embedded object", media is not None)
-        if alt := described(about):
-            return [f"<p>{image_html(alt)}</p>"]
         box = self._box(shape)
-        is_large = box is not None and box.width * box.height >= LARGE_IMAGE
-        has_picture = next(shape.iter(f"{A}blip", f"{_P}pic"), None) is not None
-        shows = has_picture and is_large and not is_decorative(about)
-        self.ledger.hold("image", shows or shape.tag == _INK)
-        return []
+        area = box.width * box.height if box is not None else 0
+        alt = picture(shape, about, area, self.ledger)
+        self.ledger.hold("image", not alt and shape.tag == _INK)
+        return [f"<p>{alt}</p>"] if alt else []
 
     def _notes(self) -> list[str]:
         """Return what the speaker's notes say below a heading, empty without any."""

@@ -19,12 +19,11 @@ from lxml import etree
 
 from extras.documents.drawing import (
     FALLBACK,
+    LARGE_IMAGE,
     RAISED,
     RELATION,
-    described,
     drawn,
-    image_html,
-    is_decorative,
+    picture,
     texts_of,
 )
 from extras.documents.number_format import (
@@ -68,7 +67,7 @@ _SHEET_MARGINS: Final = frozenset(
 )
 _MEANINGFUL_LETTERS: Final = 5
 """Letters from which a head or foot is more than the name of the page's number."""
-_SHEET_ELEMENTS: Final = ("row", "col", "mergeCell", "dataValidation", *_SHEET_MARGINS)
+_SHEET_ELEMENTS: Final = ("row", "col", "mergeCell", *_SHEET_MARGINS)
 """Elements of a sheet that are read."""
 
 
@@ -126,7 +125,6 @@ class _SheetPart:
     book: _Book
     body: bytes
     part: str
-    name: str
     unseen: frozenset[str]
     """Styles of cells that show nothing."""
     merged: list[Merged] = field(default_factory=list)
@@ -135,7 +133,7 @@ class _SheetPart:
     emptied: set[int] = field(default_factory=set)
     """Hidden columns that held something."""
     after: dict[str, None] = field(default_factory=dict)
-    """HTML of heads, feet and prompts, each once."""
+    """HTML of heads and feet, each once."""
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows that are shown, while cells are left, hidden columns emptied.
@@ -167,8 +165,8 @@ class _SheetPart:
         self.book.package.note_damage(self.part, parser.feed_error_log)
 
     def _about(self, element: etree._Element) -> None:
-        """Take what is said beside the rows: columns, merged cells, what cells ask for,
-        heads and feet but for single short words."""
+        """Take what is said beside the rows: columns, merged cells, heads and feet but
+        for single short words."""
         name = local_name(element)
         if name == "col":
             start, end = (
@@ -183,12 +181,6 @@ class _SheetPart:
             corners = element.get("ref", "").split(":")
             (left, top), (right, bottom) = map(_position, (corners[0], corners[-1]))
             self.merged.append(Merged(top, left, bottom, right))
-        elif name == "datavalidation":
-            texts = (element.get(key, "") for key in ("promptTitle", "prompt"))
-            text = " ".join(" ".join(texts).split())
-            if text:
-                note = _note(self.name, element.get("sqref", "").split(" ")[0], text)
-                self.after[note] = None
         else:
             text = " ".join(_MARGIN_CODE.sub(" ", element.text or "").split())
             if sum(map(str.isalpha, text)) >= _MEANINGFUL_LETTERS:
@@ -335,7 +327,7 @@ def _sheet(book: _Book, name: str, part: str) -> str:
     # Tables and conditions fill cells by rules of their own.
     is_filled = b"<tablePart" in body or b"conditionalFormatting" in body
     unseen = unseen_styles(book.styles, is_filled=is_filled)
-    sheet = _SheetPart(book, body, part, name, unseen)
+    sheet = _SheetPart(book, body, part, unseen)
     html = sheet_to_html(name, sheet.rows(), sheet.merged)
     book.hidden["columns"] += len(sheet.emptied)
     links = book.package.targets(part)
@@ -389,9 +381,7 @@ def _drawings(book: _Book, links: dict[str, tuple[str, str]]) -> Iterator[str]:
         for shape in root.iter("{*}sp", "{*}cxnSp", "{*}pic"):
             texts = [f"<p>{escape(text)}</p>" for text in texts_of(shape) if text]
             about = next(shape.iter("{*}cNvPr"), None)
-            alt = described(about)
-            picture = next(shape.iter("{*}blip", "{*}blipFill"), None)
-            yield from texts or ([f"<p>{image_html(alt)}</p>"] if alt else [])
-            is_unread = picture is not None and not texts and not alt
-            book.ledger.hold("image", is_unread and not is_decorative(about))
+            if not texts and (alt := picture(shape, about, LARGE_IMAGE, book.ledger)):
+                texts = [f"<p>{alt}</p>"]
+            yield from texts
         yield from drawn(root, book.package, book.package.targets(part), book.ledger)

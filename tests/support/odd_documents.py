@@ -282,9 +282,6 @@ _WORKBOOKS: Final[dict[str, dict[str, str]]] = {
         "xl/m.xml": f"<x:dialogsheet {_S}>%</x:dialogsheet>",
     },
     "buttons and boxes": {"sheet": "v=vmlDrawing ../v.vml", "xl/v.vml": _VML},
-    "what a cell asks for": {
-        "after": '<x:dataValidations><x:dataValidation sqref="A2" promptTitle="%" prompt="% %"/></x:dataValidations>'
-    },
     "heads of first and even pages": {
         "after": "<x:headerFooter><x:oddHeader>&amp;C% %</x:oddHeader><x:evenHeader>&amp;L% %</x:evenHeader><x:firstFooter>&amp;R% %</x:firstFooter></x:headerFooter>"
     },
