@@ -52,7 +52,7 @@ from models.text import (
     printable,
     reads_latin,
 )
-from models.tokenizer import Ids, Tokenizer, open_tokenizer
+from models.tokenizer import PIECES, Ids, Tokenizer, open_tokenizer
 
 EMBEDDED: Final = Path(__file__).resolve().parent / "embedded"
 """The folder of the weights that Winnow carries."""
@@ -85,7 +85,7 @@ class LoadedModel:
         """Return all outputs for the inputs of `feed` that the model has; raises
         `ModelError` where onnxruntime fails."""
         try:
-            found: list[NDArray[np.float32]] = self.session.run(
+            outputs: list[NDArray[np.float32]] = self.session.run(
                 None, {name: feed[name] for name in feed if name in self.inputs}
             )
         except self.failures as error:
@@ -94,7 +94,7 @@ class LoadedModel:
                 f"onnxruntime failed on {rows} texts of {width} tokens with {self.path}: {error}",
                 hint="Try again; if it fails again, the file does not fit this runtime.",
             ) from error
-        return found
+        return outputs
 
 
 class OnnxBackend(HeldModel, ABC):
@@ -201,9 +201,7 @@ def _workers() -> int:
     return min(usable_cores(), MOST_CORES)
 
 
-_limits: anyio.lowlevel.RunVar[anyio.CapacityLimiter] = anyio.lowlevel.RunVar(
-    "winnow_onnx_limit"
-)
+_limits: Final = anyio.lowlevel.RunVar[anyio.CapacityLimiter]("winnow_onnx_limit")
 
 
 def _limiter() -> anyio.CapacityLimiter:
@@ -216,69 +214,39 @@ def _limiter() -> anyio.CapacityLimiter:
     return limiter
 
 
+@cache
 def load_model(
     path: Path,
     tokenizer: Path,
-    *,
-    sha256: Mapping[str, str],
+    hashes: tuple[tuple[str, str], ...],
     max_tokens: int | None = None,
 ) -> LoadedModel:
-    """Return the model of an ONNX file and the tokeniser of a `tokenizer.json`.
+    """Return the model of an ONNX file and its tokeniser, loaded once a process: a
+    session takes .1 s of processor time to load, and may run in many threads.
 
-    `sha256` has the hashes of our own files by name, and is empty for another's.
-    `max_tokens` is `open_tokenizer`'s `most`. Raises `ModelError`: a file is missing,
-    damaged, or none that can be read; `MissingExtra` where the tokeniser needs one.
-    What Winnow carries is loaded once a process, for all servers and benchmarks in it.
-    """
-    load = _load_carried if path.parent in (EMBEDDED, MULTILINGUAL) else _load_files
-    return load(path, tokenizer, tuple(sorted(sha256.items())), max_tokens)
-
-
-def _load_files(
-    path: Path,
-    tokenizer: Path,
-    sha256: tuple[tuple[str, str], ...],
-    max_tokens: int | None,
-) -> LoadedModel:
+    `hashes` are file names and sha256 of our own files, none for another's;
+    `max_tokens` as in `open_tokenizer`. Raises `ModelError`: a file is missing,
+    damaged, or none that can be read; `MissingExtra` where the tokeniser needs one."""
     onnxruntime = importlib.import_module("onnxruntime")
     options = onnxruntime.SessionOptions()
     # One thread per batch, batches in parallel; spinning threads halve the speed.
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    options.log_severity_level = (
-        4  # errors come as exceptions; the log would go to stderr
-    )
-    if sha256:
-        # Our graph is already in fused operators; further fusion brings SkipLayerNormalization, 15
-        # % slower.
-        options.graph_optimization_level = (
-            onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
-        )
-    for name, digest in sha256:
+    # Errors come as exceptions; the log would go to stderr.
+    options.log_severity_level = 4
+    if hashes:
+        # Our graph is already in fused operators; more fusion makes it 15 % slower.
+        levels = onnxruntime.GraphOptimizationLevel
+        options.graph_optimization_level = levels.ORT_ENABLE_BASIC
+    for name, digest in hashes:
         read_file(path.with_name(name), sha256=digest)
-    reading = read_tokenizer(tokenizer, most=max_tokens)
-    # What onnxruntime raises has no base class of its own.
-    state = onnxruntime.capi.onnxruntime_pybind11_state
-    named = (
-        "Fail",
-        "InvalidArgument",
-        "InvalidGraph",
-        "InvalidProtobuf",
-        "NoSuchFile",
-        "NotImplemented",
-    )
-    failures = (
-        RuntimeError,
-        state.RuntimeException,
-        *(getattr(state, name) for name in named),
-    )
     if path.with_name(MATRICES).is_file():
-        given = _unpacked(path.with_name(MATRICES))
-        values = [
-            onnxruntime.OrtValue.ortvalue_from_numpy(one) for one in given.values()
-        ]
-        options.add_external_initializers(list(given), values)
+        matrices = _unpacked(path.with_name(MATRICES))
+        values = map(onnxruntime.OrtValue.ortvalue_from_numpy, matrices.values())
+        options.add_external_initializers(list(matrices), list(values))
+    # What onnxruntime raises has no base class of its own.
+    raised = vars(onnxruntime.capi.onnxruntime_pybind11_state).values()
+    failures = (RuntimeError, *(kind for kind in raised if _is_exception(kind)))
     try:
         session = onnxruntime.InferenceSession(
             str(path), options, providers=["CPUExecutionProvider"]
@@ -288,13 +256,13 @@ def _load_files(
             f"{path} is not a model that onnxruntime can load: {error}", hint=HINT
         ) from error
     _give_back_memory()
-    return LoadedModel(
-        session,
-        reading,
-        frozenset(item.name for item in session.get_inputs()),
-        failures,
-        path,
-    )
+    inputs = frozenset(item.name for item in session.get_inputs())
+    read = read_tokenizer(tokenizer, max_tokens=max_tokens)
+    return LoadedModel(session, read, inputs, failures, path)
+
+
+def _is_exception(kind: object) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Exception)
 
 
 def _give_back_memory() -> None:
@@ -312,33 +280,25 @@ def _unpacked(path: Path) -> dict[str, NDArray[np.int8]]:
 
     Each has the two halves of its bytes, the scale of each block of 32, what its
     columns are eased by, and the scale of each row in 8 bits."""
-    found: dict[str, NDArray[np.int8]] = {}
-    with np.load(path) as parts:
-        for name in dict.fromkeys(key.rpartition(":")[0] for key in parts.files):
+    matrices: dict[str, NDArray[np.int8]] = {}
+    with np.load(path) as arrays:
+        for name in dict.fromkeys(key.rpartition(":")[0] for key in arrays.files):
             packed, scales, easing, rows = (
-                parts[f"{name}:{number}"] for number in range(4)
+                arrays[f"{name}:{number}"] for number in range(4)
             )
             halves = packed.reshape(*scales.shape, -1)
-            steps = (
-                np.concatenate([halves & 15, halves >> 4], axis=2).astype(np.float32)
-                - 8
-            )
-            weights = (steps * scales[:, :, None].astype(np.float32)).reshape(
-                len(rows), -1
-            )
-            whole = np.round(weights * easing / rows[:, None]).clip(-127, 127)
-            found[name] = np.ascontiguousarray(whole.astype(np.int8).T)
-    return found
+            steps = np.concatenate([halves & 15, halves >> 4], axis=2)
+            floats = (steps.astype(np.float32) - 8) * scales[:, :, None]
+            weights = floats.astype(np.float32).reshape(len(rows), -1)
+            rounded = np.round(weights * easing / rows[:, None]).clip(-127, 127)
+            matrices[name] = np.ascontiguousarray(rounded.astype(np.int8).T)
+    return matrices
 
 
-_load_carried = cache(_load_files)
-"""A session takes .1 s of processor time to load, may run in many threads, and its
-files never change."""
-
-
-def read_tokenizer(path: Path, *, most: int | None = None) -> Tokenizer:
-    """Return the tokeniser of a file; `most` and errors as in `open_tokenizer`."""
-    return open_tokenizer(read_file(path), path, most=most, hint=HINT)
+def read_tokenizer(path: Path, *, max_tokens: int | None = None) -> Tokenizer:
+    """Return the tokeniser of a file; `max_tokens` and errors as in
+    `open_tokenizer`."""
+    return open_tokenizer(read_file(path), path, max_tokens=max_tokens, hint=HINT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,9 +351,9 @@ class OnnxEmbedder(OnnxBackend):
 
         Work goes on in threads, a batch of equal lengths at a time; a cancelled call
         stops after the running batch."""
-        found = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
         if not texts:
-            return found
+            return vectors
         model = await self._ready()
         ids: list[list[int]] = []
         for start in range(0, len(texts), TEXTS_AT_ONCE):
@@ -402,10 +362,10 @@ class OnnxEmbedder(OnnxBackend):
             )
 
         def run(batch: list[int]) -> None:
-            found[batch] = self._run(model, [ids[index] for index in batch])
+            vectors[batch] = self._run(model, [ids[index] for index in batch])
 
         await run_batches([len(tokens) for tokens in ids], run)
-        return found
+        return vectors
 
     @cached_property
     def _card(self) -> _Card:
@@ -413,7 +373,7 @@ class OnnxEmbedder(OnnxBackend):
             if (self._folder / "manifest.json").is_file():
                 return _own_card(json.loads(read_file(self._folder / "manifest.json")))
             return _foreign_card(self._folder)
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ModelError(
                 f"The files that describe the model in {self._folder} are broken: {error!r}.",
                 hint=HINT,
@@ -421,12 +381,10 @@ class OnnxEmbedder(OnnxBackend):
 
     def _load(self) -> LoadedModel:
         card = self._card
-        tokenizer = self._folder / "tokenizer.json"
+        tokenizer = self._folder / (PIECES if PIECES in card.sha256 else TOKENIZER)
+        hashes = tuple(card.sha256.items())
         return load_model(
-            _weights_file(self._folder),
-            tokenizer,
-            sha256=card.sha256,
-            max_tokens=card.max_tokens,
+            _weights_file(self._folder), tokenizer, hashes, card.max_tokens
         )
 
     def _tokenize(
@@ -475,27 +433,21 @@ def _pool(
 
 
 def _weights_file(folder: Path) -> Path:
-    inner = folder / "onnx" / "model.onnx"
-    return inner if inner.is_file() else folder / "model.onnx"
+    exported = folder / "onnx" / "model.onnx"
+    return exported if exported.is_file() else folder / "model.onnx"
 
 
-def _own_card(manifest: dict[str, object]) -> _Card:
+def _own_card(manifest: dict[str, Any]) -> _Card:
     hashes = manifest["sha256"]
-    if not isinstance(hashes, dict):
-        raise TypeError("sha256")
-    prompts, background = manifest.get("prompts", {}), manifest.get("background", {})
-    if not isinstance(prompts, dict) or not isinstance(background, dict):
-        raise TypeError("prompts and background must be objects")
-    digest = str(hashes["model.onnx"])[:DIGITS]
+    digest = hashes["model.onnx"][:DIGITS]
     return _Card(
         name=f"{manifest['name']}:{manifest['quantisation']}:onnx:{digest}",
-        dimension=int(str(manifest["dimension"])),
-        max_tokens=int(str(manifest["max_tokens"])),
+        dimension=int(manifest["dimension"]),
+        max_tokens=int(manifest["max_tokens"]),
         latin_only=manifest.get("scripts") == ["Latin"],
-        sha256={str(name): str(value) for name, value in hashes.items()},
-        prompts=_prompts(prompts),
-        background={str(name): float(value) for name, value in background.items()}
-        or None,
+        sha256=hashes,
+        prompts=manifest.get("prompts", {}),
+        background=manifest.get("background"),
     )
 
 
@@ -503,39 +455,28 @@ def _foreign_card(folder: Path) -> _Card:
     config = json.loads(read_file(folder / "config.json"))
     sentence = _optional_json(folder / "sentence_bert_config.json")
     pooling = _optional_json(folder / "1_Pooling" / "config.json")
-    prompts = _optional_json(folder / "config_sentence_transformers.json").get(
-        "prompts"
-    )
-    prompts = prompts if isinstance(prompts, dict) else {}
+    texts = _optional_json(folder / "config_sentence_transformers.json")
+    prompts = texts.get("prompts") or {}
     weights = _weights_file(folder)
+    files = [weights, *sorted(weights.parent.glob(f"{weights.name}?data*"))]
     longest = int(config.get("max_position_embeddings", 512))
-    # RoBERTa's positions start after the padding's: the table has two more than texts may have
-    # tokens.
-    longest -= 2 if str(config.get("model_type", "")).endswith("roberta") else 0
+    # RoBERTa's positions start after the padding's: its table has two more rows.
+    longest -= 2 * str(config.get("model_type", "")).endswith("roberta")
     return _Card(
-        name=f"{folder.name}:onnx:{fingerprint([weights, *sorted(weights.parent.glob(f'{weights.name}?data*'))])}",
+        name=f"{folder.name}:onnx:{fingerprint(files)}",
         dimension=int(config["hidden_size"]),
-        max_tokens=min(longest, int(str(sentence.get("max_seq_length") or longest))),
+        max_tokens=min(longest, int(sentence.get("max_seq_length") or longest)),
         latin_only=int(config.get("vocab_size", 0)) < MANY_SCRIPTS,
         pooling="cls" if pooling.get("pooling_mode_cls_token") else "mean",
-        prompts=_prompts(prompts),
+        prompts={
+            "query": prompts.get("query") or "",
+            "passage": prompts.get("passage") or prompts.get("document") or "",
+        },
     )
 
 
-def _prompts(found: Mapping[str, object]) -> dict[TextKind, str]:
-    """Return the words before each kind of text as a description has them; none where
-    it has none."""
-    return {
-        "query": str(found.get("query") or ""),
-        "passage": str(found.get("passage") or found.get("document") or ""),
-    }
-
-
-def _optional_json(path: Path) -> dict[str, object]:
-    if not path.is_file():
-        return {}
-    found = json.loads(read_file(path))
-    return found if isinstance(found, dict) else {}
+def _optional_json(path: Path) -> dict[str, Any]:
+    return dict(json.loads(read_file(path))) if path.is_file() else {}
 
 
 # The reader
@@ -593,17 +534,16 @@ class OnnxReader(OnnxBackend):
         encoded = await anyio.to_thread.run_sync(
             encode, model.tokenizer, question, windows
         )
-        found: dict[int, WindowReading] = {}
+        readings: dict[int, WindowReading] = {}
 
         def run(batch: list[int]) -> None:
-            readings = self._run(model, [encoded[index] for index in batch])
-            for index, (keep, answers) in zip(batch, readings, strict=True):
-                whole = np.zeros(len(windows[index].sentences), dtype=np.float32)
-                whole[: len(keep)] = keep
-                found[index] = WindowReading(whole, answers)
+            outputs = self._run(model, [encoded[index] for index in batch])
+            for index, (keep, answers) in zip(batch, outputs, strict=True):
+                cut = len(windows[index].sentences) - len(keep)
+                readings[index] = WindowReading(np.pad(keep, (0, cut)), answers)
 
         await run_batches([len(window.ids) for window in encoded], run)
-        return [found[index] for index in range(len(windows))]
+        return [readings[index] for index in range(len(windows))]
 
     @cached_property
     def _card(self) -> tuple[str, dict[str, str]]:
@@ -614,17 +554,13 @@ class OnnxReader(OnnxBackend):
         """
         try:
             manifest = json.loads(read_file(self._folder / "manifest.json"))
-            own = manifest["reader"]
-            sha256 = {
-                name: str(manifest["sha256"][name])
-                for name in (TOKENIZER, own.get("shares"))
-                if name
-            }
-            sha256[WEIGHTS] = str(own["sha256"])
-            return (
-                f"{own['name']}:{own['quantisation']}:onnx:{own['sha256'][:DIGITS]}",
-                sha256,
-            )
+            reader = manifest["reader"]
+            digest = reader["sha256"]
+            hashes = {WEIGHTS: digest, TOKENIZER: manifest["sha256"][TOKENIZER]}
+            if shared := reader.get("shares"):
+                hashes[shared] = manifest["sha256"][shared]
+            name = f"{reader['name']}:{reader['quantisation']}:onnx:{digest[:DIGITS]}"
+            return name, hashes
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ModelError(
                 f"{self._folder / 'manifest.json'} does not describe a reader: "
@@ -633,8 +569,9 @@ class OnnxReader(OnnxBackend):
             ) from error
 
     def _load(self) -> LoadedModel:
+        hashes = self._card[1]
         return load_model(
-            self._folder / WEIGHTS, self._folder / TOKENIZER, sha256=self._card[1]
+            self._folder / WEIGHTS, self._folder / TOKENIZER, tuple(hashes.items())
         )
 
     def _run(
@@ -644,10 +581,9 @@ class OnnxReader(OnnxBackend):
         types = mask.copy()
         for row, window in enumerate(batch):
             types[row, : window.asked] = 0
-        outputs = model.run(
+        hidden, tokens, answer, head = model.run(
             {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
         )
-        hidden, tokens, answer, head = outputs
         readings = [
             (
                 sigmoid(keep_logits(hidden[row], tokens[row], head, window)),

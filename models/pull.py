@@ -8,7 +8,6 @@ it compares sizes only, so every byte is hashed here. Not for: which files
 import hashlib
 import importlib
 import logging
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -49,98 +48,49 @@ def describe(hub: Hub, repository: str, file: str) -> Remote:
     package = _package()
     with _our_errors(repository, file):
         address = package.hf_hub_url(repository, file, endpoint=hub.address)
-        found = package.get_hf_file_metadata(address, endpoint=hub.address)
-    if not found.etag or not found.size or not found.commit_hash:
+        facts = package.get_hf_file_metadata(address, endpoint=hub.address)
+    if not facts.etag or not facts.size or not facts.commit_hash:
         raise ModelError(
             f"The hub does not report size and hash of {repository}/{file}.",
             hint="Download it manually.",
         )
-    return Remote(
-        repository, file, int(found.size), str(found.etag), str(found.commit_hash)
-    )
+    return Remote(repository, file, facts.size, facts.etag, facts.commit_hash)
 
 
 def pull(hub: Hub, remote: Remote, *, quiet: bool = False) -> Path:
-    """Fetch a file, go on where an earlier try stopped, and return its path once every
-    byte is checked.
+    """Fetch a file, and return its path once every byte is checked.
 
-    Waits without limit while another process fetches the file. Raises `ModelError`: no
-    room on the disk, the transfer failed (what came is kept and the next call goes on),
-    or the bytes are not those that the hub named (they are thrown away).
-    """
+    Waits without limit while another process fetches the file. Raises `ModelError`: the
+    transfer failed, or the bytes are not those that the hub named (they are thrown
+    away)."""
     package = _package()
-    folder = _folder(hub)
-    kept = folder / f"models--{remote.repository.replace('/', '--')}"
-    blob, part = kept / "blobs" / remote.hash, kept / "blobs" / f"{remote.hash}.part"
-    with _our_errors(remote.repository, remote.file):
-        blob.parent.mkdir(parents=True, exist_ok=True)
-        with package.utils.WeakFileLock(kept / f"{remote.hash}.lock"):
-            if not blob.is_file():
-                _transfer(hub, remote, part, quiet=quiet)
-                if (found := file_hash(part, like=remote.hash)) != remote.hash:
-                    part.unlink()
-                    raise ModelError(
-                        f"{remote.repository}/{remote.file} was damaged in transfer: "
-                        f"its hash is {found}, "
-                        f"the hub names "
-                        f"{remote.hash}.",
-                        hint="It was deleted. Try again.",
-                    )
-                part.replace(blob)
-        # The bytes are there: this only gives them their name among the package's own downloads.
-        options = {
-            "revision": remote.revision,
-            "cache_dir": folder,
-            "endpoint": hub.address,
-        }
-        return Path(package.hf_hub_download(remote.repository, remote.file, **options))
-
-
-def _transfer(hub: Hub, remote: Remote, part: Path, *, quiet: bool) -> None:
-    """Fetch what `part` does not have yet. `hf_hub_download` would restart after each
-    interruption (huggingface_hub 2.4).
-
-    A `part` that is too long is fetched again. Raises `ModelError` where less than half
-    a gigabyte of the disk would stay free.
-    """
-    files = importlib.import_module("huggingface_hub.file_download")
     if quiet:
-        _package().utils.disable_progress_bars()
-    came = part.stat().st_size if part.exists() else 0
-    if came > remote.bytes:
-        part.unlink()
-        came = 0
-    free = shutil.disk_usage(part.parent).free
-    if free < remote.bytes - came + (
-        512 << 20
-    ):  # half a gigabyte stays free for others
-        raise ModelError(
-            f"{remote.file} needs {remote.bytes / 1e9:.2f} GB, but the disk of {_folder(hub)} has only "
-            f"{free / 1e9:.2f} GB free.",
-            hint="Free disk space, or set another folder (HF_HUB_CACHE).",
-        )
-    with part.open("ab") as file:
-        files.http_get(
-            files.hf_hub_url(
+        package.utils.disable_progress_bars()
+    with _our_errors(remote.repository, remote.file):
+        path = Path(
+            package.hf_hub_download(
                 remote.repository,
                 remote.file,
                 revision=remote.revision,
+                cache_dir=_folder(hub),
                 endpoint=hub.address,
-            ),
-            file,
-            resume_size=came,
-            headers=importlib.import_module("huggingface_hub.utils").build_hf_headers(),
-            expected_size=remote.bytes,
-            displayed_filename=remote.file,
-            # The package's own bar is drawn on terminals only; and this one cannot be silenced.
-            tqdm_class=None if quiet else importlib.import_module("tqdm").tqdm,
+            )
         )
+    digest = file_hash(path, like=remote.hash)
+    if digest != remote.hash:
+        remove(hub, remote.repository, remote.file)
+        raise ModelError(
+            f"{remote.repository}/{remote.file} was damaged in transfer: "
+            f"its hash is {digest}, the hub names {remote.hash}.",
+            hint="It was deleted. Try again.",
+        )
+    return path
 
 
 def kept_files(hub: Hub) -> dict[str, Path]:
     """Return the GGUF files in the folder of downloads by OWNER/REPO/FILE, the newest
     revision of each."""
-    oldest_first = sorted(_walk(hub), key=lambda found: found[1].lstat().st_mtime_ns)
+    oldest_first = sorted(_walk(hub), key=lambda item: item[1].lstat().st_mtime_ns)
     return dict(sorted(dict(oldest_first).items()))
 
 
@@ -171,9 +121,8 @@ def file_hash(path: Path, *, like: str) -> str:
     blob."""
     digest = hashlib.sha256()
     if len(like) != 2 * digest.digest_size:
-        digest = hashlib.sha1(
-            f"blob {path.stat().st_size}\0".encode(), usedforsecurity=False
-        )
+        header = f"blob {path.stat().st_size}\0".encode()
+        digest = hashlib.sha1(header, usedforsecurity=False)
     with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: digest).hexdigest()
 
@@ -244,5 +193,5 @@ def _our_errors(repository: str, file: str) -> Iterator[None]:
         words = " ".join(str(error).split())[:300]
         raise ModelError(
             f"{repository}/{file} could not be fetched: {type(error).__name__} {words}",
-            hint="Try again: the download continues where it stopped.",
+            hint="Check the connection and the free disk space, then try again.",
         ) from error

@@ -14,7 +14,6 @@ import anyio
 import numpy as np
 from numpy.typing import NDArray
 
-from cache.folder import LOCK_WAIT
 from cache.store import Store
 from models.pair import PairedEmbedder
 from models.protocols import (
@@ -30,7 +29,7 @@ from models.protocols import (
     unit_rows,
 )
 from pipeline.messages import CACHED_ANSWER_SECONDS
-from pipeline.work import alone, in_thread
+from pipeline.work import in_thread
 
 M = TypeVar("M", bound=Named)
 MOST_SENTENCES: Final = 100
@@ -44,26 +43,37 @@ class _Batch:
     """Texts that one call is computing; other calls wait for them."""
 
     done: anyio.Event = field(default_factory=anyio.Event)
-    values: dict[str, bytes] = field(default_factory=dict)
+    rows: dict[str, bytes] = field(default_factory=dict)
     """Filled before `done`; stays empty when the model failed or the call was
     cancelled."""
 
 
-class _RowMemory:
-    """Rows of numbers by key, each computed once, also by calls that run at the same
-    time."""
+class _Cached(Generic[M]):
+    """A model with a cache: rows of numbers by key, each computed once, also by calls
+    that run at the same time."""
 
     def __init__(
-        self, store: Store, kind: type[np.floating], *, expire: float | None
+        self,
+        model: M,
+        store: Store,
+        *,
+        kind: type[np.floating] = np.float16,
+        expire: float | None = CACHED_ANSWER_SECONDS,
     ) -> None:
         """Keep rows in `store` as numbers of `kind` for `expire` seconds (None: until
         evicted)."""
+        self._model = model
         self._store = store
         self._kind = kind
         self._expire = expire
-        self._under_way: dict[str, _Batch] = {}
+        self._running: dict[str, _Batch] = {}
 
-    async def rows(
+    @property
+    def name(self) -> str:
+        """Name of the wrapped model."""
+        return self._model.name
+
+    async def _rows(
         self,
         keys: Sequence[str],
         texts: Sequence[str],
@@ -78,97 +88,49 @@ class _RowMemory:
 
         It waits without limit for rows that another task computes. A stored row of
         another length is computed again; a failure of `compute` is raised."""
-        wanted = dict(zip(keys, texts, strict=True))
-        # 1. What is in the store
-        known = self._whole(
-            await in_thread(self._store.get_many_bytes, wanted), width()
-        )
-        while missing := {
-            key: text for key, text in wanted.items() if key not in known
-        }:
-            batches = {
-                self._under_way[key] for key in missing if key in self._under_way
-            }
-            # 2. Compute what no other task is computing
-            free = {
-                key: text for key, text in missing.items() if key not in self._under_way
-            }
-            fresh = await self._compute(free, compute, width) if free else {}
-            # 3. Wait for the texts of other tasks; those whose task failed are computed in the next
-            # round
-            for batch in batches:
+        texts_by_key = dict(zip(keys, texts, strict=True))
+        stored = await in_thread(self._store.get_many_bytes, texts_by_key)
+        rows = self._of_width(stored, width())
+        while missing := [key for key in texts_by_key if key not in rows]:
+            running = {self._running[key] for key in missing if key in self._running}
+            new = [key for key in missing if key not in self._running]
+            if new:
+                fresh = await self._compute(new, texts_by_key, compute)
+                rows = self._of_width(rows, width()) | fresh
+            for batch in running:  # of those whose task failed, the next round is ours
                 await batch.done.wait()
-                fresh.update(
-                    (key, batch.values[key]) for key in missing if key in batch.values
-                )
-            known = {**self._whole(known, width()), **fresh}
-        rows = [np.frombuffer(known[key], dtype=self._kind) for key in keys]
+                rows |= {key: batch.rows[key] for key in missing if key in batch.rows}
+        numbers = [np.frombuffer(rows[key], dtype=self._kind) for key in keys]
         return (
-            np.stack(rows).astype(np.float32)
-            if rows
+            np.stack(numbers).astype(np.float32)
+            if numbers
             else np.zeros((0, width()), dtype=np.float32)
         )
 
     async def _compute(
-        self, texts: Mapping[str, str], compute: Compute, width: Callable[[], int]
+        self, keys: Sequence[str], texts: Mapping[str, str], compute: Compute
     ) -> dict[str, bytes]:
         batch = _Batch()
-        self._under_way.update(dict.fromkeys(texts, batch))
-        # Another process that builds the same tree comes by the same batches; a claim costs more
-        # than one text.
-        together = len(texts) > 1
-        look = partial(self._store.get_many_bytes, texts if together else ())
-
-        def ready(found: dict[str, bytes]) -> bool:
-            return width() > 0 and len(self._whole(found, width())) == len(texts)
-
+        self._running.update(dict.fromkeys(keys, batch))
         try:
-            async with alone(
-                self._store,
-                f"batch:{_digest(*texts)}",
-                look,
-                enough=lambda found: not together or ready(found),
-                patience=LOCK_WAIT,
-            ) as (found, _):
-                if together and ready(found):
-                    batch.values = found
-                else:
-                    rows = (await compute(list(texts.values()))).astype(self._kind)
-                    batch.values = {
-                        key: row.tobytes() for key, row in zip(texts, rows, strict=True)
-                    }
-                    await in_thread(
-                        lambda: self._store.set_many_bytes(
-                            batch.values, expire=self._expire
-                        )
-                    )
+            rows = (await compute([texts[key] for key in keys])).astype(self._kind)
+            batch.rows = {
+                key: row.tobytes() for key, row in zip(keys, rows, strict=True)
+            }
+            await in_thread(
+                partial(self._store.set_many_bytes, batch.rows, expire=self._expire)
+            )
         finally:
-            for key in texts:
-                del self._under_way[key]
+            for key in keys:
+                del self._running[key]
             batch.done.set()
-        return dict(batch.values)
+        return batch.rows
 
-    def _whole(self, found: dict[str, bytes], width: int) -> dict[str, bytes]:
+    def _of_width(self, rows: Mapping[str, bytes], width: int) -> dict[str, bytes]:
         """Drop rows of another length, such as of a server whose model has changed."""
-        size = np.dtype(self._kind).itemsize * width or next(
-            iter(map(len, found.values())), 0
-        )
-        return {key: row for key, row in found.items() if len(row) == size}
-
-
-class _Cached(Generic[M]):
-    """A model with a cache."""
-
-    def __init__(
-        self, model: M, store: Store, kind: type[np.floating], *, expire: float | None
-    ) -> None:
-        self._model = model
-        self._memory = _RowMemory(store, kind, expire=expire)
-
-    @property
-    def name(self) -> str:
-        """Name of the wrapped model."""
-        return self._model.name
+        size = np.dtype(self._kind).itemsize * width
+        size = size or max(map(len, rows.values()), default=0)
+        return {key: row for key, row in rows.items() if len(row) == size}
 
 
 class CachedEmbedder(_Cached[Embedder]):
@@ -177,7 +139,7 @@ class CachedEmbedder(_Cached[Embedder]):
     def __init__(self, embedder: Embedder, store: Store) -> None:
         """Wrap `embedder`; vectors go to `store` under its name."""
         # Half the size, and the top 20 of a search overlap with those of 32-bit floats by 0.9999.
-        super().__init__(embedder, store, np.float16, expire=None)
+        super().__init__(embedder, store, expire=None)
 
     @property
     def dimension(self) -> int:
@@ -203,7 +165,7 @@ class CachedEmbedder(_Cached[Embedder]):
         keys = [f"{self.name}:{kind}:{_digest(text)}" for text in texts]
         compute = partial(self._model.embed, kind=kind)
         return unit_rows(
-            await self._memory.rows(keys, texts, compute, width=lambda: self.dimension)
+            await self._rows(keys, texts, compute, width=lambda: self.dimension)
         )
 
 
@@ -222,7 +184,7 @@ class CachedReranker(_Cached[Reranker]):
     def __init__(self, reranker: Reranker, store: Store) -> None:
         """Wrap `reranker`; scores go to `store` under its name, for a while: few
         queries come again later."""
-        super().__init__(reranker, store, np.float32, expire=CACHED_ANSWER_SECONDS)
+        super().__init__(reranker, store, kind=np.float32)
 
     async def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one float32 score a text [n]; only texts not scored before reach the
@@ -236,15 +198,11 @@ class CachedReranker(_Cached[Reranker]):
             return (await self._model.score(query, missing)).reshape(-1, 1)
 
         keys = [f"rerank:{self.name}:{_digest(query, text)}" for text in texts]
-        return (await self._memory.rows(keys, texts, compute, width=lambda: 1))[:, 0]
+        return (await self._rows(keys, texts, compute, width=lambda: 1))[:, 0]
 
 
 class CachedCrossEncoder(_Cached[CrossEncoder]):
     """A `CrossEncoder` with a cache."""
-
-    def __init__(self, encoder: CrossEncoder, store: Store) -> None:
-        """Wrap `encoder`; readings go to `store` under its name."""
-        super().__init__(encoder, store, np.float16, expire=CACHED_ANSWER_SECONDS)
 
     def reads(self, text: str) -> bool:
         """Whether the wrapped cross-encoder reads the script of `text`."""
@@ -258,31 +216,28 @@ class CachedCrossEncoder(_Cached[CrossEncoder]):
 
         Sentences of a window beyond `MOST_SENTENCES` get 0."""
         keys = [
-            f"read:{self.name}:{_digest(question, one.above, *one.sentences)}"
-            for one in windows
+            f"read:{self.name}:{_digest(question, window.above, *window.sentences)}"
+            for window in windows
         ]
         by_key = dict(zip(keys, windows, strict=True))
 
         async def compute(missing: list[str]) -> NDArray[np.float32]:
-            kept = np.zeros((len(missing), 1 + MOST_SENTENCES), dtype=np.float32)
-            for row, one in zip(
-                kept,
-                await self._model.read(question, [by_key[key] for key in missing]),
-                strict=True,
-            ):
-                row[0] = one.answers
-                row[1 : 1 + len(one.keep)] = one.keep[:MOST_SENTENCES]
-            return kept
+            rows = np.zeros((len(missing), 1 + MOST_SENTENCES), dtype=np.float32)
+            readings = await self._model.read(
+                question, [by_key[key] for key in missing]
+            )
+            for row, reading in zip(rows, readings, strict=True):
+                row[0] = reading.answers
+                row[1 : 1 + len(reading.keep)] = reading.keep[:MOST_SENTENCES]
+            return rows
 
-        rows = await self._memory.rows(
-            keys, keys, compute, width=lambda: 1 + MOST_SENTENCES
-        )
-        found = []
+        rows = await self._rows(keys, keys, compute, width=lambda: 1 + MOST_SENTENCES)
+        readings = []
         for row, window in zip(rows, windows, strict=True):
             keep = np.zeros(len(window.sentences), dtype=np.float32)
             keep[:MOST_SENTENCES] = row[1 : 1 + len(keep)]
-            found.append(WindowReading(keep, float(row[0])))
-        return found
+            readings.append(WindowReading(keep, float(row[0])))
+        return readings
 
 
 async def _prepare(model: object) -> None:
@@ -291,9 +246,9 @@ async def _prepare(model: object) -> None:
         await model.prepare()
 
 
-def _digest(*parts: str) -> str:
+def _digest(*texts: str) -> str:
     digest = hashlib.blake2b(digest_size=20)
-    for part in parts:
-        raw = part.encode("utf-8", "surrogatepass")
+    for text in texts:
+        raw = text.encode("utf-8", "surrogatepass")
         digest.update(len(raw).to_bytes(8, "little") + raw)
     return digest.hexdigest()

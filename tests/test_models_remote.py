@@ -10,6 +10,7 @@ import pytest
 from starlette.responses import JSONResponse, Response
 
 from errors import ModelError
+from models.options import read_options
 from models.protocols import Said, chooser
 from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
 from models.remote.server import Endpoint, Waits
@@ -70,68 +71,45 @@ async def test_vllm_reports_its_window(remote: Remote) -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize(
-    ("parameters", "context"), [("", 4_096), ('num_ctx    16384\nstop  "<|im_end|>"', 16_384)]
-)
-async def test_ollama_reports_the_window_that_it_gives_the_model(
-    remote: Remote, parameters: str, context: int
+@pytest.mark.parametrize(("options", "context"), [("", 8_192), ("n_ctx=16384", 16_384)])
+async def test_ollama_is_asked_for_a_window_and_reports_which_model_it_serves(
+    remote: Remote, options: str, context: int
 ) -> None:
     remote.reported["/v1/models"] = {
         "data": [{"id": "bge-m3:latest", "owned_by": "library"}, {"id": "b"}]
     }
-    remote.reported["/api/tags"] = {"models": [{"name": "bge-m3:latest", "digest": "790764642607"}]}
     info = {
         "general.architecture": "bert",
         "bert.context_length": 32_768,
         "bert.embedding_length": 1_024,
     }
-    remote.will_at_root("/api/show", _says({"parameters": parameters, "model_info": info}))
+    remote.will_at_root("/api/show", _says({"modified_at": "2026-11-01", "model_info": info}))
     async with loopback_client() as http:
         endpoint = Endpoint(http, remote.url, "bge-m3")
-        generator, embedder = OpenAIGenerator(endpoint), OpenAIEmbedder(endpoint)
+        generator = OpenAIGenerator(endpoint, options=read_options(options))
+        embedder = OpenAIEmbedder(endpoint)
         await generator.prepare()
         assert (generator.server, generator.context_tokens) == ("Ollama", context)
         await embedder.prepare()
         assert embedder.dimension == 1_024
         before = embedder.name
-        remote.reported["/api/tags"] = {
-            "models": [{"name": "bge-m3:latest", "digest": "aaaaaaaaaaaa"}]
-        }
+        remote.will_at_root("/api/show", _says({"modified_at": "2026-11-02", "model_info": info}))
         pulled_again = OpenAIEmbedder(endpoint)
         await pulled_again.prepare()
     assert pulled_again.name != before
 
 
 @pytest.mark.anyio
-async def test_lm_studio_reports_the_window_of_the_loaded_model(remote: Remote) -> None:
-    remote.reported["/v1/models"] = {
-        "data": [{"id": "gemma", "owned_by": "organization_owner"}, {"id": "other"}]
-    }
-    entry = {
-        "id": "gemma",
-        "quantization": "Q4_K_M",
-        "loaded_context_length": 12_000,
-        "max_context_length": 131_072,
-    }
-    remote.reported["/api/v0/models"] = {"data": [entry, {"id": "other", "max_context_length": 1}]}
-    async with loopback_client() as http:
-        generator = OpenAIGenerator(Endpoint(http, remote.url, "gemma"))
-        await generator.prepare()
-    assert (generator.server, generator.context_tokens) == ("LM Studio", 12_000)
-
-
-@pytest.mark.anyio
-async def test_tei_reports_its_batch_and_is_asked_to_rerank_in_its_own_form(remote: Remote) -> None:
+async def test_tei_is_asked_to_rerank_in_its_own_form(remote: Remote) -> None:
     remote.reported["/info"] = {
         "model_id": "BAAI/bge-reranker",
         "model_sha": "abc",
-        "max_client_batch_size": 4,
     }
 
     def rank(body: dict[str, object]) -> Response:
         texts = body["texts"]
         assert isinstance(texts, list)
-        assert len(texts) <= 4
+        assert len(texts) <= 32
         return JSONResponse(
             [{"index": n, "score": -len(text)} for n, text in enumerate(texts)][::-1]
         )
@@ -139,36 +117,9 @@ async def test_tei_reports_its_batch_and_is_asked_to_rerank_in_its_own_form(remo
     remote.will_at_root("/rerank", rank)
     async with loopback_client() as http:
         reranker = OpenAIReranker(Endpoint(http, remote.root, "BAAI/bge-reranker"))
-        found = await reranker.score("q", ["x" * n for n in range(1, 10)])
-    assert found.tolist() == [-float(n) for n in range(1, 10)]
-    assert [path for path, _, _ in remote.asked] == ["/rerank"] * 3
-
-
-@pytest.mark.anyio
-async def test_tei_is_asked_for_vectors_in_its_own_form_and_a_batch_at_a_time(
-    remote: Remote,
-) -> None:
-    remote.reported["/info"] = {
-        "model_id": "BAAI/bge-m3",
-        "model_sha": "abc",
-        "max_client_batch_size": 2,
-    }
-
-    def embed(body: dict[str, object]) -> Response:
-        texts = body["inputs"]
-        assert isinstance(texts, list)
-        assert body["truncate"] is True
-        return JSONResponse([[0.0, float(len(text))] for text in texts])
-
-    remote.will_at_root("/embed", embed)
-    async with loopback_client() as http:
-        embedder = OpenAIEmbedder(Endpoint(http, remote.root, "BAAI/bge-m3"))
-        found = await embedder.embed(["a", "bb", "ccc"], kind="passage")
-        remote.will_at_root("/embed", _says([[1.0, 0.0]]))
-        with pytest.raises(ModelError, match="unknown response format"):
-            await embedder.embed(["a", "bb"], kind="passage")
-    assert found.tolist() == [[0.0, 1.0]] * 3
-    assert [path for path, _, _ in remote.asked] == ["/embed"] * 3
+        found = await reranker.score("q", ["x" * n for n in range(1, 40)])
+    assert found.tolist() == [-float(n) for n in range(1, 40)]
+    assert [path for path, _, _ in remote.asked] == ["/rerank"] * 2
 
 
 @pytest.mark.anyio
@@ -183,7 +134,7 @@ async def test_a_server_that_reports_nothing_is_measured_by_one_vector_and_keeps
         await embedder.embed(["text"], kind="passage")
         assert embedder.dimension == 2
     assert embedder.name == f"two:openai:{remote.url}"
-    assert len(remote.asked) == 1
+    assert [path for path, _, _ in remote.asked] == ["/api/show", "/v1/embeddings"]
 
 
 @pytest.mark.anyio
@@ -262,9 +213,9 @@ async def test_options_are_weighed_by_their_first_tokens_in_a_chat(remote: Remot
 @pytest.mark.parametrize(
     ("options", "fault"),
     [
-        (["yes", "yesterday"], "same token"),
+        (["yes", "yesterday"], "told apart"),
         (["up", "down"], "likeliest are"),
-        (["yes", ""], "cannot be compared"),
+        (["yes", ""], "told apart"),
     ],
 )
 async def test_options_that_a_chat_cannot_distinguish_are_refused(

@@ -39,7 +39,7 @@ def library() -> tokenizers.Tokenizer:
 
 def ours(most: int | None = None) -> WordPiece:
     """Our own of the same file."""
-    found = open_tokenizer(FILE.read_bytes(), FILE, most=most, hint="")
+    found = open_tokenizer(FILE.read_bytes(), FILE, max_tokens=most, hint="")
     assert isinstance(found, WordPiece)
     return found
 
@@ -91,9 +91,9 @@ def test_another_tokeniser_is_read_by_the_library_and_without_it_the_error_names
     other.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
     file = tmp_path / "tokenizer.json"
     other.save(str(file))
-    assert open_tokenizer(file.read_bytes(), file, most=2, hint="").encode(["lake sea lake"]) == [
-        [7, 3]
-    ]
+    assert open_tokenizer(file.read_bytes(), file, max_tokens=2, hint="").encode(
+        ["lake sea lake"]
+    ) == [[7, 3]]
     program = (
         "import sys; sys.modules['tokenizers'] = None\n"
         "from pathlib import Path; from models.tokenizer import open_tokenizer\n"

@@ -2,8 +2,8 @@
 TEI, hosted ones.
 
 OpenAI's `/embeddings` and `/chat/completions`; `/rerank` in the form of Jina and Cohere
-(llama-server, vLLM, Infinity) or of TEI, and TEI's `/embed`. What the API has no field
-for (context, dimension, which model it is) is asked of the server in its own way
+(llama-server, vLLM, Infinity) or of TEI. What the API has no field for (context,
+dimension, which model it is) is asked of the server in its own way
 (`models/remote/server.py`); how each kind is asked for a chat is in
 `models/remote/chat.py`. Not for: starting servers."""
 
@@ -15,13 +15,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from errors import QUOTED, ContextExceeded, ModelError
-from errors import said as quoted
+from errors import QUOTED, ContextExceeded, ModelError, said
 from models.options import THINKING, THOUGHTS, ModelOptions, answer_key
 from models.protocols import (
     CONTEXT_TOKENS,
     Ability,
-    PathScores,
     Prompt,
     Said,
     TextKind,
@@ -30,37 +28,26 @@ from models.protocols import (
 )
 from models.remote.chat import (
     ChatRequest,
-    Form,
     Reply,
-    forms_of,
-    in_words,
     json_in,
     listed_tokens,
+    ollama_body,
+    openai_body,
     read_reply,
-    request_of,
+    schema_in_words,
 )
-from models.remote.paths import score_paths
-from models.remote.server import (
-    Endpoint,
-    RefusedCall,
-    RemoteModel,
-    by_index,
-    shortened,
-)
-from models.text import checked_json, instructions_for, printable
+from models.remote.server import Endpoint, RefusedCall, RemoteModel
+from models.text import TEXTS_A_REQUEST, checked_json, instructions_for, printable
 
 STRANGE: Final = (KeyError, IndexError, TypeError, ValueError, AttributeError)
 """Exceptions when reading JSON of an undocumented form."""
-
-
-OTHER_FORM: Final = frozenset((400, 404, 405, 422, 500))
-"""What servers say to a form or a path that they do not know; llama-cpp-python's own
+SCHEMA_REFUSED: Final = frozenset((400, 404, 422, 500))
+"""What servers say to a `response_format` that they do not know; llama-cpp-python's own
 says 500."""
 
 
 class OpenAIEmbedder(RemoteModel):
-    """An `Embedder` over `/embeddings`, or TEI's own `/embed`, which truncates long
-    texts itself."""
+    """An `Embedder` over `/embeddings`."""
 
     _dimension = 0
 
@@ -82,51 +69,30 @@ class OpenAIEmbedder(RemoteModel):
         lengths, or not the length of earlier ones.
         """
         await self.prepare()
-        if not texts:
-            return np.zeros((0, self.dimension), dtype=np.float32)
-        size = self.texts_a_request()
         words = instructions_for(self._endpoint.model)
         prepared = [words.prepend(text, kind=kind) for text in texts]
-        parts = [prepared[start : start + size] for start in range(0, len(texts), size)]
-        rows = [await self._part(part) for part in parts]
-        if len({part.shape[1] for part in rows}) != 1 or self._dimension not in (
-            0,
-            rows[0].shape[1],
-        ):
+        rows = [
+            await self._embedded(prepared[start : start + TEXTS_A_REQUEST])
+            for start in range(0, len(texts), TEXTS_A_REQUEST)
+        ]
+        lengths = {self._dimension, *(part.shape[1] for part in rows)} - {0}
+        if len(lengths) > 1:
             raise self._endpoint.nonsense("/embeddings", "vectors of different lengths")
+        if not rows:
+            return np.zeros((0, self.dimension), dtype=np.float32)
         self._dimension = rows[0].shape[1]
         return np.concatenate(rows)
 
-    async def _part(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        as_tei = self.server == "TEI"
-        path = f"{self._endpoint.root}/embed" if as_tei else "/embeddings"
+    async def _embedded(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        async def ask(cut: list[str]) -> Any:
+            body = {"input": cut, "encoding_format": "float"}
+            return await self._endpoint.post("/embeddings", body)
 
-        async def ask(cut: int) -> object:
-            shown = shortened(texts, cut)
-            if as_tei:
-                return await self._endpoint.ask(
-                    "POST", path, {"inputs": shown, "truncate": True}
-                )
-            return await self._endpoint.post(
-                path, {"input": shown, "encoding_format": "float"}
-            )
-
-        answer = await self.fitting(ask)
-        try:
-            vectors = (
-                answer if as_tei else by_index(answer["data"], "embedding", len(texts))
-            )
-            found = np.array(vectors, dtype=np.float32)
-        except STRANGE as error:
-            raise self._endpoint.nonsense(path, answer) from error
-        if (
-            found.ndim != 2
-            or len(found) != len(texts)
-            or found.shape[1] == 0
-            or not np.isfinite(found).all()
-        ):
-            raise self._endpoint.nonsense(path, answer)
-        return unit_rows(found)
+        answer = await self.fitting(texts, ask)
+        vectors = _numbers(self._endpoint, answer, "data", "embedding", len(texts))
+        if vectors.ndim != 2 or vectors.shape[1] == 0:
+            raise self._endpoint.nonsense("/embeddings", answer)
+        return unit_rows(vectors)
 
 
 class OpenAIReranker(RemoteModel):
@@ -136,47 +102,47 @@ class OpenAIReranker(RemoteModel):
         """Return one float32 score a text [n], as the server gives them: higher is
         better, the scale is the model's."""
         await self.prepare()
-        size = self.texts_a_request()
-        parts = [
-            await self._part(query, texts[start : start + size])
-            for start in range(0, len(texts), size)
+        scores = [
+            await self._scored(query, texts[start : start + TEXTS_A_REQUEST])
+            for start in range(0, len(texts), TEXTS_A_REQUEST)
         ]
-        return np.concatenate([np.zeros(0, dtype=np.float32), *parts])
+        return np.concatenate([np.zeros(0, dtype=np.float32), *scores])
 
-    async def _part(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        async def ask(cut: int) -> object:
-            shown = shortened(texts, cut)
-            asked = shortened([query], cut)[0]
+    async def _scored(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        async def ask(cut: list[str]) -> Any:
+            question, *passages = cut
+            body: dict[str, object] = {"query": question}
             if self.server == "TEI":
-                # TEI keeps the call at its root, whatever base URL its OpenAI calls have, and cuts
-                # texts itself.
-                body: dict[str, object] = {
-                    "query": asked,
-                    "texts": shown,
-                    "raw_scores": True,
-                    "truncate": True,
-                }
-                return await self._endpoint.ask(
-                    "POST", f"{self._endpoint.root}/rerank", body
-                )
-            body = {
-                "query": asked,
-                "documents": shown,
-                "top_n": len(texts),
-                "return_documents": False,
-            }
+                # Kept at its root, whatever base URL its OpenAI calls have.
+                body |= {"texts": passages, "raw_scores": True}
+                rows = await self._endpoint.ask(f"{self._endpoint.root}/rerank", body)
+                return {"results": rows}
+            body |= {"documents": passages, "top_n": len(passages)}
             return await self._endpoint.post("/rerank", body)
 
-        answer = await self.fitting(ask)
-        try:
-            rows = answer["results"] if isinstance(answer, Mapping) else answer
-            key = "relevance_score" if isinstance(answer, Mapping) else "score"
-            found = np.array(by_index(rows, key, len(texts)), dtype=np.float32)
-        except STRANGE as error:
-            raise self._endpoint.nonsense("/rerank", answer) from error
-        if found.ndim != 1 or not np.isfinite(found).all():
+        answer = await self.fitting([query, *texts], ask)
+        name = "score" if self.server == "TEI" else "relevance_score"
+        scores = _numbers(self._endpoint, answer, "results", name, len(texts))
+        if scores.ndim != 1:
             raise self._endpoint.nonsense("/rerank", answer)
-        return found
+        return scores
+
+
+def _numbers(
+    endpoint: Endpoint, answer: Any, rows: str, name: str, count: int
+) -> NDArray[np.float32]:
+    """Return the field `name` of each of `count` `rows` of an answer, in the order of
+    their own `index`; raises `ModelError` for another form, and for numbers that are
+    not finite."""
+    try:
+        by_index = {int(row["index"]): row[name] for row in answer[rows]}
+        values = [by_index[index] for index in range(count)]
+        numbers = np.array(values, dtype=np.float32)
+    except STRANGE as error:
+        raise endpoint.nonsense(f"/{rows}", answer) from error
+    if not np.isfinite(numbers).all():
+        raise endpoint.nonsense(f"/{rows}", answer)
+    return numbers
 
 
 class OpenAIGenerator(RemoteModel):
@@ -198,8 +164,8 @@ class OpenAIGenerator(RemoteModel):
         self._lists = True
         self._thinks = bool(self._options.get(THINKING))
         """Whether an answer of this model had thoughts that no switch stopped."""
-        self._forms: dict[bool, Form] = {}
-        """The form that the server takes, with a schema and without."""
+        self._schema_in_words = False
+        """Whether the server refused a schema in `response_format`."""
 
     @property
     def name(self) -> str:
@@ -209,21 +175,19 @@ class OpenAIGenerator(RemoteModel):
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """Generating under a schema; choosing, and scoring paths, until the server
-        turns out to list no log-probabilities."""
-        more: set[Ability] = {"choose"} if self._lists else set()
-        if self._lists and self.server == "llama-server":
-            more.add("score_tree")
-        return frozenset({"generate", "schema", *more})
+        """Generating under a schema; choosing, until the server turns out to list no
+        log-probabilities."""
+        chooses: set[Ability] = {"choose"} if self._lists else set()
+        return frozenset({"generate", "schema", *chooses})
 
     @property
     def context_tokens(self) -> int:
-        """Tokens in prompt and answer together: as set, else as the server says; 8,192
-        where it says nothing."""
-        asked = int(self._options.get("n_ctx", 0))
-        if self.server == "Ollama" and asked:
-            return min(asked, self._facts.longest or asked)
-        return self._facts.context_tokens or asked or CONTEXT_TOKENS
+        """Tokens in prompt and answer together: as the server says, else as set, else
+        8,192. Ollama gives what it is asked for: as set, else 8,192, at most those that
+        the model was trained for."""
+        asked = int(self._options.get("n_ctx", 0)) or CONTEXT_TOKENS
+        known = self._facts.context_tokens or asked
+        return min(known, asked) if self.server == "Ollama" else known
 
     async def counters(self) -> Mapping[str, object]:
         """Return the tokens that the server says it read and wrote; empty where it says
@@ -246,24 +210,28 @@ class OpenAIGenerator(RemoteModel):
         not asked again).
         """
         await self.prepare()
-        said = _sendable(messages)
-        reply = await self._answer(ChatRequest(said, max_tokens, schema))
+        request = ChatRequest(_sendable(messages), max_tokens, schema)
+        reply = await self._answer(request)
         if schema is None:
             return reply.text
         try:
-            return checked_json(
-                json_in(reply.text), schema, model=self.name, cut=reply.cut
-            )
+            return self._valid(reply, schema)
         except ModelError as error:
             if reply.cut:
                 raise
-            asked = ChatRequest(said, max_tokens, schema)
-            wrong = f"That is not valid: {error.what[-QUOTED:]} {in_words(asked)}"
-            said += [
-                {"role": "assistant", "content": printable(reply.text)},
-                {"role": "user", "content": wrong},
-            ]
-        reply = await self._answer(ChatRequest(said, max_tokens, schema))
+            fault = (
+                f"That is not valid: {error.what[-QUOTED:]} {schema_in_words(schema)}"
+            )
+        repair = [
+            *request.messages,
+            {"role": "assistant", "content": printable(reply.text)},
+            {"role": "user", "content": fault},
+        ]
+        return self._valid(
+            await self._answer(request._replace(messages=repair)), schema
+        )
+
+    def _valid(self, reply: Reply, schema: dict[str, object]) -> str:
         return checked_json(json_in(reply.text), schema, model=self.name, cut=reply.cut)
 
     async def choose(
@@ -273,26 +241,15 @@ class OpenAIGenerator(RemoteModel):
         to 1 over the options.
 
         An approximation: only the first token of each option is compared, and a plain
-        text is sent as a user message. A server lists 20 tokens (llama-server more), so
-        an option outside the list gets the most that it can have; Ollama before 0.12.11
-        and LM Studio list none. The exact form is the one in this process
-        (`models/llama/model.py`). Raises `ModelError` where the server lists no
+        text is sent as a user message. A server lists 20 tokens, so an option outside
+        the list gets the most that it can have. The exact form is the one in this
+        process (`models/llama/model.py`). Raises `ModelError` where the server lists no
         log-probabilities (it then loses the ability `choose`), none of the options, or
-        two options with the same first token; also without options, and for one that is
-        empty or given twice.
+        two options with the same first token.
         """
         await self.prepare()
-        if not options or not all(options) or len(set(options)) < len(options):
-            raise ModelError(
-                f"The options {list(options)!r} cannot be compared.",
-                hint="Give texts that differ, none of them empty.",
-            )
-        messages = (
-            [{"role": "user", "content": printable(prompt)}]
-            if isinstance(prompt, str)
-            else _sendable(prompt)
-        )
-        answer = await self._sent(ChatRequest(messages, 1, lists=True))
+        messages = [Said("user", prompt)] if isinstance(prompt, str) else prompt
+        answer = await self._sent(ChatRequest(_sendable(messages), 1, lists=True))
         try:
             listed = listed_tokens(answer)
         except ModelError:
@@ -302,34 +259,14 @@ class OpenAIGenerator(RemoteModel):
             raise self._endpoint.nonsense("/chat/completions", answer) from error
         return _weigh(options, listed)
 
-    async def score_tree(
-        self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False
-    ) -> PathScores:
-        """Return log P(path | prefix) of each path, as near as the server's lists of
-        tokens allow; see `TreeScorer.score_tree` and `models/remote/paths.py`.
-
-        Raises `ModelError` also for an answer in another form.
-        """
-        await self.prepare()
-        if not paths:
-            return PathScores(np.zeros(0, dtype=np.float64), 0, 0, 0, 0)
-        given = prefix if isinstance(prefix, str) else _sendable(prefix)
-        texts = [printable(path) for path in paths]
-        try:
-            return await score_paths(
-                self._endpoint, given, texts, among_siblings=among_siblings
-            )
-        except STRANGE as error:
-            raise self._endpoint.nonsense("/completions", repr(error)) from error
-
-    async def _answer(self, asked: ChatRequest) -> Reply:
+    async def _answer(self, request: ChatRequest) -> Reply:
         """Return the reply, asked again with room for thoughts where they took all of it.
 
         Raises `ModelError` where there is no answer beside the thoughts,
         `ContextExceeded` where the server cut the prompt."""
-        room = min(THOUGHTS, self.context_tokens // 2) + asked.max_tokens
-        wide = asked._replace(max_tokens=room)
-        reply = await self._reply(wide if self._thinks else asked)
+        room = min(THOUGHTS, self.context_tokens // 2) + request.max_tokens
+        wide = request._replace(max_tokens=room)
+        reply = await self._reply(wide if self._thinks else request)
         if (
             not self._thinks
             and reply.cut
@@ -339,36 +276,26 @@ class OpenAIGenerator(RemoteModel):
             reply = await self._reply(wide)
         if reply.text.strip() or not (reply.cut or reply.thoughts):
             return reply
-        spent = (
-            f"it thought for {len(reply.thoughts)} characters, which end in "
-            f"{quoted(reply.thoughts[-QUOTED:])}"
-            if reply.thoughts
-            else "the server does not show what it thought"
-        )
         ended = (
             f"its {room} tokens ran out (finish_reason length)"
             if reply.cut
-            else "its reply ended after its thoughts"
+            else "it ended"
         )
         raise ModelError(
-            f"{self.name} returned no answer: {ended}; {spent}.",
+            f"{self.name} returned no answer: {ended} after {len(reply.thoughts)} "
+            f"characters of thoughts: {said(reply.thoughts[-QUOTED:])}",
             hint="Switch its thinking off on the server, or set a model that does not think.",
         )
 
-    async def _reply(self, asked: ChatRequest) -> Reply:
-        answer = await self._sent(asked)
+    async def _reply(self, request: ChatRequest) -> Reply:
+        answer = await self._sent(request)
         try:
             reply = read_reply(answer)
         except STRANGE as error:
             raise self._endpoint.nonsense("/chat/completions", answer) from error
         self._tokens += reply.prompt_tokens + reply.written
         # Ollama cuts a prompt that is longer than its context without saying so.
-        window = (
-            self.context_tokens
-            if self.server == "Ollama"
-            else self._facts.context_tokens
-        )
-        if reply.prompt_tokens >= window > 0:
+        if self._facts.context_tokens and reply.prompt_tokens >= self.context_tokens:
             raise ContextExceeded(
                 f"{self.name} read {reply.prompt_tokens} tokens of the prompt, all that its "
                 f"context holds.",
@@ -376,37 +303,28 @@ class OpenAIGenerator(RemoteModel):
             )
         return reply
 
-    async def _sent(self, asked: ChatRequest) -> Any:
-        """Return what the server answers to the first form of the request that it
-        takes, which is kept.
-
-        Raises the first refusal where the server takes none.
-        """
-        schema = asked.schema is not None
-        known = self._forms.get(schema)
-        forms = (known,) if known is not None else forms_of(self.server, schema=schema)
-        first: RefusedCall | None = None
-        for form in forms:
-            body = request_of(self.server, form, asked, self._options)
-            try:
-                answer = await self._ask(form, body)
-            except RefusedCall as error:
-                # the first form is the one that most servers know: its refusal says more
-                first = first or error
-                if error.status not in OTHER_FORM:
-                    raise
-                continue
-            self._forms[schema] = form
-            return answer
-        assert first is not None  # noqa: S101  each form was refused
-        raise self.explained(first)
-
-    async def _ask(self, form: Form, body: Mapping[str, object]) -> Any:
+    async def _sent(self, request: ChatRequest) -> Any:
+        """Return what the server answers; a schema that it refuses goes in words from
+        then on."""
         endpoint = self._endpoint
-        if form == "native":
-            named = {"model": endpoint.model, **body}
-            return await endpoint.ask("POST", f"{endpoint.root}/api/chat", named)
-        return await endpoint.post("/chat/completions", body)
+        if self.server == "Ollama":
+            body = ollama_body(
+                request, self._options, context_tokens=self.context_tokens
+            )
+            address = f"{endpoint.root}/api/chat"
+            return await endpoint.ask(address, {"model": endpoint.model, **body})
+        body, in_words = (
+            openai_body(self.server, request, self._options, in_words=in_words)
+            for in_words in (self._schema_in_words, True)
+        )
+        try:
+            return await endpoint.post("/chat/completions", body)
+        except RefusedCall as error:
+            if body == in_words or error.status not in SCHEMA_REFUSED:
+                raise
+            answer = await endpoint.post("/chat/completions", in_words)
+        self._schema_in_words = True
+        return answer
 
 
 def _sendable(messages: Sequence[Said]) -> list[dict[str, str]]:
@@ -425,28 +343,21 @@ def _weigh(options: Sequence[str], listed: Mapping[str, float]) -> NDArray[np.fl
     """
     # The longest listed token that each option begins with, "" where none is.
     tokens = [
-        max((t for t in listed if option.startswith(t)), key=len, default="")
+        max(filter(option.startswith, listed), key=len, default="")
         for option in options
     ]
-    known = [token for token in tokens if token]
-    if len(set(known)) < len(known):
+    known = list(filter(None, tokens))
+    if not known or not all(options) or len(set(known)) < len(known):
+        likely = sorted(listed, key=lambda token: -listed[token])[:5]
         raise ModelError(
-            (
-                f"The options {list(options)!r} begin with the same token, "
-                "and a chat server returns probabilities for the first token "
-                "only."
-            ),
+            f"The options {list(options)!r} cannot be told apart by the first token of "
+            f"an answer; the likeliest are {likely!r}.",
             hint="Use options that differ at their beginning, or a GGUF model (llama:FILE.gguf).",
         )
-    if not known:
-        likely = sorted(listed, key=lambda token: listed[token], reverse=True)[:5]
-        raise ModelError(
-            f"None of {list(options)!r} is among the {len(listed)} tokens listed; the likeliest "
-            f"are {likely!r}.",
-            hint="Ask so that the answer begins with one of the options.",
-        )
-    left = 1.0 - sum(map(math.exp, listed.values()))
-    most = max(min(left, math.exp(min(listed.values()))), 1e-12)
-    found = np.array([math.exp(listed[token]) if token else most for token in tokens])
-    shares: NDArray[np.float64] = found / max(float(found.sum()), 1e-300)
-    return shares
+    leftover = 1.0 - sum(map(math.exp, listed.values()))
+    unlisted = max(min(leftover, math.exp(min(listed.values()))), 1e-12)
+    shares = np.array(
+        [math.exp(listed[token]) if token else unlisted for token in tokens]
+    )
+    probabilities: NDArray[np.float64] = shares / max(float(shares.sum()), 1e-300)
+    return probabilities

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from models.onnx import MATRICES, MULTILINGUAL
+from models.tokenizer import PIECES
 from train.embedder.build import channel_peaks, feeds, run, vectors
 from train.embedder.graph import BLOCK, Shape, Weights, build_graph
 from train.embedder.texts import calibration_texts, varied_texts
@@ -367,7 +368,9 @@ def main() -> int:
         for n, part in enumerate(each)
     }
     np.savez(options.out / MATRICES, **parts)
-    tokenizer.save(str(options.out / "tokenizer.json"), pretty=False)
+    (options.out / PIECES).write_bytes(
+        pieces_model(json.loads(tokenizer.to_str()), compiled)
+    )
     picked = range(0, len(texts), len(texts) // 40)
     np.savez_compressed(
         options.out / "reference.npz", places=np.array(picked), vectors=expected[picked]
@@ -381,6 +384,28 @@ def main() -> int:
         )
         return 1
     return 0
+
+
+def pieces_model(card: Mapping[str, Any], compiled: bytes) -> bytes:
+    """Return the vocabulary of a `tokenizer.json`, and its table of characters, as
+    sentencepiece reads them."""
+    protocol = importlib.import_module("sentencepiece.sentencepiece_model_pb2")
+    model = protocol.ModelProto()
+    kinds = protocol.ModelProto.SentencePiece
+    for number, (text, score) in enumerate(card["model"]["vocab"]):
+        piece = model.pieces.add(piece=text, score=score)
+        if number < len(SPECIALS):
+            unknown = number == card["model"]["unk_id"]
+            piece.type = kinds.UNKNOWN if unknown else kinds.CONTROL
+    trained = model.trainer_spec
+    trained.model_type = trained.UNIGRAM
+    for name in ("bos", "pad", "eos", "unk"):
+        text = {"bos": "<s>", "eos": "</s>"}.get(name, f"<{name}>")
+        setattr(trained, f"{name}_id", SPECIALS.index(text))
+        setattr(trained, f"{name}_piece", text)
+    model.normalizer_spec.name = "nmt_nfkc"
+    model.normalizer_spec.precompiled_charsmap = compiled
+    return bytes(model.SerializeToString())
 
 
 def _leave_out(model: onnx.ModelProto, names: Set[str]) -> None:
@@ -403,7 +428,7 @@ def _calibration() -> list[str]:
 def _write_manifest(folder: Path, shape: Shape, cosine: NDArray[np.float32]) -> None:
     files = {
         name: hashlib.sha256((folder / name).read_bytes()).hexdigest()
-        for name in ("model.onnx", "tokenizer.json", MATRICES)
+        for name in ("model.onnx", PIECES, MATRICES)
     }
     manifest: dict[str, object] = {
         "name": "multilingual-e5-small",
