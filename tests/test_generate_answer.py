@@ -140,7 +140,9 @@ async def test_a_server_that_cannot_take_all_evidence_is_shown_less_of_it(server
     many = [evidence(f"Passage number {n}.") for n in range(20)]
     with model_server() as remote:
         remote.reported["/v1/models"] = {"data": [{"id": "m", "owned_by": "library"}]}
-        remote.will_at_root("/api/show", lambda _body: JSONResponse({"parameters": "num_ctx 512"}))
+        info = {"general.architecture": "m", "m.context_length": 512}
+        remote.will_at_root("/api/show", lambda _body: JSONResponse({"model_info": info}))
+        remote.will_at_root("/api/chat", answer)
         remote.will("/chat/completions", answer)
         async with loopback_client() as http:
             model = OpenAIGenerator(Endpoint(http, remote.url, "m"))
