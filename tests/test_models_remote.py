@@ -213,9 +213,9 @@ async def test_options_are_weighed_by_their_first_tokens_in_a_chat(remote: Remot
 @pytest.mark.parametrize(
     ("options", "fault"),
     [
-        (["yes", "yesterday"], "told apart"),
+        (["yes", "yesterday"], "distinguished"),
         (["up", "down"], "likeliest are"),
-        (["yes", ""], "told apart"),
+        (["yes", ""], "distinguished"),
     ],
 )
 async def test_options_that_a_chat_cannot_distinguish_are_refused(

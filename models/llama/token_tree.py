@@ -2,8 +2,7 @@
 
 A node's own token must go through the model only where a path goes on after it: the
 probability of a path's last token is read at the token before (HtmlRAG, arXiv
-2411.02959, §3.4.2). Not for: evaluating (`models/llama/process.py`,
-`models/remote/paths.py`)."""
+2411.02959, §3.4.2). Not for: evaluating (`models/llama/process.py`)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

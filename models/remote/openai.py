@@ -350,7 +350,7 @@ def _weigh(options: Sequence[str], listed: Mapping[str, float]) -> NDArray[np.fl
     if not known or not all(options) or len(set(known)) < len(known):
         likely = sorted(listed, key=lambda token: -listed[token])[:5]
         raise ModelError(
-            f"The options {list(options)!r} cannot be told apart by the first token of "
+            f"The options {list(options)!r} cannot be distinguished by the first token of "
             f"an answer; the likeliest are {likely!r}.",
             hint="Use options that differ at their beginning, or a GGUF model (llama:FILE.gguf).",
         )
