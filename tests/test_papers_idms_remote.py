@@ -85,7 +85,8 @@ async def test_where_neither_answer_is_listed_embeddings_cut_and_the_reason_name
         idms = Idms(generator=model, seconds=30)
         found = await idms.ranges(SENTENCES, embedder=None, minimum=0, maximum=500)
     assert (
-        "Boundaries by embeddings: The options ['Yes', 'No'] cannot be distinguished" in idms.notes[0]
+        "Boundaries by embeddings: The options ['Yes', 'No'] cannot be distinguished"
+        in idms.notes[0]
     )
     assert found[-1][1] == len(TEXTS)
 
