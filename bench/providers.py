@@ -24,11 +24,10 @@ import httpx2
 from bench.loopback import listening
 from pipeline.search.chain import Searcher
 from pipeline.search.provider import providers
+from pipeline.search.providers import searxng, wikipedia
 from pipeline.search.query import SearchQuery, SearchStatus
-from pipeline.search.searxng import Searxng
 from pipeline.search.service import Service
 from pipeline.search.web_api import WebApi
-from pipeline.search.wikipedia import Wikipedia
 
 KEY: Final = "sk-never-show-this-0123456789"
 SLOW: Final = "slow"
@@ -101,7 +100,7 @@ def loopback() -> Iterator[Loopback]:
 SERVICES: Final = {
     one.name: one.service
     for one in providers().values()
-    if one.service is not None and one.kind == "web"
+    if one.service is not None and one.key
 }
 SCHOLARLY: Final = {
     one.name: one.service
@@ -118,12 +117,10 @@ def _maker(service: Service, key: str = KEY) -> Maker:
 
 
 MAKERS: Final[dict[str, Maker]] = {
-    "searxng": lambda client, url, seconds: Searxng(client, url, timeout=seconds),
+    "searxng": _maker(searxng.SERVICE, ""),
     **{name: _maker(service) for name, service in (SERVICES | SCHOLARLY).items()},
     "tavily-keyless": _maker(SERVICES["tavily"], ""),
-    "wikipedia": lambda client, url, seconds: Wikipedia(
-        client, base_url=url, timeout=seconds
-    ),
+    "wikipedia": _maker(wikipedia.SERVICE, ""),
 }
 
 

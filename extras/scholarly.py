@@ -3,7 +3,7 @@ arXiv) share.
 
 All answer without a key. Crossref and OpenAlex serve better who gives a mail address. A
 hit leads to the free text where a catalogue knows one, else to the DOI. Not for: one of
-them (`providers/`), nor the call itself (`exchange.py`)."""
+them (`providers/`), nor the call itself (`web_api.py`)."""
 
 import functools
 import re

@@ -61,12 +61,6 @@ class Hit:
         return self.ranked.passage or self.ranked.result.snippet
 
     @property
-    def title(self) -> str:
-        """Its title as the page says it, else as the search does."""
-        read = self.document.page.title if self.document else ""
-        return read or self.ranked.result.title
-
-    @property
     def published(self) -> str:
         """Its date as the search says it, else as the page does."""
         read = self.document.page.published if self.document else ""
@@ -139,7 +133,9 @@ async def search_pages(
 def _hit(ranked: RankedPage, document: Document | None) -> Hit:
     handle = page_handle(document.page) if document else ""
     hit = Hit(ranked, document, handle, injection=False)
-    return replace(hit, injection=is_injection(f"{hit.title}\n{hit.words}"))
+    return replace(
+        hit, injection=is_injection(f"{hit.ranked.result.title}\n{hit.words}")
+    )
 
 
 def _fill(
@@ -193,7 +189,7 @@ def excerpt(text: str, question: Question, max_tokens: int) -> str:
 def _entry(hit: Hit, mark: str, passage: str) -> str:
     result = hit.ranked.result
     url, address = source_line(result.url)
-    titled = headline(hit.title, hit.published, author=result.author)
+    titled = headline(result.title, hit.published, author=result.author)
     words = "\n".join(filter(None, (address, titled, passage)))
     head = "\n".join(filter(None, (f"{hit.ranked.place}. {url}", hit.handle)))
     return f"{head}\n{framed(words, mark)}" if words else head

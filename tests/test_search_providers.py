@@ -29,10 +29,10 @@ from bench.providers import (
 from cache.store import Store
 from errors import SearchFailed, UsageError
 from pipeline.search.chain import Chain
-from pipeline.search.exchange import retry_after
 from pipeline.search.metasearch import Metasearch
+from pipeline.search.providers.wikipedia import SERVICE
 from pipeline.search.query import SearchOutcome, SearchQuery, SearchStatus
-from pipeline.search.wikipedia import Wikipedia
+from pipeline.search.web_api import WebApi, retry_after
 from server.settings import read_settings
 from tests.support import Clock, Connect, Site, data_of, text_of
 from tests.support.model_server import loopback_client
@@ -407,7 +407,7 @@ def test_wikipedia_asked_for_a_wikipedia_searches_that_one(
 
     async def main() -> SearchOutcome:
         async with httpx2.AsyncClient(proxy=api.address) as client:
-            provider = Wikipedia(client, base_url="http://{language}.wikipedia.org")
+            provider = WebApi(SERVICE, client, base_url="http://{language}.wikipedia.org")
             return await provider.search(SearchQuery("lake", language, site=site), limit=5)
 
     outcome = anyio.run(main)

@@ -17,13 +17,13 @@ import anyio.to_thread
 
 from extra import importing
 from pipeline.search.chain import DEADLINE
-from pipeline.search.exchange import hit, on_site, sentences, unmet, words_of
 from pipeline.search.query import (
     SearchOutcome,
     SearchQuery,
     SearchResult,
     SearchStatus,
 )
+from pipeline.search.results import hit, on_site, sentences, unmet, words_of
 from pipeline.search.service import rows_of
 
 BACKENDS: Final = "duckduckgo,brave,mojeek,startpage,yahoo"
@@ -90,10 +90,16 @@ class Metasearch:
         self, rows: Sequence[Mapping[str, object]], query: SearchQuery
     ) -> tuple[SearchResult, ...]:
         """Return the results of the library's rows that lie on the query's site."""
-        found = (
-            hit(self.name, row, url="href", snippet=row.get("body")) for row in rows
+        hits = (
+            hit(
+                self.name,
+                url=row.get("href"),
+                title=row.get("title"),
+                snippet=row.get("body"),
+            )
+            for row in rows
         )
-        return tuple(one for one in found if one and on_site(one.url, query.site))
+        return tuple(hit for hit in hits if hit and on_site(hit.url, query.site))
 
     def _ask(self, query: SearchQuery, limit: int) -> SearchOutcome:
         words, cut = words_of(query, operator=True)

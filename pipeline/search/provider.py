@@ -4,7 +4,7 @@ Each module of `pipeline/search/providers/` and `extras/providers/` binds one `P
 `PROVIDER`, and other wheels add theirs by entry points of the group `winnow.providers`. Its key's
 setting, who is asked, what the doctor looks at and the documents follow from here. These files are
 read at every start, so what takes long to import is reached by `seams.later`. Not for: the call
-itself (`exchange.py`), nor a person's own folders (`folder.py`).
+itself (`web_api.py`), nor a person's own folders (`folder.py`).
 """
 
 import functools
@@ -96,7 +96,7 @@ def over(
         kind=kind,
         key=key,
         keyless=keyless or service.keyless,
-        address=service.address,
+        address=service.address.replace("{language}", "en"),
         place=place,
         service=service,
     )

@@ -5,8 +5,8 @@ Light on purpose: the files of providers are read at every start. Not for: askin
 (`web_api.py`)."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -45,6 +45,12 @@ class Api(Protocol):
     today: Callable[[], date]
 
 
+Fault = tuple[str, "SearchStatus", float | None]
+"""A sentence, empty for nothing, the status where that left no result, and the seconds
+until it is worth asking again."""
+NO_FAULT: Final[Fault] = ("", "ok", None)
+
+
 @dataclass(frozen=True, slots=True)
 class Service:
     """One search API."""
@@ -52,8 +58,9 @@ class Service:
     name: str
     title: str
     address: str
-    write: "Callable[[Api, SearchQuery, str, int], Request]"
-    """Takes who asks, for what, in which words, and how many results are wanted."""
+    write: "Callable[[Api, SearchQuery, str, int], Request | str]"
+    """Takes who asks, for what, in which words, and how many results are wanted; a
+    sentence where that cannot be asked."""
     judge: Judge
     able: frozenset[str]
     """What of a query it honours, in the words of `unmet`."""
@@ -71,13 +78,16 @@ class Service:
     )
     """The list of results in an answer."""
     headline: str = "title"
-    """Position of the title in a row; likewise the next fields."""
+    """Position of the title in a row, which has its `Request` as `asked`; likewise the
+    next fields."""
     url: Field = "url"
     """An address, or a DOI."""
     snippet: tuple[Field, ...] = ()
     """One text or several, or a list of texts."""
     published: str = ""
-    language: str = ""
+    language: Field = ""
+    engines: Field = ""
+    """A list of names of engines that found it."""
     authors: Field = ""
     """A list of names."""
     doi: str = ""
@@ -88,6 +98,10 @@ class Service:
     """Seconds between requests, one at a time, where a service asks for that."""
     keyless: bool = False
     """Whether it needs no key; the user's email address is used instead."""
+    meaning: "Mapping[SearchStatus, str]" = field(default_factory=dict)
+    """Statuses of which there is more to say here than elsewhere."""
+    fault: "Callable[[Mapping[str, object]], Fault]" = lambda answer: NO_FAULT
+    """What failed behind an answer that came."""
 
 
 def agent(contact: str) -> str:
@@ -117,19 +131,16 @@ def at(value: object, path: str) -> object:
     which the first that leads to something counts. Where there is no list, `*` gives an
     empty one."""
     if "|" in path:
-        return next(filter(None, (at(value, one) for one in path.split("|"))), None)
-    step, _, rest = path.partition(".")
+        return next(filter(None, (at(value, way) for way in path.split("|"))), None)
+    step, _, tail = path.partition(".")
     if step == "*":
-        return (
-            [at(one, rest) if rest else one for one in value]
-            if isinstance(value, list)
-            else []
-        )
+        entries = value if isinstance(value, list) else []
+        return [at(entry, tail) if tail else entry for entry in entries]
     if isinstance(value, list) and step.isdecimal():
         value = value[int(step)] if int(step) < len(value) else None
     else:
         value = value.get(step) if isinstance(value, dict) else None
-    return at(value, rest) if rest else value
+    return at(value, tail) if tail else value
 
 
 def rows_of(value: object) -> list[Mapping[str, object]] | None:
@@ -141,10 +152,12 @@ def rows_of(value: object) -> list[Mapping[str, object]] | None:
     )
 
 
-def joined(parts: Iterable[object]) -> str:
+def joined(passages: Iterable[object]) -> str:
     """Return several passages of one page, texts or lists of texts, as one snippet."""
     texts = [
-        text for part in parts for text in (part if isinstance(part, list) else [part])
+        text
+        for passage in passages
+        for text in (passage if isinstance(passage, list) else [passage])
     ]
     return " … ".join(text for text in texts if isinstance(text, str) and text.strip())
 
@@ -152,23 +165,30 @@ def joined(parts: Iterable[object]) -> str:
 def error_text(answer: object) -> str:
     """Return the words of an error body in the forms the APIs document: error, errors,
     detail, message, nested; "" for any other form."""
-    while isinstance(answer, dict | list):
-        names = ("detail", "error", "errors", "message", "msg", "info", "errMsg")
-        parts = answer if isinstance(answer, list) else map(answer.get, names)
-        answer = next(filter(None, parts), None)
-    return answer if isinstance(answer, str) else ""
+    names = ("detail", "error", "errors", "message", "msg", "info", "errMsg")
+    text = _nested(answer, names, names)
+    return text if isinstance(text, str) else ""
 
 
 def error_code(answer: object) -> str:
     """Return the machine-readable code of an error body (`code` or `tag`, at the top or
     below `error`/`errors`), "" without one."""
+    code = _nested(answer, ("error", "errors"), ("code", "tag"))
+    return code if isinstance(code, str) else ""
+
+
+def _nested(answer: object, ways: Sequence[str], names: Sequence[str]) -> object:
+    """Return the first text under one of `names` in an answer, or in what lies in it
+    under one of `ways`, or first in a list; None for none."""
     while isinstance(answer, dict | list):
-        if isinstance(answer, dict) and isinstance(
-            found := answer.get("code") or answer.get("tag"), str
-        ):
-            return found
-        parts = (
-            answer if isinstance(answer, list) else map(answer.get, ("error", "errors"))
+        if isinstance(answer, list):
+            answer = next(filter(None, answer), None)
+            continue
+        values = map(answer.get, names)
+        text = next(
+            (value for value in values if value and isinstance(value, str)), None
         )
-        answer = next(filter(None, parts), None)
-    return ""
+        if text:
+            return text
+        answer = next(filter(None, map(answer.get, ways)), None)
+    return answer if ways == names else None

@@ -85,7 +85,7 @@ def _info(hit: Hit) -> HitInfo:
         made_by=ranked.score.made_by,
         trust=_trust(hit),
         injection=hit.injection,
-        title=one_line(hit.title),
+        title=one_line(result.title),
         author=one_line(result.author),
         passage=hit.passage,
     )
