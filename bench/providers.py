@@ -117,10 +117,10 @@ def _maker(service: Service, key: str = KEY) -> Maker:
 
 
 MAKERS: Final[dict[str, Maker]] = {
-    "searxng": _maker(searxng.SERVICE, ""),
+    "searxng": _maker(searxng.SEARXNG, ""),
     **{name: _maker(service) for name, service in (SERVICES | SCHOLARLY).items()},
     "tavily-keyless": _maker(SERVICES["tavily"], ""),
-    "wikipedia": _maker(wikipedia.SERVICE, ""),
+    "wikipedia": _maker(wikipedia.WIKIPEDIA, ""),
 }
 
 

@@ -30,7 +30,7 @@ from cache.store import Store
 from errors import SearchFailed, UsageError
 from pipeline.search.chain import Chain
 from pipeline.search.metasearch import Metasearch
-from pipeline.search.providers.wikipedia import SERVICE
+from pipeline.search.providers.wikipedia import WIKIPEDIA as ARTICLES
 from pipeline.search.query import SearchOutcome, SearchQuery, SearchStatus
 from pipeline.search.web_api import WebApi, retry_after
 from server.settings import read_settings
@@ -407,7 +407,7 @@ def test_wikipedia_asked_for_a_wikipedia_searches_that_one(
 
     async def main() -> SearchOutcome:
         async with httpx2.AsyncClient(proxy=api.address) as client:
-            provider = WebApi(SERVICE, client, base_url="http://{language}.wikipedia.org")
+            provider = WebApi(ARTICLES, client, base_url="http://{language}.wikipedia.org")
             return await provider.search(SearchQuery("lake", language, site=site), limit=5)
 
     outcome = anyio.run(main)

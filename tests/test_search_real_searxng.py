@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from pipeline.search.providers.searxng import SERVICE
+from pipeline.search.providers.searxng import SEARXNG
 from pipeline.search.query import SearchOutcome, SearchQuery, SearchStatus
 from pipeline.search.web_api import WebApi
 from tests.support import ROOT, Connect, data_of, text_of
@@ -108,7 +108,7 @@ def instance(engines: Engines, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 def ask(address: str, query: SearchQuery) -> SearchOutcome:
-    return ask_once(lambda client: WebApi(SERVICE, client, base_url=address), query)
+    return ask_once(lambda client: WebApi(SEARXNG, client, base_url=address), query)
 
 
 def test_two_engines_hit_is_one_result_with_both_names(instance: str, engines: Engines) -> None:

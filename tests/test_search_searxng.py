@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from pipeline.question.wants import Freshness
-from pipeline.search.providers.searxng import SERVICE
+from pipeline.search.providers.searxng import SEARXNG
 from pipeline.search.query import SearchOutcome, SearchQuery, SearchStatus
 from pipeline.search.web_api import WebApi
 from tests.support.search import ask_once
@@ -84,7 +84,7 @@ def ask(
 ) -> SearchOutcome:
     """Ask the provider once, over a client of its own."""
     return ask_once(
-        lambda client: WebApi(SERVICE, client, base_url=address, timeout=seconds),
+        lambda client: WebApi(SEARXNG, client, base_url=address, timeout=seconds),
         query,
         limit=limit,
     )

@@ -101,7 +101,7 @@ class Service:
     meaning: "Mapping[SearchStatus, str]" = field(default_factory=dict)
     """Statuses of which there is more to say here than elsewhere."""
     fault: "Callable[[Mapping[str, object]], Fault]" = lambda answer: NO_FAULT
-    """What failed behind an answer that came."""
+    """What failed although an answer came."""
 
 
 def agent(contact: str) -> str:

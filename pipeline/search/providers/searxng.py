@@ -79,7 +79,7 @@ def _fault(answer: Mapping[str, object]) -> Fault:
     return f"Some engines failed ({reasons}).", status, pause
 
 
-SERVICE: Final = Service(
+SEARXNG: Final = Service(
     name="searxng",
     title="SearXNG",
     address="",
@@ -103,8 +103,8 @@ SERVICE: Final = Service(
 )
 PROVIDER: Final = Provider(
     name="searxng",
-    make=partial(later("pipeline.search.web_api", "made"), SERVICE),
+    make=partial(later("pipeline.search.web_api", "made"), SEARXNG),
     at="searxng",
     place=10,
-    service=SERVICE,
+    service=SEARXNG,
 )

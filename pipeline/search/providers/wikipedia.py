@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _LANGUAGE: Final = re.compile(r"[a-z]{2,12}(?:-[a-z]{2,12})*")
 _PATH: Final = "/w/api.php"
-_STATUS_OF_CODE: Final[Mapping[str, "SearchStatus"]] = {
+_STATUS_OF_ERROR: Final[Mapping[str, "SearchStatus"]] = {
     "ratelimited": "rate_limited",
     "maxlag": "rate_limited",
     "cirrussearch-too-busy-error": "rate_limited",
@@ -51,7 +51,7 @@ def _wikipedia(api: Api, query: "SearchQuery", words: str, count: int) -> Reques
 
 def _judged(code: int, answer: object) -> "SearchStatus | None":
     if said := error_code(answer):
-        return _STATUS_OF_CODE.get(said, "bad_response")
+        return _STATUS_OF_ERROR.get(said, "bad_response")
     return "blocked" if code == 403 else None
 
 
@@ -65,7 +65,7 @@ def _language(row: Mapping[str, object]) -> str:
     return (cast(Request, row["asked"]).params or {})["uselang"]
 
 
-SERVICE: Final = Service(
+WIKIPEDIA: Final = Service(
     name="wikipedia",
     title="Wikipedia",
     address="https://{language}.wikipedia.org",
@@ -81,4 +81,4 @@ SERVICE: Final = Service(
     language=_language,
     keyless=True,
 )
-PROVIDER: Final = over(SERVICE, place=60)
+PROVIDER: Final = over(WIKIPEDIA, place=60)
