@@ -161,7 +161,7 @@ async def _load(
     kind, request = split_part(part) if part else ("", "")
     seconds = services.seconds * LONG_SHARE
     if kind == "files":
-        return await load_folders(sources, services, seconds=seconds), part
+        return await load_folders(sources, services), part
     if kind == "pages":
         sources, part = named_pages(sources, request), ""
     loaded = await load_sources(

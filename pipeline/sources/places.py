@@ -16,9 +16,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Final
 
-import anyio
-
-from errors import SourceError, UsageError
+from errors import UsageError
 from pipeline.document.cite import position_name, position_of
 from pipeline.document.converted import html_table, whole_page
 from pipeline.document.page import Document, Page
@@ -29,7 +27,7 @@ from pipeline.prune.prune import UNASKED_PAGE, Pruned, PrunedPage, PruneOptions
 from pipeline.search.listing import not_searched
 from pipeline.services import Services
 from pipeline.sources.anchors import unit_of_address
-from pipeline.sources.gather import MAX_FILES, Loaded, failure_line, files_in
+from pipeline.sources.gather import Loaded, failure_line, files_in
 from pipeline.tables.sql import SqlTable, query_tables, sql_tables
 from pipeline.tables.table import tables_of
 from pipeline.text.frame import new_mark, one_line, quoted
@@ -44,20 +42,11 @@ SAMPLE_TOKENS: Final = 60
 TABLE_PARTS: Final = frozenset({"tables", "sql"})
 KNOWN_TOKENS: Final = 8
 """Maximum tokens of a heading that repeats the page's title in an outline."""
-PART_KINDS: Final = (
-    "outline",
-    "section",
-    "whole",
-    "links",
-    "tables",
-    "sql",
-    "files",
-    "pages",
-)
 _PART_SYNTAX: Final = re.compile(
-    rf"\s*({'|'.join(PART_KINDS)}|page)s?\b[:\s]*(.*)", re.IGNORECASE | re.DOTALL
+    r"\s*(outline|section|whole|link|table|sql|file|page)s?\b[:\s]*(.*)",
+    re.IGNORECASE | re.DOTALL,
 )
-_PAGE_RANGE: Final = re.compile(r"(\d{1,6})(?:\s*[-–]\s*(\d{1,6})?)?\s*")
+_PAGE_RANGE: Final = re.compile(r"(\d{1,6})(?:\s*([-–])\s*(\d{1,6})?)?\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,18 +63,19 @@ class _Listing:
     """Further documents that the items are of."""
 
 
-def split_part(part: str) -> tuple[str, str]:
+def split_part(text: str) -> tuple[str, str]:
     """Return the place that `part` names and what it says of it; raises `UsageError`
     where it names none."""
-    match = _PART_SYNTAX.fullmatch(part)
+    match = _PART_SYNTAX.fullmatch(text)
     if match is None:
         raise UsageError(
-            f"part={part!r} is not a valid part.",
+            f"part={text!r} is not a valid part.",
             hint='Write part="outline", "whole", "section Heading", "pages 66-120", "links", '
             '"files", "tables" or "sql: SELECT …".',
         )
     kind = match[1].lower()
-    return "pages" if kind == "page" else kind, match[2].strip()
+    is_plural = kind in {"link", "table", "file", "page"}
+    return f"{kind}s" if is_plural else kind, match[2].strip()
 
 
 def named_pages(sources: Sequence[str], page_range: str) -> list[str]:
@@ -100,8 +90,8 @@ def named_pages(sources: Sequence[str], page_range: str) -> list[str]:
             f'part="pages {page_range}" is not a page range.',
             hint='Write part="pages 66-120" to read these pages of a PDF.',
         )
-    last = pages[2] or ("" if "-" in page_range or "–" in page_range else pages[1])
-    return [f"{source.partition('#')[0]}#pages={pages[1]}-{last}" for source in sources]
+    stop = pages[3] or ("" if pages[2] else pages[1])
+    return [f"{source.partition('#')[0]}#pages={pages[1]}-{stop}" for source in sources]
 
 
 def read_part(
@@ -122,15 +112,6 @@ def read_part(
             f'format="{form}" is for rows.',
             hint='Write part="sql: SELECT * FROM t1", or format="markdown".',
         )
-    makers: dict[str, Callable[[int, Document], _Listing | str]] = {
-        "outline": _outline,
-        "whole": lambda index, document: _blocks(
-            index, document, range(len(document.blocks)), form
-        ),
-        "section": lambda index, document: _section(index, document, request, form),
-        "links": lambda index, document: _links(index, document, form),
-        "files": lambda index, document: _files(index, document, form),
-    }
     results: Sequence[_Listing | str]
     if kind == "sql":
         results = [_queried(documents, request, form)]
@@ -138,7 +119,8 @@ def read_part(
         results = _tables(documents) or ["There are no tables"]
     else:
         results = [
-            makers[kind](index, document) for index, document in enumerate(documents)
+            _listed(index, document, kind, request, form)
+            for index, document in enumerate(documents)
         ]
     listings = [
         result for result in results if isinstance(result, _Listing) and result.count
@@ -154,6 +136,30 @@ def read_part(
     return _filled(listings, UNASKED_PAGE if max_tokens is None else max_tokens, number)
 
 
+def _listed(
+    index: int, document: Document, kind: str, request: str, form: RowForm
+) -> _Listing | str:
+    """Return what one document has at a place, or that it has nothing there."""
+    if kind == "outline":
+        return _outline(index, document)
+    if kind == "section":
+        return _section(index, document, request, form)
+    if kind == "whole":
+        return _blocks(index, document, range(len(document.blocks)), form)
+    if kind == "links":
+        rows: list[Sequence[str]] = [
+            (words, url) for url, words in all_links(document).items()
+        ]
+        columns: Sequence[str] = ("words", "address")
+        about, nothing = "links:", "There are no links"
+    else:
+        tables = tables_of(document)
+        rows = [*tables[0].rows] if tables else []
+        columns = tables[0].columns if tables else ()
+        about, nothing = "files, newest first:", "The folder holds no documents"
+    return _rows(index, columns, rows, form, about) if rows else nothing
+
+
 def read_from_address(
     documents: Sequence[Document], options: PruneOptions
 ) -> Pruned | None:
@@ -162,34 +168,28 @@ def read_from_address(
 
     The text above it comes last; a document without such a place is read from its
     top."""
-    begins = [unit_of_address(document) for document in documents]
-    if all(begin is None for begin in begins):
+    starts = [unit_of_address(document) for document in documents]
+    if all(start is None for start in starts):
         return None
     listings: list[_Listing] = []
-    for index, (document, begin) in enumerate(zip(documents, begins, strict=True)):
-        main = [
-            place
-            for place, block in enumerate(document.blocks)
+    for index, (document, start) in enumerate(zip(documents, starts, strict=True)):
+        units = {
+            number
+            for number, block in enumerate(document.blocks)
             if block.main or block.closed
-        ]
-        places = sorted(
-            {*main, *(_below(document, begin) if begin is not None else ())}
-        )
-        first = bisect_left(places, begin or 0)
+        }
+        units.update(_below(document, start) if start is not None else ())
+        # What is above the place comes after it.
+        order = sorted(units, key=partial(_is_above, start or 0))
         listings.append(
-            _blocks(
-                index,
-                document,
-                [*places[first:], *places[:first]],
-                options.format,
-                links=options.links,
-            )
+            _blocks(index, document, order, options.format, links=options.links)
         )
-    return _filled(
-        listings,
-        UNASKED_PAGE if options.max_tokens is None else options.max_tokens,
-        options.part,
-    )
+    budget = UNASKED_PAGE if options.max_tokens is None else options.max_tokens
+    return _filled(listings, budget, options.part)
+
+
+def _is_above(start: int, unit: int) -> tuple[bool, int]:
+    return unit < start, unit
 
 
 def _filled(listings: Sequence[_Listing], budget: int, number: int) -> Pruned:
@@ -198,21 +198,19 @@ def _filled(listings: Sequence[_Listing], budget: int, number: int) -> Pruned:
 
     A part has one item at least, also one over the budget; beyond the last part it is
     empty."""
-    ends = [
-        sum(listing.count for listing in listings[: place + 1])
-        for place in range(len(listings))
-    ]
+    count = sum(listing.count for listing in listings)
     start, pages = 0, tuple[PrunedPage, ...]()
     for _ in range(number):
         # The largest run that fits; at least one item, for a part that shows nothing would never
         # end.
-        items = ends[-1] - start
-        fits = bisect_left(
-            range(1, items + 1), True, key=partial(_over, listings, budget, start)
+        runs, is_over = (
+            range(1, count - start + 1),
+            partial(_over, listings, budget, start),
         )
-        pages = _pages(listings, start, start + max(1, fits)) if items else ()
-        start += max(1, fits) if items else 0
-    return Pruned(pages, _cost(pages), budget, left_out=ends[-1] - start)
+        stop = min(count, start + max(1, bisect_left(runs, True, key=is_over)))
+        pages = _pages(listings, start, stop)
+        start = stop
+    return Pruned(pages, _cost(pages), budget, left_out=count - start)
 
 
 def _over(listings: Sequence[_Listing], budget: int, start: int, count: int) -> bool:
@@ -227,54 +225,55 @@ def _cost(pages: Sequence[PrunedPage]) -> int:
 
 
 def _pages(
-    listings: Sequence[_Listing], start: int, end: int
+    listings: Sequence[_Listing], start: int, stop: int
 ) -> tuple[PrunedPage, ...]:
     pages: list[PrunedPage] = []
     for listing in listings:
-        first, last = max(start, 0), min(end, listing.count)
-        if first < last:
-            text = listing.write(first, last)
-            pages.append(
-                PrunedPage(
-                    listing.document,
-                    text,
-                    count_tokens(text),
-                    listing.blocks[first:last],
-                    listing.caption(first, last),
-                    listing.further_documents,
-                )
+        low, high = max(start, 0), min(stop, listing.count)
+        start, stop = start - listing.count, stop - listing.count
+        if low >= high:
+            continue
+        text = listing.write(low, high)
+        pages.append(
+            PrunedPage(
+                listing.document,
+                text,
+                count_tokens(text),
+                listing.blocks[low:high],
+                listing.caption(low, high),
+                listing.further_documents,
             )
-        start, end = start - listing.count, end - listing.count
+        )
     return tuple(pages)
 
 
 # Outline, sections, all of it
 
 
-def _outline(at: int, document: Document) -> _Listing | str:
-    headings = [
-        index for index, block in enumerate(document.blocks) if block.kind == "heading"
-    ]
-    lines: list[str] = []
+def _outline(index: int, document: Document) -> _Listing | str:
+    lines: dict[int, str] = {}
     counts = count_each([block.text for block in document.blocks])
-    for index in headings:
-        block = document.blocks[index]
-        tokens = sum(counts[inner] for inner in _below(document, index))
-        where = position_name(position_of(document, block.start, block.end))
-        where += ", " if where else ""
+    for number, block in enumerate(document.blocks):
+        if block.kind != "heading":
+            continue
+        tokens = sum(counts[unit] for unit in _below(document, number))
+        position = position_name(position_of(document, block.start, block.end))
         text = one_line(block.text)
         if repeats_title(block, document.page.title):  # which is shown above
             text = shortened(text, KNOWN_TOKENS)
-        lines.append(
-            f"{'  ' * len(block.heading_path)}- {text} ({where}{tokens} tokens)"
-        )
+        facts = ", ".join(filter(None, (position, f"{tokens} tokens")))
+        lines[number] = f"{'  ' * len(block.heading_path)}- {text} ({facts})"
     if not lines:
         return "There are no headings"
+    return _lines(index, list(lines.values()), tuple(lines))
+
+
+def _lines(index: int, lines: Sequence[str], blocks: tuple[int, ...] = ()) -> _Listing:
     return _Listing(
-        at,
+        index,
         len(lines),
-        lambda start, end: "\n".join(lines[start:end]),
-        blocks=tuple(headings),
+        lambda start, stop: "\n".join(lines[start:stop]),
+        blocks=blocks,
     )
 
 
@@ -282,48 +281,51 @@ def _below(document: Document, heading: int) -> range:
     """Return the units of a heading and of everything under it."""
     blocks = document.blocks
     path = (*blocks[heading].heading_path, blocks[heading].text)
-    end = heading + 1
-    while end < len(blocks) and blocks[end].heading_path[: len(path)] == path:
-        end += 1
-    return range(heading, end)
+    stop = heading + 1
+    while stop < len(blocks) and blocks[stop].heading_path[: len(path)] == path:
+        stop += 1
+    return range(heading, stop)
 
 
 def _section(
-    at: int, document: Document, heading: str, form: RowForm
+    index: int, document: Document, heading: str, form: RowForm
 ) -> _Listing | str:
     headings = {
-        index: block.text
-        for index, block in enumerate(document.blocks)
+        number: block.text
+        for number, block in enumerate(document.blocks)
         if block.kind == "heading"
     }
     name = heading.strip("\"'").casefold()
     language = document.page.language or "en"
     terms = set(index_terms(name, language=language))
-    ways: tuple[Callable[[str], bool], ...] = (
-        lambda text: text.casefold() == name,
-        lambda text: text.casefold().strip(" .0123456789") == name,
-        lambda text: bool(name) and name in text.casefold(),
-        lambda text: bool(terms) and terms <= set(index_terms(text, language=language)),
+
+    def likeness(text: str) -> int:
+        """Return how surely a heading is the one that is named; 0 for another."""
+        text = one_line(text).casefold()
+        if name in {text, text.strip(" .0123456789")}:
+            return 3
+        if name and name in text:
+            return 2
+        return int(bool(terms) and terms <= set(index_terms(text, language=language)))
+
+    if not headings:
+        return "There are no headings"
+    # A heading may be in a table of contents as well; the section is the one with most
+    # text below it.
+    section = max(
+        headings,
+        key=lambda unit: (likeness(headings[unit]), len(_below(document, unit))),
     )
-    for way in ways:
-        matches = [index for index, text in headings.items() if way(one_line(text))]
-        if matches:
-            # A heading may be in a table of contents as well; the section is the one
-            # with most text below it.
-            best = max(matches, key=lambda index: len(_below(document, index)))
-            return _blocks(at, document, _below(document, best), form, titled=True)
-    listed = quoted(", ".join(headings.values()), new_mark())
-    return (
-        f"There is no section {heading!r}; headings are: {listed}"
-        if headings
-        else "There are no headings"
-    )
+    if likeness(headings[section]):
+        return _blocks(index, document, _below(document, section), form, titled=True)
+    names = quoted(", ".join(headings.values()), new_mark())
+    return f"There is no section {heading!r}; headings are: {names}"
 
 
 def _blocks(
-    at: int,
+    index: int,
     document: Document,
-    places: Sequence[int],
+    units: Sequence[int],
     form: RowForm,
     *,
     titled: bool = False,
@@ -331,27 +333,28 @@ def _blocks(
 ) -> _Listing:
     style = Style(VALUE_FORMATS[form], titled=titled, links=links)
 
-    def write(start: int, end: int) -> str:
-        shown = places[start:end]
-        # Where the top of a page comes after its rest, it is written by itself.
-        turn = next(
-            (at for at in range(1, len(shown)) if shown[at] < shown[at - 1]), len(shown)
-        )
-        parts = (
-            render(document, [Kept(index) for index in part], style)
-            for part in (shown[:turn], shown[turn:])
-            if part
-        )
-        return f"\n\n{GAP}\n\n".join(parts)
+    def write(start: int, stop: int) -> str:
+        run = units[start:stop]
+        # Where the top of a page comes after its end, it is written by itself.
+        turns = [
+            number for number in range(1, len(run)) if run[number] < run[number - 1]
+        ]
+        turn = turns[0] if turns else len(run)
+        texts = [
+            render(document, [Kept(unit) for unit in half], style)
+            for half in (run[:turn], run[turn:])
+            if half
+        ]
+        return f"\n\n{GAP}\n\n".join(texts)
 
-    return _Listing(at, len(places), write, blocks=tuple(places))
+    return _Listing(index, len(units), write, blocks=tuple(units))
 
 
 # Rows
 
 
 def _rows(
-    at: int,
+    index: int,
     columns: Sequence[str],
     rows: Sequence[Sequence[str]],
     form: RowForm,
@@ -359,32 +362,18 @@ def _rows(
 ) -> _Listing:
     """Return rows of a document as items; `about` says what they are."""
 
-    def caption(start: int, end: int) -> str:
+    def caption(start: int, stop: int) -> str:
         range_shown = (
-            f" {start + 1}–{end} of {len(rows):,}" if end - start < len(rows) else ""
+            f" {start + 1}–{stop} of {len(rows):,}" if stop - start < len(rows) else ""
         )
         return f"Rows{range_shown}: {about}" if range_shown else f"{len(rows)} {about}"
 
     return _Listing(
-        at,
+        index,
         len(rows),
-        lambda start, end: rows_as(form, columns, rows[start:end]),
+        lambda start, stop: rows_as(form, columns, rows[start:stop]),
         caption,
     )
-
-
-def _links(at: int, document: Document, form: RowForm) -> _Listing | str:
-    rows = [(words, url) for url, words in all_links(document).items()]
-    if not rows:
-        return "There are no links"
-    return _rows(at, ("words", "address"), rows, form, "links:")
-
-
-def _files(at: int, document: Document, form: RowForm) -> _Listing | str:
-    tables = tables_of(document)
-    if not tables:
-        return "The folder holds no documents"
-    return _rows(at, tables[0].columns, tables[0].rows, form, "files, newest first:")
 
 
 # Tables
@@ -397,13 +386,7 @@ def _tables(documents: Sequence[Document]) -> list[_Listing]:
     for table in sql_tables(documents):
         by_document.setdefault(table.document, []).append(_described(table))
 
-    def write(lines: Sequence[str], start: int, end: int) -> str:
-        return "\n".join(lines[start:end])
-
-    return [
-        _Listing(at, len(lines), partial(write, lines))
-        for at, lines in by_document.items()
-    ]
+    return [_lines(index, lines) for index, lines in by_document.items()]
 
 
 def _described(table: SqlTable) -> str:
@@ -443,12 +426,12 @@ def _queried(documents: Sequence[Document], query: str, form: RowForm) -> _Listi
     if result.cut:
         total = f"more than {total} (go on with LIMIT and OFFSET)"
 
-    def caption(start: int, end: int) -> str:
+    def caption(start: int, stop: int) -> str:
         if len(result.rows) == 1:
             return f"1 row{source}:"
-        is_part = result.cut or end - start < len(result.rows)
+        is_part = result.cut or stop - start < len(result.rows)
         range_shown = (
-            f"Rows {start + 1}–{end} of {total}" if is_part else f"{total} rows"
+            f"Rows {start + 1}–{stop} of {total}" if is_part else f"{total} rows"
         )
         return f"{range_shown}{source}:"
 
@@ -456,7 +439,7 @@ def _queried(documents: Sequence[Document], query: str, form: RowForm) -> _Listi
     return _Listing(
         documents_read[0],
         max(len(result.rows), 1),  # none is an answer, too
-        lambda start, end: rows_as(form, result.columns, result.rows[start:end]),
+        lambda start, stop: rows_as(form, result.columns, result.rows[start:stop]),
         caption,
         further_documents=tuple(documents_read[1:]),
     )
@@ -485,63 +468,25 @@ def all_read(loaded: Loaded) -> Loaded:
 # Folders
 
 
-async def load_folders(
-    sources: Sequence[str], services: Services, *, seconds: float
-) -> Loaded:
-    """Return a page for each folder that lists its documents: file, title, date, kind
-    and size.
-
-    Title and date are the document's own where it could be read in `seconds`, else its
-    name and its last change. Raises `UsageError` where a source is no folder. No more
-    than `MAX_FILES` are opened; the others are listed by name."""
+async def load_folders(sources: Sequence[str], services: Services) -> Loaded:
+    """Return a page for each folder that lists its documents: file, day of its last
+    change, kind and size; raises `UsageError` where a source is no folder."""
     documents: list[Document] = []
     for source in sources:
         folder, files, passed = await in_thread(files_in, source, services.roots)
-        pages = await _looked_at(files[:MAX_FILES], services, seconds / len(sources))
-        rows = [_file_row(path, folder, pages.get(path)) for path in files]
-        rows.sort(key=itemgetter(_DATE), reverse=True)
-        html = whole_page(
-            html_table([("file", "title", "date", "kind", "size"), *rows], header=True)
-        )
-        page = Page(
-            folder.as_uri(), folder.as_uri(), folder.name, html, "inode/directory"
-        )
-        page = replace(page, notes=(not_searched(passed),)) if passed else page
-        documents.append(await services.documents.read(page))
+        rows = [_file_row(path, folder) for path in files]
+        rows.sort(key=itemgetter(1), reverse=True)
+        table = html_table([("file", "changed", "kind", "size"), *rows], header=True)
+        notes = (not_searched(passed),) if passed else ()
+        uri = folder.as_uri()
+        page = Page(uri, uri, folder.name, whole_page(table), "inode/directory")
+        documents.append(await services.documents.read(replace(page, notes=notes)))
     return Loaded(tuple(documents), ())
 
 
-async def _looked_at(
-    files: Sequence[Path], services: Services, seconds: float
-) -> dict[Path, Page]:
-    pages_read: dict[Path, Page] = {}
-    with anyio.move_on_after(seconds):
-        for path in files:
-            try:
-                pages_read[path] = await services.fetcher.fetch(str(path))
-            except (
-                SourceError
-            ):  # what cannot be read is listed by its name all the same
-                continue
-    return pages_read
-
-
-_DATE: Final = 2
-"""Column of `_file_row`."""
-
-
-def _file_row(path: Path, folder: Path, page: Page | None) -> tuple[str, ...]:
+def _file_row(path: Path, folder: Path) -> tuple[str, ...]:
     status = path.stat()
     changed = datetime.fromtimestamp(status.st_mtime, UTC).date().isoformat()
-    title, published = (one_line(page.title), page.published) if page else ("", "")
-    kind, size = (
-        path.suffix.removeprefix(".").lower(),
-        f"{max(1, round(status.st_size / 1000))} kB",
-    )
-    return (
-        path.relative_to(folder).as_posix(),
-        title or path.stem,
-        published or changed,
-        kind,
-        size,
-    )
+    size = f"{max(1, round(status.st_size / 1000))} kB"
+    kind = path.suffix.removeprefix(".").lower()
+    return path.relative_to(folder).as_posix(), changed, kind, size
