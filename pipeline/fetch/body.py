@@ -8,7 +8,7 @@ at the cap and not at its end. Not for: what asks (`pipeline/fetch/exchange.py`)
 import math
 import sys
 import time
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 import anyio
 import anyio.lowlevel
@@ -17,13 +17,9 @@ import httpx2
 from errors import SourceTooLarge, SourceUnreadable
 from pipeline.document.converted import raising_the_cap
 
-Cut = Literal["broken", "late", "damaged"]
-"""The connection broke, the time was up, or the rest cannot be unpacked."""
-CUT_WORDS: Final[dict[Cut, str]] = {
-    "broken": "the connection broke there",
-    "late": "the rest was not there in time",
-    "damaged": "the compression of the rest is damaged",
-}
+BROKEN: Final = "the connection broke there"
+LATE: Final = "the rest was not there in time"
+_DAMAGED: Final = "the compression of the rest is damaged"
 _TO_READ: Final = 1.0
 """Seconds kept for reading what came of a late body, or less:"""
 _SHARE_TO_READ: Final = 0.1
@@ -39,8 +35,8 @@ class Body(NamedTuple):
     """A body, unpacked."""
 
     data: bytes
-    cut: Cut | None = None
-    """Why the rest is missing; None for a whole one."""
+    cut: str = ""
+    """Why the rest is missing; empty for a whole one."""
 
 
 async def read_as_far(
@@ -53,26 +49,24 @@ async def read_as_far(
     (`httpx2.RemoteProtocolError`, `ReadError`, `ReadTimeout`) or `SourceUnreadable`;
     and `SourceTooLarge` for a body over a bound."""
     body = bytearray()
-    left = anyio.current_effective_deadline() - anyio.current_time()
-    cut: Cut | None = None
+    seconds = anyio.current_effective_deadline() - anyio.current_time()
+    cut = ""
     # Minus infinity is that of a call that was given up: it ends at the next wait.
     with anyio.move_on_after(
-        left - min(_TO_READ, _SHARE_TO_READ * left) if 0 < left < math.inf else None
+        seconds - min(_TO_READ, _SHARE_TO_READ * seconds)
+        if 0 < seconds < math.inf
+        else None
     ) as scope:
         try:
             await _read(
                 response, body, url=url, max_bytes=max_bytes, max_unpacked=max_unpacked
             )
-            cut = "broken" if body and _lacks_its_end(response) else None
-        except _BROKEN_STREAM:
+            cut = BROKEN if body and _lacks_its_end(response) else ""
+        except (*_BROKEN_STREAM, SourceUnreadable) as error:
             if not body:
                 raise
-            cut = "broken"
-        except SourceUnreadable:
-            if not body:
-                raise
-            cut = "damaged"
-    return Body(bytes(body), "late" if scope.cancelled_caught else cut)
+            cut = _DAMAGED if isinstance(error, SourceUnreadable) else BROKEN
+    return Body(bytes(body), LATE if scope.cancelled_caught else cut)
 
 
 async def read_body(
@@ -111,9 +105,11 @@ async def _read(
     """Read into `body`, which keeps what came where this raises, but is emptied for a
     body that is too large."""
 
-    def too_large(what: str, size: int) -> SourceTooLarge:
+    def too_large(problem: str, size: int) -> SourceTooLarge:
         body.clear()  # the error keeps this frame alive for as long as someone holds it
-        return SourceTooLarge(f"{url} {what}.", source=url, hint=raising_the_cap(size))
+        return SourceTooLarge(
+            f"{url} {problem}.", source=url, hint=raising_the_cap(size)
+        )
 
     length = response.headers.get("content-length", "")
     if length.isdecimal() and (size := int(length[:15])) > max_bytes:
@@ -134,5 +130,5 @@ async def _read(
                 await anyio.lowlevel.checkpoint()
                 since = time.monotonic()
     except httpx2.DecodingError as e:
-        what = f"{url} cannot be unpacked: its compression is damaged."
-        raise SourceUnreadable(what, source=url, hint="Try again later.") from e
+        message = f"{url} cannot be unpacked: its compression is damaged."
+        raise SourceUnreadable(message, source=url, hint="Try again later.") from e

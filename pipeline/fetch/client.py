@@ -33,7 +33,7 @@ from errors import (
 from pipeline.document.converted import ALL_PAGES, Span
 from pipeline.document.page import WITH_COOKIES, Page
 from pipeline.fetch.address import Resolver, check_url, system_resolver
-from pipeline.fetch.body import CUT_WORDS, Cut
+from pipeline.fetch.body import BROKEN, LATE
 from pipeline.fetch.connect import open_client, pinned_client
 from pipeline.fetch.exchange import (
     ServerAnswer,
@@ -63,20 +63,11 @@ from pipeline.work import alone, in_thread
 from seams import optional
 
 
-class _Flight:
-    """What one call found, for those who wait for it."""
-
-    def __init__(self) -> None:
-        self.done = anyio.Event()
-        self.result: Page | None = None
-        self.error: SourceError | None = None
-
-
 class Flights:
-    """The flights of one process."""
+    """The flights of one process: what one call fetches, for those who wait for it."""
 
     def __init__(self) -> None:
-        self._flights: dict[str, _Flight] = {}
+        self._flights: dict[str, tuple[anyio.Event, list[Page | SourceError]]] = {}
 
     async def share(self, key: str, work: Callable[[], Awaitable[Page]]) -> Page:
         """Return what `work` returns, or what an equal flight under way returns; a
@@ -85,29 +76,31 @@ class Flights:
         If the fetching call is canceled, one of the waiting calls starts again.
         Likewise if it fails with any other error. A waiting call has no time limit of
         its own."""
-        while (other := self._flights.get(key)) is not None:
-            await other.done.wait()
-            if other.error is not None:
-                raise _copy(other.error)
-            if other.result is not None:
-                return other.result
-        flight = self._flights[key] = _Flight()
+        while (flight := self._flights.get(key)) is not None:
+            landed, results = flight
+            await landed.wait()
+            for result in results:
+                if isinstance(result, SourceError):
+                    raise _copy(result)
+                return result
+        landed, results = self._flights[key] = anyio.Event(), []
         try:
-            flight.result = await work()
-            return flight.result
+            page = await work()
+            results.append(page)
+            return page
         except SourceError as e:
-            flight.error = _copy(e)
+            results.append(_copy(e))
             raise
         finally:
             del self._flights[key]
-            flight.done.set()
+            landed.set()
 
 
 def _found(store: Store, key: str, *, outside: bool) -> Known | None:
     """Return what is stored of an address, or None. With `outside`, the caller may not
     reach private networks: a page that came from one is not returned."""
-    known = find_answer(store, key)
-    return None if outside and known is not None and known.page.inside else known
+    earlier = find_answer(store, key)
+    return None if outside and earlier is not None and earlier.page.inside else earlier
 
 
 def _copy(error: SourceError) -> SourceError:
@@ -130,14 +123,14 @@ def _refuse_front(raw: Raw, page: Page | None) -> None:
     front = front_of(html, title)
     if front is None:
         return
-    what = f"{raw.url} {FRONTS[front]}: the server answered 200 with an error or login page."
+    message = f"{raw.url} {FRONTS[front]}: the server answered 200 with an error or login page."
     if front == "missing":
         raise SourceUnavailable(
-            what,
+            message,
             source=raw.url,
             hint="Check the address, or search for where the page is now.",
         )
-    raise SourceBlocked(what, source=raw.url, hint="Use another source for this.")
+    raise SourceBlocked(message, source=raw.url, hint="Use another source for this.")
 
 
 _LONGEST_NAME: Final = 1_000
@@ -146,11 +139,11 @@ _LONGEST_NAME: Final = 1_000
 
 def _file_name(answer: ServerAnswer) -> str:
     """Return the name that a server gives a download, else the path of its address."""
-    said = Message()
-    said["Content-Disposition"] = answer.headers.get("content-disposition", "")[
+    header = Message()
+    header["Content-Disposition"] = answer.headers.get("content-disposition", "")[
         :_LONGEST_NAME
     ]
-    return said.get_filename("") or answer.target.url.path
+    return header.get_filename("") or answer.target.url.path
 
 
 _URL_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
@@ -223,13 +216,13 @@ class Fetcher:
         # 3. known and fresh, from this process or another
         store, patience = self._pages, self._limits.step_seconds
 
-        def is_fresh(known: Known | None) -> TypeGuard[Known]:
+        def is_fresh(earlier: Known | None) -> TypeGuard[Known]:
             return (
-                known is not None
+                earlier is not None
                 and not refresh
                 and (
-                    self._clock() < known.fresh_until
-                    or "" < since <= known.page.fetched_at
+                    self._clock() < earlier.fresh_until
+                    or "" < since <= earlier.page.fetched_at
                 )
             )
 
@@ -239,18 +232,20 @@ class Fetcher:
             lambda: _found(store, key, outside=outside),
             enough=is_fresh,
             patience=patience,
-        ) as (known, waited):
-            if is_fresh(known):
-                read = datetime.fromisoformat(known.page.fetched_at).timestamp()
-                return replace(known.page, age=max(0.0, self._clock() - read))
-            return await self._asked(source, span, key, known, waited, outside=outside)
+        ) as (earlier, waited):
+            if is_fresh(earlier):
+                read = datetime.fromisoformat(earlier.page.fetched_at).timestamp()
+                return replace(earlier.page, age=max(0.0, self._clock() - read))
+            return await self._asked(
+                source, span, key, earlier, waited, outside=outside
+            )
 
     async def _asked(
         self,
         source: str,
         span: Span,
         key: str,
-        known: Known | None,
+        earlier: Known | None,
         waited: float,
         *,
         outside: bool,
@@ -268,11 +263,11 @@ class Fetcher:
                 why = f"read as a page, since its API failed: {error.shown}"
             waited += anyio.current_time() - began
         # 5. the exchange, within the deadline
-        answer = await self._ask(source, known, waited, outside=outside)
+        answer = await self._ask(source, earlier, waited, outside=outside)
         # 6. known and unchanged
-        if answer.status == 304 and known is not None:
+        if answer.status == 304 and earlier is not None:
             return await self._keep(
-                key, replace(known.page, fetched_at=self._now()), answer, known
+                key, replace(earlier.page, fetched_at=self._now()), answer, earlier
             )
         # 7. a refusal in words
         refusal = error_for(answer, url=source, now=self._clock())
@@ -282,19 +277,20 @@ class Fetcher:
         raw = self._raw(source, answer, span)
         raw = await with_frames(
             raw,
-            partial(self._get_frame, own=answer.own, outside=answer.outside),
+            partial(self._get_frame, personal=answer.own, outside=answer.outside),
             self._limits.step_seconds,
         )
-        with_transcript = optional("extras.transcript", "with_transcript")
-        if with_transcript is not None:
-            raw = await with_transcript(
+        if (
+            add_transcript := optional("extras.transcript", "with_transcript")
+        ) is not None:
+            raw = await add_transcript(
                 raw,
                 partial(self._get_part, outside=answer.outside),
                 self._limits.step_seconds,
             )
         page = replace(await self._page(raw, answer), inside=not answer.outside)
-        more = tuple(filter(None, (why, WITH_COOKIES if answer.own else "")))
-        page = replace(page, notes=(*page.notes, *more)) if more else page
+        notes = filter(None, (why, WITH_COOKIES if answer.own else ""))
+        page = replace(page, notes=(*page.notes, *notes))
         # What is cut is asked for again.
         return page if answer.cut else await self._keep(key, page, answer, None)
 
@@ -313,28 +309,22 @@ class Fetcher:
                 raise self._incomplete(raw.url, answer.cut) from error
             await in_thread(_refuse_front, raw, None)
             raise
-        if answer.cut is None:
+        if not answer.cut:
             await in_thread(_refuse_front, raw, page)
             return page
-        rest = f"what follows its first {len(answer.body):,} bytes: {CUT_WORDS[answer.cut]}"
-        return replace(
-            page,
-            unread="; ".join(filter(None, (page.unread, rest))),
-            tables_whole=False,
-        )
+        missing = f"what follows its first {len(answer.body):,} bytes: {answer.cut}"
+        unread = "; ".join(filter(None, (page.unread, missing)))
+        return replace(page, unread=unread, tables_whole=False)
 
-    def _incomplete(self, source: str, cut: Cut) -> SourceError:
+    def _incomplete(self, source: str, cut: str) -> SourceError:
         """Return the error of a body of which nothing can be read."""
-        if cut == "late":
-            what = f"{source} was not complete after {self._limits.total_seconds:g} s."
-            return SourceTimeout(
-                what, source=source, hint="Try again later, or use another source."
+        if cut == LATE:
+            message = (
+                f"{source} was not complete after {self._limits.total_seconds:g} s."
             )
-        if cut == "damaged":
-            what = f"{source} cannot be unpacked: its compression is damaged."
-            return SourceUnreadable(what, source=source, hint="Try again later.")
-        what = f"{source}: the connection broke before any text arrived."
-        return SourceUnavailable(what, source=source, hint="Try again later.")
+            return SourceTimeout(message, source=source, hint="Use another source.")
+        message = f"{source}: {cut}, before any text arrived."
+        return SourceUnavailable(message, source=source, hint="Try again later.")
 
     async def _of_site(
         self, plan: ReadingPlan, source: str, waited: float, *, outside: bool
@@ -348,21 +338,18 @@ class Fetcher:
 
         # The page itself is the fallback, and needs its share of the time.
         with anyio.move_on_after((self._limits.total_seconds - waited) / 2):
-            made = await plan.read(partial(self._get_part, outside=outside))
-            bare = ServerAnswer(address, 200, {}, made.body)
-            raw = replace(self._raw(source, bare, ALL_PAGES), name=made.name)
+            content = await plan.read(partial(self._get_part, outside=outside))
+            bare = ServerAnswer(address, 200, {}, content.body)
+            raw = replace(self._raw(source, bare, ALL_PAGES), name=content.name)
             page = await self.files.convert(raw)
-            author, published = (
-                made.author or page.author,
-                made.published or page.published,
-            )
-            page = replace(page, tables_whole=page.tables_whole and not made.unread)
-            return replace(
+            page = replace(
                 page,
-                author=author,
-                published=published,
-                unread=made.unread or page.unread,
-            ), bare
+                author=content.author or page.author,
+                published=content.published or page.published,
+                unread=content.unread or page.unread,
+                tables_whole=page.tables_whole and not content.unread,
+            )
+            return page, bare
         raise SourceTimeout(
             f"{source}: its API was too slow.", source=source, hint="Try again later."
         )
@@ -381,15 +368,15 @@ class Fetcher:
             raise self._incomplete(url, answer.cut)
         return answer.body
 
-    async def _get_frame(self, url: str, *, own: bool, outside: bool) -> Raw:
+    async def _get_frame(self, url: str, *, personal: bool, outside: bool) -> Raw:
         """Return what a frame of a page holds.
 
         Raises `SourceError` where it is refused or cut, and where a person's cookies
-        open it but not the page (`own`)."""
+        open it but not the page (`personal`)."""
         answer = await self._exchange.ask(url, validators={}, outside=outside)
         refusal = error_for(answer, url=url, now=self._clock())
-        if refusal is not None or answer.cut or (answer.own and not own):
-            raise refusal or self._incomplete(url, answer.cut or "broken")
+        if refusal is not None or answer.cut or (answer.own and not personal):
+            raise refusal or self._incomplete(url, answer.cut or BROKEN)
         raw = self._raw(url, answer, ALL_PAGES)
         shared = self._pages is not None and self._pages.shared
         is_kept = (
@@ -433,15 +420,15 @@ class Fetcher:
         return replace(page, url=source + name_span(span))
 
     async def _ask(
-        self, source: str, known: Known | None, waited: float, *, outside: bool
+        self, source: str, earlier: Known | None, waited: float, *, outside: bool
     ) -> ServerAnswer:
         with anyio.move_on_after(self._limits.total_seconds - waited):
             return await self._exchange.ask(
                 source,
-                validators=known.validators if known is not None else {},
+                validators=earlier.validators if earlier is not None else {},
                 outside=outside,
             )
-        raise self._incomplete(source, "late")
+        raise self._incomplete(source, LATE)
 
     def _raw(self, source: str, answer: ServerAnswer, span: Span) -> Raw:
         language = answer.headers.get("content-language", "").strip().lower()
@@ -461,7 +448,7 @@ class Fetcher:
         )
 
     async def _keep(
-        self, key: str, page: Page, answer: ServerAnswer, known: Known | None
+        self, key: str, page: Page, answer: ServerAnswer, earlier: Known | None
     ) -> Page:
         """Keep a page where that is allowed; return it, with a note where it is not."""
         if (
@@ -472,22 +459,22 @@ class Fetcher:
             return page
         # A 304 that says nothing of its age leaves what was promised before (RFC 9111 §4.3.4).
         promised = (
-            known.lifetime
-            if known is not None and known.lifetime is not None
+            earlier.lifetime
+            if earlier is not None and earlier.lifetime is not None
             else self._limits.fresh_seconds
         )
-        fresh = lifetime(answer.headers, default=promised, shared=self._pages.shared)
-        if fresh is None:
+        seconds = lifetime(answer.headers, default=promised, shared=self._pages.shared)
+        if seconds is None:
             return replace(page, notes=(*page.notes, NO_COPY))
-        asked = validators(answer.headers) or (
-            known.validators if known is not None else {}
+        conditions = validators(answer.headers) or (
+            earlier.validators if earlier is not None else {}
         )
         # What a redirect led to is asked for at the first hop, where its validators mean nothing.
-        usable = asked if page.final_url == key.partition(" ")[0] else {}
+        usable = conditions if page.final_url == key.partition(" ")[0] else {}
         # The page's headers do not cover what its scripts load or its frames contain.
         if not {RENDERED, FRAMED}.isdisjoint(page.notes):
-            fresh, usable = min(fresh, self._limits.fresh_seconds), {}
-        entry = Known(page, self._clock() + fresh, usable, fresh)
+            seconds, usable = min(seconds, self._limits.fresh_seconds), {}
+        entry = Known(page, self._clock() + seconds, usable, seconds)
         await in_thread(keep_answer, self._pages, key, entry)
         return page
 

@@ -36,7 +36,7 @@ from errors import (
     narrow,
 )
 from pipeline.fetch.address import Target, check_url, is_inner
-from pipeline.fetch.body import Cut, read_as_far
+from pipeline.fetch.body import BROKEN, read_as_far
 from pipeline.fetch.cookies import Jar, same_site
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.refresh import MOST_REFRESHES, refresh_of
@@ -77,8 +77,8 @@ class ServerAnswer:
     """Unpacked; empty unless the status is 2xx."""
     own: bool = False
     """Whether cookies of the person's were sent for it."""
-    cut: Cut | None = None
-    """Why the rest of the body is missing; None for a whole one."""
+    cut: str = ""
+    """Why the rest of the body is missing; empty for a whole one."""
     set_cookies: tuple[str, ...] = ()
     """Its `Set-Cookie` headers."""
     address: str = ""
@@ -460,22 +460,20 @@ class WebExchange:
                 raise
         else:
             wait = retry_after(answer.headers, now=self._clock())
-            is_passing = answer.status in _TRANSIENT or answer.cut == "broken"
+            is_passing = answer.status in _TRANSIENT or answer.cut == BROKEN
             pause = wait or 0.0
             if not is_passing and (answer.status != 429 or wait is None):
                 return answer
             if pause > self._limits.step_seconds:
                 return answer
         await anyio.sleep(pause + random.uniform(*self._limits.retry_pause))
-        if answer is None or answer.cut is None:
+        if answer is None or not answer.cut:
             return await attempt()
         try:
             second = await attempt()
         except (*_RETRYABLE, SourceError):
             return answer
-        return max(
-            answer, second, key=lambda reply: (reply.cut is None, len(reply.body))
-        )
+        return max(answer, second, key=lambda reply: (not reply.cut, len(reply.body)))
 
     async def _once(
         self,
@@ -501,7 +499,7 @@ class WebExchange:
             ):
                 # Before the body, after which the connection may be closed.
                 address = _connected(response, limits)
-                body, cut = b"", None
+                body, cut = b"", ""
                 if response.is_success:
                     body, cut = await read_as_far(
                         response,
