@@ -94,26 +94,26 @@ async def read_pages(
     Raises what `load_sources` and `read_part` raise.
     """
     # 1. Read the sources
-    asked, most = order.question, order.max_tokens
-    wide = most or WIDE
-    loaded, part = await _load(sources, order, services, report)
+    budget = order.max_tokens
+    wide = budget or WIDE
+    loaded, section = await _load(sources, order, services, report)
     # 2. Reserve room for heads and notes
-    mark = new_mark()
-    heads = _heads(loaded.documents, wide, mark)
+    delimiter = new_mark()
+    heads = _heads(loaded.documents, wide, delimiter)
     unread = room_for(loaded.failures, wide)
-    frame = _frame_tokens(notice_within(mark, wide), heads, mark)
-    hint = _hint(part, most)
+    frame = _frame_tokens(notice_within(delimiter, wide), heads, delimiter)
+    hint = _hint(section, budget)
     cited = int(FRAME_SHARE * wide) if order.references else 0
-    room = max(0, most - frame - hint - unread - cited) if most else None
+    room = max(0, budget - frame - hint - unread - cited) if budget else None
     # 3. Read the requested part, or prune all pages together to the remaining budget
-    if part:
-        place = partial(
+    if section:
+        reader = partial(
             read_part,
             form=order.form,
             max_tokens=room,
             number=order.number,
         )
-        pruned = await in_thread(place, loaded.documents, part)
+        pruned = await in_thread(reader, loaded.documents, section)
     else:
         options = PruneOptions(
             room,
@@ -121,34 +121,34 @@ async def read_pages(
             order.references,
             order.number,
         )
-        pruned = await _pruned(loaded.documents, asked, options, services)
+        pruned = await _pruned(loaded.documents, order.question, options, services)
     # 4. Write them
-    whole = most or pruned.budget + frame + hint_room(WIDE) + unread + cited
+    size = budget or pruned.budget + frame + hint_room(WIDE) + unread + cited
     citations = await in_thread(_citations, loaded.documents, pruned, order.references)
     read = PagesRead(
-        Sheet(whole),
+        Sheet(size),
         loaded.documents,
         loaded.failures,
         pruned,
         citations,
-        named=bool(part),
+        named=bool(section),
         short=hint == CURSOR_TOKENS,
     )
-    _write_pages(read, heads, notice_within(mark, whole), mark)
+    _write_pages(read, heads, notice_within(delimiter, size), delimiter)
     await in_thread(_write_citations, read, hint + unread)
     return read
 
 
-def _frame_tokens(notice: str, heads: Sequence[Head], mark: str) -> int:
+def _frame_tokens(notice: str, heads: Sequence[Head], delimiter: str) -> int:
     """Return the tokens of what is written around the pages."""
-    above = sum(count_tokens(head.over(".", mark)) + 1 for head in heads)
-    return above + count_tokens(notice)
+    heads_tokens = sum(count_tokens(head.over(".", delimiter)) + 1 for head in heads)
+    return heads_tokens + count_tokens(notice)
 
 
-def _hint(part: str, max_tokens: int) -> int:
+def _hint(section: str, max_tokens: int) -> int:
     """Return the tokens reserved for follow-up calls."""
     # A truncated part without a note would look complete.
-    if part:
+    if section:
         return HINT_TOKENS
     return CURSOR_TOKENS if 0 < max_tokens < ROOMY else hint_room(max_tokens)
 
@@ -157,19 +157,19 @@ async def _load(
     sources: Sequence[str], order: PagesOrder, services: Services, report: Report
 ) -> tuple[Loaded, str]:
     """Return the documents of the sources, and the part still to read."""
-    part = order.part.strip()
-    kind, request = split_part(part) if part else ("", "")
+    section = order.part.strip()
+    kind, request = split_part(section) if section else ("", "")
     seconds = services.seconds * LONG_SHARE
     if kind == "files":
-        return await load_folders(sources, services), part
+        return await load_folders(sources, services), section
     if kind == "pages":
-        sources, part = named_pages(sources, request), ""
+        sources, section = named_pages(sources, request), ""
     loaded = await load_sources(
         sources, services, seconds=seconds, report=report, question=order.question
     )
-    if not part and order.form not in VALUE_FORMATS:
-        part, kind = FIRST_TABLE, "sql"
-    return all_read(loaded) if kind in TABLE_PARTS else loaded, part
+    if not section and order.form not in VALUE_FORMATS:
+        section, kind = FIRST_TABLE, "sql"
+    return all_read(loaded) if kind in TABLE_PARTS else loaded, section
 
 
 async def _pruned(
@@ -197,15 +197,17 @@ async def _pruned(
     return await prune(documents, question, options=options, reader=services.reader)
 
 
-def _heads(documents: Sequence[Document], max_tokens: int, mark: str) -> list[Head]:
+def _heads(
+    documents: Sequence[Document], max_tokens: int, delimiter: str
+) -> list[Head]:
     """Return one head for each page, cut to its share of the budget; none is left out.
     `documents` must not be empty."""
-    marks = count_tokens(notice_within(mark, max_tokens)) + len(documents) * (
-        count_tokens(framed(".", mark)) + 2
+    delimiters = count_tokens(notice_within(delimiter, max_tokens)) + len(documents) * (
+        count_tokens(framed(".", delimiter)) + 2
     )
     room = max(
         1,
-        (int(FRAME_SHARE * max_tokens) - hint_room(max_tokens) - marks)
+        (int(FRAME_SHARE * max_tokens) - hint_room(max_tokens) - delimiters)
         // len(documents),
     )
     return [
@@ -215,16 +217,16 @@ def _heads(documents: Sequence[Document], max_tokens: int, mark: str) -> list[He
 
 
 def _write_pages(
-    read: PagesRead, heads: Sequence[Head], notice: str, mark: str
+    read: PagesRead, heads: Sequence[Head], notice: str, delimiter: str
 ) -> None:
     sheet, pruned = read.sheet, read.pruned
     if pruned.pages:
         sheet.add(notice)
     for page in pruned.pages:
-        above = [page.said, *(heads[document].above for document in page.also)]
+        lines = [page.said, *(heads[document].above for document in page.also)]
         sheet.add(
             "\n".join(
-                (*filter(None, above), heads[page.document].over(page.text, mark))
+                (*filter(None, lines), heads[page.document].over(page.text, delimiter))
             )
         )
     sheet.add(
@@ -232,10 +234,10 @@ def _write_pages(
             str(page.document + 1) for page in pruned.pages if read.is_injection(page)
         )
     )
-    shown = {at for page in pruned.pages for at in (page.document, *page.also)}
+    written = {index for page in pruned.pages for index in (page.document, *page.also)}
     bare: dict[str, list[int]] = {}
     for index, document in enumerate(read.documents):
-        if index not in shown:
+        if index not in written:
             bare.setdefault(_why_nothing(document), []).append(index)
     for why, places in bare.items():
         # Dozens of page heads would fill the answer.
@@ -258,29 +260,29 @@ def _why_nothing(document: Document) -> str:
 
 
 def _citations(
-    documents: Sequence[Document], pruned: Pruned, wanted: bool
+    documents: Sequence[Document], pruned: Pruned, is_wanted: bool
 ) -> dict[int, list[str]]:
     """Return a URL with a text fragment for each kept block, by document."""
-    if not wanted:
+    if not is_wanted:
         return {}
     blocks = {page.document: (documents[page.document], page) for page in pruned.pages}
     return {
-        place: [
-            cite(document, document.blocks[at].start, document.blocks[at].end)
-            for at in page.kept
+        index: [
+            cite(document, document.blocks[unit].start, document.blocks[unit].end)
+            for unit in page.kept
         ]
-        for place, (document, page) in blocks.items()
+        for index, (document, page) in blocks.items()
     }
 
 
-def _write_citations(read: PagesRead, kept: int) -> None:
-    """Write the text fragments of kept blocks, in order, as far as they fit with `kept`
+def _write_citations(read: PagesRead, reserved: int) -> None:
+    """Write the text fragments of kept blocks, in order, as far as they fit with `reserved`
     tokens reserved."""
-    for place, citations in sorted(read.citations.items()):
-        line = [f"[{place + 1}]"]
-        bare = read.documents[place].page.final_url.partition("#")[0]
+    for index, citations in sorted(read.citations.items()):
+        line = [f"[{index + 1}]"]
+        bare = read.documents[index].page.final_url.partition("#")[0]
         links = [f" {link.removeprefix(bare)}" for link in citations if "#" in link]
-        budget = Budget(read.sheet.room - kept - count_tokens(line[0]))
+        budget = Budget(read.sheet.room - reserved - count_tokens(line[0]))
         # No token goes across a space before a word, so costs add up
         costs = zip(links, count_each(links), strict=True)
         line += [link for link, cost in costs if budget.spend(cost)]

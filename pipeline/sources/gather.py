@@ -155,11 +155,11 @@ async def load_sources(
     expanded, failed = await in_thread(_expand_folders, names, services.roots)
     outside: set[str] = set()
     if any(map(is_site, expanded)):
-        found: SitePages = await site_step("site_pages")(
+        site: SitePages = await site_step("site_pages")(
             expanded, question, services, seconds=STEP_SHARE * seconds, report=report
         )
-        expanded, outside = found.names, found.outside
-        failed += found.failures
+        expanded, outside = site.names, site.outside
+        failed += site.failures
     seconds -= anyio.current_time() - began
     documents, errors = await open_all(
         expanded, services, seconds=seconds, report=report, outside=outside
@@ -190,7 +190,7 @@ async def open_all(
     Those `outside` are named by pages or services of public addresses. Nothing is
     raised for a source; a late one is a `SourceTimeout` among the errors."""
     hint = "Repeat the call; it continues from the cache."
-    found: dict[str, Document | SourceError] = {
+    results: dict[str, Document | SourceError] = {
         name: SourceTimeout(
             f"{name} was not ready after {seconds:.0f} s.", source=name, hint=hint
         )
@@ -211,9 +211,11 @@ async def open_all(
         )
         try:
             async with line:
-                found[name] = await open_source(name, services, outside=name in outside)
+                results[name] = await open_source(
+                    name, services, outside=name in outside
+                )
         except SourceError as error:
-            found[name] = error
+            results[name] = error
         done += 1
         await report(done, len(names), f"read {shown_location(name)}")
 
@@ -221,15 +223,23 @@ async def open_all(
         async with anyio.create_task_group() as group:
             for name in names:
                 group.start_soon(load, name)
-    documents = {name: one for name, one in found.items() if isinstance(one, Document)}
-    return documents, [one for one in found.values() if isinstance(one, SourceError)]
+    documents = {
+        name: result for name, result in results.items() if isinstance(result, Document)
+    }
+    return documents, [
+        result for result in results.values() if isinstance(result, SourceError)
+    ]
 
 
 def failure_of(error: SourceError) -> Failure:
     """Return what an answer says of a source that could not be had, and whether it was
     only late."""
-    late, gone = isinstance(error, SourceTimeout), isinstance(error, SourceNotFound)
-    return Failure(error.source, str(error), late=late, gone=gone)
+    return Failure(
+        error.source,
+        str(error),
+        late=isinstance(error, SourceTimeout),
+        gone=isinstance(error, SourceNotFound),
+    )
 
 
 def read_in_part(documents: Iterable[Document]) -> list[Failure]:
@@ -241,15 +251,17 @@ def read_in_part(documents: Iterable[Document]) -> list[Failure]:
     ]
 
 
-def in_part(url: str, unread: str, rest: str) -> Failure:
+def in_part(url: str, unread: str, continuation: str) -> Failure:
     """Return what an answer says of one source that was read in part."""
     summary = (
-        f"{unread} (to read on, add #{rest.rpartition('#')[2]})" if rest else unread
+        f"{unread} (to read on, add #{continuation.rpartition('#')[2]})"
+        if continuation
+        else unread
     )
     return Failure(
         unquote(url.partition("#")[0].rpartition("/")[2]) or url,
         summary,
-        rest=rest,
+        rest=continuation,
         page=url,
     )
 
@@ -259,16 +271,16 @@ def failures_of(failures: Iterable[Failure]) -> list[str]:
     return list(map(failure_line, islice(failures, 4 * FIRST)))
 
 
-def provider_lines(outcomes: Iterable[SearchOutcome], mark: str) -> list[str]:
+def provider_lines(outcomes: Iterable[SearchOutcome], delimiter: str) -> list[str]:
     """Return a line for each provider with its status and reason, each line once."""
-    return list(dict.fromkeys(provider_line(outcome, mark) for outcome in outcomes))
-
-
-def provider_line(outcome: SearchOutcome, mark: str) -> str:
-    """Return a provider's status, its own message between delimiters."""
-    return (
-        f"{outcome.provider}: {outcome.status} {quoted(outcome.reason, mark)}".strip()
+    return list(
+        dict.fromkeys(provider_line(outcome, delimiter) for outcome in outcomes)
     )
+
+
+def provider_line(outcome: SearchOutcome, delimiter: str) -> str:
+    """Return a provider's status, its own message between delimiters."""
+    return f"{outcome.provider}: {outcome.status} {quoted(outcome.reason, delimiter)}".strip()
 
 
 def failure_line(failure: Failure) -> str:
@@ -302,10 +314,10 @@ def _is_local(name: str) -> bool:
 def store_for(urls: Iterable[str], services: Services) -> Store:
     """Return where a tree over these pages is kept: on this machine where any of them
     is a person's own file."""
-    own = any(url.startswith("file:") for url in urls)
+    has_file = any(url.startswith("file:") for url in urls)
     return (
         services.stores.own
-        if own and services.stores.trees.shared
+        if has_file and services.stores.trees.shared
         else services.stores.trees
     )
 
@@ -340,24 +352,18 @@ def _folder(name: str, roots: Sequence[Path]) -> Path | None:
     if not _is_local(name):
         return None
     try:
-        path = (
-            path_of_url(name)
-            if name.lower().startswith("file:")
-            else Path(name).expanduser()
-        )
-        places = [
-            place.resolve()
-            for place in (*(root / path for root in roots), path)
-            if place.is_dir()
-        ]
-        below = (
-            place
-            for place in places
-            if any(place.is_relative_to(root) for root in roots)
-        )
-        return next(below, places[0] if places else None)
+        is_url = name.lower().startswith("file:")
+        path = path_of_url(name) if is_url else Path(name).expanduser()
+        candidates = (*(root / path for root in roots), path)
+        folders = [folder.resolve() for folder in candidates if folder.is_dir()]
     except (AddressRefused, OSError, RuntimeError, ValueError):
         return None
+    allowed = [folder for folder in folders if _is_allowed(folder, roots)]
+    return next(iter(allowed or folders), None)
+
+
+def _is_allowed(folder: Path, roots: Sequence[Path]) -> bool:
+    return any(folder.is_relative_to(root) for root in roots)
 
 
 def _documents_in(folder: Path) -> tuple[list[Path], Passed]:
@@ -366,10 +372,9 @@ def _documents_in(folder: Path) -> tuple[list[Path], Passed]:
 
     Of a folder that cannot be read there are none."""
     listing = list_files([folder], file_bytes=sys.maxsize)
-    found = (Path(stamp.path) for stamp in listing.files)
-    return sorted(
-        found, key=lambda path: (path.suffix.lower() in IMAGES, path)
-    ), listing.passed
+    files = [Path(stamp.path) for stamp in listing.files]
+    files.sort(key=lambda path: (path.suffix.lower() in IMAGES, path))
+    return files, listing.passed
 
 
 def files_in(name: str, roots: Sequence[Path]) -> tuple[Path, list[Path], Passed]:
@@ -379,7 +384,7 @@ def files_in(name: str, roots: Sequence[Path]) -> tuple[Path, list[Path], Passed
     Raises `UsageError` if `name` is not such a folder.
     """
     folder = _folder(name, roots)
-    if folder is None or not any(folder.is_relative_to(root) for root in roots):
+    if folder is None or not _is_allowed(folder, roots):
         allowed = (
             ", ".join(map(str, roots)) or "none; a person opens one with WINNOW_FOLDERS"
         )
@@ -400,7 +405,7 @@ def _expand_folders(
         if folder is None:
             expanded.append(name)
             continue
-        if not any(folder.is_relative_to(root) for root in roots):
+        if not _is_allowed(folder, roots):
             failures.append(
                 Failure(
                     name,
@@ -463,88 +468,98 @@ class Gathered:
 
     def missing(self) -> list[Failure]:
         """Return what was not read, sources of results first."""
-        asked = dict.fromkeys((one.provider, one.status) for one in self.silent)
-        silent = [
+        statuses = dict.fromkeys(
+            (outcome.provider, outcome.status) for outcome in self.silent
+        )
+        providers = [
             Failure(provider, status, late=status == "timeout")
-            for provider, status in asked
+            for provider, status in statuses
         ]
-        return [*silent, *self.failures]
+        return [*providers, *self.failures]
 
 
 def _unread(outcomes: Sequence[SearchOutcome]) -> list[Failure]:
     """Return what providers have not looked at yet, by the last outcome of each."""
     latest = {outcome.provider: outcome for outcome in outcomes}
     return [
-        Failure(provider, one.unread, late=not one.rest, rest=one.rest)
-        for provider, one in latest.items()
-        if one.unread
+        Failure(provider, outcome.unread, late=not outcome.rest, rest=outcome.rest)
+        for provider, outcome in latest.items()
+        if outcome.unread
     ]
 
 
 async def gather_pages(
-    wanted: Wanted, services: Services, *, report: Report
+    order: Wanted, services: Services, *, report: Report
 ) -> Gathered:
-    """Search, fetch and rank; returns at most `wanted.max_pages` pages; raises
+    """Search, fetch and rank; returns at most `order.max_pages` pages; raises
     `SearchFailed`, and `ModelError` where a model fails while ranking.
 
     Pages that cannot be read in time are ranked by their snippets."""
     # 1. PARSER: what to ask, in which language, how fresh
-    parsed = await _parsed(wanted.question, services)
-    queries = [narrowed(query, wanted) for query in parsed.queries]
+    parsed = await _parsed(order.question, services)
+    queries = [narrowed(query, order) for query in parsed.queries]
     await report(1, 10, f"searching: {queries[0].text}")
     # 2. Search: every query, the provider chain
-    found = await services.chain.search(queries, limit=wanted.max_pages * HITS_PER_PAGE)
-    await report(3, 10, f"{len(found.results)} results")
+    findings = await services.chain.search(
+        queries, limit=order.max_pages * HITS_PER_PAGE
+    )
+    await report(3, 10, f"{len(findings.results)} results")
     # 3. Fetch the result pages, as far as time allows
     documents: dict[str, Document] = {}
-    failures = _unread(found.outcomes)
-    if wanted.form != "engine":
-        urls = [result.url for result in found.results]
+    failures = _unread(findings.outcomes)
+    if order.form != "engine":
+        urls = [result.url for result in findings.results]
         seconds = STEP_SHARE * min(services.seconds, time_left())
-        outside = {result.url for result in found.results if not result.inside}
+        outside = {result.url for result in findings.results if not result.inside}
         documents, errors = await open_all(
             urls, services, seconds=seconds, outside=outside
         )
         documents |= {
-            one.url: catalogued(documents[one.url], one)
-            for one in found.results
-            if one.url in documents
+            result.url: catalogued(documents[result.url], result)
+            for result in findings.results
+            if result.url in documents
         }
         failures += map(failure_of, errors)
         await report(6, 10, f"{len(documents)} pages read, {len(errors)} not")
     # 4. Mixed ranking: snippets, passages and the engines' order
-    asked = parsed.parts or (wanted.question,)
+    questions = parsed.parts or (order.question,)
     rank = (
         printed("rank_as_printed")
-        if wanted.form == "paper"
-        else partial(mixed_rank, form=wanted.form)
+        if order.form == "paper"
+        else partial(mixed_rank, form=order.form)
     )
     orders: list[tuple[RankedPage, ...]] = [
         await rank(
-            one,
-            found.results,
+            question,
+            findings.results,
             documents,
             embedder=services.embedder,
             reranker=services.reranker,
         )
-        for one in asked
+        for question in questions
     ]
     # Each part's best page comes before the second of any.
     turns: dict[str, RankedPage] = {}
-    for one in chain.from_iterable(zip(*orders, strict=True)):
-        turns.setdefault(one.result.url, one)
+    for page in chain.from_iterable(zip(*orders, strict=True)):
+        turns.setdefault(page.result.url, page)
     ranked = [
-        replace(one, place=index) for index, one in enumerate(turns.values(), start=1)
+        replace(page, place=index) for index, page in enumerate(turns.values(), start=1)
     ]
     await report(7, 10, f"ranked {len(ranked)} pages")
-    ranked = ranked[: wanted.max_pages]
+    ranked = ranked[: order.max_pages]
     in_part = read_in_part(
-        documents[one.result.url] for one in ranked if one.result.url in documents
+        documents[page.result.url] for page in ranked if page.result.url in documents
     )
     missing = tuple(dict.fromkeys([*in_part, *failures]))
     notice = services.notice.take()
     return Gathered(
-        parsed, tuple(ranked), documents, found.outcomes, missing, found.silent, notice
+        parsed,
+        tuple(ranked),
+        documents,
+        findings.outcomes,
+        missing,
+        findings.silent,
+        notice,
     )
 
 
@@ -576,14 +591,14 @@ def catalogued(document: Document, result: SearchResult) -> Document:
     return replace(document, page=page)
 
 
-def narrowed(query: SearchQuery, wanted: Wanted) -> SearchQuery:
+def narrowed(query: SearchQuery, order: Wanted) -> SearchQuery:
     """Return a query with what the caller wants of all; its own freshness and language
     stay where the caller wants none."""
     return replace(
-        wanted.filters,
+        order.filters,
         text=query.text,
         asked=query.asked,
         scholarly=query.scholarly,
-        freshness=wanted.freshness if wanted.freshness != "any" else query.freshness,
-        language=wanted.language or query.language,
+        freshness=order.freshness if order.freshness != "any" else query.freshness,
+        language=order.language or query.language,
     )
