@@ -15,14 +15,12 @@ logging in, clicking or taking pictures."""
 
 import asyncio
 import os
-import shutil
 import socket
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import Final
 
 import anyio
@@ -50,7 +48,6 @@ from pipeline.fetch.body import read_body
 from pipeline.fetch.exchange import ServerAnswer
 from pipeline.fetch.render import RENDERED, UNSETTLED, Browser, Renderer, Show
 from pipeline.read.convert import Raw
-from pipeline.work import in_thread
 
 FLAGS: Final = (
     "--disable-gpu",
@@ -146,10 +143,10 @@ async def show(raw: Raw, renderer: Renderer) -> tuple[Raw, str]:
                 _started(renderer.browser) as context,
                 renderer.pinned(raw.address)
                 if raw.address
-                else nullcontext(renderer.open_web) as own,
+                else nullcontext(renderer.open_web) as client,
                 anyio.create_task_group() as group,
             ):
-                desk = _RequestQueue(raw, renderer, own, group)
+                desk = _RequestQueue(raw, renderer, client, group)
                 try:
                     return await _visit(context, desk, ends)
                 except Error as e:
@@ -163,12 +160,17 @@ async def show(raw: Raw, renderer: Renderer) -> tuple[Raw, str]:
             if desk is not None:
                 desk.end()
     if failure is None:
-        what = f"{raw.final_url} was not rendered after {caps.seconds:g} s: its scripts did not finish."
-        raise SourceTimeout(what, source=raw.final_url, hint="Use another source.")
+        raise SourceTimeout(
+            f"{raw.final_url} was not rendered after {caps.seconds:g} s: its scripts did not finish.",
+            source=raw.final_url,
+            hint="Use another source.",
+        )
     reason = str(failure).strip().split("\n")[0][:200]
-    what = f"The browser {executable} could not render {raw.final_url}: {reason}."
-    hint = "Check that it starts (winnow doctor), or set WINNOW_BROWSER=none."
-    raise SourceUnavailable(what, source=raw.final_url, hint=hint) from failure
+    raise SourceUnavailable(
+        f"The browser {executable} could not render {raw.final_url}: {reason}.",
+        source=raw.final_url,
+        hint="Check that it starts (winnow doctor), or set WINNOW_BROWSER=none.",
+    ) from failure
 
 
 async def _visit(
@@ -187,7 +189,7 @@ async def _visit(
     # 3. what it shows, and where: scripts may have led to another page of the same site
     location = await _evaluate(session, "location.href")
     html = await _evaluate(session, _WRITE.replace("CAP", str(desk.caps.html)))
-    shown = replace(
+    rendered = replace(
         desk.raw,
         body=html.encode() if isinstance(html, str) else b"",
         final_url=location
@@ -197,7 +199,7 @@ async def _visit(
         notes=(*desk.raw.notes, RENDERED, *(() if settled else (UNSETTLED,))),
         rendered=True,
     )
-    return shown, desk.left_for
+    return rendered, desk.left_for
 
 
 class _RequestQueue:
@@ -205,10 +207,10 @@ class _RequestQueue:
     until its caps are used up."""
 
     def __init__(
-        self, raw: Raw, renderer: Renderer, own: httpx2.AsyncClient, group: TaskGroup
+        self, raw: Raw, renderer: Renderer, client: httpx2.AsyncClient, group: TaskGroup
     ) -> None:
         self.raw = raw
-        self._own = own
+        self._client = client
         self.is_open = True
         """False after the end, when Playwright may still report requests."""
         self.url = raw.final_url.split("#", maxsplit=1)[0]
@@ -247,10 +249,10 @@ class _RequestQueue:
     async def _answer(self, route: Route) -> None:
         self.under_way += 1
         try:
-            given = await self._given(route.request)
-            if given is not None:
+            answer = await self._given(route.request)
+            if answer is not None:
                 await route.fulfill(
-                    status=given.status, headers=dict(given.headers), body=given.body
+                    status=answer.status, headers=dict(answer.headers), body=answer.body
                 )
             elif route.request.is_navigation_request():
                 await route.fulfill(
@@ -274,10 +276,9 @@ class _RequestQueue:
             if request.url.split("#")[0] == self.url and request.method == "GET":
                 self._served += 1
                 headers = {"content-type": self.raw.content_type or "text/html"}
-                first = ServerAnswer(self._target, 200, headers, self.raw.body)
-                return (
-                    first if self._served <= 3 else None
-                )  # a page that reloads itself for ever
+                if self._served > 3:
+                    return None  # a page that reloads itself for ever
+                return ServerAnswer(self._target, 200, headers, self.raw.body)
             self.left_for = request.url[:300]
         self._asked += 1
         content = request.post_data_buffer or b""
@@ -325,16 +326,13 @@ class _RequestQueue:
                     target, response.status_code, response.headers, b""
                 )
                 if not answer.location:
-                    lowered = {
-                        name.lower(): value for name, value in answer.headers.items()
-                    }
-                    given = {
-                        n: v
-                        for n, v in lowered.items()
-                        if n in _RETURNED or n.startswith("access-control-")
+                    returned = {
+                        name: value
+                        for name, value in response.headers.items()
+                        if name in _RETURNED or name.startswith("access-control-")
                     }
                     return replace(
-                        answer, headers=given, body=await self._read(response, url)
+                        answer, headers=returned, body=await self._read(response, url)
                     )
             if answer.status in _AS_GET:
                 method, content = "GET" if method == "POST" else method, b""
@@ -346,7 +344,7 @@ class _RequestQueue:
     ) -> tuple[Target, httpx2.AsyncClient]:
         target = check_url(url, self._limits)
         if target.origin == self._target.origin:
-            return target, self._own
+            return target, self._client
         # What another site shows must not be cited as this page; nor is anything sent to another
         # site.
         if method == "POST" or kind == "document":
@@ -357,9 +355,9 @@ class _RequestQueue:
         return check_url(url, self._limits.public_only()), self._renderer.open_web
 
     async def _read(self, response: httpx2.Response, url: str) -> bytes:
-        left = max(self.caps.bytes - self._bytes, 0)
+        cap = max(self.caps.bytes - self._bytes, 0)
         try:
-            body = await read_body(response, url=url, max_bytes=left, max_unpacked=left)
+            body = await read_body(response, url=url, max_bytes=cap, max_unpacked=cap)
         except SourceTooLarge:
             self._bytes = self.caps.bytes  # it was read up to the cap
             raise
@@ -394,7 +392,7 @@ async def _evaluate(session: CDPSession, expression: str) -> object:
         world = await session.send(
             "Page.createIsolatedWorld", {"frameId": frame, "worldName": _WORLD}
         )
-        found = await session.send(
+        result = await session.send(
             "Runtime.evaluate",
             {
                 "expression": expression,
@@ -404,17 +402,16 @@ async def _evaluate(session: CDPSession, expression: str) -> object:
         )
     except Error:
         return None
-    value: object = found["result"].get("value")
+    value: object = result["result"].get("value")
     return value
 
 
 @asynccontextmanager
-async def _started(wanted: Browser) -> AsyncIterator[BrowserContext]:
+async def _started(settings: Browser) -> AsyncIterator[BrowserContext]:
     """Start a browser without a network and yield an empty profile in it; both are gone
     afterwards.
 
     Raises Playwright's `Error` where the browser does not start."""
-    await in_thread(_sweep)
     async with AsyncExitStack() as stack:
         home = stack.enter_context(
             tempfile.TemporaryDirectory(
@@ -425,9 +422,9 @@ async def _started(wanted: Browser) -> AsyncIterator[BrowserContext]:
         dead = stack.enter_context(socket.socket())
         dead.bind(("127.0.0.1", 0))
         driver = await async_playwright().start()
-        stack.push_async_callback(_ended, driver.stop, wanted.caps.close_seconds)
+        stack.push_async_callback(_ended, driver.stop, settings.caps.close_seconds)
         browser = await driver.chromium.launch(
-            executable_path=wanted.executable,
+            executable_path=settings.executable,
             headless=True,
             # Chromium's sandbox does not work for root; for everybody else it stays on.
             chromium_sandbox=sys.platform == "win32" or os.geteuid() != 0,
@@ -437,7 +434,7 @@ async def _started(wanted: Browser) -> AsyncIterator[BrowserContext]:
             handle_sigterm=False,
             handle_sighup=False,
         )
-        stack.push_async_callback(_ended, browser.close, wanted.caps.close_seconds)
+        stack.push_async_callback(_ended, browser.close, settings.caps.close_seconds)
         context = await browser.new_context(
             service_workers="block",
             accept_downloads=False,
@@ -446,30 +443,6 @@ async def _started(wanted: Browser) -> AsyncIterator[BrowserContext]:
             timezone_id="UTC",
         )
         yield context
-
-
-def _sweep() -> None:
-    """Remove the folders of browsers whose server was killed before it could."""
-    for path in Path(tempfile.gettempdir()).glob(f"{_HOME}*-*"):
-        number = path.name.removeprefix(_HOME).partition("-")[0]
-        if (
-            number.isdecimal()
-            and not _runs(int(number))
-            and path.is_dir()
-            and not path.is_symlink()
-        ):
-            shutil.rmtree(path, ignore_errors=True)  # those of other users stay
-
-
-def _runs(process: int) -> bool:
-    if sys.platform == "win32":
-        return True  # there, asking would end the process
-    with suppress(PermissionError, OverflowError):
-        try:
-            os.kill(process, 0)
-        except ProcessLookupError:
-            return False
-    return True
 
 
 async def _ended(close: Callable[[], Awaitable[None]], seconds: float) -> None:

@@ -30,7 +30,7 @@ _NOT_OWNERS: Final = re.compile(
     "(?:about|apps|collections|explore|features|groups|help|login|marketplace|orgs|pricing|"
     "search|settings|site|solutions|sponsors|topics|trending|users)/"
 )
-"""First parts of addresses below which no repository lies."""
+"""First sections of addresses below which no repository lies."""
 _VIEW: Final = (
     r"/(?:(?P<thread>issues|work_items|pulls?|merge_requests|discussions)/(?P<number>\d+)"
     r"|(?P<releases>releases)(?:/(?:tag/)?(?P<tag>.+))?"
@@ -152,9 +152,9 @@ class ForgePlan:
                 break
         return rows
 
-    def _missing(self, what: str) -> SourceUnreadable:
+    def _missing(self, thing: str) -> SourceUnreadable:
         return SourceUnreadable(
-            f"{self.address}: its API returned no {what}.",
+            f"{self.address}: its API returned no {thing}.",
             source=self.address,
             hint="Check the address.",
         )
@@ -175,15 +175,15 @@ class ForgePlan:
             cut = cut or len(rows) == MOST_COMMENTS
             for row in rows:  # GitLab puts the notes of each discussion together
                 notes += _objects(row.get("notes")) or [row]
-        parts = [f"<p>{escape(_state(opening))}</p>"]
+        sections = [f"<p>{escape(_state(opening))}</p>"]
         for note in sorted(notes, key=_when):
             text = _text(note, "body", "description", "note")
             # An approval has no words, and a forge itself notes what changed.
             if (text or note is opening) and _text(note, "system") != "True":
-                parts.append(_remark(note, text or "(without a text)"))
+                sections.append(_remark(note, text or "(without a text)"))
         return _page(
             f"{title} (#{self.fields['number']})",
-            parts,
+            sections,
             author=_author(opening),
             published=_when(opening)[:10],
             unread="its further comments" if cut else "",
@@ -216,7 +216,7 @@ class ForgePlan:
             releases = [await self._json(get, f"{address}/{quote(tag)}")]
         else:
             releases = [await self._json(get, f"{address}/tags/{quote(tag)}")]
-        parts = []
+        sections = []
         for row in _objects(releases):
             tag, name = _text(row, "tag_name"), _text(row, "name")
             if not tag:
@@ -224,9 +224,9 @@ class ForgePlan:
             day = _text(row, "published_at", "released_at", "created_at")[:10]
             called = f"{name} ({tag})" if name not in {"", tag} else tag
             heading = ", ".join(filter(None, (called, day, _author(row))))
-            parts.append(_section(heading, _text(row, "body", "description")))
+            sections.append(_section(heading, _text(row, "body", "description")))
         title = f"Releases of {self.fields['project']}"
-        return _page(title, parts or ["<p>There are no releases.</p>"])
+        return _page(title, sections or ["<p>There are no releases.</p>"])
 
     async def _folder(self, get: Get) -> Content:
         """Return a repository, or a folder of it: facts, README and files.
@@ -249,7 +249,7 @@ class ForgePlan:
         ]
         files.sort(key=lambda row: (_text(row, "path").count("/"), _text(row, "path")))
         links = "\n".join(self._link(ref, row) for row in files[:MOST_COMMENTS])
-        parts = [
+        sections = [
             f'<base href="{html.escape(self._opened(ref, start))}">',
             f"<p>{escape(_text(about, 'description'))}</p>",
             f"<p>{escape(_facts(about, ref))}</p>",
@@ -258,7 +258,7 @@ class ForgePlan:
         ]
         cut = len(files) > MOST_COMMENTS
         unread = f"what follows the first {MOST_COMMENTS} files" if cut else ""
-        return _page(f"{name}/{folder}".rstrip("/"), parts, unread=unread)
+        return _page(f"{name}/{folder}".rstrip("/"), sections, unread=unread)
 
     async def _listed(self, get: Get, ref: str, folder: str) -> object:
         """Return what the API says of the files of a folder."""
@@ -285,9 +285,9 @@ class ForgePlan:
     def _link(self, ref: str, row: object) -> str:
         """Return a file or folder as a link to where a person opens it."""
         path = _text(row, "path")
-        end = "/" if _text(row, "type") in {"tree", "dir"} else ""
-        link = html.escape(self._opened(ref, path + end))
-        return f'<li><a href="{link}">{escape(path + end)}</a></li>'
+        slash = "/" if _text(row, "type") in {"tree", "dir"} else ""
+        link = html.escape(self._opened(ref, path + slash))
+        return f'<li><a href="{link}">{escape(path + slash)}</a></li>'
 
     def _opened(self, ref: str, path: str) -> str:
         """Return where a person opens a file, or a folder, whose path ends with `/`."""
@@ -382,8 +382,8 @@ def _prose(name: str, body: bytes | str) -> str:
     )
 
 
-def _page(title: str, parts: Sequence[str], **about: str) -> Content:
-    body = "\n".join((f"<h1>{escape(title)}</h1>", *filter(None, parts)))
+def _page(title: str, sections: Sequence[str], **about: str) -> Content:
+    body = "\n".join((f"<h1>{escape(title)}</h1>", *filter(None, sections)))
     return Content(
         whole_page(f"<main>{body}</main>", title=title).encode("utf-8", "replace"),
         **about,

@@ -99,10 +99,12 @@ async def nearest(
     """Return the pages of a site, at most `limit`, that are nearest to any of
     `questions` by title and path, and what is not read, with how to go on.
 
-    A span beyond the last page gives no pages. Raises `ModelError`."""
-    first, last = survey.span
+    A span beyond the last_page page gives no pages. Raises `ModelError`."""
+    first_page, last_page = survey.span
     pages = await _ranked(survey.pages, questions, services)
-    end = first - 1 + min(limit, last - first + 1 if last else READ)
+    until = (
+        first_page - 1 + min(limit, last_page - first_page + 1 if last_page else READ)
+    )
     unread = [Failure(error.source, str(error)) for error in survey.errors.values()]
     if survey.late:
         why = "its list of pages did not load completely in time"
@@ -113,14 +115,14 @@ async def nearest(
             "such as site:https://docs.example.org/guide/"
         )
         unread.append(Failure(survey.name, why))
-    if end < len(pages):
-        span = f"#pages={end + 1}-{2 * end - first + 1}"
+    if until < len(pages):
+        span = f"#pages={until + 1}-{2 * until - first_page + 1}"
         why = (
-            f"{len(pages) - end} of its {len(pages)} pages, less near by title and path "
+            f"{len(pages) - until} of its {len(pages)} pages, less near by title and path "
             f"(to read on, add {span})"
         )
         unread.append(Failure(survey.name, why, rest=survey.name + span))
-    return pages[first - 1 : end], unread
+    return pages[first_page - 1 : until], unread
 
 
 async def _ranked(
@@ -240,8 +242,8 @@ class SiteSearch:
             for rank, page in enumerate(pages, start=1)
         )
         summary = "; ".join(failure.reason for failure in unread)
-        rest = "".join(failure.rest for failure in unread)
-        return SearchOutcome(results, site, "ok", unread=summary, rest=rest)
+        continuation = "".join(failure.rest for failure in unread)
+        return SearchOutcome(results, site, "ok", unread=summary, rest=continuation)
 
 
 class Survey:
@@ -403,8 +405,8 @@ def _location(url: str) -> tuple[str, str]:
     """Return the host and port of an address, with and without `www.` alike, and its
     path; both empty for a malformed one."""
     try:
-        parts = urlsplit(url)
-        return parts.netloc.lower().removeprefix("www."), unquote(parts.path)
+        split = urlsplit(url)
+        return split.netloc.lower().removeprefix("www."), unquote(split.path)
     except ValueError:
         return "", ""
 

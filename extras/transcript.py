@@ -49,9 +49,9 @@ class _Track(NamedTuple):
     is_automatic: bool = False
 
 
-def _has_signs(body: bytes) -> bool:
+def _may_have_one(body: bytes) -> bool:
     lowered = body.lower()
-    return any(sign in lowered for sign in _TRANSCRIPT_BYTES)
+    return any(name in lowered for name in _TRANSCRIPT_BYTES)
 
 
 async def with_transcript(
@@ -63,7 +63,7 @@ async def with_transcript(
     `get` fetches a sub-resource of the page and raises `SourceError`; it may take
     `seconds`."""
     is_film = _YOUTUBE_VIDEO.match(raw.final_url) is not None
-    if not is_film and not _has_signs(raw.body):
+    if not is_film and not _may_have_one(raw.body):
         return raw
     if kind_of(raw) != HTML:
         return raw
@@ -77,8 +77,8 @@ async def with_transcript(
             why = "it has no timestamps"
         except SourceError as error:
             why = error.shown
-    spoken = await in_thread(lambda: timed_to_html(decode(body).text))
-    if not spoken:
+    timed = await in_thread(lambda: timed_to_html(decode(body).text))
+    if not timed:
         return replace(
             raw,
             notes=(
@@ -86,15 +86,15 @@ async def with_transcript(
                 f"the transcript that the page names could not be read: {why}",
             ),
         )
-    made = (
+    origin = (
         "automatic, with its errors"
         if tracks[0].is_automatic
         else "as the page gives it"
     )
     return replace(
         raw,
-        spoken=f"<section><h2>Transcript</h2>\n{spoken}\n</section>",
-        notes=(*raw.notes, f"transcript: {made}"),
+        spoken=f"<section><h2>Transcript</h2>\n{timed}\n</section>",
+        notes=(*raw.notes, f"transcript: {origin}"),
     )
 
 
@@ -102,29 +102,29 @@ def _tracks(raw: Raw) -> tuple[list[_Track], bool]:
     """Return the transcripts that a page names, best first, and whether it has a film
     or sound that a reader plays."""
     html = decode(raw.body, content_type=raw.content_type).text
-    found, top = _players(html), parse(html)
-    if top is not None:
-        found += _linked(top, base_of(html, raw.final_url))
+    tracks, root = _players(html), parse(html)
+    if root is not None:
+        tracks += _linked(root, base_of(html, raw.final_url))
     shows = (
-        top is not None
-        and top.css_first("video[controls], audio[controls]") is not None
+        root is not None
+        and root.css_first("video[controls], audio[controls]") is not None
     )
-    language = (top.attributes.get("lang") or "")[:2] if top is not None else ""
-    found = [
-        track for track in found if urlsplit(track.url).scheme in {"http", "https"}
+    language = (root.attributes.get("lang") or "")[:2] if root is not None else ""
+    tracks = [
+        track for track in tracks if urlsplit(track.url).scheme in {"http", "https"}
     ]
     return sorted(
-        found, key=lambda track: (track.is_automatic, track.language != language)
+        tracks, key=lambda track: (track.is_automatic, track.language != language)
     ), shows
 
 
-def _linked(top: LexborNode, base: str) -> Iterator[_Track]:
+def _linked(root: LexborNode, base: str) -> Iterator[_Track]:
     """Yield the transcripts to which a page links."""
-    for one in top.css(_TRANSCRIPT_LINKS):
-        given = one.attributes
-        address = given.get("src") or given.get("href") or ""
-        language = given.get("srclang") or given.get("hreflang") or ""
-        if (given.get("kind") or "") in _SPOKEN:
+    for node in root.css(_TRANSCRIPT_LINKS):
+        attributes = node.attributes
+        address = attributes.get("src") or attributes.get("href") or ""
+        language = attributes.get("srclang") or attributes.get("hreflang") or ""
+        if (attributes.get("kind") or "") in _SPOKEN:
             yield _Track(urljoin(base, address), language[:2])
 
 
@@ -141,19 +141,19 @@ def _players(html: str) -> list[_Track]:
     except (ValueError, RecursionError):
         return []
     tracks = []
-    for one in listed if isinstance(listed, list) else ():
-        if isinstance(one, dict) and isinstance(address := one.get("baseUrl"), str):
-            parts = urlsplit(urljoin("https://www.youtube.com/", address))
-            asked = urlencode(
-                [pair for pair in parse_qsl(parts.query) if pair[0] != "fmt"]
+    for entry in listed if isinstance(listed, list) else ():
+        if isinstance(entry, dict) and isinstance(address := entry.get("baseUrl"), str):
+            split = urlsplit(urljoin("https://www.youtube.com/", address))
+            query = urlencode(
+                [pair for pair in parse_qsl(split.query) if pair[0] != "fmt"]
                 + [("fmt", "vtt")]
             )
-            spoken = str(one.get("languageCode", ""))[:2]
+            language = str(entry.get("languageCode", ""))[:2]
             tracks.append(
                 _Track(
-                    parts._replace(query=asked).geturl(),
-                    spoken,
-                    one.get("kind") == "asr",
+                    split._replace(query=query).geturl(),
+                    language,
+                    entry.get("kind") == "asr",
                 )
             )
     return tracks

@@ -232,20 +232,20 @@ def refusal(address: Address, limits: FetchLimits) -> str:
     """Return what kind of forbidden address this is, empty for one that may be asked.
 
     Cloud metadata is refused whatever `limits` allow."""
-    plain = ip_address(address.packed)  # without a zone (`fe80::1%eth0`)
-    if plain in _METADATA_ADDRESSES:
+    bare = ip_address(address.packed)  # without a zone (`fe80::1%eth0`)
+    if bare in _METADATA_ADDRESSES:
         return "cloud metadata"
-    prefix = next((prefix for prefix in limits.nat64 if plain in prefix), None)
-    if prefix is not None and isinstance(plain, IPv6Address):
-        inner = translated(plain, prefix)
-        reason = refusal(inner, limits)
-        return f"{inner} through the NAT64 translator: {reason}" if reason else ""
+    prefix = next((prefix for prefix in limits.nat64 if bare in prefix), None)
+    if prefix is not None and isinstance(bare, IPv6Address):
+        embedded = translated(bare, prefix)
+        reason = refusal(embedded, limits)
+        return f"{embedded} through the NAT64 translator: {reason}" if reason else ""
     opened = limits.allowed_networks
     if limits.allow_loopback:
         opened = (*opened, *(network for _, network in _REFUSED_NETWORKS[:2]))
-    if any(plain in network for network in opened):
+    if any(bare in network for network in opened):
         return ""
-    return _refused_kind(plain)
+    return _refused_kind(bare)
 
 
 def _refused_kind(address: IPv4Address | IPv6Address) -> str:
@@ -305,12 +305,12 @@ def _look_up(host: str, port: int) -> list[str]:
     if not _lookups.acquire(blocking=False):
         raise OSError("too many other lookups are waiting for the name server")
     try:
-        found = socket.getaddrinfo(
+        answers = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP
         )
     finally:
         _lookups.release()
-    return [str(sockaddr[0]) for *_, sockaddr in found]
+    return [str(sockaddr[0]) for *_, sockaddr in answers]
 
 
 async def checked_addresses(
@@ -336,8 +336,11 @@ async def checked_addresses(
             hint="Check the spelling, or try later.",
         ) from e
     if not addresses:
-        what = f"The name {narrow(host)!r} has no address."
-        raise SourceUnavailable(what, source=host, hint="Check the spelling.")
+        raise SourceUnavailable(
+            f"The name {narrow(host)!r} has no address.",
+            source=host,
+            hint="Check the spelling.",
+        )
     for address in addresses:
         reason = refusal(address, limits)
         if reason:

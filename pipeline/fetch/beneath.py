@@ -48,8 +48,8 @@ def _open_and_compare(path: str, flags: int) -> int:
 
     Raises `OSError` with `ELOOP` where it leads elsewhere."""
     descriptor = os.open(path, flags)
-    opened, named = os.fstat(descriptor), os.stat(path, follow_symlinks=False)
-    is_same = (opened.st_dev, opened.st_ino) == (named.st_dev, named.st_ino)
+    opened, linked = os.fstat(descriptor), os.stat(path, follow_symlinks=False)
+    is_same = (opened.st_dev, opened.st_ino) == (linked.st_dev, linked.st_ino)
     if not is_same or os.path.realpath(path) != os.path.normpath(path):
         os.close(descriptor)
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)

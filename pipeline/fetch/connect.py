@@ -67,11 +67,11 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         addresses = await checked_addresses(host, port, limits, self._resolve)
         if proxy is None:
             return await self._dial(addresses, port)
-        inner = [
+        inside = [
             address for address in addresses if is_inner(ip_address(address), limits)
         ]
-        if inner:
-            return await self._dial(inner, port)
+        if inside:
+            return await self._dial(inside, port)
         return await self._through(proxy, addresses[: limits.per_host], port)
 
     async def _through(

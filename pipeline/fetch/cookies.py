@@ -140,8 +140,8 @@ class Jar:
         self._jar.add_cookie_header(request)
         personal = self._person.headers(url) if self._person is not None else {}
         self.was_personal = self.was_personal or bool(personal)
-        both = personal.get("Cookie", ""), request.get_header("Cookie", "")
-        pairs = [pair for line in both for pair in line.split("; ") if pair]
+        lines = personal.get("Cookie", ""), request.get_header("Cookie", "")
+        pairs = [pair for line in lines for pair in line.split("; ") if pair]
         sent = {pair.partition("=")[0]: pair for pair in pairs}
         return {"Cookie": "; ".join(sent.values())} if sent else {}
 

@@ -140,7 +140,7 @@ def _filled(raw: Raw, contents: dict[str, str]) -> str:
         if not html:
             return f"<iframe{tag[4]}></iframe>" if name == "frame" else tag[0]
         is_in_object = name == "object"
-        end = "</iframe>" if name in {"frame", "embed"} else ""
-        return f'<iframe{tag[4].rstrip(" /")} srcdoc="{escape(html)}">{end}'
+        closing = "</iframe>" if name in {"frame", "embed"} else ""
+        return f'<iframe{tag[4].rstrip(" /")} srcdoc="{escape(html)}">{closing}'
 
     return _FRAME_TAG.sub(fill, text)

@@ -72,11 +72,11 @@ def keep_page(store: Store, page: Page, *, seconds: float = HANDLE_SECONDS) -> s
     if store.get_json(f"young:{key}") is None or not (
         store.get_bytes(key) or b""
     ).startswith(facts):
-        kept = page_to_bytes(page)
-        if store.set_bytes(key, kept, expire=seconds):
+        content = page_to_bytes(page)
+        if store.set_bytes(key, content, expire=seconds):
             store.set_json(f"young:{key}", True, expire=seconds / 10)
         else:
-            store.hold(key, kept)  # its handle works in this process at least
+            store.hold(key, content)  # its handle works in this process at least
     return handle
 
 
@@ -96,15 +96,15 @@ def is_handle(source: str) -> bool:
     return source.strip().startswith(PAGE_SCHEME)
 
 
-def keep_answer(store: Store, url: str, known: Known) -> None:
+def keep_answer(store: Store, url: str, answer: Known) -> None:
     """Keep a page under the URL that was asked for, with what is needed to revalidate
     it."""
     entry: JsonValue = {
-        "handle": keep_page(store, known.page),
-        "fresh_until": known.fresh_until,
-        "validators": dict(known.validators),
-        "lifetime": known.lifetime,
-        "fetched_at": known.page.fetched_at,
+        "handle": keep_page(store, answer.page),
+        "fresh_until": answer.fresh_until,
+        "validators": dict(answer.validators),
+        "lifetime": answer.lifetime,
+        "fetched_at": answer.page.fetched_at,
     }
     store.set_json(f"url:{url}", entry, expire=HANDLE_SECONDS)
 
@@ -116,11 +116,11 @@ def find_answer(store: Store, url: str) -> Known | None:
         case {
             "handle": str(handle),
             "fresh_until": int() | float() as fresh_until,
-            "validators": dict(asked),
+            "validators": dict(conditions),
             "lifetime": int() | float() | None as lifetime,
             "fetched_at": str(fetched_at),
         } if page := find_page(store, handle):
-            headers = {str(name): str(value) for name, value in asked.items()}
+            headers = {str(name): str(value) for name, value in conditions.items()}
             return Known(
                 replace(page, fetched_at=fetched_at),
                 float(fresh_until),
@@ -136,27 +136,29 @@ def page_to_bytes(page: Page) -> bytes:
 
     JSON would escape the HTML and read it back letter by letter: 4 MB take 12 ms so,
     and 2 ms as UTF-8."""
-    asked = json.dumps({"url": page.url, "fetched_at": page.fetched_at}).encode("ascii")
+    request = json.dumps({"url": page.url, "fetched_at": page.fetched_at}).encode(
+        "ascii"
+    )
     return b"".join(
-        (_facts(page), asked, b"\n", page.html.encode("utf-8", "surrogatepass"))
+        (_facts(page), request, b"\n", page.html.encode("utf-8", "surrogatepass"))
     )
 
 
 def page_from_bytes(value: bytes) -> Page | None:
     """Return the page that `page_to_bytes` wrote, None for bytes of any other form."""
     try:
-        facts, asked, body = value.split(b"\n", 2)
-        found = {
+        facts, request, body = value.split(b"\n", 2)
+        fields_read = {
             **json.loads(facts),
-            **json.loads(asked),
+            **json.loads(request),
             "html": body.decode("utf-8", "surrogatepass"),
         }
     except (ValueError, TypeError, RecursionError):
         return None
-    form = {name: type(part) for name, part in found.items()}
-    if form != _FORM or not all(isinstance(note, str) for note in found["notes"]):
+    form = {name: type(value) for name, value in fields_read.items()}
+    if form != _FORM or not all(isinstance(note, str) for note in fields_read["notes"]):
         return None
-    return Page(**{**found, "notes": tuple(found["notes"])})
+    return Page(**{**fields_read, "notes": tuple(fields_read["notes"])})
 
 
 def _facts(page: Page) -> bytes:

@@ -86,21 +86,21 @@ def find_browser(setting: str) -> Path | None:
 
     Raises `UsageError` where there is none at the path or none is found, `MissingExtra`
     without the extra `browser`."""
-    wanted = setting.strip()
-    if wanted.lower() in {"", "none"}:
+    name = setting.strip()
+    if name.lower() in {"", "none"}:
         return None
-    require("browser", f"WINNOW_BROWSER={wanted}")
-    if wanted.lower() != "auto":
-        path = Path(wanted).expanduser()
+    require("browser", f"WINNOW_BROWSER={name}")
+    if name.lower() != "auto":
+        path = Path(name).expanduser()
         if not path.is_file():
             raise UsageError(
-                f"WINNOW_BROWSER is {wanted!r}, but that file does not exist.",
+                f"WINNOW_BROWSER is {name!r}, but that file does not exist.",
                 hint="Give the path of Chromium or Chrome, `auto` to look for one, or `none`.",
             )
         return path
-    for name in _BROWSERS:
-        if (found := shutil.which(name)) is not None:
-            return Path(found)
+    for program in _BROWSERS:
+        if (path_found := shutil.which(program)) is not None:
+            return Path(path_found)
     raise UsageError(
         "WINNOW_BROWSER is 'auto', but no Chromium was found.",
         hint=(
@@ -131,9 +131,9 @@ class Renderer:
         a page that stays empty, and what `show` raises."""
         show = await in_thread(_driver, raw.url)
         async with self.places:
-            shown, left_for = await show(raw, self)
+            rendered, left_for = await show(raw, self)
         try:
-            return await in_thread(to_page, shown)
+            return await in_thread(to_page, rendered)
         except SourceError as e:
             if not left_for:
                 raise
@@ -178,17 +178,20 @@ async def page_of(
     rendering fails, with a note."""
     if renderer is None:
         return await convert(raw)
-    plain: Page | None = None
+    page: Page | None = None
     with suppress(NeedsBrowser):
-        plain = await convert(raw)
-    if plain is not None and MAY_NEED_BROWSER not in plain.notes:
-        return plain
+        page = await convert(raw)
+    if page is not None and MAY_NEED_BROWSER not in page.notes:
+        return page
     try:
         return await renderer.page(raw)
     except SourceError as failure:
-        if plain is not None:
+        if page is not None:
             return replace(
-                plain, notes=(*plain.notes, f"rendering failed: {failure.shown}")
+                page, notes=(*page.notes, f"rendering failed: {failure.shown}")
             )
-        what = f"{raw.url} is empty until its scripts run, and rendering it failed: {failure.shown}"
-        raise NeedsBrowser(what, source=raw.url, hint=failure.hint) from failure
+        raise NeedsBrowser(
+            f"{raw.url} is empty until its scripts run, and rendering it failed: {failure.shown}",
+            source=raw.url,
+            hint=failure.hint,
+        ) from failure
