@@ -29,7 +29,7 @@ from pipeline.printed import printed
 from pipeline.prune.prune import Pruned, PrunedPage, PruneOptions, prune
 from pipeline.question.question import Question
 from pipeline.services import Services
-from pipeline.sources.gather import Loaded, load_sources, room_for
+from pipeline.sources.gather import Loaded, load_sources, room_for, unwrapped
 from pipeline.sources.places import (
     TABLE_PARTS,
     all_read,
@@ -159,6 +159,7 @@ async def _load(
     """Return the documents of the sources, and the part still to read."""
     section = order.part.strip()
     kind, request = split_part(section) if section else ("", "")
+    sources = list(map(unwrapped, sources))
     seconds = services.seconds * LONG_SHARE
     if kind == "files":
         return await load_folders(sources, services), section

@@ -193,3 +193,14 @@ async def test_many_pages_of_which_nothing_is_shown_take_one_line(
         text = text_of(await client.call_tool("fetch_and_prune_html", given))
     assert "42 records" in text
     assert "10 further pages (nothing of this page is shown)" in text
+
+
+@pytest.mark.parametrize("form", ["<{}>", '"{}"', "`{}`", "[the guide]({})", " {} "])
+async def test_a_source_is_understood_as_models_write_it(
+    connect: Connect, folder: Path, form: str
+) -> None:
+    source = form.format(folder / "guide.md")
+    async with connect(folders=str(folder), cache=str(folder / ".cache")) as client:
+        for part in ("section Fees", ""):
+            given = {"sources": [source], "part": part}
+            assert "14 euros" in text_of(await client.call_tool("fetch_and_prune_html", given))

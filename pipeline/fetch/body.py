@@ -19,7 +19,6 @@ from pipeline.document.converted import raising_the_cap
 
 BROKEN: Final = "the connection broke there"
 LATE: Final = "the rest was not there in time"
-_DAMAGED: Final = "the compression of the rest is damaged"
 _TO_READ: Final = 1.0
 """Seconds kept for reading what came of a late body, or less:"""
 _SHARE_TO_READ: Final = 0.1
@@ -65,7 +64,8 @@ async def read_as_far(
         except (*_BROKEN_STREAM, SourceUnreadable) as error:
             if not body:
                 raise
-            cut = _DAMAGED if isinstance(error, SourceUnreadable) else BROKEN
+            is_damaged = isinstance(error, SourceUnreadable)
+            cut = "the compression of the rest is damaged" if is_damaged else BROKEN
     return Body(bytes(body), LATE if scope.cancelled_caught else cut)
 
 

@@ -128,6 +128,18 @@ def site_step(name: str) -> Callable[..., Any]:
     return step
 
 
+def unwrapped(source: str) -> str:
+    """Return the address in a source as models write it: `<https://…>`,
+    `[text](https://…)`, or in quotes."""
+    source = source.strip()
+    if source.startswith("[") and source.endswith(")") and "](" in source:
+        source = source.partition("](")[2][:-1]
+    for pair in ("<>", '""', "''", "``", "“”"):
+        if source[:1] == pair[0] and source[-1:] == pair[1]:
+            source = source[1:-1].strip()
+    return source
+
+
 async def load_sources(
     sources: Sequence[str],
     services: Services,
@@ -144,7 +156,7 @@ async def load_sources(
     which the pages nearest to `question` are read. Raises `UsageError` where no source
     is given, `SourceError` where nothing could be read and it is `needed`: the only
     failure's own, or one that lists them."""
-    names = [name for source in sources if (name := source.strip())]
+    names = list(filter(None, map(unwrapped, sources)))
     if not names:
         raise UsageError(
             "No source was given.",
