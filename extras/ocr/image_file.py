@@ -1,12 +1,10 @@
 """Image files to HTML, whose text is recognised (extra `ocr`)."""
 
-from collections.abc import Sequence
 from functools import cached_property
 from typing import ClassVar
 
 from pipeline.document.converted import INSTALL_OCR, Unreadable, can_recognise
 from pipeline.read.pdf import PageLines, PdfReading
-from pipeline.read.pdf_lines import Band
 from pipeline.read.recognition import Scans
 
 
@@ -14,8 +12,6 @@ class ImageReading(PdfReading):
     """An image on its way to HTML, a TIFF page by page."""
 
     kind: ClassVar = "an image"
-    box: ClassVar = "xywh"
-    """W3C Media Fragments 1.0."""
 
     def _open(self) -> None:
         if not can_recognise():
@@ -33,6 +29,6 @@ class ImageReading(PdfReading):
     def _scans(self) -> Scans:
         return self._images
 
-    def _place(self, number: int, bands: Sequence[Band], height: float) -> str:
-        place = super()._place(number, bands, height)
+    def _place(self, number: int, *, recognised: bool) -> str:
+        place = super()._place(number, recognised=recognised)
         return place if self.count > 1 else place.partition("&")[2]

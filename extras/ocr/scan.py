@@ -9,8 +9,6 @@ own, and making HTML of lines (`pipeline/read/pdf.py`)."""
 import functools
 import math
 import time
-import unicodedata
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +20,7 @@ import rapidocr
 from rapidocr.main import RapidOCRError
 
 from pipeline.document.converted import MOST_PIXELS
-from pipeline.read.pdf_lines import TYPE, Cell, PrintLine
+from pipeline.read.pdf_lines import CELL_GAP, Cell, PrintLine
 from pipeline.read.recognition import Recognised, Scan
 from pipeline.work import check_cancelled
 
@@ -41,10 +39,6 @@ UNLEARNT: Final = "   "
 """In a line's text it says that letters are missing, at any confidence: of one that it
 has not learnt the recogniser makes a blank. 41 of 47 lines in Cyrillic and Greek above
 0.8 had it, none of 219 in known writings."""
-WRITING_LETTERS: Final = 80
-"""Letters of a writing that the recogniser's set must have to know it. It has 86 of the
-smallest one that it reads (Hiragana); its 62 Greek ones lack those with accents, and
-its four Hebrew ones are signs of mathematics."""
 COLUMN: Final = 20
 """Mean characters of a line from which pieces side by side are columns of text, not
 cells of a table."""
@@ -99,25 +93,7 @@ def read_scan(scan: Scan, ends: float) -> Recognised:
         else pieces
     )
     unsure += len(pieces) - len(sure)
-    known = _known_writings() if unsure else ""
-    return Recognised(_ordered(sure, scan), unsure, whole, known)
-
-
-@functools.cache
-def _known_writings() -> str:
-    """Return the names of the writings of which the recogniser's own set has
-    `WRITING_LETTERS` letters, joined by commas; "" if there is none.
-
-    Raises what rapidocr raises where its models cannot be loaded."""
-    signs = _reader().text_rec.session.get_character_list()
-    # A letter's name in Unicode begins with its writing.
-    names = Counter(
-        unicodedata.name(sign, "").split(" ")[0]
-        for sign in signs
-        if len(sign) == 1 and sign.isalpha()
-    )
-    known = [name for name, count in names.most_common() if count >= WRITING_LETTERS]
-    return ", ".join(name if name == "CJK" else name.capitalize() for name in known)
+    return Recognised(_ordered(sure, scan), unsure, whole)
 
 
 @functools.cache
@@ -169,7 +145,7 @@ def _ordered(pieces: Sequence[_Piece], scan: Scan) -> list[PrintLine]:
         cells = _cells(row, usual, scan.unit)
         text = " ".join(cell.text for cell in cells)
         size, y = round(size, 1), (len(scan.pixels) - low) * scan.unit
-        lines.append(PrintLine(text, size, y, False, cells, [], y, y + size))
+        lines.append(PrintLine(text, size, y, False, cells))
     return lines
 
 
@@ -177,7 +153,7 @@ def _cells(row: Sequence[_Piece], usual: float, unit: float) -> list[Cell]:
     cells: list[Cell] = []
     for piece in row:
         left, right = piece.left * unit, piece.right * unit
-        if cells and left - cells[-1].right < TYPE.gap * usual * unit:
+        if cells and left - cells[-1].right < CELL_GAP * usual * unit:
             cells[-1].runs.append((piece.text, left))
             cells[-1].right = right
         else:

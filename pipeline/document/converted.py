@@ -53,7 +53,8 @@ PLACE: Final = "data-place"
 """Our attribute with an element's position in its file, valid until the next one
 (`Block.place`). It is removed from outside HTML (`unplaced`)."""
 INSTALL_OCR: Final = "an operator can install OCR: pip install 'winnow-mcp[ocr]'"
-_VIEW_BOX: Final = re.compile(r"(?:^|&)(?:viewrect|xywh)=")
+WHOLE_PICTURE: Final = "xywh=percent:0,0,100,100"
+"""How the position of a picture whose text was recognised ends (W3C Media Fragments)."""
 MOST_PIXELS: Final = 36_000_000
 """Of an image whose text is recognised: a sheet of A4 at 600 dpi. Larger ones are
 refused before they are decoded."""
@@ -103,8 +104,6 @@ class Converted:
     """Number of removed hidden words (of a PDF: text pieces)."""
     ledger: Ledger = field(default_factory=Ledger)
     """What the file holds against what `html` has."""
-    printed: str = ""
-    """`Page.printed`."""
     tables: str = ""
     """`Page.tables`."""
 
@@ -207,8 +206,8 @@ def ended_after(seconds: float) -> Iterator[None]:
 
 
 def is_box(position: str) -> bool:
-    """Return whether a position is a region of a page image (OCR)."""
-    return _VIEW_BOX.search(position) is not None
+    """Return whether a position is the image of a page (OCR)."""
+    return position.endswith(WHOLE_PICTURE)
 
 
 def letters_in(text: str) -> int:

@@ -101,10 +101,6 @@ class Page:
     """Where all of its words come from, at best."""
     hidden: int = 0
     """Number of removed hidden words (of a PDF: text pieces)."""
-    printed: str = ""
-    """Where the lines and rows of `html` are printed, in their order, a line of text
-    for each page: its number, then of each left, upper, right and lower edge in points
-    from the upper left, and how many letters and digits it has. Of PDFs only."""
     tables: str = ""
     """All rows of the tables of a data file (CSV, JSON) as JSON, of which `html` may have
     fewer: title and rows of each, the first row names the columns. Empty for others."""

@@ -154,7 +154,6 @@ def _to_page(raw: Raw, pdf: "PdfReading | None") -> Page:
         or (not as_html.unread and as_html.ledger.leaves_tables_whole),
         trust=as_html.trust,
         hidden=as_html.hidden,
-        printed=as_html.printed,
         tables=as_html.tables,
         rest=f"{raw.final_url.partition('#')[0]}#pages={as_html.rest}"
         if as_html.rest

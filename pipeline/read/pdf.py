@@ -10,10 +10,9 @@ installed (`extras/ocr/`). Not for: tables without rulings drawn column by
 column."""
 
 import json
-import math
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Final
@@ -27,7 +26,7 @@ from pipeline.document.converted import (
     MAX_PAGES,
     MOST_PIXELS,
     PAGE_SECONDS,
-    PLACE,
+    WHOLE_PICTURE,
     Converted,
     Span,
     Unreadable,
@@ -43,12 +42,10 @@ from pipeline.document.page import Trust
 from pipeline.read.pdf_guard import Guard
 from pipeline.read.pdf_layout import lines_of
 from pipeline.read.pdf_lines import (
-    Band,
     Cell,
     PrintLine,
-    around,
     drop_running,
-    parts_of,
+    html_of,
     sizes_of,
 )
 from pipeline.read.pdf_page import Print, opened, printed
@@ -72,13 +69,9 @@ _STRAY: Final = 40
 and the image is looked at."""
 _DRAWING_PATHS: Final = 40
 """Paths from which a page without text is a drawing, whose letters may be outlines."""
-_OUTLINES: Final = 1_000
-"""Paths from which a page with hardly any letters may show outlines of others."""
 _UNMAPPED: Final = 0.3
 """Share of a page's letters of which the file does not say what they are, from which it
 cannot be read as text."""
-_TEXT_OPERATORS: Final = 5
-"""Operators that show text, from which a page must have a letter for each."""
 _TROUBLE: Final = {
     "slow": "take too long to read",
     "ending": "ended the process that read them",
@@ -92,9 +85,7 @@ _TROUBLE: Final = {
     "waiting": "are images that this reading had no time to recognise",
 }
 """What keeps a page from being read, or from being read whole."""
-_SCANNED: Final = frozenset({"refused", "unsighted", "image", "waiting"})
-_WHOLE_TROUBLES: Final = frozenset({"damaged", "slow", "heavy", "ending", "unmapped"})
-"""What keeps a whole file from being read, where all its pages have it."""
+_SCANNED: Final = ("refused", "unsighted", "image", "waiting")
 _XFA: Final = pypdfium2.raw.FORMTYPE_XFA_FULL
 _PDFIUM: Final = threading.Lock()
 """Held while PDFium works, which serves one thread at a time."""
@@ -119,29 +110,18 @@ class PageLines:
     """Processor seconds of that."""
     unsure: int = 0
     """Lines that could not be recognised and were left out."""
-    known_scripts: str = ""
-    """The writings that the recogniser knows, where lines were left out."""
     comments: Sequence[str] = ()
     """What readers of the file wrote beside its text."""
-    vanished: int = 0
-    """Operators that show text of which PDFium gave no letter."""
     pictures: int = 0
     """Large images."""
-    attached: int = 0
-    media: int = 0
+    embedded: int = 0
+    """Attached files, films and sounds."""
 
 
 def _line(
-    text: str,
-    size: float,
-    y: float,
-    fixed: bool,
-    cells: Sequence[Any],
-    *optional_fields: Any,
+    text: str, size: float, y: float, fixed: bool, cells: Sequence[Any], rows: Any
 ) -> PrintLine:
-    return PrintLine(
-        text, size, y, fixed, [Cell(*cell) for cell in cells], *optional_fields
-    )
+    return PrintLine(text, size, y, fixed, [Cell(*cell) for cell in cells], rows)
 
 
 class PdfReading:
@@ -149,8 +129,6 @@ class PdfReading:
     process goes on from there."""
 
     kind: ClassVar = "a PDF"
-    box: ClassVar = "viewrect"
-    """How a link names a part of a page (RFC 8118)."""
 
     def __init__(
         self,
@@ -267,51 +245,37 @@ class PdfReading:
 
         If nothing can be recognised now, `trouble` says why, and a page with a few
         letters keeps those."""
-        fallback = {
-            "few": replace(page_lines, trouble=""),
-            "unmapped": replace(page_lines, lines=[]),
-        }.get(page_lines.trouble)
+        has_few = page_lines.trouble == "few"
+        unread = replace(
+            page_lines,
+            trouble="" if has_few else page_lines.trouble,
+            lines=page_lines.lines if has_few else [],
+        )
         if not can_recognise():
-            return fallback or replace(page_lines, trouble="unsighted")
+            return _troubled(unread, "unsighted")
         if not self._sighted:
-            return fallback or replace(page_lines, trouble="slow")
+            return _troubled(unread, "slow")
         if sum(page.took for page in self.pages) >= self._scan_seconds:
-            return replace(page_lines, trouble="waiting")
+            return replace(unread, trouble="waiting")
         try:
             image = self._scans.page(number)
         except Unreadable:
-            return fallback or replace(page_lines, trouble="refused")
+            return _troubled(unread, "refused")
         began = time.thread_time()
         read: Recognised = later("extras.ocr.scan", "read_scan")(
             image, began + SCAN_SECONDS
         )
-        lines, unsure, is_complete, known_scripts = read
-        took, height = time.thread_time() - began, len(image.pixels) * image.unit
-        letters = (
-            sum(len(line.text) for line in page_lines.lines)
-            if page_lines.trouble == "few"
-            else 0
-        )
-        if sum(len(line.text) for line in lines) <= letters:
-            fallback = replace(page_lines, trouble="") if unsure else fallback
-            return replace(
-                fallback or page_lines,
-                took=took,
-                unsure=unsure,
-                known_scripts=known_scripts,
-            )
-        trouble = "" if is_complete else "part"
-        return PageLines(
-            lines,
-            trouble,
-            page_lines.hidden,
-            False,
-            height,
-            True,
-            took,
-            unsure,
-            known_scripts,
-            page_lines.comments,
+        took = time.thread_time() - began
+        if _letters(read.lines) <= _letters(unread.lines):
+            return replace(unread, took=took, unsure=read.unsure)
+        return replace(
+            unread,
+            lines=read.lines,
+            trouble="" if read.is_complete else "part",
+            height=len(image.pixels) * image.unit,
+            recognised=True,
+            took=took,
+            unsure=read.unsure,
         )
 
     @cached_property
@@ -337,30 +301,31 @@ class PdfReading:
         if not any(lines):
             raise Unreadable(self._why_empty())
         title, author = self._about
-        hidden, scans = (
-            sum(page.hidden for page in self.pages),
-            sum(page.is_scan for page in self.pages),
-        )
+        hidden = sum(page.hidden for page in self.pages)
+        scans = sum(page.is_scan for page in self.pages)
         recognised = sum(page.recognised for page in self.pages)
-        noted = {
-            f"PDF: hidden pieces of text removed: {hidden}": hidden,
-            f"PDF: pages that are images: {scans}; their text is the file's own text layer": scans,
-            f"OCR: pages whose images were read: {recognised} of {len(lines)}; letters may be "
-            "wrong": (recognised),
-        }
-        notes = [note for note, count in noted.items() if count]
+        notes = []
+        if hidden:
+            notes.append(f"PDF: hidden pieces of text removed: {hidden}")
+        if scans:
+            notes.append(
+                f"PDF: pages that are images: {scans}; their text is the file's own text layer"
+            )
+        if recognised:
+            notes.append(
+                f"OCR: pages whose images were read: {recognised} of {len(lines)}; letters may be wrong"
+            )
         if self._span != ALL_PAGES:
             notes.append(
                 f"Pages {self.first} to {self.first + len(lines) - 1} of "
                 f"{self.count}, as requested"
             )
         drop_running(lines, [page.height for page in self.pages])
-        html, printed = self._render(lines, title)
         trust: Trust = (
             "recognised" if scans or recognised == sum(map(bool, lines)) else "visible"
         )
         return Converted(
-            html,
+            self._render(lines, title),
             title,
             "",
             author,
@@ -370,27 +335,25 @@ class PdfReading:
             trust,
             hidden,
             self._ledger(),
-            printed,
         )
 
     def _ledger(self) -> Ledger:
         """Return what no reading gives: attached files, and large images beside
         text."""
         ledger = Ledger()
-        ledger.hold(
-            "attachment",
-            len(self._attached) + sum(page.attached for page in self.pages),
+        ledger.hold("attachment", len(self._attached))
+        ledger.hold("embedded object", sum(page.embedded for page in self.pages))
+        pictures = (
+            0 if page.recognised or page.trouble else page.pictures
+            for page in self.pages
         )
-        ledger.hold("embedded object", sum(page.media for page in self.pages))
-        ledger.hold(
-            "image",
-            sum(
-                page.pictures
-                for page in self.pages
-                if not page.recognised and not page.trouble
-            ),
-        )
+        ledger.hold("image", sum(pictures))
         return ledger
+
+    def _numbered(self, trouble: str) -> list[int]:
+        """Return the numbers of the pages with a trouble."""
+        pages = enumerate(self.pages, self.first)
+        return [number for number, page in pages if page.trouble == trouble]
 
     def _unread(self) -> tuple[str, str]:
         """Return which pages were wanted and are missing, in words, and those that can
@@ -399,113 +362,64 @@ class PdfReading:
         Both are empty where nothing is missing."""
         reasons = list(filter(None, [self._illegible()]))
         for trouble, why in _TROUBLE.items():
-            numbers = [
-                number
-                for number, page in enumerate(self.pages, self.first)
-                if page.trouble == trouble
-            ]
-            if numbers:
+            if numbers := self._numbered(trouble):
                 extent = "read in part" if trouble == "part" else "not read"
                 reasons.append(
                     f"pages {extent}: {len(numbers)} of {len(self.pages)} (the first is page "
                     f"{numbers[0]}), since they {why}"
                 )
-        if vanished := [
-            number
-            for number, page in enumerate(self.pages, self.first)
-            if page.vanished
-        ]:
-            reasons.append(
-                "pages with text that the PDF library could not decode: "
-                f"{len(vanished)} (the first is page {vanished[0]})"
-            )
         if self._is_xfa:
             reasons.append("its XFA form, which few programs can show")
         next_page, next_span = self.first + len(self.pages), ""
         if next_page <= self._wanted:
             reasons.append(f"pages {next_page} to {self._wanted} of {self.count}")
             next_span = f"{next_page}-{min(next_page + MAX_PAGES - 1, self._wanted)}"
-        waiting = next(
-            (
-                number
-                for number, page in enumerate(self.pages, self.first)
-                if page.trouble == "waiting"
-            ),
-            0,
-        )
-        return ", ".join(reasons), f"{waiting}-{self._wanted}" if waiting else next_span
+        if waiting := self._numbered("waiting"):
+            next_span = f"{waiting[0]}-{self._wanted}"
+        return ", ".join(reasons), next_span
 
     def _illegible(self) -> str:
         """Return what of the print in images could not be recognised, in words; empty
         where nothing was left out."""
-        pages = [
-            (number, page)
-            for number, page in enumerate(self.pages, self.first)
-            if page.unsure
-        ]
-        if not pages:
+        pages = enumerate(self.pages, self.first)
+        numbers = [number for number, page in pages if page.unsure]
+        if not numbers:
             return ""
-        (first_page, page), lines = pages[0], sum(page.unsure for _, page in pages)
-        where = (
-            f"page {first_page}"
-            if len(pages) == 1
-            else f"{len(pages)} pages (the first is page {first_page})"
-        )
-        may = (
-            f"may be in a writing that it does not know; it knows {page.known_scripts}"
-        )
+        count = sum(page.unsure for page in self.pages)
         return (
-            f"{lines} {'lines' if lines > 1 else 'line'} of text on {where} that OCR could "
-            f"not read ({may})"
+            f"{count} {'lines' if count > 1 else 'line'} of text that OCR could not read (the first "
+            f"is on page {numbers[0]}), and may be in a writing that it does not know"
         )
 
-    def _render(self, pages: Sequence[list[PrintLine]], title: str) -> tuple[str, str]:
-        """Return pages of lines as HTML and as `Page.printed`; each that was recognised
-        has sizes of its own, and places for its parts."""
-        read = sizes_of(
+    def _render(self, pages: Sequence[list[PrintLine]], title: str) -> str:
+        """Return pages of lines as HTML; each that was recognised has sizes of its
+        own."""
+        shared = sizes_of(
             [
                 lines
                 for lines, page in zip(pages, self.pages, strict=True)
                 if not page.recognised
             ]
         )
-        markup, printed = [], []
+        markup = []
         for number, (lines, page) in enumerate(
             zip(pages, self.pages, strict=True), self.first
         ):
-            levels, leading = sizes_of([lines]) if page.recognised else read
-            markup.append(f'<section {PLACE}="page={number}">')
-            page_parts = list(parts_of(lines, levels, leading))
-            if page.recognised:
-                markup += [
-                    placed(
-                        page_part.html,
-                        self._place(number, page_part.bands, page.height),
-                        tag="div",
-                    )
-                    for page_part in page_parts
-                ]
-            else:
-                markup += [page_part.html for page_part in page_parts]
-                bands = [band for page_part in page_parts for band in page_part.bands]
-                printed.append(" ".join((str(number), *_banded(bands, page.height))))
-            markup += [
+            sizes = sizes_of([lines]) if page.recognised else shared
+            comments = (
                 f"<p>Comment: {escape(comment)}</p>" for comment in page.comments
-            ]
-            markup.append("</section>")
+            )
+            page_html = "\n".join((*html_of(lines, *sizes), *comments))
+            place = self._place(number, recognised=page.recognised)
+            markup.append(placed(page_html, place))
         if self._attached:
             markup.append(f"<p>Attached files: {escape(', '.join(self._attached))}</p>")
-        return whole_page("\n".join(markup), title=title), "\n".join(printed)
+        return whole_page("\n".join(markup), title=title)
 
-    def _place(self, number: int, bands: Sequence[Band], height: float) -> str:
-        """Return the box of some lines as the fragment of a link: left, top, width and
-        height from the upper left."""
-        left, low, right, top = around([band.box for band in bands])
-        top, low = height - top, height - low
-        box = ",".join(
-            f"{max(0, round(edge))}" for edge in (left, top, right - left, low - top)
-        )
-        return f"page={number}&{self.box}={box}"
+    def _place(self, number: int, *, recognised: bool) -> str:
+        """Return a page as the fragment of a link; of one that was recognised the whole
+        picture, which is how `is_box` knows it."""
+        return f"page={number}{'&' + WHOLE_PICTURE if recognised else ''}"
 
     def _why_empty(self) -> str:
         kind, troubles = self.kind, {page.trouble for page in self.pages}
@@ -513,34 +427,30 @@ class PdfReading:
             return f"it is {kind} without pages"
         if not self.pages:
             return f"it is {kind} whose first page takes too long to read"
-        if len(troubles) == 1 and (trouble := troubles.pop()) in _WHOLE_TROUBLES:
-            return f"it is {kind} whose pages {_TROUBLE[trouble]}"
         if any(page.hidden for page in self.pages):
             return f"it is {kind} without visible text: all of its text is hidden"
-        # Scanned, if at all: what keeps the first such page from being read
         if lines := self._illegible():
             return f"it is scanned: {kind} with {lines}"
-        why = next(
-            (_TROUBLE[page.trouble] for page in self.pages if page.trouble in _SCANNED),
-            "",
-        )
+        # Scanned, if at all: what keeps the first such page from being read
+        trouble = next((one for one in _SCANNED if one in troubles), "")
+        if trouble:
+            return f"it is scanned: {kind} whose pages {_TROUBLE[trouble]}"
+        trouble = next(filter(None, troubles), "")
         return (
-            f"it is scanned: {kind} whose pages {why}"
-            if why
+            f"it is {kind} whose pages {_TROUBLE[trouble]}"
+            if trouble
             else f"it is {kind} with empty pages"
         )
 
 
-def _banded(bands: Sequence[Band], height: float) -> Iterator[str]:
-    """Yield lines of a page as `Page.printed` has them, rounded outwards."""
-    for (left, low, right, top), letters in bands:
-        edges = (
-            math.floor(left),
-            math.floor(height - top),
-            math.ceil(right),
-            math.ceil(height - low),
-        )
-        yield ",".join(map(str, (*edges, letters)))
+def _letters(lines: Sequence[PrintLine]) -> int:
+    return sum(len(line.text) for line in lines)
+
+
+def _troubled(page_lines: PageLines, trouble: str) -> PageLines:
+    """Return a page with why its image cannot be read, where it needs that."""
+    is_image = page_lines.trouble == "image"
+    return replace(page_lines, trouble=trouble) if is_image else page_lines
 
 
 def pdf_to_html(body: bytes, *, seconds: float = READING_SECONDS) -> Converted:
@@ -555,12 +465,11 @@ def pdf_to_html(body: bytes, *, seconds: float = READING_SECONDS) -> Converted:
     return reading.converted()
 
 
-def _trouble(
-    page: Print, lines: Sequence[PrintLine], letters: int, vanished: int
-) -> str:
+def _trouble(page: Print, lines: Sequence[PrintLine], letters: int) -> str:
     """Return why the lines of a page are not all of its text, as in `PageLines`; empty
     where they may be."""
-    if not lines and (page.images or page.paths >= _DRAWING_PATHS or vanished):
+    is_drawing = page.paths >= _DRAWING_PATHS or page.text_operators > 0
+    if not lines and not page.hidden and (page.images or is_drawing):
         return "image"
     if letters and page.unmapped > _UNMAPPED * letters:
         return "unmapped"
@@ -575,23 +484,13 @@ def _read_page(page: Print) -> PageLines:
         page.pieces = page.hidden
     lines = lines_of(page)
     letters = sum(len(piece.text) for piece in page.pieces)
-    vanished = (
-        page.text_operators
-        if page.text_operators >= _TEXT_OPERATORS
-        and letters + sum(len(hidden_piece.text) for hidden_piece in page.hidden) == 0
-        else 0
-    )
     return PageLines(
         lines,
-        _trouble(page, lines, letters, vanished),
+        _trouble(page, lines, letters),
         0 if only_hidden else hidden,
         only_hidden,
         page.height,
         comments=page.comments,
-        vanished=vanished,
-        pictures=0
-        if only_hidden
-        else page.pictures + (letters < _STRAY and page.paths >= _OUTLINES),
-        attached=page.attached,
-        media=page.media,
+        pictures=0 if only_hidden else page.pictures,
+        embedded=page.embedded,
     )

@@ -33,7 +33,7 @@ MOST_FIELDS: Final = 2_000
 FORM_DEPTH: Final = 8
 _THIN: Final = 3.0
 """Points up to which a filled area is a ruling."""
-_PRINTED_WORD: Final = re.compile("[^\x00-\x20\xa0\u3000]+\x02?|\x02")
+_PRINTED_WORD: Final = re.compile("[^\x00\x01\x03-\x20\xa0\u3000]+")
 _BLANK_CHARACTERS: Final = frozenset(" \t\r\n\xa0\u3000\x00")
 _FIXED_WIDTH: Final = re.compile(
     rb"mono|courier|consol|cmtt|typewriter|menlo", re.IGNORECASE
@@ -53,8 +53,9 @@ _UNSEEN_MODES: Final = frozenset({3, 7})
 _NOT_SHOWN: Final = 0b100010
 """Flags of an annotation (ISO 32000-1 §12.5.3): hidden, not viewed."""
 _SEGMENTS: Final = 400
-_MEDIA_ANNOTATIONS: Final = frozenset(
+_EMBEDDING: Final = frozenset(
     {
+        pdfium.FPDF_ANNOT_FILEATTACHMENT,
         pdfium.FPDF_ANNOT_SOUND,
         pdfium.FPDF_ANNOT_MOVIE,
         pdfium.FPDF_ANNOT_SCREEN,
@@ -62,7 +63,6 @@ _MEDIA_ANNOTATIONS: Final = frozenset(
         pdfium.FPDF_ANNOT_RICHMEDIA,
     }
 )
-_TAG: Final = re.compile("<[^<>]*>")
 
 
 def _direct(function: Any, returned: Any, *argument_types: Any) -> Any:
@@ -82,6 +82,9 @@ _LOOSE_BOX: Final = _direct(
     ctypes.c_int,
     ctypes.c_void_p,
 )
+_UNICODE: Final = _direct(
+    pdfium.FPDFText_GetUnicode, ctypes.c_uint, ctypes.c_void_p, ctypes.c_int
+)
 _IS_GENERATED: Final = _direct(
     pdfium.FPDFText_IsGenerated, ctypes.c_int, ctypes.c_void_p, ctypes.c_int
 )
@@ -89,6 +92,8 @@ _RECTANGLE: Final = struct.Struct("4f")
 """PDFium's FS_RECTF: left, top, right and bottom."""
 
 Matrix = tuple[float, float, float, float, float, float]
+Ruling = tuple[float, float, float]
+"""Its place, and where it begins and ends along the other axis."""
 
 
 @dataclass(slots=True)
@@ -133,9 +138,9 @@ class Print:
     height: float
     hidden: list[Piece] = field(default_factory=list)
     """That no reader sees."""
-    upright: list[tuple[float, float, float]] = field(default_factory=list)
+    upright: list[Ruling] = field(default_factory=list)
     """Rulings from top to bottom: x, lower and upper end."""
-    level: list[tuple[float, float, float]] = field(default_factory=list)
+    level: list[Ruling] = field(default_factory=list)
     """Rulings from left to right: y, left and right end."""
     images: int = 0
     pictures: int = 0
@@ -147,10 +152,8 @@ class Print:
     """Letters of which the file does not say what they are."""
     values: list[FieldValue] = field(default_factory=list)
     comments: list[str] = field(default_factory=list)
-    attached: int = 0
-    """Files that are attached to a place of it."""
-    media: int = 0
-    """Films, sounds and models in space."""
+    embedded: int = 0
+    """Files, films, sounds and models in space that are at a place of it."""
 
 
 class PageFrame:
@@ -238,8 +241,6 @@ class _Face:
     """Properties shared by all letters of one text operator."""
 
     size: float
-    rounded: float
-    """Size to a tenth of a point."""
     turn: int
     fixed: bool
     unseen: bool
@@ -247,8 +248,6 @@ class _Face:
     drawn: bool
     """Whether its font is of drawings (Type 3), whose codes are those of ASCII in all
     that plotting programs and TeX write, though PDFium knows no letter for them."""
-    base: float | None
-    """The baseline of print that is level on a page that is not turned."""
 
 
 class _Text:
@@ -258,8 +257,7 @@ class _Text:
     def __init__(self, text: Any, frame: PageFrame) -> None:
         self._text, self._frame = text, frame
         self._address = ctypes.cast(text, ctypes.c_void_p).value
-        self._letters = _letters_of(text)
-        self._is_plain = self._letters.isascii() and "\x02" not in self._letters
+        self._letters = self._read_letters()
         self._faces: dict[int, _Face] = {}
         self._fixed: dict[int, bool] = {}
         """Whether a font has one width for all letters, by its address."""
@@ -364,16 +362,18 @@ class _Text:
             and bool(text_object)
             and _is_drawn(pdfium.FPDFTextObj_GetFont(text_object))
         )
-        level = turn % 4 == 0 and matrix.b == 0 and self._frame.turns == 0
-        base = self._start(number)[1] if level else None
-        return _Face(
-            size, round(size, 1), turn % 4, fixed, unseen, unmapped, drawn, base
-        )
+        return _Face(size, turn % 4, fixed, unseen, unmapped, drawn)
 
-    def _start(self, number: int) -> tuple[float, float]:
-        """Return where on the shown page a letter begins on its baseline."""
-        pdfium.FPDFText_GetCharOrigin(self._text, number, self._x, self._y)
-        return self._frame.at(self._x.value, self._y.value)
+    def _read_letters(self) -> str:
+        """Return a page's letters, one for each of PDFium's numbers; what is no letter
+        becomes U+FFFD. Raises `Unreadable` for more than `MOST_LETTERS`."""
+        count = pdfium.FPDFText_CountChars(self._text)
+        if count > MOST_LETTERS:
+            raise Unreadable(
+                f"it has {count:,} letters on one page, more than the limit"
+            )
+        codes = (_UNICODE(self._address, number) for number in range(count))
+        return "".join(chr(code) if code < 0x110000 else "\ufffd" for code in codes)
 
     def _is_fixed(self, font: Any) -> bool:
         if not font:
@@ -390,37 +390,23 @@ class _Text:
         box = self._letter_box(start)
         if stop - start > 1:
             box = _around(box, self._letter_box(stop - 1))
-        left, low, right, top = box
-        size = face.size
-        baseline_start = (
-            (0.0, face.base) if face.base is not None else self._start(start)
-        )
-        if face.turn == 0 and self._frame.turns == 0:
-            base = baseline_start[1]
-            start_edge, end_edge = left - self._frame.left, right - self._frame.left
-        else:
-            start_edge, end_edge, base = _along(
-                face.turn, self._frame.box(left, low, right, top), baseline_start
-            )
+        box = self._frame.box(*box)
+        pdfium.FPDFText_GetCharOrigin(self._text, start, self._x, self._y)
+        x, y = self._frame.at(self._x.value, self._y.value)
+        along = ((box[0], box[2], y), (box[1], box[3], -x), (-box[2], -box[0], -y))
+        left, right, base = (*along, (-box[3], -box[1], x))[face.turn]
         if face.turn == 0:
-            piece_box = start_edge, base - 0.15 * size, end_edge, base + 0.75 * size
-        else:
-            piece_box = self._frame.box(left, low, right, top)
-        piece_text = self._letters[start:stop]
-        if not self._is_plain:
-            piece_text = _paired(piece_text.translate(_LETTERS_OF_SIGN))
-        return Piece(
-            piece_text,
-            start_edge,
-            end_edge,
-            base,
-            face.rounded,
-            face.fixed,
-            face.turn,
-            False,
-            False,
-            origin,
-        ), piece_box
+            box = left, base - 0.15 * face.size, right, base + 0.75 * face.size
+        text = self._letters[start:stop]
+        if not text.isascii() or "\x02" in text:
+            text = text.translate(_LETTERS_OF_SIGN)
+            # The halves of letters beyond the first plane have numbers of their own.
+            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        size = round(face.size, 1)
+        piece = Piece(
+            text, left, right, base, size, face.fixed, face.turn, False, False, origin
+        )
+        return piece, box
 
 
 def _is_drawn(font: Any) -> bool:
@@ -432,44 +418,6 @@ def _is_drawn(font: Any) -> bool:
         and bool(pdfium.FPDFFont_GetFontData(font, None, 0, size))
         and not size.value
     )
-
-
-def _along(
-    turn: int, box: Box, baseline_start: tuple[float, float]
-) -> tuple[float, float, float]:
-    """Return the two ends and the baseline of print along its own direction, from its
-    box and where it begins."""
-    match turn:
-        case 0:
-            return box[0], box[2], baseline_start[1]
-        case 1:
-            return box[1], box[3], -baseline_start[0]
-        case 2:
-            return -box[2], -box[0], -baseline_start[1]
-    return -box[3], -box[1], baseline_start[0]
-
-
-def _letters_of(text: Any) -> str:
-    """Return a page's letters as PDFium has them, one for each of its numbers; what is
-    no letter becomes U+FFFD. Raises `Unreadable` for more than `MOST_LETTERS`."""
-    count = pdfium.FPDFText_CountChars(text)
-    if count > MOST_LETTERS:
-        raise Unreadable(f"it has {count:,} letters on one page, more than the limit")
-    buffer = (ctypes.c_ushort * (count + 1))()
-    units = pdfium.FPDFText_GetText(text, 0, count, buffer) - 1
-    if units == count:
-        text = bytes(buffer)[: 2 * count].decode("utf-16-le", "replace")
-        # A letter beyond the first plane has two numbers.
-        return text if len(text) == count else "".join(map(chr, buffer[:count]))
-    codes = (pdfium.FPDFText_GetUnicode(text, number) for number in range(count))
-    return "".join(chr(code) if code < 0x110000 else "\ufffd" for code in codes)
-
-
-def _paired(text: str) -> str:
-    """Return a text with the halves of letters beyond the first plane joined."""
-    if text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text):
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _goes_on(before: Piece, piece: Piece) -> bool:
@@ -500,9 +448,7 @@ def _drawn(page: Any, frame: PageFrame, page_print: Print) -> tuple[list[Any], b
     many objects."""
     showing = []
     other_objects = 0
-    strips: dict[tuple[int, int], float] = {}
-    """Area of images by their left edge and width, which the strips of one picture
-    share."""
+    least = PICTURE * frame.width * frame.height
     for drawn, matrix in _objects(page.raw):
         kind = pdfium.FPDFPageObj_GetType(drawn)
         if kind == pdfium.FPDF_PAGEOBJ_TEXT:
@@ -511,16 +457,13 @@ def _drawn(page: Any, frame: PageFrame, page_print: Print) -> tuple[list[Any], b
         other_objects += 1
         if kind == pdfium.FPDF_PAGEOBJ_IMAGE:
             page_print.images += 1
-            a, b, c, d, left_edge, _ = _times(_matrix_of(drawn), matrix)
-            strip = round(left_edge), round(math.hypot(a, b))
-            strips[strip] = strips.get(strip, 0.0) + abs(a * d - b * c)
+            a, b, c, d, _, _ = _times(_matrix_of(drawn), matrix)
+            page_print.pictures += abs(a * d - b * c) >= least
         elif kind == pdfium.FPDF_PAGEOBJ_PATH:
             page_print.paths += 1
             if page_print.paths <= MOST_RULINGS:
                 _ruled(drawn, matrix, frame, page_print)
     page_print.text_operators = len(showing)
-    least = PICTURE * frame.width * frame.height
-    page_print.pictures = sum(area >= least for area in strips.values())
     return showing, other_objects == 0
 
 
@@ -643,8 +586,8 @@ def _edges(points: Sequence[tuple[int, float, float, bool]], page_print: Print) 
 
 def _annotated(page: Any, form: Any, frame: PageFrame, page_print: Print) -> int:
     """Note the values of a form's fields, the comments of a page and what is attached
-    to it; return how many stamps, signatures and buttons have print of their own. Only
-    these can be made part of the page then: all others are hidden.
+    to it; return how many others there are, which become part of the page as they are
+    drawn.
 
     Annotations after the first `MOST_FIELDS` are not looked at."""
     stamps = 0
@@ -654,7 +597,7 @@ def _annotated(page: Any, form: Any, frame: PageFrame, page_print: Print) -> int
             continue
         flags = pdfium.FPDFAnnot_GetFlags(note)
         if not flags & _NOT_SHOWN:
-            if _noted(note, form, frame, page_print) or not _has_print(note):
+            if _noted(note, form, frame, page_print):
                 pdfium.FPDFAnnot_SetFlags(note, flags | pdfium.FPDF_ANNOT_FLAG_HIDDEN)
             else:
                 stamps += 1
@@ -676,35 +619,10 @@ def _noted(note: Any, form: Any, frame: PageFrame, page_print: Print) -> bool:
         return bool(note_text.strip())
     if kind in (pdfium.FPDF_ANNOT_LINK, pdfium.FPDF_ANNOT_POPUP):
         return True
-    page_print.attached += kind == pdfium.FPDF_ANNOT_FILEATTACHMENT
-    page_print.media += kind in _MEDIA_ANNOTATIONS
+    page_print.embedded += kind in _EMBEDDING
     note_text = _wide(pdfium.FPDFAnnot_GetStringValue, note, b"Contents")
-    note_text = note_text or _TAG.sub(
-        " ", _wide(pdfium.FPDFAnnot_GetStringValue, note, b"RC")
-    )
     page_print.comments.extend([note_text.strip()] if note_text.strip() else [])
     return bool(note_text.strip())
-
-
-def _has_print(note: Any) -> bool:
-    """Whether an annotation shows text by an appearance of its own; forms nested deeper
-    than `FORM_DEPTH` are not searched."""
-    todo = list(
-        _listed(pdfium.FPDFAnnot_GetObjectCount, pdfium.FPDFAnnot_GetObject, note)
-    )
-    for _ in range(FORM_DEPTH):
-        kinds = [pdfium.FPDFPageObj_GetType(drawn) for drawn in todo]
-        if pdfium.FPDF_PAGEOBJ_TEXT in kinds:
-            return True
-        todo = [
-            form_object
-            for drawn, kind in zip(todo, kinds, strict=True)
-            if kind == pdfium.FPDF_PAGEOBJ_FORM
-            for form_object in _listed(
-                pdfium.FPDFFormObj_CountObjects, pdfium.FPDFFormObj_GetObject, drawn
-            )
-        ]
-    return False
 
 
 def _chosen(note: Any, form: Any) -> str:

@@ -40,5 +40,3 @@ class Recognised(NamedTuple):
     """Lines that could not be read."""
     is_complete: bool
     """Whether all lines were tried."""
-    known_scripts: str
-    """Names of the writings that can be recognised, where lines could not be read."""
