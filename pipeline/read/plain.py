@@ -55,8 +55,7 @@ def plain_to_html(text: str) -> Converted:
             check_cancelled()
         if _is_heading(lines, is_final=number == len(blocks) - 1):
             html_blocks.append(f"<h2>{escape(lines.pop(0).strip())}</h2>")
-            lines = [line for line in lines if not _RULE.fullmatch(line)]
-        if lines:
+        if not all(map(_RULE.fullmatch, lines)):
             html_blocks.append(_block_to_html(lines))
     return Converted(whole_page("\n".join(html_blocks)))
 
