@@ -25,7 +25,7 @@ from pipeline.read.pdf_lines import (
 )
 from pipeline.read.pdf_page import MOST_RULINGS, FieldValue, Piece, Print, Ruling
 
-BLANK: Final = 0.1
+WORD_GAP: Final = 0.1
 """Least distance of two words."""
 LEVEL: Final = 0.2
 """By which the baselines of one line may differ, of one word twice as much."""
@@ -150,7 +150,7 @@ def _joins(before: _Segment, piece: Piece, upright: Sequence[Ruling]) -> bool:
     level = LEVEL * (2 if piece.tight else 1) * min(em, piece.size or em)
     if abs(piece.y - before.y) > level or not -1.5 * em < gap < CELL_GAP * em:
         return False
-    return gap <= BLANK * em or not any(
+    return gap <= WORD_GAP * em or not any(
         before.right - 1 <= x <= piece.left + 1 and low - 1 <= before.y <= top
         for x, low, top in upright
     )
@@ -164,7 +164,7 @@ def _blank(segment: _Segment, piece: Piece) -> str:
     if piece.fixed and segment.fixed and not piece.tight:
         letter = (segment.right - segment.left) / len(segment.text)
         return " " * min(max(1, round(gap / (letter or em))), MOST_BLANKS)
-    is_apart = gap > BLANK * em and (not piece.tight or segment.after_script)
+    is_apart = gap > WORD_GAP * em and (not piece.tight or segment.after_script)
     return " " if piece.parted or is_apart else ""
 
 

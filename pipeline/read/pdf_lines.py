@@ -1,7 +1,7 @@
 """Lines of a PDF's page to HTML: headings by their size of type, paragraphs by their
 leading, code, points, tables.
 
-A table is adjacent lines whose pieces stand in the same columns. Not for: finding the
+A table is adjacent lines whose pieces are in the same columns. Not for: finding the
 lines (`pipeline/read/pdf_layout.py`); tables drawn column by column without rulings.
 """
 
@@ -36,10 +36,10 @@ TABLE_COLUMNS: Final = 30
 CELL_LETTERS: Final = 60
 """Mean letters of a cell above which columns are running text, printed across."""
 ALIGNED: Final = 0.75
-"""Share of a table's cells that stand in one column, and of its rows that have two."""
+"""Share of a table's cells that are in one column, and of its rows that have two."""
 COLUMN_EDGE: Final = 0.6
 """Heights of the type by which print may begin beside its column's edge."""
-EDGE: Final = 0.12
+PAGE_EDGE: Final = 0.12
 """Part of a page's height, above and below, in which running heads are looked for."""
 SHORT: Final = 4
 """Words of a line such as `Page 3 of 12` that recurs below another running head."""
@@ -342,6 +342,6 @@ def _edge_lines(page: Sequence[PrintLine], height: float) -> list[PrintLine]:
         line
         for line in page
         if not line.rows
-        and not EDGE * height <= line.y <= (1 - EDGE) * height
+        and not PAGE_EDGE * height <= line.y <= (1 - PAGE_EDGE) * height
         and (line.y in {min(heights), max(heights)} or len(line.text.split()) <= SHORT)
     ]
