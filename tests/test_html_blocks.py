@@ -313,12 +313,6 @@ def test_headings_of_real_pages_keep_their_sections(shared: Path) -> None:
         assert lost.total() <= 0.02 * words.total() + 5
 
 
-def test_the_numbers_of_a_list_in_a_cell_are_in_the_text_of_its_row() -> None:
-    row = "<tr><td>Lock<td><ol start=3><li>Close the valve<li>Open the gate</ol>"
-    said = texts(f"<table><tr><th>Place<th>Steps{row}<tr><td>Weir<td>none</table>", "row")
-    assert said[-2].endswith("3. Close the valve 4. Open the gate")
-
-
 def test_the_heading_of_one_article_of_several_does_not_name_what_the_next_begins_with() -> None:
     names = ("Dune", "Ember", "Fjord")
     cards = "".join(

@@ -198,12 +198,6 @@ HEADERS = {
     "bold print": "<tr><td><td "
     "colspan=2><b>Night</b><tr><td><b>Boat</b><td><b>Summer</b><td><b>Winter</b>",
 }
-INNER = "<table><tr><td>Day<td>5<tr><td>Night<td>7</table>"
-NESTED = {
-    "below headers": f"<tr><th>Boat<th>Fees<tr><td>Small<td>{INNER}</td><tr><td>Big<td>{INNER}",
-    "in a caption's table": f"<caption>Fees</caption><tr><td>Small<td>{INNER}</td><tr><td>Big<td>9",
-    "without headers": f"<tr><td>Small<td>{INNER}</td><tr><td>Big<td>9<tr><td>Huge<td>10",
-}
 
 
 @pytest.mark.parametrize("case", HEADERS)
@@ -218,13 +212,6 @@ def test_a_title_over_all_columns_is_above_the_headers() -> None:
         "2026<tr><th>Boat<th>Night<tr><td>Small<td>1<tr><td>Big<td>3</table>"
     )
     assert written(page) == "Rates 2026\n\nBoat | Night\n-|-\nSmall | 1\nBig | 3"
-
-
-@pytest.mark.parametrize("case", NESTED)
-def test_a_small_table_in_a_cell_is_a_value_of_the_outer_one(case: str) -> None:
-    text = written(f"<p>{STORY}</p><table>{NESTED[case]}</table>")
-    assert "Small | Day 5 / Night 7" in text
-    assert "Big | " in text
 
 
 def test_a_large_table_in_a_cell_follows_its_row_and_leaves_the_others_in_place() -> None:

@@ -14,17 +14,13 @@ from pipeline.document.tree import (
     Node,
     count_words,
     label_children,
-    pieces,
     text_of,
     walk,
 )
-from pipeline.html.ordinals import items_of, ordinals_of
 
 MAX_SPAN: Final = 64
 """Columns that one cell may cover; 1,000 is legal, but no real page of 495 has more
 than 40."""
-_FEW_ROWS: Final = 2
-"""Rows up to which a table without headers that holds another may lay out a page."""
 MAX_CARRIED: Final = 20
 """Cells carried down by row spans, for each real cell; beyond, spans are ignored, so
 that a grid stays linear. A table of 100,000 cells, 40,000 of them spanning all rows,
@@ -78,112 +74,47 @@ class _Cell:
     width: int
     height: int
     is_box: bool
-    is_bold: bool = False
-    """Whether all of it is printed bold."""
+    is_headlike: bool
+    """Whether it may be a header by its looks: all of it is printed bold, or it is one."""
 
-    @property
-    def is_headlike(self) -> bool:
-        """Whether it may be a header by its looks."""
-        return self.is_head or self.is_bold
+
+@dataclass(slots=True)
+class _Source:
+    """A row as the page has it."""
+
+    path: str
+    """Below the table."""
+    node: Node
+    in_head: bool
+    cells: list[_Cell]
+
+
+_Line = list[_Cell | None]
+"""The cells of a row by column, with those that cover it from above."""
 
 
 def read_grid(table: Node) -> Grid | None:
     """Return the grid of a data table; None for one without rows, and for a table that
     lays out a page (its cells are ordinary containers)."""
-    sources = list(_row_nodes(table))
-    boxes = sum(node.boxed for _, node, _ in sources)
-    if not sources or (
-        2 * boxes >= len(sources)
-        and not (_is_captioned(table) or _has_heads(sources[0]))
-    ):
+    sources = list(_sources(table))
+    if not sources or _is_layout(table, sources):
         return None
-    raw = [(path, node, in_head, _cells(node)) for path, node, in_head in sources]
-    if _is_layout(table, [cells for _, _, _, cells in raw]):
-        return None
-    placed = _place([cells for _, _, _, cells in raw])
-    heads = _header_rows(raw, placed)
+    placed = _place([source.cells for source in sources])
+    heads = _header_rows(sources, placed)
     headers = _headers(placed, heads)
-    return Grid(headers, tuple(_rows(raw, placed, heads, headers)))
+    return Grid(headers, tuple(_rows(sources, placed, heads, headers)))
 
 
-def _rows(
-    raw: Sequence[tuple[str, Node, bool, list[_Cell]]],
-    placed: list[list[_Cell | None]],
-    heads: range,
-    headers: tuple[str, ...],
-) -> list[TableRow]:
-    """Return each row of a grid by what it is: boxes opened, a header, a line across,
-    or values.
-
-    A line across names the group of the rows below it, unless it is longer than
-    `LABEL_WORDS`."""
-    width = max((len(row) for row in placed), default=0)
-    rows: list[TableRow] = []
-    group = ""
-    for number, (path, node, _, cells) in enumerate(raw):
-        texts = _by_column(placed[number], is_header=number in heads)
-        joined_text = " | ".join(cell.text for cell in cells)
-        opened = tuple(index for index, cell in enumerate(cells) if cell.is_box)
-        if opened:
-            text = _readable(placed[number], headers)
-            rows.append(
-                TableRow(
-                    path, texts, joined_text, text, node, False, group, opened=opened
-                )
-            )
-        elif number in heads:
-            rows.append(TableRow(path, texts, joined_text, "", node, True, ""))
-        elif _is_across(cells, width):
-            group = (
-                cells[0].text if count_words(cells[0].text) <= LABEL_WORDS else group
-            )
-            rows.append(
-                TableRow(path, (cells[0].text,), joined_text, "", node, False, "")
-            )
-        else:
-            carried = tuple(
-                _carried(placed[number], placed[number - 1] if number else [])
-            )
-            text = _readable(placed[number], headers)
-            rows.append(
-                TableRow(
-                    path, texts, joined_text, text, node, False, group, carried=carried
-                )
-            )
-    return rows
-
-
-def _row_nodes(table: Node) -> Iterator[tuple[str, Node, bool]]:
-    """Yield path below the table, node, and whether it is in the head, for each row."""
+def _sources(table: Node) -> Iterator[_Source]:
+    """Yield the rows of a table."""
     for path, node in _labelled(table):
         if node.tag == "tr":
-            yield path, node, False
+            yield _Source(path, node, in_head=False, cells=list(_cells(node)))
         elif node.tag == "thead":
-            for row_path, row in _labelled(node):
+            for label, row in _labelled(node):
                 if row.tag == "tr":
-                    yield f"{path}/{row_path}", row, True
-
-
-def _is_captioned(table: Node) -> bool:
-    return any(
-        isinstance(child, Node) and child.tag == "caption" for child in table.children
-    )
-
-
-def _has_heads(source: tuple[str, Node, bool]) -> bool:
-    """Whether a table's first row holds column headers, so that what its cells hold
-    lays out no page."""
-    _, row, in_head = source
-    cells = [
-        child
-        for child in row.children
-        if isinstance(child, Node) and child.tag in {"td", "th"}
-    ]
-    return (
-        not row.boxed
-        and len(cells) > 1
-        and (in_head or all(cell.tag == "th" for cell in cells))
-    )
+                    cells = list(_cells(row))
+                    yield _Source(f"{path}/{label}", row, in_head=True, cells=cells)
 
 
 def _labelled(node: Node) -> Iterator[tuple[str, Node]]:
@@ -191,70 +122,29 @@ def _labelled(node: Node) -> Iterator[tuple[str, Node]]:
     return zip(label_children(node), children, strict=True)
 
 
-def _cells(row: Node) -> list[_Cell]:
-    cells: list[_Cell] = []
+def _cells(row: Node) -> Iterator[_Cell]:
     for child in row.children:
         if isinstance(child, Node) and child.tag in {"td", "th"}:
-            table_text = _inner_text(child) if child.boxed else ""
-            text = table_text if child.boxed else _cell_text(child)
-            width = _span(child.attrs.get("colspan", ""), MAX_SPAN)
-            height = _span(child.attrs.get("rowspan", ""), 65_534)
-            cells.append(
-                _Cell(
-                    text,
-                    child.tag == "th",
-                    width,
-                    height,
-                    child.boxed and not table_text,
-                    _is_bold(child),
-                )
+            is_head = child.tag == "th"
+            first_child = child.children[0] if len(child.children) == 1 else ""
+            is_bold = isinstance(first_child, Node) and first_child.tag in {
+                "b",
+                "strong",
+            }
+            yield _Cell(
+                "" if child.boxed else _cell_text(child),
+                is_head,
+                _span(child.attrs.get("colspan", ""), MAX_SPAN),
+                _span(child.attrs.get("rowspan", ""), 65_534),
+                child.boxed,
+                is_head or is_bold,
             )
-    return cells
-
-
-def _inner_text(cell: Node) -> str:
-    """Return a small table in a cell on one line, its rows parted by strokes; empty for
-    more than `LONG_CELL` words or a listing.
-
-    Of anything with text outside of such rows the whole text is returned."""
-    words = 0
-    for node in walk(cell):
-        words += sum(
-            count_words(child) for child in node.children if isinstance(child, str)
-        )
-        if words > LONG_CELL or node.tag == "pre":
-            return ""
-    row_texts = [
-        " ".join(text_of(node).split())
-        for node in walk(cell)
-        if node.tag == "tr" and not node.boxed
-    ]
-    full_text = " ".join(text_of(cell).split())
-    return (
-        " / ".join(filter(None, row_texts))
-        if " ".join(filter(None, row_texts)) == full_text
-        else full_text
-    )
-
-
-def _is_bold(cell: Node) -> bool:
-    """Return whether one element makes all of a cell bold."""
-    only = cell.children[0] if len(cell.children) == 1 else None
-    return isinstance(only, Node) and only.tag in {"b", "strong"}
 
 
 def _cell_text(cell: Node) -> str:
-    """Return a cell's text with list numbers, after the alt texts of its images (a
-    flag, a tick) if the text lacks them."""
-    lists = [node for node in walk(cell) if node.tag == "ol"]
-    marks = {
-        id(item): number.mark
-        for ordered_list in lists
-        for item, number in zip(
-            items_of(ordered_list), ordinals_of(ordered_list), strict=False
-        )
-    }
-    text = " ".join("".join(pieces(cell, marks)).split()) if marks else text_of(cell)
+    """Return a cell's text, after the alt texts of its images (a flag, a tick) if the
+    text lacks them."""
+    text = text_of(cell)
     images = [node.attrs.get("alt", "") for node in walk(cell) if node.tag == "img"]
     alt_texts = [
         alt
@@ -268,58 +158,49 @@ def _span(value: str, limit: int) -> int:
     return max(1, min(int(value), limit)) if value.isascii() and value.isdigit() else 1
 
 
-def _is_across(cells: list[_Cell], width: int) -> bool:
-    """Whether a row of a grid of this width is a line across."""
-    if len(cells) != 1 or width < 2 or not cells[0].text:
-        return False
-    return cells[0].width >= width or cells[0].is_head
+# Data or layout
 
 
-def _is_layout(table: Node, rows: list[list[_Cell]]) -> bool:
-    is_narrow = max(map(len, rows), default=0) < 2
-    if is_narrow or table.attrs.get("role") == "presentation":
+def _is_layout(table: Node, sources: Sequence[_Source]) -> bool:
+    """Whether a table lays out a page: its role or children say so, it has one column,
+    most of its rows hold boxes below no headers, or without header cells it has one row
+    or cells that are parts of a page, or empty."""
+    children = {child.tag for child in table.children if isinstance(child, Node)}
+    if (
+        table.attrs.get("role") == "presentation"
+        or children - {"tr", "thead", "caption"}
+        or max(len(source.cells) for source in sources) < 2
+    ):
         return True
-    tags = {child.tag for child in table.children if isinstance(child, Node)}
-    if tags - {"tr", "thead", "caption"}:
-        return True
-    if _is_captioned(table) or any(cell.is_head for row in rows for cell in row):
+    if "caption" in children:
         return False
-    return len(rows) < 2 or _holds_page(table, rows)
-
-
-def _holds_page(table: Node, rows: list[list[_Cell]]) -> bool:
-    """Whether the cells of a table without headers are parts of a page, or empty."""
+    boxes = sum(source.node.boxed for source in sources)
+    if 2 * boxes >= len(sources) and not _has_heads(sources[0]):
+        return True
+    cells = [cell for source in sources for cell in source.cells]
+    if any(cell.is_head for cell in cells):
+        return False
     tags = {node.tag for node in walk(table) if node is not table}
-    if _is_even(rows):
-        tags -= {"table"}
-    if not tags.isdisjoint(_NOT_IN_CELLS):
-        return True
-    if not tags.isdisjoint(_HEADED) and _has_long(rows):
-        return True
-    return not any(cell.text for row in rows for cell in row)
-
-
-def _has_long(rows: list[list[_Cell]]) -> bool:
-    """Whether a cell holds more words than a value has."""
-    return any(count_words(cell.text) > LONG_CELL for row in rows for cell in row)
-
-
-def _is_even(rows: list[list[_Cell]]) -> bool:
-    """Whether rows are as long as each other and their cells short, small tables in
-    them included: values, no page.
-
-    False for `_FEW_ROWS` rows and fewer."""
-    cells = [cell for row in rows for cell in row]
-    even = (
-        len(rows) > _FEW_ROWS
-        and len({sum(cell.width for cell in row) for row in rows}) == 1
-    )
-    return even and all(
-        not cell.is_box and count_words(cell.text) <= 2 * LABEL_WORDS for cell in cells
+    is_long = any(count_words(cell.text) > LONG_CELL for cell in cells)
+    return (
+        len(sources) < 2
+        or not tags.isdisjoint(_NOT_IN_CELLS)
+        or (is_long and not tags.isdisjoint(_HEADED))
+        or not any(cell.text for cell in cells)
     )
 
 
-def _place(rows: list[list[_Cell]]) -> list[list[_Cell | None]]:
+def _has_heads(source: _Source) -> bool:
+    """Whether a table's first row holds column headers, so that what its cells hold
+    lays out no page."""
+    are_heads = source.in_head or all(cell.is_head for cell in source.cells)
+    return not source.node.boxed and len(source.cells) > 1 and are_heads
+
+
+# Spans
+
+
+def _place(rows: list[list[_Cell]]) -> list[_Line]:
     """Return the rows with spans resolved: each covered place holds the cell that
     covers it.
 
@@ -327,9 +208,9 @@ def _place(rows: list[list[_Cell]]) -> list[list[_Cell | None]]:
     on below."""
     allowed = MAX_CARRIED * sum(len(row) for row in rows) + 1000
     carried: dict[int, tuple[_Cell, int]] = {}
-    placed: list[list[_Cell | None]] = []
+    placed: list[_Line] = []
     for row in rows:
-        line: list[_Cell | None] = []
+        line: _Line = []
         next_carried: dict[int, tuple[_Cell, int]] = {}
         waiting = iter(row)
         cell = next(waiting, None)
@@ -355,151 +236,93 @@ def _place(rows: list[list[_Cell]]) -> list[list[_Cell | None]]:
     return placed
 
 
-def _carried(
-    line: list[_Cell | None], previous_line: list[_Cell | None]
-) -> Iterator[int]:
-    pairs = enumerate(zip(line, previous_line, strict=False))
-    return (
-        column
-        for column, (cell, upper_cell) in pairs
-        if cell is not None and cell is upper_cell
-    )
+# Headers
 
 
-def _by_column(line: list[_Cell | None], *, is_header: bool) -> tuple[str, ...]:
-    """Return the text of each column; a value over several columns is one of each of
-    them, as in a rota, but not a label in front (`Total`), a number or a sentence.
-
-    Empty columns at the end are dropped."""
-    texts: list[str] = []
-    previous: _Cell | None = None
-    for cell in line:
-        is_again = cell is previous and (
-            is_header or cell is line[0] or not _may_be_shared(cell)
-        )
-        texts.append("" if cell is None or is_again else cell.text)
-        previous = cell
-    while texts and not texts[-1]:
-        texts.pop()
-    return tuple(texts)
-
-
-def _may_be_shared(cell: _Cell | None) -> bool:
-    if cell is None or count_words(cell.text) > LABEL_WORDS:
-        return False
-    return not any(letter.isdigit() for letter in cell.text)
-
-
-def _header_rows(
-    raw: list[tuple[str, Node, bool, list[_Cell]]], placed: list[list[_Cell | None]]
-) -> range:
+def _header_rows(sources: Sequence[_Source], placed: Sequence[_Line]) -> range:
     """Return which rows at the top hold column headers; a title over all columns may be
     above them.
 
     If every row looks like one, only the first counts, and none in a table of one
     row."""
-    width = max((len(row) for row in placed), default=0)
+    width = max(map(len, placed))
     start = 0
-    while start < len(raw) - 2 and _is_title(raw[start][3], width):
+    while start < len(sources) - 2 and _is_title(sources[start].cells, width):
         start += 1
-    end = start
-    while end < len(raw) and _is_header(raw, placed, end, start):
-        end += 1
-    if end == len(raw):
-        end = min(end, start + 1) if len(raw) > start + 1 else start
-    return range(start, end) if end > start else range(_unmarked_header(placed))
+    stop = start
+    while stop < len(sources) and (
+        _is_header(sources[stop], placed[stop])
+        or (stop > start and _goes_on(placed[stop - 1], placed[stop]))
+        or (stop == start and _is_bold_header(sources[stop : stop + 2]))
+    ):
+        stop += 1
+    if stop == len(sources):
+        stop = min(stop, start + 1) if len(sources) > start + 1 else start
+    return range(start, stop) if stop > start else range(_unmarked_header(placed))
 
 
-def _is_title(cells: list[_Cell], width: int) -> bool:
+def _is_title(cells: Sequence[_Cell], width: int) -> bool:
     return (
         width > 1
         and len(cells) == 1
-        and bool(cells[0].text)
+        and cells[0].text != ""
         and cells[0].is_headlike
         and cells[0].width >= width
     )
 
 
-def _is_header(
-    raw: list[tuple[str, Node, bool, list[_Cell]]],
-    placed: list[list[_Cell | None]],
-    number: int,
-    header_start: int,
-) -> bool:
-    """Whether a row, all above which are headers from `header_start` on, holds headers as
-    well."""
-    _, _, in_head, cells = raw[number]
-    filled = _filled(cells)
+def _is_header(source: _Source, line: _Line) -> bool:
+    """Whether a row, all above which are headers, holds headers alone."""
+    filled = [cell for cell in source.cells if cell.text]
+    is_spanned = any(cell.height > 1 for cell in line if cell)
     only_heads = bool(filled) and all(cell.is_head for cell in filled)
-    if in_head or (only_heads and len(filled) > 1):
-        return True
-    if number > header_start:
-        spanned = any(cell.height > 1 for cell in filter(None, placed[number]))
-        return (only_heads and spanned) or _goes_on(placed[number - 1], placed[number])
-    after = raw[number + 1][3] if number + 1 < len(raw) else []
-    return _is_bold_header(filled, _filled(after))
+    return source.in_head or (only_heads and (len(filled) > 1 or is_spanned))
 
 
-def _filled(cells: list[_Cell]) -> list[_Cell]:
-    return [cell for cell in cells if cell.text]
+def _is_bold_header(sources: Sequence[_Source]) -> bool:
+    """Whether the first of two rows holds headers by their bold print: it has a cell over
+    several columns, and the second row is bold as well."""
+    cells = [cell for source in sources for cell in source.cells if cell.text]
+    is_wide = any(cell.width > 1 for cell in sources[0].cells)
+    return is_wide and all(cell.is_headlike for cell in cells)
 
 
-def _is_bold_header(row: list[_Cell], next_row: list[_Cell]) -> bool:
-    """Whether the filled cells of a first row are headers by their bold print: with a
-    cell over several columns, and more than one in the row below, bold as well."""
-    wide = any(cell.width > 1 for cell in row)
-    return (
-        wide
-        and len(next_row) > 1
-        and all(cell.is_headlike for cell in (*row, *next_row))
+def _goes_on(header_row: _Line, row: _Line) -> bool:
+    """Whether a row names the columns below headers that cover several: labels under
+    those, nothing new elsewhere."""
+    pairs = [
+        (head, cell)
+        for head, cell in zip(header_row, row, strict=False)
+        if head and cell and cell.text and cell is not head
+    ]
+    return sum(head.width > 1 for head, _ in pairs) > 1 and all(
+        (head.width > 1 or not head.text or cell.is_headlike)
+        and (cell.is_headlike or _is_name(cell.text))
+        for head, cell in pairs
     )
 
 
-def _goes_on(header_row: list[_Cell | None], row: list[_Cell | None]) -> bool:
-    """Whether a row names the columns below headers that cover several: labels under
-    those, nothing new elsewhere."""
-    under = 0
-    for column, cell in enumerate(row):
-        head = header_row[column] if column < len(header_row) else None
-        if cell is None or cell is head or not cell.text:
-            continue
-        if head is None or not _names_column(cell, head):
-            return False
-        under += head.width > 1
-    return under > 1
-
-
-def _names_column(cell: _Cell, head: _Cell) -> bool:
-    """Whether a cell may be the header of a column below another header."""
-    if not (head.width > 1 or not head.text or (head.is_bold and cell.is_bold)):
-        return False
-    is_short = count_words(cell.text) <= LABEL_WORDS
-    return cell.is_headlike or (is_short and not any(map(str.isdigit, cell.text)))
-
-
-def _unmarked_header(placed: list[list[_Cell | None]]) -> int:
+def _unmarked_header(placed: Sequence[_Line]) -> int:
     """Return 1 where the first row reads like headers: short distinct words over
     columns with figures, else 0."""
     if len(placed) < 3 or any(
-        cell is not None and cell.is_head for row in placed for cell in row[:1]
+        cell and cell.is_head for row in placed for cell in row[:1]
     ):
         return 0
     labels = [cell.text if cell else "" for cell in placed[0]]
-    if not _are_names(labels):
-        return 0
-    return int(any(_holds_figures(placed[1:], column) for column in range(len(labels))))
-
-
-def _are_names(texts: list[str]) -> bool:
-    """Whether the texts of a row are short distinct words, two or more."""
-    if len(texts) < 2 or not all(texts) or len(set(texts)) < len(texts):
-        return False
-    return not any(
-        count_words(text) > LABEL_WORDS or _has_figures(text) for text in texts
+    are_names = len(set(labels)) == len(labels) > 1 and all(map(_is_name, labels))
+    return int(
+        are_names
+        and any(_holds_figures(placed[1:], column) for column in range(len(labels)))
     )
 
 
-def _holds_figures(rows: list[list[_Cell | None]], column: int) -> bool:
+def _is_name(text: str) -> bool:
+    """Whether a text is a few words without figures."""
+    return 0 < count_words(text) <= LABEL_WORDS and not _has_figures(text)
+
+
+def _holds_figures(rows: Sequence[_Line], column: int) -> bool:
     """Whether more than half of a column's values have figures, of two or more."""
     cells = (row[column] for row in rows if column < len(row))
     values = [cell.text for cell in cells if cell is not None]
@@ -507,27 +330,88 @@ def _holds_figures(rows: list[list[_Cell | None]], column: int) -> bool:
 
 
 def _has_figures(text: str) -> bool:
-    return any(letter.isdigit() for letter in text)
+    return any(map(str.isdigit, text))
 
 
-def _headers(placed: list[list[_Cell | None]], heads: range) -> tuple[str, ...]:
+def _headers(placed: Sequence[_Line], heads: range) -> tuple[str, ...]:
     """Return one header a column, the texts of several header rows joined ("" for an
     empty one); none without header rows."""
-    if not heads:
-        return ()
-    width = max(len(row) for row in placed)
-    headers: list[str] = []
-    for column in range(width):
-        texts: list[str] = []
-        for row in placed[heads.start : heads.stop]:
-            cell = row[column] if column < len(row) else None
-            if cell is not None and cell.text and cell.text not in texts:
-                texts.append(cell.text)
-        headers.append(" ".join(texts))
-    return tuple(headers)
+    rows = placed[heads.start : heads.stop]
+    width = max(map(len, placed)) if rows else 0
+    columns = (
+        [row[column] for row in rows if column < len(row)] for column in range(width)
+    )
+    return tuple(
+        " ".join(dict.fromkeys(cell.text for cell in column if cell and cell.text))
+        for column in columns
+    )
 
 
-def _readable(line: list[_Cell | None], headers: tuple[str, ...]) -> str:
+# Rows
+
+
+def _rows(
+    sources: Sequence[_Source],
+    placed: Sequence[_Line],
+    heads: range,
+    headers: tuple[str, ...],
+) -> Iterator[TableRow]:
+    """Yield each row of a grid by what it is: a header, a line across, or values.
+
+    A line across names the group of the rows below it, unless it is longer than
+    `LABEL_WORDS`."""
+    width = max(map(len, placed))
+    group = ""
+    previous: _Line = []
+    for number, (source, line) in enumerate(zip(sources, placed, strict=True)):
+        cells, is_header = source.cells, number in heads
+        is_across = not is_header and _is_across(cells, width)
+        if is_across and count_words(cells[0].text) <= LABEL_WORDS:
+            group = cells[0].text
+        is_value = not (is_header or is_across)
+        pairs = enumerate(zip(line, previous, strict=False))
+        yield TableRow(
+            source.path,
+            (cells[0].text,) if is_across else _by_column(line, is_header=is_header),
+            " | ".join(cell.text for cell in cells),
+            _readable(line, headers) if is_value else "",
+            source.node,
+            is_header,
+            group if is_value else "",
+            tuple(index for index, cell in enumerate(cells) if cell.is_box),
+            tuple(
+                n for n, (cell, upper) in pairs if is_value and cell and cell is upper
+            ),
+        )
+        previous = line
+
+
+def _is_across(cells: Sequence[_Cell], width: int) -> bool:
+    """Whether a row of a grid of this width is a line across."""
+    if len(cells) != 1 or width < 2 or not cells[0].text:
+        return False
+    return cells[0].width >= width or cells[0].is_head
+
+
+def _by_column(line: _Line, *, is_header: bool) -> tuple[str, ...]:
+    """Return the text of each column; a value over several columns is one of each of
+    them, as in a rota, but not a label in front (`Total`), a number or a sentence.
+
+    Empty columns at the end are dropped."""
+    texts: list[str] = []
+    previous: _Cell | None = None
+    for cell in line:
+        is_again = cell is not None and cell is previous
+        is_shared = not is_header and cell is not line[0]
+        is_shown = cell and (not is_again or (is_shared and _is_name(cell.text)))
+        texts.append(cell.text if cell and is_shown else "")
+        previous = cell
+    while texts and not texts[-1]:
+        texts.pop()
+    return tuple(texts)
+
+
+def _readable(line: _Line, headers: tuple[str, ...]) -> str:
     """Return `header: value; header: value` of a body row; the row's own label first.
 
     Empty where it has neither headers nor a label; a cell over several columns counts
