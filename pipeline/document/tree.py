@@ -442,10 +442,9 @@ def walk(root: Node) -> Iterator[Node]:
         )
 
 
-def pieces(root: Node, marks: Mapping[int, str] | None = None) -> list[str]:
+def pieces(root: Node) -> list[str]:
     """Return the texts below `root` in document order, with `"\\n"` at every block
-    boundary and line break; `marks` of nodes by their `id`, such as an item's number,
-    come before their text."""
+    boundary and line break."""
     out: list[str] = []
     stack: list[tuple[Iterator[Node | str], str]] = []
     items: Iterator[Node | str] = iter((root,))
@@ -463,8 +462,6 @@ def pieces(root: Node, marks: Mapping[int, str] | None = None) -> list[str]:
                 if item.tag in BLOCK_TAGS:
                     out.append("\n")
                     closing = "\n"
-                if marks and id(item) in marks:
-                    out.append(f"{marks[id(item)]} ")
                 break
         else:
             if not stack:

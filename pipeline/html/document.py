@@ -215,13 +215,14 @@ _DATES: Final = (
     "publish-date "
     "og:article:published_time dcterms.date article:modified_time"
 )
+_LANGUAGES: Final = ("og:locale", "content-language", "language")
 _BYLINES: Final = (
     '[itemprop="author"] [itemprop="name"], [rel="author"], [itemprop="author"], '
     'a[href*="/author/"], '
     '[class*="author-name"], [class*="author__name"], [class*="byline"] a, [class*="byline"]'
 )
 _TIME_ELEMENTS: Final = '[itemprop="datePublished"], time[datetime], time[pubdate]'
-_ISO_DATE: Final = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
+_ISO_DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 _BY: Final = re.compile(
     r"^\s*(?:written\s+|posted\s+|published\s+)?by[:\s]+", re.IGNORECASE
 )
@@ -345,19 +346,13 @@ def _author(
 
 
 def _names(value: Json) -> list[str]:
-    if isinstance(value, str):
-        return [" ".join(value.split())]
-    if isinstance(value, list):
-        return [
-            name
-            for item in value[:10]
-            for name in (_names(item) if not isinstance(item, list) else [])
-        ]
-    if isinstance(value, dict):
-        return (
-            _names(value.get("name")) if not isinstance(value.get("name"), dict) else []
-        )
-    return []
+    """Return the names that JSON-LD gives for an author: a text, an object with a name,
+    or a list of such."""
+    names = []
+    for item in value[:10] if isinstance(value, list) else [value]:
+        name = item.get("name") if isinstance(item, dict) else item
+        names += [" ".join(name.split())] if isinstance(name, str) else []
+    return names
 
 
 def _is_name(text: str) -> bool:
@@ -380,34 +375,23 @@ def _published(
 
 def _iso_date(text: str) -> str:
     match = _ISO_DATE.search(text)
-    if match is None:
-        return ""
-    try:
-        return date(int(match[1]), int(match[2]), int(match[3])).isoformat()
-    except ValueError:
-        return ""
+    with suppress(ValueError):
+        return date.fromisoformat(match[0]).isoformat() if match else ""
+    return ""
 
 
 def _language(
     top: LexborNode, meta: Mapping[str, str], linked: list[dict[str, Json]]
 ) -> str:
-    candidates = [
-        top.attributes.get("lang") or "",
-        top.attributes.get("xml:lang") or "",
-    ]
-    candidates += [
-        meta.get("og:locale", ""),
-        meta.get("content-language", ""),
-        meta.get("language", ""),
-    ]
-    candidates += [
-        value for item in linked if isinstance(value := item.get("inLanguage"), str)
-    ]
-    for value in candidates:
-        code = re.split(r"[-_,;\s]", value.strip().lower(), maxsplit=1)[0]
-        if len(code) == 2 and code.isalpha() and code.isascii():
-            return code
-    return ""
+    candidates: list[Json] = [top.attributes.get(key) for key in ("lang", "xml:lang")]
+    candidates += [meta.get(name) for name in _LANGUAGES]
+    candidates += [item.get("inLanguage") for item in linked]
+    codes = (
+        re.split(r"[-_,;\s]", value.strip().lower(), maxsplit=1)[0]
+        for value in candidates
+        if isinstance(value, str)
+    )
+    return next((code for code in codes if re.fullmatch("[a-z]{2}", code)), "")
 
 
 def _found_metadata(page: Page, top: LexborNode) -> Metadata:
@@ -427,44 +411,19 @@ def _found_metadata(page: Page, top: LexborNode) -> Metadata:
     # took one, with it 3; of 102 other pages that do not say their date as many got the right one.
     for node in top.css(_OF_OTHERS):
         node.decompose()
+    # Half a second of imports that pages which say their own date never need.
+    from trafilatura.metadata import extract_metadata  # noqa: PLC0415
+
     try:
         with LXML:
-            return _asked_of(top.html or "", url, is_signed=page.author != "")
+            extracted = extract_metadata(top.html or "", url, extensive=False)
     except PARSER_FAILURES as error:
         _log.info("trafilatura could not read the metadata of %s: %r", url, error)
         return Metadata()
-
-
-def _asked_of(html: str, url: str, *, is_signed: bool) -> Metadata:
-    """Return title, author (unless the page `is_signed`) and date as trafilatura's
-    `extract_metadata` finds them; the name of the site, categories and licence would
-    take a quarter of its time.
-
-    Malformed JSON-LD is passed over; other errors of trafilatura pass to the caller.
-    Too long authors, and single words that its `meta` elements give, are dropped."""
-    # Half a second of imports that pages which say their own date never need.
-    from htmldate import find_date  # noqa: PLC0415
-    from trafilatura import metadata as parts  # noqa: PLC0415
-    from trafilatura.settings import set_date_params  # noqa: PLC0415
-    from trafilatura.utils import load_html  # noqa: PLC0415
-
-    if (tree := load_html(html)) is None:
-        return Metadata()
-    extracted = parts.examine_meta(tree)
-    if " " not in (extracted.author or ""):
-        extracted.author = None
-    with suppress(*PARSER_FAILURES):
-        extracted = parts.extract_meta_json(tree, extracted)
-    extracted.author = extracted.author or (
-        None if is_signed else parts.extract_author(tree)
-    )
-    extracted.title = extracted.title or parts.extract_title(tree)
-    address = extracted.url or parts.extract_url(tree, url)
-    extracted.date = find_date(tree, url=address, **set_date_params(extensive=False))
-    extracted.clean_and_trim()
-    author = extracted.author or ""
+    author = (extracted.author or "").replace("; ", ", ")
+    is_name = " " in author and len(author) <= LONGEST_AUTHOR
     return Metadata(
         title=extracted.title or "",
-        author=author.replace("; ", ", ") if len(author) <= LONGEST_AUTHOR else "",
+        author=author if is_name else "",
         published=_iso_date(extracted.date or ""),
     )
