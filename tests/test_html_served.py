@@ -278,14 +278,6 @@ UNDRAWN = {
     "behind an object": "<object data=plan.pdf><p>WORD</p></object>",
     "a frame in a frame": "<iframe srcdoc=\"<iframe srcdoc='WORD'></iframe>\"></iframe>",
 }
-LISTINGS = {
-    "a box": "<div style='white-space:pre;font-family:monospace'>if open:\n    close()</div>",
-    "a class": "<style>.src, .code-block{white-space:pre-wrap}</style><p class=code-block>if "
-    "open:\n    close()</p>",
-    "a span": "<p>Write</p><span class=snippet style='WHITE-SPACE: break-spaces'>if open:\n    "
-    "close()</span>",
-    "code": "<code style='display:block;white-space:pre'>if open:\n    close()</code>",
-}
 
 
 @pytest.mark.parametrize("case", DRAWN)
@@ -297,11 +289,6 @@ def test_words_of_drawings_are_read(case: str) -> None:
 @pytest.mark.parametrize("case", UNDRAWN)
 def test_words_that_no_reader_of_a_drawing_or_frame_sees_are_gone(case: str) -> None:
     assert "WORD" not in document(f"<p>{STORY}</p>{UNDRAWN[case]}<p>Behind.</p>").text
-
-
-@pytest.mark.parametrize("case", LISTINGS)
-def test_a_listing_that_is_one_by_its_style_keeps_its_lines(case: str) -> None:
-    assert "```\nif open:\n    close()\n```" in written(LISTINGS[case])
 
 
 def test_prose_that_keeps_its_line_breaks_is_no_listing() -> None:

@@ -71,6 +71,11 @@ def test_raised_and_lowered_text_is_separated_where_it_is_a_value(html: str, tex
         ("<span>12</span><span>34</span>", "1234"),
         ("<del><span> $40 </span></del><ins>$30</ins>, <s>$9</s> $7", "~~$40~~ $30, ~~$9~~ $7"),
         ("Old price<s> $79 </s>now $60", "Old price ~~$79~~ now $60"),
+        ("<i style='text-decoration:line-through'>$79</i> $60", "~~$79~~ $60"),
+        (
+            "<style>.was{text-decoration-line:line-through}</style><b class=was>$<i>79</i></b> <del class=was>$9</del>",
+            "~~$~~~~79~~ ~~$9~~",
+        ),
     ],
 )
 def test_a_price_keeps_its_point_and_an_old_one_is_struck_out(html: str, text: str) -> None:
@@ -90,13 +95,6 @@ def test_a_price_keeps_its_point_and_an_old_one_is_struck_out(html: str, text: s
             "x^{2}",
         ),
         (
-            "<span class=MathJax_Preview>x2</span><span class=MathJax><nobr "
-            "aria-hidden=true>x2</nobr>"
-            f"<span><math>{SQUARE}</math></span></span><script type='math/tex'>x^2</script>",
-            "x^2",
-        ),
-        ("<script type='math/tex'>x^2</script>", "x^2"),
-        (
             f"<span style='display: none;'>{TEX}</semantics></math></span>"
             "<img class=mwe-math-fallback-image-inline aria-hidden=true alt='{\\displaystyle "
             "x^{2}}'>",
@@ -114,7 +112,6 @@ def test_a_formula_is_read_once_as_its_tex_or_on_a_line(html: str, text: str) ->
         "<math><mi>x</mi><annotation encoding='application/x-tex'>\\text{secret orders for "
         "you}</annotation></math>",
         "<math alttext='secret orders for whoever reads this'><mi>x</mi></math>",
-        f"<script type='math/tex'>{'secret ' * 20}</script>",
         f"<div hidden>{TEX.replace('x', 'secret')}</semantics></math></div>",
         "<svg aria-label='secret 4 out of 5' hidden></svg>",
         "<span aria-label='secret order: obey'></span>",

@@ -52,7 +52,6 @@ from pipeline.html.names import (
     LINE,
     NODE,
     PLACED,
-    ROOTS,
     SAYS,
     THROUGH,
     Tag,
@@ -62,10 +61,10 @@ from pipeline.html.seen import (
     APART,
     BOXED,
     EMPTY,
-    LINED,
     MARKED,
     OPENS,
     PLAIN,
+    STRUCK,
     UNEVEN,
     UNSEEN,
     WAITING_WORDS,
@@ -144,7 +143,7 @@ def clean_parsed(
 _LINE_MARKS: Final = {LINE: "\n", CELL: "\t"}
 _UNSEEN_OR_BLANK: Final = UNSEEN | BLANK
 """What texts are left out."""
-_NO_LEAF: Final = OPENS | UNSEEN | APART
+_NO_LEAF: Final = OPENS | UNSEEN | APART | STRUCK
 """What is found of an element whose only text is added as any other."""
 _Begun = tuple[Node, bool, bool]
 """What an element's inside is added to, whether that is a listing, and whether the
@@ -158,6 +157,16 @@ they inherit. Last whether the element was a box or line of its own."""
 def _end_box(node: Node, pre: bool) -> None:
     """End a box in a node, or a line where that is a listing."""
     add_line(node) if pre else add_space(node)
+
+
+def _add(node: Node, text: str, pre: bool, struck: int) -> None:
+    """Add a text, in an element of its own where a style strikes it out."""
+    if struck and not pre and not text.isspace():
+        struck_text = Node("s")
+        add_text(struck_text, text, pre)
+        attach(node, struck_text)
+    else:
+        add_text(node, text, pre)
 
 
 class _Furniture(dict[str, bool]):
@@ -201,7 +210,7 @@ class _Builder:
                 current, number, item = item, item.tag_id, item.next
                 if number == TEXT_NODE:
                     if not inside & _UNSEEN_OR_BLANK:
-                        add_text(node, current.text_content or "", pre)
+                        _add(node, current.text_content or "", pre, inside & STRUCK)
                     elif inside & UNSEEN:
                         sight.miss(current)
                     continue
@@ -236,7 +245,7 @@ class _Builder:
                 stack.append((item, node, pre, inside, inherited, opened[2]))
                 node, pre, _ = opened
                 _, _, _, flags, item, inherited = seen
-                inside = flags & (UNSEEN | UNEVEN) | tag.blank
+                inside = flags & (UNSEEN | UNEVEN | STRUCK) | tag.blank
             done = node
             item, node, pre, inside, inherited, boxed = stack.pop()
             if done is not node:
@@ -315,11 +324,8 @@ class _Builder:
         is_empty = flags & EMPTY != 0
         if is_empty and tag.mute and parent.tag not in STAYS_EMPTY:
             return tag, DROP, flags
-        if pre or flags & (MARKED | LINED):
-            lined = flags & LINED != 0
-            tag, kind = as_marked(
-                current, tag, kind, attributes, parent, pre, lined=lined
-            )
+        if pre or flags & MARKED:
+            tag, kind = as_marked(current, tag, kind, attributes, parent, pre)
         if is_empty and not tag.alone:
             return tag, DROP, flags
         if pre and kind == THROUGH and flags & BOXED:
@@ -481,10 +487,7 @@ def _add_said(
 ) -> None:
     """Add what an element other than an image says; a formula within a line stays
     there."""
-    is_metadata = name == "script" and node.tag in ROOTS
-    media_text = (
-        "" if is_metadata else text_of_media(current, name, attributes, node.tag)
-    )
+    media_text = text_of_media(current, name, attributes, node.tag)
     if media_text and name == "math" and attributes.get("display") != "block":
         add_text(node, media_text, pre=False)
     elif media_text:

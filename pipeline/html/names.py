@@ -38,7 +38,7 @@ _KEPT_INLINE: Final = tags(
 _SPACED: Final = tags("button label optgroup output")
 """Inline elements drawn as boxes of their own; a space keeps their words apart from the
 text around."""
-_SPEAKING: Final = tags("canvas input math meter progress script svg")
+_SPEAKING: Final = tags("canvas input math meter progress svg")
 """Elements without text of their own that may have replacement text."""
 _FRAME_TAGS: Final = tags("embed frame iframe object")
 _VALUED: Final = tags("span time")
@@ -52,8 +52,6 @@ _UNCHANGED: Final = tags("del ins rt s strike sub sup")
 """Inline tags that add markers in prose but not inside <pre>."""
 _ROLE_PARENTS: Final = frozenset({"table", ROLE_ROW})
 """In them, what has no role only wraps rows or cells."""
-_LINED_TAGS: Final = frozenset({"code", "p", "samp"})
-"""With boxes, what may keep its line breaks by its style."""
 _LISTINGS: Final = frozenset({"code", "pre"})
 WATCHED: Final = frozenset(
     {"aria-hidden", "background", "bgcolor", "color", "hidden", "popover", "style"}
@@ -173,11 +171,7 @@ class Tag:
 def _marking_of(name: str, kind: int) -> frozenset[str]:
     """Return the attributes that may say that an element is not what its name says."""
     is_valued = kind == THROUGH or name in _VALUED
-    marking = _MARKING if is_valued else _MARKING - {"value"}
-    if name == "table":
-        marking |= {"class"}
-    is_lined = name in NEUTRAL or name in _LINED_TAGS
-    return marking | {"style"} if is_lined or is_valued else marking
+    return _MARKING if is_valued else _MARKING - {"value"}
 
 
 def _kind_of(name: str) -> int:

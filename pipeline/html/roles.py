@@ -1,12 +1,10 @@
-"""What an element is beside its name: a heading or cell by its role, a listing by its
-style or class, a value by its attributes; and which of its attributes are kept.
+"""What an element is beside its name: a heading or cell by its role, a value by its
+attributes; and which of its attributes are kept.
 
 Not for: what is done with names (`names.py`), what hides (`style.py`).
 """
 
 import re
-from collections.abc import Iterable
-from itertools import islice
 from typing import Final, Literal
 
 from selectolax.lexbor import LexborNode
@@ -25,23 +23,19 @@ from pipeline.html.names import (
     FURNITURE_TAGS,
     LINE,
     NAMED_TAGS,
-    NODE,
     THROUGH,
     Tag,
-    tag_of,
 )
 from pipeline.html.ordinals import type_of
-from pipeline.html.values import is_listing, language_of, said_by
+from pipeline.html.values import language_of, said_by
 
-Verdict = Literal["", "reader", "dropped", "number", "lines"]
-"""What the class of an element says: that it is for screen readers, nothing to read, a
-line's number, or that its line breaks are kept."""
+Verdict = Literal["", "reader", "dropped", "number"]
+"""What the class of an element says: that it is for screen readers, nothing to read, or
+a line's number."""
 _GRID_ROLES: Final = {
     "table": "table", "grid": "table", "treegrid": "table", "row": "tr", "rowgroup": "span",
     "cell": "td", "gridcell": "td", "columnheader": "th", "rowheader": "th",
 }  # fmt: skip
-_LINED_BOXES: Final = tags("article blockquote code div p samp section span")
-"""What may be a listing by its style."""
 _TABLE_TAGS: Final = tags("table tbody td tfoot th thead tr")
 _HOLDERS: Final = {
     "table": "",
@@ -63,57 +57,6 @@ _TAG_OF_ROLE: Final = {
     "navigation": "nav",
     "heading": "",
 }
-_KEEPS_LINES: Final = re.compile(
-    r"white-space(?:-collapse)?\s*:\s*(?:pre|break-spaces|preserve)\b(?!-line)"
-)
-_CLASS: Final = re.compile(r"\.([\w-]+)\s*(?:,|$)")
-_CODE_CLASS: Final = re.compile(
-    r"cod(?:e|ing)|mono|courier|consol|highlight|listing|output|samp|shell|snippet|source|terminal"
-)
-_INDENTED_CODE: Final = re.compile(r"[{}();:=>\[]\n(?: {2,}|\t)\S")
-"""A line of code, and one that belongs to it."""
-_MOST_RULES: Final = 100
-_LONG_RULE: Final = 2_000
-"""Rules of a sheet that keep line breaks, and characters of each, that are looked
-at."""
-_ROLE_NODES: Final = 300
-"""Nodes of an element that are looked at for line breaks."""
-
-
-def line_keepers(sheets: Iterable[str]) -> frozenset[str]:
-    """Return the classes by which a page's style sheets keep the source's line breaks.
-
-    Of each sheet the first `_MOST_RULES` such rules count, of a long rule the last
-    `_LONG_RULE` characters."""
-    classes: set[str] = set()
-    for text in sheets:
-        for match in islice(_KEEPS_LINES.finditer(text), _MOST_RULES):
-            opening = text.rfind("{", max(0, match.start() - _LONG_RULE), match.start())
-            before = max(
-                text.rfind("}", max(0, opening - _LONG_RULE), max(opening, 0)), 0
-            )
-            classes.update(_CLASS.findall(text[before : max(opening, 0)]))
-    return frozenset(classes)
-
-
-def _is_code(
-    current: LexborNode, attributes: dict[str, str | None], *, lined: bool
-) -> bool:
-    """Whether an element is a listing by its style: it keeps line breaks, has some, and
-    reads or is named like code."""
-    style = (attributes.get("style") or "").lower()
-    if not lined and ("white-space" not in style or not _KEEPS_LINES.search(style)):
-        return False
-    nodes = islice(current.traverse(include_text=True), _ROLE_NODES)
-    text = "".join(
-        node.text_content or "" for node in nodes if node.is_text_node
-    ).strip("\n\r ")
-    if "\n" not in text:
-        return False
-    label = f"{current.tag} {attributes.get('class') or ''} {style}".lower()
-    return (
-        _CODE_CLASS.search(label) is not None or _INDENTED_CODE.search(text) is not None
-    )
 
 
 def _tag_of_role(role: str, attributes: dict[str, str | None]) -> str:
@@ -161,15 +104,6 @@ def _kept(
     return kept_attributes
 
 
-def _holds_lines(
-    current: LexborNode, tag: Tag, attributes: dict[str, str | None], *, lined: bool
-) -> bool:
-    """Whether an element is a listing by its class or style."""
-    if tag.name == "table" and "class" in attributes:
-        return is_listing(current, attributes["class"] or "")
-    return tag.name in _LINED_BOXES and _is_code(current, attributes, lined=lined)
-
-
 def as_marked(
     current: LexborNode,
     tag: Tag,
@@ -177,19 +111,15 @@ def as_marked(
     attributes: dict[str, str | None],
     parent: Node,
     pre: bool,
-    *,
-    lined: bool,
 ) -> tuple[Tag, int]:
-    """Return what an element is by its role and style; one that says a value is
-    written, and dropped."""
+    """Return what an element is by its role; one that says a value is written, and
+    dropped."""
     if pre:
         return tag, _in_listing(current, tag, kind, attributes, parent)
-    if _holds_lines(current, tag, attributes, lined=lined):
-        return tag_of("pre"), NODE
-    elif value_text := said_by(current, tag.name, attributes, parent.tag):
+    if value_text := said_by(current, tag.name, attributes, parent.tag):
         add_boxed(parent, value_text, pre=False)
         return tag, DROP
-    elif (name := _GRID_ROLES.get(attributes.get("role") or "")) and (
+    if (name := _GRID_ROLES.get(attributes.get("role") or "")) and (
         _HOLDERS[name] in {"", parent.tag} and tag.name not in _TABLE_TAGS
     ):
         tag = Tag(name)

@@ -33,7 +33,7 @@ from pipeline.html.names import (
     Tag,
     tag_of,
 )
-from pipeline.html.roles import Verdict, line_keepers
+from pipeline.html.roles import Verdict
 from pipeline.html.sheets import StyleJudge
 from pipeline.html.style import READER_CLASSES, Hiding, Shade, is_long, is_pixel
 from pipeline.text.frame import TITLE_CHARACTERS
@@ -53,14 +53,15 @@ WAITING_WORDS: Final = 100
 """Words hidden by opacity or visibility from which a page may be waiting for its
 scripts, and of any hiding from which it may be misread."""
 
-PLAIN, MARKED, LINED, OPENS, APART, BOXED, UNSEEN, EMPTY, UNEVEN = (
+PLAIN, MARKED, STRUCK, OPENS, APART, BOXED, UNSEEN, EMPTY, UNEVEN = (
     0,
     *(1 << bit for bit in range(8)),
 )
 """What is found of an element, added up: an attribute may say that it is not what its
-name says; its class keeps line breaks; a reader opens it; it is drawn apart from the
+name says; its direct text is struck out; a reader opens it; it is drawn apart from the
 text around it; that is by its own style; its direct text is hidden; it is empty; its
 direct text is hidden or its direct elements are drawn apart."""
+_STRIKING: Final = tags("del s strike")
 _SHUTTING: Final = frozenset({"aria-hidden", "hidden", "popover"})
 """Attributes that may say that an element is not seen."""
 _SAYS_NOTHING: Final[Verdict] = ""
@@ -70,32 +71,25 @@ Seen = tuple[LexborNode, Tag, _Attributes, int, LexborNode | None, Shade]
 first node, and what text in it inherits."""
 
 
+_SAYING: Final[dict[Verdict, frozenset[str]]] = {
+    "dropped": _DROPPED_CLASSES,
+    "reader": READER_CLASSES,
+    "number": _NUMBER_CLASSES,
+}
+
+
 class _Verdicts(dict[str | None, Verdict]):
     """What the value of a class attribute alone says about an element, looked up
     once."""
 
-    def __init__(self, line_keepers: frozenset[str]) -> None:
-        """Take the classes by which the page's style sheets keep line breaks."""
-        super().__init__({None: ""})
-        self._said: tuple[tuple[frozenset[str], Verdict], ...] = (
-            (_DROPPED_CLASSES, "dropped"),
-            (READER_CLASSES, "reader"),
-            (_NUMBER_CLASSES, "number"),
-            (line_keepers, "lines"),
-        )
-        self._saying = frozenset[str]().union(*(names for names, _ in self._said))
-
     def __missing__(self, classes: str | None) -> Verdict:
         """Return and remember what is said by classes that were not asked for
         before."""
-        names, verdict = (classes or "").split(), _SAYS_NOTHING
-        if not self._saying.isdisjoint(names):
-            verdict = next(
-                listed_verdict
-                for listed, listed_verdict in self._said
-                if not listed.isdisjoint(names)
-            )
-        self[classes] = verdict
+        names = (classes or "").split()
+        matches = (
+            name for name, listed in _SAYING.items() if not listed.isdisjoint(names)
+        )
+        self[classes] = verdict = next(matches, _SAYS_NOTHING)
         return verdict
 
 
@@ -139,7 +133,7 @@ class Sight:
         animation."""
         self.met: dict[int, Tag] = {}
         """By Lexbor's numbers for names, which mean something in one page only."""
-        self.verdicts = _Verdicts(line_keepers(styles.texts))
+        self.verdicts = _Verdicts()
         self._is_drawn = False
         """Whether the last element that was asked about is hidden from screen readers
         and by no style."""
@@ -181,15 +175,15 @@ class Sight:
                 return None
             flags |= OPENS
         if not tag.shown:
-            hiding, shade, verdict = self._asked(current, attributes, inherited)
+            hiding, shade = self._asked(current, attributes, inherited)
             if hiding:
                 if not self._opens(current, tag, attributes, hiding):
                     return None
                 flags |= OPENS
-            flags |= LINED * (verdict == "lines") | MARKED * (
-                not tag.marking.isdisjoint(attributes)
-            )
-        if shade is not inherited or inherited.lays_out or inherited.unseen:
+            flags |= MARKED * (not tag.marking.isdisjoint(attributes))
+        if shade.struck and tag.name in _STRIKING:
+            shade = shade._replace(struck=False)
+        if shade is not inherited or not inherited.is_even:
             flags, shade = _laid(flags, shade, inherited)
         return current, tag, attributes, flags, first_child, shade
 
@@ -198,17 +192,16 @@ class Sight:
         current: LexborNode,
         attributes: _Attributes,
         inherited: Shade,
-    ) -> tuple[Hiding, Shade, Verdict]:
-        """Return how an element is hidden, what its text inherits, and what its class
-        says."""
+    ) -> tuple[Hiding, Shade]:
+        """Return how an element is hidden, and what its text inherits."""
         verdict = self.verdicts[attributes.get("class")]
         if (
             not verdict
             and current.mem_id not in self.styled
             and WATCHED.isdisjoint(attributes)
         ):
-            return "", inherited, verdict
-        return *self._hides(current, attributes, inherited, verdict), verdict
+            return "", inherited
+        return self._hides(current, attributes, inherited, verdict)
 
     def _hides(
         self,
@@ -303,7 +296,7 @@ class Sight:
         if tag.kind == IMAGE and not attributes.get("alt"):
             return None
         if tag.kind == SAYS and tag.name != "svg":
-            hiding, shade, _ = self._asked(current, attributes, Shade())
+            hiding, shade = self._asked(current, attributes, Shade())
             return None if hiding else shade
         drawn_attributes = presented(attributes) if tag.kind == SAYS else attributes
         drawn_attributes = {
@@ -311,7 +304,7 @@ class Sight:
             for name, value in drawn_attributes.items()
             if name != "aria-hidden"
         }
-        hiding, shade, _ = self._asked(current, drawn_attributes, self.styles.ground)
+        hiding, shade = self._asked(current, drawn_attributes, self.styles.ground)
         if (
             hiding not in _DRAWN_ALL_THE_SAME[tag.kind]
             or "hidden" in drawn_attributes
@@ -340,7 +333,7 @@ class Sight:
     ) -> tuple[bool, Shade]:
         """Return whether an element of a drawing is hidden, and the style that its
         content inherits."""
-        hiding, shade, _ = self._asked(node, attributes, inherited)
+        hiding, shade = self._asked(node, attributes, inherited)
         return hiding != "", shade
 
 
@@ -373,6 +366,8 @@ def _laid(flags: int, shade: Shade, inherited: Shade) -> tuple[int, Shade]:
         flags |= UNSEEN
     if shade.apart or (shade.lays_out and not has_own_shade):
         shade = _inside(shade, has_own_shade)
-    if shade.unseen or shade.lays_out:
+    if shade.struck:
+        flags |= STRUCK
+    if not shade.is_even:
         flags |= UNEVEN
     return flags, shade

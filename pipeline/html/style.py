@@ -35,7 +35,7 @@ READER_CLASSES: Final = tags(
 _FEW_PIXELS: Final = r"\s*:\s*(?:[.0-3][^;]{0,9}(?:;|!|$)|calc|var)"
 _FAR: Final = r"[^;]{0,99}(?:calc|var|[1-9]\d\d|\d(?:%|v[wh]))"
 DECISIVE: Final = re.compile(
-    r"display|float\s*:\s*right|position\s*:\s*(?:absolute|fixed)|visib|opacity|clip"
+    r"display|line-through|float\s*:\s*right|position\s*:\s*(?:absolute|fixed)|visib|opacity|clip"
     rf"|-\d{{3}}|scale|zoom|inset|font(?:-size)?\s*:|translate|width{_FEW_PIXELS}|(?:height|block-size){_FEW_PIXELS}"
     rf"|inline-size{_FEW_PIXELS}|text-indent{_FAR}|left{_FAR}|right{_FAR}|top{_FAR}|bottom{_FAR}|\\"
 )
@@ -60,9 +60,10 @@ side."""
 _BOX_DISPLAYS: Final = ("block", "flex", "flow-root", "grid", "list-item", "table")
 _SHADING: Final = tags(
     "background background-color background-image color font font-size -webkit-text-fill-color "
-    "display position float"
+    "display position float text-decoration text-decoration-line"
 )
 """Properties that `Shade` depends on."""
+_DECORATIONS: Final = ("text-decoration", "text-decoration-line")
 _NO_GROUND: Final = frozenset(
     {"", "none", "transparent", "inherit", "initial", "unset", "revert"}
 )
@@ -91,6 +92,12 @@ class Shade(NamedTuple):
     over; not inherited."""
     lays_out: bool = False
     """Whether all of its direct text is hidden."""
+    struck: bool = False
+
+    @property
+    def is_even(self) -> bool:
+        """Whether text that inherits this is as if it had no style."""
+        return not (self.unseen or self.lays_out or self.struck)
 
     def under(self, declarations: Mapping[str, str]) -> "Shade":
         """Return what the text of an element with these declarations has."""
@@ -120,10 +127,10 @@ class Shade(NamedTuple):
             or "grid" in display
             or (self.lays_out and display == "contents")
         )
-        unseen = tiny or inkless or faint
-        return Shade(
-            ground, ink, inkless, tiny, unseen, _is_apart(declarations), lays_out
-        )
+        unseen, apart = tiny or inkless or faint, _is_apart(declarations)
+        lines = (declarations.get(name, "") for name in _DECORATIONS)
+        struck = self.struck or "line-through" in " ".join(lines)
+        return Shade(ground, ink, inkless, tiny, unseen, apart, lays_out, struck)
 
 
 def _ground(declarations: Mapping[str, str], ground: Rgb | None) -> Rgb | None:

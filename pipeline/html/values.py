@@ -21,7 +21,6 @@ _COMMAND: Final = re.compile(
     r"\\(?:begin|end|operatorname|mathrm|color|textcolor)\s*\*?\{[^}]*\}|\\[A-Za-z]+"
 )
 _DISPLAY: Final = re.compile(r"\{\s*\\(?:displaystyle|textstyle)\s*(.*)\}", re.DOTALL)
-_LONG_WORD: Final = re.compile(r"[A-Za-z]{4,}")
 _RATED: Final = re.compile(
     r"\d.*(?:out of|/|%|stars?\b|rat(?:ed|ing))|(?:rat(?:ed|ing)|score)\D*\d",
     re.IGNORECASE,
@@ -45,7 +44,6 @@ _LANGUAGE_LEVELS: Final = 2
 """Elements around a listing that may name its language: a box, and one for its
 buttons."""
 _SILENT_MATH: Final = frozenset({"annotation", "annotation-xml", "mphantom"})
-_LISTING_TABLES: Final = tags("diff-table highlight js-file-line-container")
 
 
 def text_of_media(
@@ -53,27 +51,13 @@ def text_of_media(
 ) -> str:
     """Return the replacement text of an element whose own text is not read, or "".
 
-    Long text in a TeX script, a box that is not ticked and can be, and one without text
-    after it give ""."""
+    A box that is not ticked and can be, and one without text after it give ""."""
     if name == "math":
         return formula(current, attributes)
-    if name == "script":
-        return _tex_in(current, attributes)
     if name == "input":
         return _tick_of(current, attributes, parent)
     bar = _measured(attributes) if name in {"meter", "progress"} else ""
     return _label(current, attributes, parent) or bar
-
-
-def _tex_in(script: LexborNode, attributes: dict[str, str | None]) -> str:
-    """Return the TeX of a script, "" for a long one and one whose drawing is before
-    it."""
-    is_tex = (attributes.get("type") or "").startswith("math/tex")
-    if not is_tex or _is_drawn_before(script):
-        return ""
-    tex = script.text(deep=True)
-    is_short = len(_LONG_WORD.findall(_COMMAND.sub(" ", tex))) <= LABEL_WORDS
-    return " ".join(tex.split()) if is_short else ""
 
 
 def _tick_of(box: LexborNode, attributes: dict[str, str | None], parent: str) -> str:
@@ -177,16 +161,6 @@ def language_of(current: LexborNode) -> str:
     return ""
 
 
-def _is_drawn_before(script: LexborNode) -> bool:
-    """Whether MathJax has put a formula before its source that can be read."""
-    drawn = script.prev
-    return (
-        drawn is not None
-        and drawn.tag_id != TEXT_NODE
-        and drawn.css_first("math") is not None
-    )
-
-
 def bare_tex(tex: str) -> str:
     """Return TeX on one line, without the switch to display style that MediaWiki puts
     around it."""
@@ -266,11 +240,3 @@ _SPLIT_NUMBER: Final = re.compile(rf"(\d){_SEAM}(?=\d)")
 
 def _group(operand: str) -> str:
     return operand if len(operand) == 1 or operand.isalnum() else f"({operand})"
-
-
-def is_listing(table: LexborNode, classes: str) -> bool:
-    """Whether a table holds the lines of a listing in its rows, as on GitHub."""
-    return (
-        not _LISTING_TABLES.isdisjoint(classes.split())
-        and table.css_first(".blob-code, .js-file-line") is not None
-    )

@@ -315,14 +315,6 @@ PAGES: Final[dict[str, tuple[str, str]]] = {
         "<span class=lineno>2</span>  y = 2</pre></div>",
         "  x = 1\n  y = 2",
     ),
-    "a listing in a table": (
-        "<table class=highlight><tr><td class=blob-num data-line-number=1></td><td "
-        "class=blob-code>def f():</td></tr>"
-        "<tr><td class=blob-num data-line-number=2></td><td class='blob-code js-file-line'>    "
-        "return 1</td></tr>"
-        "</table>",
-        "def f():\n    return 1",
-    ),
     "numbers beside a listing": (
         "<table class=rouge-table><tr><td class=rouge-gutter><pre>1\n2</pre></td>"
         "<td class=rouge-code><pre>a:\n  b</pre></td></tr></table>",
