@@ -215,7 +215,7 @@ _DATES: Final = (
     "publish-date "
     "og:article:published_time dcterms.date article:modified_time"
 )
-_LANGUAGES: Final = ("og:locale", "content-language", "language")
+_LANGUAGE_METADATA: Final = ("og:locale", "content-language", "language")
 _BYLINES: Final = (
     '[itemprop="author"] [itemprop="name"], [rel="author"], [itemprop="author"], '
     'a[href*="/author/"], '
@@ -384,7 +384,7 @@ def _language(
     top: LexborNode, meta: Mapping[str, str], linked: list[dict[str, Json]]
 ) -> str:
     candidates: list[Json] = [top.attributes.get(key) for key in ("lang", "xml:lang")]
-    candidates += [meta.get(name) for name in _LANGUAGES]
+    candidates += [meta.get(name) for name in _LANGUAGE_METADATA]
     candidates += [item.get("inLanguage") for item in linked]
     codes = (
         re.split(r"[-_,;\s]", value.strip().lower(), maxsplit=1)[0]
