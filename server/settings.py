@@ -1,21 +1,30 @@
 """Every setting: name, default, help, and how its text is read. The environment is read
 here and nowhere else.
 
-A setting `name` comes from `WINNOW_NAME`; the command line may overrule it.
-`docs/settings.md` is made from `SETTINGS_TABLE`. Not for: what each part does with a value."""
+A setting `name` comes from `WINNOW_NAME`; the command line may overrule it. pydantic
+reads texts by the type of a field. `docs/settings.md` is made from `SETTINGS_TABLE`.
+Not for: what each part does with a value."""
 
 import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, Literal, NamedTuple, get_type_hints
 
 from platformdirs import user_cache_dir
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    TypeAdapter,
+    ValidationError,
+)
 
 from cache.server import ADDRESS
 from errors import UsageError, without_password
@@ -26,16 +35,18 @@ from pipeline.search.provider import providers
 MEGABYTE: Final = 1_000_000
 """Bytes a megabyte: decimal, as for disks and downloads."""
 KEYLESS: Final = tuple(
-    one.name for one in providers().values() if one.keyless and one.kind == "web"
+    provider.name
+    for provider in providers().values()
+    if provider.keyless and provider.kind == "web"
 )
 """Web search providers without a key, in the order of use: widest coverage first."""
 CATALOGUES: Final = tuple(
-    one.name for one in providers().values() if one.kind == "research"
+    provider.name for provider in providers().values() if provider.kind == "research"
 )
 """Providers of scholarly publications, in the order of use."""
 PROVIDERS: Final = (*providers(), "folder")
 KEYS: Final = {
-    **{name: one.key for name, one in providers().items() if one.key},
+    **{name: provider.key for name, provider in providers().items() if provider.key},
     "model": "Key of models that are set as openai:URL#MODEL.",
     "contact": (
         "Your email address, sent to Wikipedia and scholarly APIs, some of which give "
@@ -43,62 +54,66 @@ KEYS: Final = {
     ),
 }
 """What the setting `keys` may hold."""
-GROUPS: Final = ("keyless", "academic")
-IDMS: Final = tuple(
-    rule + more
-    for rule in ("partition", "running")
-    for more in ("", "+density", "+density:model")
-)
 NAT64_LENGTHS: Final = frozenset((32, 40, 48, 56, 64, 96))
 """Prefix lengths of NAT64 translators (RFC 6052 §2.2)."""
 Raw = Mapping[str, str]
-Read = Callable[[str], Any]
-"""Converts a stripped text to the value; raises ValueError with the expected form."""
+Network = IPv4Network | IPv6Network
 
 
-def _words(separator: str | None) -> Read:
-    return lambda text: tuple(
-        part.strip() for part in text.split(separator) if part.strip()
-    )
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in text.split(",") if word.strip())
 
 
-def _one_of(*allowed: str) -> Read:
-    """Return a reader for one of some words, case-insensitive; it raises `ValueError`
-    for others."""
-    known = {word.casefold(): word for word in allowed}
+def _pairs(text: str) -> dict[str, str]:
+    """Return NAME=VALUE pairs separated by spaces."""
+    pairs = [pair.partition("=") for pair in text.split()]
+    if not all(equals for _, equals, _ in pairs):
+        raise ValueError("Use NAME=VALUE separated by spaces.")
+    return {name: value for name, _, value in pairs}
+
+
+def _matching(pattern: str, hint: str) -> Callable[[str], str]:
+    """Return a reader for "" and texts of a form, without slashes at their end."""
 
     def read(text: str) -> str:
-        if text.casefold() not in known:
-            raise ValueError(f"Use one of {', '.join(allowed)}.")
-        return known[text.casefold()]
+        text = text.rstrip("/")
+        if text and not re.fullmatch(pattern, text):
+            raise ValueError(hint)
+        return text
 
     return read
 
 
-def _switch(text: str) -> bool:
-    return _one_of("true", "false", "1", "0", "yes", "no", "on", "off")(text) in (
-        "true",
-        "1",
-        "yes",
-        "on",
-    )
+_host = r"[^/\s:@]+(:\d{1,5})?(/.*)?"
+_address = _matching(
+    rf"https?://{_host}",
+    "Use an address without a password, such as http://127.0.0.1:8888.",
+)
+_instance = _matching(
+    rf"https?://([^/\s:@]+:[^/\s]*@)?{_host}",
+    "Use an address such as http://127.0.0.1:8888, or http://user:password@host if it "
+    "requires login.",
+)
 
 
-def _number(low: float, high: float) -> Read:
-    """Return a reader for a number between two inclusive bounds; it raises `ValueError`
-    for others."""
-
-    def read(text: str) -> float:
-        with suppress(ValueError):
-            if low <= (value := float(text)) <= high:
-                return value
-        raise ValueError(f"Use a number from {low:g} to {high:g}.")
-
-    return read
+_server = _matching(ADDRESS.pattern, "Use an address such as redis://127.0.0.1:6379/0.")
 
 
-def _whole(low: int, high: int) -> Read:
-    return lambda text: int(_number(low, high)(text))
+def _path(text: str) -> Path | None:
+    return Path(text).expanduser() if text else None
+
+
+def _cache(text: str) -> Path:
+    return _path(text) or Path(user_cache_dir("winnow"))
+
+
+def _named_folders(text: str) -> list[Path]:
+    # Unlike `Path.expanduser` this does not raise for an unknown user.
+    return [
+        Path(os.path.expanduser(name.strip()))
+        for name in text.split(os.pathsep)
+        if name.strip()
+    ]
 
 
 def _folders(text: str) -> tuple[Path, ...]:
@@ -108,8 +123,8 @@ def _folders(text: str) -> tuple[Path, ...]:
     documents would go to the web.
     """
     named = _named_folders(text)
-    there = [path for path in named if os.path.exists(path)]
-    if named and not there:
+    present = [path for path in named if os.path.exists(path)]
+    if named and not present:
         missing = ", ".join(repr(str(path)) for path in named)
         what = (
             f"The folder {missing} does not exist."
@@ -117,155 +132,49 @@ def _folders(text: str) -> tuple[Path, ...]:
             else f"None of these folders exist: {missing}."
         )
         raise UsageError(what, hint="Correct WINNOW_FOLDERS.")
-    return tuple(dict.fromkeys(path.resolve() for path in there))
-
-
-def _named_folders(text: str) -> list[Path]:
-    # Unlike `Path.expanduser` this does not raise for an unknown user.
-    return [
-        Path(os.path.expanduser(part.strip()))
-        for part in text.split(os.pathsep)
-        if part.strip()
-    ]
-
-
-def missing_folders(text: str) -> list[str]:
-    """Return the folders in `text`, a value of the setting `folders`, that do not
-    exist."""
-    return [str(path) for path in _named_folders(text) if not os.path.exists(path)]
-
-
-def _path(text: str) -> Path | None:
-    return Path(text).expanduser() if text else None
+    return tuple(dict.fromkeys(path.resolve() for path in present))
 
 
 def _search(text: str) -> tuple[str, ...]:
-    names = tuple(
-        dict.fromkeys(part.strip().lower() for part in text.split(",") if part.strip())
-    )
-    if not set(names) <= {*PROVIDERS, *GROUPS, "auto", "none"} or (
-        len(names) > 1 and {"auto", "none"} & {*names}
-    ):
-        raise ValueError(
-            f"Use auto, none, or some of {', '.join((*PROVIDERS, *GROUPS))}."
-        )
+    names = tuple(dict.fromkeys(_words(text.lower())))
+    alone = {"auto", "none"} & {*names}
+    groups = (*PROVIDERS, "keyless", "academic")
+    if not {*names} <= {*groups, "auto", "none"} or (alone and len(names) > 1):
+        raise ValueError(f"Use auto, none, or some of {', '.join(groups)}.")
     return () if names == ("auto",) else names
 
 
-def _matching(pattern: str, hint: str) -> Read:
-
-    def read(text: str) -> str:
-        if text and not re.fullmatch(pattern, text):
-            raise ValueError(hint)
-        return text
-
-    return read
-
-
-_key = _matching(
-    r"[!-~]*", "Copy the key again: it holds a space or a character beyond ASCII."
-)
-
-
-def _address(text: str) -> str:
-    hint = "Use an address without a password, such as http://127.0.0.1:8888."
-    return str(_matching(r"https?://[^/\s:]+(:\d{1,5})?(/.*)?", hint)(text.rstrip("/")))
-
-
-def _instance(text: str) -> str:
-    """Return the address of a search engine without its last slashes: http or https, a
-    host, user:password@ before it if it requires login, a port, any path or query.
-
-    Raises `ValueError` for another form.
-    """
-    hint = (
-        "Use an address such as http://127.0.0.1:8888, or http://user:password@host "
-        "if it requires login."
+def _keys(text: str) -> dict[str, str]:
+    keys = _pairs(text)
+    if not keys.keys() <= KEYS.keys():
+        raise ValueError(f"Use NAME=KEY separated by spaces, with {', '.join(KEYS)}.")
+    if not text.isascii() or not text.replace(" ", "").isprintable():
+        raise ValueError("Copy the key again: it holds a character beyond ASCII.")
+    _matching(r"[^@\s]+@[\w.-]+", "contact is an address such as ann@example.org.")(
+        keys.get("contact", "")
     )
-    return str(
-        _matching(r"https?://([^/\s:@]+:[^/\s]*@)?[^/\s:@]+(:\d{1,5})?(/.*)?", hint)(
-            text.rstrip("/")
-        )
-    )
+    return keys
 
 
 def _forges(text: str) -> tuple[ApiSite, ...]:
-    named = (part.strip().partition("=") for part in text.split(",") if part.strip())
+    named = (word.partition("=") for word in _words(text))
     return tuple(
         site_at(kind.strip().lower(), _address(site.strip())) for kind, _, site in named
     )
 
 
-def _networks(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
+def _networks(text: str) -> tuple[Network, ...]:
     try:
-        return tuple(
-            ip_network(part.strip()) for part in text.split(",") if part.strip()
-        )
+        return tuple(ip_network(word) for word in _words(text))
     except ValueError as error:
         raise ValueError(f"{error}. Use networks such as 10.0.0.0/8.") from error
 
 
-def _named(form: Callable[..., Any], **readers: Read) -> Read:
-    """Return a reader for NAME=VALUE pairs separated by spaces, each value by its own
-    reader; it raises `ValueError` for another name. What is not named has the default
-    of `form`."""
-
-    def read(text: str) -> Any:
-        values: dict[str, Any] = {}
-        for pair in text.split():
-            name, equals, value = pair.partition("=")
-            if name not in readers or not equals:
-                raise ValueError(
-                    f"Use NAME=VALUE separated by spaces, with {', '.join(readers)}."
-                )
-            values[name] = readers[name](value)
-        return form(**values)
-
-    return read
-
-
-class Papers(NamedTuple):
-    """Steps as the papers print them."""
-
-    pruning: Literal["winnow", "paper"] = "winnow"
-    extractor: Literal["rules", "lines", "tags", "votes", "pages"] = "rules"
-    idms: str = "partition"
-    clustering: Literal["kmeans", "gmm", "umap"] = "kmeans"
-
-
-class Networks(NamedTuple):
-    """What pages may come from beside the public web."""
-
-    private: tuple[IPv4Network | IPv6Network, ...] = ()
-    nat64: tuple[IPv6Network, ...] = ()
-    """Prefixes of address translators."""
-
-
-class Http(NamedTuple):
-    """How HTTP is served."""
-
-    issuer: str = ""
-    resource: str = ""
-    scopes: tuple[str, ...] = ()
-    rate: int = 600
-    """Requests a minute for each caller; 0 for no limit."""
-    hosts: tuple[str, ...] = ()
-    proxies: tuple[IPv4Network | IPv6Network, ...] = ()
-    stateless: bool = False
-    metrics: str = ""
-
-
-class Log(NamedTuple):
-    """Where the log goes, and how."""
-
-    level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "WARNING"
-    format: str = "text"
-    file: str = ""
-
-
-def _reached_networks(text: str) -> Networks:
-    parts = [part.strip() for part in text.split(",")]
-    prefixes = [part.removeprefix("nat64=") for part in parts if part[:6] == "nat64="]
+def _reached_networks(text: str) -> "Networks":
+    """Return the networks in `text` and, after `nat64=`, the prefixes of translators."""
+    words = _words(text)
+    private = [word for word in words if not word.startswith("nat64=")]
+    prefixes = [word.removeprefix("nat64=") for word in words if word not in private]
     translators = tuple(
         network
         for network in _networks(",".join(prefixes))
@@ -273,62 +182,105 @@ def _reached_networks(text: str) -> Networks:
     )
     if len(translators) != len(prefixes):
         raise ValueError("Use an IPv6 prefix of length 32, 40, 48, 56, 64 or 96.")
-    private = (part for part in parts if part[:6] != "nat64=")
     return Networks(_networks(",".join(private)), translators)
+
+
+Words = Annotated[tuple[str, ...], BeforeValidator(_words)]
+Address = Annotated[str, PlainValidator(_address)]
+
+
+class _Group(BaseModel):
+    """A setting of several parts, as NAME=VALUE."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Papers(_Group):
+    """Steps as the papers print them."""
+
+    pruning: Literal["winnow", "paper"] = "winnow"
+    extractor: Literal["rules", "lines", "tags", "votes", "pages"] = "rules"
+    idms: str = Field(
+        default="partition", pattern=r"^(partition|running)(\+density(:model)?)?$"
+    )
+    clustering: Literal["kmeans", "gmm", "umap"] = "kmeans"
+
+
+class Networks(NamedTuple):
+    """What pages may come from beside the public web."""
+
+    private: tuple[Network, ...] = ()
+    nat64: tuple[IPv6Network, ...] = ()
+    """Prefixes of address translators."""
+
+
+class Http(_Group):
+    """How HTTP is served."""
+
+    issuer: Address = ""
+    resource: Address = ""
+    scopes: Words = ()
+    rate: int = Field(default=600, ge=0, le=10**6)
+    """Requests a minute for each caller; 0 for no limit."""
+    hosts: Words = ()
+    proxies: Annotated[tuple[Network, ...], PlainValidator(_networks)] = ()
+    stateless: bool = False
+    metrics: str = Field(default="", pattern=r"^\S+:\d{1,5}$")
+
+
+class Log(_Group):
+    """Where the log goes, and how."""
+
+    level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "WARNING"
+    format: Literal["text", "json"] = "text"
+    file: str = ""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return " Did you mean X?" with the name in `known` closest to `name`, or ""."""
-    as_written = {one.casefold(): one for one in known}
+    as_written = {candidate.casefold(): candidate for candidate in known}
     near = get_close_matches(name.casefold(), as_written, n=1)
     return f" Did you mean {as_written[near[0]]}?" if near else ""
 
 
 class Setting(NamedTuple):
-    """Reference entry of one setting, and the function that reads its text."""
+    """Reference entry of one setting, and the reader of its text."""
 
     name: str
     default: str
     help: str
-    read: Read
     secret: bool
+    reader: TypeAdapter[Any]
+
+    @property
+    def variable(self) -> str:
+        """Its environment variable."""
+        return f"WINNOW_{self.name.upper()}"
 
 
-def _setting(
-    default: str, help: str, read: Read | None = None, *, secret: bool = False
-) -> Any:
-    """Return a field of `Settings`; `read` defaults to the type's reader; a `secret` is
-    never shown or logged."""
-    return field(
-        repr=not secret, metadata={"default": default, "help": help, "read": read}
-    )
-
-
-def _noticed(default: Any = ()) -> Any:
-    """Return a field of `Settings` for findings while reading, which is not a
-    setting."""
-    return field(default=default, metadata={"setting": False})
+def _setting(default: str, help: str, *, secret: bool = False) -> Any:
+    """Return a field of `Settings`, whose type reads its text; a `secret` is never
+    shown or logged."""
+    return field(repr=not secret, metadata={"default": default, "help": help})
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """All settings, typed and validated, with default, help and reader."""
 
-    folders: tuple[Path, ...] = _setting(
+    folders: Annotated[tuple[Path, ...], PlainValidator(_folders)] = _setting(
         "",
         "Folders (or single files) that may be searched and read, separated as in "
         "PATH. Hidden files and folders are excluded unless named here themselves, "
         "such as ~/notes:~/notes/.drafts.",
-        _folders,
     )
-    searxng: str = _setting(
+    searxng: Annotated[str, PlainValidator(_instance)] = _setting(
         "",
         "Base URL of a SearXNG instance with JSON enabled, such as http://127.0.0.1:8888; "
         "with user:password@ before the host if it requires login.",
-        _instance,
         secret=True,
     )
-    search: tuple[str, ...] = _setting(
+    search: Annotated[tuple[str, ...], PlainValidator(_search)] = _setting(
         "auto",
         (
             f"Search providers in order, from: {', '.join(PROVIDERS)}. "
@@ -337,29 +289,18 @@ class Settings:
             "(no search) or auto (all with an address or key set, and the "
             "folders; keyless if nothing is set)."
         ),
-        _search,
     )
-    keys: Mapping[str, str] = _setting(
+    keys: Annotated[Mapping[str, str], PlainValidator(_keys)] = _setting(
         "",
         "API keys as NAME=KEY separated by spaces: "
         + "; ".join(f"{name}: {what}" for name, what in KEYS.items()),
-        _named(
-            dict,
-            **{
-                **dict.fromkeys(KEYS, _key),
-                "contact": _matching(
-                    r"[^@\s]+@[\w.-]+", "Use an address such as ann@example.org."
-                ),
-            },
-        ),
         secret=True,
     )
-    cache: Path = _setting(
+    cache: Annotated[Path, PlainValidator(_cache)] = _setting(
         "",
         "Folder of the disk cache; the user's cache directory by default.",
-        lambda text: _path(text) or Path(user_cache_dir("winnow")),
     )
-    cache_url: str = _setting(
+    cache_url: Annotated[str, PlainValidator(_server)] = _setting(
         "",
         "Valkey or Redis server to use as the cache instead of the folder, such as "
         "redis://:PASSWORD@cache:6379/0 (extra redis). With ?private=true after it, only "
@@ -367,7 +308,6 @@ class Settings:
         "sessions that may quote them, are then stored there too; otherwise these stay "
         "on this machine where WINNOW_FOLDERS is set. ?secret=TEXT encrypts the values "
         "with a key derived from that text.",
-        _matching(ADDRESS.pattern, "Use an address such as redis://127.0.0.1:6379/0."),
         secret=True,
     )
     embedder: str = _setting(
@@ -398,46 +338,36 @@ class Settings:
             "openai:URL#MODEL."
         ),
     )
-    model_options: ModelOptions = _setting(
+    model_options: Annotated[ModelOptions, PlainValidator(read_options)] = _setting(
         "",
         "How your own models are run, as NAME=VALUE separated by spaces: temperature, "
         "top_k, top_p, min_p, seed, thinking, n_ctx; for GGUF files also n_gpu_layers "
         "and other arguments of llama-cpp-python (docs/local-models.md).",
-        read_options,
     )
-    papers: Papers = _setting(
+    papers: Annotated[Papers, BeforeValidator(_pairs)] = _setting(
         "",
         "Steps as the papers print them, as NAME=VALUE separated by spaces: "
         "pruning=paper (HtmlRAG); extractor=lines, tags, votes or pages (zero-index; "
         "needs a generator); idms=partition or running, with +density or +density:model "
         "after it; clustering=kmeans, gmm or umap (RAPTOR). Each: docs/settings.md.",
-        _named(
-            Papers,
-            pruning=_one_of("winnow", "paper"),
-            extractor=_one_of("rules", "lines", "tags", "votes", "pages"),
-            idms=_one_of(*IDMS),
-            clustering=_one_of("kmeans", "gmm", "umap"),
-        ),
     )
     allow_loopback: bool = _setting(
         "false", "Allow fetching pages from this machine; for tests and local sites."
     )
     robots: bool = _setting("true", "Respect robots.txt.")
-    networks: Networks = _setting(
+    networks: Annotated[Networks, PlainValidator(_reached_networks)] = _setting(
         "",
         "Private networks that pages may come from, separated by commas, such as "
         "10.0.0.0/8; nat64=64:ff9b::/96 names the NAT64 prefix of a network without "
         "IPv4.",
-        _reached_networks,
     )
-    forges: tuple[ApiSite, ...] = _setting(
+    forges: Annotated[tuple[ApiSite, ...], PlainValidator(_forges)] = _setting(
         "",
         (
             "Your own code forges as KIND=URL, separated by commas, such "
             "as gitlab=https://git.example.org; KIND is github, gitlab or "
             "gitea (also for Forgejo)."
         ),
-        _forges,
     )
     proxy: str = _setting(
         "",
@@ -452,20 +382,18 @@ class Settings:
         "none",
         "Chromium for pages that need JavaScript: auto, none, or its path.",
     )
-    cookies: Path | None = _setting(
+    cookies: Annotated[Path | None, PlainValidator(_path)] = _setting(
         "",
         "A browser's exported cookies.txt, for pages that need a login; each cookie "
         "is sent to its own hosts only. Stdio only; such pages are cached in a "
         "separate folder on this machine.",
-        _path,
     )
-    page_mb: int = _setting(
-        "30", "Largest page or file in MB, compressed and unpacked.", _whole(1, 1000)
+    page_mb: Annotated[int, Field(ge=1, le=1000)] = _setting(
+        "30", "Largest page or file in MB, compressed and unpacked."
     )
-    seconds: float = _setting(
+    seconds: Annotated[float, Field(ge=1, le=3600)] = _setting(
         "25",
         "Seconds after which a tool call returns what it has found so far.",
-        _number(1, 3600),
     )
     structured: bool = _setting(
         "false",
@@ -473,13 +401,12 @@ class Settings:
         "output schemas. Some clients pass that to the model instead of the text, "
         "some both.",
     )
-    http_tokens: tuple[str, ...] = _setting(
+    http_tokens: Words = _setting(
         "",
         "Bearer tokens of allowed HTTP clients, separated by commas.",
-        _words(","),
         secret=True,
     )
-    http: Http = _setting(
+    http: Annotated[Http, BeforeValidator(_pairs)] = _setting(
         "",
         "How HTTP is served, as NAME=VALUE separated by spaces, lists with commas: "
         "issuer (URL of the OAuth server whose access tokens are accepted), resource "
@@ -490,96 +417,58 @@ class Settings:
         "stateless=true (no MCP sessions for clients of the 2025 protocol, for a load "
         "balancer); metrics (address of /metrics, such as 127.0.0.1:9464; extra "
         "metrics).",
-        _named(
-            Http,
-            issuer=_address,
-            resource=_address,
-            scopes=_words(","),
-            rate=_whole(0, 10**6),
-            hosts=_words(","),
-            proxies=_networks,
-            stateless=_switch,
-            metrics=_matching(r"\S+:\d{1,5}", "Use HOST:PORT, such as 127.0.0.1:9464."),
-        ),
     )
-    log: Log = _setting(
+    log: Annotated[Log, BeforeValidator(_pairs)] = _setting(
         "",
         "The log, as NAME=VALUE separated by spaces: level=DEBUG, INFO, WARNING (the "
         "default) or ERROR; format=text, or json (one object a line, with its request "
         "id); file, instead of stderr.",
-        _named(
-            Log,
-            level=_one_of("DEBUG", "INFO", "WARNING", "ERROR"),
-            format=_one_of("text", "json"),
-            file=str,
-        ),
     )
-    otlp: str = _noticed("")
+    otlp: str = ""
     """OTEL_EXPORTER_OTLP_ENDPOINT: address of an OpenTelemetry collector."""
-    missing: tuple[str, ...] = _noticed()
+    missing: tuple[str, ...] = ()
     """Configured folders that do not exist, if others do."""
-    unknown: tuple[str, ...] = _noticed()
+    unknown: tuple[str, ...] = ()
     """Environment variables that start with WINNOW_ but are not settings."""
 
     def warnings(self) -> dict[str, str]:
         """Return warnings that do not prevent starting: setting or variable to
         message."""
-        variables = [_variable(setting.name) for setting in SETTINGS_TABLE]
-        folders = {
-            f"folder {one}": "It does not exist and is skipped. Correct WINNOW_FOLDERS."
-            for one in self.missing
-        }
-        unknown = {
-            one: f"It is not a setting and is ignored.{did_you_mean(one, variables)}"
-            for one in self.unknown
-        }
-        return folders | unknown
-
-
-def _reader(kind: object) -> Read:
-    """Return the default reader of a type: literal, bool or str."""
-    if get_origin(kind) is Literal:
-        return _one_of(*get_args(kind))
-    return _switch if kind is bool else str
+        variables = [setting.variable for setting in SETTINGS_TABLE]
+        skipped = "It does not exist and is skipped. Correct WINNOW_FOLDERS."
+        warnings = {f"folder {folder}": skipped for folder in self.missing}
+        for name in self.unknown:
+            nearest = did_you_mean(name, variables)
+            warnings[name] = f"It is not a setting and is ignored.{nearest}"
+        return warnings
 
 
 def _table() -> Iterator[Setting]:
     """Yield every setting of the class."""
-    types = get_type_hints(Settings)
-    for one in fields(Settings):
-        if one.metadata.get("setting", True):
-            read = one.metadata["read"] or _reader(types[one.name])
-            yield Setting(
-                one.name,
-                one.metadata["default"],
-                one.metadata["help"],
-                read,
-                not one.repr,
-            )
+    types = get_type_hints(Settings, include_extras=True)
+    for described in fields(Settings):
+        if (help := described.metadata.get("help")) is not None:
+            name, default = described.name, described.metadata["default"]
+            reader = TypeAdapter(types[name])
+            yield Setting(name, default, help, not described.repr, reader)
 
 
 SETTINGS_TABLE: Final = tuple(_table())
 
 
-def _variable(name: str) -> str:
-    return f"WINNOW_{name.upper()}"
-
-
-def refuse_unknown(name: str, shown: str) -> None:
-    """Raise `UsageError` if `name` is not a setting; `shown` is the name as written,
+def refuse_unknown(name: str, written: str) -> None:
+    """Raise `UsageError` if `name` is not a setting; `written` is the name as written,
     without its value."""
-    known = [setting.name for setting in SETTINGS_TABLE]
-    if name not in known:
-        hint = (
-            did_you_mean(name, known).strip() or "See docs/settings.md for all of them."
-        )
-        raise UsageError(f"{shown} is not a setting.", hint=hint)
+    names = [setting.name for setting in SETTINGS_TABLE]
+    if name not in names:
+        nearest = did_you_mean(name, names).strip()
+        hint = nearest or "See docs/settings.md for all of them."
+        raise UsageError(f"{written} is not a setting.", hint=hint)
 
 
-def colours_wanted(environment: Raw | None = None) -> bool:
+def colours_wanted() -> bool:
     """Return whether colors are allowed (NO_COLOR, no-color.org)."""
-    env = os.environ if environment is None else environment
-    return not env.get("NO_COLOR") and env.get("TERM") != "dumb"
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def read_settings(given: Raw, environment: Raw | None = None) -> Settings:
@@ -593,19 +482,15 @@ def read_settings(given: Raw, environment: Raw | None = None) -> Settings:
     return settings
 
 
-def _value(setting: Setting, text: str) -> tuple[Any, UsageError | None]:
-    """Return the value of a setting's text and None; for an invalid text its default
-    and the error."""
-    try:
-        return setting.read(text), None
-    except UsageError as error:
-        return setting.read(setting.default), error
-    except ValueError as error:
-        unshown = "not of the form that it needs"
-        shown = unshown if setting.secret else repr(without_password(text))
-        fault = UsageError(f"{setting.name} is {shown}.", hint=str(error))
-        fault.__cause__ = error
-        return setting.read(setting.default), fault
+def _fault(setting: Setting, text: str, error: ValidationError) -> UsageError:
+    """Return the error for an invalid text, without a secret."""
+    wrong = error.errors(include_url=False, include_input=False)[0]
+    name = "".join(f"{part}: " for part in wrong["loc"] if isinstance(part, str))
+    hint = wrong["msg"].removeprefix("Value error, ")
+    value = "not of the form that it needs"
+    if not setting.secret:
+        value = repr(without_password(text))
+    return UsageError(f"{setting.name} is {value}.", hint=f"{name}{hint}")
 
 
 def _unmet_providers(values: Mapping[str, Any]) -> dict[str, UsageError]:
@@ -616,7 +501,7 @@ def _unmet_providers(values: Mapping[str, Any]) -> dict[str, UsageError]:
         if provider is None:
             continue
         if provider.at and not values[provider.at]:
-            variable = _variable(provider.at)
+            variable = f"WINNOW_{provider.at.upper()}"
         elif provider.key and not provider.keyless and not values["keys"].get(name):
             variable = f"WINNOW_KEYS={name}=KEY"
         else:
@@ -628,13 +513,6 @@ def _unmet_providers(values: Mapping[str, Any]) -> dict[str, UsageError]:
             )
         }
     return {}
-
-
-def _unknown(env: Raw) -> tuple[str, ...]:
-    """Return the WINNOW_ variables of an environment that are not settings."""
-    variables = {_variable(setting.name) for setting in SETTINGS_TABLE}
-    ours = (name for name in sorted(env) if name.startswith("WINNOW_") and env[name])
-    return tuple(name for name in ours if name not in variables)
 
 
 _REFUSED: Final = {
@@ -656,32 +534,6 @@ _REFUSED: Final = {
 be searched or let in, than an operator meant. To what takes their place."""
 
 
-def _refused(env: Raw) -> dict[str, UsageError]:
-    """Return the error for each variable of an environment that must not be ignored."""
-    return {
-        variable: UsageError(f"{variable} is no longer a setting.", hint=hint)
-        for variable, hint in _REFUSED.items()
-        if env.get(variable)
-    }
-
-
-def _values(given: Raw, env: Raw) -> tuple[dict[str, Any], dict[str, UsageError]]:
-    """Return each setting's value from the first of the two that has it, its default
-    for an invalid one, and name to error."""
-    values: dict[str, Any] = {}
-    faults: dict[str, UsageError] = {}
-    for setting in SETTINGS_TABLE:
-        name = setting.name
-        written = given.get(name) or env.get(_variable(name))
-        text = (written or setting.default).strip()
-        values[name], fault = _value(setting, text)
-        if fault is not None:
-            faults[name] = fault
-        elif name == "folders":
-            values["missing"] = tuple(missing_folders(text))
-    return values, faults
-
-
 def survey_settings(
     given: Raw, environment: Raw | None = None
 ) -> tuple[Settings, dict[str, UsageError]]:
@@ -692,17 +544,38 @@ def survey_settings(
     nothing is searched, so that no question goes to the web by mistake.
     """
     env = os.environ if environment is None else environment
-    values, faults = _values(given, env)
+    values: dict[str, Any] = {}
+    faults: dict[str, UsageError] = {}
+    for setting in SETTINGS_TABLE:
+        name = setting.name
+        written = given.get(name) or env.get(setting.variable)
+        text = (written or setting.default).strip()
+        try:
+            values[name] = setting.reader.validate_python(text)
+        except ValidationError as error:
+            faults[name] = _fault(setting, text, error)
+        except UsageError as error:
+            faults[name] = error
+        if name in faults:
+            values[name] = setting.reader.validate_python(setting.default)
+        elif name == "folders":
+            paths = map(str, _named_folders(text))
+            values["missing"] = tuple(p for p in paths if not os.path.exists(p))
     faults |= _unmet_providers(values) if "search" not in faults else {}
-    faults |= _refused(env)
+    for variable, hint in _REFUSED.items():
+        if env.get(variable):
+            what = f"{variable} is no longer a setting."
+            faults[variable] = UsageError(what, hint=hint)
     # Questions for folders or another provider must not go to the web
     if faults.keys() & {"folders", "search", "WINNOW_CONFIG"}:
         values["search"] = ("none",)
-    values["unknown"] = _unknown(env)
+    variables = {setting.variable for setting in SETTINGS_TABLE}
+    present = sorted(name for name in env if name.startswith("WINNOW_") and env[name])
+    values["unknown"] = tuple(name for name in present if name not in variables)
     # Pages read with cookies are cached separately, on this machine
     if values["cookies"]:
         path = str(values["cookies"].absolute()).encode()
-        whose = hashlib.blake2b(path, digest_size=8).hexdigest()
-        values |= {"cache": values["cache"] / f"cookies-{whose}", "cache_url": ""}
+        digest = hashlib.blake2b(path, digest_size=8).hexdigest()
+        values |= {"cache": values["cache"] / f"cookies-{digest}", "cache_url": ""}
     values["otlp"] = env.get("OTEL_EXPORTER_OTLP_ENDPOINT", "").rstrip("/")
     return Settings(**values), faults

@@ -46,7 +46,6 @@ from server.settings import (
     CATALOGUES,
     KEYLESS,
     MEGABYTE,
-    PROVIDERS,
     Http,
     Papers,
     Settings,
@@ -112,39 +111,30 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
                 browser=Browser(chromium) if chromium else None,
             )
         )
-        embedder, reader, reranker, generator = (
-            models
-        ) = await stack.enter_async_context(open_models(settings, http))
-        embedding = (
-            cached_embedder(embedder.model, stores.embeddings)
-            if embedder.model
-            else None
-        )
+        models = await stack.enter_async_context(open_models(settings, http))
+        embedder, reader = models.embedder.model, models.reader.model
+        reranker, generator = models.reranker.model, models.generator.model
         folder = await stack.enter_async_context(
-            _open_folder(settings, stores, files, embedder.model)
+            _open_folder(settings, stores, files, embedder)
         )
         chain = _chain(settings, stores, http, folder)
+        reasons = {role: chosen.reason for role, chosen in models._asdict().items()}
+        scores = stores.scores
         yield Services(
             fetcher=fetcher,
             chain=chain,
             works=chain.look_up,
             stores=stores,
-            embedder=embedding,
-            cross_encoder=CachedCrossEncoder(reader.model, stores.scores)
-            if reader.model
-            else None,
-            reranker=CachedReranker(reranker.model, stores.scores)
-            if reranker.model
-            else None,
-            generator=generator.model,
+            embedder=cached_embedder(embedder, stores.embeddings) if embedder else None,
+            cross_encoder=CachedCrossEncoder(reader, scores) if reader else None,
+            reranker=CachedReranker(reranker, scores) if reranker else None,
+            generator=generator,
             roots=settings.folders,
             today=date.today,
-            model_reasons={
-                role: chosen.reason for role, chosen in models._asdict().items()
-            },
+            model_reasons=reasons,
             seconds=settings.seconds,
             pruning=settings.papers.pruning,
-            extractor=_extractor(settings, generator.model),
+            extractor=_extractor(settings, generator),
             idms=settings.papers.idms,
             clustering=settings.papers.clustering,
             notice=Once(KEYLESS_NOTICE if searched(settings).keyless else ""),
@@ -186,11 +176,12 @@ def _try_papers(settings: Settings, http: httpx2.AsyncClient) -> None:
         )
 
 
-def _need_extras(names: Sequence[str]) -> None:
+def _need_extras(settings: Settings, _: httpx2.AsyncClient) -> None:
     """Raise `MissingExtra` if a provider needs a package that is not installed."""
-    for one in (providers()[name] for name in names if name in providers()):
-        if one.extra:
-            require(one.extra, f"The search provider {one.name}")
+    for name in settings.search:
+        provider = providers().get(name)
+        if provider is not None and provider.extra:
+            require(provider.extra, f"The search provider {name}")
 
 
 def _need_cache_server(settings: Settings, _: httpx2.AsyncClient) -> None:
@@ -216,7 +207,7 @@ _TRIED: Final[Mapping[str, tuple[_Try, Any]]] = {
         None,
     ),
     "proxy": (lambda settings, _: settings.proxy and parse_proxy(settings.proxy), ""),
-    "search": (lambda settings, _: _need_extras(settings.search), ("none",)),
+    "search": (_need_extras, ("none",)),
     "cache_url": (_need_cache_server, ""),
     "http": (_need_metrics, Http()),
 }
@@ -299,14 +290,6 @@ class Searched(NamedTuple):
     """Whether they were chosen because nothing is set."""
 
 
-def _automatic(settings: Settings) -> Sequence[str]:
-    """Return the providers for `auto`, each by its name in the settings."""
-    given = [name for name in providers() if settings.keys.get(name)]
-    if settings.searxng:
-        given.insert(0, "searxng")
-    return [*given, "folder"] if given or settings.folders else ["keyless"]
-
-
 def searched(settings: Settings) -> Searched:
     """Return the search providers to use.
 
@@ -314,22 +297,25 @@ def searched(settings: Settings) -> Searched:
     none of these is set, so that questions about folders are not sent to the web
     unasked.
     """
-    chosen = settings.search or _automatic(settings)
-    keyless = not settings.search and "keyless" in chosen
-    web: list[str] = []
-    for name in chosen:
-        if name == "keyless":
-            web += KEYLESS
-        elif name in PROVIDERS and name != "folder":
-            web.append(name)
-    names = tuple(dict.fromkeys(web))
-    scholarly = CATALOGUES if {"keyless", "academic"} & {*chosen} else ()
-    folders = bool(settings.folders) and "folder" in chosen
-    return (
-        Searched(names, scholarly, folders, keyless)
-        if names
-        else Searched(scholarly, (), folders, keyless)
+    names: Sequence[str] = settings.search
+    if not names:
+        keyed = [name for name in providers() if settings.keys.get(name)]
+        configured = [*(["searxng"] if settings.searxng else []), *keyed]
+        names = [*configured, "folder"]
+        if not configured and not settings.folders:
+            names = ["keyless"]
+    web = dict.fromkeys(
+        provider
+        for name in names
+        for provider in (KEYLESS if name == "keyless" else (name,))
+        if provider in providers()
     )
+    scholarly = CATALOGUES if {"keyless", "academic"} & {*names} else ()
+    folders = bool(settings.folders) and "folder" in names
+    by_default = "keyless" in names and not settings.search
+    if not web:
+        return Searched(scholarly, (), folders, by_default)
+    return Searched(tuple(web), scholarly, folders, by_default)
 
 
 @asynccontextmanager
@@ -367,35 +353,26 @@ def _chain(
     `search` names it: then its error is raised.
     """
 
-    def made(name: str) -> Searcher:
-        one = providers()[name]
-        address = getattr(settings, one.at) if one.at else ""
-        access = Access(
-            http, settings.keys.get(name, ""), settings.keys.get("contact", ""), address
-        )
-        searcher: Searcher = one.make(access)
-        return searcher
-
-    who = searched(settings)
-    named = {*who.web, *who.scholarly}
-    catalogues: dict[str, Searcher] = {
-        name: made(name) for name in CATALOGUES if name in named
-    }
-    web: list[Searcher] = []
-    for name in who.web:
+    chosen = searched(settings)
+    searchers: dict[str, Searcher] = {}
+    for name in dict.fromkeys((*chosen.web, *chosen.scholarly)):
+        provider = providers()[name]
+        address = getattr(settings, provider.at) if provider.at else ""
+        key, contact = settings.keys.get(name, ""), settings.keys.get("contact", "")
         try:
-            web.append(catalogues.get(name) or made(name))
+            searchers[name] = provider.make(Access(http, key, contact, address))
         except (MissingExtra, BrokenExtra) as error:
             # An extra's provider is used only if installed, unless the user names it.
             if name in settings.search:
                 raise
             if isinstance(error, BrokenExtra):
                 _log.warning("%s", error)
+    web = [searchers[name] for name in chosen.web if name in searchers]
     local: list[Searcher] = [folder] if folder is not None else []
     return Chain(
         web or local,
         stores.searches,
         time.time,
         beside=local if web else (),
-        scholarly=tuple(catalogues.values()),
+        scholarly=[searchers[name] for name in chosen.scholarly if name in searchers],
     )
