@@ -4,6 +4,7 @@ Exit codes: 0 an answer, 1 a failure, 2 wrong usage, 3 no answer. Not for: what 
 subcommand does (`tool_calls.py`, `commands/`)."""
 
 import argparse
+import gc
 import io
 import os
 import sys
@@ -14,6 +15,7 @@ from cli.subcommand import subcommands
 from cli.tool_calls import tool_commands
 from errors import UsageError, WinnowError
 from server.settings import did_you_mean, refuse_unknown
+from server.version import VERSION
 
 
 def main(argv: list[str] | None = None) -> NoReturn:
@@ -22,6 +24,7 @@ def main(argv: list[str] | None = None) -> NoReturn:
 
     Output that is closed early, as by `| head`, counts as success.
     """
+    gc.enable()  # off while modules are imported (`server/__main__.py`)
     argv = sys.argv[1:] if argv is None else argv
     _open_streams(wire=argv[:1] == ["serve"])
     try:
@@ -31,12 +34,9 @@ def main(argv: list[str] | None = None) -> NoReturn:
             raise UsageError(f"unknown command {argv[0]!r}.", hint=hint)
         args = parser.parse_args(argv)
         code = args.run(args, _given(args))
-    except UsageError as error:
-        print(f"winnow: {error}", file=sys.stderr)
-        code = USAGE
     except WinnowError as error:
         print(f"winnow: {error}", file=sys.stderr)
-        code = FAILED
+        code = USAGE if isinstance(error, UsageError) else FAILED
     except KeyboardInterrupt:
         code = 130
     except BrokenPipeError:
@@ -108,11 +108,12 @@ def _parser() -> tuple[argparse.ArgumentParser, list[str]]:
         description="The web and your own documents as small, cited evidence.",
         epilog="Exit codes: 0 an answer, 1 a failure, 2 wrong usage, 3 no answer.",
     )
+    parser.add_argument("--version", action="version", version=f"winnow {VERSION}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for one in (*tool_commands(), *subcommands()):
-        own = commands.add_parser(
-            one.name, help=one.help, description=one.help, parents=[common]
+    for command in (*tool_commands(), *subcommands()):
+        subparser = commands.add_parser(
+            command.name, help=command.help, description=command.help, parents=[common]
         )
-        own.set_defaults(run=one.run)
-        one.arguments(own)
+        subparser.set_defaults(run=command.run)
+        command.arguments(subparser)
     return parser, list(commands.choices)

@@ -41,7 +41,6 @@ from server.settings import Settings
 Emit = Callable[[str, object], Awaitable[None]]
 
 HOST: Final = "127.0.0.1"
-_NO_FRAMES: Final = "form-action 'none'; frame-ancestors 'none'"
 _HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -57,8 +56,7 @@ def serve_desk(settings: Settings, *, port: int, show: bool) -> int:
     Returns `FAILED` if the server did not start. Raises `CannotListen` if the
     port is not available.
     """
-    (listening,) = listen(HOST, port)
-    with listening:
+    with listen(HOST, port) as listening:
         port = listening.getsockname()[1]
         token = secrets.token_urlsafe()
         url = f"http://{HOST}:{port}/{token}/"
@@ -152,7 +150,7 @@ def policy(html: str) -> str:
     )
     return (
         f"default-src 'none'; {allowed} connect-src 'self'; img-src data:; base-uri 'none'; "
-        f"{_NO_FRAMES}"
+        "form-action 'none'; frame-ancestors 'none'"
     )
 
 

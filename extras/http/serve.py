@@ -4,7 +4,6 @@ Not for: the application (`app.py`).
 """
 
 import errno
-import os
 import socket
 import sys
 from typing import Final
@@ -81,51 +80,24 @@ def serve_http(
             flush=True,
         )
     server = uvicorn.Server(config)
-    server.run(sockets=listening)
+    server.run(sockets=[listening])
     if not server.started:
         sys.exit(_NOT_STARTED)
 
 
-def listen(host: str, port: int) -> list[socket.socket]:
-    """Return a listening socket for each address of `host`; early connections wait.
-
-    Raises `CannotListen` if one of them is not available; then none stays open.
-    """
-    sockets: list[socket.socket] = []
+def listen(host: str, port: int) -> socket.socket:
+    """Return a listening socket, on which early connections wait; raises
+    `CannotListen`."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        found = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )
-        for family, _, _, _, address in dict.fromkeys(found):
-            one = socket.socket(family)
-            sockets.append(one)
-            if os.name == "posix":  # on Windows it would let two servers share a port
-                one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if family == socket.AF_INET6:
-                one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            one.bind(address)
-            one.listen()
+        return socket.create_server((host, port), family=family)
     except OSError as error:
-        for one in sockets:
-            one.close()
-        raise _cannot_listen(host, port, error) from error
-    return sockets
-
-
-def _cannot_listen(host: str, port: int, error: OSError) -> CannotListen:
-    if error.errno == errno.EADDRINUSE:
-        other = (
-            f"Stop the other program, or use another port: --port "
-            f"{port + 1 if port % 2 else port - 1}."
-        )
-        return CannotListen(f"Port {port} of {host} is in use.", hint=other)
-    if error.errno == errno.EACCES:
-        return CannotListen(
-            (f"Port {port} needs administrator rights, as all ports below 1024 do."),
-            hint="Use a port from 1024 up: --port 8765.",
-        )
-    reason = error.strerror or str(error)
-    return CannotListen(
-        f"{host} is not an address of this machine ({reason}).",
-        hint="Use --host 127.0.0.1.",
-    )
+        if error.errno == errno.EADDRINUSE:
+            raise CannotListen(
+                f"Port {port} of {host} is in use.",
+                hint=f"Stop the other program, or use --port {port ^ 1}.",
+            ) from error
+        raise CannotListen(
+            f"No server can listen at port {port} of {host}: {error.strerror or error}.",
+            hint="Use --host 127.0.0.1 and a --port from 1024 up.",
+        ) from error
