@@ -8,8 +8,8 @@ Not for: what each part does with a value."""
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
@@ -17,9 +17,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, get_type_hints
 
 from platformdirs import user_cache_dir
 from pydantic import (
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     PlainValidator,
     TypeAdapter,
@@ -99,12 +97,8 @@ _instance = _matching(
 _server = _matching(ADDRESS.pattern, "Use an address such as redis://127.0.0.1:6379/0.")
 
 
-def _path(text: str) -> Path | None:
-    return Path(text).expanduser() if text else None
-
-
-def _cache(text: str) -> Path:
-    return _path(text) or Path(user_cache_dir("winnow"))
+def _path(text: str) -> Path:
+    return Path(text).expanduser()
 
 
 def _named_folders(text: str) -> list[Path]:
@@ -189,20 +183,14 @@ Words = Annotated[tuple[str, ...], BeforeValidator(_words)]
 Address = Annotated[str, PlainValidator(_address)]
 
 
-class _Group(BaseModel):
-    """A setting of several parts, as NAME=VALUE."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Papers(_Group):
+class Papers(NamedTuple):
     """Steps as the papers print them."""
 
     pruning: Literal["winnow", "paper"] = "winnow"
     extractor: Literal["rules", "lines", "tags", "votes", "pages"] = "rules"
-    idms: str = Field(
-        default="partition", pattern=r"^(partition|running)(\+density(:model)?)?$"
-    )
+    idms: Annotated[
+        str, Field(pattern=r"^(partition|running)(\+density(:model)?)?$")
+    ] = "partition"
     clustering: Literal["kmeans", "gmm", "umap"] = "kmeans"
 
 
@@ -214,21 +202,21 @@ class Networks(NamedTuple):
     """Prefixes of address translators."""
 
 
-class Http(_Group):
+class Http(NamedTuple):
     """How HTTP is served."""
 
     issuer: Address = ""
     resource: Address = ""
     scopes: Words = ()
-    rate: int = Field(default=600, ge=0, le=10**6)
+    rate: Annotated[int, Field(ge=0, le=10**6)] = 600
     """Requests a minute for each caller; 0 for no limit."""
     hosts: Words = ()
     proxies: Annotated[tuple[Network, ...], PlainValidator(_networks)] = ()
     stateless: bool = False
-    metrics: str = Field(default="", pattern=r"^\S+:\d{1,5}$")
+    metrics: Annotated[str, Field(pattern=r"^\S+:\d{1,5}$")] = ""
 
 
-class Log(_Group):
+class Log(NamedTuple):
     """Where the log goes, and how."""
 
     level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "WARNING"
@@ -244,13 +232,13 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 class Setting(NamedTuple):
-    """Reference entry of one setting, and the reader of its text."""
+    """Reference entry of one setting."""
 
     name: str
     default: str
+    """As in the documents."""
     help: str
     secret: bool
-    reader: TypeAdapter[Any]
 
     @property
     def variable(self) -> str:
@@ -258,10 +246,18 @@ class Setting(NamedTuple):
         return f"WINNOW_{self.name.upper()}"
 
 
-def _setting(default: str, help: str, *, secret: bool = False) -> Any:
+def _setting(
+    default: Any, help: str, *, secret: bool = False, written: str = ""
+) -> Any:
     """Return a field of `Settings`, whose type reads its text; a `secret` is never
-    shown or logged."""
-    return field(repr=not secret, metadata={"default": default, "help": help})
+    shown or logged. `written` is the default in the documents, where it has no text of
+    its own."""
+    if isinstance(default, str | int | float):
+        written = written or str(default).lower()
+    about = {"help": help, "default": written}
+    if default is dict:
+        return field(default_factory=dict, repr=not secret, metadata=about)
+    return field(default=default, repr=not secret, metadata=about)
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +265,7 @@ class Settings:
     """All settings, typed and validated, with default, help and reader."""
 
     folders: Annotated[tuple[Path, ...], PlainValidator(_folders)] = _setting(
-        "",
+        (),
         "Folders (or single files) that may be searched and read, separated as in "
         "PATH. Hidden files and folders are excluded unless named here themselves, "
         "such as ~/notes:~/notes/.drafts.",
@@ -281,7 +277,7 @@ class Settings:
         secret=True,
     )
     search: Annotated[tuple[str, ...], PlainValidator(_search)] = _setting(
-        "auto",
+        (),
         (
             f"Search providers in order, from: {', '.join(PROVIDERS)}. "
             "Also keyless (all web and scholarly providers that need no "
@@ -289,15 +285,16 @@ class Settings:
             "(no search) or auto (all with an address or key set, and the "
             "folders; keyless if nothing is set)."
         ),
+        written="auto",
     )
     keys: Annotated[Mapping[str, str], PlainValidator(_keys)] = _setting(
-        "",
+        dict,
         "API keys as NAME=KEY separated by spaces: "
         + "; ".join(f"{name}: {what}" for name, what in KEYS.items()),
         secret=True,
     )
-    cache: Annotated[Path, PlainValidator(_cache)] = _setting(
-        "",
+    cache: Annotated[Path, PlainValidator(_path)] = _setting(
+        Path(user_cache_dir("winnow")),
         "Folder of the disk cache; the user's cache directory by default.",
     )
     cache_url: Annotated[str, PlainValidator(_server)] = _setting(
@@ -339,30 +336,30 @@ class Settings:
         ),
     )
     model_options: Annotated[ModelOptions, PlainValidator(read_options)] = _setting(
-        "",
+        dict,
         "How your own models are run, as NAME=VALUE separated by spaces: temperature, "
         "top_k, top_p, min_p, seed, thinking, n_ctx; for GGUF files also n_gpu_layers "
         "and other arguments of llama-cpp-python (docs/local-models.md).",
     )
     papers: Annotated[Papers, BeforeValidator(_pairs)] = _setting(
-        "",
+        Papers(),
         "Steps as the papers print them, as NAME=VALUE separated by spaces: "
         "pruning=paper (HtmlRAG); extractor=lines, tags, votes or pages (zero-index; "
         "needs a generator); idms=partition or running, with +density or +density:model "
         "after it; clustering=kmeans, gmm or umap (RAPTOR). Each: docs/settings.md.",
     )
     allow_loopback: bool = _setting(
-        "false", "Allow fetching pages from this machine; for tests and local sites."
+        False, "Allow fetching pages from this machine; for tests and local sites."
     )
-    robots: bool = _setting("true", "Respect robots.txt.")
+    robots: bool = _setting(True, "Respect robots.txt.")
     networks: Annotated[Networks, PlainValidator(_reached_networks)] = _setting(
-        "",
+        Networks(),
         "Private networks that pages may come from, separated by commas, such as "
         "10.0.0.0/8; nat64=64:ff9b::/96 names the NAT64 prefix of a network without "
         "IPv4.",
     )
     forges: Annotated[tuple[ApiSite, ...], PlainValidator(_forges)] = _setting(
-        "",
+        (),
         (
             "Your own code forges as KIND=URL, separated by commas, such "
             "as gitlab=https://git.example.org; KIND is github, gitlab or "
@@ -383,31 +380,31 @@ class Settings:
         "Chromium for pages that need JavaScript: auto, none, or its path.",
     )
     cookies: Annotated[Path | None, PlainValidator(_path)] = _setting(
-        "",
+        None,
         "A browser's exported cookies.txt, for pages that need a login; each cookie "
         "is sent to its own hosts only. Stdio only; such pages are cached in a "
         "separate folder on this machine.",
     )
     page_mb: Annotated[int, Field(ge=1, le=1000)] = _setting(
-        "30", "Largest page or file in MB, compressed and unpacked."
+        30, "Largest page or file in MB, compressed and unpacked."
     )
     seconds: Annotated[float, Field(ge=1, le=3600)] = _setting(
-        "25",
+        25,
         "Seconds after which a tool call returns what it has found so far.",
     )
     structured: bool = _setting(
-        "false",
+        False,
         "For programs: also return every answer as structured content, and list "
         "output schemas. Some clients pass that to the model instead of the text, "
         "some both.",
     )
     http_tokens: Words = _setting(
-        "",
+        (),
         "Bearer tokens of allowed HTTP clients, separated by commas.",
         secret=True,
     )
     http: Annotated[Http, BeforeValidator(_pairs)] = _setting(
-        "",
+        Http(),
         "How HTTP is served, as NAME=VALUE separated by spaces, lists with commas: "
         "issuer (URL of the OAuth server whose access tokens are accepted), resource "
         "(URL of this server in them, the audience) and scopes (that they must have); "
@@ -419,7 +416,7 @@ class Settings:
         "metrics).",
     )
     log: Annotated[Log, BeforeValidator(_pairs)] = _setting(
-        "",
+        Log(),
         "The log, as NAME=VALUE separated by spaces: level=DEBUG, INFO, WARNING (the "
         "default) or ERROR; format=text, or json (one object a line, with its request "
         "id); file, instead of stderr.",
@@ -443,17 +440,16 @@ class Settings:
         return warnings
 
 
-def _table() -> Iterator[Setting]:
-    """Yield every setting of the class."""
-    types = get_type_hints(Settings, include_extras=True)
-    for described in fields(Settings):
-        if (help := described.metadata.get("help")) is not None:
-            name, default = described.name, described.metadata["default"]
-            reader = TypeAdapter(types[name])
-            yield Setting(name, default, help, not described.repr, reader)
-
-
-SETTINGS_TABLE: Final = tuple(_table())
+SETTINGS_TABLE: Final = tuple(
+    Setting(
+        described.name,
+        described.metadata["default"],
+        described.metadata["help"],
+        not described.repr,
+    )
+    for described in fields(Settings)
+    if described.metadata
+)
 
 
 def refuse_unknown(name: str, written: str) -> None:
@@ -482,36 +478,37 @@ def read_settings(given: Raw, environment: Raw | None = None) -> Settings:
     return settings
 
 
-def _fault(setting: Setting, text: str, error: ValidationError) -> UsageError:
-    """Return the error for an invalid text, without a secret."""
-    wrong = error.errors(include_url=False, include_input=False)[0]
+def _read(setting: Setting, text: str) -> Any:
+    """Return the value of a text; raises `UsageError`, without a secret."""
+    types = get_type_hints(Settings, include_extras=True)
+    try:
+        return TypeAdapter(types[setting.name]).validate_python(text)
+    except ValidationError as error:
+        wrong = error.errors(include_url=False, include_input=False)[0]
     name = "".join(f"{part}: " for part in wrong["loc"] if isinstance(part, str))
     hint = wrong["msg"].removeprefix("Value error, ")
     value = "not of the form that it needs"
     if not setting.secret:
         value = repr(without_password(text))
-    return UsageError(f"{setting.name} is {value}.", hint=f"{name}{hint}")
+    raise UsageError(f"{setting.name} is {value}.", hint=f"{name}{hint}")
 
 
-def _unmet_providers(values: Mapping[str, Any]) -> dict[str, UsageError]:
+def _unmet_providers(settings: Settings) -> dict[str, UsageError]:
     """Return the error for the first configured search provider that lacks its key, or
     {}."""
-    for name in values["search"]:
+    for name in settings.search:
         provider = providers().get(name)
         if provider is None:
             continue
-        if provider.at and not values[provider.at]:
+        if provider.at and not getattr(settings, provider.at):
             variable = f"WINNOW_{provider.at.upper()}"
-        elif provider.key and not provider.keyless and not values["keys"].get(name):
+        elif provider.key and not provider.keyless and not settings.keys.get(name):
             variable = f"WINNOW_KEYS={name}=KEY"
         else:
             continue
-        return {
-            "search": UsageError(
-                f"The setting search contains {name}, whose key or address is not set.",
-                hint=f"Set {variable}, or remove that provider from the setting search.",
-            )
-        }
+        what = f"The setting search contains {name}, whose key or address is not set."
+        hint = f"Set {variable}, or remove that provider from the setting search."
+        return {"search": UsageError(what, hint=hint)}
     return {}
 
 
@@ -548,34 +545,32 @@ def survey_settings(
     faults: dict[str, UsageError] = {}
     for setting in SETTINGS_TABLE:
         name = setting.name
-        written = given.get(name) or env.get(setting.variable)
-        text = (written or setting.default).strip()
+        text = (given.get(name) or env.get(setting.variable) or "").strip()
         try:
-            values[name] = setting.reader.validate_python(text)
-        except ValidationError as error:
-            faults[name] = _fault(setting, text, error)
+            values |= {name: _read(setting, text)} if text else {}
         except UsageError as error:
             faults[name] = error
-        if name in faults:
-            values[name] = setting.reader.validate_python(setting.default)
-        elif name == "folders":
-            paths = map(str, _named_folders(text))
-            values["missing"] = tuple(p for p in paths if not os.path.exists(p))
-    faults |= _unmet_providers(values) if "search" not in faults else {}
+    if "folders" not in faults:
+        paths = _named_folders(given.get("folders") or env.get("WINNOW_FOLDERS", ""))
+        missing = (str(path) for path in paths if not os.path.exists(path))
+        values["missing"] = tuple(missing)
+    settings = Settings(**values)
+    faults |= _unmet_providers(settings) if "search" not in faults else {}
     for variable, hint in _REFUSED.items():
         if env.get(variable):
             what = f"{variable} is no longer a setting."
             faults[variable] = UsageError(what, hint=hint)
     # Questions for folders or another provider must not go to the web
     if faults.keys() & {"folders", "search", "WINNOW_CONFIG"}:
-        values["search"] = ("none",)
+        settings = replace(settings, search=("none",))
+    # Pages read with cookies are cached separately, on this machine
+    if settings.cookies:
+        path = str(settings.cookies.absolute()).encode()
+        digest = hashlib.blake2b(path, digest_size=8).hexdigest()
+        cache = settings.cache / f"cookies-{digest}"
+        settings = replace(settings, cache=cache, cache_url="")
     variables = {setting.variable for setting in SETTINGS_TABLE}
     present = sorted(name for name in env if name.startswith("WINNOW_") and env[name])
-    values["unknown"] = tuple(name for name in present if name not in variables)
-    # Pages read with cookies are cached separately, on this machine
-    if values["cookies"]:
-        path = str(values["cookies"].absolute()).encode()
-        digest = hashlib.blake2b(path, digest_size=8).hexdigest()
-        values |= {"cache": values["cache"] / f"cookies-{digest}", "cache_url": ""}
-    values["otlp"] = env.get("OTEL_EXPORTER_OTLP_ENDPOINT", "").rstrip("/")
-    return Settings(**values), faults
+    unknown = tuple(name for name in present if name not in variables)
+    collector = env.get("OTEL_EXPORTER_OTLP_ENDPOINT", "").rstrip("/")
+    return replace(settings, unknown=unknown, otlp=collector), faults
