@@ -111,12 +111,12 @@ def make_folder(folder: Path) -> None:
     A folder that exists keeps its permissions.
     """
     try:
-        fresh = not folder.is_dir()
+        is_new = not folder.is_dir()
         for missing in [
             path for path in (folder, *folder.parents) if not path.exists()
         ][::-1]:
             missing.mkdir(exist_ok=True, mode=0o700)
-        if fresh:
+        if is_new:
             folder.chmod(0o700)
         probe = folder / f".write-{os.getpid()}-{time.monotonic_ns()}"
         probe.touch(exist_ok=False)

@@ -64,8 +64,8 @@ def unseal(key: str, blob: bytes, *, kind: Kind, now: float) -> bytes | None:
 
     Raises `RefusedRow`: the envelope is damaged, or belongs to another key.
     """
-    found, expires_at, payload = opened(key, blob)
-    return payload if found == kind and now < expires_at else None
+    present, expires_at, payload = opened(key, blob)
+    return payload if present == kind and now < expires_at else None
 
 
 class Cipher:
@@ -89,14 +89,14 @@ class Cipher:
             nonce, payload, row.encode("utf-8", "surrogatepass")
         )
 
-    def open(self, row: str, kept: bytes) -> bytes:
+    def open(self, row: str, locked: bytes) -> bytes:
         """Return the decrypted payload; raises `RefusedRow` for another key or row
         name, and for damaged bytes."""
         from cryptography.exceptions import InvalidTag  # noqa: PLC0415  as said above
 
         try:
             return self._aead.decrypt(
-                kept[:_NONCE], kept[_NONCE:], row.encode("utf-8", "surrogatepass")
+                locked[:_NONCE], locked[_NONCE:], row.encode("utf-8", "surrogatepass")
             )
         except (InvalidTag, ValueError) as error:
             raise RefusedRow("it was encrypted with another key") from error
@@ -122,7 +122,7 @@ def opened(key: str, blob: bytes) -> tuple[Kind, float, bytes]:
 
 
 def _checksum(key: str, head: bytes, payload: bytes) -> int:
-    named = zlib.crc32(
+    start = zlib.crc32(
         head[_CRC.size :], zlib.crc32(key.encode("utf-8", "surrogatepass"))
     )
-    return zlib.crc32(payload, named)
+    return zlib.crc32(payload, start)

@@ -89,9 +89,9 @@ class StoreStats:
 
 def store_text(stats: StoreStats) -> str:
     """Return a line on a store's content."""
-    more = "over " if stats.partial else ""
+    over = "over " if stats.partial else ""
     note = f"; {stats.note}" if stats.note else ""
-    return f"{more}{stats.entries} entries, {stats.bytes / 1e6:.1f} MB{note}"
+    return f"{over}{stats.entries} entries, {stats.bytes / 1e6:.1f} MB{note}"
 
 
 def cache_trouble(stores: Mapping[str, StoreStats]) -> str:

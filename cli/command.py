@@ -64,7 +64,7 @@ def _open_streams(*, wire: bool) -> None:
 
 def _given(args: argparse.Namespace) -> dict[str, str]:
     """Return the settings of the command line."""
-    given: dict[str, str] = {}
+    overrides: dict[str, str] = {}
     for pair in args.set or []:
         # The value may be a key or a password, so it is not repeated.
         name, equals, value = pair.partition("=")
@@ -73,12 +73,12 @@ def _given(args: argparse.Namespace) -> dict[str, str]:
             raise UsageError(
                 f"--set {name} has no value.", hint=f"Write --set {name}=VALUE."
             )
-        given[name] = value
-    if folders := [*filter(None, [given.get("folders")]), *(args.folder or [])]:
-        given["folders"] = os.pathsep.join(dict.fromkeys(folders))
+        overrides[name] = value
+    if folders := [*filter(None, [overrides.get("folders")]), *(args.folder or [])]:
+        overrides["folders"] = os.pathsep.join(dict.fromkeys(folders))
     if args.searxng:
-        given["searxng"] = args.searxng
-    return given
+        overrides["searxng"] = args.searxng
+    return overrides
 
 
 def _parser() -> tuple[argparse.ArgumentParser, list[str]]:

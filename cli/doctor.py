@@ -43,13 +43,13 @@ WHEELS: Final = {
 """Required compiled modules, and their packages."""
 
 
-async def doctor(given: Mapping[str, str], as_json: bool) -> int:
+async def doctor(overrides: Mapping[str, str], as_json: bool) -> int:
     """Check every part once and print the report; return 1 if a configured part fails.
 
-    `given`: settings of the command line. Invalid settings are reported, and not used
+    `overrides`: settings of the command line. Invalid settings are reported, and not used
     further.
     """
-    settings, faults = survey_settings(given)
+    settings, faults = survey_settings(overrides)
     checks = await examine(settings, faults)
     problems = [check.name for check in checks if not check.healthy]
     if as_json:

@@ -71,17 +71,19 @@ def _list(hub: Hub, as_json: bool) -> int:
         for name, offered in MODELS.items()
     }
     catalogued = {offered.path for offered in MODELS.values()}
-    others = [name for name in downloads if name not in catalogued]
+    uncatalogued = [name for name in downloads if name not in catalogued]
     if as_json:
-        print_json({"models": rows, "others": [f"llama:{name}" for name in others]})
+        print_json(
+            {"models": rows, "others": [f"llama:{name}" for name in uncatalogued]}
+        )
         return OK
     for name, row in rows.items():
-        mark = "here" if row["here"] != "no" else "    "
+        status = "here" if row["here"] != "no" else "    "
         print(
-            f"{mark} {name:26} {row['role']:10} {row['megabytes']:>6} MB  "
+            f"{status} {name:26} {row['role']:10} {row['megabytes']:>6} MB  "
             f"{row['licence']}; {row['note']}"
         )
-    for name in others:
+    for name in uncatalogued:
         print(f"here llama:{name} {downloads[name].stat().st_size / 1e6:.0f} MB")
     return OK
 
@@ -140,8 +142,8 @@ async def _report(role: str, chosen: Chosen[Any], *, tried: bool) -> Check:
             works = f"works, {1_000 * seconds:.0f} ms with loading"
         except WinnowError as error:
             works, healthy = for_person(str(error)), False
-    parts = (model.name, runs_on, works, chosen.reason)
-    return Check(role, f"{'; '.join(filter(None, parts))}.", healthy)
+    phrases = (model.name, runs_on, works, chosen.reason)
+    return Check(role, f"{'; '.join(filter(None, phrases))}.", healthy)
 
 
 async def _use(role: str, model: Model) -> None:

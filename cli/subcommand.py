@@ -44,12 +44,14 @@ SEAM: Final = Seam(
 @functools.cache
 def subcommands() -> tuple[Subcommand, ...]:
     """Return every subcommand, without those of tools."""
-    return tuple(sorted(SEAM.found(), key=lambda one: (one.place, one.name)))
+    return tuple(
+        sorted(SEAM.found(), key=lambda command: (command.place, command.name))
+    )
 
 
-def settings_from(given: Mapping[str, str]) -> Settings:
+def settings_from(overrides: Mapping[str, str]) -> Settings:
     """Return the settings; print warnings, for commands without a server's log."""
-    settings = read_settings(given)
+    settings = read_settings(overrides)
     for name, warning in settings.warnings().items():
         print(f"winnow: {name}: {warning}", file=sys.stderr)
     return settings

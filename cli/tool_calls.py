@@ -63,8 +63,10 @@ def call(
     return anyio.run(_call_tool, settings, tool, dict(arguments), args.json, args.quiet)
 
 
-def with_sources(given: Mapping[str, str], sources: Sequence[str]) -> dict[str, str]:
-    """Return `given` with the folders of files among `sources`: who names a file on the
+def with_sources(
+    overrides: Mapping[str, str], sources: Sequence[str]
+) -> dict[str, str]:
+    """Return `overrides` with the folders of files among `sources`: who names a file on the
     command line may read it; MCP clients have no such right.
 
     Raises `UsageError` if all are files that do not exist.
@@ -79,13 +81,17 @@ def with_sources(given: Mapping[str, str], sources: Sequence[str]) -> dict[str, 
             f"no such file: {sources[0]!r}.",
             hint="Give a file, a folder, or a URL with https://.",
         )
-    named = [
+    folders_named = [
         str(path.resolve() if path.is_dir() else path.resolve().parent)
         for path in local
         if os.path.exists(path)
     ]
-    folders = dict.fromkeys([*filter(None, [given.get("folders")]), *named])
-    return {**given, "folders": os.pathsep.join(folders)} if folders else dict(given)
+    folders = dict.fromkeys([*filter(None, [overrides.get("folders")]), *folders_named])
+    return (
+        {**overrides, "folders": os.pathsep.join(folders)}
+        if folders
+        else dict(overrides)
+    )
 
 
 def absolute(source: str) -> str:
@@ -125,7 +131,7 @@ def _add_arguments(tool: str, parser: argparse.ArgumentParser) -> None:
         )
 
 
-def _run(args: argparse.Namespace, given: Mapping[str, str]) -> int:
+def _run(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
     """Raises `UsageError` for `extract` without a question or draft, and for invalid
     settings."""
     if getattr(args, "draft", "") is None and args.question is None:
@@ -133,10 +139,14 @@ def _run(args: argparse.Namespace, given: Mapping[str, str]) -> int:
             "extract needs a question and a source.",
             hint=f"Write winnow {args.command} QUESTION SOURCE, or SOURCE --draft TEXT.",
         )
-    given = with_sources(given, args.sources) if "sources" in args else dict(given)
+    overrides = (
+        with_sources(overrides, args.sources) if "sources" in args else dict(overrides)
+    )
     if getattr(args, "clustering", None):
-        given["papers"] = f"{given.get('papers', '')} clustering={args.clustering}"
-    settings = read_settings(given)
+        overrides["papers"] = (
+            f"{overrides.get('papers', '')} clustering={args.clustering}"
+        )
+    settings = read_settings(overrides)
     arguments = {
         name: [absolute(source) for source in value] if name == "sources" else value
         for name, value in vars(args).items()
@@ -165,7 +175,7 @@ async def _call_tool(
         with drawn_progress(quiet=quiet) as draw:
             result = await client.call_tool(tool, arguments, progress_callback=draw)
     text = "\n".join(
-        part.text for part in result.content if isinstance(part, TextContent)
+        block.text for block in result.content if isinstance(block, TextContent)
     )
     if result.is_error:
         print(f"winnow: {text}", file=sys.stderr)
@@ -178,5 +188,5 @@ async def _call_tool(
         print(drawn_answer(text, pen, _COMMAND_OF_TOOL) if pen else text)
     if "checked" in data:
         return OK if data["answered"] else NO_ANSWER
-    found = [data[key] for key in ("passages", "hits", "pages") if key in data]
-    return NO_ANSWER if found and not found[0] else OK
+    results = [data[key] for key in ("passages", "hits", "pages") if key in data]
+    return NO_ANSWER if results and not results[0] else OK

@@ -42,11 +42,11 @@ def connect(url: str) -> redis.Redis:
 
     Raises `CacheError` (without the password) for an invalid address.
     """
-    scheme, colon, rest = url.partition(":")
+    scheme, colon, remainder = url.partition(":")
     scheme = {"valkey": "redis", "valkeys": "rediss"}.get(scheme, scheme)
     try:
         return redis.Redis.from_url(
-            f"{scheme}{colon}{rest}",
+            f"{scheme}{colon}{remainder}",
             socket_timeout=ANSWER_SECONDS,
             socket_connect_timeout=ANSWER_SECONDS,
             # One retry: after a restart of the server, kept connections fail only when
@@ -76,11 +76,15 @@ def backends_at(
 
 def shown(url: str) -> str:
     """Return `url` without user, password and query, for messages."""
-    parts = urlsplit(url)
-    if parts.scheme == "unix":
-        return f"unix://{parts.path}"
-    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
-    return f"{parts.scheme}://{host}:{parts.port or 6379}{parts.path.rstrip('/')}"
+    address_parts = urlsplit(url)
+    if address_parts.scheme == "unix":
+        return f"unix://{address_parts.path}"
+    host = (
+        f"[{address_parts.hostname}]"
+        if ":" in (address_parts.hostname or "")
+        else address_parts.hostname
+    )
+    return f"{address_parts.scheme}://{host}:{address_parts.port or 6379}{address_parts.path.rstrip('/')}"
 
 
 class RedisBackend:
@@ -108,26 +112,28 @@ class RedisBackend:
     def get(self, rows: Sequence[str]) -> dict[str, bytes]:
         """Return the bytes of existing rows; values that are not strings are
         skipped."""
-        found: dict[str, bytes] = {}
+        rows_found: dict[str, bytes] = {}
         with self._guarded():
             for start in range(0, len(rows), LOT):
                 lot = rows[start : start + LOT]
                 blobs = self._client.mget([_KEY_PREFIX + row for row in lot])
-                found.update(
+                rows_found.update(
                     (row, bytes(blob))
                     for row, blob in zip(lot, blobs, strict=True)
                     if blob is not None
                 )
-        return found
+        return rows_found
 
     def names(self, prefix: str) -> list[str]:
         """Return the rows whose names start with `prefix`; scans all keys of the
         server."""
         with self._guarded():
-            found = self._client.scan_iter(match=f"{_KEY_PREFIX}{prefix}*", count=LOT)
+            rows_found = self._client.scan_iter(
+                match=f"{_KEY_PREFIX}{prefix}*", count=LOT
+            )
             return [
                 name.decode("utf-8", "surrogatepass").removeprefix(_KEY_PREFIX)
-                for name in dict.fromkeys(found)
+                for name in dict.fromkeys(rows_found)
             ]
 
     def put(self, blobs: Mapping[str, bytes], *, expire: float | None) -> None:
@@ -184,13 +190,13 @@ class RedisBackend:
 
     def _names(self) -> Iterator[list[bytes]]:
         """Yield batches of this store's row names; SCAN may repeat a name."""
-        found = self._client.scan_iter(match=self._pattern, count=LOT)
+        rows_found = self._client.scan_iter(match=self._pattern, count=LOT)
         seen: set[bytes] = set()
-        while lot := list(islice(found, LOT)):
-            fresh = [name for name in dict.fromkeys(lot) if name not in seen]
-            seen.update(fresh)
-            if fresh:
-                yield fresh
+        while lot := list(islice(rows_found, LOT)):
+            unseen = [name for name in dict.fromkeys(lot) if name not in seen]
+            seen.update(unseen)
+            if unseen:
+                yield unseen
 
     @contextlib.contextmanager
     def _guarded(self) -> Iterator[None]:

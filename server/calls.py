@@ -180,15 +180,15 @@ class CheckArguments:
                 INVALID_PARAMS,
                 f"Unknown tool {name!r}; the tools are {', '.join(schemas)}.",
             )
-        given = ctx.params.get("arguments") or {}
+        sent = ctx.params.get("arguments") or {}
         fields = schema.get("properties")
-        if not isinstance(given, Mapping) or not isinstance(fields, Mapping):
+        if not isinstance(sent, Mapping) or not isinstance(fields, Mapping):
             return await call_next(ctx)
         needed = schema.get("required") or []
         arguments: Json = {}
-        for argument, value in given.items():
+        for argument, value in sent.items():
             meant = _MEANT.get(argument.lower(), argument)
-            field = argument if argument in fields or meant in given else meant
+            field = argument if argument in fields or meant in sent else meant
             if field not in fields:
                 return _refused(f"{name} has no argument", argument, fields)
             if value is not None or field in needed:
@@ -209,21 +209,21 @@ def _as_list(value: object, schema: object) -> object:
     """Return a single text as a list of one where a list is expected; one that begins
     with `[` may be a list in JSON."""
     is_list = isinstance(schema, Mapping) and schema.get("type") == "array"
-    single = isinstance(value, str) and not value.lstrip().startswith("[")
-    return [value] if is_list and single else value
+    is_single = isinstance(value, str) and not value.lstrip().startswith("[")
+    return [value] if is_list and is_single else value
 
 
 def explained(error: ValidationError, tool: str, schema: Mapping[str, object]) -> str:
     """Return a sentence for each wrong argument: value and requirement; then an example
     call."""
     sentences = []
-    for wrong in error.errors(include_url=False):
-        name = ".".join(map(str, wrong["loc"]))
-        if wrong["type"] == "missing":
+    for fault in error.errors(include_url=False):
+        name = ".".join(map(str, fault["loc"]))
+        if fault["type"] == "missing":
             sentences.append(f"{name} is missing.")
             continue
-        requirement = re.sub("^[A-Z][a-z]+ should ", "it must ", wrong["msg"])
-        sentences.append(f"{name} is {reprlib.repr(wrong['input'])}; {requirement}.")
+        requirement = re.sub("^[A-Z][a-z]+ should ", "it must ", fault["msg"])
+        sentences.append(f"{name} is {reprlib.repr(fault['input'])}; {requirement}.")
     needed = schema.get("required")
     example = ", ".join(
         f'{name}=["https://…"]' if name == "sources" else f'{name}="…"'
@@ -299,9 +299,9 @@ class Limiter:
         return self._running.total(), len(self._waiting)
 
     async def _wait(self, turn: _Turn, patience: float, report: Report) -> None:
-        came = anyio.current_time()
+        arrived = anyio.current_time()
         while not turn.begun.is_set():
-            waited = anyio.current_time() - came
+            waited = anyio.current_time() - arrived
             expected = self._expected(turn)
             if waited + expected > patience:
                 raise self._busy(waited + expected - patience)

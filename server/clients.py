@@ -46,8 +46,8 @@ class _ByPlace(httpx2.AsyncBaseTransport):
         """Send one request, without proxy to a host that is inside or that the
         environment excepts."""
         host = request.url.host
-        known = urllib.request.getproxies()
-        proxy = known.get(request.url.scheme) or known.get("all") or ""
+        proxies = urllib.request.getproxies()
+        proxy = proxies.get(request.url.scheme) or proxies.get("all") or ""
         if (
             not proxy
             or urllib.request.proxy_bypass(host)

@@ -34,17 +34,17 @@ def offered() -> tuple[dict[str, Any], ...]:
 
     Imports the pipeline if the file lacks a tool or another package adds one.
     """
-    kept = json.loads(
+    listed = json.loads(
         resources.files("server").joinpath(LIST).read_text(encoding="utf-8")
     )
     modules = [name.rpartition(".")[2] for name in SEAM.modules()]
-    known = [tool for tool in kept if tool["name"] in modules]
-    if {tool["name"] for tool in known} >= {*modules} and not SEAM.others():
-        return tuple(known)
+    tools_listed = [tool for tool in listed if tool["name"] in modules]
+    if {tool["name"] for tool in tools_listed} >= {*modules} and not SEAM.others():
+        return tuple(tools_listed)
     from server.toolbox import listing  # noqa: PLC0415  the pipeline, for tools that must be imported
 
-    names = {tool["name"] for tool in known}
-    return (*known, *(tool for tool in listing() if tool["name"] not in names))
+    names = {tool["name"] for tool in tools_listed}
+    return (*tools_listed, *(tool for tool in listing() if tool["name"] not in names))
 
 
 def by_order() -> list[dict[str, Any]]:

@@ -89,21 +89,21 @@ async def watch_signals(
     The first SIGTERM awaits `drain`; a second one, or SIGINT, does not wait for that.
     On Windows only SIGINT is waited for.
     """
-    wanted = (
+    signal_numbers = (
         [signal.SIGTERM, signal.SIGINT] if sys.platform != "win32" else [signal.SIGINT]
     )
 
-    async def end(received: int, drain: Drain | None) -> None:
+    async def shut_down(received: int, drain: Drain | None) -> None:
         if drain is not None:
             await drain()
         clean_up()
         os._exit(128 + received)
 
     async with anyio.create_task_group() as group:
-        with anyio.open_signal_receiver(*wanted) as signals:
+        with anyio.open_signal_receiver(*signal_numbers) as signals:
             async for received in signals:
                 group.start_soon(
-                    end, received, drain if received == signal.SIGTERM else None
+                    shut_down, received, drain if received == signal.SIGTERM else None
                 )
                 drain = None
 
@@ -161,8 +161,8 @@ def start_telemetry(collector: str) -> Callable[[], None]:
     exporter = trace_exporter.OTLPSpanExporter(endpoint=address, timeout=5)
     provider.add_span_processor(BatchSpanProcessor(exporter))
     trace.set_tracer_provider(provider)
-    end: Callable[[], None] = provider.shutdown
-    return end
+    shut_down: Callable[[], None] = provider.shutdown
+    return shut_down
 
 
 PAUSE: Final = 0.3

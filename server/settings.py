@@ -116,24 +116,24 @@ def _folders(text: str) -> tuple[Path, ...]:
     Raises `UsageError` if none of several exists: otherwise questions about private
     documents would go to the web.
     """
-    named = _named_folders(text)
-    present = [path for path in named if os.path.exists(path)]
-    if named and not present:
-        missing = ", ".join(repr(str(path)) for path in named)
-        what = (
+    names_given = _named_folders(text)
+    present = [path for path in names_given if os.path.exists(path)]
+    if names_given and not present:
+        missing = ", ".join(repr(str(path)) for path in names_given)
+        message = (
             f"The folder {missing} does not exist."
-            if len(named) == 1
+            if len(names_given) == 1
             else f"None of these folders exist: {missing}."
         )
-        raise UsageError(what, hint="Correct WINNOW_FOLDERS.")
+        raise UsageError(message, hint="Correct WINNOW_FOLDERS.")
     return tuple(dict.fromkeys(path.resolve() for path in present))
 
 
 def _search(text: str) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(_words(text.lower())))
-    alone = {"auto", "none"} & {*names}
+    exclusive = {"auto", "none"} & {*names}
     groups = (*PROVIDERS, "keyless", "academic")
-    if not {*names} <= {*groups, "auto", "none"} or (alone and len(names) > 1):
+    if not {*names} <= {*groups, "auto", "none"} or (exclusive and len(names) > 1):
         raise ValueError(f"Use auto, none, or some of {', '.join(groups)}.")
     return () if names == ("auto",) else names
 
@@ -151,9 +151,10 @@ def _keys(text: str) -> dict[str, str]:
 
 
 def _forges(text: str) -> tuple[ApiSite, ...]:
-    named = (word.partition("=") for word in _words(text))
+    names_given = (word.partition("=") for word in _words(text))
     return tuple(
-        site_at(kind.strip().lower(), _address(site.strip())) for kind, _, site in named
+        site_at(kind.strip().lower(), _address(site.strip()))
+        for kind, _, site in names_given
     )
 
 
@@ -224,11 +225,11 @@ class Log(NamedTuple):
     file: str = ""
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, names_known: Iterable[str]) -> str:
     """Return " Did you mean X?" with the name in `known` closest to `name`, or ""."""
-    as_written = {candidate.casefold(): candidate for candidate in known}
-    near = get_close_matches(name.casefold(), as_written, n=1)
-    return f" Did you mean {as_written[near[0]]}?" if near else ""
+    as_written = {candidate.casefold(): candidate for candidate in names_known}
+    matches = get_close_matches(name.casefold(), as_written, n=1)
+    return f" Did you mean {as_written[matches[0]]}?" if matches else ""
 
 
 class Setting(NamedTuple):
@@ -290,7 +291,7 @@ class Settings:
     keys: Annotated[Mapping[str, str], PlainValidator(_keys)] = _setting(
         dict,
         "API keys as NAME=KEY separated by spaces: "
-        + "; ".join(f"{name}: {what}" for name, what in KEYS.items()),
+        + "; ".join(f"{name}: {message}" for name, message in KEYS.items()),
         secret=True,
     )
     cache: Annotated[Path, PlainValidator(_path)] = _setting(
@@ -467,12 +468,12 @@ def colours_wanted() -> bool:
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def read_settings(given: Raw, environment: Raw | None = None) -> Settings:
+def read_settings(overrides: Raw, environment: Raw | None = None) -> Settings:
     """Return the settings; raises `UsageError` for the first invalid one.
 
-    Precedence: `given` (the command line), environment, defaults.
+    Precedence: `overrides` (the command line), environment, defaults.
     """
-    settings, faults = survey_settings(given, environment)
+    settings, faults = survey_settings(overrides, environment)
     for error in faults.values():
         raise error
     return settings
@@ -484,9 +485,9 @@ def _read(setting: Setting, text: str) -> Any:
     try:
         return TypeAdapter(types[setting.name]).validate_python(text)
     except ValidationError as error:
-        wrong = error.errors(include_url=False, include_input=False)[0]
-    name = "".join(f"{part}: " for part in wrong["loc"] if isinstance(part, str))
-    hint = wrong["msg"].removeprefix("Value error, ")
+        fault = error.errors(include_url=False, include_input=False)[0]
+    name = "".join(f"{step}: " for step in fault["loc"] if isinstance(step, str))
+    hint = fault["msg"].removeprefix("Value error, ")
     value = "not of the form that it needs"
     if not setting.secret:
         value = repr(without_password(text))
@@ -506,9 +507,11 @@ def _unmet_providers(settings: Settings) -> dict[str, UsageError]:
             variable = f"WINNOW_KEYS={name}=KEY"
         else:
             continue
-        what = f"The setting search contains {name}, whose key or address is not set."
+        message = (
+            f"The setting search contains {name}, whose key or address is not set."
+        )
         hint = f"Set {variable}, or remove that provider from the setting search."
-        return {"search": UsageError(what, hint=hint)}
+        return {"search": UsageError(message, hint=hint)}
     return {}
 
 
@@ -532,7 +535,7 @@ be searched or let in, than an operator meant. To what takes their place."""
 
 
 def survey_settings(
-    given: Raw, environment: Raw | None = None
+    overrides: Raw, environment: Raw | None = None
 ) -> tuple[Settings, dict[str, UsageError]]:
     """Return settings like `read_settings`, with defaults for invalid ones, and name to
     error.
@@ -545,21 +548,23 @@ def survey_settings(
     faults: dict[str, UsageError] = {}
     for setting in SETTINGS_TABLE:
         name = setting.name
-        text = (given.get(name) or env.get(setting.variable) or "").strip()
+        text = (overrides.get(name) or env.get(setting.variable) or "").strip()
         try:
             values |= {name: _read(setting, text)} if text else {}
         except UsageError as error:
             faults[name] = error
     if "folders" not in faults:
-        paths = _named_folders(given.get("folders") or env.get("WINNOW_FOLDERS", ""))
+        paths = _named_folders(
+            overrides.get("folders") or env.get("WINNOW_FOLDERS", "")
+        )
         missing = (str(path) for path in paths if not os.path.exists(path))
         values["missing"] = tuple(missing)
     settings = Settings(**values)
     faults |= _unmet_providers(settings) if "search" not in faults else {}
     for variable, hint in _REFUSED.items():
         if env.get(variable):
-            what = f"{variable} is no longer a setting."
-            faults[variable] = UsageError(what, hint=hint)
+            message = f"{variable} is no longer a setting."
+            faults[variable] = UsageError(message, hint=hint)
     # Questions for folders or another provider must not go to the web
     if faults.keys() & {"folders", "search", "WINNOW_CONFIG"}:
         settings = replace(settings, search=("none",))

@@ -13,9 +13,9 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", nargs="?", choices=actions, default="stats")
 
 
-def _run(args: argparse.Namespace, given: Mapping[str, str]) -> int:
+def _run(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
     code: int = later("cli.kept", "look_after_cache")(
-        settings_from(given), args.action, as_json=args.json
+        settings_from(overrides), args.action, as_json=args.json
     )
     return code
 

@@ -10,8 +10,8 @@ from cli.subcommand import Subcommand
 from seams import later
 
 
-def _run(args: argparse.Namespace, given: Mapping[str, str]) -> int:
-    code: int = anyio.run(later("cli.doctor", "doctor"), given, args.json)
+def _run(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
+    code: int = anyio.run(later("cli.doctor", "doctor"), overrides, args.json)
     return code
 
 

@@ -28,8 +28,8 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _run(args: argparse.Namespace, given: Mapping[str, str]) -> int:
-    code: int = later("cli.models", "run_models")(args, settings_from(given))
+def _run(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
+    code: int = later("cli.models", "run_models")(args, settings_from(overrides))
     return code
 
 

@@ -38,8 +38,8 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _run(args: argparse.Namespace, given: Mapping[str, str]) -> int:
-    settings = read_settings(given)
+def _run(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
+    settings = read_settings(overrides)
     if not args.http:
         later("server.stdio", "serve_stdio")(settings)
         return OK

@@ -22,9 +22,9 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _run(args: argparse.Namespace, given: Mapping[str, str]) -> int:
+def _run(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
     code: int = later("cli.kept", "look_after_sessions")(
-        settings_from(given),
+        settings_from(overrides),
         args.action,
         args.handle,
         form=args.format,

@@ -23,10 +23,10 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _run(args: argparse.Namespace, given: Mapping[str, str]) -> int:
+def _run(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
     from tools.common.context import LARGEST_BUDGET  # noqa: PLC0415  the SDK, which other commands start without
 
-    settings = read_settings(with_sources(given, args.sources))
+    settings = read_settings(with_sources(overrides, args.sources))
     arguments = {
         "draft": _draft(args.report),
         "sources": [absolute(source) for source in args.sources],

@@ -18,9 +18,9 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _run(args: argparse.Namespace, given: Mapping[str, str]) -> int:
+def _run(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
     code: int = later("extras.desk.serve", "serve_desk")(
-        read_settings(given), port=args.port, show=not args.no_browser
+        read_settings(overrides), port=args.port, show=not args.no_browser
     )
     return code
 

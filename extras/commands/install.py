@@ -34,8 +34,8 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _run(args: argparse.Namespace, given: Mapping[str, str]) -> int:
-    code: int = later("extras.install.install", "install")(args, given)
+def _run(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
+    code: int = later("extras.install.install", "install")(args, overrides)
     return code
 
 

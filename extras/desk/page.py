@@ -33,12 +33,12 @@ def desk_html() -> str:
         path.stem: json.loads(path.read_text(encoding="utf-8"))
         for path in sorted((DESK_FOLDER / "texts").glob("*.json"))
     }
-    parts = [
+    scripts = [
         f"const TEXTS = {json.dumps(texts, ensure_ascii=False, separators=(',', ':'))};\n"
     ]
     for name in MODULES:
         code = (DESK_FOLDER / f"{name}.js").read_text(encoding="utf-8")
-        parts.append(_EXPORT.sub("", _IMPORT.sub("", code)))
+        scripts.append(_EXPORT.sub("", _IMPORT.sub("", code)))
     page = (DESK_FOLDER / "page.html").read_text(encoding="utf-8")
     style = (DESK_FOLDER / "style.css").read_text(encoding="utf-8")
-    return page.replace("/* style */", style).replace("/* script */", "".join(parts))
+    return page.replace("/* style */", style).replace("/* script */", "".join(scripts))

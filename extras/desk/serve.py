@@ -140,10 +140,10 @@ def policy(html: str) -> str:
     to us only."""
     digests = {}
     for kind in ("script", "style"):
-        found = re.search(rf"<{kind}[^>]*>(.*?)</{kind}>", html, re.DOTALL)
-        assert found is not None  # noqa: S101  the built file has one of each
+        element = re.search(rf"<{kind}[^>]*>(.*?)</{kind}>", html, re.DOTALL)
+        assert element is not None  # noqa: S101  the built file has one of each
         digests[kind] = base64.b64encode(
-            hashlib.sha256(found[1].encode()).digest()
+            hashlib.sha256(element[1].encode()).digest()
         ).decode()
     allowed = " ".join(
         f"{kind}-src 'sha256-{digest}';" for kind, digest in digests.items()
@@ -181,15 +181,17 @@ class _Desk:
         Any method but `tools/call` reads a resource. Raises HTTP 400 for missing
         parameters; an `MCPError` becomes an event `error`.
         """
-        asked = await _asked(request)
-        method, params = asked.get("method"), asked.get("params")
-        wanted = (
+        envelope = await _asked(request)
+        method, params = envelope.get("method"), envelope.get("params")
+        required = (
             {"name": str, "arguments": dict} if method == "tools/call" else {"uri": str}
         )
-        given = params if isinstance(params, dict) else {}
-        if not all(isinstance(given.get(name), kind) for name, kind in wanted.items()):
+        arguments = params if isinstance(params, dict) else {}
+        if not all(
+            isinstance(arguments.get(name), kind) for name, kind in required.items()
+        ):
             raise HTTPException(
-                HTTPStatus.BAD_REQUEST, f"params lacks {' or '.join(wanted)}."
+                HTTPStatus.BAD_REQUEST, f"params lacks {' or '.join(required)}."
             )
 
         async def work(emit: Emit) -> None:
@@ -204,11 +206,13 @@ class _Desk:
             try:
                 if method == "tools/call":
                     called = self._client.call_tool(
-                        given["name"], given["arguments"], progress_callback=on_progress
+                        arguments["name"],
+                        arguments["arguments"],
+                        progress_callback=on_progress,
                     )
                     result: Any = await called
                 else:
-                    result = await self._client.read_resource(given["uri"])
+                    result = await self._client.read_resource(arguments["uri"])
             except MCPError as error:
                 await emit("error", {"message": str(error)})
             else:
@@ -223,12 +227,12 @@ class _Desk:
 async def _asked(request: Request) -> dict[str, Any]:
     """Return the JSON object in a request's body; raises HTTP 400 for anything else."""
     try:
-        asked = await request.json()
+        envelope = await request.json()
     except (ValueError, RecursionError):
-        asked = None
-    if not isinstance(asked, dict):
+        envelope = None
+    if not isinstance(envelope, dict):
         raise HTTPException(HTTPStatus.BAD_REQUEST, "The body is not a JSON object.")
-    return asked
+    return envelope
 
 
 class _Events(Response):

@@ -128,7 +128,7 @@ class _Rows:
             for number in passage.sentences
             if (row := self._row.get((index, number))) is not None
         ]
-        start, end = max(0, passage.start), passage.end
+        start, passage_end = max(0, passage.start), passage.end
         text = document.text if document is not None and passage.start >= 0 else ""
         return {
             "label": label,
@@ -144,7 +144,7 @@ class _Rows:
             "summary": passage.is_summary,
             "sources": list(passage.sources),
             "before": text[max(0, start - AROUND) : start].lstrip(),
-            "after": text[end : end + AROUND].rstrip(),
+            "after": text[passage_end : passage_end + AROUND].rstrip(),
             "units": [[self._places[row][1].text, self._scores[row]] for row in rows],
         }
 
@@ -198,10 +198,10 @@ class _Rows:
     def of_blocks(self, document: int) -> dict[int, float]:
         """Return the best score among the units of each block; empty without a reading
         or a question."""
-        best: dict[int, float] = {}
+        block_scores: dict[int, float] = {}
         if self._by == "content":
-            return best
+            return block_scores
         for (index, unit), score in zip(self._places, self._scores, strict=True):
             if index == document:
-                best[unit.block] = max(best.get(unit.block, 0.0), score)
-        return best
+                block_scores[unit.block] = max(block_scores.get(unit.block, 0.0), score)
+        return block_scores

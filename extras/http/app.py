@@ -63,7 +63,7 @@ def build_app(
         f"127.0.0.1:{port}",
         f"localhost:{port}",
         f"[::1]:{port}",
-        *(name for given in allowed_hosts for name in _as_sent(given)),
+        *(name for allowed in allowed_hosts for name in _as_sent(allowed)),
     ]
     security = TransportSecuritySettings(
         allowed_hosts=names,
@@ -103,7 +103,7 @@ def build_app(
     )
 
 
-def _metrics(server: Winnow, at: str) -> Observer:
+def _metrics(server: Winnow, address: str) -> Observer:
     """Serve metrics of `server` at an address; return the observer that counts its
     calls.
 
@@ -112,7 +112,7 @@ def _metrics(server: Winnow, at: str) -> Observer:
     with importing("metrics", "WINNOW_HTTP=metrics=…"):
         from extras.http.metrics import Metrics  # noqa: PLC0415  an extra
     metrics = Metrics(server.admission, server.stores)
-    metrics.serve(at)
+    metrics.serve(address)
     return metrics
 
 

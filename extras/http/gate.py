@@ -266,16 +266,16 @@ def _named(scope: Scope, send: Send) -> tuple[Scope, Send]:
 async def _body(receive: Receive) -> bytes | None:
     """Return a request's body, cut just over the SDK's limit; None on timeout or if the
     client leaves."""
-    parts = bytearray()
+    chunks = bytearray()
     with anyio.move_on_after(REQUEST_SECONDS):
-        while len(parts) <= MEGABYTE:
+        while len(chunks) <= MEGABYTE:
             message = await receive()
             if message["type"] != "http.request":
                 return None
-            parts += message.get("body", b"")
+            chunks += message.get("body", b"")
             if not message.get("more_body"):
                 break
-        return bytes(parts)
+        return bytes(chunks)
     return None
 
 

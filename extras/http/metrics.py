@@ -60,15 +60,15 @@ class Metrics:
         self._tokens.labels(call.tool).inc(call.tokens)
         self._unread.labels(call.tool).inc(call.unread)
 
-    def serve(self, at: str) -> None:
+    def serve(self, address: str) -> None:
         """Serve at `at` (HOST:PORT) in a daemon thread; raises `UsageError` if it
         cannot listen there."""
-        host, _, port = at.rpartition(":")
+        host, _, port = address.rpartition(":")
         try:
             start_http_server(int(port), addr=host.strip("[]"), registry=self._registry)
         except OSError as error:
             raise UsageError(
-                f"metrics cannot be served at {at}: {error}.",
+                f"metrics cannot be served at {address}: {error}.",
                 hint="Set another address as metrics in WINNOW_HTTP.",
             ) from error
 

@@ -112,8 +112,10 @@ class JwtVerifier:
 def _scopes(claims: Mapping[str, Any]) -> list[str]:
     """Return what a token allows: RFC 9068 says `scope`, Entra and Okta write `scp`, a
     text or a list."""
-    said = claims.get("scope") or claims.get("scp") or ""
-    return said.split() if isinstance(said, str) else list(map(str, said))
+    published = claims.get("scope") or claims.get("scp") or ""
+    return (
+        published.split() if isinstance(published, str) else list(map(str, published))
+    )
 
 
 def _check_size(key: jwt.PyJWK) -> None:
@@ -129,16 +131,16 @@ async def _address_of_keys(issuer: str) -> str:
             answer = await http.get(issuer.rstrip("/") + path)
             if answer.status_code != httpx2.codes.OK:
                 continue
-            said = answer.json()
-            named, keys = (
-                (said.get("issuer"), said.get("jwks_uri"))
-                if isinstance(said, dict)
+            published = answer.json()
+            named_issuer, keys = (
+                (published.get("issuer"), published.get("jwks_uri"))
+                if isinstance(published, dict)
                 else (None, None)
             )
             if (
-                not isinstance(named, str)
+                not isinstance(named_issuer, str)
                 or not isinstance(keys, str)
-                or named.rstrip("/") != issuer.rstrip("/")
+                or named_issuer.rstrip("/") != issuer.rstrip("/")
             ):
                 raise UsageError(
                     f"The OAuth metadata of {issuer} is of another issuer, or has "

@@ -33,7 +33,7 @@ _MODEL_ROLES: Final = frozenset({"embedder", "reader", "reranker", "generator"})
 """Settings whose value may be a backend's name followed by a file."""
 
 
-def install(args: argparse.Namespace, given: Mapping[str, str]) -> int:
+def install(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
     """Change one client's configuration, or print the entry for another client; return
     the exit code.
 
@@ -44,14 +44,14 @@ def install(args: argparse.Namespace, given: Mapping[str, str]) -> int:
     # 1. The entry, with the settings of the one that is there.
     path = None if args.client == OTHER else file_of(args.client, args.scope)
     key = CLIENTS[args.client].key if path else "mcpServers"
-    before = _before(path, key, given)
-    former = before.get(key, {}).get(ENTRY_NAME, {}).get("env", {})
+    before = _before(path, key, overrides)
+    environment_before = before.get(key, {}).get(ENTRY_NAME, {}).get("env", {})
     after = {**before, key: {**before.get(key, {})}}
     if args.undo:
         after[key].pop(ENTRY_NAME, None)
     else:
-        anyio.run(_refuse_faults, {**_settings_in(former), **given})
-        after[key][ENTRY_NAME] = _entry(absolute(given), former)
+        anyio.run(_refuse_faults, {**_settings_in(environment_before), **overrides})
+        after[key][ENTRY_NAME] = _entry(absolute(overrides), environment_before)
     # 2. Show the change, and ask.
     if path is None:
         print_json(after)
@@ -66,7 +66,11 @@ def install(args: argparse.Namespace, given: Mapping[str, str]) -> int:
     written = json.dumps(after, indent=indent, ensure_ascii=False) + "\n"
     # The confirmed change is written even if our output was closed (`| head`).
     with suppress(BrokenPipeError) if args.yes else nullcontext():
-        print(_shown_change(path, text, written, (_settings_in(former), given)))
+        print(
+            _shown_change(
+                path, text, written, (_settings_in(environment_before), overrides)
+            )
+        )
     if args.dry_run:
         return OK
     if not (args.yes or _agreed(path)):
@@ -100,13 +104,13 @@ def client_checks() -> list[Check]:
     return [Check("clients", ", ".join(ready) or none), *broken]
 
 
-def _before(path: Path | None, key: str, given: Mapping[str, str]) -> Json:
+def _before(path: Path | None, key: str, overrides: Mapping[str, str]) -> Json:
     """Return the configuration; an error names the entry to add by hand."""
     try:
         return _read(path, key) if path else {}
     except UsageError as error:
-        entry = {ENTRY_NAME: _entry(absolute(given), {})}
-        snippet = _without_secrets(json.dumps(entry, ensure_ascii=False), given)
+        entry = {ENTRY_NAME: _entry(absolute(overrides), {})}
+        snippet = _without_secrets(json.dumps(entry, ensure_ascii=False), overrides)
         hint = f"Add this by hand, under {key}: {snippet}"
         raise UsageError(error.what, hint=hint) from error
 
@@ -128,14 +132,14 @@ def _read(path: Path, key: str) -> Json:
 
 def _settings_in(environment: Mapping[str, str]) -> dict[str, str]:
     names = (setting.name for setting in SETTINGS_TABLE)
-    found = {name: environment.get(f"WINNOW_{name.upper()}", "") for name in names}
-    return {name: value for name, value in found.items() if value}
+    texts = {name: environment.get(f"WINNOW_{name.upper()}", "") for name in names}
+    return {name: value for name, value in texts.items() if value}
 
 
-async def _refuse_faults(given: Mapping[str, str]) -> None:
+async def _refuse_faults(overrides: Mapping[str, str]) -> None:
     """Raise the first fault of settings with which the server would not start in a
     client (without this shell's environment); a missing folder is one."""
-    settings = read_settings(given, {})
+    settings = read_settings(overrides, {})
     for missing in settings.missing:
         raise UsageError(
             f"The folder {missing!r} does not exist.",
@@ -146,20 +150,24 @@ async def _refuse_faults(given: Mapping[str, str]) -> None:
         raise error
 
 
-def absolute(given: Mapping[str, str]) -> dict[str, str]:
+def absolute(overrides: Mapping[str, str]) -> dict[str, str]:
     """Return settings with absolute paths: clients start servers in other folders.
 
     A path in a model's spec is changed only if it exists; empty folder names are
     dropped.
     """
-    settings = dict(given)
-    for name in _PATHS & given.keys():
-        paths = given[name].split(os.pathsep) if name == "folders" else [given[name]]
+    settings = dict(overrides)
+    for name in _PATHS & overrides.keys():
+        paths = (
+            overrides[name].split(os.pathsep)
+            if name == "folders"
+            else [overrides[name]]
+        )
         settings[name] = os.pathsep.join(
             _from_root(path.strip()) for path in paths if path.strip()
         )
-    for name in _MODEL_ROLES & given.keys():
-        backend, _, file = given[name].partition(":")
+    for name in _MODEL_ROLES & overrides.keys():
+        backend, _, file = overrides[name].partition(":")
         if file and os.path.exists(file):
             settings[name] = f"{backend}:{_from_root(file)}"
     return settings
@@ -169,14 +177,14 @@ def _from_root(path: str) -> str:
     return path if path.startswith("~") else os.path.abspath(path)
 
 
-def _entry(given: Mapping[str, str], former: Mapping[str, str]) -> Json:
+def _entry(overrides: Mapping[str, str], environment_before: Mapping[str, str]) -> Json:
     """Return the entry that starts this very installation, with the `former` variables
-    that `given` does not replace; an empty value removes one.
+    that `overrides` does not replace; an empty value removes one.
 
     Paths are absolute: desktop clients have a short PATH and another working folder.
     """
-    settings = {f"WINNOW_{name.upper()}": given[name] for name in sorted(given)}
-    environment = {**former, **settings}
+    settings = {f"WINNOW_{name.upper()}": overrides[name] for name in sorted(overrides)}
+    environment = {**environment_before, **settings}
     command, arguments = sys.executable, ["-m", "server"]
     if ROOT.name == "_app":  # an installed wheel
         environment.pop("PYTHONPATH", None)
@@ -208,15 +216,15 @@ def _shown_change(
         old.splitlines(), new.splitlines(), str(path), f"{path} (new)", lineterm=""
     )
     text = "\n".join(diff)
-    for given in settings:
-        text = _without_secrets(text, given)
+    for overrides in settings:
+        text = _without_secrets(text, overrides)
     return text
 
 
-def _without_secrets(text: str, given: Mapping[str, str]) -> str:
+def _without_secrets(text: str, overrides: Mapping[str, str]) -> str:
     secret = {setting.name for setting in SETTINGS_TABLE if setting.secret}
-    for name in secret & given.keys():
-        text = text.replace(given[name], "…") if given[name] else text
+    for name in secret & overrides.keys():
+        text = text.replace(overrides[name], "…") if overrides[name] else text
     return text
 
 
@@ -244,11 +252,11 @@ def _write(path: Path, text: str) -> None:
             target.unlink()
             return
         target.parent.mkdir(parents=True, exist_ok=True)
-        fresh = target.with_name(target.name + ".new")
-        fresh.write_text(text, encoding="utf-8")
+        temporary = target.with_name(target.name + ".new")
+        temporary.write_text(text, encoding="utf-8")
         if target.exists():
-            shutil.copymode(target, fresh)
-        os.replace(fresh, target)
+            shutil.copymode(target, temporary)
+        os.replace(temporary, target)
     except OSError as error:
         raise UsageError(
             f"{path} cannot be written: {error.strerror}.",
