@@ -27,14 +27,6 @@ from models.text import TEXTS_A_REQUEST, printable
 PASSAGE_TOKENS: Final = 1_024
 """Maximum tokens of a passage. FlagEmbedding's default of 512 silently cuts long
 blocks; BGE-M3 reads up to 8,192 at quadratic cost."""
-FILES: Final = (
-    "config.json",
-    "tokenizer.json",
-    "pytorch_model.bin",
-    "sparse_linear.pt",
-    "colbert_linear.pt",
-)
-"""Files hashed into the model's name, besides *.safetensors."""
 BATCH_TEXTS: Final = TEXTS_A_REQUEST + 1
 """FlagEmbedding draws progress bars on stderr unless the texts are fewer than its
 batch."""
@@ -58,11 +50,9 @@ class FlagModel(HeldModel):
         """Model, runtime, and a digest of its files and of how many tokens are read.
 
         Raises `ModelError` where the model is not on this machine."""
-        folder = self._folder
-        files = [path for path in (folder / name for name in FILES) if path.is_file()]
-        digest = fingerprint(
-            [*files, *sorted(folder.glob("*.safetensors"))], PASSAGE_TOKENS
-        )
+        kinds = ("config.json", "tokenizer.json", "*.bin", "*.pt", "*.safetensors")
+        files = [path for kind in kinds for path in sorted(self._folder.glob(kind))]
+        digest = fingerprint(files, PASSAGE_TOKENS)
         return f"{self._model_name}:flag:{digest}"
 
     @cached_property
@@ -85,61 +75,45 @@ class FlagModel(HeldModel):
 
     def _load(self, class_name: str, **options: object) -> Any:
         """Return the loaded model of FlagEmbedding's class, made once; called in a
-        thread with the lock held.
-
-        A later call returns the first model, whatever it asks for. Raises `ModelError`
-        where the model cannot be loaded."""
-        if self._loaded is not None:
-            return self._loaded
-        with importing("flag", self._spec):
-            package, torch = (
-                importlib.import_module("FlagEmbedding"),
-                importlib.import_module("torch"),
-            )
-        importlib.import_module("transformers.utils.logging").disable_progress_bar()
-        cuda = bool(torch.cuda.is_available())
-        try:
+        thread with the lock held. Raises `ModelError` where it cannot be loaded."""
+        if self._loaded is None:
+            with importing("flag", self._spec):
+                package = importlib.import_module("FlagEmbedding")
+                torch = importlib.import_module("torch")
+            importlib.import_module("transformers.utils.logging").disable_progress_bar()
             # Apple's MPS is left out: torch leaks memory there for each new input shape.
+            cuda = bool(torch.cuda.is_available())
+            device = "cuda:0" if cuda else "cpu"
             self._loaded = getattr(package, class_name)(
-                str(self._folder),
-                use_fp16=cuda,
-                devices="cuda:0" if cuda else "cpu",
-                **options,
+                str(self._folder), use_fp16=cuda, devices=device, **options
             )
-        except (OSError, ValueError, RuntimeError) as error:
-            raise ModelError(
-                f"FlagEmbedding cannot load {self._model_name}: {error}",
-                hint="Check that the folder contains this kind of model and that there is enough memory.",
-            ) from error
         return self._loaded
 
-    async def _in_parts(
-        self, texts: Sequence[str], compute: Callable[[list[str]], Any]
+    async def _in_batches(
+        self, texts: Sequence[str], compute: Callable[[list[str]], Any], *, width: int
     ) -> NDArray[np.float32]:
-        """Return what `compute` makes of `texts` [n, …], in a thread; a cancelled call
-        ends between parts.
+        """Return what `compute` makes of `texts` [n, width], in a thread; a cancelled
+        call ends between batches.
 
-        Waits without limit for other calls. Raises `ModelError` where the model fails;
-        no texts raise `ValueError`."""
+        Waits without limit for other calls. Raises `ModelError` where the model cannot
+        be loaded, or fails."""
 
-        def run(part: list[str]) -> NDArray[np.float32]:
+        def run(batch: list[str]) -> NDArray[np.float32]:
             with self._lock:
                 try:
-                    return np.asarray(compute(part), dtype=np.float32)
-                except (RuntimeError, AttributeError, KeyError) as error:
+                    rows = np.asarray(compute(batch), dtype=np.float32)
+                except (OSError, ValueError, RuntimeError, LookupError) as error:
                     raise ModelError(
-                        f"FlagEmbedding failed on {len(part)} texts: {error}",
-                        hint="Try again.",
+                        f"FlagEmbedding cannot load or run {self._model_name}: {error}",
+                        hint="Check that the folder contains this kind of model and that there is enough memory.",
                     ) from error
+            return rows.reshape(len(batch), width)
 
-        starts = range(0, len(texts), TEXTS_A_REQUEST)
-        parts = [
-            list(map(printable, texts[start : start + TEXTS_A_REQUEST]))
-            for start in starts
-        ]
-        return np.concatenate(
-            [await anyio.to_thread.run_sync(run, part) for part in parts]
-        )
+        rows = [np.zeros((0, width), dtype=np.float32)]
+        for start in range(0, len(texts), TEXTS_A_REQUEST):
+            batch = list(map(printable, texts[start : start + TEXTS_A_REQUEST]))
+            rows.append(await anyio.to_thread.run_sync(run, batch))
+        return np.concatenate(rows)
 
 
 class FlagEmbedder(FlagModel):
@@ -149,16 +123,12 @@ class FlagEmbedder(FlagModel):
     def dimension(self) -> int:
         """Length of a vector; raises `ModelError` where `config.json` is missing or
         does not say it."""
+        path = self._folder / "config.json"
         try:
-            return int(
-                json.loads((self._folder / "config.json").read_bytes())["hidden_size"]
-            )
+            return int(json.loads(path.read_bytes())["hidden_size"])
         except (OSError, ValueError, KeyError) as error:
             raise ModelError(
-                (
-                    f"{self._folder / 'config.json'} does not give hidden_size, "
-                    f"the length of the model's vectors: {error!r}."
-                ),
+                f"{path} does not give hidden_size, the length of vectors: {error!r}.",
                 hint="Download it again.",
             ) from error
 
@@ -171,21 +141,16 @@ class FlagEmbedder(FlagModel):
 
         No texts give no rows; longer ones than `PASSAGE_TOKENS` are cut."""
 
-        def compute(part: list[str]) -> Any:
-            # The class reads `passage_max_length` for passages and `max_length` here: both, or it
-            # cuts at 512.
-            model = self._load(
-                "BGEM3FlagModel",
-                passage_max_length=PASSAGE_TOKENS,
-                query_max_length=PASSAGE_TOKENS,
-            )
+        def compute(batch: list[str]) -> Any:
+            # The class reads `passage_max_length` for passages and `max_length` here:
+            # both, or it cuts at 512.
+            lengths = {"passage_max_length": PASSAGE_TOKENS}
+            model = self._load("BGEM3FlagModel", **lengths)
             return model.encode(
-                part, batch_size=BATCH_TEXTS, max_length=PASSAGE_TOKENS
+                batch, batch_size=BATCH_TEXTS, max_length=PASSAGE_TOKENS
             )["dense_vecs"]
 
-        if not texts:
-            return np.zeros((0, self.dimension), dtype=np.float32)
-        return unit_rows(await self._in_parts(texts, compute))
+        return unit_rows(await self._in_batches(texts, compute, width=self.dimension))
 
 
 class FlagReranker(FlagModel):
@@ -196,15 +161,9 @@ class FlagReranker(FlagModel):
 
         No texts give no scores; longer pairs than `PASSAGE_TOKENS` are cut."""
 
-        def compute(part: list[str]) -> Any:
-            pairs = [(printable(query), text) for text in part]
+        def compute(batch: list[str]) -> Any:
+            pairs = [(printable(query), text) for text in batch]
             model = self._load("FlagReranker", max_length=PASSAGE_TOKENS)
-            return np.reshape(
-                model.compute_score(pairs, batch_size=BATCH_TEXTS, normalize=True), -1
-            )
+            return model.compute_score(pairs, batch_size=BATCH_TEXTS, normalize=True)
 
-        return (
-            await self._in_parts(texts, compute)
-            if texts
-            else np.zeros(0, dtype=np.float32)
-        )
+        return (await self._in_batches(texts, compute, width=1))[:, 0]

@@ -43,10 +43,6 @@ class Backend:
     """Takes a role, the text after the colon and the resources; returns a model of the
     role's protocol (`models/protocols.py`). Loads and downloads nothing. Raises
     `UsageError` for an invalid spec, `MissingExtra` if a package is not installed."""
-    extra: str = ""
-    """The extra whose package it needs."""
-    says: str = ""
-    """Description shown after the spec."""
 
 
 SEAM: Final = Seam(
@@ -57,4 +53,4 @@ SEAM: Final = Seam(
 @functools.cache
 def backends() -> dict[str, Backend]:
     """Return every backend by its prefix."""
-    return {one.prefix: one for one in SEAM.found()}
+    return {backend.prefix: backend for backend in SEAM.found()}

@@ -55,26 +55,20 @@ def choose(role: Role, spec: str, resources: Resources) -> Chosen[Any]:
             return Chosen(None, f"auto: no {role} is built in; {_WITHOUT[role]}")
         make, name = _CARRIED[role]
         return Chosen(make(), f"auto: the built-in {name} needs no download")
-    prefix, _, rest = map(str.strip, spec.partition(":"))
-    found = backends().get(prefix)
-    if found is None or role not in found.roles or not rest:
+    prefix, _, name = map(str.strip, spec.partition(":"))
+    backend = backends().get(prefix)
+    if backend is None or role not in backend.roles or not name:
         raise UsageError(
             f"{spec!r} is not a valid value for the {role}.",
             hint=f"Use one of: {forms_of(role)}.",
         )
-    says = f": {found.says}" if found.says else ""
-    return Chosen(found.make(role, rest, resources), f"{spec} was set{says}")
+    return Chosen(backend.make(role, name, resources), f"{spec} was set")
 
 
 def forms_of(role: Role) -> str:
     """Return the spec forms of a role, as messages show them."""
-    return ", ".join(
-        [
-            "auto",
-            "none",
-            *(one.roles[role] for one in backends().values() if role in one.roles),
-        ]
-    )
+    forms = [backend.roles.get(role) for backend in backends().values()]
+    return ", ".join(["auto", "none", *filter(None, forms)])
 
 
 def _pulled(role: Role, resources: Resources) -> Offered | None:
@@ -82,15 +76,15 @@ def _pulled(role: Role, resources: Resources) -> Offered | None:
 
     Only if llama-cpp-python is installed, and never a scoring-only model.
     """
-    kept = kept_files(resources.hub)
+    downloads = kept_files(resources.hub)
     fitting = [
-        one
-        for one in MODELS.values()
-        if one.role == role and one.writes and one.path in kept
+        offered
+        for offered in MODELS.values()
+        if offered.role == role and offered.writes and offered.path in downloads
     ]
-    if not fitting or lacking("llama"):
+    if lacking("llama"):
         return None
-    return max(fitting, key=lambda offered: offered.megabytes)
+    return max(fitting, key=lambda offered: offered.megabytes, default=None)
 
 
 _CARRIED: Final[Mapping[Role, tuple[Callable[[], Any], str]]] = {

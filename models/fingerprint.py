@@ -2,8 +2,8 @@
 keys.
 
 Files up to `WHOLE_BYTES` bytes are hashed whole; of larger ones the size, modification time
-and samples, since a full hash takes seconds at each start. Not for: checking downloads
-(`models/pull.py` hashes every byte).
+and as many first bytes, since a full hash takes seconds at each start. Not for: checking
+downloads (`models/pull.py` hashes every byte).
 """
 
 import hashlib
@@ -13,11 +13,8 @@ from typing import Final
 
 from errors import ModelError
 
-SAMPLES: Final = 64
-WHOLE_BYTES: Final = SAMPLES << 20
-"""Bytes (64 MiB) up to which a file is hashed whole."""
-SAMPLE: Final = WHOLE_BYTES >> 10
-"""Number and bytes of samples of a larger file (4 MiB in all)."""
+WHOLE_BYTES: Final = 64 << 20
+"""Bytes of a file that are hashed."""
 DIGITS: Final = 12
 
 
@@ -32,16 +29,12 @@ def fingerprint(files: Iterable[Path], *settings: object) -> str:
         try:
             status = path.stat()
             with path.open("rb") as file:
-                if status.st_size <= WHOLE_BYTES:
-                    hashlib.file_digest(file, lambda: digest)
-                    continue
-                digest.update(f"{status.st_size}:{status.st_mtime_ns}".encode())
-                for number in range(SAMPLES):
-                    file.seek((status.st_size - SAMPLE) * number // (SAMPLES - 1))
-                    digest.update(file.read(SAMPLE))
+                digest.update(file.read(WHOLE_BYTES))
         except OSError as error:
             raise ModelError(
                 f"Cannot read the model file {path}: {error.strerror}.",
                 hint="Check the path.",
             ) from error
+        if status.st_size > WHOLE_BYTES:
+            digest.update(f"{status.st_size}:{status.st_mtime_ns}".encode())
     return digest.hexdigest()[:DIGITS]

@@ -10,32 +10,16 @@ from typing import Any, Final
 ModelOptions = Mapping[str, Any]
 """Options by name; what is not named is left to llama.cpp or to the server."""
 
-LOADING: Final[Mapping[str, tuple[type, ...]]] = {
-    "n_ctx": (int,),
-    "n_batch": (int,),
-    "n_gpu_layers": (int,),
-    "main_gpu": (int,),
-    "split_mode": (int,),
-    "tensor_split": (list,),
-    "n_threads": (int,),
-    "flash_attn": (bool,),
-    "use_mmap": (bool,),
-    "type_k": (int,),
-    "type_v": (int,),
-}
-"""Arguments of `llama_cpp.Llama`, with their types."""
-SAMPLING: Final[Mapping[str, tuple[type, ...]]] = {
-    "temperature": (int, float),
-    "top_k": (int,),
-    "top_p": (int, float),
-    "min_p": (int, float),
-    "seed": (int,),
-}
+LOADING: Final = (
+    *("n_ctx", "n_batch", "n_gpu_layers", "main_gpu", "split_mode", "tensor_split"),
+    *("n_threads", "flash_attn", "use_mmap", "type_k", "type_v"),
+)
+"""Arguments of `llama_cpp.Llama`."""
+SAMPLING: Final = ("temperature", "top_k", "top_p", "min_p", "seed")
 """How the next token is chosen; they go to a server as well, where they are set."""
 THINKING: Final = "thinking"
 """Whether a model that can think aloud is let to; its thoughts are never part of an
 answer."""
-KNOWN: Final = {**LOADING, **SAMPLING, THINKING: (bool,)}
 ANSWERING: Final = (*SAMPLING, THINKING, "n_ctx", "type_k", "type_v")
 """Options that change an answer."""
 THOUGHTS: Final = 2_048
@@ -47,23 +31,19 @@ def read_options(text: str) -> ModelOptions:
     """Return the options that `text` names; raises `ValueError` with what would be
     right. Of an option given twice the last counts."""
     options: dict[str, Any] = {}
-    for part in text.split():
-        name, _, written = part.partition("=")
-        if name not in KNOWN:
+    known = (*LOADING, *SAMPLING, THINKING)
+    for setting in text.split():
+        name, _, value = setting.partition("=")
+        if name not in known:
             raise ValueError(
-                f"{part!r} is not an option; use NAME=VALUE with {', '.join(KNOWN)}."
+                f"{setting!r} is not an option; use NAME=VALUE with {', '.join(known)}."
             )
-        kinds = KNOWN[name]
         try:
-            value = json.loads(written)
-        except ValueError:
-            value = None
-        if type(value) not in kinds:
-            form = {int: "a number", bool: "true or false"}
+            options[name] = json.loads(value)
+        except ValueError as error:
             raise ValueError(
-                f"{name} is {written!r}; use {form.get(kinds[0], 'a list, as [3,1]')}."
-            )
-        options[name] = value
+                f"{name} is {value!r}; use a number, true, false, or a list as [3,1]."
+            ) from error
     return options
 
 

@@ -41,9 +41,9 @@ class PairedEmbedder(HeldModel):
 
     async def aclose(self) -> None:
         """Let both go."""
-        for one in (self.first, self.other):
-            if isinstance(one, HeldModel):
-                await one.aclose()
+        for embedder in (self.first, self.other):
+            if isinstance(embedder, HeldModel):
+                await embedder.aclose()
 
 
 def fitting(

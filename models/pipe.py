@@ -3,9 +3,8 @@ the process runs.
 
 A message is a JSON header and bytes, each with its length in front. The process answers
 one request after the other; a request to cancel the one that runs comes between. The
-process ends when its stdin does, so it never outlives the server, and when nothing was
-asked for a while. Not for: starting processes (`models/worker.py`), or what they
-compute."""
+process ends when its stdin does, so it never outlives the server. Not for: starting
+processes (`models/worker.py`), or what they compute."""
 
 import json
 import os
@@ -28,16 +27,8 @@ except ImportError:  # Windows has no such limits
 MESSAGE_HEADER: Final = struct.Struct("!II")
 CANCEL: Final = "cancel"
 """What is done by a message that cancels the running request; it has no answer."""
-EXIT_IDLE: Final = 75
-"""Status of a process that ended because nothing was asked of it."""
 EXIT_FULL: Final = 71
 """Status of a process that had no memory left."""
-_LOST: Final = (
-    "error return without exception set",
-    "returned NULL without setting an exception",
-)
-"""What CPython says of an import that had no memory left: the MemoryError itself is
-lost."""
 _OUT_OF_MEMORY: Final = (
     b"MemoryError: no memory is left within the limit of this process.\n"
 )
@@ -53,25 +44,14 @@ class Frame:
     fields: Fields
     blob: bytes = b""
 
-    def head(self) -> bytes:
-        """Return what goes over the pipe before the raw bytes."""
+    def packed(self) -> bytes:
+        """Return what goes over the pipe."""
         text = json.dumps(self.fields).encode()
-        return MESSAGE_HEADER.pack(len(text), len(self.blob)) + text
-
-
-def refusal(error: ModelError) -> Frame:
-    """Return the answer to a request that failed."""
-    return Frame(
-        {
-            "error": error.what,
-            "hint": error.hint,
-            "over_context": isinstance(error, ContextExceeded),
-        }
-    )
+        return MESSAGE_HEADER.pack(len(text), len(self.blob)) + text + self.blob
 
 
 def accepted(frame: Frame) -> Frame:
-    """Return `frame` if it is an answer; raise the error of a `refusal`."""
+    """Return `frame` if it is an answer; raise the `ModelError` that it holds else."""
     if "error" not in frame.fields:
         return frame
     kind = ContextExceeded if frame.fields["over_context"] else ModelError
@@ -103,11 +83,9 @@ def memory_of(process: int | Literal["self"]) -> tuple[int, int]:
     )
 
 
-def serve(
-    load: Callable[[], Answer], *, idle_seconds: float, memory_bytes: int | None
-) -> NoReturn:
-    """Answer requests from stdin until it ends, or until none came for `idle_seconds`
-    after the last; the process's main loop. `load` is called at the first request.
+def serve(load: Callable[[], Answer], *, memory_bytes: int | None) -> NoReturn:
+    """Answer requests from stdin until it ends; the process's main loop. `load` is
+    called at the first request.
 
     Claims the two pipes for the protocol: afterwards file descriptor 1 is the log and 0
     is empty, so that nothing native can write between two frames. `memory_bytes` bounds
@@ -118,93 +96,74 @@ def serve(
     os.dup2(2, 1)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
-    with suppress(
-        OSError
-    ):  # where Linux lets us, its out-of-memory killer takes this process before the server
+    with suppress(OSError):
+        # Linux's out-of-memory killer takes this process before the server.
         Path("/proc/self/oom_score_adj").write_text("800")
-    inbox = _Inbox(requests)
     if memory_bytes is not None and resource is not None:
-        bound = (
-            memory_bytes + memory_of("self")[0]
-        )  # numpy's threads take some on each of many cores
+        # numpy's threads take some on each of many cores
+        bound = memory_bytes + memory_of("self")[0]
         resource.setrlimit(resource.RLIMIT_AS, (bound, bound))
+    inbox: queue.SimpleQueue[Frame] = queue.SimpleQueue()
+    cancelled = threading.Event()
+    reader = threading.Thread(
+        target=_within_memory, args=(_read, requests, inbox, cancelled), daemon=True
+    )
+    _within_memory(_answer, load, inbox, cancelled, answers, reader)
+    os._exit(0)
+
+
+def _within_memory(step: Callable[..., None], *arguments: object) -> None:
+    """Run one of the two loops; a lack of memory ends the process, whose caller finds
+    the reason in its last words. Writing them takes no memory.
+
+    CPython loses some a MemoryError: an import then raises SystemError, its compiler
+    SyntaxError, and a thread without a stack RuntimeError."""
     try:
-        threading.Thread(target=inbox.fill, daemon=True).start()
-    except RuntimeError:  # no memory for its stack
-        _end_full()
-    try:
-        _answer(load, inbox, answers, idle_seconds)
-    except MemoryError:  # of loading, computing, or sending what was computed
-        _end_full()
-    except (SystemError, SyntaxError) as error:
-        # The compiler of a module that is imported calls a lack of memory bad syntax.
-        lost = isinstance(error, SyntaxError) or any(
-            text in str(error) for text in _LOST
-        )
-        if memory_bytes is None or not lost:
+        step(*arguments)
+    except (MemoryError, SystemError, SyntaxError, RuntimeError) as error:
+        started = "can't start new thread" in str(error)
+        if isinstance(error, RuntimeError) and not started:
             raise
-        _end_full()
+        os.write(2, _OUT_OF_MEMORY)
+        os._exit(EXIT_FULL)
 
 
-def _end_full() -> NoReturn:
-    """End the process, whose caller finds the reason in its last words; that takes no
-    memory."""
-    os.write(2, _OUT_OF_MEMORY)
-    os._exit(EXIT_FULL)
+def _read(
+    requests: IO[bytes], inbox: "queue.SimpleQueue[Frame]", cancelled: threading.Event
+) -> None:
+    """Read messages until the pipe ends, which ends the process: native code may be
+    running, so no orderly end. Raises `ValueError` for a message that is not JSON."""
+    while len(head := requests.read(MESSAGE_HEADER.size)) == MESSAGE_HEADER.size:
+        text, blob = MESSAGE_HEADER.unpack(head)
+        frame = Frame(json.loads(requests.read(text)), requests.read(blob))
+        if frame.fields["do"] == CANCEL:
+            cancelled.set()
+        else:
+            cancelled.clear()
+            inbox.put(frame)
+    os._exit(0)
 
 
 def _answer(
-    load: Callable[[], Answer], inbox: "_Inbox", answers: IO[bytes], idle_seconds: float
-) -> NoReturn:
-    """Answer each request; without one for `idle_seconds` the process ends."""
+    load: Callable[[], Answer],
+    inbox: "queue.SimpleQueue[Frame]",
+    cancelled: threading.Event,
+    answers: IO[bytes],
+    reader: threading.Thread,
+) -> None:
+    """Start reading requests, and answer each."""
+    reader.start()
     compute: Answer | None = None
     while True:
-        try:
-            request = inbox.requests.get(
-                timeout=None if compute is None else idle_seconds
-            )
-        except queue.Empty:
-            os._exit(EXIT_IDLE)
+        request = inbox.get()
         try:
             compute = compute or load()
-            answer = compute(request, inbox.cancelled.is_set)
+            answer = compute(request, cancelled.is_set)
         except ModelError as error:
-            answer = refusal(error)
+            over = isinstance(error, ContextExceeded)
+            fields = {"error": error.what, "hint": error.hint, "over_context": over}
+            answer = Frame(fields)
         except Cancelled:
             answer = Frame({})
-        answers.write(answer.head())
-        answers.write(answer.blob)
+        answers.write(answer.packed())
         answers.flush()
-
-
-class _Inbox:
-    """The requests that came in, and whether the last one was cancelled."""
-
-    def __init__(self, pipe: IO[bytes]) -> None:
-        self.requests: queue.SimpleQueue[Frame] = queue.SimpleQueue()
-        self.cancelled = threading.Event()
-        self._pipe = pipe
-
-    def fill(self) -> None:
-        """Read messages until the pipe ends, which ends the process; so does one that
-        memory has no room for, or its caller would wait until it gives up.
-
-        Raises `ValueError` for a message that is not JSON."""
-        try:
-            while True:
-                self._read()
-        except MemoryError:
-            _end_full()
-
-    def _read(self) -> None:
-        head = self._pipe.read(MESSAGE_HEADER.size)
-        if len(head) < MESSAGE_HEADER.size:
-            # The parent closed its side or is gone; native code may be running, so no orderly end.
-            os._exit(0)
-        text, blob = MESSAGE_HEADER.unpack(head)
-        frame = Frame(json.loads(self._pipe.read(text)), self._pipe.read(blob))
-        if frame.fields["do"] == CANCEL:
-            self.cancelled.set()
-            return
-        self.cancelled.clear()
-        self.requests.put(frame)

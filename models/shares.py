@@ -32,15 +32,15 @@ class _Shares:
         self.calls: Counter[str] = Counter()
         self.limits: dict[str, anyio.CapacityLimiter] = {}
 
-    def count(self, caller: str, more: int) -> None:
+    def count(self, caller: str, change: int) -> None:
         """Note that a call of `caller` begins (1) or ends (-1), and update the
         shares."""
-        self.calls[caller] += more
+        self.calls[caller] += change
         if not self.calls[caller]:
             del self.calls[caller], self.limits[caller]
         least = min(self.calls.values(), default=0)
-        for one, calls in self.calls.items():
-            limit = self.limits.setdefault(one, anyio.CapacityLimiter(math.inf))
+        for name, calls in self.calls.items():
+            limit = self.limits.setdefault(name, anyio.CapacityLimiter(math.inf))
             limit.total_tokens = 1 if calls > least else math.inf
 
 

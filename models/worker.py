@@ -2,11 +2,10 @@
 the server.
 
 The process is a fresh interpreter (spawned, never forked), started at the first call
-and again after it died, with a growing pause when it dies again and again. It computes
-one call at a time, others wait; a cancelled one gets a stop request, and the process is
-killed if it does not stop. What native code prints goes to a log of its own, never to
-our stdout. Not for: what the process computes (`models/llama/process.py`,
-`pipeline/read/process.py`).
+and again after it ended. It computes one call at a time, others wait; a cancelled one
+gets a stop request, and the process is killed if it does not stop. What native code
+prints goes to a log of its own, never to our stdout. Not for: what the process computes
+(`models/llama/process.py`, `pipeline/read/process.py`).
 """
 
 import asyncio
@@ -16,18 +15,15 @@ import os
 import signal
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, NamedTuple
 
 import anyio
-import anyio.lowlevel
 
 from errors import ModelError
-from models.pipe import CANCEL, EXIT_IDLE, MESSAGE_HEADER, Fields, Frame, accepted
+from models.pipe import CANCEL, MESSAGE_HEADER, Fields, Frame, accepted
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 """The folder that our packages are imported from, in a checkout and in a wheel."""
@@ -41,15 +37,11 @@ ENVIRONMENT: Final = {
 numpy starts none (0.08 s of each start), and nothing is fetched."""
 PIPE_FAILURES: Final = (ConnectionError, asyncio.IncompleteReadError)
 """What the pipes raise once their process is gone."""
-
-MEMORY_WORDS: Final = (
-    "bad_alloc",
-    "MemoryError",
-    "failed to allocate",
-    "unable to allocate",
-    "annot allocate memory",
-    "failed to map segment",
-)
+STOP_SECONDS: Final = 0.4
+"""For a cancelled call to stop by itself; then its process is killed."""
+CLOSE_SECONDS: Final = 5 * STOP_SECONDS
+"""For an idle process to end after its stdin was closed."""
+MEMORY_WORDS: Final = ("bad_alloc", "MemoryError", "allocate", "failed to map segment")
 """One of these is among the last words of a process that had no memory left."""
 
 _log = logging.getLogger(__name__)
@@ -57,25 +49,13 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a process may take, and the times of its life in seconds."""
+    """What a process may take."""
 
     idle_seconds: float = 900.0
     """Without a call: then it ends, which gives its memory back."""
     memory_bytes: int | None = None
     """Most address space (RLIMIT_AS) beyond what it has at its start; None for no
     limit. Not for GPU builds, whose drivers map far more than they use."""
-    clock: Callable[[], float] = time.monotonic
-    stopping: float = 0.4
-    """For a cancelled call to stop by itself; then its process is killed."""
-    closing: float = 2.0
-    """For an idle process to end after its stdin was closed."""
-    sending: float = 10.0
-    """For a request to go into the pipe; its reader is a thread that does nothing
-    else."""
-    first_pause: float = 1.0
-    """Until the start after the second crash in a row, doubled by each further one. The
-    first costs no pause."""
-    longest_pause: float = 60.0
 
 
 class ProcessDied(ModelError):
@@ -85,135 +65,54 @@ class ProcessDied(ModelError):
         """Keep `how` it ended as a sentence, and whether that was by SIGKILL, which
         comes from outside."""
         quoted = f" Its last output: {output}" if output else ""
-        hint = (
-            "Try again: it is restarted. If it crashes again, set a smaller model, or "
-            "free memory."
+        super().__init__(
+            how + quoted,
+            hint="Try again: it is restarted. If it crashes again, set a smaller model, "
+            "or free memory.",
         )
-        super().__init__(how + quoted, hint=hint)
         self.how = how
         self.was_killed = was_killed
 
 
-class Child:
-    """One running process, its pipes and its log."""
+class _Child(NamedTuple):
+    """A running process, and the file that its stderr goes to."""
 
-    def __init__(
-        self, process: asyncio.subprocess.Process, log: IO[bytes], *, limits: Limits
-    ) -> None:
-        """Take over a started process and the file that its stderr goes to."""
-        assert process.stdin is not None  # noqa: S101  `start` asked for both pipes
-        assert process.stdout is not None  # noqa: S101  as above
-        self._process = process
-        self._log = log
-        self._limits = limits
-        self._stdin = process.stdin
-        self._stdout = process.stdout
-        self._sizes: tuple[int, int] | None = None
+    process: asyncio.subprocess.Process
+    stdin: asyncio.StreamWriter
+    stdout: asyncio.StreamReader
+    log: IO[bytes]
 
-    @classmethod
-    async def start(
-        cls, entry: str, arguments: Fields, *, label: str, limits: Limits
-    ) -> "Child":
-        """Start a fresh interpreter that runs `main(arguments)` of the module `entry`;
-        raises `ModelError` where it cannot be started."""
-        code = (
-            f"import sys; sys.path.insert(0, {str(ROOT)!r}); "
-            f"import {entry} as entry; entry.main({json.dumps(arguments)!r})"
-        )
-        log = tempfile.TemporaryFile()  # noqa: SIM115  lives as long as the process
-        try:
-            with anyio.CancelScope(
-                shield=True
-            ):  # milliseconds; an interrupted start would leave an orphaned process
-                process = await asyncio.create_subprocess_exec(
-                    *(sys.executable, "-c", code),
-                    stdin=asyncio.subprocess.PIPE,
-                    stdout=asyncio.subprocess.PIPE,
-                    stderr=log,
-                    env={**os.environ, **ENVIRONMENT},
-                    # an interrupt at the terminal is the server's to handle
-                    start_new_session=True,
-                )
-        except OSError as error:
-            log.close()
-            raise ModelError(
-                f"The process of {label} cannot be started: {error}.",
-                hint="Free memory.",
-            ) from error
-        return cls(process, log, limits=limits)
-
-    @property
-    def alive(self) -> bool:
-        """Whether the process was not yet seen to end."""
-        return self._process.returncode is None
-
-    @property
-    def pid(self) -> int:
-        """Its process id."""
-        return self._process.pid
-
-    async def send(self, frame: Frame) -> None:
-        """Write one whole message; a cancellation waits until it is written, for half
-        of one would end the process.
-
-        Raises `ConnectionError` where the pipe is broken, or that takes longer than
-        `limits.sending`.
-        """
-        with (
-            anyio.CancelScope(shield=True),
-            anyio.move_on_after(self._limits.sending) as scope,
-        ):
-            self._stdin.write(frame.head() + frame.blob)
-            await self._stdin.drain()
-        if scope.cancelled_caught:
-            raise BrokenPipeError
-
-    async def receive(self) -> Frame:
-        """Return the answer; cancelled half-way, it goes on from there when called
-        again.
-
-        Waits without limit; raises one of `PIPE_FAILURES` where the pipe ends.
-        """
-        if self._sizes is None:
-            self._sizes = MESSAGE_HEADER.unpack(
-                await self._stdout.readexactly(MESSAGE_HEADER.size)
-            )
-        text, blob = self._sizes
-        message = await self._stdout.readexactly(text + blob)
-        self._sizes = None
+    async def exchange(self, request: Frame) -> Frame:
+        """Send a request and return the answer; waits without limit. Raises one of
+        `PIPE_FAILURES` where the process is gone."""
+        self.stdin.write(request.packed())
+        await self.stdin.drain()
+        header = await self.stdout.readexactly(MESSAGE_HEADER.size)
+        text, blob = MESSAGE_HEADER.unpack(header)
+        message = await self.stdout.readexactly(text + blob)
         return Frame(json.loads(message[:text]), message[text:])
 
-    async def ending(self) -> tuple[int | None, str]:
-        """Wait a little for the end; return its status (None while it goes on) and the
-        end of its log ("" if that is closed)."""
-        with anyio.move_on_after(self._limits.closing):
-            await self._process.wait()
-        code = self._process.returncode
-        if self._log.closed:
-            return code, ""
-        size = self._log.seek(0, os.SEEK_END)
-        self._log.seek(max(0, size - 400))
-        return code, " ".join(self._log.read().decode("utf-8", "replace").split())
-
-    async def end(self, *, at_once: bool) -> None:
-        """Close the child's stdin and wait a little for it to go (not `at_once`), kill
-        it, let go of everything.
-
-        `at_once` is for the task that sends and receives: it reads what is left."""
-        with anyio.CancelScope(shield=True):
-            self._stdin.close()
-            if not at_once:
-                with anyio.move_on_after(self._limits.closing):
-                    await self._process.wait()
-            if self.alive:
-                self._process.kill()
-            if at_once:  # an unread answer would keep the pipe open
-                await self._stdout.read()
-            await self._process.wait()
-            # asyncio of Python 3.11.2 logs a broken pipe that is not awaited
-            with suppress(ConnectionError):
-                await self._stdin.wait_closed()
-            self._log.close()
+    async def end(self, seconds: float = 0.0) -> str:
+        """Close the child's stdin, wait `seconds` for it to go, kill it; return its
+        last words. Without `seconds` no other task may be reading its answers."""
+        self.stdin.close()
+        if seconds:
+            with anyio.move_on_after(seconds):
+                await self.process.wait()
+        if self.process.returncode is None:
+            with suppress(ProcessLookupError):
+                self.process.kill()
+        if not seconds:  # an unread answer would keep the pipe open
+            await self.stdout.read()
+        await self.process.wait()
+        # asyncio of Python 3.11.2 logs a broken pipe that is not awaited
+        with suppress(ConnectionError):
+            await self.stdin.wait_closed()
+        size = self.log.seek(0, os.SEEK_END)
+        self.log.seek(max(0, size - 400))
+        words = self.log.read().decode("utf-8", "replace").split()
+        self.log.close()
+        return " ".join(words)
 
 
 class Worker:
@@ -224,173 +123,141 @@ class Worker:
         self, entry: str, arguments: Fields, *, label: str, limits: Limits | None = None
     ) -> None:
         """Name what runs in the child: the module `entry`, whose `main(arguments)`
-        calls `pipe.serve`.
+        calls `pipe.serve`, and the `label` of the process in messages.
 
-        `idle_seconds` and `memory_bytes` of the `limits` are added to the
-        `arguments`."""
+        `memory_bytes` of the `limits` is added to the `arguments`."""
         self._entry = entry
         self._limits = limits or Limits()
-        self._arguments = {
-            **arguments,
-            "idle_seconds": self._limits.idle_seconds,
-            "memory_bytes": self._limits.memory_bytes,
-        }
-        self.label = label
-        """How messages name what the process is for."""
+        self._arguments = {**arguments, "memory_bytes": self._limits.memory_bytes}
+        self._label = label
         self._turn = anyio.Lock()
-        self._child: Child | None = None
-        self._crashes = 0
-        self._not_before = 0.0
-        self._loop: object | None = None
+        self._child: _Child | None = None
+        self._calls = 0
 
     @property
     def pid(self) -> int | None:
         """Process id while the process lives, for status displays."""
-        return (
-            self._child.pid if self._child is not None and self._child.alive else None
-        )
+        child = self._child
+        alive = child is not None and child.process.returncode is None
+        return child.process.pid if child is not None and alive else None
 
     async def call(self, fields: Fields, blob: bytes = b"") -> Frame:
         """Return the child's answer; start the child if it does not run.
 
         Waits for its turn and for the answer without limit. Raises `ModelError`: the
         child refused the request, crashed (`ProcessDied`; the next call restarts it),
-        was closed, or is paused after crashes. So does a call from another event loop
-        than the first.
+        or was closed.
         """
-        self._check_loop()
-        request = Frame(fields, blob)
         async with self._turn:
-            answer = await self._attempt(request)
-            if answer is None:  # it had just gone idle, which a new one does not
-                answer = await self._attempt(request)
-        if answer is None:
-            raise ModelError(
-                f"The process of {self.label} ended twice without a call.",
-                hint="Try again.",
-            )
-        self._crashes = 0
-        return accepted(answer)
+            child = await self._started()
+            answer = asyncio.ensure_future(child.exchange(Frame(fields, blob)))
+            try:
+                frame = await asyncio.shield(answer)
+            except asyncio.CancelledError:
+                with anyio.CancelScope(shield=True):
+                    await self._stop(child, answer)
+                raise
+            except PIPE_FAILURES as error:
+                with anyio.CancelScope(shield=True):
+                    lost = await self._lost(child, str(fields["do"]))
+                raise lost from error
+            finally:
+                self._end_when_idle(child)
+            return accepted(frame)
 
     async def aclose(self) -> None:
         """End the process; a call in flight fails, a later call would start it
         again."""
         child, self._child = self._child, None
         if child is not None:
-            await child.end(at_once=False)
+            with anyio.CancelScope(shield=True):
+                await child.end(CLOSE_SECONDS)
 
-    def _check_loop(self) -> None:
-        token = anyio.lowlevel.current_token()
-        if self._loop is None:
-            self._loop = token
-        elif self._loop != token:
-            raise ModelError(
-                f"{self.label} was called from a second event loop; its pipes belong to the first.",
-                hint="Call it in the event loop of its first call, or create another model object for this loop.",
-            )
-
-    async def _attempt(self, request: Frame) -> Frame | None:
-        """Return the answer, or None when the child had ended idle; raises the
-        `ModelError` of the call."""
-        child = await self._started()
-        try:
-            await child.send(request)
-            return await child.receive()
-        except anyio.get_cancelled_exc_class():
-            await self._stop(child)
-            raise
-        except PIPE_FAILURES:
-            await self._lost(child, str(request.fields["do"]))
-            return None
-
-    async def _started(self) -> Child:
-        if self._child is not None and not self._child.alive:
-            with suppress(ProcessDied):  # it died between two calls, and is restarted
-                await self._lost(self._child, "nothing")
-        if self._child is None:
-            wait = self._not_before - self._limits.clock()
-            if wait > 0:
-                raise ModelError(
-                    f"The process of {self.label} died {self._crashes} times in a "
-                    f"row and is paused.",
-                    hint=f"Try again in {wait:.0f} seconds, or set a smaller model.",
-                )
-            self._child = await Child.start(
-                self._entry, self._arguments, label=self.label, limits=self._limits
-            )
-        return self._child
-
-    async def _stop(self, child: Child) -> None:
-        """Ask the child to leave its call; kill it when it does not answer in time."""
-        with anyio.CancelScope(shield=True):
-            try:
-                with anyio.fail_after(self._limits.stopping):
-                    await child.send(Frame({"do": CANCEL}))
-                    await child.receive()
-                    return
-            except (TimeoutError, *PIPE_FAILURES):
-                pass
-            if self._child is child:
+    async def _started(self) -> _Child:
+        """Return the running process; raises `ModelError` where none can be started."""
+        with anyio.CancelScope(shield=True):  # an interrupted start would orphan it
+            child = self._child
+            if child is not None and (
+                child.process.returncode is not None or child.stdin.is_closing()
+            ):
                 self._child = None
-            await child.end(at_once=True)
+                await child.end()
+            if self._child is None:
+                self._child = await self._start()
+            running = self._child
+        return running
 
-    async def _lost(self, child: Child, doing: str) -> None:
-        """Collect a child that ended; raises how, but returns where it was idle."""
-        with anyio.CancelScope(shield=True):
-            code, output = await child.ending()
-            if self._child is not child:
-                raise ModelError(
-                    f"The process of {self.label} was closed.", hint="Ask again."
-                )
-            self._child = None
-            await child.end(at_once=True)
-        if code == EXIT_IDLE:
-            return
-        self._crashes += 1
-        if self._crashes > 1:
-            pause = min(
-                self._limits.longest_pause,
-                self._limits.first_pause * 2 ** (self._crashes - 2),
+    async def _start(self) -> _Child:
+        """Start a fresh interpreter that runs `main(arguments)` of the module."""
+        code = (
+            f"import sys; sys.path.insert(0, {str(ROOT)!r}); "
+            f"import {self._entry} as entry; entry.main({json.dumps(self._arguments)!r})"
+        )
+        log = tempfile.TemporaryFile()  # noqa: SIM115  lives as long as the process
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-c", code),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=log,
+                env={**os.environ, **ENVIRONMENT},
+                # an interrupt at the terminal is the server's to handle
+                start_new_session=True,
             )
-            self._not_before = self._limits.clock() + pause
-        how = _ending(code)
-        if any(word in output for word in MEMORY_WORDS):
+        except OSError as error:
+            log.close()
+            raise ModelError(
+                f"The process of {self._label} cannot be started: {error}.",
+                hint="Free memory.",
+            ) from error
+        assert process.stdin is not None and process.stdout is not None  # noqa: S101  both were asked for
+        return _Child(process, process.stdin, process.stdout, log)
+
+    def _end_when_idle(self, child: _Child) -> None:
+        """Close the child's stdin, which ends it, once nothing was asked for long."""
+        calls = self._calls = self._calls + 1
+
+        def end() -> None:
+            if self._calls == calls and not self._turn.locked():
+                child.stdin.close()
+
+        asyncio.get_running_loop().call_later(self._limits.idle_seconds, end)
+
+    async def _stop(self, child: _Child, answer: "asyncio.Future[Frame]") -> None:
+        """Ask the child to leave its call; kill it when it does not answer in time."""
+        child.stdin.write(Frame({"do": CANCEL}).packed())
+        await asyncio.wait([answer], timeout=STOP_SECONDS)
+        if answer.done() and answer.exception() is None:
+            return
+        answer.cancel()
+        with suppress(asyncio.CancelledError, *PIPE_FAILURES):
+            await answer
+        if self._child is child:
+            self._child = None
+            await child.end()
+
+    async def _lost(self, child: _Child, doing: str) -> ModelError:
+        """Collect a child that ended amid a call; return how as an error."""
+        if self._child is not child:
+            return ModelError(
+                f"The process of {self._label} was closed.", hint="Ask again."
+            )
+        self._child = None
+        with anyio.move_on_after(CLOSE_SECONDS):  # it may still be on its way out
+            await child.process.wait()
+        output = await child.end()
+        code = child.process.returncode or 0
+        how = f"ended with status {code}"
+        if code < 0:
+            how = f"was killed by signal {-code} ({signal.Signals(-code).name}), often for want of memory"
+        if any(words in output for words in MEMORY_WORDS):
             bound = self._limits.memory_bytes
             limit = f" (its limit is {bound / 1e6:.0f} MB)" if bound else ""
             how = f"ran out of memory{limit}, {how}"
         error = ProcessDied(
-            f"The process of {self.label} {how} during {doing!r}.",
+            f"The process of {self._label} {how} during {doing!r}.",
             output=output,
-            was_killed=_signal_name(code) == "SIGKILL",
+            was_killed=code == -signal.SIGKILL,
         )
         _log.warning("%s", error.what)
-        raise error
-
-
-def _ending(code: int | None) -> str:
-    if code is None:
-        return "closed its pipe"
-    name = _signal_name(code)
-    if not name:
-        return f"ended with status {code}"
-    return f"was killed by signal {-code} ({name}{_REASONS.get(name, '')})"
-
-
-def _signal_name(code: int | None) -> str:
-    """Return the signal of a negative exit status; "" for another status."""
-    if code is None or code >= 0:
-        return ""
-    try:
-        return signal.Signals(-code).name
-    except ValueError:
-        return "unknown"
-
-
-_REASONS: Final = {
-    "SIGKILL": ": killed, often for want of memory",
-    **dict.fromkeys(
-        ("SIGABRT", "SIGILL", "SIGTRAP"),
-        ": given up by native code, often for want of memory",
-    ),
-}
-"""Why signals end a process that says nothing itself."""
+        return error

@@ -19,8 +19,7 @@ ASKED = [Said("user", "Name the capital of France.")]
     ("text", "reported"),
     [
         ("n_ctx=many", "use a number"),
-        ("flash_attn=1", "use true or false"),
-        ("tensor_split=3", "use a list"),
+        ("tensor_split=[3", "or a list"),
         ("speed=9", "NAME=VALUE with n_ctx"),
         ("temperature", "use a number"),
     ],

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from models.llama.model import LlamaGenerator
-from models.llama.token_tree import TokenNode, grow, read
+from models.llama.token_tree import grow, score_paths
 from models.protocols import Ability, PathScores, Prompt, Said
 from papers.htmlrag.blocks import (
     PaperBlocks,
@@ -65,19 +65,17 @@ class Figure3:
         self.seen = paths
         pieces = [findall(r"><|[<>]|\d|[a-z]+|\S", path) for path in paths]
         known = sorted({piece for path in pieces for piece in path})
-        tree = grow([[known.index(piece) for piece in path] for path in pieces])
-        waiting: list[tuple[TokenNode, str]] = [(tree.root, "")]
-        while waiting:
-            node, text = waiting.pop()
-            if node.children:
-                shares = SHARES.get(text, {})
-                # Whatever the rest of the vocabulary has: only siblings count.
-                logits = np.array(
-                    [np.log(shares.get(piece, 99.0)) for piece in known], dtype=np.float32
-                )
-                read(node, logits, among_siblings=among_siblings)
-            waiting.extend((child, text + known[child.token]) for child in node.children.values())
-        return PathScores(np.array([end.score for end in tree.ends]), 0, 0, tree.size, 0)
+        numbered = [tuple(map(known.index, path)) for path in pieces]
+
+        def logits_after(beginning: tuple[int, ...]) -> NDArray[np.float32]:
+            # Whatever the rest of the vocabulary has: only siblings count.
+            shares = SHARES.get("".join(known[number] for number in beginning), {})
+            return np.array([np.log(shares.get(piece, 99.0)) for piece in known], dtype=np.float32)
+
+        tree = grow(numbered)
+        scores = score_paths(tree, logits_after, among_siblings=among_siblings)
+        size = sum(map(len, tree.values()))
+        return PathScores(np.array([scores[path] for path in numbered]), 0, 0, size, 0)
 
 
 async def test_the_papers_figure_3_comes_out_as_computed_by_hand() -> None:

@@ -9,10 +9,10 @@ from models.backend import Backend, Resources
 from models.catalogue import Role
 
 
-def _make(role: Role, rest: str, _: Resources) -> Any:
-    require("flag", f"flag:{rest}")
-    folder = Path(rest).expanduser()
-    name = str(folder.resolve()) if folder.is_dir() else rest
+def _make(role: Role, name: str, _: Resources) -> Any:
+    require("flag", f"flag:{name}")
+    folder = Path(name).expanduser()
+    name = str(folder.resolve()) if folder.is_dir() else name
     return FlagEmbedder(name) if role == "embedder" else FlagReranker(name)
 
 
@@ -20,6 +20,4 @@ BACKEND: Final = Backend(
     prefix="flag",
     roles={"embedder": "flag:BAAI/bge-m3", "reranker": "flag:BAAI/bge-reranker-v2-m3"},
     make=_make,
-    extra="flag",
-    says="FlagEmbedding on torch",
 )

@@ -18,25 +18,25 @@ _MODELS: Final[dict[Role, type[LlamaEmbedder | LlamaReranker | LlamaGenerator]]]
 }
 
 
-def _make(role: Role, rest: str, given: Resources) -> Any:
-    return _MODELS[role](_gguf(rest, given.hub), options=given.options)
+def _make(role: Role, name: str, resources: Resources) -> Any:
+    return _MODELS[role](_gguf(name, resources.hub), options=resources.options)
 
 
-def _gguf(rest: str, hub: Hub) -> Path:
-    require("llama", f"llama:{rest}")
-    path = Path(rest).expanduser()
+def _gguf(name: str, hub: Hub) -> Path:
+    require("llama", f"llama:{name}")
+    path = Path(name).expanduser()
     if path.is_file():
         return path.resolve()
-    if (kept := kept_files(hub).get(rest)) is not None:
+    if (kept := kept_files(hub).get(name)) is not None:
         return kept
-    if rest.count("/") > 1 and rest.endswith(".gguf") and not path.is_absolute():
+    if name.count("/") > 1 and name.endswith(".gguf") and not path.is_absolute():
         raise UsageError(
-            f"llama:{rest} is neither a file nor downloaded; Winnow never downloads "
+            f"llama:{name} is neither a file nor downloaded; Winnow never downloads "
             f"by itself.",
-            hint=f"Download it with: winnow models pull {rest}",
+            hint=f"Download it with: winnow models pull {name}",
         )
     raise UsageError(
-        f"llama:{rest}: file not found.",
+        f"llama:{name}: file not found.",
         hint="Give a GGUF file, or OWNER/REPO/FILE.gguf.",
     )
 
@@ -45,6 +45,4 @@ BACKEND: Final = Backend(
     prefix="llama",
     roles=dict.fromkeys(_MODELS, _SPEC_FORMS),
     make=_make,
-    extra="llama",
-    says="llama.cpp in a process of its own",
 )

@@ -7,29 +7,31 @@ from typing import Any, Final
 from errors import UsageError
 from models.backend import Backend, Resources
 from models.catalogue import Role
-from models.onnx import EMBEDDED, MULTILINGUAL, WEIGHTS, OnnxEmbedder, OnnxReader
+from models.onnx import (
+    EMBEDDED,
+    MULTILINGUAL,
+    TOKENIZER,
+    WEIGHTS,
+    OnnxEmbedder,
+    OnnxReader,
+)
 
 _OURS: Final[Mapping[str, Path]] = {"embedded": EMBEDDED, "multilingual": MULTILINGUAL}
 """Built-in embedders: name in a spec to folder."""
 
 
-def _make(role: Role, rest: str, _: Resources) -> Any:
+def _make(role: Role, name: str, _: Resources) -> Any:
     if role == "reader":
-        return OnnxReader(_folder_with([WEIGHTS], rest))
-    return OnnxEmbedder(_OURS.get(rest) or _onnx_folder(rest))
+        return OnnxReader(_folder_with([WEIGHTS], name))
+    return OnnxEmbedder(_OURS.get(name) or _folder_with([TOKENIZER], name))
 
 
-def _onnx_folder(rest: str) -> Path:
-    inner = (Path(rest).expanduser() / "onnx" / "model.onnx").is_file()
-    return _folder_with(["tokenizer.json", *([] if inner else ["model.onnx"])], rest)
-
-
-def _folder_with(files: Sequence[str], rest: str) -> Path:
-    folder = Path(rest).expanduser()
-    missing = [str(folder / name) for name in files if not (folder / name).is_file()]
+def _folder_with(files: Sequence[str], name: str) -> Path:
+    folder = Path(name).expanduser()
+    missing = [str(folder / file) for file in files if not (folder / file).is_file()]
     if missing:
         raise UsageError(
-            f"onnx:{rest} does not contain a model; missing: {', '.join(missing)}.",
+            f"onnx:{name} does not contain a model; missing: {', '.join(missing)}.",
             hint="An embedder's folder has model.onnx (or onnx/model.onnx), tokenizer.json and "
             "config.json; "
             f"a reader's {WEIGHTS}, tokenizer.json and manifest.json.",

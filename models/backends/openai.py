@@ -10,37 +10,26 @@ from models.catalogue import Role
 from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
 from models.remote.server import Endpoint
 
-_SPEC_HINT: Final = (
-    "Use openai:http://127.0.0.1:11434/v1#MODEL; its API key is WINNOW_KEYS=model=KEY."
-)
 
-
-def _make(role: Role, rest: str, given: Resources) -> Any:
-    url, _, model = rest.partition("#")
+def _make(role: Role, name: str, resources: Resources) -> Any:
+    url, _, model = name.partition("#")
     try:
         parsed = httpx2.URL(url)
-    except httpx2.InvalidURL as error:
+    except httpx2.InvalidURL:
+        parsed = httpx2.URL("")
+    web = parsed.scheme in ("http", "https") and parsed.host and not parsed.userinfo
+    if not web or not model:
         raise UsageError(
-            f"'openai:{rest}' has no valid address: {error}.", hint=_SPEC_HINT
-        ) from error
-    if (
-        parsed.scheme not in ("http", "https")
-        or not parsed.host
-        or not model
-        or parsed.userinfo
-    ):
-        raise UsageError(
-            (
-                f"'openai:{rest}' must name an http(s) address without a user "
-                "name, and a model."
-            ),
-            hint=_SPEC_HINT,
+            f"'openai:{name}' must name an http(s) address without a user name, and a "
+            "model.",
+            hint="Use openai:http://127.0.0.1:11434/v1#MODEL; its API key is "
+            "WINNOW_KEYS=model=KEY.",
         )
     endpoint = Endpoint(
-        http=given.http, url=url.rstrip("/"), model=model, key=given.key
+        http=resources.http, url=url.rstrip("/"), model=model, key=resources.key
     )
     if role == "generator":
-        return OpenAIGenerator(endpoint, options=given.options)
+        return OpenAIGenerator(endpoint, options=resources.options)
     return OpenAIEmbedder(endpoint) if role == "embedder" else OpenAIReranker(endpoint)
 
 
@@ -52,5 +41,4 @@ BACKEND: Final = Backend(
         "generator": "openai:http://127.0.0.1:11434/v1#MODEL",
     },
     make=_make,
-    says="a remote model",
 )

@@ -85,8 +85,6 @@ class GgufModel(HeldModel):
         self._worker: Worker | None = None
         self._served = ""
         """Fingerprint of the file that the process was started for."""
-        self._described = ""
-        """Fingerprint of the file that was described."""
         self._description = Description()
 
     @property
@@ -110,11 +108,10 @@ class GgufModel(HeldModel):
             await self._worker.aclose()
 
     async def _describe(self) -> Description:
-        digest = self._digest()
-        if self._described != digest:
+        if not self._description.vocabulary:
             frame = await self._ask("describe")
             facts: dict[str, Any] = dict(frame.fields)
-            self._described, self._description = digest, Description(**facts)
+            self._description = Description(**facts)
         return self._description
 
     async def _ask(self, doing: str, request: Fields | None = None) -> Frame:
@@ -122,8 +119,8 @@ class GgufModel(HeldModel):
         if self._worker is not None and self._served != digest:
             # The file was replaced: answers under its name must not come from the old one's
             # weights.
-            replaced, self._worker = self._worker, None
-            await replaced.aclose()
+            await self._worker.aclose()
+            self._worker, self._description = None, Description()
         if self._worker is None:
             self._served = digest
             self._worker = Worker(
@@ -143,14 +140,12 @@ class GgufModel(HeldModel):
         return self.longest
 
     def _digest(self) -> str:
-        """Return the fingerprint of the file as it is now; the last one where the file
-        was removed under a running process.
-
-        Raises `ModelError` where neither can be had."""
+        """Return the fingerprint of the file as it is now; raises `ModelError` where it
+        cannot be read."""
         try:
             status = self._path.stat()
         except OSError:
-            return self._served or fingerprint([self._path])
+            return fingerprint([self._path])
         seen = (status.st_size, status.st_mtime_ns, status.st_ino)
         return _fingerprint_of(self._path, seen)
 

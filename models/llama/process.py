@@ -21,7 +21,7 @@ from llama_cpp.llama_grammar import LlamaGrammar, json_schema_to_gbnf
 from numpy.typing import NDArray
 
 from errors import ContextExceeded, ModelError
-from models.llama.token_tree import grow, read
+from models.llama.token_tree import Beginning, grow, score_paths
 from models.options import THINKING, loading, sampling
 from models.pipe import Cancelled, Frame, IsCancelled, serve
 from models.shares import usable_cores
@@ -53,26 +53,18 @@ def main(text: str) -> None:
     `Limits` describes."""
     arguments = json.loads(text)
 
-    def load() -> "_Encoding | _Generating":
-        role, path = arguments["role"], arguments["path"]
-        if role == "generator":
-            return _Generating(path, arguments["longest"], arguments["options"])
-        return _Encoding(path, arguments["longest"], arguments["options"], role=role)
-
-    serve(
-        lambda: load().answer,
-        idle_seconds=arguments["idle_seconds"],
-        memory_bytes=arguments["memory_bytes"],
-    )
+    kind = _Generating if arguments["role"] == "generator" else _Encoding
+    serve(lambda: kind(arguments).answer, memory_bytes=arguments["memory_bytes"])
 
 
 class _Served:
     """What the roles share: the file's description, and errors of llama.cpp as ours."""
 
-    def __init__(self, path: str, longest: int, options: dict[str, Any]) -> None:
-        self._path = path
-        self._longest = longest
-        self._options = options
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        self._path: str = arguments["path"]
+        self._longest: int = arguments["longest"]
+        self._options: dict[str, Any] = arguments["options"]
+        self._ranks = arguments["role"] == "reranker"
 
     def answer(self, frame: Frame, is_cancelled: IsCancelled) -> Frame:
         """Compute the answer to a request; a `models.pipe.Answer`."""
@@ -93,7 +85,7 @@ class _Served:
         raise NotImplementedError
 
     @functools.cached_property
-    def _description(self) -> dict[str, object]:
+    def _description(self) -> dict[str, Any]:
         """Facts in the file's header; its weights are not read."""
         model = llama_cpp.Llama(self._path, vocab_only=True, verbose=False)
         facts = model.metadata
@@ -111,8 +103,7 @@ class _Served:
     def _tokens(self) -> int:
         """Tokens of the context: what is asked for, and no more than the model was
         trained for."""
-        trained = int(str(self._description["context"])) or self._longest
-        return min(self._longest, trained)
+        return min(self._longest, self._description["context"] or self._longest)
 
     def _arguments(self) -> dict[str, Any]:
         cores = usable_cores()
@@ -139,12 +130,6 @@ class _TokenEncoder(llama_cpp.Llama):  # type: ignore[misc]  # mypy does not fol
 
 class _Encoding(_Served):
     """Vectors, and scores of pairs."""
-
-    def __init__(
-        self, path: str, longest: int, options: dict[str, Any], *, role: str
-    ) -> None:
-        super().__init__(path, longest, options)
-        self._ranks = role == "reranker"
 
     def _computed(
         self, doing: str, request: dict[str, Any], is_cancelled: IsCancelled
@@ -284,13 +269,10 @@ class _Generating(_Served):
     def _prompt(self, prompt: str | list[dict[str, str]]) -> list[int]:
         """Return the tokens of a text, or of messages in the file's own chat template; a
         file without one continues the messages' texts."""
-        if isinstance(prompt, str) or not self._template:
-            text = (
-                prompt
-                if isinstance(prompt, str)
-                else "\n\n".join(message["content"] for message in prompt)
-            )
-            return self._opened(text, special=False)
+        if not isinstance(prompt, str) and not self._template:
+            prompt = "\n\n".join(message["content"] for message in prompt)
+        if isinstance(prompt, str):
+            return self._opened(prompt, special=False)
         messages = [
             {**message, "content": self._defused(message["content"])}
             for message in prompt
@@ -301,16 +283,10 @@ class _Generating(_Served):
             eos_token=self._spelling(self._model.token_eos()),
             bos_token=begins,
         )
-        try:
-            rendered = formatter(
-                messages=_merged(messages, self._template),
-                enable_thinking=bool(self._options.get(THINKING)),
-            )
-        except FAILURES as error:
-            raise ModelError(
-                f"The model's chat template refuses the messages: {error}.",
-                hint="Set another model.",
-            ) from error
+        rendered = formatter(
+            messages=_merged(messages, self._template),
+            enable_thinking=bool(self._options.get(THINKING)),
+        )
         return self._opened(rendered.prompt.removeprefix(begins), special=True)
 
     def _opened(self, text: str, *, special: bool) -> list[int]:
@@ -332,11 +308,10 @@ class _Generating(_Served):
             for token in range(self._model.n_vocab())
             if llama_cpp.llama_vocab_is_control(self._vocabulary, token)
         }
-        longest_first = sorted(
-            (text for text in spellings if len(text) > 1), key=len, reverse=True
-        )
+        longest_first = sorted(spellings, key=len, reverse=True)
+        escaped = [re.escape(text) for text in longest_first if len(text) > 1]
         # Without any, a pattern that matches nothing.
-        return re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
+        return re.compile("|".join(escaped) or r"(?!)")
 
     def _defused(self, text: str) -> str:
         """Return `text` with each control token's spelling broken by a blank, so that a
@@ -383,28 +358,20 @@ class _Generating(_Served):
     def _grammar(self, request: dict[str, Any]) -> LlamaGrammar | None:
         """Return what holds an answer to a schema or a grammar.
 
-        Raises `ModelError` where the schema has no grammar, or the grammar does not
-        parse: sampling by it would end the process.
-        """
+        Raises `ModelError` where the grammar does not parse: sampling by it would end
+        the process."""
         text = request["grammar"]
         if request["schema"] is not None:
-            try:
-                text = json_schema_to_gbnf(json.dumps(request["schema"]))
-            except FAILURES as error:
-                raise ModelError(
-                    f"The JSON schema has a part that llama.cpp's converter does not know: {error!r}.",
-                    hint="Use object, array, string, integer, number, boolean, enum, anyOf and "
-                    "lengths only.",
-                ) from error
+            text = json_schema_to_gbnf(json.dumps(request["schema"]))
         if text is None:
             return None
         sampler = llama_cpp.llama_sampler_init_grammar(
             self._vocabulary, text.encode(), b"root"
         )
-        if not sampler or not text.strip() or "\x00" in text:
+        if not sampler:
             raise ModelError(
                 "The grammar does not parse, or has no rule `root`.",
-                hint="Use GBNF syntax (llama.cpp's grammars/README).",
+                hint="Use GBNF syntax (llama.cpp's grammars/README), or a simpler schema.",
             )
         llama_cpp.llama_sampler_free(sampler)
         return LlamaGrammar.from_string(text, verbose=False)
@@ -429,22 +396,23 @@ class _Generating(_Served):
                 f"Prompt and text together have {longest} tokens, too many for {self._path}.",
                 hint=f"Its context is {self._model.n_ctx()} tokens: shorten them.",
             )
+
+        def logits_after(beginning: Beginning) -> NDArray[np.float32]:
+            return self._reach([*prefix, *beginning], is_cancelled)
+
         tree = grow(paths)
-        among_siblings = request["among_siblings"]
-        for node in tree.inner():
-            logits = None
-            if node.weighs(among_siblings=among_siblings):
-                logits = self._reach([*prefix, *node.line()], is_cancelled)
-            read(node, logits, among_siblings=among_siblings)
-        scores = np.array([node.score for node in tree.ends], dtype=np.float64)
+        by_path = score_paths(
+            tree, logits_after, among_siblings=request["among_siblings"]
+        )
+        scores = np.array([by_path[tuple(path)] for path in paths], dtype=np.float64)
         if request["disjoint"]:
             likely = np.exp(scores - scores.max())
             scores = likely / likely.sum()
         counts = {
             "evaluated": self._evaluated,
             "prefix": len(prefix),
-            "tree": tree.size,
-            "apart": tree.apart,
+            "tree": sum(map(len, tree.values())),
+            "apart": sum(map(len, paths)),
         }
         return Frame(counts, scores.tobytes())
 
@@ -453,23 +421,23 @@ class _Generating(_Served):
         that some vocabularies put in front of a beginning."""
         line: list[int] = self._model.tokenize(b"\n", add_bos=False)
         tokens: list[int] = self._model.tokenize(f"\n{text}".encode(), add_bos=False)
-        if tokens[: len(line)] == line:
-            return tokens[len(line) :]
-        tokens = self._model.tokenize(text.encode(), add_bos=False)
-        return tokens
+        if tokens[: len(line)] != line:
+            return list(self._model.tokenize(text.encode(), add_bos=False))
+        return tokens[len(line) :]
 
     def _disjoint(self, options: list[list[int]]) -> list[list[int]]:
         """Return the options so that none is the beginning of another: such a one gets
         the end of the answer. Raises `ModelError` for two equal options."""
-        different = {tuple(option) for option in options}
-        if len(different) < len(options):
+        beginnings = {
+            tuple(option[:length])
+            for option in options
+            for length in range(len(option))
+        }
+        if len(set(map(tuple, options))) < len(options):
             raise ModelError(
                 "Two options are the same tokens to the model.",
                 hint="Use different texts.",
             )
-        beginnings = {
-            option[:length] for option in different for length in range(1, len(option))
-        }
         end = llama_cpp.llama_vocab_eot(self._vocabulary)
         end = end if end >= 0 else self._model.token_eos()
         return [
@@ -513,13 +481,11 @@ def _merged(messages: list[dict[str, str]], template: str) -> list[dict[str, str
     """Return the messages; for templates without a system role, with its text before
     the first user message's."""
     roles = template.lower().replace("system role not supported", "")
-    if messages[0]["role"] != "system" or "system" in roles:
+    if messages[0]["role"] != "system" or "system" in roles or len(messages) == 1:
         return messages
-    system, *following = messages
-    if following and following[0]["role"] == "user":
-        text = f"{system['content']}\n\n{following[0]['content']}"
-        return [{"role": "user", "content": text}, *following[1:]]
-    return [{"role": "user", "content": system["content"]}, *following]
+    system, question, *following = messages
+    text = f"{system['content']}\n\n{question['content']}"
+    return [{"role": "user", "content": text}, *following]
 
 
 def _has_head(path: str) -> bool:

@@ -37,8 +37,7 @@ CONVERTED_SECONDS: Final = timedelta(days=1).total_seconds()
 """How long the pages of a PDF whose reading was cut off wait for the next call."""
 MOST_ENDING: Final = 3
 """Pages of a file that may end a process each; then the file is given up."""
-LIMITS: Final = Limits(idle_seconds=60.0, memory_bytes=1 << 30, first_pause=0.0)
-"""A file that crashes a process does not pause the worker: the next file is another."""
+LIMITS: Final = Limits(idle_seconds=60.0, memory_bytes=1 << 30)
 
 
 class Converter:

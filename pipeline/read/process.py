@@ -42,7 +42,6 @@ def main(text: str) -> None:
     gc.set_threshold(NEW_OBJECTS)
     serve(
         lambda: _Conversions().answer,
-        idle_seconds=arguments["idle_seconds"],
         memory_bytes=arguments["memory_bytes"],
     )
 
