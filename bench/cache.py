@@ -27,7 +27,13 @@ from typing import Final
 
 from cache.store import Stores, open_stores
 from pipeline.document.page import Page
-from pipeline.fetch.handles import Known, find_answer, find_page, keep_answer, keep_page
+from pipeline.fetch.handles import (
+    KeptPage,
+    find_answer,
+    find_page,
+    keep_answer,
+    keep_page,
+)
 from pipeline.read.convert import content_hash
 
 SIZES: Final = (3_000, 30_000, 300_000, 4_000_000)
@@ -149,7 +155,7 @@ def _of_page(name: str, stores: Stores, size: int, times: int) -> Iterator[Figur
         f"{name} found", _median(lambda: find_page(pages, handle), times), "ms", bar
     )
     # A repeated fetch finds the URL, then the page.
-    keep_answer(pages, page.url, Known(page, time.time() + 600, {}))
+    keep_answer(pages, page.url, KeptPage(page, time.time() + 600))
     yield Figure(
         f"{name} found by URL",
         _median(lambda: find_answer(pages, page.url), times),

@@ -15,7 +15,7 @@ from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.exchange import lifetime
 from pipeline.fetch.handles import NO_COPY, keep_page, page_handle
 from tests.support import Clock
-from tests.support.web_site import LOOPBACK, PAGE, Asked, Reply, Route, failure_of, open_site
+from tests.support.web_site import LOOPBACK, PAGE, Reply, failure_of, open_site
 
 
 @pytest.fixture
@@ -51,34 +51,6 @@ async def test_the_cache_outlives_the_process_that_filled_it(tmp_path: Path, clo
                 await fetcher.fetch(site.url("/p"))
             store.close()
     assert [asked.path for asked in site.asked] == ["/robots.txt", "/p"]
-
-
-@pytest.mark.anyio
-async def test_an_old_page_is_revalidated_and_not_sent_again(pages: Store, clock: Clock) -> None:
-    def conditional(asked: Asked) -> Reply:
-        if asked.headers.get("if-none-match") == '"v1"':
-            return Reply(body=b"", status=304, headers={"Cache-Control": "max-age=60"})
-        return Reply(
-            headers={
-                "ETag": '"v1"',
-                "Last-Modified": "Fri, 02 Jan 2026 10:00:00 GMT",
-                "Cache-Control": "max-age=5",
-            }
-        )
-
-    async with (
-        open_site({"/p": conditional}) as site,
-        open_fetcher(LOOPBACK, pages=pages, clock=clock) as fetcher,
-    ):
-        first = await fetcher.fetch(site.url("/p"))
-        clock.now += 6
-        second = await fetcher.fetch(site.url("/p"))
-        clock.now += 59
-        third = await fetcher.fetch(site.url("/p"))
-    assert first.html == second.html == third.html
-    assert second.fetched_at > first.fetched_at
-    assert len(site.paths) == 2
-    assert site.asked[-1].headers["if-modified-since"] == "Fri, 02 Jan 2026 10:00:00 GMT"
 
 
 @pytest.mark.anyio
@@ -134,33 +106,6 @@ async def test_a_page_can_be_named_by_its_handle_until_it_expires(
         clock.now += 31 * 86_400
         assert type(await failure_of(fetcher, page_handle(page))) is SourceNotFound
     assert len(site.paths) == 1
-
-
-@pytest.mark.anyio
-async def test_validators_of_one_address_are_not_shown_to_where_it_redirects(
-    pages: Store, clock: Clock
-) -> None:
-    moved = False
-
-    def page(_: Asked) -> Reply:
-        if moved:
-            return Reply(status=302, headers={"Location": "/new"})
-        return Reply(headers={"ETag": '"old"', "Cache-Control": "no-cache"})
-
-    routes: dict[str, Route] = {"/p": page, "/new": Reply()}
-    async with (
-        open_site(routes) as site,
-        open_fetcher(LOOPBACK, pages=pages, clock=clock) as fetcher,
-    ):
-        await fetcher.fetch(site.url("/p"))
-        moved = True
-        await fetcher.fetch(site.url("/p"))
-    asked = [request for request in site.asked if request.path != "/robots.txt"]
-    assert [(request.path, request.headers.get("if-none-match")) for request in asked] == [
-        ("/p", None),
-        ("/p", '"old"'),
-        ("/new", None),
-    ]
 
 
 @pytest.mark.anyio
@@ -242,25 +187,6 @@ async def test_when_the_call_that_flies_is_cancelled_another_flies_on(
             await fetcher.fetch(site.url("/p"))
     assert len(found) == 1
     assert site.paths == ["/p", "/p"]
-
-
-@pytest.mark.anyio
-async def test_a_304_that_says_nothing_of_its_age_leaves_what_was_promised(
-    pages: Store, clock: Clock
-) -> None:
-    def conditional(asked: Asked) -> Reply:
-        if "if-none-match" in asked.headers:
-            return Reply(body=b"", status=304)
-        return Reply(headers={"ETag": '"v1"', "Cache-Control": "max-age=30"})
-
-    async with (
-        open_site({"/p": conditional}) as site,
-        open_fetcher(LOOPBACK, pages=pages, clock=clock) as fetcher,
-    ):
-        for wait in (0, 31, 29, 2):
-            clock.now += wait
-            await fetcher.fetch(site.url("/p"))
-    assert len(site.paths) == 3
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from pipeline.fetch.exchange import (
     lifetime,
     parse_robots,
     retry_after,
-    validators,
 )
 from pipeline.fetch.limits import FetchLimits
 from tests.support.web_site import LOOPBACK, Reply, failure_of, open_local, open_site
@@ -179,11 +178,6 @@ def test_freshness_follows_the_headers(headers: dict[str, str], seconds: float |
 def test_no_headers_break_freshness(headers: dict[str, str]) -> None:
     seconds = lifetime(headers, default=600.0)
     assert seconds is None or 0 <= seconds <= 86_400
-
-
-def test_validators_are_sent_back_only_where_they_are_sane() -> None:
-    assert validators({"etag": 'W/"1"'}) == {"If-None-Match": 'W/"1"'}
-    assert validators({"etag": "a\r\nX: y", "last-modified": ""}) == {}
 
 
 def test_retry_after_is_read_as_seconds_or_a_date() -> None:

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from email.message import Message
 from functools import partial
 from pathlib import Path
-from typing import Final, TypeGuard
+from typing import Final, NamedTuple, TypeGuard
 
 import anyio
 
@@ -40,13 +40,12 @@ from pipeline.fetch.exchange import (
     WebExchange,
     error_for,
     lifetime,
-    validators,
 )
 from pipeline.fetch.files import Files, may_open, name_span, path_of_url, split_span
 from pipeline.fetch.frames import FRAMED, with_frames
 from pipeline.fetch.handles import (
     NO_COPY,
-    Known,
+    KeptPage,
     find_answer,
     find_page,
     is_handle,
@@ -96,11 +95,12 @@ class Flights:
             landed.set()
 
 
-def _found(store: Store, key: str, *, outside: bool) -> Known | None:
+def _kept(store: Store, key: str, *, outside: bool) -> KeptPage | None:
     """Return what is stored of an address, or None. With `outside`, the caller may not
     reach private networks: a page that came from one is not returned."""
-    earlier = find_answer(store, key)
-    return None if outside and earlier is not None and earlier.page.inside else earlier
+    kept_page = find_answer(store, key)
+    is_closed = outside and kept_page is not None and kept_page.page.inside
+    return None if is_closed else kept_page
 
 
 def _copy(error: SourceError) -> SourceError:
@@ -151,6 +151,18 @@ _URL_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _LIKE_HOST: Final = re.compile(r"[\w-]{1,63}(?:\.[\w-]{1,63})+(?::\d+)?(?:[/?#]|\Z)")
 
 
+class _Request(NamedTuple):
+    """What is asked of the web."""
+
+    source: str
+    span: Span
+    key: str
+    """Under which the page is kept."""
+    outside: bool
+    deadline: float
+    """By the event loop's clock."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fetcher:
     """Fetches sources as pages; made by `open_fetcher`. One for the whole server, used
@@ -171,8 +183,7 @@ class Fetcher:
         the roots, or a page's handle.
 
         A kept page is new enough from the ISO time `since` on, whatever its server says
-        of its age; with `refresh` none is, and its server is asked at least whether it
-        has changed. With `outside` a page or search result of a public address names
+        of its age; with `refresh` none is. With `outside` a page or search result of a public address names
         it, and nothing inside is asked. Raises the `SourceError` that says why it
         cannot be read, `NeedsBrowser` where only scripts would fill it. Where the
         server fails, an older copy that is kept is not returned."""
@@ -186,113 +197,78 @@ class Fetcher:
         outside = outside and self._limits.public_only() is not self._limits
         limits = self._limits.public_only() if outside else self._limits
         target = str(check_url(source, limits).url)
-        cookies = self._limits.cookies
-        key = (
-            target
-            + name_span(span)
-            + (cookies.mark(target) if cookies is not None else "")
-        )
+        key = target + name_span(span)
+        if self._limits.cookies is not None:
+            key += self._limits.cookies.mark(target)
         flight = f"{key}{' refresh' * refresh}{' outside' * outside}"
+        deadline = anyio.current_time() + self._limits.total_seconds
+        request = _Request(source, span, key, outside, deadline)
         page = await self._flights.share(
-            flight,
-            lambda: self._from_web(
-                source, span, key, since, refresh=refresh, outside=outside
-            ),
+            flight, lambda: self._from_web(request, since, refresh=refresh)
         )
         return replace(page, url=url.strip())
 
-    async def _from_web(
-        self,
-        source: str,
-        span: Span,
-        key: str,
-        since: str,
-        *,
-        refresh: bool,
-        outside: bool,
-    ) -> Page:
+    async def _from_web(self, request: _Request, since: str, *, refresh: bool) -> Page:
         if self._pages is None:
-            return await self._asked(source, span, key, None, 0.0, outside=outside)
-        # 3. known and fresh, from this process or another
-        store, patience = self._pages, self._limits.step_seconds
+            return await self._asked(request)
+        # 3. kept and fresh, from this process or another
+        store = self._pages
 
-        def is_fresh(earlier: Known | None) -> TypeGuard[Known]:
-            return (
-                earlier is not None
-                and not refresh
-                and (
-                    self._clock() < earlier.fresh_until
-                    or "" < since <= earlier.page.fetched_at
-                )
-            )
+        def is_fresh(kept_page: KeptPage | None) -> TypeGuard[KeptPage]:
+            if kept_page is None or refresh:
+                return False
+            is_new = "" < since <= kept_page.page.fetched_at
+            return is_new or self._clock() < kept_page.fresh_until
 
         async with alone(
             store,
-            f"fetch:{key}",
-            lambda: _found(store, key, outside=outside),
+            f"fetch:{request.key}",
+            lambda: _kept(store, request.key, outside=request.outside),
             enough=is_fresh,
-            patience=patience,
-        ) as (earlier, waited):
-            if is_fresh(earlier):
-                read = datetime.fromisoformat(earlier.page.fetched_at).timestamp()
-                return replace(earlier.page, age=max(0.0, self._clock() - read))
-            return await self._asked(
-                source, span, key, earlier, waited, outside=outside
-            )
+            patience=self._limits.step_seconds,
+        ) as (kept_page, _):
+            if is_fresh(kept_page):
+                page = kept_page.page
+                read = datetime.fromisoformat(page.fetched_at).timestamp()
+                return replace(page, age=max(0.0, self._clock() - read))
+            return await self._asked(request)
 
-    async def _asked(
-        self,
-        source: str,
-        span: Span,
-        key: str,
-        earlier: Known | None,
-        waited: float,
-        *,
-        outside: bool,
-    ) -> Page:
+    async def _asked(self, request: _Request) -> Page:
+        source, why = request.source, ""
         # 4. the site's API
-        began, why = anyio.current_time(), ""
         if (plan := plan_for(source, self._limits.sites)) is not None:
             try:
-                return await self._keep(
-                    key,
-                    *await self._of_site(plan, source, waited, outside=outside),
-                    None,
-                )
+                page, answer = await self._of_site(plan, request)
+                return await self._keep(request.key, page, answer)
             except SourceError as error:
                 why = f"read as a page, since its API failed: {error.shown}"
-            waited += anyio.current_time() - began
         # 5. the exchange, within the deadline
-        answer = await self._ask(source, earlier, waited, outside=outside)
-        # 6. known and unchanged
-        if answer.status == 304 and earlier is not None:
-            return await self._keep(
-                key, replace(earlier.page, fetched_at=self._now()), answer, earlier
-            )
-        # 7. a refusal in words
+        with anyio.CancelScope(deadline=request.deadline) as scope:
+            answer = await self._exchange.ask(source, outside=request.outside)
+        if scope.cancelled_caught:
+            raise self._incomplete(source, LATE)
+        # 6. a refusal in words
         refusal = error_for(answer, url=source, now=self._clock())
         if refusal is not None:
             raise refusal
-        # 8. bytes to a page, kept for the next time
-        raw = self._raw(source, answer, span)
-        raw = await with_frames(
-            raw,
-            partial(self._get_frame, personal=answer.own, outside=answer.outside),
+        # 7. bytes to a page, with what it consists of besides
+        raw, seconds = (
+            self._raw(source, answer, request.span),
             self._limits.step_seconds,
         )
-        if (
-            add_transcript := optional("extras.transcript", "with_transcript")
-        ) is not None:
-            raw = await add_transcript(
-                raw,
-                partial(self._get_part, outside=answer.outside),
-                self._limits.step_seconds,
-            )
+        get_frame = partial(
+            self._get_frame, personal=answer.own, outside=answer.outside
+        )
+        raw = await with_frames(raw, get_frame, seconds)
+        add_transcript = optional("extras.transcript", "with_transcript")
+        if add_transcript is not None:
+            get_part = partial(self._get_part, outside=answer.outside)
+            raw = await add_transcript(raw, get_part, seconds)
         page = replace(await self._page(raw, answer), inside=not answer.outside)
         notes = filter(None, (why, WITH_COOKIES if answer.own else ""))
         page = replace(page, notes=(*page.notes, *notes))
-        # What is cut is asked for again.
-        return page if answer.cut else await self._keep(key, page, answer, None)
+        # 8. kept for the next time, unless it is cut
+        return page if answer.cut else await self._keep(request.key, page, answer)
 
     async def _page(self, raw: Raw, answer: ServerAnswer) -> Page:
         """Return an answer as a page; of one that is cut, what came of it.
@@ -327,18 +303,19 @@ class Fetcher:
         return SourceUnavailable(message, source=source, hint="Try again later.")
 
     async def _of_site(
-        self, plan: ReadingPlan, source: str, waited: float, *, outside: bool
+        self, plan: ReadingPlan, request: _Request
     ) -> tuple[Page, ServerAnswer]:
-        """Return a page from its site's API, and a response without validators (they
+        """Return a page from its site's API, and a response without its headers (they
         would be the API's).
 
         Raises `SourceTimeout` after half of the time that is left, and the
         `SourceError` of the API. The caller reads the page itself then."""
+        source = request.source
         address = check_url(source, self._limits)
-
+        seconds = (request.deadline - anyio.current_time()) / 2
         # The page itself is the fallback, and needs its share of the time.
-        with anyio.move_on_after((self._limits.total_seconds - waited) / 2):
-            content = await plan.read(partial(self._get_part, outside=outside))
+        with anyio.move_on_after(seconds):
+            content = await plan.read(partial(self._get_part, outside=request.outside))
             bare = ServerAnswer(address, 200, {}, content.body)
             raw = replace(self._raw(source, bare, ALL_PAGES), name=content.name)
             page = await self.files.convert(raw)
@@ -359,9 +336,7 @@ class Fetcher:
 
         Raises `SourceError` where the server refuses it or it is cut. robots.txt is not
         read."""
-        answer = await self._exchange.ask(
-            url, validators={}, robots=False, outside=outside
-        )
+        answer = await self._exchange.ask(url, robots=False, outside=outside)
         if (refusal := error_for(answer, url=url, now=self._clock())) is not None:
             raise refusal
         if answer.cut:
@@ -373,7 +348,7 @@ class Fetcher:
 
         Raises `SourceError` where it is refused or cut, and where a person's cookies
         open it but not the page (`personal`)."""
-        answer = await self._exchange.ask(url, validators={}, outside=outside)
+        answer = await self._exchange.ask(url, outside=outside)
         refusal = error_for(answer, url=url, now=self._clock())
         if refusal is not None or answer.cut or (answer.own and not personal):
             raise refusal or self._incomplete(url, answer.cut or BROKEN)
@@ -419,17 +394,6 @@ class Fetcher:
             raise
         return replace(page, url=source + name_span(span))
 
-    async def _ask(
-        self, source: str, earlier: Known | None, waited: float, *, outside: bool
-    ) -> ServerAnswer:
-        with anyio.move_on_after(self._limits.total_seconds - waited):
-            return await self._exchange.ask(
-                source,
-                validators=earlier.validators if earlier is not None else {},
-                outside=outside,
-            )
-        raise self._incomplete(source, LATE)
-
     def _raw(self, source: str, answer: ServerAnswer, span: Span) -> Raw:
         language = answer.headers.get("content-language", "").strip().lower()
         return Raw(
@@ -447,35 +411,20 @@ class Fetcher:
             else "",
         )
 
-    async def _keep(
-        self, key: str, page: Page, answer: ServerAnswer, earlier: Known | None
-    ) -> Page:
+    async def _keep(self, key: str, page: Page, answer: ServerAnswer) -> Page:
         """Keep a page where that is allowed; return it, with a note where it is not."""
-        if (
-            self._pages is None
-            or answer.status not in {200, 304}
-            or NO_COPY in page.notes
-        ):
+        if self._pages is None or answer.status != 200 or NO_COPY in page.notes:
             return page
-        # A 304 that says nothing of its age leaves what was promised before (RFC 9111 §4.3.4).
-        promised = (
-            earlier.lifetime
-            if earlier is not None and earlier.lifetime is not None
-            else self._limits.fresh_seconds
-        )
-        seconds = lifetime(answer.headers, default=promised, shared=self._pages.shared)
+        default, shared = self._limits.fresh_seconds, self._pages.shared
+        seconds = lifetime(answer.headers, default=default, shared=shared)
         if seconds is None:
             return replace(page, notes=(*page.notes, NO_COPY))
-        conditions = validators(answer.headers) or (
-            earlier.validators if earlier is not None else {}
-        )
-        # What a redirect led to is asked for at the first hop, where its validators mean nothing.
-        usable = conditions if page.final_url == key.partition(" ")[0] else {}
         # The page's headers do not cover what its scripts load or its frames contain.
         if not {RENDERED, FRAMED}.isdisjoint(page.notes):
-            seconds, usable = min(seconds, self._limits.fresh_seconds), {}
-        entry = Known(page, self._clock() + seconds, usable, seconds)
-        await in_thread(keep_answer, self._pages, key, entry)
+            seconds = min(seconds, default)
+        await in_thread(
+            keep_answer, self._pages, key, KeptPage(page, self._clock() + seconds)
+        )
         return page
 
     def _now(self) -> str:

@@ -158,23 +158,6 @@ def lifetime(
     return min(max(float(promised[1]) - spent, 0.0), DAY)
 
 
-def validators(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return the headers with which to ask whether an answer that came with `headers`
-    has changed.
-
-    Headers that are longer than 500 characters or not printable are dropped; {} means
-    that it has none."""
-    headers_sent = {
-        "If-None-Match": headers.get("etag", ""),
-        "If-Modified-Since": headers.get("last-modified", ""),
-    }
-    return {
-        name: value
-        for name, value in headers_sent.items()
-        if value and value.isprintable() and len(value) <= 500
-    }
-
-
 USER_AGENT: Final = "Winnow/0.1 (+https://github.com/winnow-mcp/winnow)"
 ROBOTS_BYTES: Final = 512_000
 """RFC 9309 asks for at least 500 KiB; more is not read."""
@@ -326,7 +309,6 @@ class WebExchange:
         self,
         url: str,
         *,
-        validators: Mapping[str, str],
         robots: bool = True,
         outside: bool = False,
     ) -> ServerAnswer:
@@ -336,8 +318,7 @@ class WebExchange:
         that comes from a public address, no private one is asked, whatever an operator
         allows.
 
-        `validators` are headers for a conditional request to the first hop and no
-        other. `robots` is False for files made for programs: robots.txt is for
+        `robots` is False for files made for programs: robots.txt is for
         crawlers. For pages, a person's cookies are sent by their own rules until a
         redirect leads to another site: that site is not trusted. Cookies that a hop
         sets are sent on by theirs, and go with the request. A page that sends its
@@ -349,7 +330,7 @@ class WebExchange:
         reach = self._outer if outside else self._inner
         target = check_url(url, reach.limits)
         host = target.host
-        headers, refreshes = validators, 0
+        refreshes = 0
         jar = Jar(self._limits.cookies if robots else None)
         steps: set[tuple[str, str]] = set()
         for _ in range(self._limits.max_redirects + 1):
@@ -366,11 +347,10 @@ class WebExchange:
                     hint="Use another source.",
                 )
             steps.add(step)
-            answer = await self._hop(url, target, {**headers, **sent}, reach)
+            answer = await self._hop(url, target, sent, reach)
             reach = self._outer if answer.outside else reach
             answer = replace(answer, outside=reach is self._outer)
             jar.keep(str(target.url), answer.set_cookies)
-            headers = {}
             location = answer.location
             if not location:
                 location = (

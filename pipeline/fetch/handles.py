@@ -9,9 +9,8 @@ Handles expire with the page. Not for: when a page must be asked for again
 import hashlib
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Final
+from dataclasses import fields, replace
+from typing import Final, NamedTuple
 
 from cache.store import JsonValue, Store
 from pipeline.document.page import Page
@@ -34,18 +33,12 @@ del _FORM["age"]
 """The types of a page's fields in JSON."""
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
-    """A page that was fetched before, and what is needed to ask whether it changed."""
+class KeptPage(NamedTuple):
+    """A page that was fetched before."""
 
     page: Page
     fresh_until: float
     """Seconds since the epoch."""
-    validators: Mapping[str, str]
-    """Headers for a conditional request; empty when the server gave none."""
-    lifetime: float | None = None
-    """Seconds of freshness that the server promised; what holds after a 304 that says
-    nothing of it."""
 
 
 def page_handle(page: Page) -> str:
@@ -96,37 +89,26 @@ def is_handle(source: str) -> bool:
     return source.strip().startswith(PAGE_SCHEME)
 
 
-def keep_answer(store: Store, url: str, answer: Known) -> None:
-    """Keep a page under the URL that was asked for, with what is needed to revalidate
-    it."""
+def keep_answer(store: Store, url: str, kept_page: KeptPage) -> None:
+    """Keep a page under the URL that was asked for."""
     entry: JsonValue = {
-        "handle": keep_page(store, answer.page),
-        "fresh_until": answer.fresh_until,
-        "validators": dict(answer.validators),
-        "lifetime": answer.lifetime,
-        "fetched_at": answer.page.fetched_at,
+        "handle": keep_page(store, kept_page.page),
+        "fresh_until": kept_page.fresh_until,
+        "fetched_at": kept_page.page.fetched_at,
     }
     store.set_json(f"url:{url}", entry, expire=HANDLE_SECONDS)
 
 
-def find_answer(store: Store, url: str) -> Known | None:
-    """Return what is known of a URL, None when there is nothing, its page has expired
+def find_answer(store: Store, url: str) -> KeptPage | None:
+    """Return what is kept of a URL, None when there is nothing, its page has expired
     or the entry has another form."""
     match store.get_json(f"url:{url}"):
         case {
             "handle": str(handle),
             "fresh_until": int() | float() as fresh_until,
-            "validators": dict(conditions),
-            "lifetime": int() | float() | None as lifetime,
             "fetched_at": str(fetched_at),
         } if page := find_page(store, handle):
-            headers = {str(name): str(value) for name, value in conditions.items()}
-            return Known(
-                replace(page, fetched_at=fetched_at),
-                float(fresh_until),
-                headers,
-                lifetime,
-            )
+            return KeptPage(replace(page, fetched_at=fetched_at), float(fresh_until))
     return None
 
 
