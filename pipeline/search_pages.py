@@ -169,21 +169,21 @@ def excerpt(text: str, question: Question, max_tokens: int) -> str:
     spans = split_sentences(text)
     if count_tokens(one_line(text)) <= max_tokens or len(spans) < 2:
         return shortened(one_line(text), max_tokens)
-    sentences = [one_line(text[begin:end]) for begin, end in spans]
+    sentences = [one_line(text[start:stop]) for start, stop in spans]
     language = language_of(text, "")
     scores = BM25(sentences, language=language).scores(question.translated_to(language))
 
-    def quoted(begin: int, end: int) -> str:
-        gaps = GAP if begin else "", GAP if end < len(sentences) else ""
-        return " ".join(filter(None, (gaps[0], *sentences[begin:end], gaps[1])))
+    def quoted(start: int, stop: int) -> str:
+        gaps = GAP if start else "", GAP if stop < len(sentences) else ""
+        return " ".join(filter(None, (gaps[0], *sentences[start:stop], gaps[1])))
 
-    begin = int(scores.argmax())
-    end = begin + 1
-    while end < len(sentences) and count_tokens(quoted(begin, end + 1)) <= max_tokens:
-        end += 1
-    while begin and count_tokens(quoted(begin - 1, end)) <= max_tokens:
-        begin -= 1
-    return shortened(quoted(begin, end), max_tokens)
+    start = int(scores.argmax())
+    stop = start + 1
+    while stop < len(sentences) and count_tokens(quoted(start, stop + 1)) <= max_tokens:
+        stop += 1
+    while start and count_tokens(quoted(start - 1, stop)) <= max_tokens:
+        start -= 1
+    return shortened(quoted(start, stop), max_tokens)
 
 
 def _entry(hit: Hit, mark: str, passage: str) -> str:

@@ -156,13 +156,6 @@ def test_a_request_in_another_language_is_asked_in_english_too() -> None:
     assert "price" in parse("Wie hoch ist der Preis des Framework Laptop 13?").queries[1].text
 
 
-def test_of_a_script_without_a_word_list_latin_names_are_asked() -> None:
-    queries = parse("Framework Laptop 13の重さは？").queries
-    assert [(query.text, query.language) for query in queries][1:] == [
-        ("Framework Laptop 13", "en")
-    ]
-
-
 def test_a_long_request_gets_a_short_query_besides() -> None:
     story = "I moved to Skellmouth in spring and commute by boat. " * 12
     queries = parse(story + "What does a season ticket of Orvane Ferries cost?").queries

@@ -55,7 +55,7 @@ def _row(entry: "etree._Element") -> dict[str, object]:
 
     page = child_text(entry, "id")
     links = entry.iter("{*}link")
-    pdf = next((one.get("href") for one in links if one.get("title") == "pdf"), page)
+    pdf = next((link.get("href") for link in links if link.get("title") == "pdf"), page)
     row: dict[str, object] = {
         name: child_text(entry, name)
         for name in ("title", "summary", "published", "doi")
@@ -69,10 +69,10 @@ def _row(entry: "etree._Element") -> dict[str, object]:
 
 
 def _arxiv_judged(code: int, answer: object) -> "SearchStatus | None":
-    said = error_text(answer)
-    if said or code == 503:
+    error = error_text(answer)
+    if error or code == 503:
         return (
-            "rate_limited" if said == _RATE_EXCEEDED or code == 503 else "bad_response"
+            "rate_limited" if error == _RATE_EXCEEDED or code == 503 else "bad_response"
         )
     return "blocked" if code == 403 else None
 

@@ -17,16 +17,18 @@ retraction."""
 
 def _people(row: Mapping[str, object]) -> list[str]:
     people = row.get("author")
-    named = (
-        [one for one in people if isinstance(one, dict)]
+    persons = (
+        [person for person in people if isinstance(person, dict)]
         if isinstance(people, list)
         else []
     )
     return [
         " ".join(
-            str(one[part]) for part in ("given", "family", "name") if one.get(part)
+            str(person[name])
+            for name in ("given", "family", "name")
+            if person.get(name)
         )
-        for one in named
+        for person in persons
     ]
 
 
@@ -48,8 +50,11 @@ def _crossref(api: Api, query: "SearchQuery", text: str, count: int) -> Request:
     period = [f"from-pub-date:{since}"] * bool(since) + [
         f"until-pub-date:{query.until}"
     ] * bool(query.until)
-    named = {"query.bibliographic": " ".join(terms(text)), "filter": ",".join(period)}
-    return get(api, "/works", **named, rows=count)
+    parameters = {
+        "query.bibliographic": " ".join(terms(text)),
+        "filter": ",".join(period),
+    }
+    return get(api, "/works", **parameters, rows=count)
 
 
 PROVIDER: Final = over(

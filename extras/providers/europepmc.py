@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 def _europe_pmc(api: Api, query: "SearchQuery", text: str, count: int) -> Request:
     period = between(api, query, " AND FIRST_PDATE:[{} TO {}]", open_end="3000-12-31")
-    named = " OR ".join(f'DOI:"{doi}"' for doi in query.dois)
-    searched = named or " ".join(terms(text)) + period
+    works = " OR ".join(f'DOI:"{doi}"' for doi in query.dois)
+    searched = works or " ".join(terms(text)) + period
     return get(
         api, "/search", query=searched, format="json", resultType="core", pageSize=count
     )
@@ -31,12 +31,12 @@ def _free_pdf(row: Mapping[str, object]) -> object:
     """Return the open PDF that Europe PMC knows of, else the bare DOI, else the
     record's address."""
     texts = at(row, "fullTextUrlList.fullTextUrl")
-    for one in texts if isinstance(texts, list) else []:
-        if at(one, "documentStyle") == "pdf" and at(one, "availabilityCode") in (
+    for text in texts if isinstance(texts, list) else []:
+        if at(text, "documentStyle") == "pdf" and at(text, "availabilityCode") in (
             "OA",
             "F",
         ):
-            return at(one, "url")
+            return at(text, "url")
     return (
         row.get("doi")
         or f"https://europepmc.org/article/{row.get('source')}/{row.get('id')}"

@@ -32,15 +32,17 @@ def _abstract(row: Mapping[str, object]) -> str:
     index = row.get("abstract_inverted_index")
     places = index.items() if isinstance(index, dict) else ()
     placed_words = (
-        (place, word)
+        (position, word)
         for word, where in places
         if isinstance(where, list)
-        for place in where
+        for position in where
     )
     return " ".join(
         word
         for _, word in sorted(
-            (place, word) for place, word in placed_words if isinstance(place, int)
+            (position, word)
+            for position, word in placed_words
+            if isinstance(position, int)
         )
     )
 

@@ -354,13 +354,13 @@ def _failure(outcomes: Sequence[SearchOutcome]) -> SearchFailed:
     mark = new_mark()
     reasons: dict[tuple[str, str], str] = {}
     for outcome in outcomes:
-        said = quoted(outcome.reason.rstrip(". "), mark) or "no reason given"
+        reason = quoted(outcome.reason.rstrip(". "), mark) or "no reason given"
         again = f"again in {outcome.retry_after:.0f} s; " if outcome.retry_after else ""
         step = _NEXT_STEP.get(
             outcome.status, "try again later, or add another provider"
         )
         reasons[outcome.provider, outcome.status] = (
-            f"{outcome.provider}: {outcome.status} ({said}); {again}{step}"
+            f"{outcome.provider}: {outcome.status} ({reason}); {again}{step}"
         )
     return SearchFailed(
         "No search provider answered, so nothing was searched. "

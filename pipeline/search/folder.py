@@ -53,8 +53,6 @@ for other processes."""
 QUIET: Final = 1.0
 """Seconds after a question's start without background counting and embedding, unless it
 waits for them."""
-NAMED_IN_PART: Final = 3
-"""Files that were read in part which an answer names."""
 WAIT_SHARE: Final = 0.15
 """Part of a call's time left that a question waits for new files; half as long for
 embedding."""
@@ -197,12 +195,12 @@ class FolderProvider:
         """Seconds that the running call waits for new files."""
         return min(self._seconds, WAIT_SHARE * time_left())
 
-    def _look_around(self, came: float) -> None:
+    def _look_around(self, began: float) -> None:
         """List the folders, forget what is gone, and note what is to be counted.
 
         Nothing is done where a look began after `came`: parallel queries share one."""
         with self._lock:
-            if self._looked > came:
+            if self._looked > began:
                 return
             self._looked = time.monotonic()
             index = self._opened()
@@ -215,8 +213,8 @@ class FolderProvider:
             stamps = index.stamps()
             # A drive that is away for a while comes back with its files.
             if not listing.missing:
-                gone = {stamp.path for stamp in stamps} - self._listed
-                index.forget(gone)
+                forgotten = {stamp.path for stamp in stamps} - self._listed
+                index.forget(forgotten)
             new = [stamp for stamp in listing.files if stamp not in stamps]
             parsed = {stamp for stamp in new if ending_of(stamp.path) in CONVERTED}
             self._plain = [stamp for stamp in reversed(new) if stamp not in parsed]
@@ -456,9 +454,8 @@ def _ignored(query: SearchQuery) -> Iterator[str]:
 def _left_out(faults: Sequence[Unread], listing: Listing) -> Iterator[str]:
     """Yield sentences on what a repeated call does not search either."""
     if in_part := [Path(file.path).name for file in faults if file.unread]:
-        named = ", ".join(in_part[:NAMED_IN_PART])
-        more = f" and {len(in_part) - NAMED_IN_PART} more"
-        yield f"Searched in part: {named}{more if len(in_part) > NAMED_IN_PART else ''}."
+        others = f" and {len(in_part) - 3} more" if len(in_part) > 3 else ""
+        yield f"Searched in part: {', '.join(in_part[:3])}{others}."
     if listing.cut:
         yield f"Only the first {len(listing.files)} files were searched."
     if listing.passed:

@@ -165,7 +165,7 @@ def _entries(folder: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
     its path and its entry.
 
     Raises `OSError` where it cannot be read or a link leads to it."""
-    above = folder if folder.endswith(os.sep) else folder + os.sep
+    prefix = folder if folder.endswith(os.sep) else folder + os.sep
     descriptor = (
         open_beneath(folder, os.O_RDONLY | os.O_DIRECTORY)
         if os.scandir in os.supports_fd
@@ -175,7 +175,7 @@ def _entries(folder: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
         with os.scandir(folder if descriptor is None else descriptor) as entries:
             visible = [entry for entry in entries if entry.name[0] != "."]
         for entry in sorted(visible, key=attrgetter("name")):
-            yield above + entry.name, entry
+            yield prefix + entry.name, entry
     finally:
         if descriptor is not None:  # beneath it entries are looked at
             os.close(descriptor)
@@ -211,14 +211,14 @@ def not_searched(passed: Passed) -> str:
     """Return the message part on files without text: `21 files not searched: .bin
     17, .xls 4`."""
     total = sum(count for _, count in passed)
-    shown = [(ending, count) for ending, count in passed if _ENDING.fullmatch(ending)]
-    named = [
+    endings = [(ending, count) for ending, count in passed if _ENDING.fullmatch(ending)]
+    counted = [
         f"{ending or 'without ending'} {count}"
-        for ending, count in shown[:_ENDINGS_SHOWN]
+        for ending, count in endings[:_ENDINGS_SHOWN]
     ]
-    if others := total - sum(count for _, count in shown[:_ENDINGS_SHOWN]):
-        named.append(f"others {others}")
-    return f"{total} file{'s' * (total != 1)} not searched: {', '.join(named)}"
+    if uncounted := total - sum(count for _, count in endings[:_ENDINGS_SHOWN]):
+        counted.append(f"others {uncounted}")
+    return f"{total} file{'s' * (total != 1)} not searched: {', '.join(counted)}"
 
 
 def list_files(

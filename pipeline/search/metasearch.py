@@ -9,7 +9,7 @@ a key or folders are set, unless it is named.
 """
 
 import importlib
-from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 import anyio
@@ -17,24 +17,16 @@ import anyio.to_thread
 
 from extra import importing
 from pipeline.search.chain import DEADLINE
-from pipeline.search.query import (
-    SearchOutcome,
-    SearchQuery,
-    SearchResult,
-    SearchStatus,
-)
+from pipeline.search.query import SearchOutcome, SearchQuery, SearchStatus
 from pipeline.search.results import hit, on_site, sentences, unmet, words_of
 from pipeline.search.service import rows_of
 
 BACKENDS: Final = "duckduckgo,brave,mojeek,startpage,yahoo"
 """Named, because `auto` asks two encyclopedias first and the rest in random order, and
 an unknown name becomes it."""
-_DDGS_FILTERS: Final = frozenset(
-    {"freshness", "language", "region", "safe search", "paging"}
+_UNKNOWN: Final = (
+    "Unknown: blocked or nothing found: the library does not report which."
 )
-_PERIOD: Final = {"day": "d", "week": "w", "month": "m", "year": "y"}
-_SAFE_SEARCH: Final = {"off": "off", "moderate": "moderate", "strict": "on"}
-_NOT_KNOWN: Final = "blocked or nothing found: the library does not report which"
 
 
 class Metasearch:
@@ -59,85 +51,58 @@ class Metasearch:
         It is `timeout` where they take too long, or where earlier searches that hang
         hold both threads. Nothing found is `blocked`, too: the library gives one error
         for both."""
-        outcome = self._failed(
-            "timeout", reason=f"No answer within {self._timeout:g} s."
-        )
+        outcome = self._failed("timeout", f"No answer within {self._timeout:g} s.")
         with anyio.move_on_after(self._timeout):
             outcome = await anyio.to_thread.run_sync(
                 self._ask, query, limit, abandon_on_cancel=True, limiter=self._threads
             )
         return outcome
 
-    def _options(self, query: SearchQuery, limit: int) -> dict[str, object]:
-        """Return the library's options for a query, besides its words."""
-        options: dict[str, object] = {
-            "region": f"{query.region or 'us'}-{query.language or 'en'}".lower(),
-            "page": query.page,
-            "max_results": limit,
-            "backend": self._backends,
-            "safesearch": _SAFE_SEARCH.get(query.safe, "moderate"),
-        }
-        if query.freshness != "any" and not (query.since or query.until):
-            options["timelimit"] = _PERIOD[query.freshness]
-        return options
+    def _failed(self, status: SearchStatus, reason: str) -> SearchOutcome:
+        # Nobody says that it was blocked: it may have been a true zero, which asks for no pause.
+        pause = 0.0 if status == "blocked" else None
+        return SearchOutcome((), self.name, status, reason, pause)
 
-    def _failed(
-        self, status: SearchStatus, reason: str, wait: float | None = None
-    ) -> SearchOutcome:
-        return SearchOutcome((), self.name, status, reason, wait)
-
-    def _results(
-        self, rows: Sequence[Mapping[str, object]], query: SearchQuery
-    ) -> tuple[SearchResult, ...]:
-        """Return the results of the library's rows that lie on the query's site."""
-        hits = (
+    def _ask(self, query: SearchQuery, limit: int) -> SearchOutcome:
+        words, cut = words_of(query, operator=True)
+        is_dated = query.since or query.until or query.freshness == "any"
+        try:
+            rows = self._library.DDGS(timeout=max(1, round(self._timeout))).text(
+                words,
+                region=f"{query.region or 'us'}-{query.language or 'en'}".lower(),
+                page=query.page,
+                max_results=limit,
+                backend=self._backends,
+                safesearch={"off": "off", "strict": "on"}.get(query.safe, "moderate"),
+                **({} if is_dated else {"timelimit": query.freshness[0]}),
+            )
+        except self._failures.TimeoutException as error:
+            return self._failed("timeout", f"The engines were too slow ({error}).")
+        except self._failures.RatelimitException as error:
+            reason = f"An engine limits our requests ({error})."
+            return self._failed("rate_limited", reason)
+        except self._failures.DDGSException as error:
+            is_unknown = "no results" in str(error).lower()
+            reason = _UNKNOWN if is_unknown else f"{str(error)[:200]}."
+            return self._failed("blocked", reason)
+        results = [
             hit(
                 self.name,
                 url=row.get("href"),
                 title=row.get("title"),
                 snippet=row.get("body"),
             )
-            for row in rows
-        )
-        return tuple(hit for hit in hits if hit and on_site(hit.url, query.site))
-
-    def _ask(self, query: SearchQuery, limit: int) -> SearchOutcome:
-        words, cut = words_of(query, operator=True)
-        options = self._options(query, limit)
-        try:
-            answer = self._library.DDGS(timeout=max(1, round(self._timeout))).text(
-                words, **options
-            )
-        except self._failures.TimeoutException as error:
-            return self._failed(
-                "timeout", reason=f"The engines were too slow ({error})."
-            )
-        except self._failures.RatelimitException as error:
-            return self._failed(
-                "rate_limited", reason=f"An engine limits our requests ({error})."
-            )
-        except self._failures.DDGSException as error:
-            # The same words for 429, 403, a CAPTCHA and a true zero; no rest, because it may have
-            # been the zero.
-            said = (
-                _NOT_KNOWN if "no results" in str(error).lower() else str(error)[:200]
-            )
-            return self._failed("blocked", f"Unknown: {said}.", wait=0.0)
-        rows = rows_of(answer)
-        if rows is None:
-            return self._failed(
-                "bad_response",
-                reason="The ddgs library returned an unexpected format.",
-            )
-        kept = self._results(rows, query)[:limit]
-        if not kept:
-            return self._failed("blocked", f"Unknown: {_NOT_KNOWN}.", wait=0.0)
-        broken = any("#" in result.url or " " in result.url for result in kept)
+            for row in rows_of(rows) or ()
+        ]
+        hits = [hit for hit in results if hit and on_site(hit.url, query.site)][:limit]
+        if not hits:
+            return self._failed("blocked", _UNKNOWN)
+        able = {"freshness", "language", "region", "safe search", "paging"}
         damage = (
             "ddgs unescapes addresses: one with # or a space may lead elsewhere."
-            if broken
+            if any("#" in hit.url or " " in hit.url for hit in hits)
             else ""
         )
-        return SearchOutcome(
-            kept, self.name, "ok", sentences(unmet(query, _DDGS_FILTERS), cut, damage)
-        )
+        ranked = (replace(hit, rank=rank) for rank, hit in enumerate(hits, start=1))
+        notes = sentences(unmet(query, frozenset(able)), cut, damage)
+        return SearchOutcome(tuple(ranked), self.name, "ok", notes)

@@ -150,17 +150,21 @@ async def _scored(
     left, else by words.
 
     Raises `ModelError`."""
-    few = [
+    chosen = [
         item
         for item in items
         if item.number < (PASSAGES[item.page] if item.page < len(PASSAGES) else 1)
     ]
-    texts = [item.text for item in few]
+    texts = [item.text for item in chosen]
     with anyio.move_on_after(STEP_SHARE * time_left()):
         if reranker is not None:
-            return few, await reranker.score(question.text, texts), "rerank"
+            return chosen, await reranker.score(question.text, texts), "rerank"
         if embedder is not None and embedder.reads(question.translated_to("en").text):
-            return few, await score_texts(texts, question, embedder=embedder), "blend"
+            return (
+                chosen,
+                await score_texts(texts, question, embedder=embedder),
+                "blend",
+            )
     texts = [item.text for item in items]
     return items, await score_texts(texts, question, embedder=None), "bm25"
 
@@ -218,10 +222,10 @@ def cut_passages(document: Document) -> list[UnitRun]:
     is text that is not prose. A prompt injection is a passage by itself: it is shown
     only if it is nearest to the question."""
     tagged, blocks = tag_sentences(document), document.blocks
-    spoken = [
+    prose = [
         unit for unit in tagged if blocks[unit.block].kind not in {"heading", "about"}
     ]
-    units = [unit for unit in spoken if blocks[unit.block].main] or spoken or [*tagged]
+    units = [unit for unit in prose if blocks[unit.block].main] or prose or [*tagged]
     # Between two that do not follow each other was a heading, or furniture.
     kinds = [
         (unit.number - index, blocks[unit.block].injection)
@@ -236,8 +240,8 @@ def cut_passages(document: Document) -> list[UnitRun]:
     windows = cut_windows(tokens, [*starts, len(units)], SIZES[-1]).tolist()
     return [
         UnitRun(
-            document.text[units[begin].start : units[stop - 1].end],
-            units[begin].heading_path,
+            document.text[units[start].start : units[stop - 1].end],
+            units[start].heading_path,
         )
-        for begin, stop in windows
+        for start, stop in windows
     ]

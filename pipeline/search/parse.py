@@ -2,16 +2,16 @@
 
 The raw request is always the first query, because rewriting it by rules finds less
 (mean reciprocal rank .831 against .850); what rules can add is a query for each part of
-a request with several, and one of its names for engines that index in English. Nothing
-is translated. Not for: what the rules know of a request (`pipeline/question`), or a
-model's queries (`papers/zero_index/parser.py`).
+a request with several, and one in English, word for word. Not for: what the rules know
+of a request (`pipeline/question`), or a model's queries
+(`papers/zero_index/parser.py`).
 """
 
-import re
 from collections.abc import Iterable
 from datetime import date
 from typing import Final
 
+from pipeline.document.units import split_sentences
 from pipeline.question.parts import MOST_PARTS
 from pipeline.question.question import Question
 from pipeline.question.wants import (
@@ -20,9 +20,6 @@ from pipeline.question.wants import (
     needless,
 )
 from pipeline.search.query import ParsedRequest, SearchQuery
-from pipeline.text.words import (
-    OTHER_SCRIPTS,
-)
 from pipeline.work import traced
 
 MAX_QUERIES: Final = 1 + MOST_PARTS
@@ -37,8 +34,8 @@ def parse_request(question: Question, *, today: date) -> ParsedRequest:
     language, freshness = question.spoken, question.freshness(today)
     scholarly = asks_for_research(question.text)
     queries = [
-        SearchQuery(one.text, language, freshness, scholarly=scholarly, asked=one)
-        for one in (question, *question.parts)
+        SearchQuery(text.text, language, freshness, scholarly=scholarly, asked=text)
+        for text in (question, *question.parts)
     ]
     if freshness == "any" and asks_for_changes(question.text):
         # In addition to the request: pages about changing facts often have no date.
@@ -47,8 +44,13 @@ def parse_request(question: Question, *, today: date) -> ParsedRequest:
     if len(question.text) > LONGEST_QUERY:
         short = Question(_short_form(question))
         queries.append(SearchQuery(short.text, language, freshness, asked=short))
-    if english := _in_english(short, question):
-        queries.insert(1, SearchQuery(english, "en", freshness, scholarly=scholarly))
+    english = short.translated_to("en")
+    if english is not short:
+        # Questions of XQuAD put to BM25 over its English paragraphs, gold among the first five of
+        # 300, by the request alone and with its English fused: German .587, .910; Russian .180,
+        # .870; Chinese .153, .920.
+        query = SearchQuery(english.text, "en", freshness, scholarly=scholarly)
+        queries.insert(1, query)
     return ParsedRequest(
         first_distinct(queries),
         question.entities,
@@ -59,44 +61,20 @@ def parse_request(question: Question, *, today: date) -> ParsedRequest:
 
 def first_distinct(queries: Iterable[SearchQuery]) -> tuple[SearchQuery, ...]:
     """Return the first `MAX_QUERIES` of `queries` with different words or periods."""
-    kept: dict[tuple[str, str], SearchQuery] = {}
+    distinct: dict[tuple[str, str], SearchQuery] = {}
     for query in queries:
-        kept.setdefault((query.text.casefold(), query.freshness), query)
-    return tuple(kept.values())[:MAX_QUERIES]
+        distinct.setdefault((query.text.casefold(), query.freshness), query)
+    return tuple(distinct.values())[:MAX_QUERIES]
 
 
 def _short_form(question: Question) -> str:
     """The last question of a long request, else its first sentence, with the names that
     it leaves out, cut to a provider's limit."""
-    sentences = [
-        part.strip()
-        for part in re.split(r"(?<=[.!?。？！])\s+|\n+", question.text)
-        if part.strip()
-    ]
-    asked = next(
-        (part for part in reversed(sentences) if part.endswith(("?", "？"))),
-        sentences[0],
-    )[:LONGEST_QUERY]
+    text = question.text
+    sentences = [text[begin:end].strip() for begin, end in split_sentences(text)]
+    questions = [line for line in sentences if line.endswith(("?", "？"))]
+    short = (questions[-1] if questions else sentences[0])[:LONGEST_QUERY]
     for name in question.entities:
-        if name not in asked and len(asked) + len(name) < LONGEST_QUERY:
-            asked += f" {name}"
-    return asked
-
-
-def _in_english(short: Question, question: Question) -> str:
-    """Return the `short` form of a question in another language word for word in
-    English, or its Latin names and numbers where no list helps; "" without those.
-
-    Questions of XQuAD put to BM25 over its English paragraphs, gold among the first
-    five of 300, by the request alone and with its English fused: German .587, .910;
-    Russian .180, .870; Chinese .153, .920."""
-    english = short.translated_to("en")
-    if english is not short or question.spoken not in OTHER_SCRIPTS:
-        return english.text if english is not short else ""
-    names = [name for name in question.entities if re.search(r"[A-Za-z]", name)]
-    numbers = [
-        number
-        for number in re.findall(r"(?<![\w.])\d{3,}(?!\w)", short.text)
-        if not any(number in name for name in names)
-    ]
-    return " ".join([*names, *numbers]) if names else ""
+        if name not in short and len(short) + len(name) < LONGEST_QUERY:
+            short += f" {name}"
+    return short

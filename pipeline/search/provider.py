@@ -75,8 +75,10 @@ def providers() -> dict[str, Provider]:
     """Return every provider by its name, in the order in which they are asked unless a person sets
     another."""
     return {
-        one.name: one
-        for one in sorted(SEAM.found(), key=lambda one: (one.place, one.name))
+        provider.name: provider
+        for provider in sorted(
+            SEAM.found(), key=lambda provider: (provider.place, provider.name)
+        )
     }
 
 

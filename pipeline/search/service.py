@@ -131,7 +131,9 @@ def at(value: object, path: str) -> object:
     which the first that leads to something counts. Where there is no list, `*` gives an
     empty one."""
     if "|" in path:
-        return next(filter(None, (at(value, way) for way in path.split("|"))), None)
+        return next(
+            filter(None, (at(value, option) for option in path.split("|"))), None
+        )
     step, _, tail = path.partition(".")
     if step == "*":
         entries = value if isinstance(value, list) else []

@@ -156,10 +156,10 @@ class WebApi:
         if query.dois and "dois" not in service.able:
             return self._failed("unsupported", f"{service.title} is not asked by DOI.")
         if skipped >= service.most or 0 < service.pages < query.page:
-            end = (
+            bound = (
                 f"{service.pages} pages" if service.pages else f"{service.most} results"
             )
-            return self._failed("empty", f"{service.title} has no more than {end}.")
+            return self._failed("empty", f"{service.title} has no more than {bound}.")
         request = service.write(self, query, words, min(count, service.most))
         if isinstance(request, str):
             return self._failed("unsupported", request)
@@ -296,9 +296,9 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     counts = headers.get("x-ratelimit-remaining", "").split(",")
     ends = headers.get("x-ratelimit-reset", "").split(",")
     waits = [
-        float(end)
-        for count, end in zip(counts, ends, strict=False)
-        if count.strip() == "0" and end.strip().isdecimal()
+        float(bound)
+        for count, bound in zip(counts, ends, strict=False)
+        if count.strip() == "0" and bound.strip().isdecimal()
     ]
     return max(waits, default=None)
 

@@ -125,18 +125,18 @@ def title_text_outline(data: str, suffix: str) -> tuple[str, str, str]:
 
 
 def _heading(marked_up: str) -> str:
-    plain = html.unescape(_MARKED_UP.sub(" ", marked_up)).encode("utf-8", "replace")
-    return " ".join(plain.decode().split()).strip(" #\"'")
+    unmarked = html.unescape(_MARKED_UP.sub(" ", marked_up)).encode("utf-8", "replace")
+    return " ".join(unmarked.decode().split()).strip(" #\"'")
 
 
 def _passages(text: str) -> Iterator[str]:
     """Yield a text in passages that end at a blank; at least one."""
-    begin = 0
-    while not begin or begin < len(text):
-        end = text.find(" ", begin + PASSAGE_CHARACTERS)
-        end = len(text) + 1 if end < 0 else end
-        yield _searchable(text[begin:end])
-        begin = end
+    start = 0
+    while not start or start < len(text):
+        stop = text.find(" ", start + PASSAGE_CHARACTERS)
+        stop = len(text) + 1 if stop < 0 else stop
+        yield _searchable(text[start:stop])
+        start = stop
 
 
 def _searchable(text: str) -> str:
@@ -263,11 +263,11 @@ class WordIndex:
             (os.fsencode(stamp.path), *stamp[1:], title, outline, *notes),
         ).lastrowid
         number = (file or 0) << _WINDOW_BITS
-        named = _searchable(f"{title} {name}")
+        naming = _searchable(f"{title} {name}")
         self._database.executemany(
             "INSERT INTO passages(rowid, title, text) VALUES (?, ?, ?)",
             (
-                (number + index, named, passage)
+                (number + index, naming, passage)
                 for index, passage in enumerate(_passages(text))
             ),
         )
@@ -319,13 +319,13 @@ class WordIndex:
     def _forms(self, term: str, language: str) -> set[str]:
         """Return the words of the vocabulary that a term means, and itself."""
         prefix = term[:_STEM_CHARACTERS]
-        near = self._database.execute(
+        candidates = self._database.execute(
             "SELECT term FROM temp.vocabulary WHERE term >= ? AND term < ?",
             (prefix, f"{prefix}\U0010ffff"),
         )
         return {term} | {
             word
-            for (word,) in near
+            for (word,) in candidates
             if word.isalpha()
             and index_terms(word, language=language, keep_stop_words=True) == [term]
         }

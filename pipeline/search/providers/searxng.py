@@ -62,10 +62,10 @@ def _searxng(api: Api, query: "SearchQuery", words: str, count: int) -> Request:
 
 def _fault(answer: Mapping[str, object]) -> Fault:
     """Return which engines failed, each with its reason."""
-    silent = answer.get("unresponsive_engines")
+    engines = answer.get("unresponsive_engines")
     pairs = [
         pair
-        for pair in (silent if isinstance(silent, list) else [])
+        for pair in (engines if isinstance(engines, list) else [])
         if isinstance(pair, list) and len(pair) >= 2
     ]
     reasons = "; ".join(f"{str(pair[0])[:40]}: {str(pair[1])[:120]}" for pair in pairs)

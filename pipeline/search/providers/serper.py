@@ -32,8 +32,8 @@ def _google_period(query: "SearchQuery") -> str:
 
     Raises `ValueError` for a date that is not ISO."""
     if query.since or query.until:
-        named = (("cd_min", query.since), ("cd_max", query.until))
-        days = [(name, date.fromisoformat(day)) for name, day in named if day]
+        bounds = (("cd_min", query.since), ("cd_max", query.until))
+        days = [(name, date.fromisoformat(day)) for name, day in bounds if day]
         return ",".join(
             [
                 "cdr:1",

@@ -50,8 +50,8 @@ def _wikipedia(api: Api, query: "SearchQuery", words: str, count: int) -> Reques
 
 
 def _judged(code: int, answer: object) -> "SearchStatus | None":
-    if said := error_code(answer):
-        return _STATUS_OF_ERROR.get(said, "bad_response")
+    if error := error_code(answer):
+        return _STATUS_OF_ERROR.get(error, "bad_response")
     return "blocked" if code == 403 else None
 
 
