@@ -298,11 +298,10 @@ def test_brave_gets_the_whole_vocabulary_in_its_own_words(api: Loopback) -> None
     assert sent(api)["freshness"] == "pm"
 
 
-def test_brave_cuts_a_long_query_and_says_so(api: Loopback) -> None:
+def test_brave_cuts_a_long_query(api: Loopback) -> None:
     serve(api, BRAVE)
-    outcome = ask("brave", api, SearchQuery("word " * 80))
+    ask("brave", api, SearchQuery("word " * 80))
     assert len(sent(api)["q"].split()) == 50
-    assert "cut" in outcome.reason
 
 
 def test_tavily_gets_dates_and_domain_and_says_what_it_cannot_do(api: Loopback) -> None:

@@ -10,10 +10,6 @@ from pipeline.search.service import Api, Request, at, since_of
 if TYPE_CHECKING:
     from pipeline.search.query import SearchQuery
 
-_WITHDRAWN: Final = frozenset({"retraction", "withdrawal", "removal"})
-"""Kinds of Crossref's updates, its publishers' and Retraction Watch's, that mean a
-retraction."""
-
 
 def _people(row: Mapping[str, object]) -> list[str]:
     people = row.get("author")
@@ -33,9 +29,9 @@ def _people(row: Mapping[str, object]) -> list[str]:
 
 
 def _withdrawn(row: Mapping[str, object]) -> bool:
-    return not _WITHDRAWN.isdisjoint(
-        map(str, rows if isinstance(rows := at(row, "updated-by.*.type"), list) else ())
-    )
+    """Whether an update of its publisher or of Retraction Watch means a retraction."""
+    updates = str(at(row, "updated-by.*.type"))
+    return any(kind in updates for kind in ("retraction", "withdrawal", "removal"))
 
 
 def _crossref(api: Api, query: "SearchQuery", text: str, count: int) -> Request:

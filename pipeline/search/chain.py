@@ -238,10 +238,7 @@ class Chain:
         """Return each query with each line of providers that is asked it."""
         always = [self._providers, *((provider,) for provider in self._beside)]
         lines: list[tuple[SearchQuery, Sequence[Searcher]]] = [
-            (query, line)
-            for query in queries
-            for line in always
-            if not (_is_local(line) and _repeats(query, queries))
+            (query, line) for query in queries for line in always if line
         ]
         if self._scholarly and self._scholarly != self._providers:
             lines += [(query, self._scholarly) for query in queries if query.scholarly]
@@ -367,16 +364,6 @@ def _failure(outcomes: Sequence[SearchOutcome]) -> SearchFailed:
         + ". ".join(reasons.values())
         + ".",
         hint="Known addresses can still be read directly.",
-    )
-
-
-def _repeats(query: SearchQuery, queries: Sequence[SearchQuery]) -> bool:
-    """Whether a provider without date filters and languages already gets the same
-    query."""
-    undated = replace(query, freshness="any")
-    return (undated != query and undated in queries) or any(
-        query.text == original.question.translated_to("en").text != original.text
-        for original in queries
     )
 
 

@@ -4,12 +4,9 @@ Not for: what a question itself asks for (`pipeline/question/wants.py`)."""
 
 import re
 from datetime import date
-from typing import Final
 
 from errors import UsageError
 from pipeline.search.query import SafeSearch, SearchQuery
-
-_HOST_NAME: Final = re.compile(r"[\w.-]*")
 
 
 def filters_of(
@@ -50,7 +47,7 @@ def _day(value: str) -> str:
 def _host(value: str) -> str:
     address = value.strip().lower()
     host = address.removeprefix("https://").removeprefix("http://").strip("/")
-    if not _HOST_NAME.fullmatch(host):
+    if not re.fullmatch(r"[\w.-]*", host):
         raise UsageError(
             f"site is {value!r}.",
             hint="Use a host name such as python.org, without a path.",

@@ -36,7 +36,6 @@ from pipeline.search.query import SearchOutcome, SearchQuery, SearchResult
 from pipeline.search.word_index import (
     INDEX_VERSION,
     FileStamp,
-    Unread,
     WordIndex,
     remove,
 )
@@ -451,9 +450,11 @@ def _ignored(query: SearchQuery) -> Iterator[str]:
         yield "The language was used for word forms, not as a filter."
 
 
-def _left_out(faults: Sequence[Unread], listing: Listing) -> Iterator[str]:
+def _left_out(
+    faults: Sequence[tuple[str, str, str]], listing: Listing
+) -> Iterator[str]:
     """Yield sentences on what a repeated call does not search either."""
-    if in_part := [Path(file.path).name for file in faults if file.unread]:
+    if in_part := [Path(path).name for path, _, unread in faults if unread]:
         others = f" and {len(in_part) - 3} more" if len(in_part) > 3 else ""
         yield f"Searched in part: {', '.join(in_part[:3])}{others}."
     if listing.cut:
@@ -462,7 +463,7 @@ def _left_out(faults: Sequence[Unread], listing: Listing) -> Iterator[str]:
         yield f"{not_searched(listing.passed)}."
     if listing.too_large:
         yield f"Files left out for their size: {listing.too_large}."
-    if failed := [file for file in faults if file.failure]:
-        name, failure = Path(failed[0].path).name, failed[0].failure
-        yield f"Files that could not be read: {len(failed)} ({name}: {failure})."
+    if failed := [(path, failure) for path, failure, _ in faults if failure]:
+        example = f"{Path(failed[0][0]).name}: {failed[0][1]}"
+        yield f"Files that could not be read: {len(failed)} ({example})."
     yield from (f"The folder {folder} cannot be read." for folder in listing.missing)

@@ -34,8 +34,6 @@ _OLD_ENDINGS: Final = (
 _ENDING: Final = re.compile(r"(?:\.[a-z0-9_+-]{1,8})?")
 """A file extension that messages may show; longer ones, or with spaces, are text of the
 file's author."""
-_ENDINGS_SHOWN: Final = 6
-"""Endings that a message names."""
 Passed = tuple[tuple[str, int], ...]
 """Extensions of files without text, with counts, most frequent first."""
 
@@ -212,11 +210,8 @@ def not_searched(passed: Passed) -> str:
     17, .xls 4`."""
     total = sum(count for _, count in passed)
     endings = [(ending, count) for ending, count in passed if _ENDING.fullmatch(ending)]
-    counted = [
-        f"{ending or 'without ending'} {count}"
-        for ending, count in endings[:_ENDINGS_SHOWN]
-    ]
-    if uncounted := total - sum(count for _, count in endings[:_ENDINGS_SHOWN]):
+    counted = [f"{ending or 'without ending'} {count}" for ending, count in endings[:6]]
+    if uncounted := total - sum(count for _, count in endings[:6]):
         counted.append(f"others {uncounted}")
     return f"{total} file{'s' * (total != 1)} not searched: {', '.join(counted)}"
 

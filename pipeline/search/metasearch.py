@@ -59,12 +59,12 @@ class Metasearch:
         return outcome
 
     def _failed(self, status: SearchStatus, reason: str) -> SearchOutcome:
-        # Nobody says that it was blocked: it may have been a true zero, which asks for no pause.
+        # A block is a guess: it may have been a true zero, which asks for no pause.
         pause = 0.0 if status == "blocked" else None
         return SearchOutcome((), self.name, status, reason, pause)
 
     def _ask(self, query: SearchQuery, limit: int) -> SearchOutcome:
-        words, cut = words_of(query, operator=True)
+        words = words_of(query, operator=True)
         is_dated = query.since or query.until or query.freshness == "any"
         try:
             rows = self._library.DDGS(timeout=max(1, round(self._timeout))).text(
@@ -104,5 +104,5 @@ class Metasearch:
             else ""
         )
         ranked = (replace(hit, rank=rank) for rank, hit in enumerate(hits, start=1))
-        notes = sentences(unmet(query, frozenset(able)), cut, damage)
+        notes = sentences(unmet(query, frozenset(able)), damage)
         return SearchOutcome(tuple(ranked), self.name, "ok", notes)

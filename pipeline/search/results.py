@@ -91,18 +91,14 @@ def words_of(
     longest: int = 400,
     words: int = 1_000,
     operator: bool = False,
-) -> tuple[str, str]:
-    """Return the words of `query`, cut to what an API takes, and the sentence that says
-    so if they were cut.
+) -> str:
+    """Return the words of `query`, cut to what an API takes.
 
     Most engines cut or refuse more than 400 characters. With `operator` the site is
-    prefixed as `site:HOST`.
-    """
-    text = " ".join(query.text.split())
+    prefixed as `site:HOST`."""
     site = f"site:{query.site} " if operator and query.site else ""
-    cut = " ".join(text.split()[: words - bool(site)])[: longest - len(site)]
-    note = "" if cut == text else f"The query was cut to {len(cut)} characters."
-    return site + cut, note
+    text = " ".join(query.text.split()[: words - bool(site)])
+    return site + text[: longest - len(site)]
 
 
 def unmet(query: SearchQuery, able: frozenset[str]) -> str:

@@ -5,7 +5,7 @@ Light on purpose: the files of providers are read at every start. Not for: askin
 (`web_api.py`)."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Final, Protocol
@@ -147,11 +147,9 @@ def at(value: object, path: str) -> object:
 
 def rows_of(value: object) -> list[Mapping[str, object]] | None:
     """Return the objects of a JSON list; None if `value` is not a list."""
-    return (
-        [row for row in value if isinstance(row, dict)]
-        if isinstance(value, list)
-        else None
-    )
+    if not isinstance(value, list):
+        return None
+    return [row for row in value if isinstance(row, dict)]
 
 
 def joined(passages: Iterable[object]) -> str:
@@ -168,29 +166,22 @@ def error_text(answer: object) -> str:
     """Return the words of an error body in the forms the APIs document: error, errors,
     detail, message, nested; "" for any other form."""
     names = ("detail", "error", "errors", "message", "msg", "info", "errMsg")
-    text = _nested(answer, names, names)
-    return text if isinstance(text, str) else ""
+    return answer if isinstance(answer, str) else _nested(answer, names, error_text)
 
 
 def error_code(answer: object) -> str:
     """Return the machine-readable code of an error body (`code` or `tag`, at the top or
     below `error`/`errors`), "" without one."""
-    code = _nested(answer, ("error", "errors"), ("code", "tag"))
-    return code if isinstance(code, str) else ""
+    code = at(answer, "code|tag")
+    if isinstance(code, str):
+        return code
+    return _nested(answer, ("error", "errors"), error_code)
 
 
-def _nested(answer: object, ways: Sequence[str], names: Sequence[str]) -> object:
-    """Return the first text under one of `names` in an answer, or in what lies in it
-    under one of `ways`, or first in a list; None for none."""
-    while isinstance(answer, dict | list):
-        if isinstance(answer, list):
-            answer = next(filter(None, answer), None)
-            continue
-        values = map(answer.get, names)
-        text = next(
-            (value for value in values if value and isinstance(value, str)), None
-        )
-        if text:
-            return text
-        answer = next(filter(None, map(answer.get, ways)), None)
-    return answer if ways == names else None
+def _nested(answer: object, names: Iterable[str], read: Callable[[object], str]) -> str:
+    """Return what `read` finds first in a list, or under `names`; "" for nothing."""
+    values = (
+        answer if isinstance(answer, list) else [at(answer, name) for name in names]
+    )
+    deeper = (value for value in values if isinstance(value, dict | list | str))
+    return next(filter(None, map(read, deeper)), "")

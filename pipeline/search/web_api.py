@@ -116,7 +116,7 @@ class WebApi:
         # 1. The request, if the service can be asked that
         service = self._service
         skipped = 0 if service.pages else (query.page - 1) * limit
-        words, cut = words_of(
+        words = words_of(
             query,
             longest=service.longest,
             words=service.words,
@@ -140,12 +140,12 @@ class WebApi:
         hits = [hit for hit in results if hit and on_site(hit.url, query.site)][:limit]
         fault, status, pause = service.fault(answer)
         if hits:
-            notes = sentences(plain_text(fault), unmet(query, service.able), cut)
+            notes = sentences(plain_text(fault), unmet(query, service.able))
             ranked = (replace(hit, rank=rank) for rank, hit in enumerate(hits, start=1))
             return SearchOutcome(tuple(ranked), self.name, "ok", notes)
         if not fault:
             status = "empty"
-            fault = sentences("Nothing was found.", unmet(query, service.able), cut)
+            fault = sentences("Nothing was found.", unmet(query, service.able))
         return self._failed(status, plain_text(fault), pause)
 
     def _request(

@@ -91,16 +91,6 @@ class FileStamp(NamedTuple):
     size: int
 
 
-class Unread(NamedTuple):
-    """A file that could not be read, or not wholly."""
-
-    path: str
-    failure: str
-    """Why it could not be read; it is not tried again until it changes."""
-    unread: str
-    """What of it was not read."""
-
-
 def title_text_outline(data: str, suffix: str) -> tuple[str, str, str]:
     """Return what a file with this ending is called, says and is about.
 
@@ -272,12 +262,13 @@ class WordIndex:
             ),
         )
 
-    def unread(self) -> list[Unread]:
-        """Return the files that could not be read, or not wholly."""
+    def unread(self) -> list[tuple[str, str, str]]:
+        """Return the path of each file that could not be read, or not wholly, with why
+        not, and what not. It is not tried again until it changes."""
         query = "SELECT path, failure, unread FROM files WHERE failure != '' OR unread != ''"
         with self._lock:
             return [
-                Unread(os.fsdecode(path), failure, unread)
+                (os.fsdecode(path), failure, unread)
                 for path, failure, unread in self._database.execute(query)
             ]
 

@@ -9,13 +9,6 @@ from pipeline.search.service import Api, Request, Service, error_code, given
 if TYPE_CHECKING:
     from pipeline.search.query import SearchQuery, SearchStatus
 
-_BRAVE_PERIOD: Final = {
-    "any": "",
-    "day": "pd",
-    "week": "pw",
-    "month": "pm",
-    "year": "py",
-}
 _BRAVE_LANGUAGE: Final = {"zh": "zh-hans", "pt": "pt-pt", "ja": "jp"}
 """Where Brave's code is not the ISO one."""
 _BRAVE_JUDGED: Final[Mapping[str, "SearchStatus"]] = {
@@ -33,8 +26,9 @@ def _brave(api: Api, query: "SearchQuery", words: str, count: int) -> Request:
         if query.since or query.until
         else ""
     )
-    wished = given(
-        freshness=between or _BRAVE_PERIOD[query.freshness],
+    period = "" if query.freshness == "any" else f"p{query.freshness[0]}"
+    filters = given(
+        freshness=between or period,
         search_lang=_BRAVE_LANGUAGE.get(query.language, query.language),
         country=query.region.upper() or "ALL",  # its own default is the United States
         safesearch=query.safe,
@@ -46,7 +40,7 @@ def _brave(api: Api, query: "SearchQuery", words: str, count: int) -> Request:
         "text_decorations": "false",
         "extra_snippets": "true",
     }
-    sent = {name: str(value) for name, value in {**fixed, **wished}.items()}
+    sent = {name: str(value) for name, value in {**fixed, **filters}.items()}
     return Request(
         "GET", f"{api.base}/v1/web/search", {"X-Subscription-Token": api.key}, sent
     )

@@ -6,10 +6,7 @@ from pipeline.search.provider import over
 from pipeline.search.service import Api, Request, Service, error_code, given, since_of
 
 if TYPE_CHECKING:
-    from pipeline.search.query import SearchQuery
-
-_REFUSED_WORDS: Final = frozenset({"PROHIBITED_CONTENT", "CONTENT_FILTER_ERROR"})
-"""Tags of a 403 over the words that were asked for; the key is good for others."""
+    from pipeline.search.query import SearchQuery, SearchStatus
 
 
 def _exa(api: Api, query: "SearchQuery", words: str, count: int) -> Request:
@@ -29,17 +26,19 @@ def _exa(api: Api, query: "SearchQuery", words: str, count: int) -> Request:
     return Request("POST", f"{api.base}/search", {"x-api-key": api.key}, body=body)
 
 
+def _judged(code: int, answer: object) -> "SearchStatus | None":
+    # A 403 may be over the words that were asked for; the key is good for others.
+    refused = error_code(answer) in ("PROHIBITED_CONTENT", "CONTENT_FILTER_ERROR")
+    return "bad_response" if code == 403 and refused else None
+
+
 PROVIDER: Final = over(
     Service(
         name="exa",
         title="Exa",
         address="https://api.exa.ai",
         write=_exa,
-        judge=lambda code, answer: (
-            "bad_response"
-            if code == 403 and error_code(answer) in _REFUSED_WORDS
-            else None
-        ),
+        judge=_judged,
         able=frozenset(
             {"freshness", "dates", "region", "site", "safe search", "paging"}
         ),

@@ -17,13 +17,6 @@ from seams import later
 if TYPE_CHECKING:
     from pipeline.search.query import SearchQuery, SearchStatus
 
-ENGINE_PAUSE: Final = 180.0
-"""Seconds an instance, as it comes, rests an engine that said 429 or 403; a CAPTCHA
-rests an hour, but asking sooner does no harm."""
-_SAFE_LEVELS: Final = {"": "", "off": "0", "moderate": "1", "strict": "2"}
-_COMMANDS: Final = "!:<"
-"""What a word of SearXNG's own query language begins with: `!!g` sends the caller
-elsewhere, `:de` sets the language, `<3` the time limit."""
 _STATUS_OF_WORDS: Final[Mapping[str, "SearchStatus"]] = {
     "captcha": "blocked",
     "access denied": "blocked",
@@ -47,13 +40,14 @@ def _searxng(api: Api, query: "SearchQuery", words: str, count: int) -> Request:
     region = f"-{query.region.upper()}" if query.region else ""
     is_dated = query.since or query.until or query.freshness == "any"
     fields = given(
-        q=" ".join(word.lstrip(_COMMANDS) for word in words.split()),
+        # `!!g` would send the caller elsewhere, `:de` set the language, `<3` the time limit.
+        q=" ".join(word.lstrip("!:<") for word in words.split()),
         format="json",
         # Without it reasons come in the instance's own language.
         locale="en",
         language=f"{query.language}{region}" if query.language else "",
         time_range="" if is_dated else query.freshness,
-        safesearch=_SAFE_LEVELS[query.safe],
+        safesearch={"off": "0", "moderate": "1", "strict": "2"}.get(query.safe),
         pageno=str(query.page) if query.page > 1 else "",
     )
     url = api.base.removesuffix("/search") + "/search"
@@ -75,7 +69,8 @@ def _fault(answer: Mapping[str, object]) -> Fault:
         status for words, status in _STATUS_OF_WORDS.items() if words in reasons.lower()
     )
     status: SearchStatus = next(statuses, "bad_response")
-    pause = ENGINE_PAUSE if status in ("rate_limited", "blocked") else None
+    # An instance, as it comes, rests an engine that said 429 or 403 for so long.
+    pause = 180.0 if status in ("rate_limited", "blocked") else None
     return f"Some engines failed ({reasons}).", status, pause
 
 

@@ -3,7 +3,6 @@
 The date that it gives is that of the last edit, not of publication, so results carry none.
 """
 
-import re
 from collections.abc import Mapping
 from html import unescape
 from typing import TYPE_CHECKING, Final, cast
@@ -15,7 +14,6 @@ from pipeline.search.service import Api, Request, Service, agent, at, error_code
 if TYPE_CHECKING:
     from pipeline.search.query import SearchQuery, SearchStatus
 
-_LANGUAGE: Final = re.compile(r"[a-z]{2,12}(?:-[a-z]{2,12})*")
 _PATH: Final = "/w/api.php"
 _STATUS_OF_ERROR: Final[Mapping[str, "SearchStatus"]] = {
     "ratelimited": "rate_limited",
@@ -33,7 +31,8 @@ def _wikipedia(api: Api, query: "SearchQuery", words: str, count: int) -> Reques
     if site and (site == name or not site.endswith("wikipedia.org")):
         return f"Wikipedia searches only its own articles, not {query.site}."
     code = name or query.language.lower()
-    language = code if _LANGUAGE.fullmatch(code) else "en"
+    is_code = code.isascii() and code.replace("-", "").isalpha()
+    language = code if is_code else "en"
     parameters = {
         "action": "query",
         "list": "search",
