@@ -394,8 +394,3 @@ async def test_a_feed_names_the_transcripts_of_its_episodes() -> None:
     )
     page = page_of(feed.encode(), "a.rss")
     assert 'href="https://a.test/1.vtt"' in page.html
-    reported = {
-        "version": "1.0.0",
-        "segments": [{"startTime": 7.5, "endTime": 9, "body": "Boats.", "speaker": "Ana"}],
-    }
-    assert place(read(json.dumps(reported).encode(), "a.json"), "Boats") == "t=00:00:07,00:00:09"

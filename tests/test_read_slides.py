@@ -1,8 +1,6 @@
 """Presentations: slides are read as a person reads them, charts and diagrams too, and what is not
 read is said."""
 
-import re
-
 import pytest
 
 from errors import SourceUnreadable
@@ -116,16 +114,6 @@ def test_shapes_in_a_group_are_where_the_group_is() -> None:
     form = f'<a:off x="0" y="300000"/><a:ext {size}/><a:chOff x="0" y="0"/><a:chExt {size}/>'
     group = f"<p:grpSp><p:grpSpPr><a:xfrm>{form}</a:xfrm></p:grpSpPr>{box('last', 0, 0)}</p:grpSp>"
     assert lines(deck(group + box("first", 0, 100))) == ["Slide 1", "first", "last"]
-
-
-def test_a_placeholder_without_a_box_has_that_of_its_layout() -> None:
-    layout = f"<p:cSld><p:spTree>{box('', 0, 100, kind='body')}</p:spTree></p:cSld>"
-    bare = re.sub("<a:xfrm>.*</a:xfrm>", "", box("first", 0, 0, kind="body"))
-    assert lines(deck(box("second", 0, 200) + bare, slideLayout=layout)) == [
-        "Slide 1",
-        "first",
-        "second",
-    ]
 
 
 def test_a_deck_of_charts_and_diagrams_is_read() -> None:

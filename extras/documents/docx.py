@@ -12,7 +12,7 @@ from lxml import etree
 from extras.documents.docx_looks import Seen
 from extras.documents.docx_styles import Styles, W
 from extras.documents.docx_walk import Walk, count_words
-from extras.documents.package import Package, all_of, open_package
+from extras.documents.package import Package, all_of, hidden_notes, open_package
 from extras.documents.sheets import UNREAD_CELLS
 from pipeline.document.converted import MAX_CELLS, Converted, Unreadable, whole_page
 from pipeline.document.tree import count_words as words_of
@@ -99,8 +99,7 @@ def _notes(walk: Walk) -> tuple[str, ...]:
     notes = []
     if walk.seen.is_shown:
         notes.append("Word: most words are marked as hidden, and shown here")
-    if walk.seen.words:
-        notes.append(f"Word: hidden words removed: {walk.seen.words}")
+    notes += hidden_notes("Word", {"words": walk.seen.words})
     if walk.inserted or walk.deleted:
         changed = f"{walk.inserted} words are inserted, {walk.deleted} deleted"
         notes.append(f"Word: tracked changes are shown as accepted: {changed}")

@@ -22,7 +22,7 @@ from extras.documents.drawing import (
     picture,
 )
 from extras.documents.equations import EQUATION, MATH, equation_text
-from extras.documents.package import MAX_PART_TAGS, Package, whole_number
+from extras.documents.package import MAX_PART_TAGS, Package, cell_html, whole_number
 from pipeline.document.converted import MAX_CELLS, Unreadable, escape
 from pipeline.document.ledger import Ledger
 from pipeline.document.tree import LABEL_WORDS
@@ -453,15 +453,11 @@ def _inside(element: etree._Element, tag: str) -> Iterator[etree._Element]:
 
 def _table_html(rows: list[tuple[str, list[_WordCell]]]) -> str:
     """Return rows as a table, each with the tag of its cells; empty without any."""
-    lines = []
-    for tag, cells in rows:
-        html = ""
-        for cell in cells:
-            wide = f' colspan="{cell.width}"' if cell.width > 1 else ""
-            high = f' rowspan="{cell.height}"' if cell.height > 1 else ""
-            html += f"<{tag}{wide}{high}>{cell.html}</{tag}>"
-        lines.append(f"<tr>{html}</tr>")
-    inner = "\n".join(lines)
+    lines = [
+        "".join(cell_html(tag, cell.html, cell.width, cell.height) for cell in cells)
+        for tag, cells in rows
+    ]
+    inner = "\n".join(f"<tr>{line}</tr>" for line in lines)
     return f"<table>\n{inner}\n</table>" if lines else ""
 
 

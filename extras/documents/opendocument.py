@@ -20,12 +20,7 @@ from extras.documents.opendocument_looks import (
     TEXT,
     Looks,
 )
-from extras.documents.package import (
-    MAX_PART_TAGS,
-    all_of,
-    open_package,
-    whole_number,
-)
+from extras.documents.package import all_of, hidden_notes, open_package, whole_number
 from extras.documents.sheets import UNREAD_CELLS, Row, sheet_to_html
 from pipeline.document.converted import (
     MAX_CELLS,
@@ -38,7 +33,7 @@ from pipeline.document.converted import (
 )
 from pipeline.document.ledger import Ledger
 from pipeline.html.rules import PIXELS, length
-from pipeline.read.text import child_text, parse_xml
+from pipeline.read.text import child_text
 from pipeline.text.numerals import numeral
 from pipeline.work import check_cancelled
 
@@ -186,10 +181,6 @@ class _OpenDocumentReader:
         )
         for form in content.iter(f"{_FORM}form"):
             self.ledger.hold("form field", sum(1 for _ in form.iterchildren()))
-        for linked in content.iter(f"{TEXT}section-source"):
-            section = next(linked.iterancestors(), linked)
-            is_read = next(section.iter(_H, _P), None) is not None
-            self.ledger.hold("embedded object", not is_read)
         for frame in content.iter(_FRAME):
             tags = {child.tag for child in frame.iterchildren(tag=etree.Element)}
             is_read = bool(tags & {*_DESCRIPTION_TAGS, *_EMBEDDED_OBJECTS})
@@ -432,23 +423,6 @@ def opendocument_to_html(body: bytes) -> Converted:
         return _converted(about, content, package.tree("styles.xml"))
 
 
-def flat_opendocument_to_html(body: bytes) -> Converted | None:
-    """Return an OpenDocument file that is one XML file as HTML; None for other XML, and
-    for XML with entities of its own.
-
-    Raises `Unreadable` for any XML of more than `MAX_PART_TAGS` tags, and for a file without
-    text."""
-    if body.count(b"<") > MAX_PART_TAGS:
-        raise Unreadable(
-            f"it is an OpenDocument file with more than {MAX_PART_TAGS:,} "
-            "XML elements: split it"
-        )
-    root = parse_xml(body)
-    if root is None or root.tag != f"{_OFFICE}document":
-        return None
-    return _converted(root.find(f"{_OFFICE}meta"), root, root)
-
-
 def _converted(
     about: etree._Element | None,
     content: etree._Element,
@@ -478,11 +452,7 @@ def _converted(
         whole_page("\n".join(blocks).replace("</ul>\n<ul>", ""), title=title),
         title,
         author=author,
-        notes=tuple(
-            f"OpenDocument: hidden {kind} left out: {number}"
-            for kind, number in reader.hidden.items()
-            if number
-        ),
+        notes=hidden_notes("OpenDocument", reader.hidden),
         unread=UNREAD_CELLS if reader.left < 0 else "",
         hidden=reader.hidden["words"],
         ledger=reader.ledger,

@@ -217,6 +217,22 @@ def resolved(folder: str, target: str) -> str:
     )
 
 
+def cell_html(tag: str, html: str, width: int, height: int) -> str:
+    """Return a cell of a table that covers some columns and rows."""
+    wide = f' colspan="{width}"' if width > 1 else ""
+    high = f' rowspan="{height}"' if height > 1 else ""
+    return f"<{tag}{wide}{high}>{html}</{tag}>"
+
+
+def hidden_notes(what: str, counts: Mapping[str, int]) -> tuple[str, ...]:
+    """Return what of a file was left out as hidden, by the numbers of each kind."""
+    return tuple(
+        f"{what}: hidden {kind} left out: {number}"
+        for kind, number in counts.items()
+        if number
+    )
+
+
 @contextmanager
 def open_package(body: bytes, what: str) -> Iterator[Package]:
     """Open a file of `body`; raises `Unreadable` where that, or anything done with it

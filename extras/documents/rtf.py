@@ -14,7 +14,7 @@ from typing import Final
 
 from striprtf.striprtf import rtf_to_text
 
-from extras.documents.package import LEAST_WIDTH
+from extras.documents.package import LEAST_WIDTH, hidden_notes
 from pipeline.document.converted import (
     DAMAGED,
     LEAST_SIZE,
@@ -221,7 +221,7 @@ def rtf_to_html(text: str) -> Converted:
     if not lines:
         raise Unreadable("it is RTF without text")
     hidden = len("".join(rewriting.hidden).split())
-    notes = (f"RTF: hidden words removed: {hidden}",) if hidden else ()
+    notes = hidden_notes("RTF", {"words": hidden})
     html = whole_page("\n".join(_blocks(lines)))
     return Converted(html, notes=notes, hidden=hidden, ledger=rewriting.ledger)
 

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
+from extras.documents.package import cell_html
 from pipeline.document.converted import MAX_CELLS, escape, placed
 from pipeline.text.numerals import lettered
 from pipeline.work import check_cancelled
@@ -128,11 +129,9 @@ class _Sheet:
 
     def _begins_with_names(self, rows: Sequence[Row], columns: range) -> bool:
         """Whether the first row of several cells names columns that hold something below."""
-        counts = [(row, len(self._filled(row, columns))) for row in rows]
-        filled = [(row, count) for row, count in counts if count]
-        table = next((row for row, count in filled if count > 1), None)
-        is_last = table is None or table is filled[-1][0]
-        return not is_last and table is not None and self._is_names(table, columns)
+        filled = [row for row in rows if self._filled(row, columns)]
+        tables = (row for row in filled[:-1] if len(self._filled(row, columns)) > 1)
+        return self._is_names(next(tables, (0, [])), columns)
 
     def _filled(self, row: Row, columns: range) -> list[int]:
         """Return the columns of a row with a text of their own; cells beside their merged
@@ -210,18 +209,16 @@ class _Sheet:
         number, cells = rows[index]
         tag, html = "th" if is_head else "td", ""
         for column in columns:
-            area, spans = self.covers.get((number, column)), ""
+            area, width, height = self.covers.get((number, column)), 1, 1
             if area is not None:
                 is_below = index and rows[index - 1][0] >= area.top
                 if is_below or column > max(area.left, columns.start):
                     continue
-                wide = min(area.right + 1, columns.stop) - column
+                width = min(area.right + 1, columns.stop) - column
                 under = rows[index : index + area.bottom - number + 1]
-                high = sum(lower <= area.bottom for lower, _ in under)
-                spans = f' colspan="{wide}"' * (wide > 1)
-                spans += f' rowspan="{high}"' * (high > 1)
+                height = sum(lower <= area.bottom for lower, _ in under)
             cell = cells[column] if column < len(cells) else ""
-            html += f"<{tag}{spans}>{escape(cell)}</{tag}>"
+            html += cell_html(tag, escape(cell), width, height)
         return html
 
 

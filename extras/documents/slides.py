@@ -24,6 +24,8 @@ from extras.documents.drawing import (
 from extras.documents.package import (
     Package,
     all_of,
+    cell_html,
+    hidden_notes,
     open_package,
     part_of,
     whole_number,
@@ -70,10 +72,6 @@ class _Box(NamedTuple):
         return left < right and self.top + self.height * 0.9 <= other.top
 
 
-_Places = dict[tuple[str, str], _Box]
-"""Boxes of a layout, by kind and number of the placeholder."""
-
-
 @dataclass(slots=True)
 class _Slide:
     """One slide's part."""
@@ -82,7 +80,6 @@ class _Slide:
     ledger: Ledger
     root: etree._Element
     links: dict[str, tuple[str, str]]
-    places: _Places
     footers: dict[str, None]
     """Of all slides, each once."""
 
@@ -115,7 +112,7 @@ class _Slide:
         for shape in shown:
             if shape.tag not in _SHAPES or shape in titles:
                 continue
-            box, index = self._box(shape), len(boxes)
+            box, index = _box_of(shape), len(boxes)
             if box is not None and index < _MOST_ORDERED:
                 below = (
                     number
@@ -126,15 +123,6 @@ class _Slide:
             boxes.insert(index, (shape, box))
         for shape, _ in boxes:
             yield from self._shapes(shape) if shape.tag == _GROUP else [shape]
-
-    def _box(self, shape: etree._Element) -> _Box | None:
-        """Return where a shape is, a placeholder without a box where its layout says."""
-        box = _box_of(shape)
-        place = shape.find(f"*/{_P}nvPr/{_P}ph")
-        if box is not None or place is None:
-            return box
-        by_number = self.places.get(("", place.get("idx", "")))
-        return by_number or self.places.get((_kind(shape), ""))
 
     def _shape(self, shape: etree._Element) -> list[str]:
         if shape.tag == f"{_P}pic":
@@ -158,7 +146,7 @@ class _Slide:
         about = next(shape.iter("{*}cNvPr"), None)
         media = next(shape.iter("{*}videoFile", "{*}audioFile"), None)
         self.ledger.hold("embedded object", media is not None)
-        box = self._box(shape)
+        box = _box_of(shape)
         area = box.width * box.height if box is not None else 0
         alt = picture(shape, about, area, self.ledger)
         self.ledger.hold("image", not alt and shape.tag == _INK)
@@ -229,39 +217,24 @@ def _table(table: etree._Element) -> str:
         for cell in row.iter(f"{A}tc"):
             if {cell.get("hMerge"), cell.get("vMerge")} & _ON:
                 continue
-            wide, high = (
+            width, height = (
                 whole_number(cell.get(name, ""), 1, digits=4)
                 for name in ("gridSpan", "rowSpan")
             )
-            spans = f' colspan="{wide}"' * (wide > 1) + f' rowspan="{high}"' * (
-                high > 1
-            )
-            html += f"<{tag}{spans}>{escape(words_of(cell))}</{tag}>"
+            html += cell_html(tag, escape(words_of(cell)), width, height)
         rows.append(f"<tr>{html}</tr>")
     return "<table>\n" + "\n".join(rows) + "\n</table>"
 
 
-def _layout(
-    package: Package, links: dict[str, tuple[str, str]]
-) -> tuple[_Places, list[str]]:
-    """Return the boxes of the placeholders on a slide's layout, then on its master, by
-    number and by kind, and the texts that both print on each slide.
-
-    A missing layout or master has none."""
-    places: _Places = {}
-    printed = list[str]()
-    name = part_of(links, "slideLayout")
-    master = part_of(package.targets(name), "slideMaster") if name else ""
-    for part in filter(None, (name, master)):
+def _printed(package: Package, links: dict[str, tuple[str, str]]) -> Iterator[str]:
+    """Yield the texts that a slide's layout and master print on it."""
+    layout = part_of(links, "slideLayout")
+    master = part_of(package.targets(layout), "slideMaster") if layout else ""
+    for part in filter(None, (layout, master)):
         for shape in all_of(package.tree(part), f"{_P}sp"):
-            place, box = next(shape.iter(f"{_P}ph"), None), _box_of(shape)
-            if place is not None and box is not None:
-                if part == name:
-                    places.setdefault(("", place.get("idx", "")), box)
-                places.setdefault((_kind(shape), ""), box)
-            elif place is None and not _is_hidden(shape):
-                printed += filter(None, texts_of(shape))
-    return places, printed
+            is_place = next(shape.iter(f"{_P}ph"), None) is not None
+            if not is_place and not _is_hidden(shape):
+                yield from filter(None, texts_of(shape))
 
 
 def _slides(package: Package) -> list[str]:
@@ -279,7 +252,7 @@ def pptx_to_html(body: bytes) -> Converted:
 
     Hidden slides are left out, and a note says how many."""
     ledger, footers = Ledger(), dict[str, None]()
-    layouts = dict[str, _Places]()
+    layouts = set[str]()
     sections, hidden = list[str](), 0
     with open_package(body, "a presentation") as package:
         title, author = package.about()
@@ -292,16 +265,16 @@ def pptx_to_html(body: bytes) -> Converted:
             links = package.targets(name)
             layout = part_of(links, "slideLayout")
             if layout not in layouts:
-                layouts[layout], printed = _layout(package, links)
-                footers |= dict.fromkeys(printed)
-            slide = _Slide(package, ledger, root, links, layouts[layout], footers)
+                layouts.add(layout)
+                footers |= dict.fromkeys(_printed(package, links))
+            slide = _Slide(package, ledger, root, links, footers)
             if html := slide.html(number):
                 sections.append(placed(html, f"slide={number}"))
     if not sections:
         lacking = f": {ledger.unread}" if ledger.unread else ""
         raise Unreadable(f"it is a presentation without text{lacking}")
     sections += [f"<p>{escape(text)}</p>" for text in footers]
-    notes = (f"presentation: hidden slides left out: {hidden}",) if hidden else ()
+    notes = hidden_notes("presentation", {"slides": hidden})
     html = whole_page("\n".join(sections), title=title)
     return Converted(
         *(html, title, "", author, "", notes, package.unread), ledger=ledger

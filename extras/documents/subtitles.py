@@ -1,5 +1,4 @@
-"""Subtitles and transcripts (WebVTT, SRT, ASS, YouTube's timed text, podcasts' JSON) to HTML:
-paragraphs with their times.
+"""Subtitles and transcripts (WebVTT, SRT, ASS) to HTML: paragraphs with their times.
 
 Cues are joined until a sentence ends or some seconds have passed, so that a paragraph can be read
 and its time still leads to what is said. Not for: finding a page's transcript
@@ -7,7 +6,6 @@ and its time still leads to what is said. Not for: finding a page's transcript
 """
 
 import html
-import json
 import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -59,16 +57,8 @@ def subtitles_to_html(text: str) -> Converted | None:
 
 
 def timed_to_html(text: str) -> str:
-    """Return a transcript in any of the forms that pages refer to as the inside of an
-    HTML page; empty for none.
-
-    JSON that is malformed is searched for the times of WebVTT and SRT."""
-    try:
-        value = json.loads(text) if text.lstrip()[:1] == "{" else None
-    except (ValueError, RecursionError):
-        value = None
-    cues = _json_cues(value) if isinstance(value, dict) else _cues(text)
-    return "\n".join(_paragraphs(cues))
+    """Return WebVTT or SRT as the inside of an HTML page; empty for any other text."""
+    return "\n".join(_paragraphs(_cues(text)))
 
 
 def _cues(text: str) -> Iterator[_Cue]:
@@ -90,19 +80,6 @@ def _dialogues(text: str) -> Iterator[_Cue]:
         for spoken in (re.sub(r"\\[Nnh]", "\n", _CUE_TAG.sub("", line[4])),)
     ]
     yield from sorted(cues, key=lambda cue: cue.start)
-
-
-def _json_cues(value: dict[str, object]) -> Iterator[_Cue]:
-    """Yield the cues of a podcast's JSON transcript (Podcasting 2.0); none where it has
-    no segments, and "" for what a segment lacks."""
-    segments = value.get("segments")
-    for segment in segments if isinstance(segments, list) else ():
-        if isinstance(segment, dict):
-            start, end = (
-                _number(segment.get(name)) for name in ("startTime", "endTime")
-            )
-            lines = _lines(str(segment.get("body", "")))
-            yield _Cue(start, end, lines, str(segment.get("speaker", "")))
 
 
 def _lines(text: str) -> tuple[str, ...]:
@@ -157,10 +134,6 @@ def _seconds(clock: str) -> float:
     for digits in clock.replace(",", ".").split(":"):
         seconds = 60 * seconds + float(digits)
     return min(seconds, 360_000.0)
-
-
-def _number(value: object) -> float:
-    return min(float(value), 360_000.0) if isinstance(value, int | float) else 0.0
 
 
 def _clock(seconds: float) -> str:

@@ -8,7 +8,6 @@ formulas that were never computed are written and said. Not for: older `.xls` an
 
 import math
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -33,7 +32,13 @@ from extras.documents.number_format import (
     shown,
     shown_text,
 )
-from extras.documents.package import Package, all_of, open_package, whole_number
+from extras.documents.package import (
+    Package,
+    all_of,
+    hidden_notes,
+    open_package,
+    whole_number,
+)
 from extras.documents.sheets import UNREAD_CELLS, Merged, Row, address, sheet_to_html
 from extras.documents.workbook_looks import unseen_styles
 from pipeline.document.converted import (
@@ -84,7 +89,9 @@ class _Book:
     ledger: Ledger = field(default_factory=Ledger)
     left: int = MAX_CELLS
     """Cells that may still be read."""
-    hidden: Counter[str] = field(default_factory=Counter)
+    hidden: dict[str, int] = field(
+        default_factory=lambda: {"sheets": 0, "rows": 0, "columns": 0, "words": 0}
+    )
     """What was left out, by kind."""
 
     def text(self, cell: etree._Element) -> str:
@@ -253,21 +260,11 @@ def xlsx_to_html(body: bytes) -> Converted:
         raise Unreadable(
             f"it is a workbook {'that is damaged' if package.damaged else 'without text'}"
         )
-    kinds = {
-        "sheets": "hidden sheets left out",
-        "rows": "hidden rows left out",
-        "columns": "hidden columns left out",
-        "words": "hidden words removed",
-    }
     return Converted(
         whole_page("\n".join(filter(None, sections)), title=title),
         title,
         author=author,
-        notes=tuple(
-            f"workbook: {said}: {book.hidden[kind]}"
-            for kind, said in kinds.items()
-            if book.hidden[kind]
-        ),
+        notes=hidden_notes("workbook", book.hidden),
         unread="; ".join(
             filter(None, (UNREAD_CELLS if book.left < 0 else "", package.unread))
         ),
@@ -354,19 +351,12 @@ def _note(sheet: str, position: str, text: str) -> str:
 def _comments(
     book: _Book, name: str, links: dict[str, tuple[str, str]]
 ) -> Iterator[str]:
-    """Yield the notes of a sheet, threaded comments instead of their placeholder
-    notes."""
-    anchored = set[str]()
-    for kind, tag in (("threadedComment", "{*}text"), ("comments", "{*}t")):
-        for root in book.package.roots(links, kind):
-            comments = list(root.iter(f"{{*}}{kind.removesuffix('s')}"))
-            for comment in comments:
-                position = comment.get("ref", "")
-                texts = (text.text or "" for text in comment.iter(tag))
-                text = " ".join("".join(texts).split())
-                if text and (kind != "comments" or position not in anchored):
-                    yield _note(name, position, text)
-            anchored |= {comment.get("ref", "") for comment in comments}
+    """Yield the notes of a sheet, those of conversations as well, which stand there too."""
+    for root in book.package.roots(links, "comments"):
+        for comment in root.iter(f"{X}comment"):
+            texts = (text.text or "" for text in comment.iter(f"{X}t"))
+            if text := " ".join("".join(texts).split()):
+                yield _note(name, comment.get("ref", ""), text)
 
 
 def _drawings(book: _Book, links: dict[str, tuple[str, str]]) -> Iterator[str]:

@@ -24,7 +24,6 @@ from pipeline.document.converted import (
 )
 from pipeline.document.tree import MAX_DEPTH
 from pipeline.work import check_cancelled
-from seams import optional
 
 _MOST_COLUMNS: Final = 64
 """Of a table; records with more fields are documents."""
@@ -47,15 +46,7 @@ _ALIAS: Final = re.compile(r"(?m)(?:^|[\s\[,{])[*&]\w")
 
 
 def json_to_html(text: str) -> Converted | None:
-    """Return a JSON document, or one JSON value a line, as HTML; None for no JSON.
-
-    A podcast's transcript, which shows a time at its beginning, becomes paragraphs by
-    `extras/documents/subtitles.py`.
-    """
-    if '"startTime"' in text[:2_000]:
-        timed = optional("extras.documents.subtitles", "timed_to_html")
-        if timed is not None and (transcript := timed(text)):
-            return Converted(whole_page(transcript))
+    """Return a JSON document, or one JSON value a line, as HTML; None for no JSON."""
     try:
         value = _loaded(text)
     except (ValueError, RecursionError):

@@ -301,10 +301,6 @@ _WORKBOOKS: Final[dict[str, dict[str, str]]] = {
         "sheet": "n=comments ../n.xml",
         "xl/n.xml": f'<x:comments {_S}><x:commentList><x:comment ref="A2"><x:text><x:r><x:t>%</x:t></x:r><x:r><x:t> %</x:t></x:r></x:text></x:comment></x:commentList></x:comments>',
     },
-    "a conversation": {
-        "sheet": f"n={_MICROSOFT}/2017/10/relationships/threadedComment ../n.xml",
-        "xl/n.xml": '<ThreadedComments><threadedComment ref="A2" id="a"><text>% %</text></threadedComment><threadedComment ref="A2" parentId="a"><text>%</text></threadedComment></ThreadedComments>',
-    },
     "an embedded document": {
         "after": '<x:oleObjects><x:oleObject progId="Word.Document.12" r:id="o"/></x:oleObjects>',
         "sheet": "o=package ../a.docx",
@@ -475,7 +471,6 @@ _TEXTS: Final = {
     "a table of contents": f"<text:table-of-content><text:index-body><text:index-title>{_T}</text:index-title>{_T}</text:index-body></text:table-of-content>",
     "a picture": f"<text:p>{_SIZED}<draw:image/></draw:frame></text:p><!--%-->",
     "a film": f"<text:p>{_SIZED}<draw:plugin/></draw:frame></text:p><!--%-->",
-    "a section that is another file": '<text:section><text:section-source xlink:href="chapter.odt"/></text:section><!--%-->',
     "a frame that is another file": f"<text:p>{_SIZED}<draw:floating-frame/></draw:frame></text:p><!--%-->",
     "a comment": f"<text:p>%<office:annotation>{_T}</office:annotation></text:p>",
     "a numbered paragraph": f"<text:numbered-paragraph>{_T}</text:numbered-paragraph>",
@@ -513,12 +508,6 @@ def _open_document(kind: str, inner: str, masters: str = "") -> OddDocument:
     )
 
 
-def _flat(inner: str) -> OddDocument:
-    words = _Words()
-    body = f"<?xml version='1.0'?><office:document {_OD}><office:master-styles/><office:body><office:text>{inner}</office:text></office:body></office:document>"
-    return OddDocument("a.fodt", words.into(body).encode(), tuple(words.given))
-
-
 def _open_documents() -> Iterator[tuple[str, OddDocument]]:
     fact = f"<text:p>{FACT}</text:p>"
     for name, inner in _TEXTS.items():
@@ -540,7 +529,6 @@ def _open_documents() -> Iterator[tuple[str, OddDocument]]:
             ),
         )
     yield "heads, feet and print of its pages", _open_document("text", fact, _MASTERS)
-    yield "one file, a note in a table", _flat(fact + _TEXTS["an endnote in a cell"])
 
 
 # RTF
