@@ -105,7 +105,7 @@ def test_a_row_of_a_sheet_is_cited_by_its_cells_and_rows_that_follow_each_other_
 def test_what_a_file_hides_from_its_readers_is_left_out_and_reported() -> None:
     page = page_of(xlsx(CELLS, state="veryHidden"), "a.xlsx")
     assert "unshown" not in page.html
-    assert page.notes == ("workbook: hidden sheets left out: 1",)
+    assert page.notes == ("workbook: hidden sheets removed: 1",)
     styles = (
         '<style:style style:name="T1"><style:text-properties text:display="none"/></style:style>'
     )

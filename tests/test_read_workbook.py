@@ -177,8 +177,8 @@ def test_hidden_rows_columns_and_values_are_left_out_and_counted() -> None:
     )
     assert not any(word in page.html for word in ("Winch", "cost", "111", "400"))
     assert page.notes[:2] == (
-        "workbook: hidden rows left out: 1",
-        "workbook: hidden columns left out: 1",
+        "workbook: hidden rows removed: 1",
+        "workbook: hidden columns removed: 1",
     )
     assert page.hidden == 9
     assert page.unread == ""

@@ -55,7 +55,7 @@ def _value(name: str, about: str, value: str) -> str:
     """Return a value as a person writes it: a time with its zone, a person by name.
 
     A malformed time is returned as it is written."""
-    parameters = {key.upper(): said for key, said in _PARAMETER.findall(about)}
+    parameters = {key.upper(): setting for key, setting in _PARAMETER.findall(about)}
     if time := _ICS_TIME.fullmatch(value):
         clock = f" {time[4]}:{time[5]}" if time[4] else ""
         zone = f" ({parameters['TZID']})" if "TZID" in parameters and clock else ""

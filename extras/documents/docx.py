@@ -29,16 +29,16 @@ def docx_to_html(body: bytes, *, is_shown: bool = False) -> Converted:
     Where more words would be left out than are seen, nothing is taken for hidden
     (`is_shown`), and a note says so."""
     with open_package(body, "a Word file") as package:
-        part = package.main("word/document.xml")
+        main_part = package.main("word/document.xml")
         title, author = package.about()
         kinds: dict[str, list[str]] = {}
-        for kind, name in package.targets(part).values():
+        for kind, name in package.targets(main_part).values():
             kinds.setdefault(kind, []).append(name)
         check_cancelled()
         walk = _walk(package, kinds)
         walk.seen.is_shown = is_shown
         headers = _margins(walk, kinds.get("header", []))
-        blocks = [*headers, *walk.body(part)]
+        blocks = [*headers, *walk.body(main_part)]
         blocks += _margins(walk, kinds.get("footer", []))
     html = "\n".join(blocks).replace("</ul>\n<ul>", "")
     hidden = walk.seen.words
@@ -66,9 +66,9 @@ def _walk(package: Package, kinds: dict[str, list[str]]) -> Walk:
     def tree(kind: str, usual: str = "") -> etree._Element | None:
         return package.tree(next(iter(kinds.get(kind, [])), usual))
 
-    part = tree("styles", "word/styles.xml")
-    styles = Styles(part, tree("numbering"))
-    walk = Walk(package, styles, Seen(styles, part))
+    main_part = tree("styles", "word/styles.xml")
+    styles = Styles(main_part, tree("numbering"))
+    walk = Walk(package, styles, Seen(styles, main_part))
     for kind in ("footnotes", "endnotes"):
         for note in all_of(tree(kind), f"{W}footnote", f"{W}endnote"):
             if note.get(f"{W}type", "normal") == "normal" and count_words(note):
@@ -81,12 +81,12 @@ def _walk(package: Package, kinds: dict[str, list[str]]) -> Walk:
     return walk
 
 
-def _margins(walk: Walk, parts: list[str]) -> list[str]:
+def _margins(walk: Walk, names: list[str]) -> list[str]:
     """Return what headers or footers say, each text once; parts that are missing are
     left out. Moves `walk` to these parts."""
     walk.in_margin = True
     blocks: dict[str, None] = {}
-    for name in dict.fromkeys(parts):
+    for name in dict.fromkeys(names):
         root = walk.package.tree(name)
         if root is not None:
             walk.begin(name)

@@ -40,10 +40,10 @@ class _Look(NamedTuple):
 class Seen:
     """What a file's styles say of how text looks, and how many words were taken out."""
 
-    def __init__(self, styles: Styles, part: etree._Element | None) -> None:
+    def __init__(self, styles: Styles, root: etree._Element | None) -> None:
         """Take styles, and the part that they are from, for the file's defaults."""
         self.styles = styles
-        defaults = all_of(part, f"{W}rPrDefault")
+        defaults = all_of(root, f"{W}rPrDefault")
         self._default = [
             properties
             for holder in defaults
@@ -55,17 +55,17 @@ class Seen:
         self._looks: dict[tuple[bytes, str], _Look] = {}
         """By the properties that a run has of its own, and the style of its paragraph."""
 
-    def without_unseen(self, part: etree._Element) -> etree._Element:
+    def without_unseen(self, root: etree._Element) -> etree._Element:
         """Return a part of the file, the runs that no reader sees emptied in place; their
         words are counted in `words`."""
-        for run in list(part.iter(f"{W}r")):
+        for run in list(root.iter(f"{W}r")):
             texts = [text for text in run.iterchildren(f"{W}t") if text.text]
             words = sum(len(text.text.split()) for text in texts)
             if words and not self.is_shown and self._is_unseen(run):
                 self.words += words
                 for text in texts:
                     text.text = ""
-        return part
+        return root
 
     def _is_unseen(self, run: etree._Element) -> bool:
         paragraph = next(run.iterancestors(f"{W}p"), _NOTHING)
@@ -83,11 +83,15 @@ class Seen:
     def _look(self, properties: etree._Element | None, style: str) -> _Look:
         letters = value_in(properties, "rStyle")
         based = [*self.styles.chain(letters), *self.styles.chain(style)]
-        holders = [properties, *(one.find(f"{W}rPr") for one in based), *self._default]
-        found = [holder for holder in holders if holder is not None]
-        gone, inked = _is_gone(found), _first(found, f"{W}color")
-        ink = None if gone or inked is None else _colour(inked, "val", "theme")
-        return _Look(found, gone, ink)
+        holders = [
+            properties,
+            *(element.find(f"{W}rPr") for element in based),
+            *self._default,
+        ]
+        present = [holder for holder in holders if holder is not None]
+        is_gone, inked = _is_gone(present), _first(present, f"{W}color")
+        ink = None if is_gone or inked is None else _colour(inked, "val", "theme")
+        return _Look(present, is_gone, ink)
 
     def _ground(self, look: _Look, paragraph: etree._Element, style: str) -> Rgb | None:
         """Return the background color of a run, white where none is said; None in a
@@ -119,8 +123,8 @@ def _colour(element: etree._Element, value: str, theme: str) -> Rgb | None:
 
     `value` and `theme` name the attributes, such as `fill` and `themeFill`."""
     is_tinted = any(element.get(f"{W}{theme}{name}") for name in ("Tint", "Shade"))
-    named = element.get(f"{W}{theme}") or element.get(f"{W}{theme}Color", "")
-    themed = None if is_tinted else _THEMED.get(named)
+    theme_name = element.get(f"{W}{theme}") or element.get(f"{W}{theme}Color", "")
+    themed = None if is_tinted else _THEMED.get(theme_name)
     return rgb_of(f"#{themed or element.get(f'{W}{value}') or 'auto'}")
 
 
@@ -140,8 +144,8 @@ def _is_gone(properties: list[etree._Element]) -> bool:
 
 def _first(properties: list[etree._Element], tag: str) -> etree._Element | None:
     """Return a property where it is said first."""
-    found = (holder.find(tag) for holder in properties)
-    return next((element for element in found if element is not None), None)
+    present = (holder.find(tag) for holder in properties)
+    return next((element for element in present if element is not None), None)
 
 
 def _value(properties: list[etree._Element], name: str) -> str:

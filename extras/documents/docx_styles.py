@@ -130,8 +130,8 @@ class Styles:
         if number in starts and (key, number) not in self._started:
             counts[number] = starts[number] - 1
         self._started.add((key, number))
-        for above in range(number):
-            counts.setdefault(above, _start(levels.get(above)))
+        for upper in range(number):
+            counts.setdefault(upper, _start(levels.get(upper)))
         counts[number] = counts.get(number, _start(levels[number]) - 1) + 1
         for deeper in [level for level in counts if level > number]:
             del counts[deeper]

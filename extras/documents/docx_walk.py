@@ -106,22 +106,22 @@ class Walk:
 
     # Parts
 
-    def begin(self, part: str) -> None:
+    def begin(self, part_name: str) -> None:
         """Go to a part, whose relations are its own."""
-        self.kinds = self.package.targets(part)
-        self.links = self.package.targets(part, outside=True)
+        self.kinds = self.package.targets(part_name)
+        self.links = self.package.targets(part_name, outside=True)
 
-    def body(self, part: str) -> Iterator[str]:
+    def body(self, part_name: str) -> Iterator[str]:
         """Yield the blocks of the main part."""
-        self.begin(part)
-        return self.blocks(self._elements(part))
+        self.begin(part_name)
+        return self.blocks(self._elements(part_name))
 
-    def _elements(self, part: str) -> Iterator[etree._Element]:
+    def _elements(self, part_name: str) -> Iterator[etree._Element]:
         """Yield what the body holds, each freed when the next is asked for.
 
         Nothing where it declares entities of its own; raises `Unreadable` for one element
         of more than `MAX_PART_TAGS` tags."""
-        source = self.package.read(part)
+        source = self.package.read(part_name)
         if has_own_entities(source):
             return
         parser = etree.XMLPullParser(
@@ -151,7 +151,7 @@ class Walk:
         root = parser.close()
         for body in root.iterchildren(_BODY):
             yield from map(self.seen.without_unseen, body)
-        self.package.note_damage(part, parser.feed_error_log)
+        self.package.note_damage(part_name, parser.feed_error_log)
 
     # Blocks
 
@@ -193,7 +193,7 @@ class Walk:
         """Return a table; cells that go on below become one, if they are as wide as the
         one above. Rows beyond `MAX_CELLS` cells are left out."""
         self.in_table += 1
-        above: dict[int, _WordCell] = {}
+        open_cells: dict[int, _WordCell] = {}
         rows: list[tuple[str, list[_WordCell]]] = []
         for row in _inside(table, _ROW):
             check_cancelled()
@@ -207,11 +207,11 @@ class Walk:
             cells = [_WordCell("") for _ in range(column)]
             for element in _inside(row, _CELL):
                 cell = self._cell(element)
-                upper = above.get(column)
+                upper = open_cells.get(column)
                 if cell.goes_on and upper is not None and upper.width == cell.width:
                     upper.height += 1
                 else:
-                    above[column] = cell
+                    open_cells[column] = cell
                     cells.append(cell)
                 column += cell.width
             self.cells += column
@@ -263,10 +263,10 @@ class Walk:
         if about is None or not text.strip():
             return text
         raised = value_in(about, "vertAlign")
-        mark = {"superscript": "sup", "subscript": "sub"}.get(raised)
+        raised_tag = {"superscript": "sup", "subscript": "sub"}.get(raised)
         if _is_on(about.find(f"{W}strike")) or _is_on(about.find(f"{W}dstrike")):
             text = f"<s>{text}</s>"
-        return f"<{mark}>{text}</{mark}>" if mark else text
+        return f"<{raised_tag}>{text}</{raised_tag}>" if raised_tag else text
 
     def _equation(self, element: etree._Element) -> str:
         return f" {escape(equation_text(element))} "
@@ -276,11 +276,11 @@ class Walk:
         Wingdings are read as Symbol."""
         code = element.get(f"{W}char", "")
         try:
-            sign = chr(int(code, 16) & 0xFF)
+            letter = chr(int(code, 16) & 0xFF)
         except ValueError:
             return "□"
         is_dingbat = "wingdings" in element.get(f"{W}font", "").lower()
-        return escape(sign.translate(_WINGDINGS if is_dingbat else _SYMBOL))
+        return escape(letter.translate(_WINGDINGS if is_dingbat else _SYMBOL))
 
     def _struck(self, element: etree._Element) -> str:
         """Return a short deletion as one, and leave a long one out."""
@@ -457,19 +457,19 @@ def _table_html(rows: list[tuple[str, list[_WordCell]]]) -> str:
         "".join(cell_html(tag, cell.html, cell.width, cell.height) for cell in cells)
         for tag, cells in rows
     ]
-    inner = "\n".join(f"<tr>{line}</tr>" for line in lines)
-    return f"<table>\n{inner}\n</table>" if lines else ""
+    lines_html = "\n".join(f"<tr>{line}</tr>" for line in lines)
+    return f"<table>\n{lines_html}\n</table>" if lines else ""
 
 
 def _says_page_only(paragraph: etree._Element, text: str) -> bool:
     """Whether a paragraph of a header or footer has the page's number and little
     else."""
-    asked = [
+    instructions = [
         *(element.text or "" for element in paragraph.iter(f"{W}instrText")),
         *(element.get(f"{W}instr", "") for element in paragraph.iter(f"{W}fldSimple")),
     ]
     words = re.sub(r"<[^<>]*>", " ", text).split()
-    return len(words) <= _PAGE_WORDS and any(map(_PAGE_NUMBER.search, asked))
+    return len(words) <= _PAGE_WORDS and any(map(_PAGE_NUMBER.search, instructions))
 
 
 def _sign(match: re.Match[str]) -> str:

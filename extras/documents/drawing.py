@@ -46,9 +46,9 @@ def drawn(
     for chart in element.iter("{*}chart"):
         ledger.hold("chart")
         name = links.get(chart.get(f"{RELATION}id", ""), ("", ""))[1]
-        if made := chart_of(package, name):
+        if table := chart_of(package, name):
             ledger.give("chart")
-            yield made
+            yield table
     for diagram in element.iter("{*}relIds"):
         ledger.hold("diagram")
         name = links.get(diagram.get(f"{RELATION}dm", ""), ("", ""))[1]
@@ -61,13 +61,13 @@ def drawn(
             yield f"<ul>{items}</ul>"
 
 
-def chart_of(package: Package, part: str) -> str:
+def chart_of(package: Package, part_name: str) -> str:
     """Return the chart of a part as `chart_to_html` does, with the texts that are drawn
     over it; empty for a part that is missing, or of a later kind."""
-    chart = package.tree(part)
+    chart = package.tree(part_name)
     if chart is None or chart.find("{*}chartData") is not None:
         return ""
-    over = package.roots(package.targets(part), "chartUserShapes")
+    over = package.roots(package.targets(part_name), "chartUserShapes")
     texts = (text for root in over for text in texts_of(root) if text)
     return "\n".join(
         [chart_to_html(chart), *(f"<p>{escape(text)}</p>" for text in texts)]
@@ -81,15 +81,15 @@ def chart_to_html(chart: etree._Element) -> str:
     Categories beyond `MOST_POINTS` values are dropped."""
     series = list(chart.iter("{*}ser"))
     values = [_points(element, "val", "yVal") for element in series]
-    named = (_points(element, "cat", "xVal") for element in series)
-    categories = next(filter(None, named), {})
-    places = sorted({*categories, *(place for column in values for place in column)})
+    category_points = (_points(element, "cat", "xVal") for element in series)
+    categories = next(filter(None, category_points), {})
+    places = sorted({*categories, *(index for column in values for index in column)})
     rows = [
         [
-            categories.get(place, str(place + 1)),
-            *(column.get(place, "") for column in values),
+            categories.get(index, str(index + 1)),
+            *(column.get(index, "") for column in values),
         ]
-        for place in places[: MOST_POINTS // max(1, len(series))]
+        for index in places[: MOST_POINTS // max(1, len(series))]
     ]
     titles = escape(" · ".join(filter(None, map(words_of, chart.iter("{*}title")))))
     if not rows:
@@ -174,7 +174,7 @@ def picture(
     if about is not None and count_words(alt) >= DESCRIBED_WORDS:
         return f'<img alt="{html.escape(alt)}">'
     marks = () if about is None else about.iter("{*}decorative")
-    is_decorative = any(mark.get("val") in {"1", "true"} for mark in marks)
+    is_decorative = any(flag.get("val") in {"1", "true"} for flag in marks)
     has_picture = next(shape.iter("{*}blip", "{*}blipFill", "{*}pic"), None) is not None
     ledger.hold("image", has_picture and area >= LARGE_IMAGE and not is_decorative)
     return ""

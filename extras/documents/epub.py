@@ -79,8 +79,8 @@ def epub_to_html(body: bytes) -> Converted:
     lacking = len(order) - len(chapters)
     unread = f"{lacking} of its {len(order)} chapters" if lacking else ""
     # What the styles of a book hide is hidden here as in any page.
-    inner = f"<style>{styles.replace('</', '')}</style>\n" + "\n".join(chapters)
-    html = whole_page(inner, title=title, language=language)
+    content = f"<style>{styles.replace('</', '')}</style>\n" + "\n".join(chapters)
+    html = whole_page(content, title=title, language=language)
     return Converted(html, title, language, author, unread=unread, ledger=ledger)
 
 

@@ -56,8 +56,10 @@ def _written(element: etree._Element) -> str:
     for child in children:
         pieces[str(child.tag).removeprefix(MATH)].append(_written(child).strip())
         if str(child.tag).endswith("Pr"):
-            for sign in child.iterchildren(*(f"{MATH}{key}" for key in usual)):
-                usual[str(sign.tag).removeprefix(MATH)] = sign.get(f"{MATH}val", "")
+            for character in child.iterchildren(*(f"{MATH}{key}" for key in usual)):
+                usual[str(character.tag).removeprefix(MATH)] = character.get(
+                    f"{MATH}val", ""
+                )
     texts = {**usual, **{key: ", ".join(values) for key, values in pieces.items()}}
 
     def piece(match: re.Match[str]) -> str:

@@ -74,10 +74,10 @@ def eml_to_html(body: bytes) -> Converted:
 
     Attachments that cannot be read are named only."""
     attached = _Attached()
-    message, inner = _read(body, "h1", attached)
+    message, html = _read(body, "h1", attached)
     title = _header(message, "Subject")
     return Converted(
-        whole_page(inner, title=title),
+        whole_page(html, title=title),
         title,
         author=_header(message, "From"),
         published=_day(message),
@@ -97,8 +97,8 @@ def mbox_to_html(body: bytes) -> Converted:
     for number, message in enumerate(messages[:MAX_ITEMS], start=1):
         check_cancelled()
         try:
-            _, inner = _read(_QUOTED_FROM.sub(rb"\1", message), "h2", attached)
-            sections.append(placed(inner, f"message={number}"))
+            _, html = _read(_QUOTED_FROM.sub(rb"\1", message), "h2", attached)
+            sections.append(placed(html, f"message={number}"))
         except Unreadable:  # one of many is reported as missing
             damaged.append(str(number))
     if not sections:
@@ -123,18 +123,21 @@ class _Attached:
     number: int = 0
     size: int = 0
 
-    def read(self, part: MIMEPart) -> list[str]:
+    def read(self, entity: MIMEPart) -> list[str]:
         """Return an attachment below its name; nothing where it holds no text, is mail
         itself, has keys or passwords, is damaged, or is more than `_MOST_ATTACHED`
         attachments or `_ATTACHED_BYTES` bytes of one file allow."""
         name, kind, body = (
-            part.get_filename(""),
-            part.get_content_type(),
-            _content(part),
+            entity.get_filename(""),
+            entity.get_content_type(),
+            _content(entity),
         )
         if kind in _UNREAD_TYPES:
             return []
-        if kind.startswith("image/") and part.get_content_disposition() != "attachment":
+        if (
+            kind.startswith("image/")
+            and entity.get_content_disposition() != "attachment"
+        ):
             self.ledger.hold("image", len(body) >= _SCREENSHOT)
             return []
         self.ledger.hold("attachment")
@@ -148,15 +151,15 @@ class _Attached:
         self.number += 1
         self.size += len(body)
         try:
-            made = converted(raw)
+            page = converted(raw)
         except Unreadable:
             return []
         self.ledger.give("attachment")
-        self.ledger.add(made.ledger)
-        if made.unread:
-            self.unread.append(f"of attachment {self.number}: {made.unread}")
+        self.ledger.add(page.ledger)
+        if page.unread:
+            self.unread.append(f"of attachment {self.number}: {page.unread}")
         heading = f"<h3>{escape(f'Attachment {name or kind}')}</h3>"
-        return [heading, fragment_to_html(made.html)]
+        return [heading, fragment_to_html(page.html)]
 
 
 def _read(body: bytes, level: str, attached: _Attached) -> tuple[EmailMessage, str]:
@@ -197,27 +200,27 @@ def _parts(message: EmailMessage, attached: _Attached) -> tuple[list[str], list[
     `Unreadable` for more than `_MAX_PARTS` parts."""
     texts, files, names = list[str](), list[str](), list[str]()
     skipped = set[int]()
-    for number, part in enumerate(message.walk()):
+    for number, entity in enumerate(message.walk()):
         check_cancelled()
-        kind = part.get_content_type()
+        kind = entity.get_content_type()
         if number > _MAX_PARTS:
             raise Unreadable(f"the message has more than {_MAX_PARTS:,} parts")
-        if id(part) in skipped:
+        if id(entity) in skipped:
             continue
         if kind == "multipart/alternative":
-            skipped |= _unseen_alternatives(part)
+            skipped |= _unseen_alternatives(entity)
         elif kind in _SEALED or kind == _DELIVERY_STATUS:
-            skipped |= set(map(id, part.walk()))
+            skipped |= set(map(id, entity.walk()))
             attached.ledger.hold("attachment", kind in _SEALED)
             is_report = kind == _DELIVERY_STATUS
-            texts += [_inside(plain_to_html(part.as_string()))] if is_report else []
+            texts += [_inside(plain_to_html(entity.as_string()))] if is_report else []
         elif kind == "message/rfc822":
-            texts += [_forwarded(inner) for inner in part.iter_parts()]
-        elif kind in _BODIES and part.get_content_disposition() != "attachment":
-            texts.append(_text(part, attached))
-        elif not part.is_multipart():
-            names.append(f"{part.get_filename() or 'without a name'} ({kind})")
-            files += attached.read(part)
+            texts += [_forwarded(html) for html in entity.iter_parts()]
+        elif kind in _BODIES and entity.get_content_disposition() != "attachment":
+            texts.append(_text(entity, attached))
+        elif not entity.is_multipart():
+            names.append(f"{entity.get_filename() or 'without a name'} ({kind})")
+            files += attached.read(entity)
     return [*texts, *files], names
 
 
@@ -227,31 +230,31 @@ def _forwarded(message: MIMEPart) -> str:
     return f"<h3>{escape(f'Forwarded message: {subject}')}</h3>\n{_head(message)}"
 
 
-def _unseen_alternatives(part: MIMEPart) -> set[int]:
+def _unseen_alternatives(entity: MIMEPart) -> set[int]:
     """Return the ids of those alternatives that a reader does not see: all texts but
     the HTML, or but the plain one where none is HTML, and but invitations.
 
     None where there is neither HTML nor plain text."""
-    kinds = {piece.get_content_type() for piece in part.walk()}
-    shown = kinds & {"text/html"} or kinds & {"text/plain"}
+    kinds = {piece.get_content_type() for piece in entity.walk()}
+    preferred = kinds & {"text/html"} or kinds & {"text/plain"}
     return {
         id(text)
-        for text in part.iter_parts()
-        if shown
+        for text in entity.iter_parts()
+        if preferred
         and text.get_content_maintype() == "text"
-        and text.get_content_type() not in {*shown, *CALENDAR.types}
+        and text.get_content_type() not in {*preferred, *CALENDAR.types}
     }
 
 
-def _content(part: MIMEPart) -> bytes:
-    content = part.get_payload(decode=True)
+def _content(entity: MIMEPart) -> bytes:
+    content = entity.get_payload(decode=True)
     return content if isinstance(content, bytes) else b""
 
 
-def _text(part: MIMEPart, attached: _Attached) -> str:
+def _text(entity: MIMEPart, attached: _Attached) -> str:
     """Return a text of the message, "" for an invitation that is damaged."""
-    about, kind = str(part.get("content-type", "")), part.get_content_type()
-    text = decode(_content(part), content_type=about).text
+    about, kind = str(entity.get("content-type", "")), entity.get_content_type()
+    text = decode(_content(entity), content_type=about).text
     if kind == "text/html":
         return fragment_to_html(text)
     if kind == "text/plain":

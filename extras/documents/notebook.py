@@ -29,14 +29,14 @@ def ipynb_to_html(text: str) -> Converted | None:
     if not isinstance(cells, list):
         return json_to_html(text)
     about = _object(book.get("metadata"))
-    named = str(_object(about.get("language_info")).get("name", ""))
-    language = re.sub(r"\W", "", named)
+    language_name = str(_object(about.get("language_info")).get("name", ""))
+    language = re.sub(r"\W", "", language_name)
     title = str(about.get("title", ""))
     sections = []
     for number, cell in enumerate(cells[:MAX_ITEMS], start=1):
         check_cancelled()
-        if inner := _cell(_object(cell), language):
-            sections.append(placed(inner, f"cell={number}"))
+        if html := _cell(_object(cell), language):
+            sections.append(placed(html, f"cell={number}"))
     is_cut = len(cells) > MAX_ITEMS
     unread = f"what follows its first {MAX_ITEMS} cells" if is_cut else ""
     return Converted(whole_page("\n".join(sections), title=title), title, unread=unread)

@@ -69,7 +69,7 @@ def shown(value: float, form: str, epoch: datetime) -> str:
         not section
         or is_plain
         or len(patterns) > 1
-        or any(_of(one, "condition") for one in sections)
+        or any(_of(candidate, "condition") for candidate in sections)
     ):
         return f"{value:.15g}{_of(section, *_LITERALS)}"
     digits = iter([_digits(value * (100 if "%" in bare else 1), section, patterns)])
@@ -119,8 +119,8 @@ def _moment(value: float, bare: str, epoch: datetime) -> str:
 
 def _duration(value: float, *, has_seconds: bool) -> str:
     minutes, seconds = divmod(round(abs(value) * 86_400), 60)
-    sign = "-" if value < 0 else ""
-    text = f"{sign}{minutes // 60}:{minutes % 60:02d}"
+    minus = "-" if value < 0 else ""
+    text = f"{minus}{minutes // 60}:{minutes % 60:02d}"
     return f"{text}:{seconds:02d}" if seconds or has_seconds else text
 
 
@@ -133,13 +133,13 @@ def _digits(value: float, section: Section, patterns: list[str]) -> str:
     if value == 0 and "0" not in pattern and _of(section, *_LITERALS).strip():
         return ""
     value /= 1000 ** (len(patterns[0]) - len(pattern))
-    whole, _, decimals = pattern.partition(".")
-    text = f"{value:{',' if ',' in whole else ''}.{len(decimals)}f}"
+    integer, _, decimals = pattern.partition(".")
+    text = f"{value:{',' if ',' in integer else ''}.{len(decimals)}f}"
     if abs(float(text.replace(",", "")) - value) > _MOST_ROUNDED * abs(value):
         return f"{value:.15g}"
     head, _, tail = text.partition(".")
-    if "," not in whole:
-        head = head.zfill(whole.count("0") + (value < 0))
+    if "," not in integer:
+        head = head.zfill(integer.count("0") + (value < 0))
     needed = decimals.count("0")
     tail = tail[:needed] + tail[needed:].rstrip("0")
     return f"{head}.{tail}" if tail else head

@@ -95,7 +95,7 @@ class _OpenDocumentReader:
     """The number of the item of a style and level that was read."""
     label: str = ""
     """The number of an item whose paragraph comes next."""
-    left: int = MAX_CELLS
+    cells_left: int = MAX_CELLS
     """Cells that may still be read."""
     ledger: Ledger = field(default_factory=Ledger)
     repeated: dict[str, None] = field(default_factory=dict)
@@ -278,9 +278,9 @@ class _OpenDocumentReader:
             cells = self._shown_cells(row, columns)
             times = _count(row, "number-rows-repeated")
             for repeated in range(number + 1, number + 1 + times if cells else 0):
-                if self.left < 0:
+                if self.cells_left < 0:
                     return
-                self.left -= len(cells)
+                self.cells_left -= len(cells)
                 yield repeated, cells
             number += times
 
@@ -307,7 +307,11 @@ class _OpenDocumentReader:
         ]
         while texts and not texts[-1][0]:
             texts.pop()  # rows end in thousands of empty cells
-        return [text for text, count in texts for _ in range(min(count, self.left + 1))]
+        return [
+            text
+            for text, count in texts
+            for _ in range(min(count, self.cells_left + 1))
+        ]
 
     def _text(self, element: etree._Element) -> str:
         """Return the visible text of a paragraph, without its frames; "" for one that
@@ -453,7 +457,7 @@ def _converted(
         title,
         author=author,
         notes=hidden_notes("OpenDocument", reader.hidden),
-        unread=UNREAD_CELLS if reader.left < 0 else "",
+        unread=UNREAD_CELLS if reader.cells_left < 0 else "",
         hidden=reader.hidden["words"],
         ledger=reader.ledger,
     )

@@ -47,26 +47,26 @@ _DAMAGED: Final = (*DAMAGED, zipfile.BadZipFile, ExpatError, etree.LxmlError)
 class Package:
     """The parts of an open file."""
 
-    def __init__(self, archive: zipfile.ZipFile, what: str) -> None:
-        """Take an archive whose parts of text are of a sound number and size; `what` is
+    def __init__(self, archive: zipfile.ZipFile, label: str) -> None:
+        """Take an archive whose parts of text are of a sound number and size; `label` is
         how messages call the file.
 
         Raises `Unreadable` for more or larger ones, and where one declares XML entities
         of its own."""
         self._archive = archive
         self.names = [
-            part.filename
-            for part in archive.infolist()
-            if part.filename.lower().endswith(_TEXT_PARTS)
+            source.filename
+            for source in archive.infolist()
+            if source.filename.lower().endswith(_TEXT_PARTS)
         ]
         if len(self.names) > MAX_ITEMS:
             raise Unreadable(
-                f"it is {what} of {len(self.names):,} parts, over the cap of {MAX_ITEMS:,}"
+                f"it is {label} of {len(self.names):,} parts, over the cap of {MAX_ITEMS:,}"
             )
         unpacked = sum(archive.getinfo(name).file_size for name in self.names)
         if unpacked > most_unpacked():
             reason = (
-                f"it is {what} that unpacks to {unpacked:,} bytes, over the cap of "
+                f"it is {label} that unpacks to {unpacked:,} bytes, over the cap of "
                 f"{most_unpacked():,}"
             )
             raise Unreadable(reason, hint=raising_the_cap(unpacked))
@@ -75,9 +75,9 @@ class Package:
                 archive.read(name)
             ):
                 raise Unreadable(
-                    f"it is {what} that defines XML entities of its own, refused as a possible attack"
+                    f"it is {label} that defines XML entities of its own, refused as a possible attack"
                 )
-        self.what = what
+        self.label = label
         self._as_written = {name.lower(): name for name in self.names}
         self.damaged: list[str] = []
         """Parts whose XML is read up to a place where it breaks off."""
@@ -102,7 +102,7 @@ class Package:
         body = self.read(name)
         if body.count(b"<") > MAX_PART_TAGS:
             raise Unreadable(
-                f"it is {self.what} with more than {MAX_PART_TAGS:,} XML "
+                f"it is {self.label} with more than {MAX_PART_TAGS:,} XML "
                 "elements: split it, or save it as CSV or text"
             )
         if not body or has_own_entities(body):
@@ -134,12 +134,12 @@ class Package:
         """Return the name of the part that an Office file begins with, `usual` where it
         names none."""
         kinds = self.targets("")
-        named = (
+        main_parts = (
             name
             for kind, name in kinds.values()
             if kind == "officeDocument" and self.read(name)
         )
-        return next(named, usual)
+        return next(main_parts, usual)
 
     def about(self) -> tuple[str, str]:
         """Return title and author of an Office file; its dates are those of a template.
@@ -159,13 +159,13 @@ class Package:
     ) -> Iterator[etree._Element]:
         """Yield the parts of a kind among what a part refers to, missing ones left
         out."""
-        for said, name in links.values():
-            root = self.tree(name) if said == kind else None
+        for value, name in links.values():
+            root = self.tree(name) if value == kind else None
             if root is not None:
                 yield root
 
     def targets(
-        self, part: str, *, outside: bool = False
+        self, source: str, *, outside: bool = False
     ) -> dict[str, tuple[str, str]]:
         """Return what a part of an Office file refers to, by id: the last word of the
         type, and the other's name.
@@ -173,9 +173,9 @@ class Package:
         `outside` asks for addresses outside of the file, as they are written; the part
         "" is the file itself. Nothing for a part that refers to nothing or is
         missing."""
-        folder, name = posixpath.split(part)
+        folder, name = posixpath.split(source)
         root = self.tree(posixpath.join(folder, "_rels", f"{name}.rels"))
-        found: dict[str, tuple[str, str]] = {}
+        references: dict[str, tuple[str, str]] = {}
         for link in root if root is not None else ():
             if (
                 local_name(link) == "relationship"
@@ -185,17 +185,17 @@ class Package:
                     link.get("Type", "").rpartition("/")[2],
                     link.get("Target", ""),
                 )
-                found[link.get("Id", "")] = (
+                references[link.get("Id", "")] = (
                     kind,
                     target if outside else resolved(folder, target),
                 )
-        return found
+        return references
 
 
 def part_of(links: Mapping[str, tuple[str, str]], kind: str) -> str:
     """Return the name of the first part of a kind among what a part refers to, "" for
     none."""
-    return next((name for said, name in links.values() if said == kind), "")
+    return next((name for value, name in links.values() if value == kind), "")
 
 
 def all_of(root: etree._Element | None, *tags: str) -> Iterator[etree._Element]:
@@ -203,10 +203,10 @@ def all_of(root: etree._Element | None, *tags: str) -> Iterator[etree._Element]:
     return iter(()) if root is None else root.iter(*tags)
 
 
-def whole_number(said: str, usual: int = 0, *, digits: int) -> int:
+def whole_number(value: str, usual: int = 0, *, digits: int) -> int:
     """Return the number that a file says, `usual` for what is not one, or is one of more
     than `digits` digits."""
-    return int(said) if said.isdecimal() and len(said) <= digits else usual
+    return int(value) if value.isdecimal() and len(value) <= digits else usual
 
 
 def resolved(folder: str, target: str) -> str:
@@ -224,25 +224,25 @@ def cell_html(tag: str, html: str, width: int, height: int) -> str:
     return f"<{tag}{wide}{high}>{html}</{tag}>"
 
 
-def hidden_notes(what: str, counts: Mapping[str, int]) -> tuple[str, ...]:
+def hidden_notes(label: str, counts: Mapping[str, int]) -> tuple[str, ...]:
     """Return what of a file was left out as hidden, by the numbers of each kind."""
     return tuple(
-        f"{what}: hidden {kind} left out: {number}"
+        f"{label}: hidden {kind} removed: {number}"
         for kind, number in counts.items()
         if number
     )
 
 
 @contextmanager
-def open_package(body: bytes, what: str) -> Iterator[Package]:
+def open_package(body: bytes, label: str) -> Iterator[Package]:
     """Open a file of `body`; raises `Unreadable` where that, or anything done with it
     inside, finds it damaged."""
     try:
         with zipfile.ZipFile(io.BytesIO(body)) as archive:
-            yield Package(archive, what)
+            yield Package(archive, label)
     except _DAMAGED as e:
         if "encrypted" in str(e):
             raise Unreadable(
-                f"it is {what} with a password: save a copy without one"
+                f"it is {label} with a password: save a copy without one"
             ) from e
-        raise Unreadable(f"it is {what} that is damaged ({type(e).__name__})") from e
+        raise Unreadable(f"it is {label} that is damaged ({type(e).__name__})") from e

@@ -122,9 +122,9 @@ class _Rewriting:
                     self.ledger.hold(_UNREAD[written])
                 group.texts.append(written)
         text = "".join(piece for group in self.groups for piece in group.texts)
-        end = text.rfind("}")
+        closing = text.rfind("}")
         notes = "".join(f"\\par {note}" for note in self.notes)
-        return f"{text[:end]}{notes}\\par {text[end:]}" if notes else text
+        return f"{text[:closing]}{notes}\\par {text[closing:]}" if notes else text
 
     def _word(self, group: _Group, token: re.Match[str]) -> None:
         """Take a control word; a group that begins with a destination of ours is kept
@@ -152,17 +152,17 @@ class _Rewriting:
     def _closed(self, group: _Group) -> str:
         """Return what a group becomes; an empty group, so that a control word before it
         ends there, where it moves to the end or is left out."""
-        inner = "".join([*group.texts, "}"])
+        content = "".join([*group.texts, "}"])
         if group.look.get("copy"):
             return "{}"
         if group.name == "footnote":
             self.numbered += 1
-            self.notes[f"[{self.numbered}] {inner}"] = None
+            self.notes[f"[{self.numbered}] {content}"] = None
             return f"{{}}[{self.numbered}] "
         if group.name:
             before = "Comment: " if group.name == "annotation" else ""
-            self.notes[before + inner] = None
-        return "{}" if group.name else inner
+            self.notes[before + content] = None
+        return "{}" if group.name else content
 
     def _is_unseen(self, look: dict[str, int]) -> bool:
         if (
@@ -212,11 +212,11 @@ def rtf_to_html(text: str) -> Converted:
     # keeps that linear.
     text = text.replace("{\\field", "\n{\\field")
     try:
-        plain = rtf_to_text(text, errors="replace")  # type: ignore[no-untyped-call]  # published without types
+        output = rtf_to_text(text, errors="replace")  # type: ignore[no-untyped-call]  # published without types
     except DAMAGED as e:
         raise Unreadable(f"it is a damaged RTF file ({type(e).__name__})") from e
     lines = [
-        line.strip() for line in _CELL_END.sub("|", plain).splitlines() if line.strip()
+        line.strip() for line in _CELL_END.sub("|", output).splitlines() if line.strip()
     ]
     if not lines:
         raise Unreadable("it is RTF without text")

@@ -37,9 +37,9 @@ class Merged(NamedTuple):
     """A cell that covers others: rows count from 1, columns from 0, the last ones included."""
 
     top: int
-    left: int
+    left_column: int
     bottom: int
-    right: int
+    right_column: int
 
 
 def sheet_to_html(name: str, rows: Iterable[Row], merged: Sequence[Merged] = ()) -> str:
@@ -72,13 +72,13 @@ class _Sheet:
             start = bisect_left(numbers, area.top)
             covered = rows[start : bisect_right(numbers, area.bottom)]
             texts = covered[0][1] if covered and covered[0][0] == area.top else []
-            text = texts[area.left] if area.left < len(texts) else ""
-            count = len(covered) * (area.right - area.left + 1)
+            text = texts[area.left_column] if area.left_column < len(texts) else ""
+            count = len(covered) * (area.right_column - area.left_column + 1)
             if len(self.covers) + count > MOST_COVERED:
                 break
             for number, cells in covered if text else ():
-                cells.extend([""] * (area.right + 1 - len(cells)))
-                for column in range(area.left, area.right + 1):
+                cells.extend([""] * (area.right_column + 1 - len(cells)))
+                for column in range(area.left_column, area.right_column + 1):
                     cells[column] = text
                     self.covers[number, column] = area
 
@@ -140,7 +140,7 @@ class _Sheet:
         filled = []
         for column in range(columns.start, min(columns.stop, len(cells))):
             area = self.covers.get((number, column))
-            if cells[column] and (area is None or column == area.left):
+            if cells[column] and (area is None or column == area.left_column):
                 filled.append(column)
         return filled
 
@@ -168,15 +168,17 @@ class _Sheet:
         titles = escape(" · ".join(cells[column] for (_, cells), column in singles))
         caption = f"<caption>{titles}</caption>" if titles else ""
         rows, filled = rows[start:], filled[start:]
-        left = min(in_row[0] for in_row in filled)
-        right = max(
+        left_column = min(in_row[0] for in_row in filled)
+        right_column = max(
             self._end(row, in_row[-1]) for row, in_row in zip(rows, filled, strict=True)
         )
         heads = self._heads(rows, columns)
         lines = "\n".join(
             placed(
-                self._line(rows, index, range(left, right), is_head=index < heads),
-                address(self.name, number, (left, right - 1)),
+                self._line(
+                    rows, index, range(left_column, right_column), is_head=index < heads
+                ),
+                address(self.name, number, (left_column, right_column - 1)),
                 tag="tr",
             )
             for index, (number, _) in enumerate(rows)
@@ -186,7 +188,7 @@ class _Sheet:
     def _end(self, row: Row, column: int) -> int:
         """Return where a cell of a row ends, with what it covers."""
         area = self.covers.get((row[0], column))
-        return area.right + 1 if area is not None else column + 1
+        return area.right_column + 1 if area is not None else column + 1
 
     def _heads(self, rows: Sequence[Row], columns: range) -> int:
         """Return how many rows at the top name the columns, at most `MOST_HEADS` and never
@@ -196,7 +198,8 @@ class _Sheet:
                 return count
             areas = [self.covers.get((row[0], column)) for column in columns]
             if not any(
-                area is not None and (area.right > area.left or area.bottom > row[0])
+                area is not None
+                and (area.right_column > area.left_column or area.bottom > row[0])
                 for area in areas
             ):
                 return count + 1
@@ -212,9 +215,9 @@ class _Sheet:
             area, width, height = self.covers.get((number, column)), 1, 1
             if area is not None:
                 is_below = index and rows[index - 1][0] >= area.top
-                if is_below or column > max(area.left, columns.start):
+                if is_below or column > max(area.left_column, columns.start):
                     continue
-                width = min(area.right + 1, columns.stop) - column
+                width = min(area.right_column + 1, columns.stop) - column
                 under = rows[index : index + area.bottom - number + 1]
                 height = sum(lower <= area.bottom for lower, _ in under)
             cell = cells[column] if column < len(cells) else ""
@@ -227,8 +230,8 @@ def address(name: str, row: int, columns: Sequence[int]) -> str:
     `Costs!A4:C4`; columns count from 0.
 
     No columns raise `IndexError`."""
-    start, end = f"{letters(columns[0])}{row}", f"{letters(columns[-1])}{row}"
-    cells = f"{start}:{end}" if start != end else start
+    start, stop = f"{letters(columns[0])}{row}", f"{letters(columns[-1])}{row}"
+    cells = f"{start}:{stop}" if start != stop else start
     return f"{quote(name, safe='')}!{cells}"
 
 

@@ -59,17 +59,16 @@ _MOST_ORDERED: Final = 1_000
 class _Box(NamedTuple):
     """Where on a slide, or in a group, something is, in EMU."""
 
-    left: int
-    top: int
+    x: int
+    y: int
     width: int
     height: int
 
-    def is_above(self, other: "_Box") -> bool:
+    def is_above(self, lower: "_Box") -> bool:
         """Whether another box is below this one, in the same column; boxes that touch by
         a tenth of their height are apart all the same."""
-        left = max(self.left, other.left)
-        right = min(self.left + self.width, other.left + other.width)
-        return left < right and self.top + self.height * 0.9 <= other.top
+        overlap = min(self.x + self.width, lower.x + lower.width) - max(self.x, lower.x)
+        return overlap > 0 and self.y + self.height * 0.9 <= lower.y
 
 
 @dataclass(slots=True)
@@ -105,21 +104,21 @@ class _Slide:
     def _shapes(self, tree: etree._Element) -> Iterator[etree._Element]:
         """Yield what a slide shows in its order, titles before, groups by their shapes;
         hidden shapes are left out."""
-        shown = [shape for shape in chosen(tree) if not _is_hidden(shape)]
-        titles = [shape for shape in shown if _kind(shape) in _TITLE_PLACEHOLDERS]
+        visible = [shape for shape in chosen(tree) if not _is_hidden(shape)]
+        titles = [shape for shape in visible if _kind(shape) in _TITLE_PLACEHOLDERS]
         yield from titles
         boxes: list[tuple[etree._Element, _Box | None]] = []
-        for shape in shown:
+        for shape in visible:
             if shape.tag not in _SHAPES or shape in titles:
                 continue
             box, index = _box_of(shape), len(boxes)
             if box is not None and index < _MOST_ORDERED:
-                below = (
+                lower_boxes = (
                     number
-                    for number, (_, other) in enumerate(boxes)
-                    if other is not None and box.is_above(other)
+                    for number, (_, lower) in enumerate(boxes)
+                    if lower is not None and box.is_above(lower)
                 )
-                index = next(below, index)
+                index = next(lower_boxes, index)
             boxes.insert(index, (shape, box))
         for shape, _ in boxes:
             yield from self._shapes(shape) if shape.tag == _GROUP else [shape]
@@ -198,8 +197,8 @@ def _is_hidden(shape: etree._Element) -> bool:
 
 
 def _kind(shape: etree._Element) -> str:
-    place = next(shape.iter(f"{_P}ph"), None) if shape.tag != _GROUP else None
-    return place.get("type", "body") if place is not None else ""
+    placeholder = next(shape.iter(f"{_P}ph"), None) if shape.tag != _GROUP else None
+    return placeholder.get("type", "body") if placeholder is not None else ""
 
 
 def _is_margin(kind: str, shape: etree._Element) -> bool:
@@ -230,8 +229,8 @@ def _printed(package: Package, links: dict[str, tuple[str, str]]) -> Iterator[st
     """Yield the texts that a slide's layout and master print on it."""
     layout = part_of(links, "slideLayout")
     master = part_of(package.targets(layout), "slideMaster") if layout else ""
-    for part in filter(None, (layout, master)):
-        for shape in all_of(package.tree(part), f"{_P}sp"):
+    for part_name in filter(None, (layout, master)):
+        for shape in all_of(package.tree(part_name), f"{_P}sp"):
             is_place = next(shape.iter(f"{_P}ph"), None) is not None
             if not is_place and not _is_hidden(shape):
                 yield from filter(None, texts_of(shape))
@@ -241,8 +240,8 @@ def _slides(package: Package) -> list[str]:
     """Return the names of the slides, each once, in the order shown."""
     main = package.main("ppt/presentation.xml")
     links = package.targets(main)
-    shown = all_of(package.tree(main), f"{_P}sldId")
-    keys = (slide.get(f"{RELATION}id", "") for slide in shown)
+    visible = all_of(package.tree(main), f"{_P}sldId")
+    keys = (slide.get(f"{RELATION}id", "") for slide in visible)
     return list(dict.fromkeys(links[key][1] for key in keys if key in links))
 
 

@@ -39,7 +39,7 @@ _PARAGRAPH_SECONDS: Final = 30.0
 
 class _Cue(NamedTuple):
     start: float
-    end: float
+    stop: float
     lines: tuple[str, ...]
     speaker: str = ""
 
@@ -74,10 +74,10 @@ def _dialogues(text: str) -> Iterator[_Cue]:
     """Yield the cues of ASS in the order of their times; drawings and lines after
     `MAX_ITEMS` are dropped."""
     cues = [
-        _Cue(_seconds(line[1]), _seconds(line[2]), _lines(spoken), line[3].strip())
+        _Cue(_seconds(line[1]), _seconds(line[2]), _lines(dialogue), line[3].strip())
         for line in islice(_DIALOGUE.finditer(text), MAX_ITEMS)
         if not re.search(r"\\p[1-9]", line[4])
-        for spoken in (re.sub(r"\\[Nnh]", "\n", _CUE_TAG.sub("", line[4])),)
+        for dialogue in (re.sub(r"\\[Nnh]", "\n", _CUE_TAG.sub("", line[4])),)
     ]
     yield from sorted(cues, key=lambda cue: cue.start)
 
@@ -106,7 +106,7 @@ def _paragraphs(cues: Iterable[_Cue]) -> list[str]:
 
 def _is_paragraph(cues: list[_Cue]) -> bool:
     """Whether cues are long enough for a paragraph, and end as one."""
-    seconds = cues[-1].end - cues[0].start
+    seconds = cues[-1].stop - cues[0].start
     ends = seconds >= _SENTENCE_SECONDS and cues[-1].lines[-1].endswith(_CUE_ENDS)
     return ends or seconds >= _PARAGRAPH_SECONDS
 
@@ -124,9 +124,9 @@ def _unrolled(lines: tuple[str, ...], previous: tuple[str, ...]) -> tuple[str, .
 
 def _paragraph(cues: list[_Cue]) -> str:
     text = " ".join(line for cue in cues for line in cue.lines)
-    spoken = f"{cues[0].speaker}: {text}" if cues[0].speaker else text
-    start, end = _clock(cues[0].start), _clock(max(cue.end for cue in cues))
-    return placed(escape(spoken), f"t={start},{end}", tag="p")
+    dialogue = f"{cues[0].speaker}: {text}" if cues[0].speaker else text
+    start, stop = _clock(cues[0].start), _clock(max(cue.stop for cue in cues))
+    return placed(escape(dialogue), f"t={start},{stop}", tag="p")
 
 
 def _seconds(clock: str) -> float:
@@ -137,5 +137,5 @@ def _seconds(clock: str) -> float:
 
 
 def _clock(seconds: float) -> str:
-    whole = int(seconds)
-    return f"{whole // 3600:02}:{whole // 60 % 60:02}:{whole % 60:02}"
+    total = int(seconds)
+    return f"{total // 3600:02}:{total // 60 % 60:02}:{total % 60:02}"

@@ -87,7 +87,7 @@ class _Book:
     """By the number of a cell's style."""
     epoch: datetime = EPOCH
     ledger: Ledger = field(default_factory=Ledger)
-    left: int = MAX_CELLS
+    cells_left: int = MAX_CELLS
     """Cells that may still be read."""
     hidden: dict[str, int] = field(
         default_factory=lambda: {"sheets": 0, "rows": 0, "columns": 0, "words": 0}
@@ -120,9 +120,9 @@ class _Book:
         number = _float(value) if kind == "n" else None
         if number is None:
             return shown_text(" ".join(value.split()), form)
-        made = shown(number, form, self.epoch)
-        self.hidden["words"] += not made
-        return made
+        text = shown(number, form, self.epoch)
+        self.hidden["words"] += not text
+        return text
 
 
 @dataclass(slots=True)
@@ -131,7 +131,7 @@ class _SheetPart:
 
     book: _Book
     body: bytes
-    part: str
+    part_name: str
     unseen: frozenset[str]
     """Styles of cells that show nothing."""
     merged: list[Merged] = field(default_factory=list)
@@ -145,7 +145,7 @@ class _SheetPart:
     def rows(self) -> Iterator[Row]:
         """Yield the rows that are shown, while cells are left, hidden columns emptied.
 
-        What follows the row that exceeds `left` is not read; a sheet whose XML breaks
+        What follows the row that exceeds `cells_left` is not read; a sheet whose XML breaks
         off is noted as damaged."""
         tags = tuple(f"{X}{name}" for name in _SHEET_ELEMENTS)
         parser = etree.XMLPullParser(
@@ -159,8 +159,8 @@ class _SheetPart:
                 if element.tag == f"{X}row":
                     number = whole_number(element.get("r", ""), number + 1, digits=7)
                     if cells := self._cells(element):
-                        self.book.left -= len(cells)
-                        if self.book.left < 0:
+                        self.book.cells_left -= len(cells)
+                        if self.book.cells_left < 0:
                             return
                         yield number, cells
                 else:
@@ -169,25 +169,25 @@ class _SheetPart:
                 while element.getprevious() is not None:
                     del element.getparent()[0]
         parser.close()
-        self.book.package.note_damage(self.part, parser.feed_error_log)
+        self.book.package.note_damage(self.part_name, parser.feed_error_log)
 
     def _about(self, element: etree._Element) -> None:
         """Take what is said beside the rows: columns, merged cells, heads and feet but
         for single short words."""
         name = local_name(element)
         if name == "col":
-            start, end = (
+            start, stop = (
                 whole_number(element.get(side, ""), 1, digits=5)
                 for side in ("min", "max")
             )
             width = _float(element.get("width", ""))
             is_narrow = width is not None and width < _LEAST_WIDTH
             if element.get("hidden") in _ON or is_narrow:
-                self.hidden_columns.update(range(start - 1, min(end, _LAST_COLUMN)))
+                self.hidden_columns.update(range(start - 1, min(stop, _LAST_COLUMN)))
         elif name == "mergecell":
             corners = element.get("ref", "").split(":")
-            (left, top), (right, bottom) = map(_position, (corners[0], corners[-1]))
-            self.merged.append(Merged(top, left, bottom, right))
+            (start, top), (stop, bottom) = map(_position, (corners[0], corners[-1]))
+            self.merged.append(Merged(top, start, bottom, stop))
         else:
             text = " ".join(_MARGIN_CODE.sub(" ", element.text or "").split())
             if sum(map(str.isalpha, text)) >= _MEANINGFUL_LETTERS:
@@ -248,14 +248,14 @@ def xlsx_to_html(body: bytes) -> Converted:
         book = _open(package, main, links)
         sections = list[str]()
         for sheet in all_of(package.tree(main), f"{X}sheet"):
-            kind, part = links.get(sheet.get(f"{RELATION}id", ""), ("", ""))
+            kind, part_name = links.get(sheet.get(f"{RELATION}id", ""), ("", ""))
             if sheet.get("state", "visible") != "visible":
-                book.hidden["sheets"] += bool(package.read(part))
+                book.hidden["sheets"] += bool(package.read(part_name))
             elif kind not in {"worksheet", "chartsheet"}:
-                book.ledger.hold("sheet", bool(package.read(part)))
-            elif book.left >= 0:
+                book.ledger.hold("sheet", bool(package.read(part_name)))
+            elif book.cells_left >= 0:
                 name = " ".join(sheet.get("name", "").split())
-                sections.append(_sheet(book, name, part))
+                sections.append(_sheet(book, name, part_name))
     if not any(sections):
         raise Unreadable(
             f"it is a workbook {'that is damaged' if package.damaged else 'without text'}"
@@ -266,7 +266,7 @@ def xlsx_to_html(body: bytes) -> Converted:
         author=author,
         notes=hidden_notes("workbook", book.hidden),
         unread="; ".join(
-            filter(None, (UNREAD_CELLS if book.left < 0 else "", package.unread))
+            filter(None, (UNREAD_CELLS if book.cells_left < 0 else "", package.unread))
         ),
         hidden=book.hidden["words"],
         ledger=book.ledger,
@@ -276,23 +276,23 @@ def xlsx_to_html(body: bytes) -> Converted:
 def _open(package: Package, main: str, links: dict[str, tuple[str, str]]) -> _Book:
     """Return what holds for all sheets; a missing part of strings or styles holds
     nothing."""
-    parts = dict(reversed(links.values()))
+    names = dict(reversed(links.values()))
 
     def tree(kind: str) -> etree._Element | None:
-        return package.tree(parts.get(kind, f"xl/{kind}.xml"))
+        return package.tree(names.get(kind, f"xl/{kind}.xml"))
 
     styles = tree("styles")
-    known = dict(BUILT_IN)
+    codes = dict(BUILT_IN)
     for form in all_of(styles, f"{X}numFmt"):
         number = whole_number(form.get("numFmtId", ""), digits=7)
-        known[number] = form.get("formatCode", "")
+        codes[number] = form.get("formatCode", "")
     cells = styles.iterfind(f"{X}cellXfs/*") if styles is not None else ()
     numbers = (whole_number(cell.get("numFmtId", ""), digits=7) for cell in cells)
     book = _Book(
         package,
         styles,
         [_string(string) for string in all_of(tree("sharedStrings"), f"{X}si")],
-        [known.get(number, "General") for number in numbers],
+        [codes.get(number, "General") for number in numbers],
     )
     for about in all_of(package.tree(main), f"{X}workbookPr"):
         book.epoch = EPOCH_1904 if about.get("date1904") in _ON else EPOCH
@@ -312,11 +312,11 @@ def _string(element: etree._Element) -> str:
     return " ".join("".join(texts).split())
 
 
-def _sheet(book: _Book, name: str, part: str) -> str:
+def _sheet(book: _Book, name: str, part_name: str) -> str:
     """Return a sheet with what belongs to it as HTML, empty where it has nothing.
 
     Raises `Unreadable` for a row of over `MAX_ROW_BYTES` bytes."""
-    body = book.package.read(part)
+    body = book.package.read(part_name)
     if max(map(len, _ROW_END.split(body)), default=0) > MAX_ROW_BYTES:
         raise Unreadable(
             f"it is a workbook with a row of over {MAX_ROW_BYTES:,} bytes: save it as CSV"
@@ -324,10 +324,10 @@ def _sheet(book: _Book, name: str, part: str) -> str:
     # Tables and conditions fill cells by rules of their own.
     is_filled = b"<tablePart" in body or b"conditionalFormatting" in body
     unseen = unseen_styles(book.styles, is_filled=is_filled)
-    sheet = _SheetPart(book, body, part, unseen)
+    sheet = _SheetPart(book, body, part_name, unseen)
     html = sheet_to_html(name, sheet.rows(), sheet.merged)
     book.hidden["columns"] += len(sheet.emptied)
-    links = book.package.targets(part)
+    links = book.package.targets(part_name)
     after = [*sheet.after, *_comments(book, name, links), *_drawings(book, links)]
     for root in book.package.roots(links, "vmlDrawing"):  # buttons and boxes
         for box in root.iter("{urn:schemas-microsoft-com:vml}textbox"):
@@ -362,8 +362,8 @@ def _comments(
 def _drawings(book: _Book, links: dict[str, tuple[str, str]]) -> Iterator[str]:
     """Yield the charts, texts and described pictures that are drawn over a sheet; what
     cannot be read counts as unread."""
-    for kind, part in links.values():
-        root = book.package.tree(part) if kind == "drawing" else None
+    for kind, part_name in links.values():
+        root = book.package.tree(part_name) if kind == "drawing" else None
         if root is None:
             continue
         for twin in list(root.iter(FALLBACK)):
@@ -374,4 +374,6 @@ def _drawings(book: _Book, links: dict[str, tuple[str, str]]) -> Iterator[str]:
             if not texts and (alt := picture(shape, about, LARGE_IMAGE, book.ledger)):
                 texts = [f"<p>{alt}</p>"]
             yield from texts
-        yield from drawn(root, book.package, book.package.targets(part), book.ledger)
+        yield from drawn(
+            root, book.package, book.package.targets(part_name), book.ledger
+        )

@@ -77,6 +77,6 @@ def _colour(element: etree._Element | None) -> Rgb | None:
         return _BLACK
     if digits := element.get("rgb"):
         return rgb_of(f"#{digits[-6:]}")
-    named = (f"{key} {value}" for key, value in element.items() if key != "tint")
+    names = (f"{key} {value}" for key, value in element.items() if key != "tint")
     is_tinted = element.get("tint", "0").strip("-0.") != ""
-    return None if is_tinted else next(filter(None, map(_NAMED.get, named)), None)
+    return None if is_tinted else next(filter(None, map(_NAMED.get, names)), None)
