@@ -54,10 +54,10 @@ def complex_field(instruction: str, result: str) -> str:
         (run("r") + '<w:r><w:rPr><w:vertAlign w:val="superscript"/></w:rPr><w:t>2</w:t></w:r>', "r^2"),
         ("<w:r><w:ruby><w:rt>" + run("とうきょう") + "</w:rt><w:rubyBase>" + run("東京")
          + "</w:rubyBase></w:ruby></w:r>",
-         "東京(とうきょう)"),
+         "(とうきょう)東京"),
         ('<w:sdt><w:sdtPr><w14:checkbox><w14:checked '
         'w14:val="0"/></w14:checkbox></w:sdtPr><w:sdtContent>' + run("☐")
-         + "</w:sdtContent></w:sdt>" + run(" Yes"), "[ ] Yes"),
+         + "</w:sdtContent></w:sdt>" + run(" Yes"), "☐ Yes"),
         ('<w:r><w:sym w:font="Wingdings" w:char="F0FC"/></w:r>' + run(" done at 30") + '<w:r><w:sym w:font="Symbol" '
          'w:char="F0B0"/></w:r>', "✓ done at 30°"),
         ('<w:dir w:val="rtl">' + run("Boats") + "</w:dir><w:madeUp>" + run(" lie here") + "</w:madeUp>",

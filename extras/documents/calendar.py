@@ -19,13 +19,10 @@ _SHOWN_FIELDS: Final = {
 _ENTRY: Final = re.compile(
     r"(?ims)^BEGIN:(VEVENT|VTODO|VJOURNAL)\s*?$(.*?)(?:^END:\1\s*?$|\Z)"
 )
-_WITHIN: Final = re.compile(r"(?ims)^BEGIN:(\w+)\s*?$.*?(?:^END:\1\s*?$|\Z)")
-"""An alarm of an entry."""
 _ICS_LINE: Final = re.compile(
     r"(?m)^([A-Za-z-]{1,40})((?:;[^:\"\n]*(?:\"[^\"\n]*\")?[^:\"\n]*)*):(.*)$"
 )
 _ICS_TIME: Final = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)\d\d(Z?))?")
-_PARAMETER: Final = re.compile(r"(TZID|CN)=\"?([^;:\"]+)", re.IGNORECASE)
 
 
 def calendar_to_html(text: str) -> Converted | None:
@@ -45,7 +42,8 @@ def calendar_to_html(text: str) -> Converted | None:
 
 def _fields(entry: str) -> dict[str, list[str]]:
     fields: dict[str, list[str]] = {}
-    for name, about, value in _ICS_LINE.findall(_WITHIN.sub("", entry)):
+    alarm = r"(?ims)^BEGIN:(\w+)\s*?$.*?(?:^END:\1\s*?$|\Z)"
+    for name, about, value in _ICS_LINE.findall(re.sub(alarm, "", entry)):
         key = name.upper()
         fields.setdefault(key, []).append(_value(key, about, value.strip()))
     return fields
@@ -55,7 +53,8 @@ def _value(name: str, about: str, value: str) -> str:
     """Return a value as a person writes it: a time with its zone, a person by name.
 
     A malformed time is returned as it is written."""
-    parameters = {key.upper(): setting for key, setting in _PARAMETER.findall(about)}
+    settings = re.findall(r"(?i)(TZID|CN)=\"?([^;:\"]+)", about)
+    parameters = {key.upper(): setting for key, setting in settings}
     if time := _ICS_TIME.fullmatch(value):
         clock = f" {time[4]}:{time[5]}" if time[4] else ""
         zone = f" ({parameters['TZID']})" if "TZID" in parameters and clock else ""

@@ -15,7 +15,6 @@ from pipeline.document.converted import LEAST_SIZE
 from pipeline.html.colours import WHITE, Rgb, is_faint, rgb_of
 
 _DRAWINGS: Final = (f"{W}txbxContent", f"{W}pict", f"{W}drawing")
-_NOTHING: Final = etree.Element("none")
 _OFF_PAGE_HALF_POINTS: Final = 1_000
 """Half points above or below the line beyond which text leaves its page; raised text
 has up to 24."""
@@ -68,7 +67,7 @@ class Seen:
         return root
 
     def _is_unseen(self, run: etree._Element) -> bool:
-        paragraph = next(run.iterancestors(f"{W}p"), _NOTHING)
+        paragraph = next(run.iterancestors(f"{W}p"), run)
         properties = run.find(f"{W}rPr")
         style = value_in(paragraph.find(f"{W}pPr"), "pStyle") or self.styles.usual
         key = (etree.tostring(properties) if properties is not None else b"", style)

@@ -37,7 +37,6 @@ _TOP: Final = (_PARAGRAPH, _TABLE, f"{W}sdt")
 """What a body holds but for rare elements, which are read with the next of these."""
 _CHUNK: Final = 1 << 18
 """Bytes of XML that are parsed at a time, some 1,000 paragraphs."""
-_TEXT_ELEMENTS: Final = (f"{W}t", f"{MATH}t")
 _DROPPED_ELEMENTS: Final = frozenset(
     f"{W}{name}"
     for name in (
@@ -53,7 +52,6 @@ _BLANK_ELEMENTS: Final = {
     **dict.fromkeys((f"{W}br", f"{W}cr"), "<br>"),
     f"{W}noBreakHyphen": "-",
 }
-_PAGE_NUMBER: Final = re.compile(r"\b(?:PAGE|NUMPAGES|SECTIONPAGES)\b")
 _PAGE_WORDS: Final = 4
 """Words of a header's line with the page's number that says no more (`Page 3 of 9`)."""
 _SYMBOL: Final = str.maketrans(
@@ -61,7 +59,6 @@ _SYMBOL: Final = str.maketrans(
     "ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖαβχδεφγηιϕκλμνοπθρστυϖωξψζ≤∞↔←→°±≥×∂•÷≠≡≈∅∈∇®©™∏√⇒∑∫",
 )
 """Signs of the font Symbol by their codes in Latin-1."""
-_PRIVATE: Final = re.compile("[\uf020-\uf0ff]")
 _WINGDINGS: Final = str.maketrans("Jlnoqr§¨Øßàðûüýþ(*", "☺●■□❑❒▪☐➢←→⇨✗✓☒☑☎✉")
 
 
@@ -245,7 +242,7 @@ class Walk:
         is dropped, and of an unknown element its children are read."""
         tag = element.tag
         if tag == f"{W}t":
-            return escape(_PRIVATE.sub(_sign, element.text or ""))
+            return escape(re.sub("[\uf020-\uf0ff]", _sign, element.text or ""))
         if tag in _DROPPED_ELEMENTS or not isinstance(tag, str):
             return ""
         if write := _INLINE_WALKS.get(tag):
@@ -294,13 +291,6 @@ class Walk:
         self.inserted += count_words(element)
         return f"<ins>{text}</ins>" if text.strip() else text
 
-    def _ruby(self, element: etree._Element) -> str:
-        base, reading = (
-            "".join(map(self._children, element.iterchildren(f"{W}{name}")))
-            for name in ("rubyBase", "rt")
-        )
-        return f"{base}({reading})" if reading.strip() else base
-
     def _alternatives(self, element: etree._Element) -> str:
         return "".join(map(self.inline, alternative(element)))
 
@@ -310,17 +300,6 @@ class Walk:
         blocks = list(self.blocks(element))
         self.after, self.fields = [*after, *blocks, *self.after], fields
         return ""
-
-    def _controlled(self, element: etree._Element) -> str:
-        """Return the content of a form's control, a box to be ticked as it is ticked;
-        empty for one without content."""
-        about, content = element.find(f"{W}sdtPr"), element.find(f"{W}sdtContent")
-        boxes = about.iterchildren("{*}checkbox") if about is not None else iter(())
-        if (box := next(boxes, None)) is not None:
-            checked = next(box.iterchildren("{*}checked"), None)
-            values = checked.attrib.values() if checked is not None else ["0"]
-            return "[x]" if ON.intersection(values or ["1"]) else "[ ]"
-        return self._children(content) if content is not None else ""
 
     def _field(self, element: etree._Element) -> str:
         """Follow the beginning, the result and the end of a field, whose result is
@@ -423,10 +402,9 @@ _INLINE_WALKS: Final = {
     EQUATION: Walk._equation,
     f"{W}r": Walk._run,
     f"{W}sym": Walk._symbol,
-    f"{W}ruby": Walk._ruby,
+    f"{W}rt": lambda walk, reading: f"({walk._children(reading)})",
     ALTERNATIVES: Walk._alternatives,
     f"{W}txbxContent": Walk._box,
-    f"{W}sdt": Walk._controlled,
     f"{W}fldChar": Walk._field,
     f"{W}hyperlink": Walk._link,
     f"{W}commentReference": Walk._comment,
@@ -469,7 +447,7 @@ def _says_page_only(paragraph: etree._Element, text: str) -> bool:
         *(element.get(f"{W}instr", "") for element in paragraph.iter(f"{W}fldSimple")),
     ]
     words = re.sub(r"<[^<>]*>", " ", text).split()
-    return len(words) <= _PAGE_WORDS and any(map(_PAGE_NUMBER.search, instructions))
+    return len(words) <= _PAGE_WORDS and "PAGE" in " ".join(instructions)
 
 
 def _sign(match: re.Match[str]) -> str:
@@ -479,7 +457,9 @@ def _sign(match: re.Match[str]) -> str:
 
 def count_words(element: etree._Element) -> int:
     """Return the words of an element's text nodes."""
-    return sum(len((text.text or "").split()) for text in element.iter(*_TEXT_ELEMENTS))
+    return sum(
+        len((text.text or "").split()) for text in element.iter(f"{W}t", f"{MATH}t")
+    )
 
 
 def _is_on(element: etree._Element | None) -> bool:

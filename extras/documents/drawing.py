@@ -46,7 +46,8 @@ def drawn(
     for chart in element.iter("{*}chart"):
         ledger.hold("chart")
         name = links.get(chart.get(f"{RELATION}id", ""), ("", ""))[1]
-        if table := chart_of(package, name):
+        root = package.tree(name)
+        if root is not None and (table := chart_to_html(root)):
             ledger.give("chart")
             yield table
     for diagram in element.iter("{*}relIds"):
@@ -61,24 +62,13 @@ def drawn(
             yield f"<ul>{items}</ul>"
 
 
-def chart_of(package: Package, part_name: str) -> str:
-    """Return the chart of a part as `chart_to_html` does, with the texts that are drawn
-    over it; empty for a part that is missing, or of a later kind."""
-    chart = package.tree(part_name)
-    if chart is None or chart.find("{*}chartData") is not None:
-        return ""
-    over = package.roots(package.targets(part_name), "chartUserShapes")
-    texts = (text for root in over for text in texts_of(root) if text)
-    return "\n".join(
-        [chart_to_html(chart), *(f"<p>{escape(text)}</p>" for text in texts)]
-    )
-
-
 def chart_to_html(chart: etree._Element) -> str:
     """Return a chart as a table: a row for each category, a column for each series;
-    without figures its titles alone, empty without either.
+    without figures its titles alone, empty without either, and for one of a later kind.
 
     Categories beyond `MOST_POINTS` values are dropped."""
+    if chart.find("{*}chartData") is not None:
+        return ""
     series = list(chart.iter("{*}ser"))
     values = [_points(element, "val", "yVal") for element in series]
     category_points = (_points(element, "cat", "xVal") for element in series)

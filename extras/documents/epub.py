@@ -26,10 +26,6 @@ _NOTE_TYPES: Final = frozenset(
     {"noteref", "doc-noteref", "footnote-ref", "fnref", "sup", "super", "superscript"}
 )
 """Types, roles and classes of marks of notes."""
-_RAISED_CLASS: Final = re.compile(
-    r"\.([\w-]{1,60})\s*\{[^{}]{0,500}?vertical-align\s*:\s*super"
-)
-"""Classes that a book's styles raise."""
 _SILENT_IMAGE: Final = re.compile(
     r"<(?:\w+:)?(?:img|image)\b(?![^<>]{0,900}\salt\s?=\s?(?:\"\"|''|[\"'][^\"'<>]{0,90}\s))",
     re.IGNORECASE,
@@ -65,7 +61,8 @@ def epub_to_html(body: bytes) -> Converted:
             for name in package.names
             if name.endswith(".css")
         )
-        raised = {*_NOTE_TYPES, *_RAISED_CLASS.findall(styles)}
+        rules = r"\.([\w-]{1,60})\s*\{[^{}]{0,500}?vertical-align\s*:\s*super"
+        raised = {*_NOTE_TYPES, *re.findall(rules, styles)}
         chapters, ledger = list[str](), Ledger()
         readable = (name for name in order if name not in sealed)
         for number, name in enumerate(readable, start=1):

@@ -16,8 +16,6 @@ _EQUATION_TEXTS: Final = frozenset(
     {TEXT, "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}t"}
 )
 EQUATION: Final = f"{MATH}oMath"
-_OPERAND: Final = re.compile(r"[^\W_]*|[^\w\s]")
-"""What needs no brackets as one operand: a word, a number, a sign."""
 _FORMS: Final = {
     "f": "{(num)}/{(den)} ",
     "rad": "{deg}√{(e)}",
@@ -36,7 +34,6 @@ _FORMS: Final = {
 }
 """How an element is written with its parts: in brackets where it is more than one
 operand, `_` and `^` before what is below and above."""
-_USUAL: Final = {"begChr": "(", "endChr": ")"}
 
 
 def equation_text(element: etree._Element) -> str:
@@ -52,7 +49,7 @@ def _written(element: etree._Element) -> str:
     if name.endswith("Pr") or name not in _FORMS:
         return "".join(map(_written, children)) if not name.endswith("Pr") else ""
     pieces: dict[str, list[str]] = defaultdict(list)
-    usual = {**_USUAL, "chr": "\u0302" if name == "acc" else "∫"}
+    usual = {"begChr": "(", "endChr": ")", "chr": "\u0302" if name == "acc" else "∫"}
     for child in children:
         pieces[str(child.tag).removeprefix(MATH)].append(_written(child).strip())
         if str(child.tag).endswith("Pr"):
@@ -64,7 +61,8 @@ def _written(element: etree._Element) -> str:
 
     def piece(match: re.Match[str]) -> str:
         text = texts.get(match["name"], "")
-        is_operand = match["mark"] and _OPERAND.fullmatch(text) is None
+        # A word, a number, a sign needs no brackets.
+        is_operand = match["mark"] and re.fullmatch(r"[^\W_]*|[^\w\s]", text) is None
         before = match["mark"].strip("(") if text else ""
         return f"{before}({text})" if is_operand else f"{before}{text}"
 

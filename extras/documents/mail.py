@@ -40,7 +40,6 @@ from pipeline.work import check_cancelled
 _SHOWN_HEADERS: Final = ("From", "To", "Cc", "Bcc", "Reply-To", "Date")
 _MESSAGE_START: Final = re.compile(rb"(?:\A|(?<=\n)\r?\n)From [^\n]*\n")
 """What begins a message in an mbox file (RFC 4155)."""
-_QUOTED_FROM: Final = re.compile(rb"^>(>*From )", re.MULTILINE)
 _MAX_PARTS: Final = 1_000
 """Of one message; each costs about 0.1 ms, and boundaries are looked for at every
 depth."""
@@ -61,11 +60,8 @@ _SEALED: Final = frozenset(
     {"multipart/encrypted", "message/external-body", "message/partial"}
 )
 """Types of parts whose text is not in the message."""
-_DELIVERY_STATUS: Final = "message/delivery-status"
 _SCREENSHOT: Final = 40_000
 """Minimum bytes of a picture in a message to be more than a logo or emoji."""
-_NAMED_MESSAGES: Final = 20
-"""Damaged messages that are named."""
 
 
 def eml_to_html(body: bytes) -> Converted:
@@ -97,7 +93,9 @@ def mbox_to_html(body: bytes) -> Converted:
     for number, message in enumerate(messages[:MAX_ITEMS], start=1):
         check_cancelled()
         try:
-            _, html = _read(_QUOTED_FROM.sub(rb"\1", message), "h2", attached)
+            _, html = _read(
+                re.sub(rb"(?m)^>(>*From )", rb"\1", message), "h2", attached
+            )
             sections.append(placed(html, f"message={number}"))
         except Unreadable:  # one of many is reported as missing
             damaged.append(str(number))
@@ -107,7 +105,7 @@ def mbox_to_html(body: bytes) -> Converted:
     if len(messages) > MAX_ITEMS:
         unread.insert(0, f"the messages after its first {MAX_ITEMS} of {len(messages)}")
     if damaged:
-        unread.insert(0, f"damaged messages: {', '.join(damaged[:_NAMED_MESSAGES])}")
+        unread.insert(0, f"damaged messages: {', '.join(damaged[:20])}")
     page = whole_page("\n".join(sections))
     return Converted(page, unread="; ".join(unread), ledger=attached.ledger)
 
@@ -209,10 +207,10 @@ def _parts(message: EmailMessage, attached: _Attached) -> tuple[list[str], list[
             continue
         if kind == "multipart/alternative":
             skipped |= _unseen_alternatives(entity)
-        elif kind in _SEALED or kind == _DELIVERY_STATUS:
+        elif kind in _SEALED or kind == "message/delivery-status":
             skipped |= set(map(id, entity.walk()))
             attached.ledger.hold("attachment", kind in _SEALED)
-            is_report = kind == _DELIVERY_STATUS
+            is_report = kind == "message/delivery-status"
             texts += [_inside(plain_to_html(entity.as_string()))] if is_report else []
         elif kind == "message/rfc822":
             texts += [_forwarded(html) for html in entity.iter_parts()]

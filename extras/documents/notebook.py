@@ -7,15 +7,13 @@ read as their values.
 
 import json
 import re
-from typing import Any, Final
+from typing import Any
 
 from pipeline.document.converted import MAX_ITEMS, Converted, escape, placed, whole_page
 from pipeline.read.markdown import markdown_to_body
 from pipeline.read.records import json_to_html
 from pipeline.read.text import fragment_to_html
 from pipeline.work import check_cancelled
-
-_ANSI_CODE: Final = re.compile(r"\x1b\[[\d;]*m")
 
 
 def ipynb_to_html(text: str) -> Converted | None:
@@ -70,7 +68,8 @@ def _output(value: object) -> str:
     if "text/markdown" in data:
         return markdown_to_body(_joined(data["text/markdown"]))
     texts = (data.get("text/plain"), output.get("text"), output.get("traceback"))
-    text = _ANSI_CODE.sub("", next(filter(None, map(_joined, texts)), ""))
+    text = next(filter(None, map(_joined, texts)), "")
+    text = re.sub(r"\x1b\[[\d;]*m", "", text)
     return f"<pre>{escape(text)}</pre>" if text.strip() else ""
 
 

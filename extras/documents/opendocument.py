@@ -12,6 +12,7 @@ from typing import Final
 
 from lxml import etree
 
+from extras.documents.drawing import LARGE_IMAGE
 from extras.documents.opendocument_looks import (
     DRAW,
     SHOW,
@@ -61,10 +62,6 @@ _DESCRIPTION_TAGS: Final = frozenset(
     {f"{_SVG}title", f"{_SVG}desc", f"{DRAW}text-box", _TABLE}
 )
 """What in a frame says the same as a picture in it, or more."""
-_LARGE_IMAGE_CM2: Final = 15.0
-"""Square centimetres: a picture of less is a logo or an icon."""
-_LEAST_LETTERS: Final = 5
-"""Letters from which a head or foot is more than a page's number."""
 _BLANK_TAGS: Final = {f"{TEXT}s": " ", f"{TEXT}tab": " ", f"{TEXT}line-break": " "}
 _REPEATED: Final = frozenset({"header", "footer"})
 """Frames of a slide that repeat on all."""
@@ -168,7 +165,7 @@ class _OpenDocumentReader:
                     self.repeated |= dict.fromkeys(self.blocks(shape))
         for html in self.repeated:
             letters = re.sub(r"<[^>]*>|[\W\d_]", "", html)
-            if len(letters) >= _LEAST_LETTERS:
+            if len(letters) > 4:  # more than a page's number with its name
                 yield html
 
     def count(self, content: etree._Element) -> None:
@@ -185,7 +182,7 @@ class _OpenDocumentReader:
             tags = {child.tag for child in frame.iterchildren(tag=etree.Element)}
             is_read = bool(tags & {*_DESCRIPTION_TAGS, *_EMBEDDED_OBJECTS})
             if f"{DRAW}image" in tags and not is_read:
-                self.ledger.hold("image", _area(frame) >= _LARGE_IMAGE_CM2)
+                self.ledger.hold("image", _area(frame) >= LARGE_IMAGE)
 
     def _list(self, element: etree._Element) -> Iterator[str]:
         """Yield the items of a list, numbered as its style says; one inside another
@@ -372,9 +369,11 @@ _WHOLE_ELEMENTS: Final[
 
 
 def _area(frame: etree._Element) -> float:
-    """Return how large a frame is, in square centimetres; 0 where that is not said."""
-    sides = (length(frame.get(f"{_SVG}{side}", "")) for side in ("width", "height"))
-    width, height = ((side or 0.0) / PIXELS["cm"] for side in sides)
+    """Return how large a frame is, in square EMU; 0 where that is not said."""
+    width, height = (
+        (length(frame.get(f"{_SVG}{side}", "")) or 0.0) * 360_000 / PIXELS["cm"]
+        for side in ("width", "height")
+    )
     return width * height
 
 

@@ -40,7 +40,6 @@ _TEXT_PARTS: Final = (
 _STRICT: Final = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")
 """Beginning of the namespaces of Office files in the strict form, whose elements are
 those of the usual form."""
-_USUAL_NAMESPACE: Final = rb"http://schemas.openxmlformats.org/\1/2006/"
 _DAMAGED: Final = (*DAMAGED, zipfile.BadZipFile, ExpatError, etree.LxmlError)
 
 
@@ -88,7 +87,7 @@ class Package:
         written = self._as_written.get(name.lower(), "")
         body = self._archive.read(written) if written else b""
         return (
-            _STRICT.sub(_USUAL_NAMESPACE, body)
+            _STRICT.sub(rb"http://schemas.openxmlformats.org/\1/2006/", body)
             if b"purl.oclc.org/ooxml" in body
             else body
         )

@@ -28,17 +28,11 @@ from pipeline.document.converted import (
 from pipeline.document.ledger import Kind, Ledger
 from pipeline.html.colours import WHITE, Rgb, is_faint
 
-_PICTURE: Final = re.compile(r"(?<=\s)[0-9a-fA-F\s]{2000,}")
 _HEADING_SIGN: Final = "\ue001"
 """For private use: put into RTF where a heading begins, found again in its text."""
-_CELL_END: Final = re.compile(r"\s*\n\|")
 _RTF_TOKEN: Final = re.compile(
     r"\\([a-zA-Z]+)(-?\d{1,9})? ?|\\'[\da-fA-F]{2}|\\[^a-zA-Z]|[{}]|[^\\{}]+", re.DOTALL
 )
-_SUPER: Final = re.compile(r"\{\\super\s+([+−-]?\w{1,4})\}")
-"""A power, a letter or a mark that is raised in a group of its own."""
-_COLOUR_TABLE: Final = re.compile(r"\{\\colortbl([^{}]*)\}")
-_COLOUR_PART: Final = re.compile(r"\\(red|green|blue)(\d{1,3})")
 _UNREAD: Final[dict[str, Kind]] = {
     "pict": "image",
     "mmath": "equation",
@@ -187,10 +181,11 @@ class _Rewriting:
 
 def _colours(text: str) -> list[Rgb | None]:
     """Return the colours of a file by their numbers, None for the usual one."""
-    table = _COLOUR_TABLE.search(text)
+    table = re.search(r"\{\\colortbl([^{}]*)\}", text)
     colours: list[Rgb | None] = []
     for entry in table[1].split(";") if table else ():
-        rgb = {name: int(value) / 255 for name, value in _COLOUR_PART.findall(entry)}
+        values = re.findall(r"\\(red|green|blue)(\d{1,3})", entry)
+        rgb = {name: int(value) / 255 for name, value in values}
         red, green, blue = (rgb.get(name, 0.0) for name in ("red", "green", "blue"))
         colours.append((red, green, blue) if rgb else None)
     return colours
@@ -201,13 +196,17 @@ def rtf_to_html(text: str) -> Converted:
     without text.
 
     Pictures and hidden words are left out; a note says how many words."""
-    text = _PICTURE.sub("", text)  # pictures are letters in RTF
+    text = re.sub(
+        r"(?<=\s)[0-9a-fA-F\s]{2000,}", "", text
+    )  # pictures are letters in RTF
     if len(text) > SLOW_LETTERS:
         raise Unreadable(
             f"it is RTF of over {SLOW_LETTERS:,} characters: save it as .docx or text"
         )
     rewriting = _Rewriting(text)
-    text = _SUPER.sub(r"^\1", rewriting.rtf())
+    text = rewriting.rtf()
+    # A power, a letter or a mark that is raised in a group of its own.
+    text = re.sub(r"\{\\super\s+([+−-]?\w{1,4})\}", r"^\1", text)
     # A pattern of striprtf for links reads to the end of a line from each field: one line for each
     # keeps that linear.
     text = text.replace("{\\field", "\n{\\field")
@@ -216,7 +215,9 @@ def rtf_to_html(text: str) -> Converted:
     except DAMAGED as e:
         raise Unreadable(f"it is a damaged RTF file ({type(e).__name__})") from e
     lines = [
-        line.strip() for line in _CELL_END.sub("|", output).splitlines() if line.strip()
+        line.strip()
+        for line in re.sub(r"\s*\n\|", "|", output).splitlines()
+        if line.strip()
     ]
     if not lines:
         raise Unreadable("it is RTF without text")

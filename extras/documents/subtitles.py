@@ -29,7 +29,6 @@ _DIALOGUE: Final = re.compile(
 _CUE_TAG: Final = re.compile(
     r"</?(?:[cibuv]|lang|ruby|rt|font)\b[^<>]{0,200}>|<[\d:.,]+>|\{[^{}]{0,500}\}", re.I
 )
-_VOICE: Final = re.compile(r"<v(?:\.[\w.]+)?\s+([^<>]{1,80})>")
 _CUE_ENDS: Final = (".", "!", "?", "。", "！", "？", "…", '."', "?”", ".”")
 _SENTENCE_SECONDS: Final = 6.0
 """Seconds from which a paragraph ends with a sentence."""
@@ -64,7 +63,7 @@ def timed_to_html(text: str) -> str:
 def _cues(text: str) -> Iterator[_Cue]:
     """Yield the cues of WebVTT or SRT."""
     for cue in _CUE.finditer(text.replace("\r\n", "\n").replace("\r", "\n")):
-        voice = _VOICE.search(cue[3])
+        voice = re.search(r"<v(?:\.[\w.]+)?\s+([^<>]{1,80})>", cue[3])
         text = html.unescape(_CUE_TAG.sub("", cue[3]))
         speaker = voice[1].strip() if voice else ""
         yield _Cue(_seconds(cue[1]), _seconds(cue[2]), _lines(text), speaker)

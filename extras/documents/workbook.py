@@ -4,7 +4,7 @@ notes, charts and texts of drawings.
 Rows are read one after the other, each freed when it is written down. Merged cells span
 what they cover. Hidden rows, columns, sheets and values are left out and counted,
 formulas that were never computed are written and said. Not for: older `.xls` and binary
-`.xlsb` files, pivot caches, how rows become tables (`sheets.py`)."""
+`.xlsb` files, pivot caches, heads and feet of its print, how rows become tables (`sheets.py`)."""
 
 import math
 import re
@@ -51,7 +51,7 @@ from pipeline.document.converted import (
     whole_page,
 )
 from pipeline.document.ledger import Ledger
-from pipeline.read.text import XML_OPTIONS, local_name
+from pipeline.read.text import XML_OPTIONS
 from pipeline.work import check_cancelled
 
 X: Final = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
@@ -60,20 +60,9 @@ MAX_ROW_BYTES: Final = 2_000_000
 _LAST_COLUMN: Final = 16_384
 _LEAST_WIDTH: Final = 0.3
 """Letters of width below which a column shows none."""
-_ROW_END: Final = re.compile(rb"</(?:\w+:)?row>")
 _ON: Final = frozenset({"1", "true"})
 _CHUNK: Final = 1 << 18
 """Bytes of XML that are parsed at a time."""
-_MARGIN_CODE: Final = re.compile(r'&(?:"[^"]*"|\d{1,3}|K[\dA-F]{6}|[A-Z])')
-_SHEET_MARGINS: Final = frozenset(
-    f"{page}{kind}"
-    for page in ("odd", "even", "first")
-    for kind in ("Header", "Footer")
-)
-_MEANINGFUL_LETTERS: Final = 5
-"""Letters from which a head or foot is more than the name of the page's number."""
-_SHEET_ELEMENTS: Final = ("row", "col", "mergeCell", *_SHEET_MARGINS)
-"""Elements of a sheet that are read."""
 
 
 @dataclass(slots=True)
@@ -139,15 +128,13 @@ class _SheetPart:
     """Counted from 0."""
     emptied: set[int] = field(default_factory=set)
     """Hidden columns that held something."""
-    after: dict[str, None] = field(default_factory=dict)
-    """HTML of heads and feet, each once."""
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows that are shown, while cells are left, hidden columns emptied.
 
         What follows the row that exceeds `cells_left` is not read; a sheet whose XML breaks
         off is noted as damaged."""
-        tags = tuple(f"{X}{name}" for name in _SHEET_ELEMENTS)
+        tags = (f"{X}row", f"{X}col", f"{X}mergeCell")
         parser = etree.XMLPullParser(
             ("end",), tag=tags, remove_comments=True, **XML_OPTIONS
         )
@@ -172,10 +159,8 @@ class _SheetPart:
         self.book.package.note_damage(self.part_name, parser.feed_error_log)
 
     def _about(self, element: etree._Element) -> None:
-        """Take what is said beside the rows: columns, merged cells, heads and feet but
-        for single short words."""
-        name = local_name(element)
-        if name == "col":
+        """Take what is said beside the rows: hidden columns, merged cells."""
+        if element.tag == f"{X}col":
             start, stop = (
                 whole_number(element.get(side, ""), 1, digits=5)
                 for side in ("min", "max")
@@ -184,14 +169,10 @@ class _SheetPart:
             is_narrow = width is not None and width < _LEAST_WIDTH
             if element.get("hidden") in _ON or is_narrow:
                 self.hidden_columns.update(range(start - 1, min(stop, _LAST_COLUMN)))
-        elif name == "mergecell":
+        else:
             corners = element.get("ref", "").split(":")
             (start, top), (stop, bottom) = map(_position, (corners[0], corners[-1]))
             self.merged.append(Merged(top, start, bottom, stop))
-        else:
-            text = " ".join(_MARGIN_CODE.sub(" ", element.text or "").split())
-            if sum(map(str.isalpha, text)) >= _MEANINGFUL_LETTERS:
-                self.after[f"<p>{escape(text)}</p>"] = None
 
     def _cells(self, row: etree._Element) -> list[str]:
         """Return the cells of a row up to the last that holds something, none of a
@@ -317,7 +298,7 @@ def _sheet(book: _Book, name: str, part_name: str) -> str:
 
     Raises `Unreadable` for a row of over `MAX_ROW_BYTES` bytes."""
     body = book.package.read(part_name)
-    if max(map(len, _ROW_END.split(body)), default=0) > MAX_ROW_BYTES:
+    if max(map(len, re.split(rb"</(?:\w+:)?row>", body))) > MAX_ROW_BYTES:
         raise Unreadable(
             f"it is a workbook with a row of over {MAX_ROW_BYTES:,} bytes: save it as CSV"
         )
@@ -328,7 +309,7 @@ def _sheet(book: _Book, name: str, part_name: str) -> str:
     html = sheet_to_html(name, sheet.rows(), sheet.merged)
     book.hidden["columns"] += len(sheet.emptied)
     links = book.package.targets(part_name)
-    after = [*sheet.after, *_comments(book, name, links), *_drawings(book, links)]
+    after = [*_comments(book, name, links), *_drawings(book, links)]
     for root in book.package.roots(links, "vmlDrawing"):  # buttons and boxes
         for box in root.iter("{urn:schemas-microsoft-com:vml}textbox"):
             text = " ".join(" ".join(box.itertext()).split())
@@ -351,7 +332,7 @@ def _note(sheet: str, position: str, text: str) -> str:
 def _comments(
     book: _Book, name: str, links: dict[str, tuple[str, str]]
 ) -> Iterator[str]:
-    """Yield the notes of a sheet, those of conversations as well, which stand there too."""
+    """Yield the notes of a sheet, which hold its conversations as well."""
     for root in book.package.roots(links, "comments"):
         for comment in root.iter(f"{X}comment"):
             texts = (text.text or "" for text in comment.iter(f"{X}t"))

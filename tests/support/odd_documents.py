@@ -264,8 +264,6 @@ _WORKBOOKS: Final[dict[str, dict[str, str]]] = {
     | {"x.txt": "%"},
     "a diagram": _drawn(_xframe('<dgm:relIds r:dm="q"/>'), q=f"diagramData {_DIAGRAM}"),
     "a chart": _drawn(_xframe('<c:chart r:id="q"/>'), q=f"chart {_CHART}"),
-    "a chart with words over it": _drawn(_xframe('<c:chart r:id="q"/>'), q=f"chart {_CHART}")
-    | {"xl/_rels/q.xml.rels": _rels(u="chartUserShapes o.xml"), "xl/o.xml": _OVER_CHART},
     "a funnel": _drawn(
         f'<mc:AlternateContent><mc:Choice Requires="cx1">{_xframe(chr(60) + "cx:chart r:id=" + chr(34) + "q" + chr(34) + "/>")}</mc:Choice><mc:Fallback/></mc:AlternateContent>',
         q=f"{_LATER_CHART} {_FUNNEL}",
@@ -282,12 +280,6 @@ _WORKBOOKS: Final[dict[str, dict[str, str]]] = {
         "xl/m.xml": f"<x:dialogsheet {_S}>%</x:dialogsheet>",
     },
     "buttons and boxes": {"sheet": "v=vmlDrawing ../v.vml", "xl/v.vml": _VML},
-    "heads of first and even pages": {
-        "after": "<x:headerFooter><x:oddHeader>&amp;C% %</x:oddHeader><x:evenHeader>&amp;L% %</x:evenHeader><x:firstFooter>&amp;R% %</x:firstFooter></x:headerFooter>"
-    },
-    "a head of one word": {
-        "after": "<x:headerFooter><x:oddHeader>&amp;C%</x:oddHeader></x:headerFooter>"
-    },
     "an error, a date, a word": {
         "rows": f'<x:row r="3"><x:c r="A3" t="e"><x:v>#DIV/0!</x:v></x:c><x:c r="B3" t="d"><x:v>2026-03-04</x:v></x:c>{_said("C3")}</x:row>'
     },
