@@ -197,9 +197,10 @@ async def _providers(settings: Settings) -> list[Check]:
         for name, address in addresses.items():
             if address:
                 group.start_soon(look, name, address)
-    if chosen.keyless and any(check.healthy for check in checks.values()):
-        return [check._replace(healthy=True) for check in checks.values()]
-    return list(checks.values())
+    ordered = [checks[name] for name in addresses if name in checks]
+    if chosen.keyless and any(check.healthy for check in ordered):
+        return [check._replace(healthy=True) for check in ordered]
+    return ordered
 
 
 async def _responds(name: str, address: str) -> Check:
