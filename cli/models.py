@@ -5,6 +5,7 @@ Only `pull` downloads. Not for: answering questions.
 
 import argparse
 import time
+from dataclasses import asdict
 from functools import partial
 from typing import Any, Final, cast
 
@@ -59,52 +60,39 @@ def run_models(args: argparse.Namespace, settings: Settings) -> int:
 def _list(hub: Hub, as_json: bool) -> int:
     """Print what the catalogue offers, and every other file among the downloads."""
     downloads = kept_files(hub)
-    rows = {
-        name: {
-            "role": offered.role,
-            "setting": f"WINNOW_{offered.role.upper()}={offered.spec}",
-            "megabytes": offered.megabytes,
-            "licence": offered.licence,
-            "note": offered.note,
-            "here": str(downloads.get(offered.path, "no")),
-        }
-        for name, offered in MODELS.items()
-    }
-    catalogued = {offered.path for offered in MODELS.values()}
-    uncatalogued = [name for name in downloads if name not in catalogued]
+    paths = {offered.path for offered in MODELS.values()}
+    others = [f"llama:{name}" for name in downloads if name not in paths]
     if as_json:
-        print_json(
-            {"models": rows, "others": [f"llama:{name}" for name in uncatalogued]}
-        )
+        rows = {
+            name: {**asdict(offered), "here": str(downloads.get(offered.path, "no"))}
+            for name, offered in MODELS.items()
+        }
+        print_json({"models": rows, "others": others})
         return OK
-    for name, row in rows.items():
-        status = "here" if row["here"] != "no" else "    "
-        print(
-            f"{status} {name:26} {row['role']:10} {row['megabytes']:>6} MB  "
-            f"{row['licence']}; {row['note']}"
-        )
-    for name in uncatalogued:
-        print(f"here llama:{name} {downloads[name].stat().st_size / 1e6:.0f} MB")
+    for name, offered in MODELS.items():
+        status = "here" if offered.path in downloads else "    "
+        size = f"{offered.megabytes:>6} MB"
+        about = f"{offered.licence}; {offered.note}"
+        print(f"{status} {name:26} {offered.role:10} {size}  {about}")
+    for name in others:
+        print(f"here {name}")
     return OK
 
 
 def _pull(hub: Hub, models: list[Offered], args: argparse.Namespace) -> int:
     for offered in models:
         remote = describe(hub, offered.repository, offered.file)
-        facts = (
-            f"{remote.bytes / 1e6:.1f} MB, {offered.licence}, hash {remote.hash}, "
-            f"revision {remote.revision[:12]}"
+        size = f"{remote.bytes / 1e6:.1f} MB"
+        about = (
+            f"{offered.licence}, hash {remote.hash}, revision {remote.revision[:12]}"
         )
-        print(f"{offered.path}: {facts}")
+        print(f"{offered.path}: {size}, {about}")
         if args.dry_run:
             continue
         path = pull(hub, remote, quiet=args.quiet)
+        setting = f"WINNOW_{offered.role.upper()}={offered.spec}"
         print(f"  verified and stored at {path}")
-        print(
-            f"used for the {offered.role} while that is set to auto; to "
-            "set it by name: "
-            f"WINNOW_{offered.role.upper()}={offered.spec}"
-        )
+        print(f"  used while {offered.role} is auto; by name: {setting}")
     return OK
 
 

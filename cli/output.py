@@ -53,25 +53,12 @@ def drawn_progress(*, quiet: bool) -> Iterator[ProgressFnT | None]:
     if quiet or not sys.stderr.isatty():
         yield None
         return
-    from tqdm import tqdm  # noqa: PLC0415  time that serving does without
+    width = min(100, shutil.get_terminal_size().columns) - 1
 
-    # A terminal of unknown size is treated as 80 by 24; tqdm would draw nothing.
-    size = shutil.get_terminal_size()
-    form = "{bar:20} {desc}"
-    with tqdm(
-        total=10,
-        file=sys.stderr,
-        leave=False,
-        ncols=min(100, size.columns),
-        nrows=size.lines,
-        bar_format=form,
-    ) as bar:
+    async def draw(progress: float, total: float | None, message: str | None) -> None:
+        share = f"{progress / total:4.0%} " if total else ""
+        line = f"{share}{message or ''}"[:width]
+        print(f"\r{line:{width}}", end="", file=sys.stderr, flush=True)
 
-        async def draw(
-            progress: float, total: float | None, message: str | None
-        ) -> None:
-            bar.total = total or max(progress, 1)
-            bar.n = progress
-            bar.set_description_str((message or "")[:80])
-
-        yield draw
+    yield draw
+    print(f"\r{'':{width}}", end="\r", file=sys.stderr, flush=True)

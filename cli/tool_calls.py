@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, get_args, get_type_hints
+from typing import Any, Final
 
 import anyio
 
@@ -18,7 +18,7 @@ from cli.output import FAILED, NO_ANSWER, OK, drawn_progress, print_json
 from cli.subcommand import Subcommand
 from errors import UsageError
 from server.offered import by_order
-from server.settings import Papers, Settings, read_settings
+from server.settings import Settings, read_settings
 from tools.common.tool import OURS
 
 _LISTED: Final = {tool["name"]: tool for tool in by_order()}
@@ -34,7 +34,6 @@ _NOT_ARGUMENTS: Final = frozenset(
         "searxng",
         "json",
         "quiet",
-        "clustering",
     ]
 )
 """Options of a tool's command that the tool does not take."""
@@ -124,11 +123,6 @@ def _add_arguments(tool: str, parser: argparse.ArgumentParser) -> None:
             parser.add_argument(
                 option, type=kind, choices=field.get("enum"), **described
             )
-    if facts["command"] == "raptor":
-        ways = get_args(get_type_hints(Papers)["clustering"])
-        parser.add_argument(
-            "--clustering", choices=ways, help="clustering of tree nodes"
-        )
 
 
 def _run(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
@@ -142,10 +136,6 @@ def _run(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
     overrides = (
         with_sources(overrides, args.sources) if "sources" in args else dict(overrides)
     )
-    if getattr(args, "clustering", None):
-        overrides["papers"] = (
-            f"{overrides.get('papers', '')} clustering={args.clustering}"
-        )
     settings = read_settings(overrides)
     arguments = {
         name: [absolute(source) for source in value] if name == "sources" else value

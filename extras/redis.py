@@ -174,11 +174,8 @@ class RedisBackend:
                 with self._client.pipeline(transaction=False) as pipe:
                     for name in names:
                         pipe.strlen(name)
-                    size += sum(
-                        int(length)
-                        for length in pipe.execute(raise_on_error=False)
-                        if isinstance(length, int)
-                    )
+                    lengths = pipe.execute(raise_on_error=False)
+                size += sum(length for length in lengths if isinstance(length, int))
                 entries += len(names)
                 if entries >= _MOST_MEASURED:
                     return Held(entries, size, partial=True)
@@ -222,11 +219,9 @@ def _advice(client: redis.Redis) -> str:
     policy = str(memory.get("maxmemory_policy", ""))
     if not int(memory.get("maxmemory", 0)):
         return "the server has no maxmemory: it grows until entries expire"
-    return (
-        ""
-        if policy.startswith("allkeys-")
-        else f"the server may refuse writes when it is full ({policy})"
-    )
+    if not policy.startswith("allkeys-"):
+        return f"the server may refuse writes when it is full ({policy})"
+    return ""
 
 
 def _milliseconds(expire: float | None) -> int:
