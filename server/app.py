@@ -31,9 +31,9 @@ from server.calls import Admission, CheckArguments, Observer, log_call
 from server.offered import instructions, offered
 from server.process import (
     Drain,
-    OpenFirst,
     Opening,
     leave,
+    open_first,
     start_log,
     start_telemetry,
     watch_signals,
@@ -176,7 +176,7 @@ def build_server(
     server.structured = settings.structured
     server.is_open = lambda: bool(current) and current[0].settled.is_set()
     server.stores = lambda: current[0].stores if current else None
-    server.middleware.extend([CheckArguments(server.list_tools), OpenFirst()])
+    server.middleware.extend([CheckArguments(server.list_tools), open_first])
     offer_resources(server, lambda: current[0])
     offer_prompts(server)
     return server

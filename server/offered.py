@@ -16,7 +16,6 @@ from tools.common.tool import OURS, SEAM
 LIST: Final = "tools_list.json"
 """tools/list with output schemas; our own fields are under `OURS`. A test compares it
 with the code."""
-_GUIDE_WIDTH: Final = 120
 _GUIDE_START: Final = (
     "Winnow finds evidence on the web or in the user's own documents and returns it small, word "
     "for word and cited."
@@ -58,7 +57,7 @@ def instructions() -> str:
     return "\n".join(
         [
             _GUIDE_START,
-            textwrap.fill(advice, _GUIDE_WIDTH, break_on_hyphens=False),
+            textwrap.fill(advice, 120, break_on_hyphens=False),
             _GUIDE_END,
         ]
     )

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 Drain = Callable[[], Awaitable[None]]
 """Function that refuses new calls and waits for the running ones."""
 _log: Final = logging.getLogger("winnow.settings")
-LOG_FORMAT: Final = "%(asctime)s %(name)s %(message)s"
 _TURN_SECONDS: Final = 0.002
 """Seconds of the interpreter's switch interval: shorter gives faster pings during heavy
 work. Measurements: docs/log.md, 2026-11-27."""
@@ -59,9 +58,8 @@ def start_log(settings: Settings) -> None:
     handler: logging.Handler = logging.StreamHandler()
     if settings.log.file:
         handler = logging.FileHandler(settings.log.file, delay=True)
-    handler.setFormatter(
-        JsonLines() if settings.log.format == "json" else logging.Formatter(LOG_FORMAT)
-    )
+    lines = logging.Formatter("%(asctime)s %(name)s %(message)s")
+    handler.setFormatter(JsonLines() if settings.log.format == "json" else lines)
     handler.addFilter(name_request)
     logging.basicConfig(handlers=[handler], level=settings.log.level)
     # These loggers write full URLs (with questions) and unchecked server text.
@@ -251,31 +249,27 @@ class Opening:
             failed(error)
 
 
-class OpenFirst:
-    """Middleware that waits for the services and passes them to tool calls."""
+async def open_first(
+    ctx: ServerRequestContext[Any], call_next: CallNext
+) -> HandlerResult:
+    """Middleware: wait for the services and pass them to a tool call; after
+    `opening.seconds` return an error result that asks to repeat the call."""
+    opening: Opening = ctx.lifespan_context
+    if ctx.method != "tools/call":
+        return await call_next(ctx)
+    from mcp_types import CallToolResult, TextContent  # noqa: PLC0415  loaded by the SDK before the first call
 
-    async def __call__(
-        self, ctx: ServerRequestContext[Any], call_next: CallNext
-    ) -> HandlerResult:
-        """Wait for the services if the request is a tool call; after `opening.seconds`
-        return an error result that asks to repeat the call."""
-        opening: Opening = ctx.lifespan_context
-        if ctx.method != "tools/call":
-            return await call_next(ctx)
-        from mcp_types import CallToolResult, TextContent  # noqa: PLC0415  loaded by the SDK before the first call
-
-        services: Services | None = None
-        with anyio.move_on_after(opening.seconds):
-            services = await opening.services()
-        if services is None:
-            message = (
-                f"Not ready after {opening.seconds:.0f} s: cache and models are still being "
-                f"opened. Repeat the call."
-            )
-            return CallToolResult(
-                is_error=True, content=[TextContent(type="text", text=message)]
-            )
+    services: Services | None = None
+    with anyio.move_on_after(opening.seconds):
+        services = await opening.services()
+    if services is not None:
         return await call_next(replace(ctx, lifespan_context=services))
+    message = (
+        f"Not ready after {opening.seconds:.0f} s: cache and models are still being "
+        f"opened. Repeat the call."
+    )
+    text = TextContent(type="text", text=message)
+    return CallToolResult(is_error=True, content=[text])
 
 
 def _late() -> OpenServices:

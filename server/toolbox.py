@@ -42,7 +42,6 @@ ToolFunction = Callable[..., Awaitable[CallToolResult]]
 _UNSAID_KEYS: Final = frozenset(
     {"minLength", "maxLength", "minItems", "maxItems", "pattern"}
 )
-_TEXT_SCHEMA: Final = {"type": "string"}
 _BRIEFLY_TYPED: Final = frozenset(
     [
         "parsed_by",
@@ -223,7 +222,7 @@ def _output_schema(schema: Schema) -> Schema:
             if "items" in field
             else {"type": field.get("type", "object")}
             for name, field in fields.items()
-            if field.get("items") != _TEXT_SCHEMA and name not in _BRIEFLY_TYPED
+            if field.get("items") != {"type": "string"} and name not in _BRIEFLY_TYPED
         },
     }
 

@@ -19,8 +19,6 @@ from server.settings import Settings
 
 LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 """Loopback hosts."""
-_NOT_STARTED: Final = 3
-"""Exit code if the services cannot be opened (as uvicorn's)."""
 
 
 def serve_http(
@@ -82,7 +80,7 @@ def serve_http(
     server = uvicorn.Server(config)
     server.run(sockets=[listening])
     if not server.started:
-        sys.exit(_NOT_STARTED)
+        sys.exit(3)  # as uvicorn's: the services cannot be opened
 
 
 def listen(host: str, port: int) -> socket.socket:
