@@ -144,7 +144,7 @@ class Files:
         is_kept = not passing or ending_of(path.name) in CONVERTED
         store = self.store if is_kept else None
         resolved = await in_thread(allowed_path, path, roots=self.roots)
-        key = await in_thread(file_key, resolved, named=str(path))
+        key = await in_thread(file_key, resolved, source=str(path))
         page = await in_thread(_find, store, key, span, sighted) if store else None
         if page is not None:
             return page
@@ -408,8 +408,8 @@ def path_of_url(url: str) -> Path:
     )
 
 
-def file_key(path: Path, *, named: str = "") -> str:
-    """Return a key that changes when the file is written again; `named` is how messages
+def file_key(path: Path, *, source: str = "") -> str:
+    """Return a key that changes when the file is written again; `source` is how messages
     call it, or its path.
 
     Raises `SourceNotFound`, `AddressRefused` or `SourceUnavailable` where it cannot be
@@ -417,7 +417,7 @@ def file_key(path: Path, *, named: str = "") -> str:
     try:
         status = path.stat()
     except OSError as e:
-        raise _open_error(e, named or str(path)) from e
+        raise _open_error(e, source or str(path)) from e
     return f"file:{path}:{status.st_mtime_ns}:{status.st_size}"
 
 

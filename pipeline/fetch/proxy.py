@@ -57,11 +57,11 @@ def parse_proxy(text: str) -> Proxy:
     message repeats nothing that could be a password."""
     address, _, word = text.strip().partition(" ")
     try:
-        parts = urlsplit(address)
-        host, port = parts.hostname, parts.port
-        path = f"{parts.path.removeprefix('/')}{parts.query}{parts.fragment}"
-        is_form = parts.scheme in _PORTS and port != 0 and not path
-        user, password = unquote(parts.username or ""), unquote(parts.password or "")
+        split = urlsplit(address)
+        host, port = split.hostname, split.port
+        path = f"{split.path.removeprefix('/')}{split.query}{split.fragment}"
+        is_form = split.scheme in _PORTS and port != 0 and not path
+        user, password = unquote(split.username or ""), unquote(split.password or "")
     except ValueError:
         host, is_form, user = None, False, ""
     if not host or not is_form or word.strip() not in {"", "resolves"} or ":" in user:
@@ -72,8 +72,8 @@ def parse_proxy(text: str) -> Proxy:
             "requires login, and the word resolves after it if the proxy alone can "
             "resolve names.",
         ) from None
-    port = port or _PORTS[parts.scheme]
-    return Proxy(parts.scheme, host, port, user, password, bool(word))
+    port = port or _PORTS[split.scheme]
+    return Proxy(split.scheme, host, port, user, password, bool(word))
 
 
 async def open_tunnel(

@@ -35,11 +35,9 @@ _BROWSERS: Final = (
         "chromium-browser",
         "google-chrome",
         "google-chrome-stable",
-        "chrome",
         "msedge",
     ),
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
-    "/Applications/Chromium.app/Contents/MacOS/Chromium",
     "C:/Program Files/Google/Chrome/Application/chrome.exe",
     "C:/Program Files (x86)/Microsoft/Edge/Application/msedge.exe",
 )
