@@ -112,12 +112,12 @@ async def search_pages(
     ranked = [
         _hit(page, gathered.documents.get(page.result.url)) for page in gathered.ranked
     ]
-    mark = new_mark()
+    delimiter = new_mark()
     sheet = Sheet(max_tokens, reserve=min(ENDING_TOKENS, max_tokens // 5))
     if ranked:
-        sheet.add_cut(notice(mark))
+        sheet.add_cut(notice(delimiter))
 
-    hits, shown = _fill(sheet, ranked, mark, wanted.question)
+    hits, shown = _fill(sheet, ranked, delimiter, wanted.question)
     sheet.release()
     speaking = (str(hit.ranked.place) for hit in hits[:shown] if hit.injection)
     sheet.add(injection_line(speaking))
@@ -127,7 +127,7 @@ async def search_pages(
         )
     if shown < len(hits):
         sheet.add_cut(f"Results that did not fit: {len(hits) - shown}.")
-    return HitList(gathered, hits, sheet, shown, mark)
+    return HitList(gathered, hits, sheet, shown, delimiter)
 
 
 def _hit(ranked: RankedPage, document: Document | None) -> Hit:
@@ -139,23 +139,23 @@ def _hit(ranked: RankedPage, document: Document | None) -> Hit:
 
 
 def _fill(
-    sheet: Sheet, hits: Sequence[Hit], mark: str, question: Question
+    sheet: Sheet, hits: Sequence[Hit], delimiter: str, question: Question
 ) -> tuple[tuple[Hit, ...], int]:
     """Write hits until one does not fit; return all of them, with the passages that were written,
     and the number of those that fit.
 
     Each gets an even share of the room, up to `LEAD` shares where the bare lines of the others
     still fit."""
-    bare = [_entry(hit, mark, "") for hit in hits]
+    bare = [_entry(hit, delimiter, "") for hit in hits]
     costs = [count_tokens(entry) + 1 for entry in bare]
     filled = list(hits)
     for number, hit in enumerate(hits):
         even = sheet.room // (len(hits) - number)
         room = min(LEAD * even, sheet.room - sum(costs[number + 1 :]))
-        frame = count_tokens(f"{bare[number]}\n{framed('.', mark)}")
+        frame = count_tokens(f"{bare[number]}\n{framed('.', delimiter)}")
         passage = excerpt(hit.words, question, max(0, room - frame))
 
-        if sheet.add(_entry(hit, mark, passage)):
+        if sheet.add(_entry(hit, delimiter, passage)):
             filled[number] = replace(hit, passage=passage)
         elif not sheet.add(bare[number]):
             return tuple(filled), number
@@ -186,10 +186,10 @@ def excerpt(text: str, question: Question, max_tokens: int) -> str:
     return shortened(quoted(start, stop), max_tokens)
 
 
-def _entry(hit: Hit, mark: str, passage: str) -> str:
+def _entry(hit: Hit, delimiter: str, passage: str) -> str:
     result = hit.ranked.result
     url, address = source_line(result.url)
     titled = headline(result.title, hit.published, author=result.author)
     words = "\n".join(filter(None, (address, titled, passage)))
     head = "\n".join(filter(None, (f"{hit.ranked.place}. {url}", hit.handle)))
-    return f"{head}\n{framed(words, mark)}" if words else head
+    return f"{head}\n{framed(words, delimiter)}" if words else head

@@ -207,11 +207,11 @@ class Chain:
                 ),
             )
         # 1. Ask, every query on its own, all against one deadline
-        asked = self._lines(tuple(dict.fromkeys(queries)))
-        answers: list[list[SearchOutcome]] = [[] for _ in asked]
+        calls = self._lines(tuple(dict.fromkeys(queries)))
+        answers: list[list[SearchOutcome]] = [[] for _ in calls]
         began, seconds = anyio.current_time(), STEP_SHARE * time_left()
         async with anyio.create_task_group() as group:
-            for (query, line), outcomes in zip(asked, answers, strict=True):
+            for (query, line), outcomes in zip(calls, answers, strict=True):
                 is_local = _is_local(line)
                 ends = began + (seconds if is_local else min(self._deadline, seconds))
                 # A folder's index ranks passages: of twice as many files no more answer.
@@ -223,7 +223,7 @@ class Chain:
             raise _failure(_flat(answers))
         # 3. One list: fused over the queries, without repeats
         lists: dict[bool, list[Sequence[SearchResult]]] = {False: [], True: []}
-        for (query, _), outcomes in zip(asked, answers, strict=True):
+        for (query, _), outcomes in zip(calls, answers, strict=True):
             lists[query.guessed] += [outcome.results for outcome in outcomes]
         pages = _by_page(seated(_fused(lists[False]), _fused(lists[True])))
         ranked = [
@@ -348,10 +348,10 @@ def _is_local(line: Sequence[Searcher]) -> bool:
 def _failure(outcomes: Sequence[SearchOutcome]) -> SearchFailed:
     """One sentence a provider: status, its own words for it between marks, next step;
     repeats over queries once."""
-    mark = new_mark()
+    delimiter = new_mark()
     reasons: dict[tuple[str, str], str] = {}
     for outcome in outcomes:
-        reason = quoted(outcome.reason.rstrip(". "), mark) or "no reason given"
+        reason = quoted(outcome.reason.rstrip(". "), delimiter) or "no reason given"
         again = f"again in {outcome.retry_after:.0f} s; " if outcome.retry_after else ""
         step = _NEXT_STEP.get(
             outcome.status, "try again later, or add another provider"
@@ -393,13 +393,13 @@ def cache_key(provider: str, query: SearchQuery, limit: int) -> str:
     """Return the key of an answer: provider, query, filters and, where freshness
     counts, the day."""
     day = datetime.now(UTC).date().isoformat() if query.freshness != "any" else ""
-    parts = json.dumps(
+    fields = json.dumps(
         [provider, asdict(replace(query, asked=None, guessed=False)), limit, day]
     )
     return (
         "search:"
         + hashlib.blake2b(
-            parts.encode("utf-8", "surrogatepass"), digest_size=16
+            fields.encode("utf-8", "surrogatepass"), digest_size=16
         ).hexdigest()
     )
 

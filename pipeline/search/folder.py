@@ -455,8 +455,8 @@ def _left_out(
 ) -> Iterator[str]:
     """Yield sentences on what a repeated call does not search either."""
     if in_part := [Path(path).name for path, _, unread in faults if unread]:
-        others = f" and {len(in_part) - 3} more" if len(in_part) > 3 else ""
-        yield f"Searched in part: {', '.join(in_part[:3])}{others}."
+        remainder = f" and {len(in_part) - 3} more" if len(in_part) > 3 else ""
+        yield f"Searched in part: {', '.join(in_part[:3])}{remainder}."
     if listing.cut:
         yield f"Only the first {len(listing.files)} files were searched."
     if listing.passed:

@@ -111,9 +111,9 @@ async def mixed_rank(
     order = np.lexsort((engine, -strength, -votes)).tolist()
     return tuple(
         RankedPage(
-            results[page], Score(float(votes[page]), made_by), passages[page], place
+            results[page], Score(float(votes[page]), made_by), passages[page], rank
         )
-        for place, page in enumerate(order, start=1)
+        for rank, page in enumerate(order, start=1)
     )
 
 

@@ -71,7 +71,7 @@ def _short_form(question: Question) -> str:
     """The last question of a long request, else its first sentence, with the names that
     it leaves out, cut to a provider's limit."""
     text = question.text
-    sentences = [text[begin:end].strip() for begin, end in split_sentences(text)]
+    sentences = [text[start:stop].strip() for start, stop in split_sentences(text)]
     questions = [line for line in sentences if line.endswith(("?", "？"))]
     short = (questions[-1] if questions else sentences[0])[:LONGEST_QUERY]
     for name in question.entities:

@@ -62,8 +62,10 @@ class SearchQuery:
     @property
     def question(self) -> Question:
         """What it asks."""
-        known = self.asked is not None and self.asked.text == self.text
-        return self.asked if self.asked is not None and known else Question(self.text)
+        is_known = self.asked is not None and self.asked.text == self.text
+        return (
+            self.asked if self.asked is not None and is_known else Question(self.text)
+        )
 
 
 @dataclass(frozen=True, slots=True)
