@@ -59,7 +59,6 @@ MOST_LABELS: Final = 4
 menu or a table."""
 _LEVELS: Final = 4
 """Maximum boxes around a record's first label within it."""
-_NUMBERED_KINDS: Final = frozenset({"code", "heading", "item"})
 _SCOPES: Final = frozenset(
     {
         "aside",
@@ -75,7 +74,6 @@ _SCOPES: Final = frozenset(
     }
 )
 """Elements whose headings say nothing about what follows them."""
-_PERMALINK_SIGNS: Final = "¶§🔗\uf0c1"
 
 
 def read_units(root: Node) -> list[Unit]:
@@ -261,7 +259,7 @@ class _UnitCollector:
         begins."""
         unit.headings = tuple(text for _, text in self._headings)
         unit.place = self._place
-        if self._numbered and unit.kind in _NUMBERED_KINDS:
+        if self._numbered and unit.kind in {"code", "heading", "item"}:
             path, ordinal = self._numbered
             if unit.path.startswith(path):
                 unit.ordinal, self._numbered = ordinal, None
@@ -320,7 +318,7 @@ class _UnitCollector:
             self._heading(frame, child, path, furniture)
         elif tag == "pre":
             self._code(frame, child, path, furniture)
-        elif tag in _OF_LISTS:
+        elif tag in {"dd", "dir", "dt", "li", "menu", "ol", "ul"}:
             self._enter_list(frame, child, path, furniture)
         elif tag == "table":
             container = self._push(child, path, "block", furniture)
@@ -393,7 +391,12 @@ class _UnitCollector:
         text = previous_unit.text
         nested = frame.kind == "item" and previous_unit.path.startswith(frame.path)
         is_leading = nested or text.endswith((":", "："))
-        if not is_leading or previous_unit.kind not in _LEADING_KINDS:
+        if not is_leading or previous_unit.kind not in {
+            "paragraph",
+            "block",
+            "item",
+            "definition",
+        }:
             return ""
         if text.count(" ") < LEAD_WORDS:
             return text
@@ -458,7 +461,7 @@ class _UnitCollector:
     def _heading(
         self, frame: _Container, node: Node, path: str, furniture: Mark | None
     ) -> None:
-        text = text_of(node).strip(_PERMALINK_SIGNS).strip()
+        text = text_of(node).strip("¶§🔗\uf0c1").strip()
         if not text:
             return
         level = _HEADING_LEVELS[node.tag]
@@ -523,9 +526,6 @@ class _UnitCollector:
                 self._push(cells[index], cell_path, "block", region)
 
 
-_LEADING_KINDS: Final = frozenset({"paragraph", "block", "item", "definition"})
-_NEVER_FURNITURE: Final = frozenset({"article", "body", "html", "main"})
-_OF_LISTS: Final = frozenset({"dd", "dir", "dt", "li", "menu", "ol", "ul"})
 _PASSING_TAGS: Final = frozenset({"div", "section", "center", "blockquote", "address"})
 _KINDS: Final[dict[str, BlockKind]] = {
     "p": "paragraph",
@@ -559,7 +559,7 @@ def _ends_term(frame: _Container, tag: str) -> bool:
 def _mark_of(node: Node, path: str, outer: Mark | None) -> Mark | None:
     """Return the innermost furniture mark that holds for a node's content: its own, or
     that of what is around it (`outer`); None where neither is furniture."""
-    if not node.furniture or node.tag in _NEVER_FURNITURE:
+    if not node.furniture or node.tag in {"article", "body", "html", "main"}:
         return outer
     return Mark(path, outer, opens=node.furniture == OPENED_NAME)
 

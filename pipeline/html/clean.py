@@ -77,9 +77,6 @@ from pipeline.html.values import bare_tex, text_of_media, title_of
 from pipeline.text.frame import TITLE_CHARACTERS
 from pipeline.work import check_cancelled
 
-_COPIES: Final = frozenset(
-    {"copy", "copied", "copied!", "copy code", "copy to clipboard"}
-)
 _DRAWN_TEXT: Final = re.compile(r"math|latex|tex\b|emoji", re.IGNORECASE)
 
 MAX_NODES: Final = 60_000
@@ -398,7 +395,13 @@ class _Builder:
         if kind == THROUGH:
             add_text(parent, text, pre)
         elif kind == BOX:
-            if tag.name != "button" or text.strip().lower() not in _COPIES:
+            if tag.name != "button" or text.strip().lower() not in {
+                "copy",
+                "copied",
+                "copied!",
+                "copy code",
+                "copy to clipboard",
+            }:
                 add_boxed(parent, text, pre=pre)
         elif kind < NODE:  # of a listing
             add_line(parent, _LINE_MARKS[kind])

@@ -35,14 +35,11 @@ CONTROLS: Final = (
     "a[href^='#'][role=button], a[href^='#'][data-toggle], a[href^='#'][data-bs-toggle]"
 )
 """What opens something with an id, and the attributes that name it."""
-_PROSE_TAGS: Final = tags("blockquote dd li p pre")
-_HEADING_TAGS: Final = tags("h1 h2 h3 h4 h5 h6")
 _CLOSED_CHARACTERS: Final = 600
 _CLOSED_NODES: Final = 200
 """Maximum characters and nodes of an element that are examined; such elements may be
 nested."""
 _DIGIT_OR_WORDS: Final = re.compile(r"\d|[^\W\d_]{2}\W+[^\W\d_]{2}")
-_LABELLING: Final = frozenset({"aria-label", "aria-labelledby", "title"})
 
 
 def can_be_opened(
@@ -138,9 +135,12 @@ def is_covered_part(current: LexborNode, attributes: Mapping[str, str | None]) -
     if not READER_CLASSES.isdisjoint((attributes.get("class") or "").split()):
         return False
     tag_names = [node.tag for node in islice(current.traverse(), 1, _CLOSED_NODES)]
-    prose_count = sum(name in _PROSE_TAGS for name in tag_names)
+    prose_count = sum(
+        name in {"blockquote", "dd", "li", "p", "pre"} for name in tag_names
+    )
     is_story = prose_count > 0 and (
-        not _HEADING_TAGS.isdisjoint(tag_names) or is_long(current)
+        not {"h1", "h2", "h3", "h4", "h5", "h6"}.isdisjoint(tag_names)
+        or is_long(current)
     )
     return is_story or prose_count > 1 or "table" in tag_names
 
@@ -160,7 +160,9 @@ def is_seen_all_the_same(
     words = current.text(deep=True)[:_CLOSED_CHARACTERS]
     if not _DIGIT_OR_WORDS.search(words) or count_words(words) > LABEL_WORDS:
         return False
-    is_labelled = not _LABELLING.isdisjoint(parent.attributes)
+    is_labelled = not {"aria-label", "aria-labelledby", "title"}.isdisjoint(
+        parent.attributes
+    )
     return not (is_labelled or any(map(_is_for_readers, _beside(current))))
 
 

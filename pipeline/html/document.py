@@ -202,7 +202,6 @@ def _leaf(tag: str, text: str) -> Node:
 
 # What a page says of itself
 
-_TITLE_METADATA: Final = "og:title twitter:title dc.title parsely-title sailthru.title"
 _AUTHORS: Final = (
     "author article:author parsely-author dc.creator dcterms.creator sailthru.author byl "
     "citation_author "
@@ -215,13 +214,11 @@ _DATES: Final = (
     "publish-date "
     "og:article:published_time dcterms.date article:modified_time"
 )
-_LANGUAGE_METADATA: Final = ("og:locale", "content-language", "language")
 _BYLINES: Final = (
     '[itemprop="author"] [itemprop="name"], [rel="author"], [itemprop="author"], '
     'a[href*="/author/"], '
     '[class*="author-name"], [class*="author__name"], [class*="byline"] a, [class*="byline"]'
 )
-_TIME_ELEMENTS: Final = '[itemprop="datePublished"], time[datetime], time[pubdate]'
 _ISO_DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 _BY: Final = re.compile(
     r"^\s*(?:written\s+|posted\s+|published\s+)?by[:\s]+", re.IGNORECASE
@@ -238,10 +235,7 @@ METADATA_CHARACTERS: Final = 400_000
 """Characters; trafilatura reads 2 to 4 MB a second, so a longer page would cost more
 than its opinion is worth."""
 _PAGE_YEAR: Final = re.compile(r"(?:19|20)\d\d(?<!\d\d\d\d\d)(?!\d)")
-_SHORT_DATE: Final = re.compile(r"\d[./-]\d{1,2}[./-]\d\d(?!\d)")
-"""A page without either has no date to find, and asking takes as long as reading it.
-Two patterns, each of which begins with a digit, so that the text is scanned for digits:
-as one they take five times as long."""
+"""A page without one has no date to find, and asking takes as long as reading it."""
 LXML: Final = threading.Lock()
 """trafilatura has one lxml parser for all threads, and two at once ended the process
 ("free(): invalid pointer")."""
@@ -321,7 +315,17 @@ def _title(
     for head in heads:
         if len(head) > 3 and head.lower() in element_title.lower():
             return head[:TITLE_CHARACTERS]
-    titles = [meta[name] for name in _TITLE_METADATA.split() if name in meta]
+    titles = [
+        meta[name]
+        for name in [
+            "og:title",
+            "twitter:title",
+            "dc.title",
+            "parsely-title",
+            "sailthru.title",
+        ]
+        if name in meta
+    ]
     titles += [
         value for item in linked if isinstance(value := item.get("headline"), str)
     ]
@@ -368,7 +372,9 @@ def _published(
     candidates += [meta[name] for name in _DATES.split() if name in meta]
     candidates += [
         node.attributes.get("datetime") or node.attributes.get("content") or ""
-        for node in top.css(_TIME_ELEMENTS)[:5]
+        for node in top.css(
+            '[itemprop="datePublished"], time[datetime], time[pubdate]'
+        )[:5]
     ]
     return next((date for text in candidates if (date := _iso_date(text))), "")
 
@@ -384,7 +390,9 @@ def _language(
     top: LexborNode, meta: Mapping[str, str], linked: list[dict[str, Json]]
 ) -> str:
     candidates: list[Json] = [top.attributes.get(key) for key in ("lang", "xml:lang")]
-    candidates += [meta.get(name) for name in _LANGUAGE_METADATA]
+    candidates += [
+        meta.get(name) for name in ("og:locale", "content-language", "language")
+    ]
     candidates += [item.get("inLanguage") for item in linked]
     codes = (
         re.split(r"[-_,;\s]", value.strip().lower(), maxsplit=1)[0]
@@ -403,9 +411,7 @@ def _found_metadata(page: Page, top: LexborNode) -> Metadata:
         top: Its parsed root; what the page cites and lists is taken out of it.
     """
     html, url = page.html, page.final_url
-    if len(html) > METADATA_CHARACTERS or not (
-        _PAGE_YEAR.search(html) or _SHORT_DATE.search(html)
-    ):
+    if len(html) > METADATA_CHARACTERS or not _PAGE_YEAR.search(html):
         return Metadata()
     # Dates of what a page cites and lists are not its own: without this 41 of 71 Wikipedia pages
     # took one, with it 3; of 102 other pages that do not say their date as many got the right one.

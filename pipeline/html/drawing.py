@@ -24,11 +24,8 @@ BLANK_FILL: Final = re.compile(
 _UNDRAWN: Final = tags(
     "clippath defs desc filter marker mask metadata pattern script style symbol title"
 )
-_DRAWN_TEXTS: Final = tags("foreignobject text")
 _PRESENTED: Final = ("display", "font-size", "opacity", "transform", "visibility")
 _LOOK_ATTRIBUTES: Final = frozenset({*_PRESENTED, "fill", "fill-opacity", "style"})
-_MOVING: Final = frozenset({"x", "y", "dy"})
-"""By them a part of a text is on a line of its own."""
 _SHIFTED: Final = re.compile(r"-?\d{4,}")
 _DRAWING_ELEMENTS: Final = 2_000
 """Elements of a drawing that are looked at."""
@@ -68,10 +65,10 @@ def words_of(svg: LexborNode, look: Look, shade: Shade) -> list[str]:
             hidden, inherited = look(node, attributes, inherited)
             if hidden or inherited.unseen:
                 continue
-        if text is None and name in _DRAWN_TEXTS:
+        if text is None and name in {"foreignobject", "text"}:
             texts.append(text := [])
         elif text is not None and (
-            name != "tspan" or not _MOVING.isdisjoint(attributes)
+            name != "tspan" or not {"x", "y", "dy"}.isdisjoint(attributes)
         ):
             text.append(" ")
         nodes = [*node.iter(include_text=True)][::-1]

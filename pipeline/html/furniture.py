@@ -54,7 +54,6 @@ NAMED_SO: Final = re.compile(r"/(?:nav|footer|aside|select)\d*(?=/|$)")
 _NAV_PATH: Final = re.compile(r"/(?:nav|footer)\d*(?=/|$)")
 _THE_MAIN: Final = re.compile(r"/main\d*(?=/)")
 _ALPHANUMERIC: Final = re.compile(r"[^\W_]+")
-_NO_PROSE: Final = frozenset({"code", "heading", "row"})
 
 
 @dataclass(slots=True, eq=False)
@@ -244,7 +243,7 @@ def _believe(units: Sequence[Unit], words: Sequence[int]) -> None:
 def _is_prose(unit: Unit, words: int) -> bool:
     return (
         words >= PROSE
-        and unit.kind not in _NO_PROSE
+        and unit.kind not in {"code", "heading", "row"}
         and unit.linked < FEW_LINKS * len(unit.shown_text)
     )
 

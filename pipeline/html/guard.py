@@ -47,7 +47,6 @@ _GATHERING: Final = re.compile(
 the parser reopens in every paragraph, and root elements, whose attributes are merged.
 One class of first letters makes it twice as fast as a list of names; the few strange
 names that it takes for one (`cm`, `e`) do no harm."""
-_ROOTS: Final = frozenset({b"body", b"html"})
 
 _STEP: Final = re.compile(
     r"""([^<]*)(?:<(/?)([a-zA-Z][^\s/>]*)((?:[^>=]|=\s*"[^"]*"|=\s*'[^']*'|=|(?!))*+)>)?"""
@@ -67,7 +66,6 @@ _RAW_TEXT: Final = tags(
 )
 """Read up to their end tag; all but style, text area and title hold nothing that a
 reader sees."""
-_DROPPED_TAGS: Final = tags("frame frameset plaintext")
 _FORMATTING: Final = tags("b big code em font i nobr s small strike strong tt u")
 _PHRASES: Final = _FORMATTING | tags(
     "a abbr cite del ins kbd mark q samp span sub sup time var"
@@ -129,7 +127,6 @@ def _without_shadows(source: bytes) -> bytes:
     return _TEMPLATE.sub(named, source)
 
 
-_SHADOW: Final = "shadow-root"
 _HOST: Final = re.compile(
     "article|aside|blockquote|body|div|footer|h[1-6]|header|main|nav|p|section|span|[a-z].*-.*",
     re.DOTALL,
@@ -147,7 +144,7 @@ def _assign(root: LexborNode) -> None:
     an element that cannot have one, is removed."""
     ends = time.thread_time() + SHADOW_SECONDS
     hosts: set[int] = set()
-    for shadow in root.css(_SHADOW):
+    for shadow in root.css("shadow-root"):
         if time.thread_time() > ends:
             return
         host = shadow.parent
@@ -181,7 +178,7 @@ def _is_harmless(source: bytes, tag_count: int) -> bool:
     if start_tags > MAX_OPEN and len(_STARTS.findall(source)) > MAX_OPEN:
         return False
     gathering = set(_GATHERING.findall(source))
-    roots = [tag for tag in gathering if tag[1:5].lower() in _ROOTS]
+    roots = [tag for tag in gathering if tag[1:5].lower() in {b"body", b"html"}]
     if (len(gathering) - len(roots)) * tag_count > MAX_TAGS:
         return False
     # Names of their own take three characters and more, on average, so that a small page has no
@@ -247,7 +244,7 @@ def rebuild(html: str) -> str:
             writer.close(name.lower())
         elif (name := name.lower()) in _RAW_TEXT:
             position = _after_raw_text(html, name, position, writer.out)
-        elif name not in _DROPPED_TAGS:
+        elif name not in {"frame", "frameset", "plaintext"}:
             writer.open(name, source)
     return "".join(writer.out)
 
@@ -370,7 +367,6 @@ def _quoted(value: str) -> str:
 # without its scripts; elsewhere closed text would be let in.
 
 _STREAM_PLACE: Final = re.compile(r"(.*)[BP]:([0-9a-f]+)")
-_MOVER: Final = "$RC("
 MAX_FALLBACK: Final = 100
 """Maximum siblings that are searched for the end of a segment's placeholder."""
 
@@ -411,7 +407,7 @@ class Segments:
         """Return the segments of the page by their ids."""
         texts = (script.text(deep=True).strip() for script in self._top.css("script"))
         scripts = list(filter(None, texts))
-        is_moved = not scripts or any(_MOVER in text for text in scripts)
+        is_moved = not scripts or any("$RC(" in text for text in scripts)
         nodes = self._top.css("[hidden][id*='S:']") if is_moved else []
         return {node.attributes["id"] or "": node for node in nodes}
 

@@ -38,7 +38,6 @@ _ICON_CHARACTERS: Final = 24
 """Characters of a name, and of a cell's text that may be the name of an icon."""
 _NAMING: Final = tags("data-icon data-testid data-value icon name title")
 _LINKING_ATTRIBUTES: Final = tags("src href xlink:href")
-_PRESSED: Final = tags("a button")
 _LIGATURES: Final = tags("cancel check check_circle clear close done")
 """Texts that a font draws as an icon."""
 
@@ -76,7 +75,7 @@ def _signs(cell: LexborNode) -> Iterator[str]:
     not asked."""
     for node in islice(cell.traverse(), _NODES):
         attributes = node.attributes
-        if node.tag in _PRESSED or "onclick" in attributes:
+        if node.tag in {"a", "button"} or "onclick" in attributes:
             return
         if "hidden" in attributes or "none" in (attributes.get("style") or ""):
             continue

@@ -35,24 +35,15 @@ _KEPT_INLINE: Final = tags(
     "a abbr b br cite code del dfn em i ins kbd mark q rt s samp strike strong sub sup time tt u "
     "var"
 )
-_SPACED: Final = tags("button label optgroup output")
-"""Inline elements drawn as boxes of their own; a space keeps their words apart from the
-text around."""
-_SPEAKING: Final = tags("canvas input math meter progress svg")
-"""Elements without text of their own that may have replacement text."""
-_FRAME_TAGS: Final = tags("embed frame iframe object")
 _VALUED: Final = tags("span time")
 """Elements that may hold nothing and yet say something by their attributes, as any may
 in a table's cell."""
-_TABLE_PARTS: Final = tags("table tbody tfoot thead tr")
-"""Elements in which every text is blank (HTML §13.2.6.4.9) and means nothing."""
 BLANK: Final = 1 << 8
 """Says so of an element, beside what is found of it (`seen.py`)."""
 _UNCHANGED: Final = tags("del ins rt s strike sub sup")
 """Inline tags that add markers in prose but not inside <pre>."""
 _ROLE_PARENTS: Final = frozenset({"table", ROLE_ROW})
 """In them, what has no role only wraps rows or cells."""
-_LISTINGS: Final = frozenset({"code", "pre"})
 WATCHED: Final = frozenset(
     {"aria-hidden", "background", "bgcolor", "color", "hidden", "popover", "style"}
 )
@@ -61,7 +52,6 @@ _MARKING: Final = frozenset({"aria-label", "datetime", "role", "value"})
 """Attributes that may say that an element is not what its name says."""
 ROOTS: Final = frozenset({"html", "body"})
 """Never taken as hidden: pages hide them only until their scripts have run."""
-_VERBATIM_TAGS: Final = frozenset({"pre", "textarea"})
 _ATTRIBUTES_OF_TAG: Final = {
     "a": ("href",),
     "abbr": ("title",),
@@ -130,12 +120,12 @@ class Tag:
         """What `kind` is once it is seen."""
         valued = name in _VALUED
         self.neutral = name in NEUTRAL
-        self.listing = name in _LISTINGS
+        self.listing = name in {"code", "pre"}
         self.linking = name == "a"
         self.marking = _marking_of(name, self.kind)
         self.block = name in BLOCK_TAGS
-        self.blank = BLANK * (name in _TABLE_PARTS)
-        self.verbatim = name in _VERBATIM_TAGS
+        self.blank = BLANK * (name in {"table", "tbody", "tfoot", "thead", "tr"})
+        self.verbatim = name in {"pre", "textarea"}
         self.furniture = FURNITURE_NAME * (name in FURNITURE_TAGS)
         self.named = name in NAMED_TAGS and not self.furniture
         self.wraps = _ROLE_PARENTS if self.neutral else frozenset[str]()
@@ -176,9 +166,9 @@ def _marking_of(name: str, kind: int) -> frozenset[str]:
 
 def _kind_of(name: str) -> int:
     """Return what becomes of an element with this name."""
-    if name in _SPEAKING:
+    if name in {"canvas", "input", "math", "meter", "progress", "svg"}:
         return SAYS
-    if name in _FRAME_TAGS:
+    if name in {"embed", "frame", "iframe", "object"}:
         return FRAME
     if name in _KEPT_BLOCKS or name in NEUTRAL or name in _KEPT_INLINE:
         return NODE
@@ -187,7 +177,11 @@ def _kind_of(name: str) -> int:
         return kind
     if name.startswith(("-", "!")) or name in _DROPPED:
         return DROP
-    return BOX if name in _SPACED or "-" in name else THROUGH
+    return (
+        BOX
+        if name in {"button", "label", "optgroup", "output"} or "-" in name
+        else THROUGH
+    )
 
 
 tag_of: Final = lru_cache(1024)(Tag)

@@ -64,7 +64,6 @@ _WHOLE_KINDS: Final = frozenset({"code", "row"})
 _WORD: Final = re.compile(r"\w+")
 _PHRASE: Final = re.compile(r"\w+|#")
 """A word, or a number, of what headings say."""
-_UNSHOWN_TAGS: Final = ("script", "style", "svg")
 _TAG: Final = re.compile("<[^<>]*>")
 _ANCHOR_ELEMENT: Final = re.compile(r"<a>(.*?)</a>", re.DOTALL)
 _log: Final = logging.getLogger("winnow.html")
@@ -270,7 +269,7 @@ def _runs(words: Sequence[str]) -> list[tuple[str, ...]]:
 def _shown(html: str) -> str:
     """Return a page without scripts, styles and drawings, in time that is as long as
     the page."""
-    for name in _UNSHOWN_TAGS:
+    for name in ("script", "style", "svg"):
         *sections, tail = html.split(f"</{name}>")
         html = "".join(
             [*(section.partition(f"<{name}")[0] for section in sections), tail]

@@ -16,7 +16,6 @@ _INTEGER: Final = re.compile(r"\s*([-+]?\d{1,9})")
 _LIST_STYLE: Final = re.compile(
     r"list-style(?:-type)?\s*:[^;]*?\b(?:(none)\b|(lower|upper)-(alpha|latin|roman))"
 )
-_LIST_TYPES: Final = {"lower-alpha": "a", "lower-latin": "a", "lower-roman": "i"}
 _NONE: Final = "none"
 """Type of a list whose items have no numbers."""
 _OWN_NUMBER: Final = re.compile(
@@ -69,7 +68,9 @@ def type_of(attributes: Mapping[str, str | None]) -> str:
         return type_name if type_name in {"1", "a", "A", "i", "I"} else ""
     if styled[1]:
         return _NONE
-    form = _LIST_TYPES[f"lower-{styled[3]}"]
+    form = {"lower-alpha": "a", "lower-latin": "a", "lower-roman": "i"}[
+        f"lower-{styled[3]}"
+    ]
     return form.upper() if styled[2] == "upper" else form
 
 

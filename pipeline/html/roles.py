@@ -16,7 +16,6 @@ from pipeline.document.tree import (
     Node,
     add_boxed,
     add_line,
-    tags,
 )
 from pipeline.html.names import (
     DROP,
@@ -36,7 +35,6 @@ _GRID_ROLES: Final = {
     "table": "table", "grid": "table", "treegrid": "table", "row": "tr", "rowgroup": "span",
     "cell": "td", "gridcell": "td", "columnheader": "th", "rowheader": "th",
 }  # fmt: skip
-_TABLE_TAGS: Final = tags("table tbody td tfoot th thead tr")
 _HOLDERS: Final = {
     "table": "",
     "tr": "table",
@@ -48,7 +46,6 @@ _HOLDERS: Final = {
 _DRAWN_AS_LINE: Final = re.compile(
     r"display\s*:\s*(?:block|flex|grid|list-item|table(?!-cell))"
 )
-_LINE_CLASSES: Final = tags("line code-line codeLine view-line")
 _TAG_OF_ROLE: Final = {
     "banner": "header",
     "complementary": "aside",
@@ -120,7 +117,8 @@ def as_marked(
         add_boxed(parent, value_text, pre=False)
         return tag, DROP
     if (name := _GRID_ROLES.get(attributes.get("role") or "")) and (
-        _HOLDERS[name] in {"", parent.tag} and tag.name not in _TABLE_TAGS
+        _HOLDERS[name] in {"", parent.tag}
+        and tag.name not in {"table", "tbody", "td", "tfoot", "th", "thead", "tr"}
     ):
         tag = Tag(name)
         if name == "tr":
@@ -138,7 +136,9 @@ def _in_listing(
 ) -> int:
     """Begin the lines that an element of a listing begins; return its kind there."""
     drawn = kind == THROUGH
-    if drawn and not _LINE_CLASSES.isdisjoint((attributes.get("class") or "").split()):
+    if drawn and not {"code-line", "codeLine", "line", "view-line"}.isdisjoint(
+        (attributes.get("class") or "").split()
+    ):
         add_line(parent)
     before = current.prev if tag.name == "code" else None
     if before is not None and before.tag == "code" and language_of(before):

@@ -128,18 +128,11 @@ _DESKTOP: Final = {
     "display-mode": "browser", "grid": "0", "monochrome": "0", "inverted-colors": "none",
 }  # fmt: skip
 """What a person's desktop answers to media queries."""
-_NO_ANSWERS: Final = frozenset({"0", "none", "no-preference"})
-"""Answers that a question without a value takes for no."""
 _FEATURE: Final = re.compile(r"\(\s*([a-z-]+)\s*(?::\s*([\w.-]+)\s*)?\)")
 _RANGE: Final = re.compile(r"\(\s*(width|height)\s*([<>])=?\s*([\d.]+[a-z]*)\s*\)")
-_BOUNDS: Final = re.compile(
-    r"\(\s*([\d.]+[a-z]*)\s*([<>])=?\s*(width|height)\s*(?:([<>])=?\s*([\d.]+[a-z]*)\s*)?\)"
-)
-"""A range that begins with a size."""
 _NO_SCREENS: Final = re.compile(
     r"\b(?:print|speech|aural|tty|tv|projection|handheld|braille|embossed)\b"
 )
-_TURNED: Final = {"<": ">", ">": "<"}
 _CSS_COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 """One that never ends swallows the rest, which also keeps the search linear."""
 _OF_HTML: Final = re.compile("<!--|-->")
@@ -272,7 +265,6 @@ def media_holds(queries: str) -> bool:
 
 def _query_holds(query: str) -> bool:
     query = query if query.count("(") == query.count(")") else f"{query})"
-    query = _BOUNDS.sub(_ranges, query)
     is_negated = query.split()[:1] == ["not"]
     if _NO_SCREENS.search(query):
         return is_negated
@@ -285,22 +277,16 @@ def _query_holds(query: str) -> bool:
         if bound in {"min", "max"} and side in SCREEN:
             holds &= ((length(value) or 0.0) <= SCREEN[side]) == (bound == "min")
         elif answer := _DESKTOP.get(feature):
-            holds &= value == answer if value else answer not in _NO_ANSWERS
+            holds &= (
+                value == answer
+                if value
+                else answer not in {"0", "none", "no-preference"}
+            )
     return holds != is_negated
-
-
-def _ranges(bounds: re.Match[str]) -> str:
-    """Return a range that begins with a size as one or two that begin with what is
-    measured."""
-    least, operator, side, second_operator, greatest = bounds.groups()
-    return f"({side} {_TURNED[operator]} {least})" + (
-        f"({side} {second_operator} {greatest})" if second_operator else ""
-    )
 
 
 # Where the sheets of a page are
 
-_SHEET_TYPES: Final = frozenset({"", "text/css"})
 _CSS_IMPORT: Final = re.compile(r"@import\b", re.IGNORECASE)
 _SHADOW_SHEETS: Final = 100
 """Sheets in shadow roots that are read; each looks for the root that it is in."""
@@ -337,7 +323,7 @@ def sheets_of(top: LexborNode) -> tuple[list[StyleSheet], bool, list[str]]:
         text = node.text(deep=True)
         texts.append(text)
         holds &= shadowed.get(node.mem_id, 0) < _SHADOW_SHEETS
-        if holds and text and (about.get("type") or "").lower() in _SHEET_TYPES:
+        if holds and text and (about.get("type") or "").lower() in {"", "text/css"}:
             scope = node.parent if node.mem_id in shadowed else None
             while scope is not None and scope.tag != "shadow-root":
                 scope = scope.parent

@@ -24,9 +24,6 @@ from pipeline.html.page_data import Json, elements, flight_rows, page_values, va
 from pipeline.text.frame import TITLE_CHARACTERS
 from pipeline.work import check_cancelled
 
-ONLY_FRAMES: Final = (
-    'the page contains only frames with other pages; part="links" names them'
-)
 MAY_NEED_BROWSER: Final = (
     "the page shows little text; a browser that runs its scripts may show more"
 )
@@ -87,7 +84,9 @@ def look_at(html: str, *, rendered: bool = False) -> Converted:
     if not rendered and not scan.letters and not scan.has_scripts:
         if not _FRAME_SOURCE.search(html):
             raise Unreadable("it is a page without visible text")
-        notes = (ONLY_FRAMES,)
+        notes = (
+            'the page contains only frames with other pages; part="links" names them',
+        )
     elif not rendered and (scan.is_shell or has_empty_root(html)):
         is_bare = scan.is_shell and scan.letters < EMPTY_LETTERS
         if is_bare and not script_texts(html):
@@ -186,9 +185,7 @@ _LINKED_TEXTS: Final = (
 _ABOUT_THE_SITE: Final = tags(
     "BreadcrumbList ImageObject Organization Person SiteNavigationElement WebSite"
 )
-_TITLE_FIELDS: Final = ("headline", "name", "title", "label")
 _PRICES: Final = ("price", "amount", "lowPrice", "highPrice")
-_CURRENCY_FIELDS: Final = ("priceCurrency", "currencyCode", "currency")
 _FIELD_LABEL: Final = re.compile(r"(?=[^a-z]|[^ ]* )[^\W\d_][^_{}<>:/$=]{1,60}")
 """A label for people, in front of a value: begins with a capital or has several
 words."""
@@ -275,7 +272,7 @@ def _record(
 ) -> tuple[list[tuple[str, str]], list[Json]]:
     """Return what an object itself says (a pair, or name and price), and the values in
     it that are left to be read."""
-    name = " ".join(_text_of(item, _TITLE_FIELDS).split())
+    name = " ".join(_text_of(item, ("headline", "name", "title", "label")).split())
     if pair := _pair(item, name):
         return [("dd", pair)], []
     values = [item.get(key) for key in keys or item]
@@ -309,7 +306,7 @@ def _price(item: dict[str, Json]) -> str:
     empty for none; so is a price without a currency."""
     nested = item.get("price")
     prices = nested if isinstance(nested, dict) else item
-    currency = _text_of(prices, _CURRENCY_FIELDS)
+    currency = _text_of(prices, ("priceCurrency", "currencyCode", "currency"))
     values = dict.fromkeys(str(prices[key]) for key in _PRICES if key in prices)
     amounts = " to ".join(filter(_PRICE_VALUE.fullmatch, values))
     return f"price: {amounts} {currency}" if amounts and currency else ""

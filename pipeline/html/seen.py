@@ -61,10 +61,6 @@ PLAIN, MARKED, STRUCK, OPENS, APART, BOXED, UNSEEN, EMPTY, UNEVEN = (
 name says; its direct text is struck out; a reader opens it; it is drawn apart from the
 text around it; that is by its own style; its direct text is hidden; it is empty; its
 direct text is hidden or its direct elements are drawn apart."""
-_STRIKING: Final = tags("del s strike")
-_SHUTTING: Final = frozenset({"aria-hidden", "hidden", "popover"})
-"""Attributes that may say that an element is not seen."""
-_SAYS_NOTHING: Final[Verdict] = ""
 _Attributes = dict[str, str | None]
 Seen = tuple[LexborNode, Tag, _Attributes, int, LexborNode | None, Shade]
 """An element, what is done with its name, its attributes, what was found of it, its
@@ -89,7 +85,8 @@ class _Verdicts(dict[str | None, Verdict]):
         matches = (
             name for name, listed in _SAYING.items() if not listed.isdisjoint(names)
         )
-        self[classes] = verdict = next(matches, _SAYS_NOTHING)
+        verdict: Verdict = next(matches, "")
+        self[classes] = verdict
         return verdict
 
 
@@ -181,7 +178,7 @@ class Sight:
                     return None
                 flags |= OPENS
             flags |= MARKED * (not tag.marking.isdisjoint(attributes))
-        if shade.struck and tag.name in _STRIKING:
+        if shade.struck and tag.name in {"del", "s", "strike"}:
             shade = shade._replace(struck=False)
         if shade is not inherited or not inherited.is_even:
             flags, shade = _laid(flags, shade, inherited)
@@ -216,7 +213,7 @@ class Sight:
         shown."""
         if verdict == "dropped" or self._show == "all":
             return "hard" if verdict == "dropped" else "", inherited
-        may_be_shut = not _SHUTTING.isdisjoint(attributes)
+        may_be_shut = not {"aria-hidden", "hidden", "popover"}.isdisjoint(attributes)
         is_shut = may_be_shut and self._is_shut(current, attributes)
         if verdict == "reader":
             return "hard" if is_shut or is_long(current) else "", inherited

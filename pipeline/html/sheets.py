@@ -132,7 +132,7 @@ class StyleJudge:
         }
 
     def _filled(self, value: str) -> str:
-        """Return a value with custom properties and small sums worked out.
+        """Return a value with custom properties worked out.
 
         A property that is not known is its fallback, or stays. Long values are cut at
         `SELECTOR_CHARACTERS`."""

@@ -45,7 +45,6 @@ COLOURED: Final = re.compile(r"color|background|-text-fill")
 Hiding = Literal["", "soft", "begun", "shut", "hard"]
 """Not, until a script runs (opacity, visibility), at the begin of an animation, while
 it is closed (not displayed, no height), or for good."""
-_MOVING_PROPERTIES: Final = ("animation", "transform", "transition", "will-change")
 _FLAT: Final = 3.0
 """Pixels of height or width in which no letter can be read."""
 _OFF_SCREEN_PIXELS: Final = -480.0
@@ -57,17 +56,11 @@ screens)."""
 _FROM_RIGHT: Final = 2_000.0
 """Pixels from a box's right or lower edge that lead off the screen on its other
 side."""
-_BOX_DISPLAYS: Final = ("block", "flex", "flow-root", "grid", "list-item", "table")
 _SHADING: Final = tags(
     "background background-color background-image color font font-size -webkit-text-fill-color "
     "display position float text-decoration text-decoration-line"
 )
 """Properties that `Shade` depends on."""
-_DECORATIONS: Final = ("text-decoration", "text-decoration-line")
-_NO_GROUND: Final = frozenset(
-    {"", "none", "transparent", "inherit", "initial", "unset", "revert"}
-)
-_KEPT_INKS: Final = frozenset({"inherit", "currentcolor"})
 _OWN_SIZE: Final = re.compile(
     r"medium|(?:xx?-)?(?:small|large)|(?:\d*\.)?\d+(?:px|pt|rem|vw|vh|mm|cm|q)"
 )
@@ -112,7 +105,7 @@ class Shade(NamedTuple):
         over = declarations.get("-webkit-text-fill-color") or declarations.get(
             "color", ""
         )
-        if over and over not in _KEPT_INKS:
+        if over and over not in {"inherit", "currentcolor"}:
             # Letters may be cut out of the ground, which then is their ink.
             clips = "text" in (
                 declarations.get("background-clip", "")
@@ -128,7 +121,10 @@ class Shade(NamedTuple):
             or (self.lays_out and display == "contents")
         )
         unseen, apart = tiny or inkless or faint, _is_apart(declarations)
-        lines = (declarations.get(name, "") for name in _DECORATIONS)
+        lines = (
+            declarations.get(name, "")
+            for name in ("text-decoration", "text-decoration-line")
+        )
         struck = self.struck or "line-through" in " ".join(lines)
         return Shade(ground, ink, inkless, tiny, unseen, apart, lays_out, struck)
 
@@ -140,7 +136,15 @@ def _ground(declarations: Mapping[str, str], ground: Rgb | None) -> Rgb | None:
     if "url(" in images or "gradient(" in images or "var(" in images:
         return None
     colour = declarations.get("background-color") or declarations.get("background", "")
-    if colour in _NO_GROUND or is_clear_colour(colour):
+    if colour in {
+        "",
+        "none",
+        "transparent",
+        "inherit",
+        "initial",
+        "unset",
+        "revert",
+    } or is_clear_colour(colour):
         return ground
     if "(" in colour:
         return rgb_of(colour)
@@ -177,7 +181,9 @@ def _is_apart(declarations: Mapping[str, str]) -> bool:
     return (
         declarations.get("position") in {"absolute", "fixed"}
         or declarations.get("float") == "right"
-        or declarations.get("display", "").startswith(_BOX_DISPLAYS)
+        or declarations.get("display", "").startswith(
+            ("block", "flex", "flow-root", "grid", "list-item", "table")
+        )
     )
 
 
@@ -222,13 +228,15 @@ def how_hidden(declarations: Mapping[str, str], *, in_sheet: bool = False) -> Hi
         cleared[1] if cleared else declarations.get("opacity", ""), percent=0.01
     )
     if opacity is not None and opacity < LEAST_ALPHA:
-        moves = any(name.startswith(_MOVING_PROPERTIES) for name in declarations)
+        moves = any(
+            name.startswith(("animation", "transform", "transition", "will-change"))
+            for name in declarations
+        )
         return "begun" if moves and not cleared else "soft"
     return "soft" if declarations.get("visibility") in {"hidden", "collapse"} else ""
 
 
 _EDGES: Final = ("top", "right", "bottom", "left")
-_SHIFTS: Final = ("text-indent", "margin-left", "margin-top")
 _TRANSLATE: Final = re.compile(r"translate(?:3d|x|y)?\(([^()]*)\)")
 _SCALED: Final = re.compile(r"scale(?:3d|x|y)?\(([^()]*)\)")
 _CLIPPED: Final = re.compile(
@@ -241,7 +249,7 @@ def _places(declarations: Mapping[str, str]) -> dict[str, float]:
     the least and the most."""
     places = {
         name: length(declarations[name]) or 0.0
-        for name in _SHIFTS
+        for name in ("text-indent", "margin-left", "margin-top")
         if name in declarations
     }
     if "margin" in declarations:

@@ -25,9 +25,6 @@ MAX_CARRIED: Final = 20
 """Cells carried down by row spans, for each real cell; beyond, spans are ignored, so
 that a grid stays linear. A table of 100,000 cells, 40,000 of them spanning all rows,
 takes 4 processor seconds so, and 8 at 64."""
-_NOT_IN_CELLS: Final = frozenset({"nav", "pre", "table"})
-"""What no cell of a data table holds."""
-_HEADED: Final = frozenset({"article", "form", "h1", "h2", "h3"})
 LONG_CELL: Final = 50
 """Words of a cell from which headings and forms in a table without header cells make it
 a page's layout; prices, opening hours and carts have them as well."""
@@ -184,8 +181,8 @@ def _is_layout(table: Node, sources: Sequence[_Source]) -> bool:
     is_long = any(count_words(cell.text) > LONG_CELL for cell in cells)
     return (
         len(sources) < 2
-        or not tags.isdisjoint(_NOT_IN_CELLS)
-        or (is_long and not tags.isdisjoint(_HEADED))
+        or not tags.isdisjoint({"nav", "pre", "table"})
+        or (is_long and not tags.isdisjoint({"article", "form", "h1", "h2", "h3"}))
         or not any(cell.text for cell in cells)
     )
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from selectolax.lexbor import LexborNode
 
-from pipeline.document.tree import LABEL_WORDS, MAX_DEPTH, TEXT_NODE, count_words, tags
+from pipeline.document.tree import LABEL_WORDS, MAX_DEPTH, TEXT_NODE, count_words
 from pipeline.text.frame import TITLE_CHARACTERS
 
 _TEX_SLACK: Final = 12
@@ -25,14 +25,10 @@ _RATED: Final = re.compile(
     r"\d.*(?:out of|/|%|stars?\b|rat(?:ed|ing))|(?:rat(?:ed|ing)|score)\D*\d",
     re.IGNORECASE,
 )
-_DRAWN_ROLES: Final = frozenset({"img", "meter", "progressbar"})
-_PLAIN_ROLES: Final = frozenset({"", "none", "presentation", "graphics-symbol"})
 DESCRIBED_WORDS: Final = 3
 """Words from which what an image or drawing is said to show is more than a button's or
 icon's name (`Enlarge`)."""
 _CELLS: Final = frozenset({"td", "th"})
-_TICKED: Final = tags("dd label li p td")
-"""Containers of checkboxes whose state is content: tasks, answers, features."""
 _DATE_VALUE: Final = re.compile(r"\d{4}-\d\d[\dT:+.Z -]{0,24}")
 _MEASURED: Final = re.compile(r"(?=.*[1-9])\d{0,12}(?:\.\d{1,12})?")
 """A value above 0, from which a bar is drawn."""
@@ -43,7 +39,6 @@ _LANGUAGE_CLASS: Final = re.compile(
 _LANGUAGE_LEVELS: Final = 2
 """Elements around a listing that may name its language: a box, and one for its
 buttons."""
-_SILENT_MATH: Final = frozenset({"annotation", "annotation-xml", "mphantom"})
 
 
 def text_of_media(
@@ -63,7 +58,11 @@ def text_of_media(
 def _tick_of(box: LexborNode, attributes: dict[str, str | None], parent: str) -> str:
     """Return the sign of a checkbox whose text is one of the two nodes after it."""
     sibling = box.next
-    if attributes.get("type") != "checkbox" or parent not in _TICKED or sibling is None:
+    if (
+        attributes.get("type") != "checkbox"
+        or parent not in {"dd", "label", "li", "p", "td"}
+        or sibling is None
+    ):
         return ""
     if not sibling.text(deep=True).strip():
         sibling = sibling.next
@@ -130,7 +129,12 @@ def _label(current: LexborNode, attributes: dict[str, str | None], parent: str) 
     label = " ".join(label.split())
     if not label or len(label) > TITLE_CHARACTERS or count_words(label) > LABEL_WORDS:
         return ""
-    is_drawn = role in _DRAWN_ROLES or role in _PLAIN_ROLES
+    is_drawn = role in {"img", "meter", "progressbar"} or role in {
+        "",
+        "none",
+        "presentation",
+        "graphics-symbol",
+    }
     return label if is_drawn and _is_value(label, parent) else ""
 
 
@@ -189,7 +193,7 @@ def formula(math: LexborNode, attributes: dict[str, str | None]) -> str:
 
 def _on_a_line(node: LexborNode, depth: int) -> str:
     name = node.tag or ""
-    if name in _SILENT_MATH:
+    if name in {"annotation", "annotation-xml", "mphantom"}:
         return ""
     if depth > MAX_DEPTH:
         return node.text(deep=True)
