@@ -25,7 +25,7 @@ from pipeline.html.furniture import FEW_LINKS, NAMED_SO, PROSE
 from pipeline.text.words import any_of, whole_words
 from pipeline.text.words import words as entries
 
-_Lead = Literal["", "comments", "heading", "label"]
+_Lead = Literal["", "comments", "heading"]
 _Words = Sequence[Sequence[str]]
 """The words of each block, none of those that are not content."""
 _RUN_WORDS: Final = 3
@@ -140,7 +140,7 @@ def _asides(blocks: Sequence[Block], words: _Words) -> list[int]:
     for number, kind in _leads(blocks, words).items():
         if number < reached:
             continue
-        is_final = kind != "label" and before[number] >= _MOST * before[-1]
+        is_final = before[number] >= _MOST * before[-1]
         stop = _end_of_section(blocks, words, number, is_final=is_final)
         size = before[stop] - before[number]
         is_below = size <= before[number] if kind == "comments" else number > story
@@ -167,16 +167,14 @@ def _leads(blocks: Sequence[Block], words: _Words) -> dict[int, _Lead]:
 def _leads_away(block: Block, words: Sequence[str]) -> _Lead:
     """Return how a block says that what is below it is about other pages, asks for
     something, or shares this one; "" for one that does none of these."""
-    is_label = block.kind in {"block", "paragraph"} and _length(block, words) <= _LABEL
-    if not is_label and block.kind != "heading":
+    if block.kind != "heading":
         return ""
     text = " ".join("#" if word.isdecimal() else word for word in words)
     full_headings, begins, comments = _phrases()
     if comments.fullmatch(text):
         return "comments"
-    if full_headings.fullmatch(text.strip(" #")):
-        return "heading"
-    return ("label" if is_label else "heading") if begins.match(text) else ""
+    is_away = full_headings.fullmatch(text.strip(" #")) or begins.match(text)
+    return "heading" if is_away else ""
 
 
 @cache

@@ -30,8 +30,6 @@ DESCRIBED_WORDS: Final = 3
 icon's name (`Enlarge`)."""
 _CELLS: Final = frozenset({"td", "th"})
 _DATE_VALUE: Final = re.compile(r"\d{4}-\d\d[\dT:+.Z -]{0,24}")
-_MEASURED: Final = re.compile(r"(?=.*[1-9])\d{0,12}(?:\.\d{1,12})?")
-"""A value above 0, from which a bar is drawn."""
 _LANGUAGE_CLASS: Final = re.compile(
     r"\b(?:lang(?:uage)?-|brush:\s*|highlight-source-)(?!none|plain|text)([\w+#]+)"
 )
@@ -51,8 +49,7 @@ def text_of_media(
         return formula(current, attributes)
     if name == "input":
         return _tick_of(current, attributes, parent)
-    bar = _measured(attributes) if name in {"meter", "progress"} else ""
-    return _label(current, attributes, parent) or bar
+    return _label(current, attributes, parent)
 
 
 def _tick_of(box: LexborNode, attributes: dict[str, str | None], parent: str) -> str:
@@ -71,18 +68,6 @@ def _tick_of(box: LexborNode, attributes: dict[str, str | None], parent: str) ->
     if "checked" in attributes:
         return "[x]"
     return "[ ]" if "disabled" in attributes else ""
-
-
-def _measured(attributes: dict[str, str | None]) -> str:
-    """Return the value that a bar draws, of its most where that is said."""
-    value, maximum = (attributes.get(key) or "" for key in ("value", "max"))
-    if not _MEASURED.fullmatch(value):
-        return ""
-    return (
-        f"{value} of {maximum}"
-        if _MEASURED.fullmatch(maximum) and maximum != "1"
-        else value
-    )
 
 
 def said_by(
