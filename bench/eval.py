@@ -159,8 +159,7 @@ class Watched:
     async def _counted(self) -> int | None:
         if not isinstance(self._generator, HeldModel):
             return None
-        tokens = (await self._generator.counters()).get("tokens")
-        return tokens if isinstance(tokens, int) else None
+        return self._generator.tokens or None
 
     @asynccontextmanager
     async def _call(self) -> AsyncIterator[None]:

@@ -184,7 +184,7 @@ async def _stopping(model: LlamaGenerator) -> dict[str, float]:
                 [Said("user", "Write a long story about the sea.")], max_tokens=4_000
             )
         began = time.perf_counter()
-        await model.counters()
+        await model.generate([Said("user", "Go on.")], max_tokens=1)
         worst = max(worst, time.perf_counter() - began)
     return {"stopping_seconds": worst, "killed_to_stop": float(model.pid != pid)}
 

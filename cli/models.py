@@ -24,7 +24,7 @@ from models.protocols import (
     Said,
     Window,
 )
-from models.pull import Hub, describe, kept_files, pull, remove
+from models.pull import describe, kept_files, pull, remove
 from server.clients import service_client
 from server.settings import Settings
 from server.wiring import open_models
@@ -40,26 +40,25 @@ def run_models(args: argparse.Namespace, settings: Settings) -> int:
     Raises `UsageError` for `pull` or `remove` without a name, for an unknown name, and
     for removing a file that was not downloaded.
     """
-    hub = Hub()
     if args.action in ("pull", "remove") and not args.names:
         raise UsageError(
             f"`winnow models {args.action}` requires a name.",
             hint="`winnow models list` shows them.",
         )
     if args.action == "list":
-        return _list(hub, args.json)
+        return _list(args.json)
     if args.action == "pull":
-        return _pull(hub, offered_models(args.names), args)
+        return _pull(offered_models(args.names), args)
     if args.action == "remove":
-        return _remove(hub, offered_models(args.names))
+        return _remove(offered_models(args.names))
     checks = anyio.run(partial(report_roles, settings, tried=False))
     show({check.name: check.line for check in checks}, as_json=args.json)
     return OK
 
 
-def _list(hub: Hub, as_json: bool) -> int:
+def _list(as_json: bool) -> int:
     """Print what the catalogue offers, and every other file among the downloads."""
-    downloads = kept_files(hub)
+    downloads = kept_files()
     paths = {offered.path for offered in MODELS.values()}
     others = [f"llama:{name}" for name in downloads if name not in paths]
     if as_json:
@@ -79,9 +78,9 @@ def _list(hub: Hub, as_json: bool) -> int:
     return OK
 
 
-def _pull(hub: Hub, models: list[Offered], args: argparse.Namespace) -> int:
+def _pull(models: list[Offered], args: argparse.Namespace) -> int:
     for offered in models:
-        remote = describe(hub, offered.repository, offered.file)
+        remote = describe(offered.repository, offered.file)
         size = f"{remote.bytes / 1e6:.1f} MB"
         about = (
             f"{offered.licence}, hash {remote.hash}, revision {remote.revision[:12]}"
@@ -89,16 +88,16 @@ def _pull(hub: Hub, models: list[Offered], args: argparse.Namespace) -> int:
         print(f"{offered.path}: {size}, {about}")
         if args.dry_run:
             continue
-        path = pull(hub, remote, quiet=args.quiet)
+        path = pull(remote, quiet=args.quiet)
         setting = f"WINNOW_{offered.role.upper()}={offered.spec}"
         print(f"  verified and stored at {path}")
         print(f"  used while {offered.role} is auto; by name: {setting}")
     return OK
 
 
-def _remove(hub: Hub, models: list[Offered]) -> int:
+def _remove(models: list[Offered]) -> int:
     for offered in models:
-        freed = remove(hub, offered.repository, offered.file)
+        freed = remove(offered.repository, offered.file)
         print(f"removed {offered.path}: {freed / 1e6:.0f} MB")
     return OK
 

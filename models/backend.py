@@ -9,11 +9,11 @@ running one.
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from models.catalogue import Role
 from models.options import ModelOptions
-from models.pull import Hub
 from seams import Seam
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ class Resources:
 
     http: "httpx2.AsyncClient"
     key: str = field(default="", repr=False)
-    hub: Hub = field(default_factory=Hub)
+    downloads: Path | None = None
+    """Folder of downloaded models; None: huggingface_hub's."""
     options: ModelOptions = field(default_factory=dict)
 
 

@@ -76,7 +76,7 @@ def _pulled(role: Role, resources: Resources) -> Offered | None:
 
     Only if llama-cpp-python is installed, and never a scoring-only model.
     """
-    downloads = kept_files(resources.hub)
+    downloads = kept_files(resources.downloads)
     fitting = [
         offered
         for offered in MODELS.values()

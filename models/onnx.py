@@ -131,27 +131,21 @@ async def run_batches(lengths: Sequence[int], run: Callable[[list[int]], None]) 
     """Call `run` in threads with the numbers of texts that make a batch, until each
     text was in one.
 
-    A cancelled call stops after the running batches; so does one whose batch raised
-    `ModelError`, which is passed on."""
+    A cancelled call stops after the running batches; so does one of which a batch
+    failed, with that error."""
     batches = _batches(lengths)
-    failures: list[ModelError] = []
 
     async def work() -> None:
         for batch in batches:
-            if failures:
-                return
-            try:
-                async with piece():
-                    await anyio.to_thread.run_sync(run, batch, limiter=_limiter())
-            except ModelError as error:
-                failures.append(error)
-                return
+            async with piece():
+                await anyio.to_thread.run_sync(run, batch, limiter=_limiter())
 
-    async with anyio.create_task_group() as group:
-        for _ in range(_workers()):
-            group.start_soon(work)
-    if failures:
-        raise failures[0]
+    try:
+        async with anyio.create_task_group() as group:
+            for _ in range(_workers()):
+                group.start_soon(work)
+    except BaseExceptionGroup as failures:
+        raise failures.exceptions[0] from failures
 
 
 def padded(

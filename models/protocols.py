@@ -7,7 +7,7 @@ backend says in `abilities` what it can do; a step that needs more than `generat
 loading, caching or fallbacks.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol, TypeAlias, cast
 
@@ -23,8 +23,8 @@ the other."""
 Vectors = NDArray[np.float32]
 TextKind = Literal["query", "passage"]
 Ability: TypeAlias = Literal["generate", "schema", "grammar", "choose", "score_tree"]
-"""One thing a generator can do: `schema` and `grammar` are what `generate` can hold its
-answer to."""
+"""One thing a generator can do: `schema` and `grammar` (an argument of that name: GBNF,
+start symbol `root`) are what `generate` can hold its answer to."""
 
 
 def unit_rows(vectors: NDArray[np.float32]) -> Vectors:
@@ -37,10 +37,12 @@ def unit_rows(vectors: NDArray[np.float32]) -> Vectors:
 
 
 class HeldModel:
-    """Optional lifecycle methods of a model: prepare, close, counters."""
+    """Optional lifecycle methods of a model: prepare, close, count."""
 
     runs_on: str = "onnxruntime on the processor"
     """Runtime and device, for reports."""
+    tokens: int = 0
+    """Tokens that went through the model so far; 0 where nothing is counted."""
 
     async def prepare(self) -> None:
         """Ask a server which model it serves, so that name, context and dimension are
@@ -48,11 +50,6 @@ class HeldModel:
 
     async def aclose(self) -> None:
         """End the process of the model, if it has one; a later call starts it again."""
-
-    async def counters(self) -> Mapping[str, object]:
-        """Return what was computed since the model was loaded, such as `tokens`; empty
-        where nothing is counted."""
-        return {}
 
 
 class Named(Protocol):
@@ -156,27 +153,6 @@ class Generator(Named, Protocol):
 
         Raises `ContextExceeded` where the messages are longer than the context, else
         `ModelError`."""
-        ...
-
-
-class GrammarWriter(Protocol):
-    """A `Generator` whose answer may be held to a grammar too; has `grammar` among its
-    abilities."""
-
-    async def generate(
-        self,
-        messages: Sequence[Said],
-        *,
-        max_tokens: int,
-        schema: dict[str, object] | None = None,
-        grammar: str | None = None,
-    ) -> str:
-        """Return the answer's text; with `grammar` (GBNF, start symbol `root`), a text
-        of it.
-
-        Raises `ModelError` for a schema together with a grammar, and what
-        `Generator.generate` raises.
-        """
         ...
 
 

@@ -19,15 +19,6 @@ from extra import importing
 
 
 @dataclass(frozen=True, slots=True)
-class Hub:
-    """Where files come from and where they are kept; None: huggingface_hub's own
-    address and folder."""
-
-    address: str | None = None
-    folder: Path | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Remote:
     """A file as the hub describes it."""
 
@@ -39,7 +30,7 @@ class Remote:
     revision: str
 
 
-def describe(hub: Hub, repository: str, file: str) -> Remote:
+def describe(repository: str, file: str) -> Remote:
     """Return size, hash and revision of a file, as the hub says now.
 
     Raises `ModelError` where the hub is not reached, lacks the file, or does not report
@@ -47,8 +38,8 @@ def describe(hub: Hub, repository: str, file: str) -> Remote:
     """
     package = _package()
     with _our_errors(repository, file):
-        address = package.hf_hub_url(repository, file, endpoint=hub.address)
-        facts = package.get_hf_file_metadata(address, endpoint=hub.address)
+        address = package.hf_hub_url(repository, file)
+        facts = package.get_hf_file_metadata(address)
     if not facts.etag or not facts.size or not facts.commit_hash:
         raise ModelError(
             f"The hub does not report size and hash of {repository}/{file}.",
@@ -57,7 +48,7 @@ def describe(hub: Hub, repository: str, file: str) -> Remote:
     return Remote(repository, file, facts.size, facts.etag, facts.commit_hash)
 
 
-def pull(hub: Hub, remote: Remote, *, quiet: bool = False) -> Path:
+def pull(remote: Remote, *, quiet: bool = False) -> Path:
     """Fetch a file, and return its path once every byte is checked.
 
     Waits without limit while another process fetches the file. Raises `ModelError`: the
@@ -69,16 +60,12 @@ def pull(hub: Hub, remote: Remote, *, quiet: bool = False) -> Path:
     with _our_errors(remote.repository, remote.file):
         path = Path(
             package.hf_hub_download(
-                remote.repository,
-                remote.file,
-                revision=remote.revision,
-                cache_dir=_folder(hub),
-                endpoint=hub.address,
+                remote.repository, remote.file, revision=remote.revision
             )
         )
-    digest = file_hash(path, like=remote.hash)
+    digest = file_hash(path, etag=remote.hash)
     if digest != remote.hash:
-        remove(hub, remote.repository, remote.file)
+        remove(remote.repository, remote.file)
         raise ModelError(
             f"{remote.repository}/{remote.file} was damaged in transfer: "
             f"its hash is {digest}, the hub names {remote.hash}.",
@@ -87,21 +74,21 @@ def pull(hub: Hub, remote: Remote, *, quiet: bool = False) -> Path:
     return path
 
 
-def kept_files(hub: Hub) -> dict[str, Path]:
-    """Return the GGUF files in the folder of downloads by OWNER/REPO/FILE, the newest
+def kept_files(folder: Path | None = None) -> dict[str, Path]:
+    """Return the GGUF files in the folder of downloads (None: huggingface_hub's) by OWNER/REPO/FILE, the newest
     revision of each."""
-    oldest_first = sorted(_walk(hub), key=lambda item: item[1].lstat().st_mtime_ns)
+    oldest_first = sorted(_walk(folder), key=lambda item: item[1].lstat().st_mtime_ns)
     return dict(sorted(dict(oldest_first).items()))
 
 
-def remove(hub: Hub, repository: str, file: str) -> int:
+def remove(repository: str, file: str) -> int:
     """Delete every copy of a file from the folder of downloads; return how many bytes
     that freed.
 
     Raises `UsageError` where there is none.
     """
     freed = 0
-    copies = [path for name, path in _walk(hub) if name == f"{repository}/{file}"]
+    copies = [path for name, path in _walk() if name == f"{repository}/{file}"]
     if not copies:
         raise UsageError(
             f"{repository}/{file} is not among the downloads.",
@@ -116,31 +103,28 @@ def remove(hub: Hub, repository: str, file: str) -> int:
     return freed
 
 
-def file_hash(path: Path, *, like: str) -> str:
-    """Return the hash of a file in the form of `like`: sha256, or git's sha1 of a
+def file_hash(path: Path, *, etag: str) -> str:
+    """Return the hash of a file in the form of `etag`: sha256, or git's sha1 of a
     blob."""
     digest = hashlib.sha256()
-    if len(like) != 2 * digest.digest_size:
+    if len(etag) != 2 * digest.digest_size:
         header = f"blob {path.stat().st_size}\0".encode()
         digest = hashlib.sha1(header, usedforsecurity=False)
     with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: digest).hexdigest()
 
 
-def _walk(hub: Hub) -> Iterator[tuple[str, Path]]:
+def _walk(folder: Path | None = None) -> Iterator[tuple[str, Path]]:
     """Yield OWNER/REPO/FILE and path of each whole GGUF file; a download that was cut
     has no such entry."""
-    folder = _folder(hub)
+    folder = folder or _folder()
     for path in folder.glob("models--*--*/snapshots/*/**/*.gguf"):
         if path.is_file():
-            parts = path.relative_to(folder).parts
-            yield "/".join([*parts[0].split("--", 2)[1:], *parts[3:]]), path
+            repository, _, _, *names = path.relative_to(folder).parts
+            yield "/".join([*repository.split("--", 2)[1:], *names]), path
 
 
-def _folder(hub: Hub) -> Path:
-    """Return the folder of downloads: without one of ours, huggingface_hub's."""
-    if hub.folder:
-        return hub.folder
+def _folder() -> Path:
     try:
         # The package's constants alone: a tenth of the time of the package.
         return Path(importlib.import_module("huggingface_hub.constants").HF_HUB_CACHE)

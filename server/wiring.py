@@ -24,7 +24,6 @@ from models.backend import Resources
 from models.catalogue import Role
 from models.choose import Chosen, choose
 from models.protocols import CrossEncoder, Embedder, Generator, HeldModel, Reranker
-from models.pull import Hub
 from pipeline.cached_models import CachedCrossEncoder, CachedReranker, cached_embedder
 from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.cookies import Cookies
@@ -263,7 +262,7 @@ async def open_models(
 
 def _resources(settings: Settings, http: httpx2.AsyncClient) -> Resources:
     key = settings.keys.get("model", "")
-    return Resources(http, key, Hub(), settings.model_options)
+    return Resources(http, key, options=settings.model_options)
 
 
 def _extractor(settings: Settings, model: Generator | None) -> Extractor | None:

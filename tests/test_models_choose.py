@@ -14,14 +14,13 @@ from models.choose import choose, forms_of
 from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
 from models.onnx import EMBEDDED, OnnxEmbedder
 from models.pair import PairedEmbedder
-from models.pull import Hub
 from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
 from tests.support.extras import need
 from tests.support.model_server import loopback_client
 from train.embedder.texts import varied_texts
 
 ROLES: tuple[Role, ...] = ("embedder", "reranker", "generator")
-RESOURCES = Resources(loopback_client(), hub=Hub(folder=Path("no-such-folder")))
+RESOURCES = Resources(loopback_client(), downloads=Path("no-such-folder"))
 
 
 def test_auto_takes_the_embedded_model_and_says_why() -> None:
@@ -121,7 +120,7 @@ def test_auto_takes_what_was_pulled_for_a_role_and_says_so(tmp_path: Path) -> No
     need("llama")
     for name in ("bge-m3-q8", "bge-reranker-v2-m3-q4", "smollm3-3b-q4", "html-pruner-llama-1b-q8"):
         _pulled(tmp_path, MODELS[name].repository, MODELS[name].file)
-    resources = Resources(RESOURCES.http, hub=Hub(folder=tmp_path))
+    resources = Resources(RESOURCES.http, downloads=tmp_path)
     embedder, reranker = (
         choose("embedder", "auto", resources),
         choose("reranker", "auto", resources),
@@ -136,15 +135,10 @@ def test_auto_takes_what_was_pulled_for_a_role_and_says_so(tmp_path: Path) -> No
 def test_a_pruner_that_writes_no_answers_is_never_the_writer_by_itself(tmp_path: Path) -> None:
     pruner = MODELS["html-pruner-llama-1b-q8"]
     _pulled(tmp_path, pruner.repository, pruner.file)
-    assert (
-        choose("generator", "auto", Resources(RESOURCES.http, hub=Hub(folder=tmp_path))).model
-        is None
-    )
+    assert choose("generator", "auto", Resources(RESOURCES.http, downloads=tmp_path)).model is None
     if find_spec("llama_cpp") is not None:
         assert (
-            choose(
-                "generator", pruner.spec, Resources(RESOURCES.http, hub=Hub(folder=tmp_path))
-            ).model
+            choose("generator", pruner.spec, Resources(RESOURCES.http, downloads=tmp_path)).model
             is not None
         )
 

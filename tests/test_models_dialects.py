@@ -92,7 +92,7 @@ async def test_each_server_is_recognised_and_takes_a_schema_in_its_own_way(
         generator = OpenAIGenerator(Endpoint(http, remote.url, "m"))
         found = await generator.generate(ASKED, max_tokens=20, schema=SCHEMA)
         assert generator.server == ("" if name == "LM Studio" else name)
-        assert (await generator.counters())["tokens"] == 12
+        assert generator.tokens == 12
     assert json.loads(found) == {"answer": 42}
     path, body, _ = next(one for one in remote.asked if one[0] == KINDS[name].path)
     assert path == KINDS[name].path

@@ -11,7 +11,6 @@ from models.backend import Resources
 from models.choose import choose
 from models.onnx import MULTILINGUAL, OnnxEmbedder
 from models.pair import PairedEmbedder, fitting
-from models.pull import Hub
 from tests.support.model_server import loopback_client
 from train.embedder.texts import varied_texts
 
@@ -69,7 +68,7 @@ async def test_a_cancelled_call_ends_and_the_next_is_answered(many: OnnxEmbedder
 
 
 def test_it_is_loaded_by_no_english_text_and_by_the_first_of_another_language() -> None:
-    resources = Resources(loopback_client(), hub=Hub(folder=Path("no-such-folder")))
+    resources = Resources(loopback_client(), downloads=Path("no-such-folder"))
     pair = choose("embedder", "auto", resources).model
     assert isinstance(pair, PairedEmbedder)
     assert fitting(pair, ("en", ""), ("When does it sail?",)) is pair.first
@@ -80,7 +79,7 @@ def test_it_is_loaded_by_no_english_text_and_by_the_first_of_another_language() 
 
 
 def test_it_can_be_the_only_embedder() -> None:
-    resources = Resources(loopback_client(), hub=Hub(folder=Path("no-such-folder")))
+    resources = Resources(loopback_client(), downloads=Path("no-such-folder"))
     only = choose("embedder", "onnx:multilingual", resources).model
     assert only is not None
     assert only.name.startswith("multilingual-e5-small:")

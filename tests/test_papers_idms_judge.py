@@ -258,9 +258,9 @@ async def test_real_weights_give_the_margins_of_whole_prompts_with_fewer_tokens(
     texts = ["The cat sat.", "It was red.", "Tom ran.", "The sun set."]
     judge = judge_of(stories, store=None, seconds=60)
     assert judge is not None
-    before = (await stories.counters())["tokens"]
+    before = stories.tokens
     judged = await judge.margins(texts)
-    spent = int(str((await stories.counters())["tokens"])) - int(str(before))
+    spent = stories.tokens - before
     (yes_first, no_first), evaluated = naive(
         shared / "models" / "stories260K" / "stories260K-f32.gguf", texts
     )

@@ -8,7 +8,7 @@ from extra import require
 from models.backend import Backend, Resources
 from models.catalogue import Role
 from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
-from models.pull import Hub, kept_files
+from models.pull import kept_files
 
 _SPEC_FORMS: Final = "llama:FILE.gguf, llama:OWNER/REPO/FILE.gguf"
 _MODELS: Final[dict[Role, type[LlamaEmbedder | LlamaReranker | LlamaGenerator]]] = {
@@ -19,16 +19,16 @@ _MODELS: Final[dict[Role, type[LlamaEmbedder | LlamaReranker | LlamaGenerator]]]
 
 
 def _make(role: Role, name: str, resources: Resources) -> Any:
-    return _MODELS[role](_gguf(name, resources.hub), options=resources.options)
+    return _MODELS[role](_gguf(name, resources.downloads), options=resources.options)
 
 
-def _gguf(name: str, hub: Hub) -> Path:
+def _gguf(name: str, downloads: Path | None) -> Path:
     require("llama", f"llama:{name}")
     path = Path(name).expanduser()
     if path.is_file():
         return path.resolve()
-    if (kept := kept_files(hub).get(name)) is not None:
-        return kept
+    if (download := kept_files(downloads).get(name)) is not None:
+        return download
     if name.count("/") > 1 and name.endswith(".gguf") and not path.is_absolute():
         raise UsageError(
             f"llama:{name} is neither a file nor downloaded; Winnow never downloads "

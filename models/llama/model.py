@@ -10,7 +10,6 @@ import functools
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -49,18 +48,6 @@ ENCODED_TOKENS: Final = 512
 many."""
 
 
-@dataclass(frozen=True, slots=True)
-class Description:
-    """What a file's header says; 0 and "" before it was asked for."""
-
-    name: str = ""
-    """`general.name`, as its publisher wrote it."""
-    dimension: int = 0
-    context: int = 0
-    """Tokens that the model was trained for."""
-    vocabulary: int = 0
-
-
 class GgufModel(HeldModel):
     """What the three share: file and process."""
 
@@ -85,7 +72,9 @@ class GgufModel(HeldModel):
         self._worker: Worker | None = None
         self._served = ""
         """Fingerprint of the file that the process was started for."""
-        self._description = Description()
+        self._facts: dict[str, Any] = {}
+        """What the file's header says: name, dimension, context (tokens that the model
+        was trained for) and vocabulary (its size); nothing before it was asked for."""
 
     @property
     def name(self) -> str:
@@ -107,12 +96,10 @@ class GgufModel(HeldModel):
         if self._worker is not None:
             await self._worker.aclose()
 
-    async def _describe(self) -> Description:
-        if not self._description.vocabulary:
-            frame = await self._ask("describe")
-            facts: dict[str, Any] = dict(frame.fields)
-            self._description = Description(**facts)
-        return self._description
+    async def _describe(self) -> Mapping[str, Any]:
+        if not self._facts:
+            self._facts = dict((await self._ask("describe")).fields)
+        return self._facts
 
     async def _ask(self, doing: str, request: Fields | None = None) -> Frame:
         digest = self._digest()
@@ -120,7 +107,7 @@ class GgufModel(HeldModel):
             # The file was replaced: answers under its name must not come from the old one's
             # weights.
             await self._worker.aclose()
-            self._worker, self._description = None, Description()
+            self._worker, self._facts = None, {}
         if self._worker is None:
             self._served = digest
             self._worker = Worker(
@@ -189,12 +176,12 @@ class LlamaEmbedder(GgufModel):
     @property
     def dimension(self) -> int:
         """Length of a vector; 0 until the file was described."""
-        return self._description.dimension
+        return int(self._facts.get("dimension", 0))
 
     def reads(self, text: str) -> bool:
         """Whether the model knows the text's script: a small vocabulary is taken for
         English."""
-        return self._description.vocabulary >= MANY_SCRIPTS or reads_latin(text)
+        return self._facts.get("vocabulary", 0) >= MANY_SCRIPTS or reads_latin(text)
 
     async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
         """Return unit vectors [n, dimension] of the texts, each cut to 512 tokens; see
@@ -202,11 +189,11 @@ class LlamaEmbedder(GgufModel):
 
         The words that the model was trained to see before a query or a passage are put
         in front (`models/text.py`)."""
-        described = await self._describe()
-        words = instructions_for(described.name, self._path.stem)
+        facts = await self._describe()
+        words = instructions_for(facts["name"], self._path.stem)
         prepared = [words.prepend(text, kind=kind) for text in texts]
         return unit_rows(
-            await self._encode("embed", prepared, width=described.dimension)
+            await self._encode("embed", prepared, width=facts["dimension"])
         )
 
 
@@ -236,7 +223,6 @@ class LlamaGenerator(GgufModel):
     abilities: frozenset[Ability] = frozenset(
         {"generate", "schema", "grammar", "choose", "score_tree"}
     )
-    _evaluated = 0
 
     @property
     def name(self) -> str:
@@ -248,11 +234,7 @@ class LlamaGenerator(GgufModel):
     def context_tokens(self) -> int:
         """Tokens in prompt and answer together; until the file was described, they may
         be more than the model was trained for."""
-        return min(self._context(), self._description.context or self._context())
-
-    async def counters(self) -> Mapping[str, object]:
-        """Return the tokens that went through the model so far."""
-        return {"tokens": self._evaluated}
+        return min(self._context(), self._facts.get("context") or self._context())
 
     async def generate(
         self,
@@ -263,7 +245,8 @@ class LlamaGenerator(GgufModel):
         grammar: str | None = None,
     ) -> str:
         """Return the answer's text, the most likely token each time unless a
-        temperature is set; see `GrammarWriter.generate`.
+        temperature is set; see `Generator.generate`; with
+        `grammar` (GBNF, start symbol `root`), a text of it.
 
         Control tokens that are spelled in the messages are broken. A schema is kept by
         a grammar and checked. Raises `ModelError` for a schema together with a grammar,
@@ -350,7 +333,7 @@ class LlamaGenerator(GgufModel):
 
     async def _counted(self, doing: str, request: Fields) -> Frame:
         frame = await self._ask(doing, request)
-        self._evaluated += int(str(frame.fields["evaluated"]))
+        self.tokens += int(str(frame.fields["evaluated"]))
         return frame
 
     def _context(self) -> int:

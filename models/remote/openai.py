@@ -159,8 +159,6 @@ class OpenAIGenerator(RemoteModel):
         or the first use."""
         super().__init__(endpoint, clock=clock)
         self._options = options or {}
-        self._tokens = 0
-        """Tokens that the server says it read and wrote."""
         self._lists = True
         self._thinks = bool(self._options.get(THINKING))
         """Whether an answer of this model had thoughts that no switch stopped."""
@@ -188,11 +186,6 @@ class OpenAIGenerator(RemoteModel):
         asked = int(self._options.get("n_ctx", 0)) or CONTEXT_TOKENS
         known = self._facts.context_tokens or asked
         return min(known, asked) if self.server == "Ollama" else known
-
-    async def counters(self) -> Mapping[str, object]:
-        """Return the tokens that the server says it read and wrote; empty where it says
-        nothing."""
-        return {"tokens": self._tokens} if self._tokens else {}
 
     async def generate(
         self,
@@ -293,7 +286,7 @@ class OpenAIGenerator(RemoteModel):
             reply = read_reply(answer)
         except STRANGE as error:
             raise self._endpoint.nonsense("/chat/completions", answer) from error
-        self._tokens += reply.prompt_tokens + reply.written
+        self.tokens += reply.prompt_tokens + reply.written
         # Ollama cuts a prompt that is longer than its context without saying so.
         if self._facts.context_tokens and reply.prompt_tokens >= self.context_tokens:
             raise ContextExceeded(

@@ -26,7 +26,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, Literal, NamedTuple, TypeAlias, cast
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
 
 import anyio
 import numpy as np
@@ -34,7 +34,6 @@ import numpy as np
 from errors import ModelError, UsageError
 from models.protocols import (
     Generator,
-    GrammarWriter,
     Said,
     abilities_of,
     chooser,
@@ -314,8 +313,7 @@ async def _listed(
     )
     length = ROOM.ranges * (24 if tags else 8)
     if "grammar" in abilities_of(model):
-        writer = cast(GrammarWriter, model)
-        answer = await writer.generate(
+        answer = await cast(Any, model).generate(
             [prompt], max_tokens=length, grammar=grammar_of(len(shown), tags=tags)
         )
         return read_answer(answer, len(shown))
