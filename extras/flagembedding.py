@@ -67,10 +67,10 @@ class FlagModel(HeldModel):
         try:
             return Path(hub.snapshot_download(self._model_name, local_files_only=True))
         except (OSError, ValueError) as error:
-            what = f"{self._spec} is neither a folder nor in the Hugging Face cache"
+            fault = f"{self._spec} is neither a folder nor in the Hugging Face cache"
             hint = f"Download it with: hf download {self._model_name}"
             raise ModelError(
-                f"{what}; Winnow never downloads by itself.", hint=hint
+                f"{fault}; Winnow never downloads by itself.", hint=hint
             ) from error
 
     def _load(self, class_name: str, **options: object) -> Any:

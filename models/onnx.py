@@ -604,9 +604,9 @@ def encode(
         *(text for window in windows for text in (window.above, *window.sentences)),
     ]
     ids = iter(tokenize(tokenizer, texts))
-    asked = next(ids)
+    question_ids = next(ids)
     return [
-        join(tokenizer, asked, next(ids), [next(ids) for _ in window.sentences])
+        join(tokenizer, question_ids, next(ids), [next(ids) for _ in window.sentences])
         for window in windows
     ]
 
@@ -634,9 +634,9 @@ def join(
     Question and sentences are cut at their ends, what is `above` at its beginning. A
     sentence without tokens gets the unknown token.
     """
-    first, last, unknown, colon = tokenizer.ids_of(*signs)
-    ids = [first, *question[:QUESTION_TOKENS], last]
-    asked = len(ids)
+    opening, closing, unknown, colon = tokenizer.ids_of(*signs)
+    ids = [opening, *question[:QUESTION_TOKENS], closing]
+    question_end = len(ids)
     if above:
         ids += [*above[-ABOVE_TOKENS:], colon]
     starts = [len(ids)]
@@ -647,7 +647,7 @@ def join(
         if len(ids) >= READER_TOKENS:
             break
         starts.append(len(ids))
-    return Encoded([*ids[: starts[-1]], last], asked, starts)
+    return Encoded([*ids[: starts[-1]], closing], question_end, starts)
 
 
 def keep_logits(
@@ -663,14 +663,15 @@ def keep_logits(
     starts = np.asarray(window.starts[:-1])
     if not len(starts):
         return np.zeros(0, dtype=np.float32)
-    end = window.starts[-1]
+    length = window.starts[-1]
     lengths = np.diff(window.starts)[:, None].astype(np.float32)
-    mean = np.add.reduceat(tokens[:end], starts) / lengths
-    largest = np.maximum.reduceat(tokens[:end], starts)
+    mean = np.add.reduceat(tokens[:length], starts) / lengths
+    largest = np.maximum.reduceat(tokens[:length], starts)
     question = unit_rows(hidden[1 : window.asked].sum(axis=0, keepdims=True))
-    near = unit_rows(np.add.reduceat(hidden[:end], starts)) * question
+    nearness = unit_rows(np.add.reduceat(hidden[:length], starts)) * question
     return np.asarray(
-        np.concatenate([mean, largest, near], axis=1) @ head[: 3 * width] + head[-1],
+        np.concatenate([mean, largest, nearness], axis=1) @ head[: 3 * width]
+        + head[-1],
         dtype=np.float32,
     )
 

@@ -31,12 +31,12 @@ def read_options(text: str) -> ModelOptions:
     """Return the options that `text` names; raises `ValueError` with what would be
     right. Of an option given twice the last counts."""
     options: dict[str, Any] = {}
-    known = (*LOADING, *SAMPLING, THINKING)
+    names = (*LOADING, *SAMPLING, THINKING)
     for setting in text.split():
         name, _, value = setting.partition("=")
-        if name not in known:
+        if name not in names:
             raise ValueError(
-                f"{setting!r} is not an option; use NAME=VALUE with {', '.join(known)}."
+                f"{setting!r} is not an option; use NAME=VALUE with {', '.join(names)}."
             )
         try:
             options[name] = json.loads(value)

@@ -16,10 +16,10 @@ ENGLISH: Final = "en"
 class PairedEmbedder(HeldModel):
     """An `Embedder`: the first of two, with the other beside it."""
 
-    def __init__(self, first: Embedder, other: Embedder) -> None:
+    def __init__(self, english: Embedder, multilingual: Embedder) -> None:
         """Take the English embedder and the one of many languages."""
-        self.first = first
-        self.other = other
+        self.first = english
+        self.other = multilingual
 
     @property
     def name(self) -> str:

@@ -27,12 +27,6 @@ except ImportError:  # Windows has no such limits
 MESSAGE_HEADER: Final = struct.Struct("!II")
 CANCEL: Final = "cancel"
 """What is done by a message that cancels the running request; it has no answer."""
-EXIT_FULL: Final = 71
-"""Status of a process that had no memory left."""
-_OUT_OF_MEMORY: Final = (
-    b"MemoryError: no memory is left within the limit of this process.\n"
-)
-"""Its last words, made while there is memory."""
 
 Fields = Mapping[str, object]
 
@@ -124,8 +118,10 @@ def _within_memory(step: Callable[..., None], *arguments: object) -> None:
         started = "can't start new thread" in str(error)
         if isinstance(error, RuntimeError) and not started:
             raise
-        os.write(2, _OUT_OF_MEMORY)
-        os._exit(EXIT_FULL)
+        os.write(
+            2, b"MemoryError: no memory is left within the limit of this process.\n"
+        )
+        os._exit(71)
 
 
 def _read(

@@ -7,13 +7,12 @@ prompts, or counting tokens (`pipeline/text/tokens.py`).
 
 import json
 import re
+import unicodedata
 from dataclasses import dataclass
 from typing import Final
 
 from errors import ModelError, said
 
-LATIN_SHARE: Final = 0.6
-"""Least share of Latin letters in a text that an English model is asked about."""
 MANY_SCRIPTS: Final = 100_000
 """A vocabulary of this size marks a multilingual model (English BERT has 30 522
 entries, XLM-RoBERTa 250 002)."""
@@ -35,12 +34,6 @@ TASK: Final = (
 search."""
 SEARCHING: Final = "Represent this sentence for searching relevant passages: "
 
-_LETTER: Final = re.compile(r"[^\W\d_]")
-_LATIN_LETTER: Final = re.compile(
-    "[A-Za-z\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02af\u1d00-\u1d25\u1e00-\u1eff\u2c60-\u2c7f\ua722-\ua7ff"
-    "\ufb00-\ufb06\uff21-\uff3a\uff41-\uff5a]"
-)
-
 
 def reads_latin(text: str) -> bool:
     """Return whether six in ten letters of the text's beginning are Latin; True where
@@ -48,8 +41,13 @@ def reads_latin(text: str) -> bool:
     sample = text[:4_000]  # enough to detect a page's script, and cheap for long ones
     if sample.isascii():
         return True
-    letters = len(_LETTER.findall(sample))
-    return letters == 0 or len(_LATIN_LETTER.findall(sample)) / letters >= LATIN_SHARE
+    letters = [letter for letter in sample if letter.isalpha()]
+    latin = [
+        letter
+        for letter in letters
+        if letter.isascii() or "LATIN" in unicodedata.name(letter, "")
+    ]
+    return len(latin) >= 0.6 * len(letters)
 
 
 def printable(text: str) -> str:
@@ -165,7 +163,7 @@ def checked_json(text: str, schema: dict[str, object], *, model: str, cut: bool)
             hint="Try again, or allow more tokens.",
         ) from error
     except jsonschema.ValidationError as error:
-        path = "/".join(str(part) for part in error.absolute_path) or "the answer"
+        path = "/".join(str(step) for step in error.absolute_path) or "the answer"
         raise ModelError(
             f"{model} returned JSON that is invalid at {path}: {said(error.message)}; "
             f"it wrote "

@@ -119,14 +119,14 @@ class WordPiece:
         start = 0 if len(token) <= LOOKUP_CHARACTERS else len(token) + 1
         while start < len(token):
             prefix = "##" if start else ""
-            for end in range(len(token), start, -1):
-                number = self._vocabulary.get(prefix + token[start:end])
+            for stop in range(len(token), start, -1):
+                number = self._vocabulary.get(prefix + token[start:stop])
                 if number is not None:
                     break
             else:
                 return [self._unknown]
             ids.append(number)
-            start = end
+            start = stop
         return ids or [self._unknown]
 
 

@@ -61,16 +61,16 @@ class Limits:
 class ProcessDied(ModelError):
     """A process ended during a call."""
 
-    def __init__(self, how: str, *, output: str, was_killed: bool) -> None:
-        """Keep `how` it ended as a sentence, and whether that was by SIGKILL, which
+    def __init__(self, ending: str, *, output: str, was_killed: bool) -> None:
+        """Keep the `ending` as a sentence, and whether that was by SIGKILL, which
         comes from outside."""
         quoted = f" Its last output: {output}" if output else ""
         super().__init__(
-            how + quoted,
+            ending + quoted,
             hint="Try again: it is restarted. If it crashes again, set a smaller model, "
             "or free memory.",
         )
-        self.how = how
+        self.how = ending
         self.was_killed = was_killed
 
 
@@ -247,15 +247,15 @@ class Worker:
             await child.process.wait()
         output = await child.end()
         code = child.process.returncode or 0
-        how = f"ended with status {code}"
+        ending = f"ended with status {code}"
         if code < 0:
-            how = f"was killed by signal {-code} ({signal.Signals(-code).name}), often for want of memory"
+            ending = f"was killed by signal {-code} ({signal.Signals(-code).name}), often for want of memory"
         if any(words in output for words in MEMORY_WORDS):
             bound = self._limits.memory_bytes
             limit = f" (its limit is {bound / 1e6:.0f} MB)" if bound else ""
-            how = f"ran out of memory{limit}, {how}"
+            ending = f"ran out of memory{limit}, {ending}"
         error = ProcessDied(
-            f"The process of {self._label} {how} during {doing!r}.",
+            f"The process of {self._label} {ending} during {doing!r}.",
             output=output,
             was_killed=code == -signal.SIGKILL,
         )

@@ -95,8 +95,8 @@ class _Cached(Generic[M]):
             running = {self._running[key] for key in missing if key in self._running}
             new = [key for key in missing if key not in self._running]
             if new:
-                fresh = await self._compute(new, texts_by_key, compute)
-                rows = self._of_width(rows, width()) | fresh
+                computed = await self._compute(new, texts_by_key, compute)
+                rows = self._of_width(rows, width()) | computed
             for batch in running:  # of those whose task failed, the next round is ours
                 await batch.done.wait()
                 rows |= {key: batch.rows[key] for key in missing if key in batch.rows}

@@ -10,7 +10,6 @@ from models.catalogue import Role
 from models.llama.model import LlamaEmbedder, LlamaGenerator, LlamaReranker
 from models.pull import kept_files
 
-_SPEC_FORMS: Final = "llama:FILE.gguf, llama:OWNER/REPO/FILE.gguf"
 _MODELS: Final[dict[Role, type[LlamaEmbedder | LlamaReranker | LlamaGenerator]]] = {
     "embedder": LlamaEmbedder,
     "reranker": LlamaReranker,
@@ -43,6 +42,6 @@ def _gguf(name: str, downloads: Path | None) -> Path:
 
 BACKEND: Final = Backend(
     prefix="llama",
-    roles=dict.fromkeys(_MODELS, _SPEC_FORMS),
+    roles=dict.fromkeys(_MODELS, "llama:FILE.gguf, llama:OWNER/REPO/FILE.gguf"),
     make=_make,
 )

@@ -145,27 +145,27 @@ class GgufModel(HeldModel):
         Raises `ModelError` where the model gives the wrong count of numbers, or some
         that are not finite.
         """
-        parts = [np.zeros((0, width), dtype=np.float32)]
+        rows_of_batches = [np.zeros((0, width), dtype=np.float32)]
         characters = self.longest * CHARACTERS_A_TOKEN
         for start in range(0, len(texts), TEXTS_AT_ONCE):
-            part = [
+            batch = [
                 _sendable(text[:characters])
                 for text in texts[start : start + TEXTS_AT_ONCE]
             ]
-            request = {"texts": part, "query": _sendable(query[:characters])}
+            request = {"texts": batch, "query": _sendable(query[:characters])}
             frame = await self._ask(doing, request)
             rows = np.frombuffer(frame.blob, dtype=np.float32)
-            if rows.size != len(part) * width or not np.isfinite(rows).all():
+            if rows.size != len(batch) * width or not np.isfinite(rows).all():
                 raise ModelError(
                     (
                         f"{self._path} returned {rows.size} numbers for "
-                        f"{len(part)} texts, not a vector of {width} finite "
+                        f"{len(batch)} texts, not a vector of {width} finite "
                         "numbers for each."
                     ),
                     hint="Set another GGUF file.",
                 )
-            parts.append(rows.reshape(len(part), width))
-        return np.concatenate(parts)
+            rows_of_batches.append(rows.reshape(len(batch), width))
+        return np.concatenate(rows_of_batches)
 
 
 class LlamaEmbedder(GgufModel):

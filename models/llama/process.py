@@ -42,12 +42,6 @@ TEXTS_A_BATCH: Final = 32
 """Texts that are encoded between two looks at whether the call is cancelled."""
 
 
-HEADS: Final = (b"cls.weight", b"cls.output.weight")
-"""Tensors of a classification head."""
-HEADER_BYTES: Final = 1 << 26
-"""The names of a file's tensors are within these first bytes of it."""
-
-
 def main(text: str) -> None:
     """Serve the model that the JSON `text` of `models/llama/model.py` and the worker's
     `Limits` describes."""
@@ -215,13 +209,13 @@ class _Encoding(_Served):
             tail = self._pieces(after, edges=False, special=True)
         else:
             opening, closing, separator = self._special
-            end = closing if closing >= 0 else separator
+            edge = closing if closing >= 0 else separator
             # XLM-RoBERTa has a second separator between query and text, BERT has not.
             # Files of 2025 and later say so; earlier ones are judged by their tokenizer.
             usual = "false" if facts.get("tokenizer.ggml.model") == "bert" else "true"
             twice = facts.get("tokenizer.ggml.add_sep_token", usual) == "true"
-            second = [separator if separator >= 0 else end] if twice else []
-            head, tail = [opening, *query_tokens, end, *second], [end]
+            second = [separator if separator >= 0 else edge] if twice else []
+            head, tail = [opening, *query_tokens, edge, *second], [edge]
         room = max(0, self._tokens - len(head) - len(tail))
         return [token for token in (*head, *text_tokens[:room], *tail) if token >= 0]
 
@@ -438,10 +432,10 @@ class _Generating(_Served):
                 "Two options are the same tokens to the model.",
                 hint="Use different texts.",
             )
-        end = llama_cpp.llama_vocab_eot(self._vocabulary)
-        end = end if end >= 0 else self._model.token_eos()
+        eot = llama_cpp.llama_vocab_eot(self._vocabulary)
+        eot = eot if eot >= 0 else self._model.token_eos()
         return [
-            [*option, end] if tuple(option) in beginnings and end >= 0 else option
+            [*option, eot] if tuple(option) in beginnings and eot >= 0 else option
             for option in options
         ]
 
@@ -489,7 +483,9 @@ def _merged(messages: list[dict[str, str]], template: str) -> list[dict[str, str
 
 
 def _has_head(path: str) -> bool:
-    """Whether a GGUF file has a classification head: names follow their lengths."""
+    """Whether a GGUF file has a classification head: names follow their lengths, and
+    those of the tensors are within the first 64 MiB."""
     with Path(path).open("rb") as file:
-        header = file.read(HEADER_BYTES)
-    return any(struct.pack("<Q", len(name)) + name in header for name in HEADS)
+        header = file.read(64 << 20)
+    heads = (b"cls.weight", b"cls.output.weight")
+    return any(struct.pack("<Q", len(name)) + name in header for name in heads)

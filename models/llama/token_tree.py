@@ -17,8 +17,8 @@ def grow(paths: Sequence[Sequence[int]]) -> dict[Beginning, list[int]]:
     beginnings; depth first where paths that begin alike are neighbours."""
     tree: dict[Beginning, list[int]] = {}
     for path in paths:
-        for end, token in enumerate(path):
-            tokens = tree.setdefault(tuple(path[:end]), [])
+        for length, token in enumerate(path):
+            tokens = tree.setdefault(tuple(path[:length]), [])
             if token not in tokens:
                 tokens.append(token)
     return tree

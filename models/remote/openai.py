@@ -75,7 +75,7 @@ class OpenAIEmbedder(RemoteModel):
             await self._embedded(prepared[start : start + TEXTS_A_REQUEST])
             for start in range(0, len(texts), TEXTS_A_REQUEST)
         ]
-        lengths = {self._dimension, *(part.shape[1] for part in rows)} - {0}
+        lengths = {self._dimension, *(vectors.shape[1] for vectors in rows)} - {0}
         if len(lengths) > 1:
             raise self._endpoint.nonsense("/embeddings", "vectors of different lengths")
         if not rows:
@@ -183,9 +183,9 @@ class OpenAIGenerator(RemoteModel):
         """Tokens in prompt and answer together: as the server says, else as set, else
         8,192. Ollama gives what it is asked for: as set, else 8,192, at most those that
         the model was trained for."""
-        asked = int(self._options.get("n_ctx", 0)) or CONTEXT_TOKENS
-        known = self._facts.context_tokens or asked
-        return min(known, asked) if self.server == "Ollama" else known
+        configured = int(self._options.get("n_ctx", 0)) or CONTEXT_TOKENS
+        reported = self._facts.context_tokens or configured
+        return min(reported, configured) if self.server == "Ollama" else reported
 
     async def generate(
         self,
@@ -339,8 +339,8 @@ def _weigh(options: Sequence[str], listed: Mapping[str, float]) -> NDArray[np.fl
         max(filter(option.startswith, listed), key=len, default="")
         for option in options
     ]
-    known = list(filter(None, tokens))
-    if not known or not all(options) or len(set(known)) < len(known):
+    matched = list(filter(None, tokens))
+    if not matched or not all(options) or len(set(matched)) < len(matched):
         likely = sorted(listed, key=lambda token: -listed[token])[:5]
         raise ModelError(
             f"The options {list(options)!r} cannot be distinguished by the first token of "

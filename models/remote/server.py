@@ -45,7 +45,6 @@ class Waits(NamedTuple):
     then."""
 
 
-WAITS: Final = Waits()
 RETRIED: Final = frozenset((429, 502, 503, 504))
 """Busy, loading (llama-server says 503), or a proxy whose server is away. Every call of
 ours may be repeated."""
@@ -73,9 +72,9 @@ class RefusedCall(ModelError):
     """The server answered with an error status, for another reason than the length of
     the input."""
 
-    def __init__(self, what: str, *, hint: str, status: int) -> None:
+    def __init__(self, message: str, *, hint: str, status: int) -> None:
         """Keep the status beside the sentences."""
-        super().__init__(what, hint=hint)
+        super().__init__(message, hint=hint)
         self.status = status
 
 
@@ -88,7 +87,7 @@ class Endpoint:
     url: str
     model: str
     key: str = field(default="", repr=False)
-    waits: Waits = WAITS
+    waits: Waits = field(default_factory=Waits)
 
     def __post_init__(self) -> None:
         """Raise `UsageError` for a key that is not a valid header value, without
@@ -152,8 +151,8 @@ class Endpoint:
                     ) from error
             else:
                 busy = response.status_code in RETRIED
-                asked = response.headers.get("retry-after", "")
-                too_long = asked.isdecimal() and float(asked) > waits.short
+                pause_asked = response.headers.get("retry-after", "")
+                too_long = pause_asked.isdecimal() and float(pause_asked) > waits.short
                 if pause is None or not busy or too_long:
                     return self._read(address, response)
             await anyio.sleep(pause)
@@ -165,11 +164,11 @@ class Endpoint:
             default = "Check the server's log; try again."
             hint = HINTS.get(status, default)
             text = response.text
-            what = f"{address} answered {status} for model {self.model!r}: {self._quote(text)}"
+            message = f"{address} answered {status} for model {self.model!r}: {self._quote(text)}"
             said_long = any(words in text.lower() for words in TOO_LONG)
             if status == 413 or (status in (400, 422, 500) and said_long):
-                raise ContextExceeded(what, hint=hint)
-            raise RefusedCall(what, hint=hint, status=status)
+                raise ContextExceeded(message, hint=hint)
+            raise RefusedCall(message, hint=hint, status=status)
         try:
             return response.json()
         except ValueError as error:
@@ -235,8 +234,8 @@ class RemoteModel(HeldModel):
         """The kind of server, and whether it answered when it was asked for its
         facts."""
         server = self.server or "a server with OpenAI's API"
-        away = "" if self._facts.asked else ", which did not answer at /models"
-        return server + away
+        silence = "" if self._facts.asked else ", which did not answer at /models"
+        return server + silence
 
     async def prepare(self) -> None:
         """Request the model's facts, valid for a minute. Raises nothing; without an
@@ -287,9 +286,9 @@ async def _ask_facts(endpoint: Endpoint) -> Facts | None:
         filter(_is_object, rows if isinstance(rows, list) else ())
     )
     # llama-server serves one model under any name.
-    named = [entry for entry in entries if entry.get("id") == model]
-    single = entries if len(entries) == 1 else [{}]
-    entry = (named or single)[0]
+    matching = [entry for entry in entries if entry.get("id") == model]
+    sole = entries if len(entries) == 1 else [{}]
+    entry = (matching or sole)[0]
     if _is_object(meta := entry.get("meta")):
         props = await _ask_once(endpoint, f"{root}/props")
         settings = props.get("default_generation_settings")
@@ -303,14 +302,14 @@ async def _ask_facts(endpoint: Endpoint) -> Facts | None:
     if length := _count(entry, "max_model_len"):
         kind = "SGLang" if entry.get("owned_by") == "sglang" else "vLLM"
         return Facts(kind, length, identity=_digest(entry.get("root"), length))
-    shown = await _ask_once(endpoint, f"{root}/api/show", {"model": model})
-    if _is_object(card := shown.get("model_info")):
+    described = await _ask_once(endpoint, f"{root}/api/show", {"model": model})
+    if _is_object(card := described.get("model_info")):
         kind = str(card.get("general.architecture"))
         return Facts(
             "Ollama",
             _count(card, f"{kind}.context_length"),
             _count(card, f"{kind}.embedding_length"),
-            _digest(shown.get("modified_at"), shown.get("details"), card),
+            _digest(described.get("modified_at"), described.get("details"), card),
         )
     return Facts()
 
