@@ -54,7 +54,7 @@ def complex_field(instruction: str, result: str) -> str:
         (run("r") + '<w:r><w:rPr><w:vertAlign w:val="superscript"/></w:rPr><w:t>2</w:t></w:r>', "r^2"),
         ("<w:r><w:ruby><w:rt>" + run("とうきょう") + "</w:rt><w:rubyBase>" + run("東京")
          + "</w:rubyBase></w:ruby></w:r>",
-         "(とうきょう)東京"),
+         "東京(とうきょう)"),
         ('<w:sdt><w:sdtPr><w14:checkbox><w14:checked '
         'w14:val="0"/></w14:checkbox></w:sdtPr><w:sdtContent>' + run("☐")
          + "</w:sdtContent></w:sdt>" + run(" Yes"), "☐ Yes"),

@@ -403,6 +403,7 @@ _INLINE_WALKS: Final = {
     f"{W}r": Walk._run,
     f"{W}sym": Walk._symbol,
     f"{W}rt": lambda walk, reading: f"({walk._children(reading)})",
+    f"{W}ruby": lambda walk, ruby: "".join(map(walk.inline, reversed(ruby))),
     ALTERNATIVES: Walk._alternatives,
     f"{W}txbxContent": Walk._box,
     f"{W}fldChar": Walk._field,
