@@ -96,10 +96,8 @@ def doubt(reading: Reading) -> str:
     if reading.answered:
         return ""
     absent = _listed("Nowhere in what was read: {}.", reading.absent)
-    rest = [name for name in reading.lacking if name not in reading.absent]
-    lacking = _listed("Not on the page of the nearest passage: {}.", rest)
     unsure = {"unsure": CUT if reading.cut else UNSURE, "none": ""}[reading.verdict]
-    return "\n".join(filter(None, (absent, lacking, unsure)))
+    return "\n".join(filter(None, (absent, unsure)))
 
 
 def _listed(sentence: str, names: Sequence[str]) -> str:

@@ -164,9 +164,6 @@ def _judged(
     verdict = judge(question, relevance)
     values = _content_first(documents, tagged, relevance.values)
     values = lift_rows(question, documents, tagged, values)
-    nearest = (
-        relevance.index.owners([int(values.argmax())]).item() if len(values) else 0
-    )
     return Reading(
         verdict.word,
         verdict.reason,
@@ -176,7 +173,6 @@ def _judged(
         relevance.made_by,
         question=question,
         absent=verdict.absent,
-        lacking=verdict.lacking.get(nearest, ()),
         late=relevance.long and relevance.late,
     )
 
@@ -257,7 +253,6 @@ def together(readings: Sequence[Reading], questions: Sequence[Question]) -> Read
         question=NOTHING,
         parts=parts,
         absent=absent,
-        lacking=(),
         late=any(part.late for part in parts),
     )
 

@@ -51,8 +51,6 @@ class Reading:
     absent: tuple[str, ...] = ()
     """Names and numbers of the question that nothing read has; empty where it surely
     answers."""
-    lacking: tuple[str, ...] = ()
-    """Those that the page of the best unit lacks; empty where it surely answers."""
     only: frozenset[int] = frozenset()
     """Units that a model chose as the answer and the scores support, and the best
     others: they come first in the evidence. Empty without such a choice."""

@@ -7,9 +7,8 @@ answer it; what shares either may. A plausible question about the page's own sub
 stays hard, and the figures below say so. Not for: ordering units (`relevance.py`)."""
 
 import math
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
@@ -45,6 +44,11 @@ _SMALL: Final = 120
 pages have fewer."""
 _READER_CLAMP: Final = 0.001
 """Probability below which a reader is taken by; its log-odds have no end."""
+_REASONS: Final[dict[Word, str]] = {
+    "answered": "A passage answers the question.",
+    "unsure": "The nearest passage is about the question, but may not answer it.",
+    "none": "No passage is near the question in words or meaning.",
+}
 TRANSLATED: Final = 80
 """Characters of a question's translation that a reason shows, so that a reader sees
 whether it is right."""
@@ -89,11 +93,10 @@ answers seldom repeats them."""
 _MONTHS: Final = frozenset(
     name for pair in meanings("months.short").items() for name in pair
 ) | {"may"}
-_OF_PEOPLES: Final = words("verdict.peoples")
-"""Endings of names of peoples and of possessives."""
 _STEM: Final = 4
-"""Letters of a name without such an ending from which it may be looked for by its
-beginning."""
+_ENDING: Final = 3
+"""Letters by whose lack at its end a name is looked for, down to `_STEM`: a people for
+its country, one for several."""
 _FLOOR: Final = 0.3
 """Least weight of a word, as a share of the heaviest: common words count little, but
 they count."""
@@ -144,8 +147,6 @@ class Verdict:
     absent: tuple[str, ...] = ()
     """Names and longer numbers of the question that no page has; empty where it surely
     answers."""
-    lacking: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
-    """Those that a page lacks, by its number; empty where it surely answers."""
 
 
 def judge(question: Question, relevance: Relevance) -> Verdict:
@@ -155,36 +156,26 @@ def judge(question: Question, relevance: Relevance) -> Verdict:
     best = max(pages, key=confidence_of, default=None)
     if best is None:
         return Verdict("none", 0.0, "The pages contain no text.")
-    confidence, reason = confidence_of(best), _reason(best)
+    confidence = round(confidence_of(best), 4)
     if confidence >= ANSWERED_CONFIDENCE:
-        return Verdict("answered", round(confidence, 4), f"{reason}.")
-    lacking = _lacking(question, pages, relevance.index)
-    absent = _common(lacking)
+        return Verdict("answered", confidence, _reason("answered", best))
+    absent = _absent(pages, relevance.index)
     never = best.read is not None and confidence < _never_below(pages)
-    if not never and (confidence >= NONE or any(map(_is_near, pages))):
-        return Verdict("unsure", round(confidence, 4), f"{reason}.", absent, lacking)
-    if relevance.foreign and any(page.cosine is None for page in pages):
-        # Words do not match across languages: that does not mean that nothing answers.
-        return Verdict(
-            "unsure",
-            round(confidence, 4),
-            (f"{reason}; the question and the page are in different languages."),
-        )
-    return Verdict("none", round(confidence, 4), f"{reason}.", absent)
+    # Words do not match across languages: that does not mean that nothing answers
+    unknown = relevance.foreign and any(page.cosine is None for page in pages)
+    near = confidence >= NONE or any(map(_is_near, pages))
+    word: Word = "unsure" if unknown or (near and not never) else "none"
+    return Verdict(word, confidence, _reason(word, best), () if unknown else absent)
 
 
-def _reason(best: Features) -> str:
-    """Return what the verdict on the best page rests on, without a period."""
-    reason = f"The best passage has {best.unit:.0%} of the question's words"
-    if best.read is not None:
-        reason += f", reader score {best.read:.2f}"
-    elif best.cosine is not None:
-        reason += f", cosine {best.cosine:.2f}"
-    if best.missing:
-        reason += f"; not on that page: {', '.join(best.missing[:5])}"
-    if best.translated:
-        reason += f"; question translated as: {best.translated[:TRANSLATED]}"
-    return reason
+def _reason(word: Word, best: Features) -> str:
+    """Return one sentence that says what the verdict means."""
+    translated = (
+        f" The question was translated as: {best.translated[:TRANSLATED]}."
+        if best.translated
+        else ""
+    )
+    return f"{_REASONS[word]}{translated}"
 
 
 def _never_below(pages: Sequence[Features]) -> float:
@@ -207,54 +198,29 @@ def _is_near(page: Features) -> bool:
     return page.cosine >= NEAR_COSINE
 
 
-def _lacking(
-    question: Question, pages: Sequence[Features], index: TermIndex
-) -> dict[int, tuple[str, ...]]:
-    """Return the names and numbers of the question that each page lacks.
+def _absent(pages: Sequence[Features], index: TermIndex) -> tuple[str, ...]:
+    """Return the names and numbers of the question that no page has.
 
-    Left out is what a page may well say in another form: names in another language's
-    letters, short numbers (in words), months (in digits), units after a number, names
-    with an abbreviation in brackets that a page has, and names of peoples where a page
-    has the country. Nothing is known, and the result empty, where the question was
+    Left out is what a page may well say in another form: short numbers (in words),
+    months (in digits), and names that a word of a page begins like (`Norwegian`,
+    `Norway`). Nothing is known, and the result empty, where the question was
     translated."""
     if any(page.translated or page.across for page in pages):
-        return {}
-    return {
-        page.page: tuple(
-            name
-            for name in page.missing
-            if not _said_otherwise(name, question.text, page.missing, index)
-        )
-        for page in pages
-    }
+        return ()
+    names = [
+        name
+        for name in pages[0].missing
+        if all(name in page.missing for page in pages[1:])
+    ]
+    return tuple(name for name in names if not _may_be_written_otherwise(name, index))
 
 
-def _common(lacking: Mapping[int, tuple[str, ...]]) -> tuple[str, ...]:
-    """Return the names that every page lacks."""
-    first, *others = lacking.values() or [()]
-    return tuple(name for name in first if all(name in other for other in others))
-
-
-def _said_otherwise(
-    name: str, question: str, missing: Sequence[str], index: TermIndex
-) -> bool:
-    """Whether a name that a page lacks may be there in another form."""
-    if name.isdecimal():
-        return len(name) < ABSENT_DIGITS
-    if name.lower() in _MONTHS or re.search(rf"\d\s?{re.escape(name)}\b", question):
-        return True
-    brackets = re.search(
-        rf"\b{re.escape(name)} \(([\w.]+)\)|([\w.]+) \({re.escape(name)}\)", question
-    )
-    if brackets and (brackets[1] or brackets[2]) not in missing:
-        return True
-    for ending in filter(name.lower().endswith, _OF_PEOPLES):
-        stem = name.lower().removesuffix(ending)
-        # Norwegians are of Norway, the Portuguese of Portugal
-        stem = stem[: max(_STEM, len(stem) - 2)] if len(ending) > 2 else stem
-        if len(stem) >= _STEM and index.has_prefix(stem):
-            return True
-    return False
+def _may_be_written_otherwise(name: str, index: TermIndex) -> bool:
+    """Whether a page may have a name or number that it lacks in another form."""
+    if any(map(str.isdecimal, name)):
+        return name.isdecimal() and len(name) < ABSENT_DIGITS
+    stem = name.lower()[: max(_STEM, len(name) - _ENDING)]
+    return name.lower() in _MONTHS or index.has_prefix(stem)
 
 
 def confidence_of(features: Features) -> float:
