@@ -6,11 +6,10 @@ itself; addresses lead to http, https and file only."""
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import chain
 from typing import Final
 
 from pipeline.document.page import Evidence
-from pipeline.evidence.show import SAID
+from pipeline.evidence.show import VERDICT_NAMES
 from pipeline.session.session import SeenPage, Session, Turn
 from pipeline.text.frame import address, one_line
 
@@ -102,18 +101,12 @@ def _unread(one: Evidence) -> SeenPage:
 
 
 def outcome_of(turn: Turn) -> list[str]:
-    """Return the outcome of a question: each part, and what was not read."""
-    if not turn.parts:
+    """Return the outcome of a question, and what was not read."""
+    if not turn.verdict:
         return ["Not answered yet: ask again with the session."]
-    several = len(turn.parts) > 1
-    parts = (
-        f"{f'{one.question} ' if several else ''}{SAID[one.verdict].capitalize()}: {one.reason}"
-        for one in turn.parts
-    )
-    return [
-        one_line(line)
-        for line in chain(parts, (f"Not read: {missing}" for missing in turn.open))
-    ]
+    outcome = f"{VERDICT_NAMES[turn.verdict].capitalize()}: {turn.reason}"
+    unread = (f"Not read: {missing}" for missing in turn.open)
+    return [one_line(line) for line in (outcome, *unread)]
 
 
 def label_of(one: Evidence, sources: dict[str, QuotedPage]) -> str:

@@ -9,7 +9,7 @@ from typing import Final
 
 from pipeline.document.page import Document
 from pipeline.evidence.assemble import UNASKED, Assembled, assemble
-from pipeline.evidence.show import Sheet, doubt, notice_within, parts_line
+from pipeline.evidence.show import Sheet, doubt, notice_within
 from pipeline.question.question import Question
 from pipeline.reading.extract import extract, left_unread, unless_cut
 from pipeline.reading.reading import Reading
@@ -88,11 +88,9 @@ def _fill(
         sheet.add(notice_within(mark, most))
     sheet.add(doubt(reading))
 
-    room = sheet.room_beside(parts_line(reading, most))
     assembled = assemble(
-        documents, reading, max_tokens=room, mark=mark, open_end=open_end
+        documents, reading, max_tokens=sheet.room, mark=mark, open_end=open_end
     )
-    sheet.add(parts_line(reading, most, assembled.parts))
     sheet.add(assembled.shown.text)
 
     sheet.release()

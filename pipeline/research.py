@@ -31,18 +31,15 @@ from pipeline.evidence.show import (
     doubt,
     hint_room,
     notice_within,
-    parts_line,
     shortened,
 )
 from pipeline.messages import ANSWER_TOKENS
-from pipeline.question.parts import question_word
-from pipeline.question.question import Question
+from pipeline.question.question import Question, question_word
 from pipeline.reading.extract import (
     extract,
     joined,
     left_unread,
     read_documents,
-    together,
     units_of,
     unless_cut,
     widened,
@@ -101,8 +98,6 @@ _AND: Final = re.compile(rf"\s+(?:{any_of(words('questions.and'))})\s+")
 class Hop:
     """A follow-up search (hop), and the passage that led to it."""
 
-    part: int
-    """Of the question, from 0."""
     name: str
     """What the passage names."""
     query: str
@@ -208,7 +203,6 @@ async def _read(
 ) -> tuple[list[Document], Reading]:
     """Return the pages with their reading; without time for that, only their best
     passages."""
-    parts = gathered.parsed.parts
     # By then each is read by its best passage alone.
     with anyio.move_on_after(LONG_SHARE * time_left()):
         # A page that did not come is represented by its snippet.
@@ -220,7 +214,6 @@ async def _read(
             whole,
             reader=services.reader,
             extractor=services.extractor,
-            parts=parts,
         )
         return whole, reading
     short = [
@@ -230,7 +223,7 @@ async def _read(
         for one in gathered.ranked
     ]
     reading = await read_documents(
-        question, short, reader=Blend(None), parts=parts, seconds=services.seconds
+        question, short, reader=Blend(None), seconds=services.seconds
     )
     return short, replace(reading, unread=tuple(one.page.final_url for one in short))
 
@@ -335,11 +328,10 @@ def enriched(
     sheet.add(note)
     sheet.add(doubt(reading))
     followed = [_followed(hop, "10a", mark) for hop in known.hops]
-    room = sheet.room_beside(parts_line(reading, max_tokens), *followed)
+    room = sheet.room_beside(*followed)
     assembled = assemble(
         documents, reading, max_tokens=room, mark=mark, open_end=open_end
     )
-    sheet.add(parts_line(reading, max_tokens, assembled.parts))
     why = reading.reason if documents else "No pages were found."
     sheet.add_cut(assembled.shown.text or f"No answer found. {why}")
     for hop in known.hops:
@@ -417,8 +409,8 @@ async def follow(
     reading: Reading,
     services: Services,
 ) -> Followed:
-    """Run up to `wanted.hops` follow-up searches; stop if all parts are answered, one
-    brings nothing, or too little time is left."""
+    """Run up to `wanted.hops` follow-up searches; stop if one brings
+    nothing, or too little time is left."""
     known = Followed(gathered, tuple(documents), reading)
     asked: set[str] = set()
     for _ in range(wanted.hops):
@@ -435,27 +427,16 @@ async def follow(
 
 
 def _leads(question: Question, known: Followed) -> list[Hop]:
-    """Return what the nearest passage of each open part leads to.
-
-    A part is open as long as it is not answered, and once where its passage names what
-    the question describes or what a page at hand is about."""
-    found: list[Hop] = []
+    """Return what the nearest passage leads to: of an answered question once, and only
+    to a page at hand."""
+    reading = known.reading
     at_hand = {about_of(page.page.title) for page in known.gathered.documents.values()}
-    for index, part in enumerate(known.reading.parts or (known.reading,)):
-        asking = part.question or question
-        hops = (
-            _named(index, asking, part, known.documents, at_hand)
-            if len(part.values)
-            else []
-        )
-        if part.answered and any(hop.part == index for hop in known.hops):
-            continue
-        found += [
-            hop
-            for hop in hops
-            if not part.answered or asking.describes or hop.name.casefold() in at_hand
-        ]
-    return found
+    if not len(reading.values) or (reading.answered and known.hops):
+        return []
+    hops = _named(question, reading, known.documents, at_hand)
+    return [
+        hop for hop in hops if not reading.answered or hop.name.casefold() in at_hand
+    ]
 
 
 def about_of(title: str) -> str:
@@ -465,19 +446,20 @@ def about_of(title: str) -> str:
 
 
 def _named(
-    index: int,
     question: Question,
-    part: Reading,
+    reading: Reading,
     documents: Sequence[Document],
     at_hand: AbstractSet[str],
 ) -> list[Hop]:
-    """Return the names in the best unit of a part that the question lacks, with what of
+    """Return the names in the best unit that the question lacks, with what of
     it the unit does not say.
 
     At most `HOP_NAMES`; none where the unit has all words of the question."""
-    rows = np.argsort(-part.values, kind="stable").tolist()
-    row = next((row for row in rows if _is_text(part.places[row], documents)), rows[0])
-    owner, unit = part.places[row]
+    rows = np.argsort(-reading.values, kind="stable").tolist()
+    row = next(
+        (row for row in rows if _is_text(reading.places[row], documents)), rows[0]
+    )
+    owner, unit = reading.places[row]
     page = documents[owner].page
     language = question.language
     said = set(
@@ -520,7 +502,6 @@ def _named(
     )
     return [
         Hop(
-            index,
             name,
             f"{name} {rest}",
             page.final_url,
@@ -588,16 +569,14 @@ async def _hop(
     if not read:
         return None
     # 3. Judge them; what says nothing to it, or less than is known, is left out
-    before = (known.reading.parts or (known.reading,))[hop.part]
-    asking = before.question or wanted.question
-    question = Question(f"{asking.word} {hop.query}".strip())
+    before = known.reading
+    question = Question(f"{wanted.question.word} {hop.query}".strip())
     seconds = STEP_SHARE * time_left()
     after = await read_documents(
         question,
         read,
         reader=services.reader,
         seconds=seconds,
-        parts=(),
         share=HOP_WORK,
     )
     if after.verdict == "none" or not (
@@ -633,14 +612,9 @@ def _with_pages(
         *known.documents,
         *(one for one in read if one.page.final_url not in known_urls),
     )
-    parts = list(known.reading.parts or (known.reading,))
-    units = units_of(after, read) | units_of(parts[hop.part], known.documents)
-
-    parts = [widened(part, known.documents, documents, units) for part in parts]
-    parts[hop.part] = joined(parts[hop.part], widened(after, read, documents, units))
-    reading = (
-        together(parts, [part.question for part in parts])
-        if known.reading.parts
-        else parts[0]
+    units = units_of(after, read) | units_of(known.reading, known.documents)
+    reading = joined(
+        widened(known.reading, known.documents, documents, units),
+        widened(after, read, documents, units),
     )
     return documents, reading

@@ -15,7 +15,7 @@ from pipeline.question.wants import Freshness, split_sites
 from pipeline.research import Researched, research
 from pipeline.search.query import SearchQuery
 from pipeline.services import Services
-from pipeline.session.session import AskedPart, Ongoing, Session
+from pipeline.session.session import Ongoing, Session
 from pipeline.sources.gather import Wanted, failures_of, site_step
 from pipeline.text.frame import one_line
 from pipeline.work import Report
@@ -119,10 +119,7 @@ async def _keep(
     before."""
     gathered, reading = found.known.gathered, found.known.reading
     known = await ongoing.keep(
-        [
-            AskedPart((one.question or question).text, one.verdict, one.reason)
-            for one in reading.parts or (reading,)
-        ],
+        reading,
         [query.text for query in gathered.parsed.queries],
         found.assembled.evidence,
         [document.page for document in gathered.documents.values()],

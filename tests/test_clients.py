@@ -106,7 +106,7 @@ KINDS: Final = {
     "parts": Kind(
         "extract_relevant",
         {**ASKED, "question": f"{QUESTION[:-1]}, and when did the Sunday crossing begin?"},
-        (ANSWER, "1958", "when did the Sunday crossing begin"),
+        (ANSWER, "1958"),
     ),
     "none": Kind(
         "extract_relevant", {"question": FOREIGN, "sources": [PAGE]}, ("none", "research")

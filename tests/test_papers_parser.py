@@ -157,7 +157,6 @@ async def test_a_hostile_models_queries_hold_no_host_operator_or_word_of_its_own
     assert found.made_by == "model"
     asked = [query.text for query in found.queries]
     assert asked[0] == question
-    assert found.parts == ()
     given = {"ferry", "quoxholm", "sundays", "leave", "leaving", "first", "of", "the", "or", "is"}
     for query in asked[1:]:
         assert set(query.casefold().split()) <= given, query

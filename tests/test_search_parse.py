@@ -12,10 +12,6 @@ from pipeline.search.query import ParsedRequest
 TODAY = date(2026, 11, 21)
 
 
-def parts_of(question: str) -> list[str]:
-    return [part.text for part in Question(question).parts]
-
-
 def parse(question: str) -> ParsedRequest:
     return parse_request(Question(question), today=TODAY)
 
@@ -105,16 +101,6 @@ def test_every_entity_is_verbatim_in_the_request() -> None:
     parsed = parse(question)
     assert parsed.entities
     assert all(name in question for name in parsed.entities)
-
-
-def test_a_request_with_two_questions_is_also_asked_in_parts() -> None:
-    queries = [
-        query.text for query in parse("Who founded SpaceX and when did it launch Falcon 9?").queries
-    ]
-    assert queries[1:] == [
-        "Who founded SpaceX",
-        "when did it launch Falcon 9? (Who founded SpaceX)",
-    ]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import numpy as np
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
@@ -17,7 +18,8 @@ from bench.sessions import kill_runs
 from cache.store import open_stores
 from pipeline.document.page import Evidence, Score
 from pipeline.question.question import Question
-from pipeline.session.session import MOST_SESSION_BYTES, AskedPart, Ongoing, find_session
+from pipeline.reading.reading import Reading
+from pipeline.session.session import MOST_SESSION_BYTES, Ongoing, find_session
 from tests.support import LIBRARY, Connect, Site, data_of, text_of
 from tests.support.cache_server import cache_server
 from tests.support.commands import winnow
@@ -27,6 +29,7 @@ from tests.test_web import hits
 pytestmark = pytest.mark.anyio
 
 LIT = "When was the light on Orvane Head first lit?"
+ANSWERED = Reading("answered", "", 1.0, (), np.zeros(0, dtype=np.float32), "bm25")
 KEPT = "Who was the keeper on Orvane Head?"
 
 
@@ -191,7 +194,7 @@ async def test_a_session_that_grows_over_its_cap_loses_its_oldest_questions(tmp_
         passage = Evidence(
             words, "https://e.org/", "", "html/body", (1,), Score(1.0, "read"), "https://e.org/"
         )
-        assert await ongoing.keep([AskedPart("", "answered", "")], [], [passage], [], []) == [False]
+        assert await ongoing.keep(ANSWERED, [], [passage], [], []) == [False]
     session = find_session(stores, handle, owner="", roots=())
     kept = stores.sessions.get_json(f"session:{handle.rpartition('/')[2]}")
     stores.close()

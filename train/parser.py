@@ -16,7 +16,7 @@ from datetime import date, timedelta
 from typing import Any, Final
 
 from papers.zero_index.parser import PROMPT
-from pipeline.question.parts import question_word
+from pipeline.question.question import question_word
 from pipeline.question.wants import needless
 from pipeline.text.frame import one_line
 from pipeline.text.words import find_entities, index_terms, raw_words, words

@@ -1,4 +1,4 @@
-// The evidence of an answer: verdict and parts, passages as cards by page, what was left out, how to go on.
+// The evidence of an answer: verdict, passages as cards by page, what was left out, how to go on.
 
 import { formatNumber, t } from "./texts.js";
 import { announce, button, copy, details, freshId, h, link, meter, said, siteOf, step, svg } from "./dom.js";
@@ -24,8 +24,7 @@ export function drawEvidence(answer, door, go) {
   return h("div", { class: "answer" },
     h("header", { class: "asked" },
       said(view.question, "h2"),
-      data.verdict && drawVerdict(data),
-      data.parts?.length > 0 && drawParts(data.parts, own)),
+      data.verdict && drawVerdict(data)),
     h("div", { class: "columns" },
       h("div", { class: "passages" },
         pages.length ? pages : drawNothing(answer),
@@ -36,13 +35,6 @@ export function drawEvidence(answer, door, go) {
 function drawVerdict(data) {
   return h("p", { class: `verdict ${data.verdict}` },
     h("strong", {}, t(`verdict.${data.verdict}`)), " ", h("span", { class: "quiet" }, said(data.reason ?? "")));
-}
-
-function drawParts(parts, own) {
-  return h("ul", { class: "parts" }, parts.map((part) =>
-    h("li", { class: part.verdict },
-      h("span", { class: "mark" }, t(`verdict.${part.verdict}`)), " ", said(part.question),
-      part.label && [" ", h("a", { href: `#${own}-${part.label}`, onclick: jump }, part.label)])));
 }
 
 /** Go to a passage without touching the address, which says which view is shown. */

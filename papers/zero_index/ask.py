@@ -469,7 +469,6 @@ class Asking:
         if chosen is None:
             return replace(reading, reason=f"{before}; {failure}.")
         word, clause = agree(reading.verdict, chosen, reading.values)
-        word = reading.verdict if reading.parts else word
         return replace(
             reading,
             verdict=word,

@@ -15,7 +15,6 @@ from cache.store import Store
 from errors import ModelError
 from models.protocols import Generator, Said
 from pipeline.messages import ANSWER_TOKENS, AskOptions, ask
-from pipeline.question.parts import MOST_PARTS
 from pipeline.question.question import Question
 from pipeline.question.wants import Freshness
 from pipeline.search.parse import LONGEST_QUERY, first_distinct, parse_request
@@ -34,6 +33,8 @@ from pipeline.work import in_thread
 from prompts import load
 
 PROMPT: Final = "parse_request"
+_MOST_PARTS: Final = 4
+"""Parts of a request that a model may name; each is searched for as well."""
 _LANGUAGES: Final = (
     "ar bg bn ca cs da de el en es et fa fi fr he hi hr hu id it ja ko lt lv nl no pl pt ro ru sk "
     "sl sr sv th tr uk "
@@ -50,7 +51,7 @@ REQUEST_SCHEMA: Final[dict[str, object]] = {
         "parts": {
             "type": "array",
             "items": {"type": "string", "maxLength": 300},
-            "maxItems": MOST_PARTS,
+            "maxItems": _MOST_PARTS,
         },
         "freshness": {"enum": ["any", "day", "week", "month", "year"]},
         "search": {"type": "boolean"},
@@ -146,7 +147,7 @@ def _merged(question: Question, rules: ParsedRequest, said: _Answer) -> ParsedRe
             hint="Set WINNOW_GENERATOR to a larger model.",
         )
     asked = [held.kept(part, first.language) for part in said["parts"]]
-    parts = () if rules.parts else tuple(map(Question, _parts(asked, known)))
+    parts = tuple(map(Question, _parts(asked, known)))
     queries = [
         *(
             SearchQuery(
@@ -159,7 +160,6 @@ def _merged(question: Question, rules: ParsedRequest, said: _Answer) -> ParsedRe
     return ParsedRequest(
         first_distinct([*rules.queries, *queries]),
         entities,
-        rules.parts or parts,
         made_by="model",
         needless=rules.needless
         or ("" if said["search"] else "the model finds that it needs none"),

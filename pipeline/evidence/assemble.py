@@ -24,7 +24,6 @@ from pipeline.evidence.show import (
 )
 from pipeline.reading.bm25 import Floats
 from pipeline.reading.reading import Reading
-from pipeline.reading.relevance import WORTH
 from pipeline.text.frame import inert, is_injection
 from pipeline.text.tokens import count_each, cut_to_tokens
 from pipeline.work import check_cancelled, traced
@@ -49,8 +48,6 @@ class Assembled:
     shown: Shown
     left_out: int
     """Units worth showing that did not fit."""
-    parts: tuple[str, ...] = ()
-    """Label of the best passage for each of `Reading.parts`; "" if none is near."""
 
     def lacks(self, verdict: Verdict, *, named: bool) -> bool:
         """Whether a larger budget may show what the question wants: units are left out,
@@ -158,7 +155,7 @@ def assemble(
         unquoted=writer.unquoted,
     )
     left_out = writer.maker.left_out(near, least_score)
-    return Assembled(evidence, shown, left_out, writer.speaking(evidence, shown.labels))
+    return Assembled(evidence, shown, left_out)
 
 
 class _Writer:
@@ -283,29 +280,6 @@ class _Writer:
                 document.page.final_url, cite(document, unit.start, unit.end)
             )
         return tuple(filter(None, cited.values()))
-
-    def speaking(
-        self, evidence: Sequence[Evidence], labels: Sequence[str]
-    ) -> tuple[str, ...]:
-        """Return for each part of the question the label of the passage with its best
-        unit, "" where none shown is near the part."""
-        known = labels_of(evidence, labels)
-        held = [
-            (self.documents[index].page.final_url, unit.number)
-            for index, unit in self.places
-        ]
-        found: list[str] = []
-        for part in self.reading.parts:
-            near = (
-                np.flatnonzero(part.values >= WORTH * part.values.max(initial=0.0))
-                if part.verdict != "none"
-                else ()
-            )
-            best = sorted(near, key=lambda row: -float(part.values[row]))
-            found.append(
-                next((known[held[row]] for row in best if held[row] in known), "")
-            )
-        return tuple(found)
 
     def beginning(self, row: int, left_out: int) -> Assembled:
         """Return the best unit alone, without headings and copies, cut to what fits; no

@@ -55,7 +55,7 @@ ALSO: Final = 2
 all."""
 UNSURE: Final = "Unsure whether this answers the question."
 """Line above the evidence if the verdict is `unsure`."""
-SAID: Final = {"answered": "answered", "unsure": "unsure", "none": "not found"}
+VERDICT_NAMES: Final = {"answered": "answered", "unsure": "unsure", "none": "not found"}
 """Verdicts as a person reads them."""
 GAP: Final = "…"
 """Mark for omitted units and truncated parts (one or two tokens)."""
@@ -106,25 +106,6 @@ def _listed(sentence: str, names: Sequence[str]) -> str:
         f'"{one_line(name)[:TITLE_CHARACTERS]}"' for name in names[:MOST_ABSENT]
     )
     return sentence.format(", ".join(quoted_names)) if names else ""
-
-
-def parts_line(
-    reading: Reading, max_tokens: int, labels: Sequence[str] | None = None
-) -> str:
-    """Return the line with the verdict and passage of each part of a question; ""
-    without parts, and in an answer of fewer than `ROOMY` tokens, whose words need them.
-
-    `labels`: best passage of each part, "" for none. None counts on labels as long as
-    any, for an estimate; parts beyond the labels are left out."""
-    if max_tokens < ROOMY:
-        return ""
-    labels = ["10a"] * len(reading.parts) if labels is None else labels
-    listed = [
-        f'"{shortened(one_line(part.question.text), HEADING_TOKENS)}" '
-        f"{SAID[part.verdict]}{f' [{label}]' if label else ''}"
-        for part, label in zip(reading.parts, labels, strict=False)
-    ]
-    return f"Parts: {'; '.join(listed)}." if listed else ""
 
 
 def hint_room(max_tokens: int) -> int:

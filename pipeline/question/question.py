@@ -1,7 +1,7 @@
 """`Question`: what is asked, analysed once for a whole call.
 
 A tool makes it of the words that it was given and passes it on; every step reads its
-language, its terms, its parts and its translations from it. Each is found when a step
+language, its terms and its translations from it. Each is found when a step
 first asks for it. Not for: pages and passages, whose language and terms are counted by
 what indexes them (`pipeline/reading/bm25.py`)."""
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
 
-from pipeline.question import kind, parts, wants
+from pipeline.question import kind, wants
 from pipeline.text.words import (
     OTHER_SCRIPTS,
     UNDETERMINED,
@@ -20,7 +20,15 @@ from pipeline.text.words import (
     index_terms,
     raw_words,
     translated,
+    whole_words,
+    words,
 )
+
+
+def question_word(text: str, language: str) -> str:
+    """Return the first question word of a text, empty where there is none."""
+    found = whole_words(words("questions.words", language)).search(text.lower())
+    return found[0] if found else ""
 
 
 @dataclass(frozen=True)
@@ -101,22 +109,9 @@ class Question:
     # What answers it
 
     @cached_property
-    def parts(self) -> "tuple[Question, ...]":
-        """Questions that must each be answered, to be understood alone; none where it
-        is one."""
-        cut = parts.cut_parts(self.text, self.language)
-        return tuple(map(Question, cut))
-
-    @cached_property
     def word(self) -> str:
         """Its first question word, empty where it has none."""
-        return parts.question_word(self.text, self.language)
-
-    @cached_property
-    def describes(self) -> bool:
-        """Whether it describes something instead of naming it: "the film that was shot
-        there"."""
-        return parts.describes(self.text, self.language)
+        return question_word(self.text, self.language)
 
     @cached_property
     def choice(self) -> kind.Choice:
@@ -129,4 +124,4 @@ class Question:
 
 
 NOTHING = Question("")
-"""What is asked where nothing is, or several parts are."""
+"""What is asked where nothing is."""

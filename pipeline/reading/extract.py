@@ -1,8 +1,7 @@
 """EXTRACTOR: the core's reading of some documents, and a model that writes beside it if
 one is set.
 
-`read_documents` is what every tool asks; `extract` adds the outline and the model. The parts of a
-question are read each for itself and put together: a floor each, the rest by need.
+`read_documents` is what every tool asks; `extract` adds the model.
 `lift_rows` raises the rows that a request's choosing words point at: a table's ends for
 "the last", a column's extremes for "the lowest". No row says of itself that it is the
 last or has the least, its place and its numbers among the others do; it stays below the
@@ -19,13 +18,13 @@ from typing import Final
 import numpy as np
 
 from errors import unopened
-from pipeline.document.page import Block, Document, Failure, Sentence, Verdict
+from pipeline.document.page import Block, Document, Failure, Sentence
 from pipeline.document.units import is_aside, tag_sentences
 from pipeline.question.kind import Choice
-from pipeline.question.question import NOTHING, Question
+from pipeline.question.question import Question
 from pipeline.reading.bm25 import Floats, PageUnits, page_units
 from pipeline.reading.reading import Reading
-from pipeline.reading.relevance import WORTH, Reader, Relevance
+from pipeline.reading.relevance import Reader, Relevance
 from pipeline.reading.verdict import judge
 from pipeline.text.cells import number_of
 from pipeline.text.frame import TITLE_CHARACTERS, failure_text
@@ -42,10 +41,6 @@ Extractor = Callable[[Question, Sequence[Document], Reading], Awaitable[Reading]
 """Revises the reading that the rules made of some documents, by a model that writes
 (`papers/zero_index`). One that fails or is too slow leaves it, and the reason says
 so."""
-PARTS_WORK: Final = 2.0
-"""Windows that a cross-encoder reads for all parts of a question together, over those
-for a question that is one. Of 58 pairs over the sample library whose sides are both
-shown alone, .862 are both shown, with 1.2 times .828."""
 
 
 @traced("read")
@@ -55,26 +50,20 @@ async def read_documents(
     *,
     reader: Reader,
     seconds: float = math.inf,
-    parts: Sequence[Question] | None = None,
     share: float = 1.0,
 ) -> Reading:
     """Return one score a unit of `documents`, all competing with each other, and
     whether any of them answers.
 
-    `parts` must each be answered, none for a question that is one; None: they are cut
-    by rules. `share` is the part of a call's work that this reading may take. Documents
+    `share` is the part of a call's work that this reading may take. Documents
     that are not cut into units within `seconds` are named in `Reading.unread`. Raises
     `ModelError`. The first is cut in any case."""
     # 1. Tag: sentences, items, rows, code
     pages, tagged, unread = await in_thread(_units, documents, seconds)
-    # 2. Judge every unit, for each part of the question by itself
-    asked = question.parts if parts is None else tuple(parts)
-    share *= PARTS_WORK / len(asked) if asked else 1.0
-    readings = [
-        await read_units(one, documents, pages, tagged, reader=reader, share=share)
-        for one in asked or (question,)
-    ]
-    reading = together(readings, asked) if asked else readings[0]
+    # 2. Judge every unit
+    reading = await read_units(
+        question, documents, pages, tagged, reader=reader, share=share
+    )
     return replace(reading, unread=unread)
 
 
@@ -123,14 +112,6 @@ def unless_cut(reading: Reading, failures: Sequence[Failure]) -> Reading:
     A source that does not exist holds no answer.
     """
     missing = [failure for failure in failures if not failure.gone]
-    if missing and reading.parts:
-        parts = tuple(unless_cut(part, missing) for part in reading.parts)
-        return replace(
-            reading,
-            verdict=joint_verdict(parts),
-            parts=parts,
-            cut=any(part.cut for part in parts),
-        )
     if not missing or reading.verdict != "none":
         return reading
     unread = "; ".join(
@@ -202,79 +183,33 @@ async def extract(
     *,
     reader: Reader,
     extractor: Extractor | None = None,
-    parts: Sequence[Question] | None = None,
 ) -> Reading:
     """Read `documents`; if `extractor` is set, let it revise the reading.
 
-    `parts` are as in `read_documents`. Raises `ModelError`: a model of `reader`
+    Raises `ModelError`: a model of `reader`
     failed."""
     seconds = STEP_SHARE * time_left()
-    reading = await read_documents(
-        question, documents, reader=reader, seconds=seconds, parts=parts
-    )
+    reading = await read_documents(question, documents, reader=reader, seconds=seconds)
     return (
         reading if extractor is None else await extractor(question, documents, reading)
     )
 
 
-# Parts of a question
+# Hops
 
 
-def together(readings: Sequence[Reading], questions: Sequence[Question]) -> Reading:
-    """Return one reading of all parts: those of its units that are near the best of a
-    part take turns.
-
-    Turns are of equal length in text, so that each part gets as much of a budget as the
-    others until it has no unit left that is worth it; what is left then goes to the
-    parts that have. A part that nothing answers waits for them. There is at least one
-    part."""
-    parts = tuple(
-        replace(one, question=asked)
-        for one, asked in zip(readings, questions, strict=True)
-    )
-    weights = [1.0 if part.verdict != "none" else WORTH for part in parts]
-    values: Floats = np.maximum.reduce(
-        [np.float32(w) * part.values for w, part in zip(weights, parts, strict=True)]
-    )
-    turns = _turns([part for part in parts if part.verdict != "none"])
-    values[turns] = np.linspace(1.0, WORTH, len(turns), dtype=np.float32)
-    weakest = min(parts, key=lambda part: part.confidence)
-    answered = sum(part.answered for part in parts)
-    reason = (
-        f"{answered} of {len(parts)} parts are answered. Weakest part: {weakest.reason}"
-    )
-    absent = tuple(dict.fromkeys(name for part in parts for name in part.absent))
-    verdict = joint_verdict(parts)
+def joined(reading: Reading, further: Reading) -> Reading:
+    """Return a reading with that of a question that goes on from it, over the same
+    units: of each the better score, of both the surer verdict."""
+    surer = max(further, reading, key=lambda each: each.confidence)
     return replace(
-        weakest,
-        verdict=verdict,
-        reason=reason,
-        values=values,
-        question=NOTHING,
-        parts=parts,
-        absent=absent,
-        late=any(part.late for part in parts),
-    )
-
-
-def joint_verdict(parts: Sequence[Reading]) -> Verdict:
-    """Return the verdict of all parts: what each has, else `unsure`."""
-    words = {part.verdict for part in parts}
-    return words.pop() if len(words) == 1 else "unsure"
-
-
-def joined(part: Reading, further: Reading) -> Reading:
-    """Return the reading of a part with that of a question that goes on from it; the
-    surer of both has the verdict."""
-    surer = max(further, part, key=lambda one: one.confidence)
-    both = together((further, part), (part.question, part.question))
-    return replace(
-        both,
+        reading,
         verdict=surer.verdict,
         reason=surer.reason,
         confidence=surer.confidence,
-        question=part.question,
-        parts=(),
+        values=np.maximum(reading.values, further.values),
+        absent=tuple(name for name in reading.absent if name in further.absent),
+        late=reading.late or further.late,
     )
 
 
@@ -309,29 +244,6 @@ def widened(
         [scores.get(url, none) for url, none in zip(urls, zeros, strict=True)]
     )
     return replace(reading, tagged=tagged, values=values)
-
-
-def _turns(parts: Sequence[Reading]) -> list[int]:
-    lengths = [len(unit.text) for _, unit in parts[0].places] if parts else []
-    orders = [np.argsort(-part.values, kind="stable").tolist() for part in parts]
-    waiting = [
-        [row for row in order if part.values[row] >= WORTH * part.values[order[0]]][
-            ::-1
-        ]
-        for part, order in zip(parts, orders, strict=True)
-    ]
-    used = [0] * len(parts)
-    taken: dict[int, None] = {}
-    while any(waiting):
-        turn = min(
-            (index for index, rows in enumerate(waiting) if rows),
-            key=lambda index: used[index],
-        )
-        row = waiting[turn].pop()
-        # What another part brought counts for both.
-        used[turn] += lengths[row]
-        taken[row] = None
-    return list(taken)
 
 
 # Rows that a request chooses

@@ -44,10 +44,7 @@ class Reading:
     """Whether time ended before a long text was compared with the question as far as
     others are."""
     question: Question = NOTHING
-    """What was asked; empty for several parts together, each of which has its own."""
-    parts: "tuple[Reading, ...]" = ()
-    """The readings of the parts of a question with several, over the same units; this
-    one is of all of them."""
+    """What was asked."""
     absent: tuple[str, ...] = ()
     """Names and numbers of the question that nothing read has; empty where it surely
     answers."""

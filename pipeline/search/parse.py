@@ -12,7 +12,6 @@ from datetime import date
 from typing import Final
 
 from pipeline.document.units import split_sentences
-from pipeline.question.parts import MOST_PARTS
 from pipeline.question.question import Question
 from pipeline.question.wants import (
     asks_for_changes,
@@ -22,7 +21,8 @@ from pipeline.question.wants import (
 from pipeline.search.query import ParsedRequest, SearchQuery
 from pipeline.work import traced
 
-MAX_QUERIES: Final = 1 + MOST_PARTS
+MAX_QUERIES: Final = 5
+"""Queries of a request; each is put to each provider."""
 LONGEST_QUERY: Final = 300
 """Characters from which a request gets a short query besides: providers cut at about
 400."""
@@ -34,8 +34,9 @@ def parse_request(question: Question, *, today: date) -> ParsedRequest:
     language, freshness = question.spoken, question.freshness(today)
     scholarly = asks_for_research(question.text)
     queries = [
-        SearchQuery(text.text, language, freshness, scholarly=scholarly, asked=text)
-        for text in (question, *question.parts)
+        SearchQuery(
+            question.text, language, freshness, scholarly=scholarly, asked=question
+        )
     ]
     if freshness == "any" and asks_for_changes(question.text):
         # In addition to the request: pages about changing facts often have no date.
@@ -54,7 +55,6 @@ def parse_request(question: Question, *, today: date) -> ParsedRequest:
     return ParsedRequest(
         first_distinct(queries),
         question.entities,
-        question.parts,
         needless=needless(question.text),
     )
 

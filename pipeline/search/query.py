@@ -76,8 +76,6 @@ class ParsedRequest:
     """1..n queries; the raw request is always the first."""
     entities: tuple[str, ...] = ()
     """Names and unknown words, kept whole and verbatim."""
-    parts: tuple[Question, ...] = ()
-    """Self-contained parts that must each be answered; empty for a single question."""
     made_by: Literal["rules", "model"] = "rules"
     """Which parser produced it."""
     fallback: str = ""

@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, cast
+from typing import Final, Literal, cast
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -32,6 +32,7 @@ from pipeline.fetch.handles import page_handle
 from pipeline.messages import CACHED_ANSWER_SECONDS
 from pipeline.question.question import Question
 from pipeline.question.turns import completed
+from pipeline.reading.reading import Reading
 from pipeline.search.chain import Findings
 from pipeline.search.query import SearchQuery, SearchResult
 from pipeline.services import Fetches, Searches, Services
@@ -67,22 +68,14 @@ class SeenPage:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedPart:
-    """What had to be answered for itself, and how that went."""
-
-    question: str
-    verdict: Verdict
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
 class Turn:
-    """One question of a session; without parts it was not answered yet."""
+    """One question of a session; without a verdict it was not answered yet."""
 
     question: str
     asked: str
     """ISO 8601 UTC time."""
-    parts: tuple[AskedPart, ...] = ()
+    verdict: Verdict | Literal[""] = ""
+    reason: str = ""
     queries: tuple[str, ...] = ()
     passages: tuple[Evidence, ...] = ()
     open: tuple[str, ...] = ()
@@ -221,11 +214,7 @@ class Ongoing:
         asked = self._question.casefold().rstrip("?. ")
         for turn in self.session.turns:
             same = turn.question.casefold().rstrip("?. ") == asked
-            if (
-                same
-                and turn.parts
-                and all(part.verdict == "answered" for part in turn.parts)
-            ):
+            if same and turn.verdict == "answered":
                 return "This may need no search: the session holds an answer to it."
         return ""
 
@@ -240,7 +229,7 @@ class Ongoing:
 
     async def keep(
         self,
-        parts: Sequence[AskedPart],
+        reading: Reading,
         queries: Iterable[str],
         passages: Sequence[Evidence],
         pages: Iterable[Page],
@@ -251,7 +240,8 @@ class Ongoing:
         turn = Turn(
             self._question,
             self._asked,
-            tuple(parts),
+            reading.verdict,
+            reading.reason,
             tuple(queries),
             tuple(passages),
             tuple(missing),
@@ -303,7 +293,7 @@ class Ongoing:
         if same is not None:
             kept = tuple(one for one in same.passages if not _said(one, turn.passages))
             turn = replace(
-                turn if turn.parts else same, passages=(*turn.passages, *kept)
+                turn if turn.verdict else same, passages=(*turn.passages, *kept)
             )
         turns = (*(one for one in now.turns if one is not same), turn)
         listed = {page.url: page for page in (*now.pages, *pages)}

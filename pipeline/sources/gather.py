@@ -11,7 +11,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 from urllib.parse import unquote
@@ -534,29 +534,18 @@ async def gather_pages(
         failures += map(failure_of, errors)
         await report(6, 10, f"{len(documents)} pages read, {len(errors)} not")
     # 4. Mixed ranking: snippets, passages and the engines' order
-    questions = parsed.parts or (order.question,)
     rank = (
         printed("rank_as_printed")
         if order.form == "paper"
         else partial(mixed_rank, form=order.form)
     )
-    orders: list[tuple[RankedPage, ...]] = [
-        await rank(
-            question,
-            findings.results,
-            documents,
-            embedder=services.embedder,
-            reranker=services.reranker,
-        )
-        for question in questions
-    ]
-    # Each part's best page comes before the second of any.
-    turns: dict[str, RankedPage] = {}
-    for page in chain.from_iterable(zip(*orders, strict=True)):
-        turns.setdefault(page.result.url, page)
-    ranked = [
-        replace(page, place=index) for index, page in enumerate(turns.values(), start=1)
-    ]
+    ranked: Sequence[RankedPage] = await rank(
+        order.question,
+        findings.results,
+        documents,
+        embedder=services.embedder,
+        reranker=services.reranker,
+    )
     await report(7, 10, f"ranked {len(ranked)} pages")
     ranked = ranked[: order.max_pages]
     in_part = read_in_part(

@@ -5,7 +5,7 @@ Not for: the text, and what every answer ends with (`answer.py`).
 """
 
 from collections.abc import Iterable, Sequence
-from itertools import groupby, repeat
+from itertools import groupby
 from typing import Any, ClassVar, Final, TypeVar
 
 from pydantic import (
@@ -18,10 +18,9 @@ from pydantic import (
 
 from pipeline.document.page import Document, Evidence, Trust
 from pipeline.evidence.assemble import Assembled
-from pipeline.evidence.show import shortened
 from pipeline.fetch.handles import page_handle
 from pipeline.reading.reading import Reading
-from pipeline.text.frame import TITLE_TOKENS, address, one_line
+from pipeline.text.frame import address, one_line
 
 WITH_WORDS: Final = "words"
 """Serialization context that includes page text, for readers of the result alone."""
@@ -87,14 +86,6 @@ class Passage(Part):
     headings: list[str] = Field(default=[], description=f"Headings above it; {APART}")
 
 
-class PartFound(BaseModel):
-    """Verdict on one part of the question."""
-
-    question: str
-    verdict: str
-    label: str = Field(description="Its best passage, empty for none")
-
-
 class Quoted(Part):
     """Result fields of an answer with passages."""
 
@@ -125,13 +116,6 @@ class Found(Quoted):
     )
     reason: str
     confidence: float = Field(description="0..1")
-    parts: list[PartFound] = Field(
-        default=[],
-        description=(
-            "Verdict on each part of the question; the whole is answered "
-            "if all parts are"
-        ),
-    )
 
 
 class Item(Part):
@@ -167,20 +151,11 @@ def found_in(
 
     `documents`: those that the passages may come from.
     """
-    labels = assembled.parts or repeat("")
     fields = {
         "answered": reading.answered,
         "verdict": reading.verdict,
         "reason": reading.reason,
         "confidence": round(reading.confidence, 4),
-        "parts": [
-            PartFound(
-                question=shortened(one_line(part.question.text), TITLE_TOKENS),
-                verdict=part.verdict,
-                label=label,
-            )
-            for part, label in zip(reading.parts, labels, strict=False)
-        ],
     }
     return kind.model_validate(fields | shown_in(assembled, documents) | more)
 
