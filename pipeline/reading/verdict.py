@@ -44,7 +44,7 @@ _SMALL: Final = 120
 pages have fewer."""
 _READER_CLAMP: Final = 0.001
 """Probability below which a reader is taken by; its log-odds have no end."""
-_REASONS: Final[dict[Word, str]] = {
+_MEANINGS: Final[dict[Word, str]] = {
     "answered": "A passage answers the question.",
     "unsure": "The nearest passage is about the question, but may not answer it.",
     "none": "No passage is near the question in words or meaning.",
@@ -94,7 +94,7 @@ _MONTHS: Final = frozenset(
     name for pair in meanings("months.short").items() for name in pair
 ) | {"may"}
 _STEM: Final = 4
-_ENDING: Final = 3
+_ENDING_LETTERS: Final = 3
 """Letters by whose lack at its end a name is looked for, down to `_STEM`: a people for
 its country, one for several."""
 _FLOOR: Final = 0.3
@@ -175,7 +175,7 @@ def _reason(word: Word, best: Features) -> str:
         if best.translated
         else ""
     )
-    return f"{_REASONS[word]}{translated}"
+    return f"{_MEANINGS[word]}{translated}"
 
 
 def _never_below(pages: Sequence[Features]) -> float:
@@ -219,7 +219,7 @@ def _may_be_written_otherwise(name: str, index: TermIndex) -> bool:
     """Whether a page may have a name or number that it lacks in another form."""
     if any(map(str.isdecimal, name)):
         return name.isdecimal() and len(name) < ABSENT_DIGITS
-    stem = name.lower()[: max(_STEM, len(name) - _ENDING)]
+    stem = name.lower()[: max(_STEM, len(name) - _ENDING_LETTERS)]
     return name.lower() in _MONTHS or index.has_prefix(stem)
 
 
