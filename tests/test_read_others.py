@@ -338,13 +338,6 @@ def test_what_rtf_has_beside_its_text_is_read_once_or_said() -> None:
     assert page.unread == "1 embedded object"
 
 
-def test_lists_of_short_records_in_toml_and_yaml_are_tables() -> None:
-    toml = read("[[boat]]\nname='Ada'\ntons=5\n[[boat]]\nname='Bea'\ntons=7\n", "x.toml")
-    flow = read("boats:\n  - {name: Ada, tons: 5}\n  - {name: Bea, tons: 7}\n", "x.yml")
-    for page in (toml, flow):
-        assert "<td>Ada</td><td>5</td>" in page.html
-
-
 OPEN: Final = " ".join(
     f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{space}:1.0"'
     for name, space in {

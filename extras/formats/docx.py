@@ -9,8 +9,7 @@ FORMAT: Final = Format(
     types=("application/vnd.openxmlformats-officedocument.wordprocessingml.document",),
     to_html=later("extras.documents.docx", "docx_to_html"),
     endings=(".docx",),
-    parts=("word/document.xml",),
-    programs=("word",),
+    parts=("word/document",),
     binary=True,
     heavy=True,
 )

@@ -11,8 +11,7 @@ FORMAT: Final = Format(
     ),
     to_html=later("extras.documents.slides", "pptx_to_html"),
     endings=(".pptx",),
-    parts=("ppt/presentation.xml",),
-    programs=("presentation", "powerpoint"),
+    parts=("ppt/presentation",),
     binary=True,
     heavy=True,
 )

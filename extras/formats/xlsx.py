@@ -9,8 +9,7 @@ FORMAT: Final = Format(
     types=("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",),
     to_html=later("extras.documents.workbook", "xlsx_to_html"),
     endings=(".xlsx",),
-    parts=("xl/workbook.xml",),
-    programs=("spreadsheet", "excel"),
+    parts=("xl/workbook",),
     binary=True,
     heavy=True,
 )

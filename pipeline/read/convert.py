@@ -29,7 +29,6 @@ from pipeline.read.text import legible_text
 from pipeline.read.unpack import PACKED, is_packed, unpacked
 from pipeline.read.xhtml import is_xhtml, xhtml_to_html
 from pipeline.work import check_cancelled
-from seams import later
 
 if TYPE_CHECKING:
     from pipeline.read.pdf import PdfReading
@@ -276,8 +275,7 @@ def _text_to_html(
             text = xhtml_to_html(text)
         return look_at(unplaced(text) + raw.spoken, rendered=raw.rendered)
     if kind == SOURCE:
-        language = sniff.language_of(raw.name)
-        return _settings(text, language) or plain.source_to_html(text, language)
+        return plain.source_to_html(text, sniff.language_of(raw.name))
     is_text = file_format is not None and file_format.reads == "text"
     as_html = file_format.to_html(text) if file_format is not None and is_text else None
     return as_html or plain.plain_to_html(text)
@@ -289,12 +287,4 @@ def _all_pages(raw: Raw, paged: Format) -> Converted:
     reading = paged.to_html(raw.body, raw.span, sighted=raw.sighted)
     reading.read()
     as_html: Converted = reading.converted()
-    return as_html
-
-
-def _settings(text: str, language: str) -> Converted | None:
-    """Return a file of settings by its values, None for a program."""
-    as_html: Converted | None = None
-    if language in {"yaml", "toml"}:
-        as_html = later("pipeline.read.records", "settings_to_html")(text, language)
     return as_html

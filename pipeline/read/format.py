@@ -54,10 +54,8 @@ class Format:
     begins: re.Pattern[bytes] | None = None
     """How a text of it begins, matched at its first kilobyte."""
     parts: tuple[str, ...] = ()
-    """Of a ZIP archive: a part that only this format has. An archive whose part
-    `mimetype` names one of `types` needs none."""
-    programs: tuple[str, ...] = ()
-    """Of Office's archives: programs in the type of the main part."""
+    """Of a ZIP archive: how the name of a part begins that only this format has. An
+    archive whose part `mimetype` names one of `types` needs none."""
     heavy: bool = False
     """Whether it is converted in a process of its own, whatever its size, and a
     folder's file must be converted to know its words."""

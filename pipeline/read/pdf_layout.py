@@ -400,12 +400,17 @@ def _in_order(segments: list[_Segment], depth: int = 0) -> list[_Segment]:
 def _gutter(segments: Sequence[_Segment]) -> float | None:
     """Return the left edge of a column of text, right of another, between which the file
     hops; None where there is none."""
-    starts = Counter(round(segment.left) for segment in segments)
-    for start, count in starts.most_common(8):
-        edge = start - 1.0
+    starts: list[list[float]] = []
+    for segment in sorted(segments, key=lambda one: one.left):
+        if starts and segment.left - starts[-1][-1] <= max(SNAP, 0.25 * segment.size):
+            starts[-1].append(segment.left)
+        else:
+            starts.append([segment.left])
+    for lefts in sorted(starts, key=len, reverse=True)[:8]:
+        edge = lefts[0] - 1.0
         left_side = [segment for segment in segments if segment.right <= edge]
         right_side = [segment for segment in segments if segment.left >= edge]
-        if count < 3 or not _is_text(left_side) or not _is_text(right_side):
+        if not _is_text(left_side) or not _is_text(right_side):
             continue
         sides = [segment.left >= edge for segment in segments]
         hops = sum(side != after for side, after in pairwise(sides))

@@ -625,26 +625,13 @@ def _noted(note: Any, form: Any, frame: PageFrame, page_print: Print) -> bool:
     return bool(note_text.strip())
 
 
-def _chosen(note: Any, form: Any) -> str:
-    """Return the labels of what is chosen of the first `MOST_FIELDS` options of a list,
-    joined by commas; "" for none."""
-    count = min(pdfium.FPDFAnnot_GetOptionCount(form, note), MOST_FIELDS)
-    return ", ".join(
-        _wide(pdfium.FPDFAnnot_GetOptionLabel, form, note, number)
-        for number in range(count)
-        if pdfium.FPDFAnnot_IsOptionSelected(form, note, number)
-    )
-
-
 def _value(note: Any, form: Any) -> str:
     kind = pdfium.FPDFAnnot_GetFormFieldType(form, note)
     if kind in (pdfium.FPDF_FORMFIELD_CHECKBOX, pdfium.FPDF_FORMFIELD_RADIOBUTTON):
         return "[x]" if pdfium.FPDFAnnot_IsChecked(form, note) else "[ ]"
     if kind in (pdfium.FPDF_FORMFIELD_PUSHBUTTON, pdfium.FPDF_FORMFIELD_SIGNATURE):
         return ""
-    field_text = _wide(pdfium.FPDFAnnot_GetFormFieldValue, form, note)
-    is_list = kind in (pdfium.FPDF_FORMFIELD_COMBOBOX, pdfium.FPDF_FORMFIELD_LISTBOX)
-    return (_chosen(note, form) or field_text) if is_list else field_text
+    return _wide(pdfium.FPDFAnnot_GetFormFieldValue, form, note)
 
 
 def _wide(call: Callable[..., int], *arguments: Any) -> str:

@@ -1,17 +1,13 @@
-"""JSON, JSON Lines, YAML and TOML to HTML: arrays of records as tables, all else as
+"""JSON and JSON Lines to HTML: arrays of records as tables, all else as
 nested lists of `name: value`.
 
 Numbers keep the digits of the file, so that a table here is the one that the same rows
 as CSV make. Not for: which of these a text is (`sniff.py`)."""
 
 import json
-import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Final
-
-import yaml  # type: ignore[import-untyped]  # its types are a package of their own
 
 from pipeline.document.converted import (
     MAX_ITEMS,
@@ -19,7 +15,6 @@ from pipeline.document.converted import (
     Converted,
     escape,
     html_table,
-    letters_in,
     whole_page,
 )
 from pipeline.document.tree import MAX_DEPTH
@@ -36,13 +31,6 @@ _CELL_LETTERS: Final = 200
 _DEPTH: Final = 3
 """Levels of objects in a record that become columns (`address.city`), and in front of a
 table that become headings."""
-_DATA: Final = 0.5
-"""Minimum share of a settings file's letters and digits in tables to read it as
-data."""
-_SLOW: Final = 2_000_000
-"""Letters of YAML or TOML that are parsed: about a second's work."""
-_ALIAS: Final = re.compile(r"(?m)(?:^|[\s\[,{])[*&]\w")
-"""What in YAML repeats another part, so that a kilobyte can be a billion values."""
 
 
 def json_to_html(text: str) -> Converted | None:
@@ -55,33 +43,6 @@ def json_to_html(text: str) -> Converted | None:
         except (ValueError, RecursionError):
             return None
     return _as_page(value)
-
-
-def settings_to_html(text: str, language: str) -> Converted | None:
-    """Return YAML or TOML that is mostly lists of records as HTML.
-
-    None for other files, malformed ones, YAML with aliases, and more than `_SLOW`
-    characters."""
-    if len(text) > _SLOW or (language == "yaml" and _ALIAS.search(text)):
-        return None
-    try:
-        loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
-        # Values stay as they are written: neither 1.50 nor `no` becomes something else.
-        value = (
-            yaml.load(text, loader)  # noqa: S506  makes strings, lists and mappings alone
-            if language == "yaml"
-            else tomllib.loads(text, parse_float=str)
-        )
-    except (yaml.YAMLError, ValueError, RecursionError):
-        return None
-    tables = [
-        table
-        for _, section in _parts(value, ())
-        if (table := _table(section)) is not None
-    ]
-    letters = sum(letters_in("".join(row)) for rows in tables for row in rows[1:])
-    names = sum(letters_in("".join(rows[0])) * (len(rows) - 1) for rows in tables)
-    return _as_page(value) if letters + names >= _DATA * letters_in(text) else None
 
 
 def _loaded(text: str) -> object:

@@ -6,10 +6,8 @@ robots, a field for a password, or an English title that says so. A title alone 
 decides: articles are about logging in, too. Not for: statuses and headers
 (`pipeline/fetch/exchange.py`)."""
 
-import html as entities
 import re
-from collections.abc import Iterator, Mapping
-from itertools import islice
+from collections.abc import Mapping
 from typing import Final, Literal
 
 from selectolax.lexbor import LexborHTMLParser
@@ -45,7 +43,7 @@ own."""
 _FORM_ALONE: Final = 250
 """Letters up to which a page with a field for a password is a login, whatever its
 title."""
-_CHECKED_CHARACTERS: Final = 1_500_000
+_CHECKED_CHARACTERS: Final = 500_000
 """Maximum characters of a page that is checked; longer ones are not interstitials."""
 _CHECKS: Final = re.compile(
     r"_cf_chl_opt|cf-challenge|challenge-form|challenge-error-text|captcha-delivery\.com|px-captcha|gokuProps"
@@ -54,21 +52,8 @@ _CHECKS: Final = re.compile(
 )
 """What only the checks themselves have; the scripts that watch over every page of a
 site are not among it."""
-_PASSWORD: Final = re.compile(
-    r"<input\b[^<>]{0,500}?\btype\s{0,3}=\s{0,3}[\"']?password\b", re.IGNORECASE
-)
-_FIELD: Final = re.compile(
-    r"<input\b[^<>]{0,500}?\btype\s{0,3}=\s{0,3}[\"']?(?:email|text|tel)\b",
-    re.IGNORECASE,
-)
-_ACTS: Final = re.compile(r"<(?:script|form)\b", re.IGNORECASE)
-_HEADING: Final = re.compile(
-    r"<h[12]\b[^<>]{0,500}>(.{0,400}?)</h[12]", re.IGNORECASE | re.DOTALL
-)
-_HEADING_RANGE: Final = 400_000
-"""Characters in which headings are looked for."""
-_MARKUP: Final = re.compile(r"<[^<>]{0,500}>")
 _TITLE_SEPARATOR: Final = re.compile(r"\s[-–—:/]\s|\s*[|»•·]\s*|:\s")
+_FIELD: Final = "input[type=email i], input[type=text i], input[type=tel i]"
 _NOT_ITS_TEXT: Final = (
     "head, script, style, template, noscript, svg, textarea, iframe, nav, footer, aside,"
     " button, select, a"
@@ -83,17 +68,20 @@ def front_of(html: str, title: str) -> Front | None:
     A page of more than `_CHECKED_CHARACTERS` characters is always taken for a page."""
     if len(html) > _CHECKED_CHARACTERS:
         return None
-    titled = _titled(html, title)
-    has_check, password = _CHECKS.search(html), _PASSWORD.search(html)
+    tree = LexborHTMLParser(html)
+    titled = _titled(tree, title)
+    has_check = _CHECKS.search(html) is not None
+    acts = tree.css_first("script, form") is not None
+    password = tree.css_first("input[type=password i]") is not None
     if titled == "consent":
-        return "consent" if _ACTS.search(html) else None
+        return "consent" if acts else None
     # Nearly all pages end here.
     if not (titled or has_check or password):
         return None
-    letters = _own_letters(html)
-    asks = password or _FIELD.search(html)
+    asks = password or tree.css_first(_FIELD) is not None
+    letters = _own_letters(tree)
     front: Front | None = None
-    if has_check or (titled == "check" and _ACTS.search(html)):
+    if has_check or (titled == "check" and acts):
         front = "check"
     elif titled == "missing":
         front = "missing"
@@ -102,25 +90,21 @@ def front_of(html: str, title: str) -> Front | None:
     return front if letters <= _OWN_TEXT_LETTERS else None
 
 
-def _titled(html: str, title: str) -> Front | None:
+def _titled(tree: LexborHTMLParser, title: str) -> Front | None:
     """Return what title or first headings say that the page is."""
-    for text in (*_TITLE_SEPARATOR.split(title), *_headings(html)):
-        folded = " ".join(text.casefold().split())
+    headings = [node.text() for node in tree.css("h1, h2")[:2]]
+    for text in (*_TITLE_SEPARATOR.split(title), *headings):
+        folded = " ".join(text.casefold().split())[:200]
         for front, pattern in _TITLES.items():
-            match = pattern.search(folded[:200])
+            match = pattern.search(folded)
             if match and len(pattern.sub("", folded, count=1).split()) <= _EXTRA_WORDS:
                 return front
     return None
 
 
-def _headings(html: str) -> Iterator[str]:
-    for heading in islice(_HEADING.finditer(html[:_HEADING_RANGE]), 2):
-        yield entities.unescape(_MARKUP.sub(" ", heading[1]))
-
-
-def _own_letters(html: str) -> int:
-    """Return the letters of a page outside of links, menus, buttons and scripts."""
-    tree = LexborHTMLParser(html)
+def _own_letters(tree: LexborHTMLParser) -> int:
+    """Return the letters of a page outside of links, menus, buttons and scripts, which
+    are taken out of it."""
     for node in tree.css(_NOT_ITS_TEXT):
         node.decompose()
     return letters_in(tree.body.text(separator=" ")) if tree.body else 0

@@ -17,8 +17,10 @@ import posixpath
 import re
 import unicodedata
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final, NamedTuple
+
+import webencodings
 
 from pipeline.document.converted import DAMAGED
 from pipeline.read.format import (
@@ -36,9 +38,6 @@ from pipeline.read.format import (
 )
 
 OLE: Final = "application/x-ole-storage"
-_TYPES: Final = "[Content_Types].xml"
-_MOST_TYPES: Final = 1_000_000
-"""Bytes of the list of types."""
 _OLD_STREAMS: Final = {
     "EncryptedPackage": "an Office file with a password: save a copy without one",
     "WordDocument": "a Word file of the old form: save it as .docx",
@@ -48,31 +47,31 @@ _OLD_STREAMS: Final = {
     "__substg1.0_": "a message of Outlook's form: save it as .eml or text",
 }
 """What files of Microsoft's older container hold, and what to do with them."""
-
-# Signatures at the start of a file of no format that is read, and what to call it.
-_UNREAD_IMAGES: Final = (
-    (b"GIF8", "image/gif"),
-    (b"BM", "image/bmp"),
-    (b"\x00\x00\x01\x00", "image/x-icon"),
-    (b"\x1f\x8b", "application/gzip"),
-    (b"BZh", "application/x-bzip2"),
-    (b"\xfd7zXZ\x00", "application/x-xz"),
-    (b"(\xb5/\xfd", "application/zstd"),
-    (b"7z\xbc\xaf'\x1c", "application/x-7z-compressed"),
-    (b"Rar!\x1a\x07", "application/x-rar"),
-    (b"\x7fELF", "application/x-elf"),
-    (b"MZ\x90\x00", "application/x-msdownload"),
-    (b"\x00asm", "application/wasm"),
-    (b"SQLite format 3\x00", "application/x-sqlite3"),
-    (b"OggS", "audio/ogg"),
-    (b"ID3", "audio/mpeg"),
-    (b"fLaC", "audio/flac"),
-    (b"wOFF", "font/woff"),
-    (b"wOF2", "font/woff2"),
-    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", OLE),
-    (b"\x1aE\xdf\xa3", "video/webm"),
-    (b"GGUF", "application/x-gguf"),
-)
+_UNREAD_SIGNATURES: Final = {
+    b"GIF8": "image/gif",
+    b"BM": "image/bmp",
+    b"\x00\x00\x01\x00": "image/x-icon",
+    b"\x1f\x8b": "application/gzip",
+    b"BZh": "application/x-bzip2",
+    b"\xfd7zXZ\x00": "application/x-xz",
+    b"(\xb5/\xfd": "application/zstd",
+    b"7z\xbc\xaf'\x1c": "application/x-7z-compressed",
+    b"Rar!\x1a\x07": "application/x-rar",
+    b"\x7fELF": "application/x-elf",
+    b"MZ\x90\x00": "application/x-msdownload",
+    b"\x00asm": "application/wasm",
+    b"SQLite format 3\x00": "application/x-sqlite3",
+    b"RIFF": "audio/wav",
+    b"OggS": "audio/ogg",
+    b"ID3": "audio/mpeg",
+    b"fLaC": "audio/flac",
+    b"wOFF": "font/woff",
+    b"wOF2": "font/woff2",
+    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": OLE,
+    b"\x1aE\xdf\xa3": "video/webm",
+    b"GGUF": "application/x-gguf",
+}
+"""First bytes of files of no format that is read, and what to call them."""
 SOURCE_LANGUAGES: Final = {
     **dict.fromkeys((".py", ".pyi"), "python"), **dict.fromkeys((".js", ".mjs", ".jsx"), "javascript"),
     **dict.fromkeys((".ts", ".tsx"), "typescript"), **dict.fromkeys((".c", ".h"), "c"), ".cs": "csharp",
@@ -88,147 +87,57 @@ _CONTROLS: Final = bytes(
 """Bytes that text does not have; backspace and escape are in what consoles write, zero
 is looked at by itself."""
 _NOISE: Final = 0.01
-"""Share of a text's first kilobyte that may be zeros or such bytes."""
+"""Share of a text's first kilobyte that may be such bytes."""
 _ZEROS: Final = 0.05
 """Share of it that may be zero bytes where all else is text."""
 _BYTES: Final = "application/octet-stream"
-_TAGS: Final = rb"!doctype\s+html|html|head|body|title|meta|script|style|div|p|h[1-6]|table|article|main|section|br|a"
 _HTML_START: Final = re.compile(
-    rb"(?:\s|<!--.{0,2000}?-->|<\?xml[^>]{0,200}>)*<(?:" + _TAGS + rb")[\s/>]",
+    rb"(?:\s|<!--.{0,2000}?-->|<\?xml[^>]{0,200}>)*<(?:!doctype\s+html|html|head|body|title|meta"
+    rb"|script|style|div|p|h[1-6]|table|article|main|section|br|a)[\s/>]",
     re.I | re.S,
 )
-_UNSAID_TYPES: Final = {
-    "",
-    _BYTES,
-    "binary/octet-stream",
-    "application/unknown",
-    "unknown/unknown",
-}
-_PLAIN_TYPES: Final = (
-    *("application/javascript", "application/x-javascript", "application/x-sh"),
-    *("application/x-yaml", "application/yaml", "application/toml", "application/sql"),
-    *("application/x-tex", PLAIN),
+_PAGE_START: Final = re.compile(
+    rb"\s*(?:<!--.{0,500}?-->\s*)*(?:<!doctype\s+html|<html)[\s>]", re.I | re.S
 )
-"""Types of texts that are read as they are."""
-_OTHERS: Final = (
-    *("image/avif", "image/heic", "video/mp4", "application/vnd.rar"),
-    *("application/java-archive", "font/otf"),
-)
-"""Types beside those of Python's table."""
-
-
-class _Known(NamedTuple):
-    """What the formats say of bytes, names and types, put together for looking things
-    up."""
-
-    magic: Sequence[tuple[bytes, str]]
-    """First bytes, and the type they mean."""
-    by_ending: Mapping[str, str]
-    """The type that a name's ending claims."""
-    by_type: Mapping[str, str]
-    """The type of ours that a server's type means."""
-    nameable: frozenset[str]
-    """Types as messages may show them: a server's own may be prose, so that only known
-    ones are repeated."""
-    begins: Sequence[tuple[re.Pattern[bytes], str]]
-    """How texts begin that are not markup, and feeds."""
-    by_part: Mapping[str, str]
-    """Types of ZIP archives by a part that only they have."""
-    archives: frozenset[str]
-    """Types that an archive may name itself."""
-    programs: Mapping[bytes, str]
-    """Types of Office's archives by the program in the type of the main part, whose
-    name may be any (Word for the web writes `word/document2.xml`)."""
-    main: re.Pattern[bytes]
-    """Finds that program in the list of types."""
-
-
-@functools.cache
-def _known() -> _Known:
-    every = formats()
-    magic = [
-        *(
-            (start, kind)
-            for file_format in every
-            for start, kind in file_format.magic.items()
-        ),
-        *_UNREAD_IMAGES,
-    ]
-    programs = {
-        name.encode(): file_format.types[0]
-        for file_format in every
-        for name in file_format.programs
-    }
-    texts = [file_format for file_format in every if not file_format.binary]
-    return _Known(
-        magic=magic,
-        by_ending={
-            **dict.fromkeys((".html", ".htm", ".xhtml"), HTML),
-            **dict.fromkeys(SOURCE_LANGUAGES, SOURCE),
-            **{
-                ending: file_format.types[0]
-                for file_format in texts
-                for ending in file_format.endings
-            },
-        },
-        by_type={
-            **dict.fromkeys((HTML, "application/xhtml+xml"), HTML),
-            **dict.fromkeys(_PLAIN_TYPES, PLAIN),
-            **{
-                kind: file_format.types[0]
-                for file_format in texts
-                for kind in (file_format.types[0], *file_format.also)
-            },
-        },
-        nameable=frozenset(
-            (
-                *mimetypes.MimeTypes(()).types_map[True].values(),
-                *(kind for _, kind in magic),
-                *_OTHERS,
-            )
-        )
-        - {_BYTES},
-        begins=[
-            (file_format.begins, file_format.types[0])
-            for file_format in every
-            if file_format.begins is not None
-        ],
-        by_part={
-            part_name: file_format.types[0]
-            for file_format in every
-            for part_name in file_format.parts
-        },
-        archives=frozenset(
-            kind
-            for file_format in every
-            if file_format.binary
-            for kind in file_format.types
-        ),
-        programs=programs,
-        main=re.compile(
-            rb"\.(?:ms-)?(" + b"|".join(programs) + rb")[\w.-]*\.main\+xml"
-        ),
-    )
-
-
+"""How pages begin, and no text in Markdown does."""
 _MARKUP_BYTES: Final = re.compile(rb"<|&(?:[a-zA-Z]{2,8}|#x?[0-9a-fA-F]{1,6});")
 """What may begin a tag, or an entity: a text without any is not HTML, whatever its
 type."""
 _DATA_START: Final = re.compile(rb"\s*(?:\{\s*(?:\"|\})|\[\s*[\[{\"\d])")
-_PAGE_START: Final = re.compile(
-    rb"\s*(?:<!--.{0,500}?-->\s*)*(?:<!doctype\s+html|<html)[\s>]",
-    re.IGNORECASE | re.DOTALL,
-)
-"""How pages begin, and no text in Markdown does."""
-_WORKBOOK_TYPES: Final = frozenset(
-    {
-        "application/vnd.ms-excel",
-        "application/msexcel",
-        "application/csv",
-        "application/x-csv",
+
+
+@functools.cache
+def _by_ending() -> Mapping[str, str]:
+    """Return the types that endings of names claim."""
+    return {
+        **dict.fromkeys((".html", ".htm", ".xhtml"), HTML),
+        **dict.fromkeys(SOURCE_LANGUAGES, SOURCE),
+        **{
+            ending: file_format.types[0]
+            for file_format in formats()
+            if not file_format.binary
+            for ending in file_format.endings
+        },
     }
-)
-"""Types that servers give CSV because of the program that opens it."""
+
+
+@functools.cache
+def _our_type(declared_type: str) -> str:
+    """Return the one of our types that a server's type means, empty for an unknown
+    one."""
+    for file_format in formats():
+        if not file_format.binary and declared_type in (
+            file_format.types[0],
+            *file_format.also,
+        ):
+            return file_format.types[0]
+    if declared_type in {HTML, "application/xhtml+xml"}:
+        return HTML
+    if declared_type.endswith("+json"):
+        return JSON
+    if declared_type.endswith("+xml"):
+        return XML
+    return PLAIN if declared_type.startswith("text/") else ""
 
 
 def media_type(body: bytes, *, content_type: str = "", name: str = "") -> str:
@@ -239,63 +148,38 @@ def media_type(body: bytes, *, content_type: str = "", name: str = "") -> str:
     `application/octet-stream`, text of none plain."""
     start = body[:1024]
     declared_type = content_type.partition(";")[0].strip().lower()
-    binary = _binary_type(body, start, declared_type)
-    if binary:
+    if binary := _binary_type(body, start, declared_type):
         return binary
+    ending = posixpath.splitext(name)[1].lower()
     # A site's list of pages for models is Markdown, whatever its ending (llmstxt.org).
-    by_name = (
-        MARKDOWN
-        if name.endswith("/llms.txt")
-        else _known().by_ending.get(posixpath.splitext(name)[1].lower(), "")
-    )
-    # Zeros are UTF-16's, or strayed into a text.
-    if b"\x00" not in start and (
-        clear := _clear_type(body, start, declared_type, by_name)
-    ):
-        return clear
-    if declared_type in _UNSAID_TYPES:
-        declared_type = by_name or _guessed(start)
-    return _text_type(declared_type, by_name, start)
-
-
-def _clear_type(body: bytes, start: bytes, declared_type: str, by_name: str) -> str:
-    """Return the type that text shows in spite of what a server says, empty where that
-    may be right."""
-    text = start.removeprefix(b"\xef\xbb\xbf")
-    if declared_type == HTML:
+    by_name = MARKDOWN if name.endswith("/llms.txt") else _by_ending().get(ending, "")
+    text = start.replace(b"\x00", b"")  # of UTF-16, or strayed into a text
+    guess, kind = _guessed(text), _our_type(declared_type)
+    if not kind:
+        kind = by_name or guess
+    if kind == HTML and declared_type:
         is_data = _DATA_START.match(text) and body.rstrip().endswith((b"}", b"]"))
-        return JSON if is_data else _unmarked_type(body, start, by_name)
-    if declared_type in _UNSAID_TYPES or declared_type.endswith(("+xml", "/xml")):
-        return ""
-    if _PAGE_START.match(text):
-        return HTML
-    if declared_type.startswith(("image/", "audio/", "video/", "font/")) and _is_words(
-        start
-    ):
-        guess = _guessed(start)
-        return by_name if by_name and guess == PLAIN else guess
-    return ""
+        if is_data:
+            return JSON
+        if not _MARKUP_BYTES.search(body):
+            return guess if guess != PLAIN else by_name or PLAIN
+    if _PAGE_START.match(text) or (kind == CSV and guess == HTML):
+        return FEED if guess == FEED else HTML
+    if _says_more(by_name, kind):
+        return by_name
+    return guess if kind in {HTML, XML} and guess in {FEED, HTML} else kind
 
 
-def _unmarked_type(body: bytes, start: bytes, by_name: str) -> str:
-    """Return the type of what a server calls HTML and has no markup, empty with
-    markup."""
-    if _MARKUP_BYTES.search(body):
-        return ""
-    guess = _guessed(start)
-    return guess if guess != PLAIN else by_name or PLAIN
-
-
-def _is_words(start: bytes) -> bool:
-    """Whether the beginning of a body is UTF-8 without a sign that text does not
-    have."""
-    if start.translate(None, _CONTROLS + b"\x00") != start:
-        return False
-    try:
-        start.decode("utf-8")
-    except UnicodeDecodeError as error:
-        return error.end >= len(start) - 3  # a letter that the first kilobyte cuts
-    return True
+def _says_more(by_name: str, kind: str) -> bool:
+    """Whether the type that a name claims is a finer one than the `kind` that is
+    said."""
+    name_format = format_of(by_name)
+    if kind == PLAIN and by_name == SOURCE:
+        return True
+    return name_format is not None and (
+        name_format.form_of == kind
+        or (kind == PLAIN and name_format.indexed != "markup")
+    )
 
 
 def holds_text(kind: str) -> bool:
@@ -329,21 +213,12 @@ def language_of(name: str) -> str:
     return SOURCE_LANGUAGES[posixpath.splitext(name)[1].lower()]
 
 
-def _is_pdf(body: bytes, start: bytes, declared_type: str) -> bool:
-    """Whether a body with the sign of a PDF is one: readers forgive what is before it,
-    a mark of bytes' order or an HTTP head."""
-    begins = start.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"%PDF-")
-    return (
-        begins
-        or declared_type == PDF
-        or (b"endobj" in body and b"%%EOF" in body[-1024:])
-    )
-
-
 def _binary_type(body: bytes, start: bytes, declared_type: str) -> str:
-    """Return the type of a binary body, or "" for text; `_BYTES` for one that is not
-    known."""
-    if b"%PDF-" in start[:1024] and _is_pdf(body, start, declared_type):
+    """Return the type of a binary body, or "" for text; of one that is not known what a
+    server says, or `_BYTES`."""
+    # Readers of PDF forgive what is before it: a mark of bytes' order, an HTTP head.
+    begins = start.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"%PDF-")
+    if begins or (b"%PDF-" in start and b"endobj" in body and b"%%EOF" in body[-1024:]):
         return PDF
     signed = _signed_type(body, start)
     if signed or start.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -351,18 +226,13 @@ def _binary_type(body: bytes, start: bytes, declared_type: str) -> str:
     if b"\x00" in start and (unmarked_utf16(body) or _has_stray_zeros(start)):
         return ""
     control = len(start) - len(start.translate(None, _CONTROLS))
-    if b"\x00" in start or control * 2 > len(start):
-        return _unread_type(declared_type)
-    return ""
-
-
-def _unread_type(declared_type: str) -> str:
-    """Return the type that a server gives a binary body, `_BYTES` where that is not a
-    known one."""
-    is_known = declared_type in _known().nameable and not declared_type.startswith(
-        "text/"
+    if b"\x00" not in start and control * 2 <= len(start):
+        return ""
+    # A server's own type may be prose, so that only known ones are repeated.
+    is_known = mimetypes.guess_extension(declared_type) is not None
+    return (
+        declared_type if is_known and not declared_type.startswith("text/") else _BYTES
     )
-    return declared_type if is_known else _BYTES
 
 
 def _has_stray_zeros(start: bytes) -> bool:
@@ -383,127 +253,53 @@ def _signed_type(body: bytes, start: bytes) -> str:
     """Return the type that a signature in the first bytes names, empty without one."""
     if start.startswith(b"PK\x03\x04"):
         return _zip_type(body)
-    if start.startswith(b"RIFF") and start[8:12] in {b"WEBP", b"WAVE", b"AVI "}:
-        return {b"WEBP": "image/webp", b"WAVE": "audio/wav"}.get(
-            start[8:12], "video/x-msvideo"
-        )
+    if start[8:12] == b"WEBP":
+        return "image/webp"
     if start[4:8] == b"ftyp":
         return "video/mp4"
     words = all(byte > 31 or byte in b"\t\n\f\r" for byte in start)
-    # Text may begin with the letters of a short signature.
-    return next(
-        (
-            kind
-            for magic, kind in _known().magic
-            if start.startswith(magic) and not (words and len(magic) < 4)
-        ),
-        "",
-    )
+    for signatures in (
+        *(file_format.magic for file_format in formats()),
+        _UNREAD_SIGNATURES,
+    ):
+        for magic, kind in signatures.items():
+            # Text may begin with the letters of a short signature.
+            if start.startswith(magic) and not (words and len(magic) < 4):
+                return kind
+    return ""
 
 
 def _zip_type(body: bytes) -> str:
+    """Return the type of an archive: the one that it names itself (OpenDocument, EPUB),
+    else by its parts."""
+    binary = [file_format for file_format in formats() if file_format.binary]
     try:
         with zipfile.ZipFile(io.BytesIO(body)) as archive:
-            # A part says what it is, in OpenDocument and EPUB.
-            type_entry = archive.NameToInfo.get("mimetype")
-            declared_type = (
-                archive.read(type_entry).decode("ascii", "replace").strip()
-                if type_entry and type_entry.file_size <= 100
-                else ""
-            )
-            known_types = _known()
-            if declared_type in known_types.archives:
-                return declared_type
-            types_by_part = (
-                kind
-                for part_name, kind in known_types.by_part.items()
-                if part_name in archive.NameToInfo
-            )
-            return next(types_by_part, "") or _office_type(archive) or "application/zip"
+            entry = archive.NameToInfo.get("mimetype")
+            if entry is not None and entry.file_size <= 100:
+                declared_type = archive.read(entry).decode("ascii", "replace").strip()
+                if any(declared_type in one.types for one in binary):
+                    return declared_type
+            for file_format in binary:
+                if any(
+                    name.startswith(file_format.parts) for name in archive.namelist()
+                ):
+                    return file_format.types[0]
     except (*DAMAGED, zipfile.BadZipFile):
-        return "application/zip"
+        pass
+    return "application/zip"
 
 
-def _office_type(archive: zipfile.ZipFile) -> str:
-    """Return the type of an Office file by the type of its main part; empty for other
-    archives, and for a list of types over `_MOST_TYPES` bytes."""
-    listed = archive.NameToInfo.get(_TYPES)
-    types = (
-        archive.read(listed)
-        if listed is not None and listed.file_size <= _MOST_TYPES
-        else b""
-    )
-    match = _known().main.search(types)
-    return _known().programs[match[1]] if match else ""
-
-
-def _guessed(start: bytes) -> str:
-    text = start.removeprefix(b"\xef\xbb\xbf")
-    matched_type = next(
-        (kind for begins, kind in _known().begins if begins.match(text)), ""
-    )
-    if matched_type:
-        return matched_type
+def _guessed(text: bytes) -> str:
+    text = text.removeprefix(b"\xef\xbb\xbf")
+    for file_format in formats():
+        if file_format.begins is not None and file_format.begins.match(text):
+            return file_format.types[0]
     if _HTML_START.match(text):
         return HTML
     if text.lstrip().startswith(b"<?xml"):
         return XML
     return JSON if text.lstrip()[:1] in {b"{", b"["} else PLAIN
-
-
-_NARROWER: Final = {HTML: {FEED}, XML: {FEED, HTML}}
-"""Which types the bytes of markup may show instead of the one that is said."""
-
-
-def _text_type(declared_type: str, by_name: str, start: bytes) -> str:
-    """Return our type for a server's type or a file name.
-
-    Of an unknown one what the bytes look like, but those of pictures and sound as they
-    are."""
-    kind = _meant(declared_type)
-    if _says_more(by_name, kind):
-        return by_name
-    if kind in _NARROWER:
-        guess = _guessed(start)
-        return guess if guess in _NARROWER[kind] else kind
-    if not kind and (
-        declared_type.startswith("application/")
-        or declared_type not in _known().nameable
-    ):
-        # The bytes are text, whatever program they are said to be for: CSV as Excel's, a log as a
-        # download.
-        guess = _guessed(start)
-        return (
-            (by_name or (CSV if declared_type in _WORKBOOK_TYPES else PLAIN))
-            if guess == PLAIN
-            else guess
-        )
-    return kind or declared_type
-
-
-def _meant(declared_type: str) -> str:
-    """Return the one of our types that a server's type means, empty for an unknown
-    one."""
-    if kind := _known().by_type.get(declared_type, ""):
-        return kind
-    if declared_type.endswith("+json"):
-        return JSON
-    if declared_type.endswith("+xml"):
-        return XML
-    return PLAIN if declared_type.startswith("text/") else ""
-
-
-def _says_more(by_name: str, kind: str) -> bool:
-    """Whether the type that a name claims is a finer one than the `kind` that is
-    said."""
-    if kind == PLAIN and by_name == SOURCE:
-        return True
-    name_format = format_of(by_name)
-    if name_format is None or not kind:
-        return False
-    return name_format.form_of == kind or (
-        kind == PLAIN and name_format.indexed != "markup"
-    )
 
 
 # Encodings
@@ -524,51 +320,13 @@ _DETECTED: Final = (
     ),
     *("cp1254", "cp1255", "cp1256", "cp1257", "cp1258", "cp874", "iso8859_5", "cp866"),
 )
-_ALLOWED: Final = frozenset(
-    codecs.lookup(name).name
-    for name in (
-        *_DETECTED,
-        *(f"iso8859_{n}" for n in (2, 3, 4, 6, 7, 8, 10, 13, 14, 15, 16)),
-        *(
-            "koi8_u",
-            "mac_roman",
-            "mac_cyrillic",
-            "iso2022_jp",
-            "utf_16_le",
-            "utf_16_be",
-        ),
-    )
-)
-"""Codecs that the web uses; labels such as `utf-7` or `unicode_escape` would let a page
-say what its bytes do not."""
 _READ_AS: Final = {
-    **dict.fromkeys(("ascii", "iso8859-1"), "cp1252"),
-    "iso8859-9": "cp1254",
-    **dict.fromkeys(("iso8859-11", "tis-620"), "cp874"),
     "shift_jis": "cp932",
-    **dict.fromkeys(("gb2312", "gbk"), "gb18030"),
-    "euc_kr": "cp949",
+    "gbk": "gb18030",
+    "euc-kr": "cp949",
     "big5": "big5hkscs",
-    "utf-16": "utf-16-le",
 }
-"""By Python's name: codecs in whose place the web reads a vendor's superset."""
-_WEB_LABELS: Final = {
-    "x-user-defined": "cp1252",
-    "dos-874": "cp874",
-    "windows-31j": "cp932",
-    **dict.fromkeys(("gb_2312", "gb_2312-80", "csgb2312"), "gb18030"),
-    **dict.fromkeys(("ks_c_5601-1989", "ksc_5601", "cseuckr"), "cp949"),
-    "cn-big5": "big5hkscs",
-    "cseucpkdfmtjapanese": "euc_jp",
-    **dict.fromkeys(("unicode", "ucs-2"), "utf_16_le"),
-    **dict.fromkeys(("unicode-1-1-utf-8", "x-unicode20utf8", "unicode11utf8"), "utf_8"),
-    **dict.fromkeys(("iso-8859-8-i", "logical", "visual"), "iso8859_8"),
-    "mac": "mac_roman",
-    "x-mac-ukrainian": "mac_cyrillic",
-    "win-1251": "cp1251",
-    **dict.fromkeys(("koi8-ru", "koi"), "koi8_u"),
-}
-"""Labels of the Encoding standard that Python does not know."""
+"""By the web's name: codecs in whose place it reads a vendor's superset."""
 _BYTE_ORDER_MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
@@ -610,14 +368,10 @@ class Decoded(NamedTuple):
 def codec_of(label: str) -> str | None:
     """Return the codec for a label as pages and headers give it; None for an unknown
     one, or one that the web does not use."""
-    name = label.strip().strip("\"'").lower()
-    name = _WEB_LABELS.get(name) or name.replace("windows-", "cp").replace("x-", "")
-    try:
-        codec_name = codecs.lookup(name).name
-    except (LookupError, ValueError):
+    encoding = webencodings.lookup(label.strip("\"' \t"))
+    if encoding is None or encoding.name in {"x-user-defined", "replacement"}:
         return None
-    codec_name = _READ_AS.get(codec_name, codec_name)
-    return codec_name if codec_name in _ALLOWED else None
+    return _READ_AS.get(encoding.name) or str(encoding.codec_info.name)
 
 
 def _as_labelled(body: bytes, content_type: str) -> tuple[str | None, str]:

@@ -10,5 +10,10 @@ FORMAT: Final = Format(
     to_html=later("pipeline.read.text", "csv_to_html"),
     reads="text",
     endings=(".csv", ".tsv"),
-    also=("text/tab-separated-values",),
+    also=(
+        "text/tab-separated-values",
+        "application/csv",
+        "application/x-csv",
+        "application/vnd.ms-excel",
+    ),
 )
