@@ -410,8 +410,8 @@ class PdfReading:
                 f"<p>Comment: {escape(comment)}</p>" for comment in page.comments
             )
             page_html = "\n".join((*html_of(lines, *sizes), *comments))
-            place = self._place(number, recognised=page.recognised)
-            markup.append(placed(page_html, place))
+            fragment = self._place(number, recognised=page.recognised)
+            markup.append(placed(page_html, fragment))
         if self._attached:
             markup.append(f"<p>Attached files: {escape(', '.join(self._attached))}</p>")
         return whole_page("\n".join(markup), title=title)
@@ -432,7 +432,7 @@ class PdfReading:
         if lines := self._illegible():
             return f"it is scanned: {kind} with {lines}"
         # Scanned, if at all: what keeps the first such page from being read
-        trouble = next((one for one in _SCANNED if one in troubles), "")
+        trouble = next((reason for reason in _SCANNED if reason in troubles), "")
         if trouble:
             return f"it is scanned: {kind} whose pages {_TROUBLE[trouble]}"
         trouble = next(filter(None, troubles), "")

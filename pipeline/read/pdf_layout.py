@@ -237,8 +237,8 @@ def _fill_in(segments: list[_Segment], value: FieldValue) -> None:
     if any(segments[number].text == text for number in in_row):
         return
     labels = [number for number in in_row if segments[number].left <= left]
-    below = (number for number, segment in enumerate(segments) if segment.y < low)
-    index = labels[-1] + 1 if labels else next(below, len(segments))
+    lower = (number for number, segment in enumerate(segments) if segment.y < low)
+    index = labels[-1] + 1 if labels else next(lower, len(segments))
     y = segments[labels[-1]].y if labels else low + 0.3 * (top - low)
     segments.insert(index, _Segment([(text, left)], left, right, y, size))
 
@@ -330,19 +330,21 @@ def _rows(inside: Sequence[_Segment], grid: _Grid) -> list[list[str]]:
     None where a drawing's boxes lie within one another, so that most cells repeat
     others, and where rows have no rulings between them."""
     cells: dict[tuple[int, int], list[str]] = {}
-    begun: set[tuple[int, int]] = set()
+    starting_cells: set[tuple[int, int]] = set()
     levels: set[int] = set()
-    for segment in sorted(inside, key=lambda one: (-round(one.y), one.left)):
+    for segment in sorted(
+        inside, key=lambda segment: (-round(segment.y), segment.left)
+    ):
         x, y = segment.middle
         columns = _spanned(grid.xs, x, grid.upright, y)
         bands = _spanned(grid.ys, y, grid.level, x)
-        begun.add((bands[0], columns[0]))
+        starting_cells.add((bands[0], columns[0]))
         levels |= {round(segment.y)} if columns[0] else set()
         for band in bands:
             for column in columns:
                 cells.setdefault((band, column), []).append(segment.text)
     unruled = len(grid.ys) <= 4 and len(levels) >= 3 * (len(grid.ys) - 1)
-    if unruled or len(cells) > 2 * len(begun):
+    if unruled or len(cells) > 2 * len(starting_cells):
         return []
     used_columns = sorted({column for _, column in cells})
     rows = [
@@ -384,7 +386,9 @@ def _in_order(segments: list[_Segment], depth: int = 0) -> list[_Segment]:
         return segments
     ordered: list[_Segment] = []
     sides: tuple[list[_Segment], list[_Segment]] = [], []
-    for segment in sorted(segments, key=lambda one: (-round(one.y), one.left)):
+    for segment in sorted(
+        segments, key=lambda segment: (-round(segment.y), segment.left)
+    ):
         if segment.left < gutter < segment.right:
             for side in sides:
                 ordered += _in_order(side, depth + 1)
@@ -401,7 +405,7 @@ def _gutter(segments: Sequence[_Segment]) -> float | None:
     """Return the left edge of a column of text, right of another, between which the file
     hops; None where there is none."""
     starts: list[list[float]] = []
-    for segment in sorted(segments, key=lambda one: one.left):
+    for segment in sorted(segments, key=lambda segment: segment.left):
         if starts and segment.left - starts[-1][-1] <= max(SNAP, 0.25 * segment.size):
             starts[-1].append(segment.left)
         else:
@@ -424,7 +428,9 @@ def _is_text(column: Sequence[_Segment]) -> bool:
     and more: cells of a table have fewer."""
     if not column:
         return False
-    width = max(one.right for one in column) - min(one.left for one in column)
+    width = max(segment.right for segment in column) - min(
+        segment.left for segment in column
+    )
     full = [
         len(segment.text)
         for segment in column
@@ -458,7 +464,7 @@ def _line(row: Sequence[_Segment]) -> PrintLine:
     fixed = 2 * sum(segment.fixed for segment in row) > len(text.replace(" ", ""))
     cells = [
         Cell(segment.left, segment.right, segment.runs)
-        for segment in sorted(row, key=lambda one: one.left)
+        for segment in sorted(row, key=lambda segment: segment.left)
         if segment.runs
     ]
     size = sizes.most_common(1)[0][0]

@@ -106,16 +106,18 @@ def html_of(
     page: Sequence[PrintLine], levels: dict[float, int], leading: float
 ) -> Iterator[str]:
     """Yield the blocks and tables of a page."""
+    tables = _tables(page)
     start = 0
     while start < len(page):
-        stop, rows = start + 1, page[start].rows
-        if not rows:
-            stop, rows = _table(page, start)
+        stop, rows = tables.get(start, (start + 1, page[start].rows))
         if rows:
             yield table_to_html(rows)
         else:
-            stop = start + 1
-            while stop < len(page) and _joins(page, stop, levels, leading):
+            while (
+                stop < len(page)
+                and stop not in tables
+                and _joins(page[stop - 1], page[stop], levels, leading)
+            ):
                 stop += 1
             yield _block_to_html(page[start:stop], levels)
         start = stop
@@ -144,9 +146,22 @@ def _is_figure(text: str) -> bool:
     return digits > 0 and digits * 3 >= len(text.replace(" ", ""))
 
 
+def _tables(page: Sequence[PrintLine]) -> dict[int, tuple[int, list[list[str]]]]:
+    """Return the tables of a page that have no rulings, by their first lines: the line
+    after each, and its rows. Linear in the lines."""
+    tables = {}
+    start = 0
+    while start < len(page):
+        stop, rows = _table(page, start)
+        if rows:
+            tables[start] = stop, rows
+        start = max(stop, start + 1)
+    return tables
+
+
 def _table(page: Sequence[PrintLine], start: int) -> tuple[int, list[list[str]]]:
-    """Return the line after the table that begins at a line, and its rows; none where
-    no table does."""
+    """Return the line after the lines that may be rows from a line on, and the rows;
+    none where they are no table."""
     stop = start
     while stop < len(page) and _may_be_row(page, start, stop):
         stop += 1
@@ -164,7 +179,7 @@ def _table(page: Sequence[PrintLine], start: int) -> tuple[int, list[list[str]]]
         or letters > CELL_LETTERS * len(cells)
         or aligned < ALIGNED * len(cells)
     ):
-        return start, []
+        return stop, []
     table: list[list[str]] = []
     for line in lines:
         if len(line.cells) >= 2:
@@ -183,7 +198,7 @@ def _table(page: Sequence[PrintLine], start: int) -> tuple[int, list[list[str]]]
                 )
                 table[-1][column] = f"{table[-1][column]} {text}".strip()
     full = sum(sum(map(bool, row)) >= 2 for row in table)
-    return (stop, table) if full >= ALIGNED * len(table) else (start, [])
+    return stop, table if full >= ALIGNED * len(table) else []
 
 
 def _may_be_row(page: Sequence[PrintLine], start: int, index: int) -> bool:
@@ -234,18 +249,15 @@ def _nearest(cell: Cell, columns: Sequence[tuple[float, float]]) -> int:
 
 
 def _joins(
-    page: Sequence[PrintLine], index: int, levels: dict[float, int], leading: float
+    before: PrintLine, line: PrintLine, levels: dict[float, int], leading: float
 ) -> bool:
     """Whether a line goes on the block of the line before it."""
-    before, line = page[index - 1], page[index]
     if line.rows or line.text.lstrip()[:1] in _BULLETS:
         return False
     if before.fixed != line.fixed or levels.get(before.size) != levels.get(line.size):
         return False
-    if len(line.cells) >= 2 and _table(page, index)[1]:
-        return False
-    most = max(leading, 1.0) * LEADING * (1.6 if line.fixed else 1.0)
-    return 0 <= _step(before, line) <= most
+    limit = max(leading, 1.0) * LEADING * (1.6 if line.fixed else 1.0)
+    return 0 <= _step(before, line) <= limit
 
 
 def _block_to_html(lines: Sequence[PrintLine], levels: dict[float, int]) -> str:
@@ -338,10 +350,11 @@ def _edge_lines(page: Sequence[PrintLine], height: float) -> list[PrintLine]:
     """Return the lines at the top and at the foot of a page: the outermost, and short
     ones."""
     heights = [line.y for line in page]
+    outermost = {min(heights, default=0.0), max(heights, default=0.0)}
     return [
         line
         for line in page
         if not line.rows
         and not PAGE_EDGE * height <= line.y <= (1 - PAGE_EDGE) * height
-        and (line.y in {min(heights), max(heights)} or len(line.text.split()) <= SHORT)
+        and (line.y in outermost or len(line.text.split()) <= SHORT)
     ]

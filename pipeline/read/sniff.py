@@ -278,7 +278,7 @@ def _zip_type(body: bytes) -> str:
             entry = archive.NameToInfo.get("mimetype")
             if entry is not None and entry.file_size <= 100:
                 declared_type = archive.read(entry).decode("ascii", "replace").strip()
-                if any(declared_type in one.types for one in binary):
+                if any(declared_type in file_format.types for file_format in binary):
                     return declared_type
             for file_format in binary:
                 if any(
