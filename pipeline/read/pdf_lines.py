@@ -161,7 +161,7 @@ def _tables(page: Sequence[PrintLine]) -> dict[int, tuple[int, list[list[str]]]]
 
 def _table(page: Sequence[PrintLine], start: int) -> tuple[int, list[list[str]]]:
     """Return the line after the lines that may be rows from a line on, and the rows;
-    none where they are no table."""
+    none where they do not form one."""
     stop = start
     while stop < len(page) and _may_be_row(page, start, stop):
         stop += 1
