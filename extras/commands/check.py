@@ -9,7 +9,6 @@ from typing import Final
 from cli.subcommand import Subcommand
 from cli.tool_calls import TOOL_OF_COMMAND, absolute, call, with_sources
 from errors import UsageError
-from seams import later
 from server.settings import read_settings
 
 
@@ -36,22 +35,17 @@ def _run(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
 
 
 def _draft(name: str) -> str:
-    """Return a report's text as Markdown; `-` reads standard input. Raises `UsageError`
-    for a file that cannot be read as UTF-8."""
+    """Return a report's text; `-` reads standard input. Raises `UsageError` for a file
+    that cannot be read as UTF-8."""
     try:
-        text: str = (
-            sys.stdin.read()
-            if name == "-"
-            else Path(name).expanduser().read_text(encoding="utf-8")
-        )
+        if name == "-":
+            return sys.stdin.read()
+        return Path(name).expanduser().read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
             f"The report {name!r} cannot be read: {error}.",
             hint="Give a UTF-8 text file.",
         ) from error
-    if not name.lower().endswith((".html", ".htm")):
-        return text
-    return str(later("extras.drafts.draft", "markdown_of")(text))
 
 
 COMMAND: Final = Subcommand(

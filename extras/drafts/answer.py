@@ -5,7 +5,7 @@ Not for: what is looked up of each (`extras/drafts/check.py`).
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from mcp_types import CallToolResult
@@ -13,7 +13,6 @@ from mcp_types import CallToolResult
 from errors import UsageError
 from extras.drafts.check import COMPLETE, Checked, check
 from extras.drafts.draft import Draft, read_draft
-from pipeline.document.page import Document
 from pipeline.evidence.assemble import UNASKED
 from pipeline.evidence.show import FIRST, Sheet, shortened
 from pipeline.fetch.handles import page_handle
@@ -67,9 +66,12 @@ async def check_draft(
     )
     # 2. Each item
     unread = {failure.source: failure for failure in loaded.failures}
-    checked = await check(
-        parsed, _by_name(loaded.documents), unread, works, reader=services.reader
-    )
+    documents = {
+        name: document
+        for document in loaded.documents
+        for name in (document.page.final_url, document.page.url)
+    }
+    checked = await check(parsed, documents, unread, works, reader=services.reader)
     # 3. What lacks something first
     ordered = sorted(checked, key=lambda result: result.outcome in COMPLETE)
     budget = max_tokens or UNASKED
@@ -96,22 +98,19 @@ def _facts(
         "pages": [address(page.final_url) for page in pages],
         "handles": [page_handle(page) for page in pages],
         "left_out": len(checked) - written,
-        "checked": [_item(*numbered) for numbered in enumerate(checked[:written], 1)],
+        "checked": [
+            Item(
+                number=number,
+                kind=result.kind,
+                outcome=result.outcome,
+                citation=result.citation,
+                text=shortened(one_line(result.text), SAID_TOKENS),
+                note=one_line(result.note),
+                nearest=shortened(one_line(result.words), SAID_TOKENS),
+            )
+            for number, result in enumerate(checked[:written], 1)
+        ],
     }
-
-
-def _item(number: int, result: Checked) -> Item:
-    return Item(
-        number=number,
-        kind=result.kind,
-        outcome=result.outcome,
-        citation=result.citation,
-        text=shortened(one_line(result.text), SAID_TOKENS),
-        note=one_line(result.note),
-        nearest=""
-        if result.outcome in COMPLETE
-        else shortened(one_line(result.words), SAID_TOKENS),
-    )
 
 
 def _named(
@@ -138,16 +137,6 @@ def _named(
             )
         addresses += [page.final_url for page in session.pages]
     return list(dict.fromkeys(addresses))
-
-
-def _by_name(documents: Iterable[Document]) -> dict[str, Document]:
-    """Return documents by requested and by final address."""
-    return {
-        name: document
-        for document in documents
-        for name in (document.page.final_url, document.page.url)
-        if name
-    }
 
 
 def _sheet(

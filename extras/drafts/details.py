@@ -1,8 +1,9 @@
 """Numbers, dates and proper names of a statement, and which of them no source has.
 
-Numbers are compared by value: 1,000 is 1000, and 5.0 is 5. Dates are compared by the
-day, month and year that they name, names by their words in one case or by their stems.
-Where digits can be read in two ways, either counts. Not for: what a statement says of them."""
+Numbers are compared by value: 1,000 is 1000, and 5.0 is 5; where digits can be read in
+two ways, either counts. Dates are compared by the day, month and year that they name,
+names by their words in one case or by their stems. Not for: what a statement says of
+them."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -16,7 +17,7 @@ _DIGITS: Final = re.compile(
     r"(?<![\w.,])\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?!\d)|(?<![^\W_])\d+(?:[.,:]\d+)*"
 )
 _UNIT: Final = re.compile(r"[ \u00a0]?(?:[^\W\d_]+|[%‰°€$£¥]\w?)")
-_DATE_IN_DIGITS: Final = re.compile(r"(?<!\d)(\d{4})-(\d\d)-(\d\d)(?!\d)")
+_ISO_DATE: Final = re.compile(r"(?<!\d)(\d{4})-(\d\d)-(\d\d)(?!\d)")
 _WRITTEN_DATE: Final = re.compile(
     r"(?:(?<!\d)(?P<before>[0-3]?\d)(?:st|nd|rd|th|er|\.|º)?\s+(?:of\s+|de\s+)?)?"
     r"(?P<month>[^\W\d_]{3,12})\b\.?"
@@ -31,11 +32,11 @@ Date = tuple[int, int, int]
 class SourceDetails:
     """What the texts of sources have."""
 
-    numbers: frozenset[str]
-    dates: frozenset[Date]
-    names: frozenset[str]
+    numbers: frozenset[str] = frozenset()
+    dates: frozenset[Date] = frozenset()
+    names: frozenset[str] = frozenset()
     """Words in one case, and their stems."""
-    unspaced: str
+    unspaced: str = ""
     """Texts in scripts without spaces, in which names are looked for as they are."""
 
 
@@ -45,19 +46,11 @@ def source_details(texts: Sequence[str], language: str) -> SourceDetails:
     joined = "\n".join(texts)
     written_words = {word.casefold() for word in raw_words(joined)}
     return SourceDetails(
-        frozenset(
-            value for found in _DIGITS.finditer(joined) for value in _values(found[0])
-        ),
+        frozenset().union(*(_values(digits) for digits in _DIGITS.findall(joined))),
         frozenset(date for _, date in _dates(joined)),
         frozenset(written_words.union(index_terms(joined, language=language))),
         joined.casefold() if is_cjk(joined) else "",
     )
-
-
-def has_details(statement: str, language: str) -> bool:
-    """Return whether a statement has a number, a date or a name."""
-    nothing = SourceDetails(frozenset(), frozenset(), frozenset(), "")
-    return bool(missing_details(statement, language, nothing))
 
 
 def missing_details(
@@ -65,26 +58,25 @@ def missing_details(
 ) -> tuple[str, ...]:
     """Return the numbers with their units, the dates and the names of a statement that
     `sources` lack, as it writes them."""
-    missing = list[str]()
-    dated = list[tuple[int, int]]()
-    for span, date in _dates(statement):
-        dated.append(span)
+    missing: list[str] = []
+    undated = statement
+    for (start, end), date in _dates(statement):
+        undated = undated[:start] + "|" * (end - start) + undated[end:]
         if not _has_date(sources, date):
-            missing.append(statement[slice(*span)])
-    for found in _DIGITS.finditer(statement):
-        if not _within(found.start(), dated) and sources.numbers.isdisjoint(
-            _values(found[0])
-        ):
-            missing.append(found[0] + _unit(statement, found.end(), language))
-    for name in _names(statement, language):
-        if not _within(statement.find(name), dated):
-            absent = [
-                word
-                for word in raw_words(name)
-                if (word != word.lower() or is_cjk(word))
-                and not _has_name(sources, word, language)
-            ]
-            missing += [" ".join(absent)] if absent else []
+            missing.append(statement[start:end])
+    missing += [
+        digits[0] + _unit(statement, digits.end(), language)
+        for digits in _DIGITS.finditer(undated)
+        if sources.numbers.isdisjoint(_values(digits[0]))
+    ]
+    for name in _names(undated, language):
+        absent = [
+            word
+            for word in raw_words(name)
+            if (word != word.lower() or is_cjk(word))
+            and not _has_name(sources, word, language)
+        ]
+        missing += [" ".join(absent)] if absent else []
     return tuple(dict.fromkeys(missing))
 
 
@@ -99,10 +91,6 @@ def _names(statement: str, language: str) -> list[str]:
     return names
 
 
-def _within(place: int, spans: Sequence[tuple[int, int]]) -> bool:
-    return any(start <= place < end for start, end in spans)
-
-
 def _unit(statement: str, end: int, language: str) -> str:
     """Return the word or sign after a number, empty for a stop word."""
     unit = _UNIT.match(statement, end)
@@ -112,32 +100,27 @@ def _unit(statement: str, end: int, language: str) -> str:
     return unit[0] if not is_word or index_terms(unit[0], language=language) else ""
 
 
-def _values(digits: str) -> Iterator[str]:
-    """Yield what digits may be worth: `1.000` is 1000 or 1, `1,5` is 1.5."""
-    bare = re.sub(r"\s", "", digits)
-    if ":" in bare or bare.count(".") > 1:
-        yield bare.lstrip("0")
-    readings = {re.sub(r"[.,](?=\d{3}(?!\d))", "", bare), bare}
-    for reading in readings:
-        whole, _, decimals = reading.replace(",", ".").rpartition(".")
-        if "." not in whole:
-            written = f"{whole or decimals}.{decimals if whole else '0'}"
-            integer, _, fraction = written.partition(".")
-            yield f"{integer.lstrip('0') or '0'}.{fraction.rstrip('0')}"
-    for part in digits.split():
-        if part != digits:
-            yield from _values(part)
+def _values(digits: str) -> set[str]:
+    """Return what digits may be worth: `1.000` is 1000 or 1, `1,5` is 1.5."""
+    joined = "".join(digits.split())
+    ungrouped = re.sub(r"[.,](?=\d{3}(?!\d))", "", joined)
+    values = set()
+    for reading in (joined, ungrouped, *digits.split()):
+        value = reading.replace(",", ".").lstrip("0")
+        if value.count(".") == 1:
+            value = value.rstrip("0").rstrip(".")
+        values.add(value)
+    return values
 
 
 def _dates(text: str) -> Iterator[tuple[tuple[int, int], Date]]:
-    """Yield the place of each date, and what it names: a month with a day or a
-    year."""
-    for found in _DATE_IN_DIGITS.finditer(text):
-        yield found.span(), (int(found[1]), int(found[2]), int(found[3]))
-    for found in _WRITTEN_DATE.finditer(text):
-        day, year = found["before"] or found["after"], found["year"]
-        if (day or year) and (month := month_named(found["month"])):
-            yield found.span(), (int(year or 0), month, int(day or 0))
+    """Yield the span of each date, and what it names: a month with a day or a year."""
+    for iso in _ISO_DATE.finditer(text):
+        yield iso.span(), (int(iso[1]), int(iso[2]), int(iso[3]))
+    for date in _WRITTEN_DATE.finditer(text):
+        day, year = date["before"] or date["after"], date["year"]
+        if (day or year) and (month := month_named(date["month"])):
+            yield date.span(), (int(year or 0), month, int(day or 0))
 
 
 def _has_date(sources: SourceDetails, date: Date) -> bool:
@@ -148,7 +131,7 @@ def _has_date(sources: SourceDetails, date: Date) -> bool:
         and day in (0, source_day)
         and (
             year in (0, source_year)
-            or (not source_year and f"{year}." in sources.numbers)
+            or (not source_year and str(year) in sources.numbers)
         )
         for source_year, source_month, source_day in sources.dates
     )

@@ -1,64 +1,52 @@
-"""Parses a draft: quotations, statements, references, and which references each cites.
+"""Takes a draft apart: quotations, statements, references, and which references each
+cites.
 
-A draft is Markdown or plain text: a report, or a model's answer. A statement's
-citations are the marks in its sentence or right after it: `[1]`, `[1a]`, `[^note]`,
-`[2, 5]`, a link, an address. Where nothing is cited, every sentence is a statement
-about all sources. Not for: judging them (`check.py`).
+A draft is Markdown, HTML or plain text. A statement's citations are the marks in its
+sentence or right after it: `[1]`, `[1a]`, `[^note]`, `[2, 5]`, a link, an address. Where
+nothing is cited, every sentence is a statement about all sources. Not for: looking them
+up (`check.py`).
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborHTMLParser
 
+from pipeline.document.page import Page
 from pipeline.document.units import split_sentences
+from pipeline.html.document import read_document
+from pipeline.read.markdown import markdown_to_body
 from pipeline.text.words import raw_words
 
 LEAST_WORDS: Final = 3
 """Words of a quotation; fewer are a term, a title or irony."""
-_URL: Final = r"(?:https?|file)://(?:[^\s<>\"'`|\\^{}()]|\([^\s()]*\))*(?:[^\s<>\"'`|\\^{}().,;:!?\]]|\([^\s()]*\))"
-_INLINE_LINK: Final = re.compile(
-    rf"\[([^\[\]\n]{{0,300}})\]\(\s*<?({_URL})>?(?:\s+[\"'][^\n\"']*[\"'])?\s*\)"
-)
-_LINK_ASIDE: Final = re.compile(rf"\(\s*(?:{_INLINE_LINK.pattern}[\s,;]*)+\)")
-"""A link in brackets by itself, which cites and states nothing."""
-_BARE_URL: Final = re.compile(rf"<?({_URL})>?")
-_REFERENCE_MARK: Final = re.compile(
-    r"\[(\^?[\w.-]{1,12}(?:\s*[,;]\s*\^?[\w.-]{1,12}){0,9})\](?![(:\[])"
-)
+_URL: Final = r"(?:https?|file)://(?:[^\s<>\"'`|\\^{}()⁂]|\([^\s()]*\))*(?:[^\s<>\"'`|\\^{}().,;:!?\]⁂]|\([^\s()]*\))"
+_ADDRESS: Final = re.compile(_URL)
+_MARK: Final = re.compile(r"\[(\^?[\w.-]{1,12}(?:\s*[,;]\s*\^?[\w.-]{1,12}){0,9})\]")
 _REFERENCE: Final = re.compile(
     rf"^\s{{0,8}}(?:[-*]\s+)?(?:\[(\^?[\w.-]{{1,12}})\]:?|(\d{{1,3}})[.)])\s+([^\n]*?{_URL}[^\n]*)$",
     re.MULTILINE,
 )
 """A line of the list of references: its mark, what it says, its address."""
-DOI_ADDRESS: Final = re.compile(
-    r"\bdoi\.org/(10\.\d{4,9}/[-._;()/:a-z0-9]{0,99}[a-z0-9])", re.IGNORECASE
+_DOI: Final = re.compile(
+    r"\bdoi(?:\.org/|:\s*)(10\.\d{4,9}/[-._;()/:a-z0-9]{0,99}[a-z0-9])", re.IGNORECASE
 )
-"""Characters of a DOI that every catalog accepts; older DOIs with others are read as
-addresses."""
 _DOI_NAMED: Final = re.compile(r"\bdoi:\s*(?=10\.\d{4,9}/)", re.IGNORECASE)
 _QUOTATION: Final = re.compile(
-    r"“([^”\n]{4,2000})”|„([^“”\n]{4,2000})[“”]|«\s?([^»\n]{4,2000}?)\s?»|»\s?([^«\n]{4,2000}?)\s?«|「([^」\n]{2,1000})」|"
-    r"『([^』\n]{2,1000})』|(?<![\w\"])\"([^\"\n]{4,2000})\"(?![\w\"])"
+    r"“([^”]{4,2000})”|„([^“”]{4,2000})[“”]|«\s?([^»]{4,2000}?)\s?»|"
+    r"»\s?([^«]{4,2000}?)\s?«|「([^」]{2,1000})」|『([^』]{2,1000})』|"
+    r"(?<![\w\"])\"([^\"]{4,2000})\"(?![\w\"])"
 )
-_BLOCK_QUOTE: Final = re.compile(r"(?:^[ \t]{0,3}>[^\n]*(?:\n|\Z))+", re.MULTILINE)
-_CODE_FENCE: Final = re.compile(
-    r"^[ \t]{0,3}(```|~~~)[^\n]*\n.*?(?:^[ \t]{0,3}\1[^\n]*$|\Z)",
-    re.MULTILINE | re.DOTALL,
+_CITATION: Final = re.compile(r"\[([^\[\]⁂]*)⁂(\d+)\]")
+"""How citations stand in a block: words of a link, number of an address."""
+_ASIDE: Final = re.compile(r"\(\s*((?:\[[^\[\]⁂]*⁂\d+\][\s,;]*)+)\)")
+"""Links in brackets by themselves, which cite and state nothing."""
+_MARK_AFTER: Final = re.compile(
+    r"([.!?…。！？][\"”»』」]*)((?:\s*\[⁂\d+\])+|\s*\[[^\[\]⁂]*⁂\d+\]\s*$)"
 )
-_LINE_MARK: Final = re.compile(r"^\s{0,8}(?:#{1,6}\s+|[-*+•]\s+|\d{1,3}[.)]\s+|>\s?)+")
-_ONLY_MARKS: Final = re.compile(r"[\W\d_]*")
-_EMPHASIS: Final = re.compile(r"\*\*|__|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)|`")
-
-
-_TITLE_TAGS: Final = ("h1", "h2", "h3", "h4", "h5", "h6")
-_TEXT_TAGS: Final = ", ".join(
-    ("p", "li", "dd", "dt", "td", "th", "figcaption", *_TITLE_TAGS)
-)
-_SIGNS: Final = {"blockquote": "> ", "li": "- ", **dict.fromkeys(_TITLE_TAGS, "# ")}
-"""What begins a line of Markdown that was an element of HTML."""
+_BLOCK_TAG: Final = re.compile(r"(</?(?:p|li|div|td|ol|ul|h\d)\b[^>]*>)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,201 +78,135 @@ class Draft:
 
 
 def read_draft(text: str) -> Draft:
-    """Take a draft apart: Markdown or plain text, whose code blocks are left out.
+    """Take a draft apart. Headings, tables and code state nothing.
 
     Quotations and statements of fewer than `LEAST_WORDS` words are dropped. Where some
     statements cite a source, those that cite none are dropped, too."""
-    text = _DOI_NAMED.sub(
-        "https://doi.org/", _CODE_FENCE.sub("\n", text.replace("\r\n", "\n"))
-    )
+    text = _DOI_NAMED.sub("https://doi.org/", text.replace("\r\n", "\n"))
+    is_html = text.lstrip().startswith("<") and "</" in text
     # 1. The list of references, which contains no statements
-    body, listed = _without_references(text)
-    references = {url: _reference(url) for url in _addresses(body)} | {
-        one.url: one for one in listed.values()
-    }
-    # 2. Quotations and sentences, each with what it cites
-    quotes = list[CitedText]()
-    statements = list[CitedText]()
-    for passage in _passages(body):
-        for sentence, cited in _sentences(passage, listed):
-            quoted, stated = _quoted_and_stated(sentence)
-            quotes += [CitedText(one, cited) for one in quoted]
-            statements += [CitedText(one, cited) for one in stated]
-    quotes += _block_quotes(body, listed)
-    # 3. Where sentences carry marks, those without are the author's own
-    marked = [one for one in statements if one.cited]
-    kept = [one for one in quotes if len(raw_words(one.text)) >= LEAST_WORDS]
-    return Draft(
-        tuple(dict.fromkeys(kept)),
-        tuple(marked or statements),
-        tuple(references.values()),
+    body, listed = _without_references(
+        _BLOCK_TAG.sub(r"\n\1\n", text) if is_html else text
     )
-
-
-def _quoted_and_stated(sentence: str) -> tuple[list[str], list[str]]:
-    """Return what a sentence quotes, and the sentence itself where it states something:
-    what is mostly a quotation is judged as one, word for word."""
-    quoted = [
-        _plain(next(filter(None, found.groups())))
-        for found in _QUOTATION.finditer(sentence)
-    ]
-    stated = _plain(sentence)
-    words = len(raw_words(stated))
-    own = words - sum(len(raw_words(one)) for one in quoted)
-    return quoted, [stated] if own >= max(LEAST_WORDS, words / 2) else []
+    # 2. Blocks of text, in which every citation is a mark with the number of its address
+    addresses: dict[str, int] = {}
+    blocks = list(_blocks(body if is_html else markdown_to_body(body), addresses))
+    blocks = [(_numbered(block, listed, addresses), quoted) for block, quoted in blocks]
+    urls = list(addresses)
+    # 3. Quotations and sentences, each with what it cites
+    quotes: list[CitedText] = []
+    statements: list[CitedText] = []
+    for number, (block, quoted) in enumerate(blocks):
+        if quoted:
+            following = blocks[number + 1][0] if number + 1 < len(blocks) else ""
+            cited = _cited(block, urls) or _cited(following, urls)
+            quotes.append(CitedText(_unmarked(block).strip(' "“”„«»'), cited))
+            continue
+        for start, end in split_sentences(block):
+            sentence, cited = (
+                _unmarked(block[start:end]),
+                _cited(block[start:end], urls),
+            )
+            spans = [
+                next(filter(None, groups)) for groups in _QUOTATION.findall(sentence)
+            ]
+            quotes += [CitedText(span, cited) for span in spans]
+            # What is mostly a quotation is looked up as one, word for word
+            words = len(raw_words(sentence))
+            unquoted = words - sum(len(raw_words(span)) for span in spans)
+            if unquoted >= max(LEAST_WORDS, words / 2):
+                statements.append(CitedText(sentence, cited))
+    named = {url: Reference(url, doi=_doi_of(url)) for url in urls}
+    named |= {reference.url: reference for reference in listed.values()}
+    long_quotes = (
+        quote for quote in quotes if len(raw_words(quote.text)) >= LEAST_WORDS
+    )
+    return Draft(
+        tuple(dict.fromkeys(long_quotes)),
+        tuple([text for text in statements if text.cited] or statements),
+        tuple(named.values()),
+    )
 
 
 def _without_references(text: str) -> tuple[str, dict[str, Reference]]:
-    """Return a draft without its list of references, and that list by number.
+    """Return a draft without its list of references, and that list by mark.
 
     A numbered line is a reference where its number is cited; else it is an item with a
     link."""
-    named = {
-        mark
-        for found in _REFERENCE_MARK.finditer(_REFERENCE.sub("", text))
-        for mark in re.findall(r"\d+", found[1])
-    }
-    entries = [
-        found for found in _REFERENCE.finditer(text) if found[1] or found[2] in named
-    ]
-    listed = {found[1] or found[2]: _reference(found[3]) for found in entries}
-    body = _REFERENCE.sub(
-        lambda found: "" if found[1] or found[2] in named else found[0], text
-    )
-    return body, listed
+    marks = _MARK.findall(_REFERENCE.sub("", text))
+    cited = {label for labels in marks for label in re.findall(r"\d+", labels)}
+    listed: dict[str, Reference] = {}
+
+    def taken(line: re.Match[str]) -> str:
+        if not line[1] and line[2] not in cited:
+            return line[0]
+        words = re.sub(r"<[^>]*>|[\[\]()*_`]+", " ", _ADDRESS.sub(" ", line[3]))
+        title = " ".join(words.split()).strip(' .,:;—–-"“”<>')
+        url = _ADDRESS.findall(line[3])[0]
+        listed[line[1] or line[2]] = Reference(url, title, _doi_of(line[3]))
+        return ""
+
+    return _REFERENCE.sub(taken, text), listed
 
 
-def _block_quotes(body: str, listed: dict[str, Reference]) -> Iterator[CitedText]:
-    """Yield quotations that are paragraphs of their own; one without a citation has
-    those of the line after it."""
-    for found in _BLOCK_QUOTE.finditer(body):
-        lines = "\n".join(_LINE_MARK.sub("", line) for line in found[0].splitlines())
-        following = body[found.end() :].lstrip().partition("\n")[0]
-        cited = _cited(found[0], listed) or _cited(following, listed)
-        yield CitedText(_plain(lines).strip(' \t“”"«»„'), cited)
+def _doi_of(text: str) -> str:
+    match = _DOI.search(text)
+    return match[1].lower() if match else ""
 
 
-def markdown_of(html: str) -> str:
-    """Return a draft in HTML as Markdown: its paragraphs, items and quotations, links
-    with their addresses.
-
-    Scripts, styles, navigation, and text outside such elements are dropped."""
+def _blocks(html: str, addresses: dict[str, int]) -> Iterator[tuple[str, bool]]:
+    """Yield paragraphs and items, and whether each is a quotation; links are citations,
+    whose `addresses` are numbered."""
     tree = LexborHTMLParser(html)
-    for node in tree.css("script, style, nav, template"):
+    for node in tree.css("nav, template"):
         node.decompose()
-    for node in tree.css("a[href]"):
-        node.replace_with(f"[{node.text(strip=True)}]({node.attributes['href'] or ''})")
+    for node in tree.css("a[href^=http], a[href^=file]"):
+        words = re.sub(r"[\[\]⁂]", " ", node.text(strip=True))
+        words = words if any(map(str.isalpha, words)) and "://" not in words else ""
+        number = addresses.setdefault(node.attributes["href"] or "", len(addresses))
+        node.replace_with(f"[{words}⁂{number}]")
     for node in tree.css("q"):
         node.replace_with(f"“{node.text(strip=True)}”")
-    blocks: list[str] = []
-    for node in tree.css(f"{_TEXT_TAGS}, blockquote"):
-        tag = node.tag or ""
-        holds = any(inner.mem_id != node.mem_id for inner in node.css(_TEXT_TAGS))
-        if (tag == "blockquote" or not holds) and not _is_in_quotation(node):
-            said = " ".join(node.text(separator=" ").split())
-            blocks.append(f"{_SIGNS.get(tag, '')}{said}")
-    return "\n\n".join(blocks)
+    page = Page("", "", "", tree.html or "", "text/html")
+    for block in read_document(page).blocks:
+        if block.start >= 0 and block.kind in {
+            "paragraph",
+            "item",
+            "definition",
+            "block",
+        }:
+            yield " ".join(block.text.split()), "/blockquote" in block.path
 
 
-def _is_in_quotation(node: LexborNode) -> bool:
-    above = node.parent
-    while above is not None and above.tag != "blockquote":
-        above = above.parent
-    return above is not None
+def _numbered(
+    text: str, listed: Mapping[str, Reference], addresses: dict[str, int]
+) -> str:
+    """Return a block with bare addresses and marks of the list as citations, before the
+    full stop that they follow. Numbers that the list lacks are dropped."""
+
+    def citation(url: str) -> str:
+        return f"[⁂{addresses.setdefault(url, len(addresses))}]"
+
+    def of_list(mark: re.Match[str]) -> str:
+        labels = re.split(r"\s*[,;]\s*", mark[1])
+        # `[1a]` is a passage of page 1, as our own answers number them.
+        references = [
+            listed.get(label) or listed.get(label.rstrip("abcdefghijklmnopqrstuvwxyz"))
+            for label in labels
+        ]
+        found = "".join(citation(entry.url) for entry in references if entry)
+        return found or ("" if re.search(r"\d|\^", mark[1]) else mark[0])
+
+    text = _ADDRESS.sub(lambda address: citation(address[0]), text)
+    text = _MARK.sub(of_list, text)
+    text = _ASIDE.sub(lambda aside: _CITATION.sub(r"[⁂\2]", aside[1]), text)
+    return _MARK_AFTER.sub(r"\2\1", text)
 
 
-def _reference(line: str) -> Reference:
-    found = _BARE_URL.search(line)
-    url = found[1] if found else ""
-    doi = DOI_ADDRESS.search(line)
-    said = _plain(
-        _BARE_URL.sub(" ", _INLINE_LINK.sub(lambda link: link[1], line))
-    ).strip(' .,:;—–-()"“”')
-    return Reference(url, said, doi[1].lower() if doi else "")
+def _cited(text: str, urls: list[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(urls[int(mark[2])] for mark in _CITATION.finditer(text)))
 
 
-def _passages(body: str) -> Iterator[str]:
-    """Yield paragraphs and items; headings, tables and block quotations are left out,
-    since they state nothing by themselves."""
-    gathered: list[str] = []
-    for line in [*_BLOCK_QUOTE.sub("\n", body).splitlines(), ""]:
-        starts = bool(_LINE_MARK.match(line)) or line.lstrip().startswith("|")
-        if (starts or not line.strip()) and gathered:
-            yield " ".join(gathered)
-            gathered = []
-        if line.strip() and not line.lstrip().startswith(("#", "|")):
-            gathered.append(_LINE_MARK.sub("", line).strip())
-
-
-def _sentences(
-    passage: str, listed: dict[str, Reference]
-) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield each sentence with its citations; marks after its period belong to it."""
-    pieces = [passage[start:end] for start, end in split_sentences(passage)]
-    joined: list[str] = []
-    for piece in pieces:
-        mark = _REFERENCE_MARK.match(piece.lstrip()) or _INLINE_LINK.match(
-            piece.lstrip()
-        )
-        unmarked = _BARE_URL.sub(
-            " ", _REFERENCE_MARK.sub(" ", _INLINE_LINK.sub(" ", piece))
-        )
-        if joined and (
-            _ONLY_MARKS.fullmatch(unmarked) or (mark and _cited(mark[0], listed))
-        ):
-            cut = (
-                len(piece) - len(piece.lstrip()) + (mark.end() if mark else len(piece))
-            )
-            joined[-1] += f" {piece[:cut]}"
-            joined += [piece[cut:]] if piece[cut:].strip() else []
-        else:
-            joined.append(piece)
-    for piece in joined:
-        yield piece, _cited(piece, listed)
-
-
-def _cited(text: str, listed: dict[str, Reference]) -> tuple[str, ...]:
-    """Return the addresses that marks, links and bare addresses in `text` lead to, each
-    once.
-
-    Marks that the list of references lacks are dropped."""
-    marks = [
-        part.strip()
-        for found in _REFERENCE_MARK.finditer(text)
-        for part in re.split(r"[,;]", found[1])
-    ]
-    # `[1a]` is a passage of page 1, as our own answers number them.
-    named = [
-        listed.get(mark) or listed.get(mark.rstrip("abcdefghijklmnopqrstuvwxyz"))
-        for mark in marks
-    ]
-    return tuple(
-        dict.fromkeys(
-            [*(one.url for one in named if one and one.url), *_addresses(text)]
-        )
-    )
-
-
-def _addresses(text: str) -> list[str]:
-    """Return the addresses of links, then bare addresses."""
-    return [found[2] for found in _INLINE_LINK.finditer(text)] + [
-        found[1] for found in _BARE_URL.finditer(_INLINE_LINK.sub("", text))
-    ]
-
-
-def _plain(text: str) -> str:
-    """Return words as a reader sees them: links by their words, no marks, no signs of
-    emphasis."""
-    text = _INLINE_LINK.sub(
-        lambda link: "" if _ONLY_MARKS.fullmatch(link[1]) else link[1],
-        _LINK_ASIDE.sub("", text),
-    )
-    return (
-        " ".join(
-            _EMPHASIS.sub(
-                "", _BARE_URL.sub(" ", _REFERENCE_MARK.sub(" ", text))
-            ).split()
-        )
-        .replace(" .", ".")
-        .replace(" ,", ",")
-    )
+def _unmarked(text: str) -> str:
+    words = " ".join(_CITATION.sub(r"\1", text).split())
+    return re.sub(r" (?=[.,])", "", words)

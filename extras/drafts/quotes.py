@@ -1,10 +1,11 @@
 """Finds a draft's quotations in its sources: verbatim, similar (with differences), or
 not.
 
-Letters and digits decide, in their order: white space, hyphens, quotation marks, case
-and marks between words may differ, and an ellipsis or an editor's brackets may replace
-words. Not for: what a sentence states (`pipeline/reading/statements.py`)."""
+Letters and digits decide, in their order: white space, hyphens, quotation marks,
+accents, case and marks between words may differ, and an ellipsis or an editor's brackets
+may replace words. Not for: what a sentence states (`details.py`)."""
 
+import functools
 import re
 import unicodedata
 from collections import Counter
@@ -15,6 +16,8 @@ from typing import Final, Literal
 
 from pipeline.document.cite import cite
 from pipeline.document.page import Document
+from pipeline.document.units import tag_sentences
+from pipeline.reading.bm25 import page_units
 from pipeline.text.words import is_cjk
 from pipeline.work import check_cancelled
 
@@ -26,13 +29,9 @@ COMPARED_PLACES: Final = 3
 """Places of a source that are compared word by word: those with most of the quotation's
 words in line."""
 _ELLIPSIS: Final = re.compile(r"\[[^\[\]]{0,80}\]|\(?\s?(?:…|\.\s?\.\s?\.)\s?\)?")
-_QUOTED_WORD: Final = re.compile(
-    r"(?<![^\W_])[-−–‒]\d+(?:[.,:/]\d+)*|\d+(?:[.,:/]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*"
-)
-_PLAIN_SIGNS: Final = str.maketrans("’‘ʼ´`−–‒", "'''''---")
-_BROKEN: Final = re.compile(
-    r"(?<=[^\W\d_])[-\u2010\u2011\u00ad]\s*\n\s*(?=[^\W\d_])|\u00ad|[\u200b\u2060\ufeff]"
-)
+_LETTER: Final = re.compile(r"[^\W_]|(?<=\d)[.,:/](?=\d)|(?<![^\W_])[-−–‒](?=\d)")
+"""What decides: a letter or digit, and a sign of a number."""
+_WORD: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|\d+(?:[.,:/]\d+)*|[^\W\d_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,23 +48,36 @@ class QuoteMatch:
 
 
 class Text:
-    """A source's words with their offsets."""
+    """A source's letters and words with their offsets, and its units."""
 
     def __init__(self, document: Document) -> None:
-        """Count the words of a document."""
+        """Count the letters and words of a document."""
         self.document = document
-        self.words, self.spans = _words(document.text)
-        letters = [_letters(word) for word in self.words]
-        self.joined = "".join(letters)
-        self.starts: dict[int, int] = {}
-        place = 0
-        for number, word in enumerate(letters):
-            self.starts[place] = number
-            place += len(word)
-        self.starts[place] = len(self.words)
+        self.tagged = tag_sentences(document)
+        self.units = page_units(document, self.tagged)
+        self.letters, self.offsets = _letters(document.text)
+        spans = [word.span() for word in _WORD.finditer(document.text)]
+        self.spans = spans
+        self.words = [document.text[start:end].casefold() for start, end in spans]
         self.places: dict[str, list[int]] = {}
         for number, word in enumerate(self.words):
             self.places.setdefault(word, []).append(number)
+
+    def find(self, letters: str, start: int) -> int:
+        """Return the place of whole words with these letters, -1 for none."""
+        place = self.letters.find(letters, start)
+        while place >= 0 and not (
+            self._is_edge(place) and self._is_edge(place + len(letters))
+        ):
+            place = self.letters.find(letters, place + 1)
+        return place
+
+    def _is_edge(self, place: int) -> bool:
+        """Whether a word begins or ends before a letter."""
+        if place in {0, len(self.letters)}:
+            return True
+        before, after = self.offsets[place - 1 : place + 1]
+        return after > before + 1 or is_cjk(self.document.text[before : after + 1])
 
 
 def find_quote(quote: str, texts: Sequence[Text]) -> QuoteMatch:
@@ -73,125 +85,87 @@ def find_quote(quote: str, texts: Sequence[Text]) -> QuoteMatch:
 
     It is `nowhere` for a quotation without words, and where less than `ALIKE` of it is
     found."""
-    pieces = [words for piece in _ELLIPSIS.split(quote) if (words := _words(piece)[0])]
+    pieces = [_letters(piece)[0] for piece in _ELLIPSIS.split(quote)]
+    pieces = list(filter(None, pieces))
+    if not pieces or not texts:
+        return QuoteMatch("nowhere")
     for text in texts:
         check_cancelled()
-        if pieces and (span := _verbatim(pieces, text)):
-            return QuoteMatch("verbatim", _cited(text, span))
-    asked = [word for piece in pieces for word in piece]
-    near = max(
-        ((*_near(asked, text), text) for text in texts),
-        key=lambda one: one[0],
-        default=None,
-    )
-    if near is None or near[0] < ALIKE:
+        if span := _verbatim(pieces, text):
+            return QuoteMatch("verbatim", cite(text.document, *span))
+    words = _WORD.findall(_ELLIPSIS.sub(" ", quote).casefold())
+    candidates = [(*_near(words, text), text) for text in texts]
+    share, span, text = max(candidates, key=lambda candidate: candidate[0])
+    if share < ALIKE:
         return QuoteMatch("nowhere")
-    _, span, text = near
     actual = text.words[slice(*span)]
+    changes = SequenceMatcher(None, words, actual, autojunk=False).get_opcodes()
     differs = [
-        (" ".join(asked[a:b]), " ".join(actual[c:d]))
-        for sign, a, b, c, d in SequenceMatcher(
-            None, asked, actual, autojunk=False
-        ).get_opcodes()
-        if sign != "equal"
+        (" ".join(words[a:b]), " ".join(actual[c:d]))
+        for change, a, b, c, d in changes
+        if change != "equal"
     ]
     start, end = text.spans[span[0]][0], text.spans[span[1] - 1][1]
     return QuoteMatch(
         "near",
-        _cited(text, span),
+        cite(text.document, start, end),
         " ".join(text.document.text[start:end].split()),
         tuple(differs),
     )
 
 
-def _words(text: str) -> tuple[list[str], list[tuple[int, int]]]:
-    """Return normalized words with offsets; each CJK character is a word."""
-    # A hyphen at the end of a line parts a word; blanks in its place keep every offset.
-    whole = _BROKEN.sub(lambda broken: "\u00ad" * len(broken[0]), text)
-    words: list[str] = []
-    spans: list[tuple[int, int]] = []
-    for found in re.finditer(r"[^\s\u00ad](?:[^\s]|\u00ad)*", whole):
-        bare = found[0].replace("\u00ad", "")
-        is_one = found[0] != bare or is_cjk(bare)
-        for word in (
-            re.finditer(r"\w", bare) if is_cjk(bare) else _QUOTED_WORD.finditer(bare)
-        ):
-            words.append(_folded(word[0]))
-            spans.append(
-                found.span()
-                if is_one
-                else (found.start() + word.start(), found.start() + word.end())
-            )
-    return words, spans
+def _letters(text: str) -> tuple[str, list[int]]:
+    """Return the letters of a text in one form, and the offset of each."""
+    letters: list[str] = []
+    offsets: list[int] = []
+    for match in _LETTER.finditer(text):
+        folded = _folded(match[0])
+        letters.append(folded)
+        offsets += [match.start()] * len(folded)
+    return "".join(letters), offsets
 
 
-def _folded(word: str) -> str:
-    return unicodedata.normalize("NFKC", word).casefold().translate(_PLAIN_SIGNS)
+@functools.lru_cache(maxsize=10_000)
+def _folded(letter: str) -> str:
+    if not letter.isalnum():
+        return "-" if letter in "-−–‒" else letter
+    decomposed = unicodedata.normalize("NFKD", letter).casefold()
+    return "".join(filter(str.isalnum, decomposed))
 
 
-def _letters(word: str) -> str:
-    """A word as it is joined with others: `well-known` is `wellknown`, while `3.5` is
-    not `35`."""
-    return word if any(map(str.isdigit, word)) else word.replace("'", "")
-
-
-def _verbatim(pieces: Sequence[Sequence[str]], text: Text) -> tuple[int, int] | None:
-    """Return the word range [start, end) that contains all pieces in order, each whole,
-    or None."""
-    first: int | None = None
-    offset = 0
+def _verbatim(pieces: Sequence[str], text: Text) -> tuple[int, int] | None:
+    """Return the stretch of a text that contains all pieces in order, or None."""
+    places: list[int] = []
+    end = 0
     for piece in pieces:
-        wanted = "".join(map(_letters, piece))
-        offset = text.joined.find(wanted, offset)
-        while offset >= 0 and (
-            offset not in text.starts or offset + len(wanted) not in text.starts
-        ):
-            offset = text.joined.find(wanted, offset + 1)
-        if offset < 0:
+        place = text.find(piece, end)
+        if place < 0:
             return None
-        first = text.starts[offset] if first is None else first
-        offset += len(wanted)
-    return (first, text.starts[offset]) if first is not None else None
+        places.append(place)
+        end = place + len(piece)
+    return text.offsets[places[0]], text.offsets[end - 1] + 1
 
 
-def _near(asked: Sequence[str], text: Text) -> tuple[float, tuple[int, int]]:
-    """Return the share of `asked` found in order in the most similar stretch of a text,
+def _near(words: Sequence[str], text: Text) -> tuple[float, tuple[int, int]]:
+    """Return the share of `words` found in order in the most similar stretch of a text,
     and its word range [start, end); 0 and an empty range without a common word."""
     votes: Counter[int] = Counter()
-    for offset, word in enumerate(asked):
-        standing = text.places.get(word, ())
-        for index in standing:
+    for offset, word in enumerate(words):
+        places = text.places.get(word, ())
+        for place in places:
             # Shifts by one or two words vote together; frequent words weigh little.
-            votes[(index - offset) // 4] += 1 / len(standing) ** 0.5
-    best = (0.0, (0, 0))
+            votes[(place - offset) // 4] += 1 / len(places) ** 0.5
+    nearest = (0.0, (0, 0))
     for shift, _ in votes.most_common(COMPARED_PLACES):
         low = max(0, 4 * shift - 4)
-        high = min(len(text.words), 4 * shift + len(asked) + 8)
-        stretch = text.words[low:high]
-        blocks = [
-            m
-            for m in SequenceMatcher(
-                None, asked, stretch, autojunk=False
-            ).get_matching_blocks()
-            if m.size
-        ]
+        stretch = text.words[low : max(0, 4 * shift) + len(words) + 8]
+        matcher = SequenceMatcher(None, words, stretch, autojunk=False)
+        blocks = [block for block in matcher.get_matching_blocks() if block.size]
         if not blocks:
             continue
-        # Include the quotation's ends: a changed first word belongs to the stretch.
-        start = max(low, low + blocks[0].b - blocks[0].a)
-        end = min(
-            len(text.words),
-            low
-            + blocks[-1].b
-            + blocks[-1].size
-            + len(asked)
-            - blocks[-1].a
-            - blocks[-1].size,
-        )
-        share = sum(block.size for block in blocks) / max(len(asked), 1)
-        best = max(best, (share, (start, max(end, start + 1))))
-    return best
-
-
-def _cited(text: Text, span: tuple[int, int]) -> str:
-    return cite(text.document, text.spans[span[0]][0], text.spans[span[1] - 1][1])
+        # Include the quotation's ends: a changed word there belongs to the stretch.
+        start = max(0, blocks[0].b - blocks[0].a)
+        end = min(len(stretch), blocks[-1].b - blocks[-1].a + len(words))
+        share = sum(block.size for block in blocks) / len(words)
+        nearest = max(nearest, (share, (low + start, low + max(end, start + 1))))
+    return nearest
