@@ -19,6 +19,7 @@ from bench.raptor_asked import Asked, answered
 from models.protocols import Embedder, Said
 from papers.raptor.build import _Growth, build_tree
 from papers.raptor.cluster import CHILDREN, RIDGE, Layer, cluster, soft_mixture
+from papers.raptor.extract import Summary
 from papers.raptor.query import Traversal, query_tree
 from papers.raptor.summarise import EXTRACTIVE, Writer, borne_out, supported_part
 from papers.raptor.tree import Clustering, NodeOptions, NodeTree, TreeNode, node_tree
@@ -26,7 +27,6 @@ from pipeline.document.units import split_sentences
 from pipeline.question.question import Question
 from pipeline.raptor.build import build_tree as build_leaves
 from pipeline.raptor.leaves import main_sentences, pack_sentences
-from pipeline.raptor.summarise import Summary
 from pipeline.reading.relevance import Reader
 from pipeline.text.tokens import count_tokens, cut_to_tokens
 from pipeline.text.words import find_entities

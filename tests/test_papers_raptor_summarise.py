@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from papers.raptor.extract import Quotable, extract_summary
 from papers.raptor.summarise import Writer, supported_part, write_summary
-from pipeline.raptor.summarise import Quotable, extract_summary
 from pipeline.raptor.tree import SummaryQuote
 from pipeline.text.tokens import count_tokens
 from pipeline.text.words import index_terms

@@ -17,8 +17,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from papers.raptor.extract import Quotable, extract_summary
 from papers.raptor.summarise import WORDS_A_TOKEN, supported_part
-from pipeline.raptor.summarise import Quotable, extract_summary
 from pipeline.raptor.tree import SummaryQuote
 from pipeline.reading.bm25 import rarities
 from pipeline.text.tokens import count_tokens

@@ -17,6 +17,7 @@ from cache.store import Store
 from errors import ModelError
 from models.protocols import Embedder, unit_rows
 from papers.raptor.cluster import MOST_CHILDREN, Layer, cluster
+from papers.raptor.extract import Quotable, Summary, extract_summary, sentences_of
 from papers.raptor.summarise import EXTRACTIVE, Writer, kept_summary
 from papers.raptor.tree import (
     NodeOptions,
@@ -31,7 +32,6 @@ from pipeline.document.page import Document
 from pipeline.messages import side_by_side
 from pipeline.raptor.build import build_tree as build_leaves
 from pipeline.raptor.leaves import Chunker
-from pipeline.raptor.summarise import Quotable, Summary, extract_summary, sentences_of
 from pipeline.raptor.tree import Leaf, SummaryQuote, Tree, TreeOptions, hashed
 from pipeline.reading.bm25 import rarities
 from pipeline.text.tokens import count_tokens

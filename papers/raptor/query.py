@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.protocols import Embedder
+from papers.raptor.extract import SUMMARY_SENTENCE_TOKENS
 from papers.raptor.tree import NodeTree, TreeNode
 from pipeline.question.question import Question
 from pipeline.raptor.query import cosines, leaf_scores, question_vector
-from pipeline.raptor.summarise import SUMMARY_SENTENCE_TOKENS
 from pipeline.text.tokens import Budget
 from pipeline.text.words import word_runs
 from pipeline.work import in_thread, traced

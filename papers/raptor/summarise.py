@@ -14,10 +14,10 @@ from typing import Final
 
 from cache.store import Store
 from models.protocols import Generator, Said
+from papers.raptor.extract import ENDS, Summary
 from pipeline.document.units import split_sentences
 from pipeline.messages import CACHED_ANSWER_SECONDS
 from pipeline.question.question import Question
-from pipeline.raptor.summarise import ENDS, Summary
 from pipeline.reading.bm25 import PageUnits
 from pipeline.reading.relevance import Blend, Reader
 from pipeline.reading.statements import judge_statement

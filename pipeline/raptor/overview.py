@@ -6,8 +6,7 @@ for: which questions ask for one (`pipeline/question/broad.py`)."""
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final, NamedTuple
 
@@ -20,25 +19,18 @@ from pipeline.document.page import Document, Evidence, Score
 from pipeline.evidence.assemble import Assembled, fill
 from pipeline.evidence.show import Shown, shortened
 from pipeline.raptor.leaves import common_path, leaves_as_document
-from pipeline.raptor.summarise import (
-    ENDS,
-    SUMMARY_SENTENCE_TOKENS,
-    Quotable,
-    extract_summary,
-    sentences_of,
-)
 from pipeline.raptor.tree import SummaryQuote, Tree
-from pipeline.reading.bm25 import rarities
 from pipeline.text.frame import TITLE_TOKENS, framed, inert, one_line, source_line
 from pipeline.text.tokens import Budget, count_tokens, cut_to_tokens
 from pipeline.text.words import guess_language, index_terms, is_cjk, lower_runs
 from pipeline.work import check_cancelled
 
 CHILDREN: Final = 7
-"""Leaves, or summaries, that one summary is made of; also the documents of which each has
-a line of its own."""
-SUMMARY_TOKENS: Final = 130
-"""Most tokens of a summary (RAPTOR App. C: mean 131)."""
+"""Most documents of which each has a line of its own."""
+SENTENCE_TOKENS: Final = range(6, 71)
+"""Range of tokens of a sentence that is quoted: shorter ones are headings, longer ones
+lists."""
+ENDS: Final = tuple('.!?。！？…"”»)')
 SUMMARY_CITATIONS: Final = 8
 """Most citations kept under a summary or a theme."""
 WORDS: Final = 5
@@ -198,8 +190,8 @@ def _sections(tree: Tree) -> tuple[list[tuple[int, str]], list[int]]:
 
 
 def _section_parts(tree: Tree) -> Iterator[OverviewPart]:
-    """Yield headings, the first sentence below each, then the sentences that say
-    most, of all of it first."""
+    """Yield headings, the first sentence below each, then that of the other leaves,
+    those nearest to the whole first."""
     headings, section = _sections(tree)
     size = Counter(section)
     for group, (depth, heading) in enumerate(headings):
@@ -207,72 +199,39 @@ def _section_parts(tree: Tree) -> Iterator[OverviewPart]:
             yield OverviewPart(
                 group, _short(heading), (depth, 0, -size[group]), indent="  " * depth
             )
-    spoken: dict[SummaryQuote, tuple[float, ...]] = {}
-    led: set[int] = set()
-    for number, group in enumerate(section):
-        for lead in (
-            list(_whole_sentences(tree, number))[:1] if group not in led else ()
-        ):
-            led.add(group)
-            spoken[lead] = (headings[group][0], 1, -size[group])
-    quotes = central_quotes(tree)
-    for height in range(len(quotes) - 1, -1, -1):
-        for quote in chain.from_iterable(quotes[height]):
-            spoken.setdefault(quote, (math.inf, -height))
-    for quote, rank in spoken.items():
-        yield _quoted(tree, quote, section[quote.leaf], rank)
+    opened: set[int] = set()
+    centrality = _centrality(tree, range(len(tree.leaves)))
+    for quote in _leads(tree, range(len(tree.leaves))):
+        group = section[quote.leaf]
+        rank: tuple[float, ...] = (math.inf, -centrality[quote.leaf])
+        if group not in opened:
+            rank = (headings[group][0], 1, -size[group])
+        opened.add(group)
+        yield _quoted(tree, quote, group, rank)
 
 
-def central_quotes(tree: Tree) -> list[list[tuple[SummaryQuote, ...]]]:
-    """Return the sentences that say most of the leaves of `tree`: by height, of each
-    window of `CHILDREN` leaves or, above, windows; of all leaves last.
-
-    Windows do as well as clusters (`python -m bench.papers_raptor --ablation`)."""
-    sentences = sentences_of(tree)
-    idf = rarities([Counter(chain(*(t for _, t in leaf))) for leaf in sentences])
-    level = [
-        tuple(SummaryQuote(leaf, number) for number in range(len(own)))
-        for leaf, own in enumerate(sentences)
-    ]
-    heights: list[list[tuple[SummaryQuote, ...]]] = []
-    while not heights or len(level) > 1:
-        windows = [
-            level[low : low + CHILDREN] for low in range(0, len(level), CHILDREN)
-        ]
-        level = [
-            _summarised(tree, window, sentences, idf, summaries=bool(heights))
-            for window in windows
-        ]
-        heights.append(level)
-    return heights
+def _centrality(tree: Tree, leaves: Sequence[int]) -> dict[int, float]:
+    """Return how near each of some leaves is to the middle of all of them."""
+    rows = tree.vectors[list(leaves)].astype(np.float32)
+    nearness = rows @ rows.mean(axis=0)
+    return dict(zip(leaves, nearness.tolist(), strict=True))
 
 
-def _summarised(
-    tree: Tree,
-    window: Sequence[Sequence[SummaryQuote]],
-    sentences: Sequence[Sequence[tuple[str, list[str]]]],
-    idf: Mapping[str, float],
-    *,
-    summaries: bool,
-) -> tuple[SummaryQuote, ...]:
-    """Return the most central of the sentences of a window; `summaries`: each of its
-    members is one, and all get a share."""
-    check_cancelled()
-    leaves = sorted({quote.leaf for member in window for quote in member})
-    rows = tree.vectors[leaves].astype(np.float32)
-    centre = unit_rows(rows.mean(axis=0, keepdims=True))[0]
-    likeness = dict(zip(leaves, (rows @ centre).tolist(), strict=True))
-    candidates = [
-        Quotable(
-            quote,
-            *sentences[quote.leaf][quote.sentence],
-            likeness[quote.leaf],
-            number if summaries else 0,
-        )
-        for number, member in enumerate(window, start=1)
-        for quote in member
-    ]
-    return extract_summary(candidates, idf, max_tokens=SUMMARY_TOKENS).quotes
+def _leads(tree: Tree, leaves: Iterable[int]) -> Iterator[SummaryQuote]:
+    """Yield of each leaf the first sentence that says something by itself, each text
+    once."""
+    texts: set[str] = set()
+    for number in leaves:
+        check_cancelled()
+        headings = set(map(one_line, tree.leaves[number].heading_path))
+        for index in range(len(tree.leaves[number].sentences)):
+            quote = SummaryQuote(number, index)
+            text = _sentence(tree, quote)
+            is_whole = text.endswith(ENDS) and text not in headings | texts
+            if is_whole and count_tokens(text) in SENTENCE_TOKENS:
+                texts.add(text)
+                yield quote
+                break
 
 
 def outline(tree: Tree, *, max_tokens: int) -> str:
@@ -321,19 +280,6 @@ def _sentence(tree: Tree, quote: SummaryQuote) -> str:
     return one_line(tree.leaves[quote.leaf].sentence(quote.sentence))
 
 
-def _whole_sentences(tree: Tree, number: int) -> Iterator[SummaryQuote]:
-    """The sentences of a leaf that say something by themselves."""
-    for index in range(len(tree.leaves[number].sentences)):
-        text = _sentence(tree, SummaryQuote(number, index))
-        heading = text in map(one_line, tree.leaves[number].heading_path)
-        if (
-            not heading
-            and text.endswith(ENDS)
-            and count_tokens(text) in SUMMARY_SENTENCE_TOKENS
-        ):
-            yield SummaryQuote(number, index)
-
-
 def _quoted(
     tree: Tree, quote: SummaryQuote, group: int, rank: tuple[float, ...]
 ) -> OverviewPart:
@@ -359,61 +305,74 @@ def _short(text: str) -> str:
 def themes_of(tree: Tree) -> list[Theme]:
     """Return the themes of the documents of `tree`, the largest first; a document like
     no other is one alone. Of at most `CHILDREN` documents each is one alone."""
-    with_leaves = [index for index, own in enumerate(tree.leaves_of) if own]
+    with_leaves = [index for index, leaves in enumerate(tree.leaves_of) if leaves]
+    spellings: dict[str, Counter[str]] = {}
     terms = [
-        word_forms([leaf.shown for leaf in tree.leaves_of[index]])
+        _terms([leaf.shown for leaf in tree.leaves_of[index]], spellings)
         for index in with_leaves
     ]
-    likeness = _likeness(tree, with_leaves, terms)
-    # Of a few documents each has a line.
+    likeness = _likeness(tree, with_leaves)
     groups = (
-        [[i] for i in range(len(with_leaves))]
+        [[row] for row in range(len(with_leaves))]
         if len(with_leaves) <= CHILDREN
         else _groups(likeness)
     )
     spread = Counter(chain.from_iterable(terms))
-    found = []
+    themes: list[Theme] = []
     for group in groups:
         middle = likeness[np.ix_(group, group)].sum(axis=1)
-        nearest = [group[i] for i in np.argsort(-middle, kind="stable").tolist()]
-        theme_words = telling_words(
-            [terms[i] for i in nearest], spread, len(with_leaves)
-        )
-        found.append(Theme(tuple(with_leaves[i] for i in nearest), theme_words))
-    return sorted(found, key=lambda theme: (-len(theme.documents), theme.documents))
+        nearest = [group[row] for row in np.argsort(-middle, kind="stable").tolist()]
+        telling = _telling([terms[row] for row in nearest], spread, len(with_leaves))
+        words = tuple(spellings[term].most_common(1)[0][0] for term in telling)
+        themes.append(Theme(tuple(with_leaves[row] for row in nearest), words))
+    return sorted(themes, key=lambda theme: (-len(theme.documents), theme.documents))
 
 
-def _likeness(
-    tree: Tree, with_leaves: Sequence[int], terms: Sequence[Mapping[str, Counter[str]]]
-) -> Floats:
-    """How alike documents are [n, n], in deviations: by the mean of their leaves'
-    vectors, and by their words."""
-    n = len(with_leaves)
+def _terms(texts: Sequence[str], spellings: dict[str, Counter[str]]) -> Counter[str]:
+    """Return the index terms of a document, taken for the language of its first texts;
+    `spellings` gets the whole words of each."""
+    check_cancelled()
+    language = guess_language(" ".join(texts[:3])) or "en"
+    terms: Counter[str] = Counter()
+    runs = Counter(word for text in texts for word in lower_runs(text))
+    for word, count in runs.items():
+        for term in set(index_terms(word, language=language)):
+            terms[term] += count
+            # Of a run of Chinese or Japanese a pair of characters is what can be said alone.
+            spelling = term if is_cjk(word) else word
+            spellings.setdefault(term, Counter())[spelling] += count
+    return terms
+
+
+def _telling(
+    theme: Sequence[Mapping[str, int]], spread: Mapping[str, int], n: int
+) -> list[str]:
+    """Return the terms that at least half of a theme's documents contain and few of all
+    `n`, of which `spread` counts those with a term."""
+    worth = {
+        term: sum(math.log1p(terms.get(term, 0)) for terms in theme)
+        * count
+        * math.log((n + 1) / (spread[term] - count + 1))
+        for term, count in Counter(chain.from_iterable(theme)).items()
+        if 2 * count >= len(theme)
+        and (len(term) > 2 or is_cjk(term))
+        and not term[0].isdigit()
+    }
+    return sorted(worth, key=lambda term: (-worth[term], term))[:WORDS]
+
+
+def _likeness(tree: Tree, with_leaves: Sequence[int]) -> Floats:
+    """How alike documents are [n, n], in deviations, by the mean of their leaves'
+    vectors."""
     owners = np.array([leaf.document for leaf in tree.leaves])
     rows = tree.vectors[: len(owners)]
     vectors = np.stack(
         [rows[owners == index].mean(axis=0, dtype=np.float32) for index in with_leaves]
     )
-    spread = Counter(chain.from_iterable(terms))
-    column = {
-        term: i
-        for i, term in enumerate(
-            term for term, count in spread.items() if 1 < count < n
-        )
-    }
-    counted = np.zeros((n, max(1, len(column))), dtype=np.float32)
-    for row, own in enumerate(terms):
-        for term, words in own.items():
-            if term in column:
-                counted[row, column[term]] = (1 + math.log(words.total())) * math.log(
-                    n / spread[term]
-                )
-    total = np.zeros((n, n))
-    for view in (unit_rows(vectors - vectors.mean(axis=0)), unit_rows(counted)):
-        cosines = (view @ view.T).astype(np.float64)
-        apart = cosines[~np.eye(n, dtype=bool)]
-        total += (cosines - apart.mean()) / (apart.std() + 1e-9) / 2
-    return total
+    centred = unit_rows(vectors - vectors.mean(axis=0))
+    cosines = (centred @ centred.T).astype(np.float64)
+    apart = cosines[~np.eye(len(with_leaves), dtype=bool)]
+    return np.asarray((cosines - apart.mean()) / (apart.std() + 1e-9))
 
 
 def _groups(likeness: Floats) -> list[list[int]]:
@@ -449,59 +408,33 @@ def _groups(likeness: Floats) -> list[list[int]]:
 
 
 def _theme_parts(tree: Tree, themes: Sequence[Theme]) -> Iterator[OverviewPart]:
-    """Of each theme its words, titles in turn, and the lead of the nearest; of few
-    documents what they say at most."""
+    """Of each theme its words, titles in turn, and the lead of the nearest document; of
+    few documents one sentence of each of their leaves."""
+    rows_of: dict[int, list[int]] = {}
+    for row, leaf in enumerate(tree.leaves):
+        rows_of.setdefault(leaf.document, []).append(row)
     for group, theme in enumerate(themes):
         yield OverviewPart(group, ", ".join(theme.words), (0, group))
         for turn, index in enumerate(theme.documents):
-            yield OverviewPart(
-                group, title_of(tree, index), (1 + turn, group), is_title=True
-            )
-        said = _lead(tree, theme)
+            # Its title, else its first words
+            title = tree.sources[index].title or tree.leaves_of[index][0].shown
+            yield OverviewPart(group, _short(title), (1 + turn, group), is_title=True)
+        leaves = rows_of[theme.documents[0]]
+        title = tree.sources[theme.documents[0]].title
+        telling = set(index_terms(f"{title} {' '.join(theme.words)}"))
+        leads = list(_leads(tree, leaves[:LEAD_LEAVES]))
+        quotes = sorted(
+            leads,
+            key=lambda quote: -len(telling & set(index_terms(_sentence(tree, quote)))),
+        )[:1]
         if len(theme.documents) == 1 and len(themes) <= CHILDREN:
-            said += central_quotes_of(tree, theme.documents[0])
-        for turn, quote in enumerate(dict.fromkeys(said)):
-            yield _quoted(
-                tree,
-                quote,
-                group,
-                (1.5 if not turn else len(tree.sources) + turn, group),
+            centrality = _centrality(tree, leaves)
+            quotes += sorted(
+                _leads(tree, leaves), key=lambda quote: -centrality[quote.leaf]
             )
-
-
-def central_quotes_of(tree: Tree, document: int) -> tuple[SummaryQuote, ...]:
-    """Return the sentences that say most of one document."""
-    places = [row for row, leaf in enumerate(tree.leaves) if leaf.document == document]
-    alone = replace(
-        tree,
-        leaves=tuple(tree.leaves[row] for row in places),
-        vectors=tree.vectors[places],
-    )
-    (top,) = central_quotes(alone)[-1]
-    return tuple(quote._replace(leaf=places[quote.leaf]) for quote in top)
-
-
-def _lead(tree: Tree, theme: Theme) -> tuple[SummaryQuote, ...]:
-    """Of the first sentences of a theme's nearest document the one that has most words
-    of its title and the theme; none where no sentence says something."""
-    index = theme.documents[0]
-    first = [i for i, leaf in enumerate(tree.leaves) if leaf.document == index][
-        :LEAD_LEAVES
-    ]
-    wanted = set(index_terms(f"{tree.sources[index].title} {' '.join(theme.words)}"))
-    found: dict[SummaryQuote, int] = {}
-    for quote in (
-        quote for number in first for quote in _whole_sentences(tree, number)
-    ):
-        terms = set(index_terms(_sentence(tree, quote)))
-        found[quote] = len(wanted & terms)
-    return (max(found, key=lambda quote: found[quote]),) if found else ()
-
-
-def title_of(tree: Tree, index: int) -> str:
-    """Return what a document is called: its title, else its first words."""
-    source = tree.sources[index]
-    return _short(source.title or tree.leaves_of[index][0].shown)
+        for turn, quote in enumerate(dict.fromkeys(quotes)):
+            rank = len(tree.sources) + turn if turn else 1.5
+            yield _quoted(tree, quote, group, (rank, group))
 
 
 def _themes_text(
@@ -522,50 +455,3 @@ def _themes_text(
         )
         lines.extend(f"  {part.text}" for part in own if part.start >= 0)
     return "\n".join(lines)
-
-
-def word_forms(texts: Sequence[str]) -> dict[str, Counter[str]]:
-    """Return the index terms of `texts`, each with its whole words and their counts.
-    All are taken for the language of the first three."""
-    check_cancelled()
-    language = guess_language(" ".join(texts[:3])) or "en"
-    found: dict[str, Counter[str]] = {}
-    for word, count in Counter(
-        word for text in texts for word in lower_runs(text)
-    ).items():
-        for term in set(index_terms(word, language=language)):
-            # Of a run of Chinese or Japanese a pair of characters is what can be said alone.
-            found.setdefault(term, Counter())[term if is_cjk(word) else word] += count
-    return found
-
-
-def telling_words(
-    own: Sequence[Mapping[str, Counter[str]]], spread: Mapping[str, int], n: int
-) -> tuple[str, ...]:
-    """Return the words that at least half of some texts contain and few others do, in
-    their most frequent spelling.
-
-    Args:
-        own: Terms and words of each text, as `word_forms` gives them.
-        spread: Number of texts that contain each term. One of `own` that it lacks
-            raises `KeyError`; a `Counter` counts it as 0.
-        n: All texts.
-    """
-    inside = Counter(chain.from_iterable(own))
-    often: dict[str, float] = {}
-    for term, counts in (pair for words in own for pair in words.items()):
-        often[term] = often.get(term, 0.0) + math.log1p(counts.total())
-    worth = {
-        term: often[term] * count * math.log((n + 1) / max(1, spread[term] - count + 1))
-        for term, count in inside.items()
-        if 2 * count >= len(own)
-        and (len(term) > 2 or is_cjk(term))
-        and not term[0].isdigit()
-    }
-    best = sorted(worth, key=lambda term: (-worth[term], term))[:WORDS]
-    return tuple(
-        sum((words.get(term, Counter()) for words in own), Counter()).most_common(1)[0][
-            0
-        ]
-        for term in best
-    )
