@@ -102,25 +102,32 @@ async def ask_tree(
     # 1. The tree: kept, grown, or built
     idms = _idms(services) if order.chunking == "idms" else None
     tree, loaded = await _tree(sources, question, order, services, report, idms)
-    made = list(idms.notes if tree and idms else ())
+    notes = list(idms.notes if tree and idms else ())
     partly = [
-        in_part(one.url, one.unread, one.rest)
-        for one in (tree.sources if tree else ())
-        if one.unread
+        in_part(source.url, source.unread, source.rest)
+        for source in (tree.sources if tree else ())
+        if source.unread
     ]
     failures = list(dict.fromkeys([*partly, *loaded.failures]))
     # 2. Room for what follows the passages
-    mark, most = new_mark(), order.max_tokens
-    noted = min(most // NOTED, sum(count_tokens(line) + 1 for line in made))
-    sheet = Sheet(most, reserve=hint_room(most) + room_for(failures, most) + noted)
-    sheet.add(notice_within(mark, most))
+    boundary, budget = new_mark(), order.max_tokens
+    noted = min(budget // NOTED, sum(count_tokens(line) + 1 for line in notes))
+    sheet = Sheet(
+        budget, reserve=hint_room(budget) + room_for(failures, budget) + noted
+    )
+    sheet.add(notice_within(boundary, budget))
     # 3. Passages within the budget: units as the core reads them, or nodes above leaves
-    asked = _asked(tree, loaded, order)
-    found = await asked(question, services, max_tokens=sheet.room, mark=mark)
-    sheet.add(found.assembled.shown.text)
+    ask = _asked(tree, loaded, order)
+    passages = await ask(question, services, max_tokens=sheet.room, mark=boundary)
+    sheet.add(passages.assembled.shown.text)
     sheet.release()
     return AskedTree(
-        tree, sheet, found.assembled, found.documents, (*failures, *found.unread), made
+        tree,
+        sheet,
+        passages.assembled,
+        passages.documents,
+        (*failures, *passages.unread),
+        notes,
     )
 
 
@@ -147,10 +154,10 @@ async def _guided(
 ) -> _Passages:
     """Return the best units, or an overview if the question is about the whole, and
     their pages."""
-    single = tree.sources[0] if len(tree.sources) == 1 else None
+    only_source = tree.sources[0] if len(tree.sources) == 1 else None
     titles = (
-        [single.title, single.url.rpartition("/")[2].partition(".")[0]]
-        if single
+        [only_source.title, only_source.url.rpartition("/")[2].partition(".")[0]]
+        if only_source
         else []
     )
     if is_broad(question.text, titles):
@@ -231,28 +238,34 @@ async def _tree(
             hint="Pass one winnow://tree/ handle, and the sources of the other trees as URLs or files.",
         )
     before = await in_thread(open_tree, handles[0], services) if handles else None
-    named = [source for source in sources if source not in handles]
+    addresses = [source for source in sources if source not in handles]
     standing: dict[int, Document] = {}
-    gone: list[str] = []
+    missing: list[str] = []
     options = TreeOptions(order.chunking)
     if before is not None:
-        if not named:
+        if not addresses:
             return before, Loaded((), ())
         standing = await _pages(before, range(len(before.sources)), services)
-        gone = [one.url for n, one in enumerate(before.sources) if n not in standing]
+        missing = [
+            source.url for n, source in enumerate(before.sources) if n not in standing
+        ]
         options = before.built_with.options
     seconds = services.seconds * STEP_SHARE
     loaded = await load_sources(
-        [*gone, *named], services, seconds=seconds, report=report, question=question
+        [*missing, *addresses],
+        services,
+        seconds=seconds,
+        report=report,
+        question=question,
     )
     # A page that is given again replaces its earlier version.
-    fresh = {document.page.final_url for document in loaded.documents}
-    kept = [
+    loaded_urls = {document.page.final_url for document in loaded.documents}
+    unchanged = [
         document
         for document in standing.values()
-        if document.page.final_url not in fresh
+        if document.page.final_url not in loaded_urls
     ]
-    loaded = replace(loaded, documents=(*kept, *loaded.documents))
+    loaded = replace(loaded, documents=(*unchanged, *loaded.documents))
     with anyio.move_on_after(LONG_SHARE * time_left()):
         tree = await build_tree(
             loaded.documents,
@@ -300,7 +313,7 @@ async def _pages(
     documents: dict[int, Document] = {}
     for index in places:
         source = tree.sources[index]
-        named = Page(
+        stub = Page(
             source.url,
             source.url,
             source.title,
@@ -308,7 +321,7 @@ async def _pages(
             "",
             content_hash=source.content_hash,
         )
-        page = await in_thread(find_page, services.stores.pages, page_handle(named))
+        page = await in_thread(find_page, services.stores.pages, page_handle(stub))
         if page is not None:
             documents[index] = await services.documents.read(page)
     return documents

@@ -79,7 +79,7 @@ async def extract_relevant(
         )
     # 1. The sentences that answer
     services, noticing = noticed(services_of(ctx), refresh=fresh)
-    found = await extract_sources(
+    extracted = await extract_sources(
         Question(question),
         sources,
         services,
@@ -88,25 +88,25 @@ async def extract_relevant(
         report=reporter(ctx),
     )
     # 2. How to go on
-    documents, failures = found.loaded.documents, found.loaded.failures
-    following = calls_after(NAME, found, max_tokens)
-    pages = tuple(behind(found.assembled.evidence, documents))
-    ending = Ending(NAME, found.sheet, following, failures, pages, noticing.ages)
-    none = found.reading.verdict == "none"
+    documents, failures = extracted.loaded.documents, extracted.loaded.failures
+    following = calls_after(NAME, extracted, max_tokens)
+    pages = tuple(behind(extracted.assembled.evidence, documents))
+    ending = Ending(NAME, extracted.sheet, following, failures, pages, noticing.ages)
+    none = extracted.reading.verdict == "none"
     ending.write(hinted=none or bool(hint_room(max_tokens or UNASKED)))
     # 3. Hand it over
-    data = sentences_result(found, ending)
+    data = sentences_result(extracted, ending)
     view = await draw_evidence(
-        ctx, question, found.assembled, documents, found.reading, max_tokens
+        ctx, question, extracted.assembled, documents, extracted.reading, max_tokens
     )
-    return answer(found.sheet.text, data, view=view)
+    return answer(extracted.sheet.text, data, view=view)
 
 
-def _offer_tokens(most: int) -> int:
+def _offer_tokens(max_tokens: int) -> int:
     """Return the tokens of the line that offers more than `most`; 0 where none is shown."""
-    if not hint_room(most):
+    if not hint_room(max_tokens):
         return 0
-    return count_tokens(next_line(larger(NAME, most), NAME)) + 1
+    return count_tokens(next_line(larger(NAME, max_tokens), NAME)) + 1
 
 
 TOOL: Final = Tool(

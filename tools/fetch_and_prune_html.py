@@ -76,9 +76,9 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     order = PagesOrder(Question(question), part, format, references, max_tokens, number)
     read = await read_pages(sources, order, services, reporter(ctx))
     # 2. How to go on
-    further = f"{number + 1}.{key}"
+    next_cursor = f"{number + 1}.{key}"
     following = (
-        [Next(tool=NAME, arguments={"cursor": further})]
+        [Next(tool=NAME, arguments={"cursor": next_cursor})]
         if read.pruned.parts_left
         else []
     )
@@ -86,10 +86,10 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     pages = [document.page for document in read.documents]
     ending = Ending(NAME, read.sheet, following, read.failures, pages, noticing.ages)
     ending.write(
-        partial(write_further, read, further, following, max_tokens), hinted=False
+        partial(write_further, read, next_cursor, following, max_tokens), hinted=False
     )
     # 3. Hand it over
-    data = await in_thread(pages_result, read, further, ending)
+    data = await in_thread(pages_result, read, next_cursor, ending)
     view = await draw_pages(ctx, question, read.documents, read.pruned)
     return answer(read.sheet.text, data, view=view)
 
@@ -97,8 +97,8 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
 def _number(cursor: str, key: str) -> int:
     if not cursor:
         return 1
-    number, _, of = cursor.partition(".")
-    if of != key or not number.isdigit():
+    number, _, call_key = cursor.partition(".")
+    if call_key != key or not number.isdigit():
         raise UsageError(
             f"The cursor {cursor!r} belongs to another call.",
             hint="Repeat the call with the same sources, question, part, max_tokens, format "

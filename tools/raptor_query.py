@@ -61,25 +61,25 @@ async def raptor_query(
     the source of the next question. For single pages use extract_relevant."""
     # 1. The passages of the tree
     order = TreeOrder(chunking, mode, tuple(map(int, walk.split("x"))), max_tokens)
-    found = await ask_tree(
+    answered = await ask_tree(
         Question(question), sources, order, services_of(ctx), reporter(ctx)
     )
     # 2. How to go on
-    tree = found.tree
+    tree = answered.tree
     following = [Next(tool=NAME, arguments={"sources": [tree.id]} if tree else {})]
     if tree:
-        following += repeated(NAME, found.failures, beside=(tree.id,))
-        following += larger(NAME, max_tokens) if found.assembled.left_out else []
-    pages = tuple(behind(found.assembled.evidence, found.documents))
-    ending = Ending(NAME, found.sheet, following, found.failures, pages)
+        following += repeated(NAME, answered.failures, beside=(tree.id,))
+        following += larger(NAME, max_tokens) if answered.assembled.left_out else []
+    pages = tuple(behind(answered.assembled.evidence, answered.documents))
+    ending = Ending(NAME, answered.sheet, following, answered.failures, pages)
     hinted = tree is None or bool(hint_room(max_tokens))
-    ending.write(partial(found.write_tree, sized=hinted), hinted=hinted)
+    ending.write(partial(answered.write_tree, sized=hinted), hinted=hinted)
     # 3. Hand it over
-    data = tree_result(found, mode, ending)
+    data = tree_result(answered, mode, ending)
     view = await draw_evidence(
-        ctx, question, found.assembled, found.documents, None, max_tokens
+        ctx, question, answered.assembled, answered.documents, None, max_tokens
     )
-    return answer(found.sheet.text, data, view=view)
+    return answer(answered.sheet.text, data, view=view)
 
 
 TOOL: Final = Tool(

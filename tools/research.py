@@ -77,20 +77,20 @@ async def research(
         answer,
     )
     turn = await take_turn(order, services_of(ctx), reporter(ctx))
-    found, known, most = turn.found, turn.found.known, max_tokens or UNASKED
-    evidence = found.assembled.evidence
+    result, state, budget = turn.found, turn.found.known, max_tokens or UNASKED
+    evidence = result.assembled.evidence
     # 2. How to go on; what was not read is in the enriched prompt
     following = calls_after(NAME, turn, max_pages, max_tokens)
-    sheet = Sheet(max_tokens or found.tokens + hint_room(UNASKED) + HINT_TOKENS)
-    sheet.add(found.text)
-    pages = tuple(behind(evidence, known.gathered.documents.values()))
+    sheet = Sheet(max_tokens or result.tokens + hint_room(UNASKED) + HINT_TOKENS)
+    sheet.add(result.text)
+    pages = tuple(behind(evidence, state.gathered.documents.values()))
     ending = Ending(NAME, sheet, following, pages=pages)
-    hinted = not evidence or bool(hint_room(most))
+    hinted = not evidence or bool(hint_room(budget))
     handle = hinted and not 0 < max_tokens < SESSION_FROM
     ending.write(partial(write_session, turn, handle=handle), hinted=hinted)
     # 3. Hand it over
     view = await draw_evidence(
-        ctx, question, found.assembled, known.documents, known.reading, max_tokens
+        ctx, question, result.assembled, state.documents, state.reading, max_tokens
     )
     return reply(sheet.text, turn_result(turn, ending), view=view)
 

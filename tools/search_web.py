@@ -74,34 +74,34 @@ async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its sche
         safe=safe_search,
         page=page,
     )
-    asked = Question(question)
-    wanted = Wanted(asked, max_results, freshness, language, rank, filters=filters)
-    found = await search_pages(
-        wanted, services_of(ctx), max_tokens=max_tokens, report=reporter(ctx)
+    text = Question(question)
+    order = Wanted(text, max_results, freshness, language, rank, filters=filters)
+    hits = await search_pages(
+        order, services_of(ctx), max_tokens=max_tokens, report=reporter(ctx)
     )
     # 2. How to go on
-    following = _following(found, wanted, max_tokens)
-    ending = Ending(NAME, found.sheet, following, found.gathered.failures)
-    ending.write(found.write_search)
+    following = _following(hits, order, max_tokens)
+    ending = Ending(NAME, hits.sheet, following, hits.gathered.failures)
+    ending.write(hits.write_search)
     # 3. Hand it over
-    return answer(found.sheet.text, search_result(found, ending))
+    return answer(hits.sheet.text, search_result(hits, ending))
 
 
-def _following(found: HitList, wanted: Wanted, max_tokens: int) -> list[Next]:
+def _following(hits: HitList, order: Wanted, max_tokens: int) -> list[Next]:
     """Return follow-up calls: the best page, by its handle where it was read already; what failed;
     the hits that did not fit, else the next page of results."""
     calls = [
         Next(
             tool="fetch_and_prune_html",
-            arguments={"sources": [best.handle or best.ranked.result.url]},
+            arguments={"sources": [hit.handle or hit.ranked.result.url]},
         )
-        for best in found.hits[:1]
+        for hit in hits.hits[:1]
     ]
-    calls += repeated(NAME, found.gathered.failures)
-    page = wanted.filters.page
-    if found.shown < len(found.hits):
+    calls += repeated(NAME, hits.gathered.failures)
+    page = order.filters.page
+    if hits.shown < len(hits.hits):
         calls += larger(NAME, max_tokens)
-    elif len(found.hits) >= wanted.max_pages and page < MOST_RESULT_PAGES:
+    elif len(hits.hits) >= order.max_pages and page < MOST_RESULT_PAGES:
         calls.append(Next(tool=NAME, arguments={"page": page + 1}))
     return calls
 

@@ -148,21 +148,21 @@ def _sheet(
     Stops at the first item that does not fit; a line then gives the number of those
     left out.
     """
-    mark = new_mark()
+    boundary = new_mark()
     sheet = Sheet(max_tokens)
     sheet.add(_counted(checked))
-    sheet.add(notice(mark))
+    sheet.add(notice(boundary))
     written = 0
     for number, result in enumerate(checked, 1):
         lines = [
             f"[{number}] {result.kind}, {result.outcome}: "
-            f"{quoted(shortened(result.text, SAID_TOKENS), mark)}"
+            f"{quoted(shortened(result.text, SAID_TOKENS), boundary)}"
         ]
         if result.note:
-            lines.append(quoted(result.note, mark))
+            lines.append(quoted(result.note, boundary))
         if result.outcome not in COMPLETE and result.citation:
             lines.append(
-                f"Nearest: {quoted(shortened(result.words, SAID_TOKENS), mark)} "
+                f"Nearest: {quoted(shortened(result.words, SAID_TOKENS), boundary)} "
                 f"{address(result.citation)}"
             )
         if not sheet.add("\n".join(lines)):

@@ -183,10 +183,10 @@ def _reference(reference: Reference, sources: Sources, works: Works) -> Checked:
     """Say whether a reference is there, by what a catalogue has of its DOI, else by its
     page, and under which title."""
     url, title = reference.url, reference.title
-    named = f"{title}: {url}" if title else url
+    shown_name = f"{title}: {url}" if title else url
 
     def outcome(result: Outcome, citation: str = "", note: str = "") -> Checked:
-        return Checked("reference", named, result, citation, note=note)
+        return Checked("reference", shown_name, result, citation, note=note)
 
     doi = reference.doi
     work = next((work for work in works.results if doi and work.doi == doi), None)

@@ -60,10 +60,10 @@ def missing_details(
     `sources` lack, as it writes them."""
     missing: list[str] = []
     undated = statement
-    for (start, end), date in _dates(statement):
-        undated = undated[:start] + "|" * (end - start) + undated[end:]
+    for (start, stop), date in _dates(statement):
+        undated = undated[:start] + "|" * (stop - start) + undated[stop:]
         if not _has_date(sources, date):
-            missing.append(statement[start:end])
+            missing.append(statement[start:stop])
     missing += [
         digits[0] + _unit(statement, digits.end(), language)
         for digits in _DIGITS.finditer(undated)
@@ -91,9 +91,9 @@ def _names(statement: str, language: str) -> list[str]:
     return names
 
 
-def _unit(statement: str, end: int, language: str) -> str:
+def _unit(statement: str, offset: int, language: str) -> str:
     """Return the word or sign after a number, empty for a stop word."""
-    unit = _UNIT.match(statement, end)
+    unit = _UNIT.match(statement, offset)
     if unit is None:
         return ""
     is_word = unit[0].strip().isalpha()

@@ -102,10 +102,10 @@ def read_draft(text: str) -> Draft:
             cited = _cited(block, urls) or _cited(following, urls)
             quotes.append(CitedText(_unmarked(block).strip(' "“”„«»'), cited))
             continue
-        for start, end in split_sentences(block):
+        for start, stop in split_sentences(block):
             sentence, cited = (
-                _unmarked(block[start:end]),
-                _cited(block[start:end], urls),
+                _unmarked(block[start:stop]),
+                _cited(block[start:stop], urls),
             )
             spans = [
                 next(filter(None, groups)) for groups in _QUOTATION.findall(sentence)
@@ -116,15 +116,15 @@ def read_draft(text: str) -> Draft:
             unquoted = words - sum(len(raw_words(span)) for span in spans)
             if unquoted >= max(LEAST_WORDS, words / 2):
                 statements.append(CitedText(sentence, cited))
-    named = {url: Reference(url, doi=_doi_of(url)) for url in urls}
-    named |= {reference.url: reference for reference in listed.values()}
+    entries = {url: Reference(url, doi=_doi_of(url)) for url in urls}
+    entries |= {reference.url: reference for reference in listed.values()}
     long_quotes = (
         quote for quote in quotes if len(raw_words(quote.text)) >= LEAST_WORDS
     )
     return Draft(
         tuple(dict.fromkeys(long_quotes)),
         tuple([text for text in statements if text.cited] or statements),
-        tuple(named.values()),
+        tuple(entries.values()),
     )
 
 
@@ -194,8 +194,8 @@ def _numbered(
             listed.get(label) or listed.get(label.rstrip("abcdefghijklmnopqrstuvwxyz"))
             for label in labels
         ]
-        found = "".join(citation(entry.url) for entry in references if entry)
-        return found or ("" if re.search(r"\d|\^", mark[1]) else mark[0])
+        citations = "".join(citation(entry.url) for entry in references if entry)
+        return citations or ("" if re.search(r"\d|\^", mark[1]) else mark[0])
 
     text = _ADDRESS.sub(lambda address: citation(address[0]), text)
     text = _MARK.sub(of_list, text)
@@ -204,7 +204,9 @@ def _numbered(
 
 
 def _cited(text: str, urls: list[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(urls[int(mark[2])] for mark in _CITATION.finditer(text)))
+    return tuple(
+        dict.fromkeys(urls[int(citation[2])] for citation in _CITATION.finditer(text))
+    )
 
 
 def _unmarked(text: str) -> str:

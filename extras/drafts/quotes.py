@@ -58,25 +58,25 @@ class Text:
         self.letters, self.offsets = _letters(document.text)
         spans = [word.span() for word in _WORD.finditer(document.text)]
         self.spans = spans
-        self.words = [document.text[start:end].casefold() for start, end in spans]
+        self.words = [document.text[start:stop].casefold() for start, stop in spans]
         self.places: dict[str, list[int]] = {}
         for number, word in enumerate(self.words):
             self.places.setdefault(word, []).append(number)
 
     def find(self, letters: str, start: int) -> int:
         """Return the place of whole words with these letters, -1 for none."""
-        place = self.letters.find(letters, start)
-        while place >= 0 and not (
-            self._is_edge(place) and self._is_edge(place + len(letters))
+        position = self.letters.find(letters, start)
+        while position >= 0 and not (
+            self._is_edge(position) and self._is_edge(position + len(letters))
         ):
-            place = self.letters.find(letters, place + 1)
-        return place
+            position = self.letters.find(letters, position + 1)
+        return position
 
-    def _is_edge(self, place: int) -> bool:
+    def _is_edge(self, position: int) -> bool:
         """Whether a word begins or ends before a letter."""
-        if place in {0, len(self.letters)}:
+        if position in {0, len(self.letters)}:
             return True
-        before, after = self.offsets[place - 1 : place + 1]
+        before, after = self.offsets[position - 1 : position + 1]
         return after > before + 1 or is_cjk(self.document.text[before : after + 1])
 
 
@@ -105,11 +105,11 @@ def find_quote(quote: str, texts: Sequence[Text]) -> QuoteMatch:
         for change, a, b, c, d in changes
         if change != "equal"
     ]
-    start, end = text.spans[span[0]][0], text.spans[span[1] - 1][1]
+    start, stop = text.spans[span[0]][0], text.spans[span[1] - 1][1]
     return QuoteMatch(
         "near",
-        cite(text.document, start, end),
-        " ".join(text.document.text[start:end].split()),
+        cite(text.document, start, stop),
+        " ".join(text.document.text[start:stop].split()),
         tuple(differs),
     )
 
@@ -136,14 +136,14 @@ def _folded(letter: str) -> str:
 def _verbatim(pieces: Sequence[str], text: Text) -> tuple[int, int] | None:
     """Return the stretch of a text that contains all pieces in order, or None."""
     places: list[int] = []
-    end = 0
+    stop = 0
     for piece in pieces:
-        place = text.find(piece, end)
-        if place < 0:
+        position = text.find(piece, stop)
+        if position < 0:
             return None
-        places.append(place)
-        end = place + len(piece)
-    return text.offsets[places[0]], text.offsets[end - 1] + 1
+        places.append(position)
+        stop = position + len(piece)
+    return text.offsets[places[0]], text.offsets[stop - 1] + 1
 
 
 def _near(words: Sequence[str], text: Text) -> tuple[float, tuple[int, int]]:
@@ -152,9 +152,9 @@ def _near(words: Sequence[str], text: Text) -> tuple[float, tuple[int, int]]:
     votes: Counter[int] = Counter()
     for offset, word in enumerate(words):
         places = text.places.get(word, ())
-        for place in places:
+        for position in places:
             # Shifts by one or two words vote together; frequent words weigh little.
-            votes[(place - offset) // 4] += 1 / len(places) ** 0.5
+            votes[(position - offset) // 4] += 1 / len(places) ** 0.5
     nearest = (0.0, (0, 0))
     for shift, _ in votes.most_common(COMPARED_PLACES):
         low = max(0, 4 * shift - 4)
@@ -165,7 +165,7 @@ def _near(words: Sequence[str], text: Text) -> tuple[float, tuple[int, int]]:
             continue
         # Include the quotation's ends: a changed word there belongs to the stretch.
         start = max(0, blocks[0].b - blocks[0].a)
-        end = min(len(stretch), blocks[-1].b - blocks[-1].a + len(words))
+        stop = min(len(stretch), blocks[-1].b - blocks[-1].a + len(words))
         share = sum(block.size for block in blocks) / len(words)
-        nearest = max(nearest, (share, (low + start, low + max(end, start + 1))))
+        nearest = max(nearest, (share, (low + start, low + max(stop, start + 1))))
     return nearest

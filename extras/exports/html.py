@@ -31,29 +31,29 @@ _EXPORT_HEAD: Final = (
 
 def _html(session: Session) -> str:
     sources = quoted_pages(session)
-    first = session.turns[0]
-    parts = [
-        f"{_EXPORT_HEAD}\n<title>{_text(first.question)}</title><style>{_EXPORT_STYLE}</style></head><body>",
-        f"<h1>{_text(first.question)}</h1>\n<footer>Session {session.handle}, begun "
+    first_turn = session.turns[0]
+    lines = [
+        f"{_EXPORT_HEAD}\n<title>{_text(first_turn.question)}</title><style>{_EXPORT_STYLE}</style></head><body>",
+        f"<h1>{_text(first_turn.question)}</h1>\n<footer>Session {session.handle}, begun "
         f"{_text(session.began)}.</footer>",
     ]
     for turn in session.turns:
         content = "".join(f"<li>{_text(line)}</li>" for line in outcome_of(turn))
-        parts.append(f"<h2>{_text(turn.question)}</h2>\n<ul>{content}</ul>")
-        for one in turn.passages:
-            cited = _html_link(label_of(one, sources), one.citation)
-            parts.append(
-                f'<blockquote dir="auto"><p>{_text(one.text)}</p><cite>{cited}</cite></blockquote>'
+        lines.append(f"<h2>{_text(turn.question)}</h2>\n<ul>{content}</ul>")
+        for passage in turn.passages:
+            cited = _html_link(label_of(passage, sources), passage.citation)
+            lines.append(
+                f'<blockquote dir="auto"><p>{_text(passage.text)}</p><cite>{cited}</cite></blockquote>'
             )
-    parts.append("<h2>Sources</h2>\n<ol>")
+    lines.append("<h2>Sources</h2>\n<ol>")
     for source in sources.values():
         url = source.page.final_url
         content = (
             f"<bdi>{source.facts(_text)}</bdi>. {_html_link(url, url)} "
             f"{_text(read_at(source.page))}"
         )
-        parts.append(f"<li>{content.rstrip()}</li>")
-    return "\n".join([*parts, "</ol></body></html>"]) + "\n"
+        lines.append(f"<li>{content.rstrip()}</li>")
+    return "\n".join([*lines, "</ol></body></html>"]) + "\n"
 
 
 def _text(text: str) -> str:

@@ -16,9 +16,9 @@ _MARKDOWN_FIRST: Final = re.compile(r"^(\d+(?=[.)])|(?=[-+=]))")
 
 def _markdown(session: Session) -> str:
     sources = quoted_pages(session)
-    first = session.turns[0]
+    first_turn = session.turns[0]
     lines = [
-        f"# {_md(first.question)}",
+        f"# {_md(first_turn.question)}",
         "",
         f"Session {session.handle}, begun {session.began}.",
     ]
@@ -29,9 +29,15 @@ def _markdown(session: Session) -> str:
             "",
             *(f"- {_md(line)}" for line in outcome_of(turn)),
         ]
-        for one in turn.passages:
-            lines += ["", *(f"> {_md(line)}  " for line in one.text.splitlines()), ">"]
-            lines.append(f"> — {_md_link(label_of(one, sources), one.citation)}")
+        for passage in turn.passages:
+            lines += [
+                "",
+                *(f"> {_md(line)}  " for line in passage.text.splitlines()),
+                ">",
+            ]
+            lines.append(
+                f"> — {_md_link(label_of(passage, sources), passage.citation)}"
+            )
     lines += ["", "## Sources", ""]
     for source in sources.values():
         url = source.page.final_url

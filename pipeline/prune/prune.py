@@ -166,7 +166,7 @@ def _fill_parts(
     remaining = pages.order()
     maker = PassageMaker(documents, reading, pages.costs)
     written: tuple[PrunedPage, ...] = ()
-    around = 0
+    outside = 0
     chosen: list[int] = []
     remainder = ""  # of the unit `chosen[0]`, which no part has room for
     least_score = SHOWN_SHARE * float(reading.values.max(initial=0.0))
@@ -189,7 +189,7 @@ def _fill_parts(
         else:
             # The page's content scores over 1; what is none of it begins a part of its own.
             ready = [row for row in remaining if reading.values[row] > 1]
-            around = len(remaining) - len(ready) if ready else 0
+            outside = len(remaining) - len(ready) if ready else 0
             ready = ready or remaining
             chosen = fill(ready, pages.tokens, budget)
         written = pages.write(chosen)
@@ -199,15 +199,15 @@ def _fill_parts(
             written, remainder = pages.cut(chosen[0], text, options)
         if not written:
             break
-        shown = set(chosen)
-        remaining = [row for row in remaining if row not in shown]
+        written_rows = set(chosen)
+        remaining = [row for row in remaining if row not in written_rows]
     tokens = count_tokens(_text(written))
     return Pruned(
         written,
         tokens,
         budget,
-        len(remaining) - around + bool(remainder),
-        around=around,
+        len(remaining) - outside + bool(remainder),
+        around=outside,
         reading=reading,
     )
 
@@ -286,9 +286,9 @@ class _Pages:
         )
         pages: list[PrunedPage] = []
         for index in sorted(by_page):
-            around = self._around(index) if is_content else None
-            text = render(self.documents[index], by_page[index], self._style, around)
-            blocks = tuple(sorted({kept.block for kept in by_page[index]}))
+            outside = self._around(index) if is_content else None
+            text = render(self.documents[index], by_page[index], self._style, outside)
+            blocks = tuple(sorted({unit.block for unit in by_page[index]}))
             pages.append(PrunedPage(index, text, count_tokens(text), blocks))
         return tuple(pages)
 
@@ -314,7 +314,7 @@ class _Pages:
         return (page,), line[length:].strip()
 
 
-def cut_to_form(text: str, form: Form, most: int) -> str:
+def cut_to_form(text: str, form: Form, max_tokens: int) -> str:
     """Return the beginning of a text on one line, written in a form, in at most `most`
     tokens.
 
@@ -322,12 +322,14 @@ def cut_to_form(text: str, form: Form, most: int) -> str:
     fits."""
     line = " ".join(text.split())
 
-    def written(end: int) -> str:
-        return escape(line[:end], quote=False) if form == "html" else line[:end]
+    def written(stop: int) -> str:
+        return escape(line[:stop], quote=False) if form == "html" else line[:stop]
 
-    end = bisect_left(
-        range(1, len(line) + 1), True, key=lambda end: count_tokens(written(end)) > most
+    stop = bisect_left(
+        range(1, len(line) + 1),
+        True,
+        key=lambda stop: count_tokens(written(stop)) > max_tokens,
     )
-    if end < len(line) and line[end] != " ":
-        end = line.rfind(" ", 0, end) if " " in line[:end] else end
-    return written(end).rstrip()
+    if stop < len(line) and line[stop] != " ":
+        stop = line.rfind(" ", 0, stop) if " " in line[:stop] else stop
+    return written(stop).rstrip()

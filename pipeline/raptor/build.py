@@ -77,10 +77,10 @@ async def build_tree(
     built_with = BuiltWith(name, idms.version if idms else "", options)
     handle = tree_handle(documents, built_with)
     if store is not None:
-        kept = await in_thread(find_tree, store, handle)
-        if kept is not None:
+        stored = await in_thread(find_tree, store, handle)
+        if stored is not None:
             await report(1, 1, "took the tree from the cache")
-            return kept
+            return stored
     # 1. Leaves: whole sentences, about 100 tokens
     cutting = _Cutting(options, reading, report)
     leaves = await cutting.leaves(documents, idms)
@@ -139,35 +139,35 @@ class _Cutting:
     ) -> list[Leaf]:
         """Return the leaves of the documents. A second document with the same address
         and text is left out: two addresses may lead to one page."""
-        found: list[Leaf] = []
+        leaves: list[Leaf] = []
         forms: list[str] = []
         seen: set[tuple[str, str]] = set()
         before: Counter[str] = Counter()
         for number, document in enumerate(documents):
-            named = (document.page.final_url or document.page.url, document.text)
-            if named in seen:
+            key = (document.page.final_url or document.page.url, document.text)
+            if key in seen:
                 continue
-            seen.add(named)
+            seen.add(key)
             language = document.page.language[:2].lower()
             sentences = await in_thread(main_sentences, document)
             ranges = await self._ranges(document, sentences, idms)
             chunks = [
-                [sentence.text for sentence in sentences[begin:end]]
-                for begin, end in ranges
+                [sentence.text for sentence in sentences[start:stop]]
+                for start, stop in ranges
             ]
             forms.extend(await idms.forms(chunks, language=language) if idms else ())
             if self._embedder is None:
                 self.terms += await in_thread(_counted, chunks, language or "en")
-            found += await in_thread(
+            leaves += await in_thread(
                 make_leaves, document, sentences, ranges, number=number, before=before
             )
-            message = f"cut {number + 1} of {len(documents)} documents into {len(found)} leaves"
+            message = f"cut {number + 1} of {len(documents)} documents into {len(leaves)} leaves"
             await self._report(0, None, message)
         if idms is None or not idms.writes:
-            return found
+            return leaves
         # forms of some documents and not of others would tip the scales
         return [
-            leaf._replace(form=form) for leaf, form in zip(found, forms, strict=True)
+            leaf._replace(form=form) for leaf, form in zip(leaves, forms, strict=True)
         ]
 
     async def _ranges(
@@ -181,11 +181,11 @@ class _Cutting:
                 sentences,
                 leaf_tokens=self._options.leaf_tokens,
             )
-        least, most = self._options.segment_tokens
-        found = await idms.ranges(
-            sentences, embedder=self._embedder, minimum=least, maximum=most
+        least, highest = self._options.segment_tokens
+        ranges = await idms.ranges(
+            sentences, embedder=self._embedder, minimum=least, maximum=highest
         )
-        return unbroken(sentences, found)
+        return unbroken(sentences, ranges)
 
 
 def _counted(chunks: Sequence[Sequence[str]], language: str) -> list[Counter[str]]:
@@ -207,18 +207,22 @@ async def _vectors(
     if embedder is None:
         rows: Floats = await in_thread(word_vectors, terms)
         return rows.astype(np.float16)
-    known = {leaf.id: row for row, leaf in enumerate(before.leaves)} if before else {}
-    found = np.zeros((len(leaves), embedder.dimension), dtype=np.float16)
-    fresh = []
+    rows_before = (
+        {leaf.id: row for row, leaf in enumerate(before.leaves)} if before else {}
+    )
+    vectors = np.zeros((len(leaves), embedder.dimension), dtype=np.float16)
+    unembedded = []
     for number, leaf in enumerate(leaves):
-        if before is not None and leaf.id in known:
-            found[number] = before.vectors[known[leaf.id]]
+        if before is not None and leaf.id in rows_before:
+            vectors[number] = before.vectors[rows_before[leaf.id]]
         else:
-            fresh.append(number)
-    for low in range(0, len(fresh), EMBEDDED_AT_ONCE):
-        part = fresh[low : low + EMBEDDED_AT_ONCE]
-        texts = [leaves[number].embedded for number in part]
-        found[part] = await embedder.embed(texts, kind="passage")
-        done = low + len(part)
-        await report(done, len(fresh), f"embedded {done} of {len(fresh)} leaves")
-    return found
+            unembedded.append(number)
+    for low in range(0, len(unembedded), EMBEDDED_AT_ONCE):
+        batch = unembedded[low : low + EMBEDDED_AT_ONCE]
+        texts = [leaves[number].embedded for number in batch]
+        vectors[batch] = await embedder.embed(texts, kind="passage")
+        done = low + len(batch)
+        await report(
+            done, len(unembedded), f"embedded {done} of {len(unembedded)} leaves"
+        )
+    return vectors

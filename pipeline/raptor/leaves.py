@@ -100,26 +100,26 @@ def pack_sentences(
         )
     )
     ranges: Ranges = []
-    begin = 0
-    while begin < len(sentences):
-        least = ends[begin] + SHORT_SHARE * leaf_tokens
-        inside = not _is_heading(document, sentences[begin])
-        end = begin + 1
-        while end < len(sentences) and not (
-            stops := _stops(document, sentences, end, inside or ends[end] >= least)
+    start = 0
+    while start < len(sentences):
+        least = ends[start] + SHORT_SHARE * leaf_tokens
+        inside = not _is_heading(document, sentences[start])
+        stop = start + 1
+        while stop < len(sentences) and not (
+            stops := _stops(document, sentences, stop, inside or ends[stop] >= least)
         ):
-            if ends[end + 1] > ends[begin] + leaf_tokens + 1:
+            if ends[stop + 1] > ends[start] + leaf_tokens + 1:
                 break
-            end += 1
-        if end < len(sentences) and not stops:
-            cuts = [at for at in range(begin + 1, end + 1) if ends[at] >= least] or [
-                end
-            ]
-            end = min(cuts, key=lambda at: _reluctance(sentences, at))
-        if end < len(sentences) and not _gap(sentences, end):
-            end = _before_headings(document, sentences, begin, end)
-        ranges.append((begin, end))
-        begin = end
+            stop += 1
+        if stop < len(sentences) and not stops:
+            cuts = [
+                cut for cut in range(start + 1, stop + 1) if ends[cut] >= least
+            ] or [stop]
+            stop = min(cuts, key=lambda cut: _reluctance(sentences, cut))
+        if stop < len(sentences) and not _gap(sentences, stop):
+            stop = _before_headings(document, sentences, start, stop)
+        ranges.append((start, stop))
+        start = stop
     return ranges
 
 
@@ -140,8 +140,12 @@ def _reluctance(sentences: Sequence[Sentence], i: int) -> tuple[bool, int]:
 def unbroken(sentences: Sequence[Sentence], ranges: Ranges) -> Ranges:
     """Return `ranges` cut again wherever text was left out between two sentences."""
     cut: Ranges = []
-    for begin, end in ranges:
-        edges = [begin, *(i for i in range(begin + 1, end) if _gap(sentences, i)), end]
+    for start, stop in ranges:
+        edges = [
+            start,
+            *(i for i in range(start + 1, stop) if _gap(sentences, i)),
+            stop,
+        ]
         cut.extend(itertools.pairwise(edges))
     return cut
 
@@ -155,14 +159,14 @@ def _is_heading(document: Document, sentence: Sentence) -> bool:
 
 
 def _before_headings(
-    document: Document, sentences: Sequence[Sentence], begin: int, end: int
+    document: Document, sentences: Sequence[Sentence], start: int, stop: int
 ) -> int:
     """Where to cut so that headings at the end go with the text that follows; `end`
     where nothing else is there."""
-    cut = end
-    while cut > begin and _is_heading(document, sentences[cut - 1]):
+    cut = stop
+    while cut > start and _is_heading(document, sentences[cut - 1]):
         cut -= 1
-    return cut if cut > begin else end
+    return cut if cut > start else stop
 
 
 def make_leaves(
@@ -181,39 +185,39 @@ def make_leaves(
     """
     url = document.page.final_url or document.page.url
     leaves: list[Leaf] = []
-    for begin, end in ranges:
-        part = sentences[begin:end]
-        start, stop = part[0].start, part[-1].end
-        text, shown = document.text[start:stop], _shown(part)
+    for low, high in ranges:
+        chunk = sentences[low:high]
+        start, stop = chunk[0].start, chunk[-1].end
+        text, readable = document.text[start:stop], _shown(chunk)
         # A heading's own path counts only where nothing else is there.
         informative = [
-            sentence for sentence in part if not _is_heading(document, sentence)
-        ] or part
-        above = common_path([sentence.heading_path for sentence in informative])
-        named = hashed((url, text, str(len(part))))
+            sentence for sentence in chunk if not _is_heading(document, sentence)
+        ] or chunk
+        heading_path = common_path([sentence.heading_path for sentence in informative])
+        name = hashed((url, text, str(len(chunk))))
         leaves.append(
             Leaf(
-                id=hashed((named, str(before[named]))),
+                id=hashed((name, str(before[name]))),
                 text=text,
                 document=number,
-                heading_path=headings_to_show(document.page.title, above),
-                block_path=document.blocks[part[0].block].path,
+                heading_path=headings_to_show(document.page.title, heading_path),
+                block_path=document.blocks[chunk[0].block].path,
                 start=start,
                 end=stop,
-                tokens=count_tokens(shown),
-                sentences=tuple((s.start, s.end) for s in part),
-                shown=shown,
+                tokens=count_tokens(readable),
+                sentences=tuple((s.start, s.end) for s in chunk),
+                shown=readable,
             )
         )
-        before[named] += 1
+        before[name] += 1
     return leaves
 
 
-def _shown(part: Sequence[Sentence]) -> str:
+def _shown(sentences: Sequence[Sentence]) -> str:
     """The sentences as they are read: a line a block, rows with their headers, nothing
     invisible."""
-    pieces = [part[0].text]
-    for before, sentence in itertools.pairwise(part):
+    pieces = [sentences[0].text]
+    for before, sentence in itertools.pairwise(sentences):
         pieces.extend((" " if sentence.block == before.block else "\n", sentence.text))
     return "".join(pieces)
 
@@ -236,10 +240,10 @@ def leaves_as_document(source: Source, leaves: Sequence[Leaf]) -> Document:
     for leaf in leaves:
         pieces += (" " * (leaf.start - offset), leaf.text)
         offset = leaf.end
-        for start, end in leaf.sentences:
-            text = leaf.text[start - leaf.start : end - leaf.start]
+        for start, stop in leaf.sentences:
+            text = leaf.text[start - leaf.start : stop - leaf.start]
             block = Block(
-                leaf.block_path, leaf.heading_path, text, "", "paragraph", start, end
+                leaf.block_path, leaf.heading_path, text, "", "paragraph", start, stop
             )
             blocks.append(replace(block, injection=is_injection(text)))
     page = Page(

@@ -90,16 +90,16 @@ def overview(
     """
     with_leaves = sorted({leaf.document for leaf in tree.leaves})
     themes = themes_of(tree) if len(with_leaves) > 1 else []
-    parts = list(_theme_parts(tree, themes) if themes else _section_parts(tree))
+    candidates = list(_theme_parts(tree, themes) if themes else _section_parts(tree))
 
     def grouped(rows: Sequence[int]) -> dict[int, list[OverviewPart]]:
-        own: dict[int, list[OverviewPart]] = {}
-        for part in sorted(
-            (parts[row] for row in rows),
-            key=lambda part: (part.group, part.start, part.rank),
+        by_group: dict[int, list[OverviewPart]] = {}
+        for item in sorted(
+            (candidates[row] for row in rows),
+            key=lambda item: (item.group, item.start, item.rank),
         ):
-            own.setdefault(part.group, []).append(part)
-        return own
+            by_group.setdefault(item.group, []).append(item)
+        return by_group
 
     def text(rows: Sequence[int]) -> str:
         sentences = (
@@ -108,62 +108,64 @@ def overview(
             else _sections_text(grouped(rows))
         )
         # A single document is cited by its address; of several the titles are in the text.
-        url, whole = (
+        url, title_line = (
             ("", "")
             if len(with_leaves) > 1
             else source_line(tree.sources[with_leaves[0]].url)
         )
-        words = "\n".join(filter(None, (whole, sentences)))
+        words = "\n".join(filter(None, (title_line, sentences)))
         return (
             f"{f'[1] {url}' if url else ''}\n{framed(words, mark)}".lstrip()
             if sentences
             else ""
         )
 
-    order = sorted(range(len(parts)), key=lambda row: parts[row].rank)
+    order = sorted(range(len(candidates)), key=lambda row: candidates[row].rank)
     chosen = fill(order, lambda rows: count_tokens(text(rows)), max_tokens)
-    groups, shown = grouped(chosen), text(chosen)
+    groups, written = grouped(chosen), text(chosen)
     evidence = tuple(
         _evidence(
-            tree, own, themes[group].documents if themes else with_leaves, documents
+            tree, items, themes[group].documents if themes else with_leaves, documents
         )
-        for group, own in groups.items()
+        for group, items in groups.items()
     )
     labels = tuple(
-        str(group + 1) if themes else own[0].text for group, own in groups.items()
+        str(group + 1) if themes else items[0].text for group, items in groups.items()
     )
     return Assembled(
-        evidence, Shown(labels, shown, count_tokens(shown)), len(parts) - len(chosen)
+        evidence,
+        Shown(labels, written, count_tokens(written)),
+        len(candidates) - len(chosen),
     )
 
 
 def _evidence(
     tree: Tree,
-    own: Sequence[OverviewPart],
+    items: Sequence[OverviewPart],
     places: Sequence[int],
     documents: Mapping[int, Document],
 ) -> Evidence:
     """Return one theme or section; its citation leads to the first words that it
     quotes."""
     source, citation = tree.sources[places[0]], tree.sources[places[0]].url
-    for part in [part for part in own if part.start >= 0][:1]:
-        page = documents.get(part.document)
+    for item in [item for item in items if item.start >= 0][:1]:
+        page = documents.get(item.document)
         page = page or leaves_as_document(
-            tree.sources[part.document], tree.leaves_of[part.document]
+            tree.sources[item.document], tree.leaves_of[item.document]
         )
-        citation = cite(page, part.start, part.end)
-    several = len(places) > 1
+        citation = cite(page, item.start, item.end)
+    is_theme = len(places) > 1
     return Evidence(
-        text="\n".join(part.text for part in own),
+        text="\n".join(item.text for item in items),
         url=source.url,
-        title="Several pages" if several else source.title,
+        title="Several pages" if is_theme else source.title,
         block_path="",
         sentences=(),
         score=Score(len(places) / len(tree.sources), "guided"),
         citation=citation,
-        is_summary=several,
+        is_summary=is_theme,
         sources=tuple(tree.sources[index].url for index in places[:SUMMARY_CITATIONS])
-        if several
+        if is_theme
         else (),
     )
 
@@ -245,33 +247,33 @@ def outline(tree: Tree, *, max_tokens: int) -> str:
     headings, section = _sections(tree)
     size = Counter(section)
     lines = [
-        f"{'  ' * depth}- {_short(heading)} [{size[place]} leaves]"
-        for place, (depth, heading) in enumerate(headings)
+        f"{'  ' * depth}- {_short(heading)} [{size[number]} leaves]"
+        for number, (depth, heading) in enumerate(headings)
     ]
     budget = Budget(max_tokens)
-    kept: set[int] = set()
+    written: set[int] = set()
     if not budget.spend(count_tokens(head)):
         return cut_to_tokens(head, max_tokens)
-    for place in sorted(range(len(lines)), key=lambda place: headings[place][0]):
-        if not budget.spend(count_tokens(lines[place]) + 1):
+    for number in sorted(range(len(lines)), key=lambda number: headings[number][0]):
+        if not budget.spend(count_tokens(lines[number]) + 1):
             break
-        kept.add(place)
-    return "\n".join([head, *(lines[place] for place in sorted(kept))])
+        written.add(number)
+    return "\n".join([head, *(lines[number] for number in sorted(written))])
 
 
 def _sections_text(groups: Mapping[int, Sequence[OverviewPart]]) -> str:
     """Return a line a section: its heading, then its sentences, gaps marked."""
     lines: list[str] = []
-    for own in groups.values():
-        line, end = "", -1
-        for part in own:
-            gap = ("" if part.start - end < 3 else "… ") if end >= 0 else ""
+    for items in groups.values():
+        line, stop = "", -1
+        for item in items:
+            gap = ("" if item.start - stop < 3 else "… ") if stop >= 0 else ""
             line += (
-                f"{part.indent}{part.text}: "
-                if part.start < 0
-                else f"{gap}{part.text} "
+                f"{item.indent}{item.text}: "
+                if item.start < 0
+                else f"{gap}{item.text} "
             )
-            end = part.end
+            stop = item.end
         lines.append(line.rstrip(": "))
     return "\n".join(lines)
 
@@ -284,14 +286,14 @@ def _quoted(
     tree: Tree, quote: SummaryQuote, group: int, rank: tuple[float, ...]
 ) -> OverviewPart:
     leaf = tree.leaves[quote.leaf]
-    start, end = leaf.sentences[quote.sentence]
+    start, stop = leaf.sentences[quote.sentence]
     return OverviewPart(
         group,
         inert(_sentence(tree, quote)),
         rank,
         document=leaf.document,
         start=start,
-        end=end,
+        end=stop,
     )
 
 
@@ -391,19 +393,19 @@ def _groups(likeness: Floats) -> list[list[int]]:
     member = np.zeros((len(groups), len(likeness)))
     for row, group in enumerate(groups):
         member[row, group] = 1 / len(group)
-    alike = member @ likeness @ member.T
-    np.fill_diagonal(alike, -np.inf)
+    similarity = member @ likeness @ member.T
+    np.fill_diagonal(similarity, -np.inf)
     while len(groups) > 1:
         check_cancelled()
-        one, other = divmod(int(alike.argmax()), len(groups))
-        if alike[one, other] < LIKE_SCORE:
+        one, column = divmod(int(similarity.argmax()), len(groups))
+        if similarity[one, column] < LIKE_SCORE:
             break
-        a, b = len(groups[one]), len(groups[other])
-        joined = (a * alike[one] + b * alike[other]) / (a + b)
-        alike[one], alike[:, one] = joined, joined
-        alike[one, one] = -np.inf
-        alike = np.delete(np.delete(alike, other, axis=0), other, axis=1)
-        groups[one] += groups.pop(other)
+        a, b = len(groups[one]), len(groups[column])
+        joined = (a * similarity[one] + b * similarity[column]) / (a + b)
+        similarity[one], similarity[:, one] = joined, joined
+        similarity[one, one] = -np.inf
+        similarity = np.delete(np.delete(similarity, column, axis=0), column, axis=1)
+        groups[one] += groups.pop(column)
     return groups
 
 
@@ -422,9 +424,9 @@ def _theme_parts(tree: Tree, themes: Sequence[Theme]) -> Iterator[OverviewPart]:
         leaves = rows_of[theme.documents[0]]
         title = tree.sources[theme.documents[0]].title
         telling = set(index_terms(f"{title} {' '.join(theme.words)}"))
-        leads = list(_leads(tree, leaves[:LEAD_LEAVES]))
+        openings = list(_leads(tree, leaves[:LEAD_LEAVES]))
         quotes = sorted(
-            leads,
+            openings,
             key=lambda quote: -len(telling & set(index_terms(_sentence(tree, quote)))),
         )[:1]
         if len(theme.documents) == 1 and len(themes) <= CHILDREN:
@@ -442,16 +444,16 @@ def _themes_text(
 ) -> str:
     head = f"Documents: {len(tree.sources)}; themes: {len(themes)}."
     lines = [head] if groups else []
-    for group, own in groups.items():
+    for group, items in groups.items():
         count = len(themes[group].documents)
         about = ", ".join(
-            part.text for part in own if part.start < 0 and not part.is_title
+            item.text for item in items if item.start < 0 and not item.is_title
         )
-        titles = [part.text for part in own if part.is_title]
+        titles = [item.text for item in items if item.is_title]
         titles += [f"{count - len(titles)} more"] if 0 < len(titles) < count else []
         lines.append(
             f"({group + 1}) {count} document{'s' * (count > 1)}, about {about}: "
             f"{'; '.join(titles)}".rstrip(": ")
         )
-        lines.extend(f"  {part.text}" for part in own if part.start >= 0)
+        lines.extend(f"  {item.text}" for item in items if item.start >= 0)
     return "\n".join(lines)

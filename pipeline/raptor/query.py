@@ -84,8 +84,10 @@ async def read_tree(
     at_hand = await pages(list(by_place))
     documents = [
         at_hand.get(index)
-        or leaves_as_document(tree.sources[index], [tree.leaves[leaf] for leaf in own])
-        for index, own in by_place.items()
+        or leaves_as_document(
+            tree.sources[index], [tree.leaves[leaf] for leaf in numbers]
+        )
+        for index, numbers in by_place.items()
     ]
     # 3. The core's reading of their units
     if len(leaves) == len(tree.leaves):
@@ -118,22 +120,22 @@ async def question_vector(
         or not embedder.reads(question.text)
     ):
         return None
-    found: Floats = (await embedder.embed([question.text], kind="query"))[0]
-    return found
+    vectors: Floats = (await embedder.embed([question.text], kind="query"))[0]
+    return vectors
 
 
 def _candidates(
-    tree: Tree, question: Question, vector: Floats | None, most: int
+    tree: Tree, question: Question, vector: Floats | None, max_tokens: int
 ) -> list[int]:
     """The best leaves of at most `most` tokens together, in reading order; the very
     best even where it is longer."""
     tokens = np.asarray([leaf.tokens for leaf in tree.leaves])
-    if tokens.sum() <= most:
+    if tokens.sum() <= max_tokens:
         return list(range(len(tokens)))
     order = np.argsort(-leaf_scores(tree, question, vector), kind="stable")
-    kept = np.cumsum(tokens[order]) <= most
-    kept[0] = True
-    return sorted(order[kept].tolist())
+    fitting = np.cumsum(tokens[order]) <= max_tokens
+    fitting[0] = True
+    return sorted(order[fitting].tolist())
 
 
 def leaf_scores(tree: Tree, question: Question, vector: Floats | None) -> Floats:
@@ -159,9 +161,9 @@ def _units(
     """The units of some leaves of each document, with the vectors of their leaves."""
     pages: list[PageUnits] = []
     tagged: list[tuple[Sentence, ...]] = []
-    for document, own in zip(documents, leaves, strict=True):
-        starts = [tree.leaves[leaf].start for leaf in own]
-        ends = [tree.leaves[leaf].end for leaf in own]
+    for document, numbers in zip(documents, leaves, strict=True):
+        starts = [tree.leaves[leaf].start for leaf in numbers]
+        ends = [tree.leaves[leaf].end for leaf in numbers]
         # Of a long document few blocks hold a candidate, and cutting all of them takes longer than
         # the rest of a query.
         blocks = [
@@ -173,14 +175,14 @@ def _units(
             (bisect(starts, unit.start) - 1, unit)
             for unit in tag_sentences(document, blocks)
         ]
-        kept = [
-            (own[leaf], unit)
+        units = [
+            (numbers[leaf], unit)
             for leaf, unit in places
             if starts[leaf] <= unit.start < ends[leaf]
         ]
-        tagged.append(tuple(unit for _, unit in kept))
+        tagged.append(tuple(unit for _, unit in units))
         vectors = (
-            tree.vectors[[leaf for leaf, _ in kept]].astype(np.float32)
+            tree.vectors[[leaf for leaf, _ in units]].astype(np.float32)
             if with_vectors
             else None
         )
@@ -195,7 +197,7 @@ def lifted(documents: Sequence[Document], reading: Reading) -> Reading:
     Furniture and prompt injections gain nothing.
     """
     edges = np.cumsum([0, *map(len, reading.tagged)]).tolist()
-    near = np.concatenate(
+    surroundings = np.concatenate(
         [_around(reading.values[low:high]) for low, high in pairwise(edges)]
         or [reading.values]
     )
@@ -204,7 +206,7 @@ def lifted(documents: Sequence[Document], reading: Reading) -> Reading:
         [block.main and not block.injection for block in blocks], dtype=np.float32
     )
     values = reading.values + np.float32(SURROUNDINGS_LIFT) * gains * unit_range(
-        near
+        surroundings
     ) * (1 - reading.values)
     return replace(
         reading,

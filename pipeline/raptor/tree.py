@@ -89,8 +89,8 @@ class Leaf(NamedTuple):
 
     def sentence(self, number: int) -> str:
         """Return one of its sentences, verbatim."""
-        start, end = self.sentences[number]
-        return self.text[start - self.start : end - self.start]
+        start, stop = self.sentences[number]
+        return self.text[start - self.start : stop - self.start]
 
     @property
     def heading_line(self) -> str:
@@ -155,16 +155,16 @@ class Tree:
     @cached_property
     def leaves_of(self) -> tuple[tuple[Leaf, ...], ...]:
         """The leaves of each source, in order."""
-        found: list[list[Leaf]] = [[] for _ in self.sources]
+        leaves: list[list[Leaf]] = [[] for _ in self.sources]
         for leaf in self.leaves:
-            found[leaf.document].append(leaf)
-        return tuple(map(tuple, found))
+            leaves[leaf.document].append(leaf)
+        return tuple(map(tuple, leaves))
 
 
 def tree_handle(documents: Sequence[Document], built_with: BuiltWith) -> str:
     """Return the handle of the tree that these documents, options and models give; no
     tree need exist."""
-    parts = [
+    texts = [
         str(TREE_VERSION),
         repr(built_with.options),
         built_with.embedder,
@@ -172,18 +172,18 @@ def tree_handle(documents: Sequence[Document], built_with: BuiltWith) -> str:
     ]
     for document in documents:
         page = document.page
-        parts.extend(
+        texts.extend(
             (page.final_url or page.url, page.title, page.content_hash, document.text)
         )
-    return TREE_SCHEME + hashed(parts)
+    return TREE_SCHEME + hashed(texts)
 
 
-def hashed(parts: Sequence[str]) -> str:
+def hashed(texts: Sequence[str]) -> str:
     """Return 24 hex digits over texts; other texts, or the same ones parted otherwise,
     give others."""
     digest = hashlib.blake2b(digest_size=12)
-    for part in parts:
-        data = part.encode("utf-8", "surrogatepass")
+    for text in texts:
+        data = text.encode("utf-8", "surrogatepass")
         digest.update(len(data).to_bytes(8, "little"))
         digest.update(data)
     return digest.hexdigest()

@@ -30,7 +30,7 @@ SEAM: Final = Seam(("extras.exports",), "EXPORT", "winnow.exports", Export)
 @functools.cache
 def exports() -> dict[str, Export]:
     """Return the forms by name."""
-    return {one.name: one for one in SEAM.found()}
+    return {form.name: form for form in SEAM.found()}
 
 
 def export(session: Session, form: str) -> str:

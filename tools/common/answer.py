@@ -58,15 +58,18 @@ class Ending:
     """Seconds since each was read, by its address; see `Noticing.ages`."""
 
     def write(
-        self, own: Callable[[Sheet], object] | None = None, *, hinted: bool = True
+        self,
+        write_lines: Callable[[Sheet], object] | None = None,
+        *,
+        hinted: bool = True,
     ) -> None:
         """Write as many lines as fit: the follow-up calls if `hinted`, then `own`, the
         tool's own lines; lines that do not fit are dropped."""
         _write_lines(self.sheet, [failure for failure in self.failures if failure.rest])
         if hinted:
             write_next(self.sheet, self.following, self.tool)
-        if own is not None:
-            own(self.sheet)
+        if write_lines is not None:
+            write_lines(self.sheet)
         _write_lines(
             self.sheet, [failure for failure in self.failures if not failure.rest]
         )
@@ -77,19 +80,19 @@ class Ending:
     def _write_age(self) -> None:
         """Write the age of content that came from the cache without revalidation, and
         how to refresh it."""
-        known = [
+        ages = [
             self.ages[page.final_url]
             for page in self.pages
             if page.final_url in self.ages
         ]
-        if known:
-            oldest = max(known)
-            said = (
+        if ages:
+            oldest = max(ages)
+            age = (
                 f"{oldest:.0f} s"
                 if oldest < MINUTES_FROM
                 else f"{oldest / MINUTES_FROM:.0f} min"
             )
-            self.sheet.add(f"As read {said} ago; fresh=true reads it again.")
+            self.sheet.add(f"As read {age} ago; fresh=true reads it again.")
 
     @property
     def facts(self) -> dict[str, object]:
@@ -125,8 +128,8 @@ def answer(
 
 def data_of(result: CallToolResult) -> dict[str, Any]:
     """Return the data of a tool result for programs; {} if none."""
-    found: dict[str, Any] = (result.meta or {}).get(RESULT, {})
-    return found
+    facts: dict[str, Any] = (result.meta or {}).get(RESULT, {})
+    return facts
 
 
 def notes_of(pages: Iterable[Page]) -> list[str]:
@@ -148,9 +151,11 @@ def behind(
 
 def larger(tool: str, max_tokens: int) -> list[Next]:
     """Return this call with twice the budget, if allowed."""
-    more = min(2 * max_tokens, LARGEST_BUDGET)
+    doubled = min(2 * max_tokens, LARGEST_BUDGET)
     return (
-        [Next(tool=tool, arguments={"max_tokens": more})] if more > max_tokens else []
+        [Next(tool=tool, arguments={"max_tokens": doubled})]
+        if doubled > max_tokens
+        else []
     )
 
 
@@ -171,8 +176,8 @@ def in_sql(evidence: Sequence[Evidence], documents: Iterable[Document]) -> list[
     table, rows = rows_around(document, passage.start, passage.end)
     if rows < MANY_ROWS or passage.text.count("\n") >= rows:
         return []
-    part = f"sql: SELECT * FROM {table}"  # noqa: S608  for a database of its own
-    return [Next(tool=READERS[0], arguments={"sources": [passage.url], "part": part})]
+    query = f"sql: SELECT * FROM {table}"  # noqa: S608  for a database of its own
+    return [Next(tool=READERS[0], arguments={"sources": [passage.url], "part": query})]
 
 
 def repeated(
@@ -191,10 +196,10 @@ def repeated(
         if any(failure.late for failure in failures)
         else []
     )
-    rest = [failure.rest for failure in failures if failure.rest][:FIRST]
+    unread = [failure.rest for failure in failures if failure.rest][:FIRST]
     reader = tool if tool in READERS else READERS[0]
     return again + (
-        [Next(tool=reader, arguments={"sources": [*beside, *rest]})] if rest else []
+        [Next(tool=reader, arguments={"sources": [*beside, *unread]})] if unread else []
     )
 
 

@@ -70,15 +70,15 @@ def reporter(ctx: ToolContext) -> Report:
     """Return a progress function: it drops reports that do not rise, or that follow the
     last within `PROGRESS_GAP` (except the final one; what is said at 0 does not
     count)."""
-    last = 0.0
+    reported = 0.0
     highest = -1.0
 
     async def report(done: float, total: float | None, message: str) -> None:
-        nonlocal last, highest
+        nonlocal reported, highest
         now = monotonic()
-        if done <= highest or (now - last < PROGRESS_GAP and done != total):
+        if done <= highest or (now - reported < PROGRESS_GAP and done != total):
             return
-        last, highest = (now if done else last), done
+        reported, highest = (now if done else reported), done
         await ctx.report_progress(done, total, message)
 
     return report

@@ -56,17 +56,17 @@ class SearchWebResult(Part):
     tokens: int = Field(description="Tokens of the text")
 
 
-def search_result(found: HitList, ending: Ending) -> SearchWebResult:
+def search_result(hits: HitList, ending: Ending) -> SearchWebResult:
     """Return the result for a list of hits."""
-    parsed = found.gathered.parsed
+    parsed = hits.gathered.parsed
     facts: dict[str, object] = {
         "queries": [query.text for query in parsed.queries],
         "entities": list(parsed.entities),
         "freshness": parsed.queries[0].freshness,
         "parsed_by": parsed.made_by,
-        "hits": list(map(_info, found.hits)),
-        "providers": found.providers,
-        "notes": found.notes,
+        "hits": list(map(_info, hits.hits)),
+        "providers": hits.providers,
+        "notes": hits.notes,
     }
     return SearchWebResult.model_validate(facts | ending.facts)
 

@@ -79,7 +79,7 @@ def pages_result(read: PagesRead, cursor: str, ending: Ending) -> FetchAndPruneR
     """Return the result; `cursor` leads to the next answer."""
     pruned = read.pruned
     facts: dict[str, object] = {
-        "pages": [_page(read, place) for place in range(len(read.documents))],
+        "pages": [_page(read, number) for number in range(len(read.documents))],
         "next_cursor": cursor if pruned.parts_left else "",
         "around_cursor": _around_cursor(read, cursor),
         "around": 0 if pruned.parts_left else pruned.around,
@@ -102,20 +102,24 @@ def write_further(
     A short answer has room for its cursor only. After the main content another call
     reads the content around it.
     """
-    pruned, around = read.pruned, _around_cursor(read, cursor)
-    brief = f"Around it: cursor={around}"
+    pruned, menu_cursor = read.pruned, _around_cursor(read, cursor)
+    brief = f"Around it: cursor={menu_cursor}"
     if pruned.pages and read.short:
         sheet.add(
-            f"More: cursor={cursor}" if pruned.parts_left else brief if around else ""
+            f"More: cursor={cursor}"
+            if pruned.parts_left
+            else brief
+            if menu_cursor
+            else ""
         )
     else:
         write_next(sheet, following, "fetch_and_prune_html")
         if pruned.parts_left and (read.named or not 0 < max_tokens < WIDE):
             kind = "further" if read.named else "weaker"
             sheet.add(f"Left out: {pruned.left_out} {kind} parts.")
-        if around:
+        if menu_cursor:
             ends = f"Main content ends here. Around it, {pruned.around} parts: the same call with"
-            _ = sheet.add(f"{ends} cursor={around}") or sheet.add(brief)
+            _ = sheet.add(f"{ends} cursor={menu_cursor}") or sheet.add(brief)
     if pruned.scored_by:
         sheet.add_cut(f"Scores: words, embeddings, {one_line(pruned.scored_by)}.")
 
@@ -124,25 +128,30 @@ def _around_cursor(read: PagesRead, cursor: str) -> str:
     return cursor if read.pruned.around and not read.pruned.parts_left else ""
 
 
-def _page(read: PagesRead, place: int) -> PrunedPageInfo:
-    document = read.documents[place]
+def _page(read: PagesRead, number: int) -> PrunedPageInfo:
+    document = read.documents[number]
     page = document.page
-    kept = next((one for one in read.pruned.pages if one.document == place), None)
+    page_kept = next(
+        (page_text for page_text in read.pruned.pages if page_text.document == number),
+        None,
+    )
     return PrunedPageInfo(
-        number=place + 1,
+        number=number + 1,
         url=page.final_url,
         handle=page_handle(page),
         published=page.published,
         language=page.language,
         raw_tokens=about_tokens(page.html),
-        kept_tokens=kept.tokens if kept else 0,
-        kept_blocks=len(kept.kept) if kept else 0,
+        kept_tokens=page_kept.tokens if page_kept else 0,
+        kept_blocks=len(page_kept.kept) if page_kept else 0,
         blocks=len(document.blocks),
-        citations=list(read.citations.get(place, ())),
+        citations=list(read.citations.get(number, ())),
         notes=list(page.notes),
         trust=page.trust,
         hidden=page.hidden,
-        injection=kept is not None and read.is_injection(kept),
+        injection=page_kept is not None and read.is_injection(page_kept),
         title=one_line(page.title),
-        text="\n".join(filter(None, (kept.said, kept.text))) if kept else "",
+        text="\n".join(filter(None, (page_kept.said, page_kept.text)))
+        if page_kept
+        else "",
     )

@@ -59,38 +59,38 @@ class ResearchResult(Found):
 
 def turn_result(turn: TurnTaken, ending: Ending) -> ResearchResult:
     """Return the result for a turn of a session."""
-    found = turn.found
-    gathered = found.known.gathered
+    result = turn.found
+    gathered = result.known.gathered
     queries = [query.text for query in gathered.parsed.queries[1:]]
-    written = found.written.failure if found.written else ""
-    said = (*gathered.parsed.notes, gathered.notice, written)
+    written = result.written.failure if result.written else ""
+    notes = (*gathered.parsed.notes, gathered.notice, written)
     return found_in(
         ResearchResult,
-        found.known.reading,
-        found.assembled,
-        found.known.documents,
+        result.known.reading,
+        result.assembled,
+        result.known.documents,
         gathered.documents.values(),
         session=turn.session.handle,
         before=list(turn.before),
         understood=one_line(turn.understood),
         queries=queries,
-        providers=provider_lines(gathered.outcomes, found.mark),
-        answer=_statements(found),
+        providers=provider_lines(gathered.outcomes, result.mark),
+        answer=_statements(result),
         parsed_by=gathered.parsed.made_by,
-        notes=[*(one_line(note) for note in said if note), *notes_of(ending.pages)],
+        notes=[*(one_line(note) for note in notes if note), *notes_of(ending.pages)],
         **ending.facts | {"failures": failures_of(gathered.failures)},
     )
 
 
-def _statements(found: Researched) -> list[Statement]:
+def _statements(result: Researched) -> list[Statement]:
     return [
         Statement(
-            labels=list(one.labels),
-            supported=one.supported,
-            reason=one.reason,
-            text=one_line(one.text),
+            labels=list(statement.labels),
+            supported=statement.supported,
+            reason=statement.reason,
+            text=one_line(statement.text),
         )
-        for one in (found.written.statements if found.written else ())
+        for statement in (result.written.statements if result.written else ())
     ]
 
 
@@ -101,11 +101,11 @@ def calls_after(
     call with a larger budget, or more pages where nothing answers."""
     gathered, session = turn.found.known.gathered, turn.session.short
     missing = gathered.missing()
-    named = (one for one in missing if not is_site(one.rest))
-    calls = repeated(tool, named, session=session)
-    for one in missing:
-        if is_site(one.rest):
-            narrowed = f"{one.rest} {turn.question.text}"
+    pages = (failure for failure in missing if not is_site(failure.rest))
+    calls = repeated(tool, pages, session=session)
+    for failure in missing:
+        if is_site(failure.rest):
+            narrowed = f"{failure.rest} {turn.question.text}"
             arguments: dict[str, object] = {"question": narrowed, "session": session}
             calls.append(Next(tool=tool, arguments=arguments))
 
@@ -115,8 +115,8 @@ def calls_after(
     if assembled.lacks(verdict, named=max_tokens > 0):
         calls += larger(tool, max_tokens or UNASKED)
     elif not assembled.evidence and _has_more(gathered, max_pages):
-        more = min(2 * max_pages, MOST_PAGES_READ)
-        calls.append(Next(tool=tool, arguments={"max_pages": more}))
+        pages_more = min(2 * max_pages, MOST_PAGES_READ)
+        calls.append(Next(tool=tool, arguments={"max_pages": pages_more}))
     return calls
 
 
@@ -124,7 +124,7 @@ def _has_more(gathered: Gathered, max_pages: int) -> bool:
     """Return whether reading more pages may bring better ones."""
     if not max_pages <= len(gathered.ranked) < MOST_PAGES_READ:
         return False
-    searched = {one.provider for one in gathered.outcomes}
+    searched = {outcome.provider for outcome in gathered.outcomes}
     return max_pages < USUAL_PAGES_READ or not searched <= ALL_FILES
 
 
@@ -134,5 +134,5 @@ def write_session(turn: TurnTaken, sheet: Sheet, *, handle: bool) -> None:
     if handle:
         sheet.add(f"Session: {turn.session.short}")
     if turn.before:
-        whole = len(turn.before) == len(turn.found.assembled.evidence)
-        sheet.add(f"Shown before: {'all' if whole else ', '.join(turn.before)}")
+        is_all = len(turn.before) == len(turn.found.assembled.evidence)
+        sheet.add(f"Shown before: {'all' if is_all else ', '.join(turn.before)}")

@@ -17,13 +17,13 @@ class ExtractRelevantResult(Found):
     )
 
 
-def sentences_result(found: Extracted, ending: Ending) -> ExtractRelevantResult:
+def sentences_result(extracted: Extracted, ending: Ending) -> ExtractRelevantResult:
     """Return the result for the sentences that were found."""
-    documents = found.loaded.documents
+    documents = extracted.loaded.documents
     return found_in(
         ExtractRelevantResult,
-        found.reading,
-        found.assembled,
+        extracted.reading,
+        extracted.assembled,
         documents,
         documents,
         notes=notes_of(ending.pages),
@@ -31,14 +31,14 @@ def sentences_result(found: Extracted, ending: Ending) -> ExtractRelevantResult:
     )
 
 
-def calls_after(tool: str, found: Extracted, max_tokens: int) -> list[Next]:
+def calls_after(tool: str, extracted: Extracted, max_tokens: int) -> list[Next]:
     """Return follow-up calls of `tool`: what was not read, then a search where nothing answers, else
     a query of the table that is quoted in part, else the call with a larger budget."""
-    calls = repeated(tool, found.loaded.failures)
-    if found.reading.verdict == "none":
+    calls = repeated(tool, extracted.loaded.failures)
+    if extracted.reading.verdict == "none":
         calls.append(Next(tool="research", arguments={}))
-    elif queries := in_sql(found.assembled.evidence, found.loaded.documents):
+    elif queries := in_sql(extracted.assembled.evidence, extracted.loaded.documents):
         calls += queries
-    elif found.assembled.lacks(found.reading.verdict, named=max_tokens > 0):
+    elif extracted.assembled.lacks(extracted.reading.verdict, named=max_tokens > 0):
         calls += larger(tool, max_tokens or UNASKED)
     return calls

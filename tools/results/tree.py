@@ -17,18 +17,18 @@ class RaptorQueryResult(Quoted):
     leaves: int
 
 
-def tree_result(found: AskedTree, mode: str, ending: Ending) -> RaptorQueryResult:
+def tree_result(answer: AskedTree, mode: str, ending: Ending) -> RaptorQueryResult:
     """Return the result for a tree that was asked in `mode`."""
-    tree = found.tree
+    tree = answer.tree
     facts: dict[str, object] = {
         "tree": tree.id if tree else "",
         "mode": mode if tree else "guided",
         "leaves": len(tree.leaves) if tree else 0,
         "notes": [
             *([] if tree else [UNBUILT]),
-            *found.made,
+            *answer.made,
             *notes_of(ending.pages),
         ],
     }
-    shown = shown_in(found.assembled, found.documents)
-    return RaptorQueryResult.model_validate(facts | shown | ending.facts)
+    passages = shown_in(answer.assembled, answer.documents)
+    return RaptorQueryResult.model_validate(facts | passages | ending.facts)
