@@ -17,7 +17,7 @@ _DIGITS: Final = re.compile(
     r"(?<![\w.,])\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?!\d)|(?<![^\W_])\d+(?:[.,:]\d+)*"
 )
 _UNIT: Final = re.compile(r"[ \u00a0]?(?:[^\W\d_]+|[%‰°€$£¥]\w?)")
-_ISO_DATE: Final = re.compile(r"(?<!\d)(\d{4})-(\d\d)-(\d\d)(?!\d)")
+_DATE_IN_DIGITS: Final = re.compile(r"(?<!\d)(\d{4})-(\d\d)-(\d\d)(?!\d)")
 _WRITTEN_DATE: Final = re.compile(
     r"(?:(?<!\d)(?P<before>[0-3]?\d)(?:st|nd|rd|th|er|\.|º)?\s+(?:of\s+|de\s+)?)?"
     r"(?P<month>[^\W\d_]{3,12})\b\.?"
@@ -115,7 +115,7 @@ def _values(digits: str) -> set[str]:
 
 def _dates(text: str) -> Iterator[tuple[tuple[int, int], Date]]:
     """Yield the span of each date, and what it names: a month with a day or a year."""
-    for iso in _ISO_DATE.finditer(text):
+    for iso in _DATE_IN_DIGITS.finditer(text):
         yield iso.span(), (int(iso[1]), int(iso[2]), int(iso[3]))
     for date in _WRITTEN_DATE.finditer(text):
         day, year = date["before"] or date["after"], date["year"]

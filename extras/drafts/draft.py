@@ -23,14 +23,14 @@ from pipeline.text.words import raw_words
 LEAST_WORDS: Final = 3
 """Words of a quotation; fewer are a term, a title or irony."""
 _URL: Final = r"(?:https?|file)://(?:[^\s<>\"'`|\\^{}()⁂]|\([^\s()]*\))*(?:[^\s<>\"'`|\\^{}().,;:!?\]⁂]|\([^\s()]*\))"
-_ADDRESS: Final = re.compile(_URL)
+_DRAFT_ADDRESS: Final = re.compile(_URL)
 _MARK: Final = re.compile(r"\[(\^?[\w.-]{1,12}(?:\s*[,;]\s*\^?[\w.-]{1,12}){0,9})\]")
 _REFERENCE: Final = re.compile(
     rf"^\s{{0,8}}(?:[-*]\s+)?(?:\[(\^?[\w.-]{{1,12}})\]:?|(\d{{1,3}})[.)])\s+([^\n]*?{_URL}[^\n]*)$",
     re.MULTILINE,
 )
 """A line of the list of references: its mark, what it says, its address."""
-_DOI: Final = re.compile(
+_DOI_LINK: Final = re.compile(
     r"\bdoi(?:\.org/|:\s*)(10\.\d{4,9}/[-._;()/:a-z0-9]{0,99}[a-z0-9])", re.IGNORECASE
 )
 _DOI_NAMED: Final = re.compile(r"\bdoi:\s*(?=10\.\d{4,9}/)", re.IGNORECASE)
@@ -40,7 +40,7 @@ _QUOTATION: Final = re.compile(
     r"(?<![\w\"])\"([^\"]{4,2000})\"(?![\w\"])"
 )
 _CITATION: Final = re.compile(r"\[([^\[\]⁂]*)⁂(\d+)\]")
-"""How citations stand in a block: words of a link, number of an address."""
+"""What replaces citations in a block: words of a link, number of an address."""
 _ASIDE: Final = re.compile(r"\(\s*((?:\[[^\[\]⁂]*⁂\d+\][\s,;]*)+)\)")
 """Links in brackets by themselves, which cite and state nothing."""
 _MARK_AFTER: Final = re.compile(
@@ -140,9 +140,9 @@ def _without_references(text: str) -> tuple[str, dict[str, Reference]]:
     def taken(line: re.Match[str]) -> str:
         if not line[1] and line[2] not in cited:
             return line[0]
-        words = re.sub(r"<[^>]*>|[\[\]()*_`]+", " ", _ADDRESS.sub(" ", line[3]))
+        words = re.sub(r"<[^>]*>|[\[\]()*_`]+", " ", _DRAFT_ADDRESS.sub(" ", line[3]))
         title = " ".join(words.split()).strip(' .,:;—–-"“”<>')
-        url = _ADDRESS.findall(line[3])[0]
+        url = _DRAFT_ADDRESS.findall(line[3])[0]
         listed[line[1] or line[2]] = Reference(url, title, _doi_of(line[3]))
         return ""
 
@@ -150,7 +150,7 @@ def _without_references(text: str) -> tuple[str, dict[str, Reference]]:
 
 
 def _doi_of(text: str) -> str:
-    match = _DOI.search(text)
+    match = _DOI_LINK.search(text)
     return match[1].lower() if match else ""
 
 
@@ -197,7 +197,7 @@ def _numbered(
         citations = "".join(citation(entry.url) for entry in references if entry)
         return citations or ("" if re.search(r"\d|\^", mark[1]) else mark[0])
 
-    text = _ADDRESS.sub(lambda address: citation(address[0]), text)
+    text = _DRAFT_ADDRESS.sub(lambda address: citation(address[0]), text)
     text = _MARK.sub(of_list, text)
     text = _ASIDE.sub(lambda aside: _CITATION.sub(r"[⁂\2]", aside[1]), text)
     return _MARK_AFTER.sub(r"\2\1", text)

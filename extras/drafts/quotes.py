@@ -29,9 +29,13 @@ COMPARED_PLACES: Final = 3
 """Places of a source that are compared word by word: those with most of the quotation's
 words in line."""
 _ELLIPSIS: Final = re.compile(r"\[[^\[\]]{0,80}\]|\(?\s?(?:…|\.\s?\.\s?\.)\s?\)?")
-_LETTER: Final = re.compile(r"[^\W_]|(?<=\d)[.,:/](?=\d)|(?<![^\W_])[-−–‒](?=\d)")
+_QUOTED_LETTER: Final = re.compile(
+    r"[^\W_]|(?<=\d)[.,:/](?=\d)|(?<![^\W_])[-−–‒](?=\d)"
+)
 """What decides: a letter or digit, and a sign of a number."""
-_WORD: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|\d+(?:[.,:/]\d+)*|[^\W\d_]+")
+_QUOTED_WORD: Final = re.compile(
+    r"[\u3040-\u30ff\u3400-\u9fff]|\d+(?:[.,:/]\d+)*|[^\W\d_]+"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,7 @@ class Text:
         self.tagged = tag_sentences(document)
         self.units = page_units(document, self.tagged)
         self.letters, self.offsets = _letters(document.text)
-        spans = [word.span() for word in _WORD.finditer(document.text)]
+        spans = [word.span() for word in _QUOTED_WORD.finditer(document.text)]
         self.spans = spans
         self.words = [document.text[start:stop].casefold() for start, stop in spans]
         self.places: dict[str, list[int]] = {}
@@ -93,7 +97,7 @@ def find_quote(quote: str, texts: Sequence[Text]) -> QuoteMatch:
         check_cancelled()
         if span := _verbatim(pieces, text):
             return QuoteMatch("verbatim", cite(text.document, *span))
-    words = _WORD.findall(_ELLIPSIS.sub(" ", quote).casefold())
+    words = _QUOTED_WORD.findall(_ELLIPSIS.sub(" ", quote).casefold())
     candidates = [(*_near(words, text), text) for text in texts]
     share, span, text = max(candidates, key=lambda candidate: candidate[0])
     if share < ALIKE:
@@ -118,7 +122,7 @@ def _letters(text: str) -> tuple[str, list[int]]:
     """Return the letters of a text in one form, and the offset of each."""
     letters: list[str] = []
     offsets: list[int] = []
-    for match in _LETTER.finditer(text):
+    for match in _QUOTED_LETTER.finditer(text):
         folded = _folded(match[0])
         letters.append(folded)
         offsets += [match.start()] * len(folded)
