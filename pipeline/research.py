@@ -70,11 +70,9 @@ from pipeline.text.frame import (
 )
 from pipeline.text.tokens import count_tokens
 from pipeline.text.words import (
-    any_of,
     find_entities,
     guess_language,
     index_terms,
-    words,
 )
 from pipeline.work import LONG_SHARE, STEP_SHARE, Report, in_thread, time_left
 from prompts import load
@@ -91,7 +89,6 @@ HOP_NAMES: Final = 2
 followed."""
 _TITLE_SUFFIX: Final = re.compile(r"\s+[(|·–—-]")
 """Separators between a title and the site's name or a disambiguation."""
-_AND: Final = re.compile(rf"\s+(?:{any_of(words('questions.and'))})\s+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -479,12 +476,7 @@ def _named(
         unit.text, language=page.language or guess_language(unit.text)
     )
     known = f"{question.text} {page.title}".casefold()
-    names = [
-        one
-        for whole in found
-        for one in (whole, *_AND.split(whole))
-        if one.casefold() not in known
-    ]
+    names = [name for name in found if name.casefold() not in known]
     # What the question itself names may have a page at hand that shares nothing else with it.
     own_names = [name for name in question.entities if name.casefold() in at_hand]
     names += [name for name in own_names if name.casefold() != about_of(page.title)]

@@ -78,9 +78,7 @@ async def take_turn(order: TurnOrder, services: Services, report: Report) -> Tur
     # 2. A follow-up question is completed with what it refers to
     asked = Question(bare) if sites else order.question
     asked = Question(split_sites(ongoing.understood)[0]) or asked
-    note = (
-        f"Understood as: {one_line(asked.text)}" if ongoing.understood else ongoing.held
-    )
+    note = f"Understood as: {one_line(asked.text)}" if ongoing.understood else ""
     if not order.session and refers_back(asked):
         note = REFERS_BACK
 

@@ -19,8 +19,6 @@ from tools.common.tool import Tool
 from tools.results.hits import SearchWebResult, search_result
 
 DAY_PATTERN: Final = r"^(\d{4}-\d{2}-\d{2})?$"
-REGION: Final = r"^([A-Za-z]{2})?$"
-
 NAME: Final = "search_web"
 MOST_RESULT_PAGES: Final = 10
 
@@ -46,7 +44,9 @@ async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its sche
     before: Annotated[
         str, Field(description="Latest ISO date.", pattern=DAY_PATTERN)
     ] = "",
-    region: Annotated[str, Field(description="Country code.", pattern=REGION)] = "",
+    region: Annotated[
+        str, Field(description="Country code.", pattern=r"^([A-Za-z]{2})?$")
+    ] = "",
     safe_search: Annotated[
         Literal["", "off", "moderate", "strict"], Field(description="Adult filter.")
     ] = "",

@@ -100,7 +100,7 @@ def read_draft(text: str) -> Draft:
         if quoted:
             following = blocks[number + 1][0] if number + 1 < len(blocks) else ""
             cited = _cited(block, urls) or _cited(following, urls)
-            quotes.append(CitedText(_unmarked(block).strip(' "“”„«»'), cited))
+            quotes.append(CitedText(_unmarked(block).strip(' "“”„«»—'), cited))
             continue
         for start, stop in split_sentences(block):
             sentence, cited = (

@@ -207,17 +207,6 @@ class Ongoing:
         await in_thread(ongoing._write, turn, ())
         return ongoing
 
-    @property
-    def held(self) -> str:
-        """Return the sentence that the session holds an answer to the question, where
-        it does, else ""."""
-        asked = self._question.casefold().rstrip("?. ")
-        for turn in self.session.turns:
-            same = turn.question.casefold().rstrip("?. ") == asked
-            if same and turn.verdict == "answered":
-                return "This may need no search: the session holds an answer to it."
-        return ""
-
     def over(self, services: Services) -> Services:
         """Return `services` with searches and pages taken from the session where it has
         them, and put into it."""

@@ -28,18 +28,13 @@ _DECIMAL_COMMA: Final = re.findall(
 """Languages in which 1.234 is a thousand and more."""
 _NOTE: Final = re.compile(r"\s*(?:\[[^\[\]]{0,9}\]|[*†‡]+)$")
 _FLOAT: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)[eE][+-]?\d{1,3}")
-_PLAIN: Final = re.compile(r"[+-]?\d+(?:\.\d+)?")
 _AMOUNT: Final = re.compile(
     r"(\()?([+−–-]?)\s?([^\w\s.,()+−–-]|[A-Z]{3}|)\s?([−-]?)"
     r"(\.?\d[\d.,'’\s]*?)\s?([^\d\s.,()]{1,12})?(\))?"
 )
 """Parenthesis, sign, unit, sign, digits, unit, parenthesis."""
-_CODE: Final = re.compile(r"0\d|\d{19}")
-"""What begins a cell that is a code, such as a post code, or an integer that SQLite
-does not hold."""
 _INTEGER_DIGITS: Final = 18
 """Digits of an integer that SQLite holds, whatever they are."""
-_SHORT_INTEGER: Final = re.compile(rf"\d{{1,{_INTEGER_DIGITS}}}")
 _ISO: Final = re.compile(r"\d{4}-\d\d(?:-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?\S{0,8})?)?")
 _DIGIT_DATE: Final = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})")
 _YEAR_FIRST: Final = re.compile(r"(\d{4})[./](\d{1,2})[./](\d{1,2})")
@@ -84,7 +79,10 @@ def typed(cells: Sequence[str], language: str) -> Column:
 
 def _is_plain(cell: str, value: Value) -> bool:
     """Whether a cell is a number as programs write it, such as `1.50`."""
-    return _PLAIN.fullmatch(cell) is not None and float(cell) == value
+    try:
+        return float(cell) == value
+    except ValueError:
+        return False
 
 
 def _number_reader(
@@ -93,7 +91,8 @@ def _number_reader(
     """Return what reads the numbers of a column, None for another cell, and their unit.
 
     The decimal sign is the one by which more cells are numbers."""
-    if any(_CODE.match(cell) for cell in filled):
+    # A post code or the like, or an integer that SQLite does not hold
+    if any(re.match(r"0\d|\d{19}", cell) for cell in filled):
         return lambda _cell: None, ""
     pairs: dict[str, tuple[int | float, str]] = {}
     for decimal_mark in ",." if language in _DECIMAL_COMMA else ".,":
@@ -113,7 +112,7 @@ def _number_reader(
 
 def _number(cell: str, decimal: str) -> tuple[int | float, str] | None:
     """Return the number of a cell that says nothing else, and its unit."""
-    if _SHORT_INTEGER.fullmatch(cell):
+    if cell.isdecimal() and len(cell) <= _INTEGER_DIGITS:
         return int(cell), ""
     text = _NOTE.sub("", cell)
     if _FLOAT.fullmatch(text):
