@@ -106,7 +106,9 @@ def _facts(
                 citation=result.citation,
                 text=shortened(one_line(result.text), SAID_TOKENS),
                 note=one_line(result.note),
-                nearest=shortened(one_line(result.words), SAID_TOKENS),
+                nearest=""
+                if result.outcome in COMPLETE
+                else shortened(one_line(result.words), SAID_TOKENS),
             )
             for number, result in enumerate(checked[:written], 1)
         ],
