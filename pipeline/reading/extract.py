@@ -123,16 +123,21 @@ def unless_cut(reading: Reading, failures: Sequence[Failure]) -> Reading:
 
 def left_unread(reading: Reading, documents: Sequence[Document]) -> list[Failure]:
     """Return the documents that there was no time to read, or to compare with the
-    question."""
+    question, and the model that failed to do so."""
     late = [
         Failure(document.page.final_url, _PARTLY_COMPARED, late=True)
         for document in documents
         if reading.late
     ]
-    return late + [
-        Failure(url, "No time was left to read it.", late=True)
-        for url in reading.unread
-    ]
+    failed = [Failure("A model", reading.failure)] if reading.failure else []
+    return (
+        failed
+        + late
+        + [
+            Failure(url, "No time was left to read it.", late=True)
+            for url in reading.unread
+        ]
+    )
 
 
 def _judged(
@@ -155,6 +160,7 @@ def _judged(
         question=question,
         absent=verdict.absent,
         late=relevance.long and relevance.late,
+        failure=relevance.failure,
     )
 
 
@@ -210,6 +216,7 @@ def joined(reading: Reading, further: Reading) -> Reading:
         values=np.maximum(reading.values, further.values),
         absent=tuple(name for name in reading.absent if name in further.absent),
         late=reading.late or further.late,
+        failure=reading.failure or further.failure,
     )
 
 

@@ -43,6 +43,8 @@ class Reading:
     late: bool = False
     """Whether time ended before a long text was compared with the question as far as
     others are."""
+    failure: str = ""
+    """What a model that failed said; the scores are made without it."""
     question: Question = NOTHING
     """What was asked."""
     absent: tuple[str, ...] = ()

@@ -25,6 +25,7 @@ import anyio
 import numpy as np
 from numpy.typing import NDArray
 
+from errors import ModelError
 from models.pair import fitting
 from models.protocols import CrossEncoder, Embedder, Reranker, Window, WindowReading
 from models.text import reads_latin
@@ -122,6 +123,8 @@ class Relevance:
     late: bool = False
     """Whether time ended before as much of it was embedded and read as is always
     done."""
+    failure: str = ""
+    """What a model that failed said; the scores are made without it."""
 
 
 class Reader(Protocol):
@@ -165,21 +168,23 @@ class Blend:
         """Return one score a unit; see the module. Units are embedded once for all
         questions, whatever the `share`; of one text with more than `EMBED_TOKENS`, only
         so many tokens as `of_long` says. A model that takes too long is left out;
-        `late` says so of the embedder.
-
-        Raises:
-            ModelError: Embedder or reranker failed.
+        `late` says so of the embedder; `failure` of one that failed.
         """
         # 1. Words: counts of the question's terms in every unit, and the windows around it
         counted = await in_thread(_Counted, question, pages)
         # 2. Meaning: units embedded, those in the windows with the best words first
         long = len(pages) == 1 and float(counted.tokens.sum()) > EMBED_TOKENS
         most = of_long if long else EMBED_TOKENS
-        meaning = await self._vectors(question, pages, counted, most)
+        try:
+            meaning = await self._vectors(question, pages, counted, most)
+        except ModelError as error:
+            meaning = _Meaning(failure=str(error))
         # 3. Both, in windows of every size
         relevance = await in_thread(_blend, counted, meaning)
         long = long and meaning.vectors is not None
-        relevance = replace(relevance, long=long, late=meaning.late)
+        relevance = replace(
+            relevance, long=long, late=meaning.late, failure=meaning.failure
+        )
         # 4. A reranker has the last word on the best
         if self.reranker is None or not counted.index.size:
             return relevance
@@ -188,9 +193,12 @@ class Blend:
         ]
         best = np.argsort(-relevance.values, kind="stable")[:WINDOWS_OF_PAGES]
         with anyio.move_on_after(STEP_SHARE * time_left()):
-            scores = await self.reranker.score(
-                question.text, [texts[row] for row in best.tolist()]
-            )
+            try:
+                scores = await self.reranker.score(
+                    question.text, [texts[row] for row in best.tolist()]
+                )
+            except ModelError as error:
+                return replace(relevance, failure=str(error))
             values = 0.5 * relevance.values
             values[best] = 0.5 + 0.5 * unit_range(scores)
             return replace(relevance, values=values, made_by="rerank")
@@ -262,6 +270,8 @@ class _Meaning:
     """What the model's cosines mean; known where vectors are."""
     late: bool = False
     """Whether time ended before all units were embedded."""
+    failure: str = ""
+    """What the embedder said that failed."""
 
 
 def _fitting(
@@ -572,9 +582,12 @@ class Reread:
                     range(at, min(at + READ_AT_ONCE, len(windows))),
                     key=asked.__getitem__,
                 ):
-                    readings += await self.encoder.read(
-                        text, [windows[index] for index in run]
-                    )
+                    try:
+                        readings += await self.encoder.read(
+                            text, [windows[index] for index in run]
+                        )
+                    except ModelError as error:
+                        return replace(relevance, failure=str(error))
         relevance = replace(relevance, late=relevance.late or step.cancelled_caught)
         if not readings:
             return relevance
@@ -677,8 +690,12 @@ async def score_texts(
     if embedder is None or not texts or not understood:
         return total
     best = np.argsort(-total, kind="stable")[:MOST_TEXTS].tolist()
-    questions = await embedder.embed(understood, kind="query")
-    found = await embedder.embed([texts[row] for row in best], kind="passage")
+    try:
+        questions = await embedder.embed(understood, kind="query")
+        found = await embedder.embed([texts[row] for row in best], kind="passage")
+    except ModelError:
+        # The reading of the pages that follows says so
+        return total
     likeness = (found @ questions.T).max(axis=1)
     meaning: Floats = np.full(len(texts), float(likeness.min()), dtype=np.float32)
     meaning[best] = likeness
