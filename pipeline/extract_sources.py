@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from pipeline.document.page import Document
-from pipeline.evidence.assemble import UNASKED, Assembled, assemble
+from pipeline.evidence.assemble import NEAREST_LINE, UNASKED, Assembled, assemble
 from pipeline.evidence.show import Sheet, doubt, notice_within
 from pipeline.question.question import Question
 from pipeline.reading.extract import extract, left_unread, unless_cut
@@ -84,9 +84,17 @@ def _fill(
     With `open_end` (no budget was named) passages that score far below the best are left
     out though they fit."""
     mark = new_mark()
-    if reading.verdict != "none":
+    is_none = reading.verdict == "none"
+    if not is_none:
         sheet.add(notice_within(mark, most))
     sheet.add(doubt(reading))
+    if is_none:
+        sheet.add_cut(
+            f"None: no sentence of the sources answers the question. {reading.reason}"
+        )
+        read = [shown_location(document.page.final_url) for document in documents]
+        sheet.add_cut(f"Read: {', '.join(read[:LISTED_SOURCES])}")
+        sheet.add(NEAREST_LINE)
 
     assembled = assemble(
         documents, reading, max_tokens=sheet.room, mark=mark, open_end=open_end
@@ -94,10 +102,4 @@ def _fill(
     sheet.add(assembled.shown.text)
 
     sheet.release()
-    if reading.verdict == "none":
-        sheet.add_cut(
-            f"None: no sentence of the sources answers the question. {reading.reason}"
-        )
-        read = [shown_location(one.page.final_url) for one in documents]
-        sheet.add_cut(f"Read: {', '.join(read[:LISTED_SOURCES])}")
     return assembled

@@ -23,7 +23,7 @@ import numpy as np
 from errors import SearchFailed
 from pipeline.answer import CheckedAnswer, Writing, write_answer
 from pipeline.document.page import Document, Page, Sentence, Trust
-from pipeline.evidence.assemble import UNASKED, Assembled, assemble
+from pipeline.evidence.assemble import NEAREST_LINE, UNASKED, Assembled, assemble
 from pipeline.evidence.render import links_in
 from pipeline.evidence.show import (
     FRAME_SHARE,
@@ -329,8 +329,12 @@ def enriched(
     assembled = assemble(
         documents, reading, max_tokens=room, mark=mark, open_end=open_end
     )
-    why = reading.reason if documents else "No pages were found."
-    sheet.add_cut(assembled.shown.text or f"No answer found. {why}")
+    if reading.verdict == "none" or not assembled.evidence:
+        why = reading.reason if documents else "No pages were found."
+        sheet.add_cut(f"No answer found. {why}")
+    if reading.verdict == "none" and assembled.evidence:
+        sheet.add(NEAREST_LINE)
+    sheet.add(assembled.shown.text)
     for hop in known.hops:
         sheet.add(_followed(hop, assembled.label_of(hop.url, hop.unit), mark))
     sheet.release()

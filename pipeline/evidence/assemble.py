@@ -34,6 +34,10 @@ SHOWN_SHARE: Final = 0.4
 """Share of the best score from which a passage begins, whatever room is left: of 340
 questions at 256 and 512 tokens none is lost, and answers of 512 are 42 tokens
 shorter."""
+NEAREST_LINE: Final = "Nearest lines, which do not answer it:"
+"""Above the passages where nothing answers."""
+NEAREST_TOKENS: Final = 120
+"""Room for the nearest passages where nothing answers."""
 ASKED_ABOUT: Final = 0.7
 """Minimum share of the best score at which a prompt injection is quoted as relevant: 0
 of 121 unrelated units of bench/injection.py reach it, 76 of 119 related ones do."""
@@ -122,12 +126,14 @@ def assemble(
     """Choose units best first until `max_tokens` are used, and write them out as cited
     passages.
 
-    Pages are numbered by their best unit; nothing is chosen from a `none`. `mark` is
-    the answer's own for untrusted text (`pipeline/text/frame.py`). With `open_end` room
+    Pages are numbered by their best unit; of a `none` only the nearest are chosen, in
+    `NEAREST_TOKENS`. `mark` is the answer's own for untrusted text (`pipeline/text/frame.py`). With `open_end` room
     is kept for links. Where no passage fits, the beginning of the best unit is shown;
     where not even a word of it does, nothing is."""
-    if reading.verdict == "none" or not len(reading.values):
+    if not len(reading.values):
         return Assembled((), show_evidence((), mark, max_tokens=max_tokens), 0)
+    is_none = reading.verdict == "none"
+    max_tokens = min(max_tokens, NEAREST_TOKENS) if is_none else max_tokens
     writer = _Writer(documents, reading, mark, max_tokens)
     # 1. Units that passages may begin with, each statement once
     order = writer.statements()

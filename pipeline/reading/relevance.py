@@ -140,9 +140,6 @@ class Reader(Protocol):
             pages: The units.
             share: Part of the work of a call that this question may take, where it is
                 one of several.
-
-        Raises:
-            ModelError: A model failed.
         """
         ...
 
@@ -540,9 +537,6 @@ class Reread:
         are embedded where an answer is found among them, or where the text lacks a name
         of the question. Where time ends before more are, what few say is given, which
         does not depend on how busy the machine is.
-
-        Raises:
-            ModelError: A model failed.
         """
         relevance = await self._read(question, pages, share, FIRST_TOKENS)
         found = (
@@ -669,9 +663,6 @@ async def score_texts(
     A question in another language is asked in English too, since the language of the
     texts is unknown. Only the best `MOST_TEXTS` by words are embedded; the others count
     as the least alike of these.
-
-    Raises:
-        ModelError: The embedder failed.
     """
 
     asked = {question.translated_to("en"): "en", question: question.language}
