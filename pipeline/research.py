@@ -344,14 +344,25 @@ def enriched(
     # at all. What a provider did not search bears on a verdict that says that something
     # is missing.
     answered = reading.verdict == "answered"
-    partly = [
-        o for o in gathered.outcomes if o.reason and not (answered and o.status == "ok")
-    ]
-    for said in dict.fromkeys(
-        f"{o.provider}: {quoted(o.reason, mark)}" for o in partly
-    ):
-        sheet.add(said)
+    reasons = dict.fromkeys(
+        f"{outcome.provider}: {quoted(outcome.reason, mark)}"
+        for outcome in _failed_or_partial(gathered.outcomes)
+        if outcome.reason and not (answered and outcome.status == "ok")
+    )
+    for line in reasons:
+        sheet.add(line)
     return sheet.text, assembled, mark
+
+
+def _failed_or_partial(outcomes: Sequence[SearchOutcome]) -> list[SearchOutcome]:
+    """Return the outcomes without the empty ones of a provider that found something by
+    another wording of the question."""
+    found = {outcome.provider for outcome in outcomes if outcome.status == "ok"}
+    return [
+        outcome
+        for outcome in outcomes
+        if outcome.status != "empty" or outcome.provider not in found
+    ]
 
 
 def _followed(hop: Hop, label: str, mark: str) -> str:
@@ -377,10 +388,9 @@ def _foot(
         if not (aside and one.page and one.page not in quoted_pages)
     ]
     lines = [f"Not read: {failure_line(failure)}" for failure in failures[:5]]
+    outcomes = _failed_or_partial(gathered.outcomes)
     answers = ", ".join(
-        dict.fromkeys(
-            f"{outcome.provider}: {outcome.status}" for outcome in gathered.outcomes
-        )
+        dict.fromkeys(f"{outcome.provider}: {outcome.status}" for outcome in outcomes)
     )
     lines += filter(None, (*map(one_line, gathered.parsed.notes), gathered.notice))
     if reading.verdict == "none" and gathered.ranked:
@@ -392,8 +402,8 @@ def _foot(
     queries = "; ".join(
         f'"{one_line(text)}"' for text in texts if text != reading.question.text
     )
-    asked = reading.verdict == "none" and (queries or len(gathered.outcomes) > 1)
-    if asked or any(o.status != "ok" for o in gathered.outcomes):
+    asked = reading.verdict == "none" and (queries or len(outcomes) > 1)
+    if asked or any(outcome.status != "ok" for outcome in outcomes):
         lines.append(
             f"Searched: {queries} ({answers})." if queries else f"Searched: {answers}."
         )
