@@ -296,69 +296,31 @@ def test_prose_that_keeps_its_line_breaks_is_no_listing() -> None:
     assert text == "The gate is shut. It opens at six."
 
 
-FRAMES = {
-    "iframe": "<iframe src=inner.html></iframe>",
-    "object": "<object data='inner.html' type=text/html><p>Fallback.</p></object>",
-    "embed": "<embed type=text/html src=inner.html>",
-    "by the base": "<base href=/a/><iframe src=inner.html></iframe>",
-}
-
-
-@pytest.mark.parametrize("case", FRAMES)
-async def test_a_frame_of_the_pages_own_site_is_read_in_its_place(
-    connect: Connect, site: Site, case: str
+@pytest.mark.parametrize(
+    "frame", ["<iframe src=inner.html></iframe>", "<base href=/a/><iframe src=inner.html></iframe>"]
+)
+async def test_a_frame_of_the_pages_own_site_is_said_not_to_be_read(
+    connect: Connect, site: Site, frame: str
 ) -> None:
-    site.put(
-        "/a/inner.html", "<title>Inner</title><p>A night costs <a href=more.html>31 crowns</a>.</p>"
-    )
-    url = site.put("/a/page", f"<title>Tariff</title><p>{STORY}</p>{FRAMES[case]}<p>Behind it.</p>")
+    url = site.put("/a/page", f"<p>{STORY}</p>{frame}")
+    other = site.put("/b", f"<p>{STORY}</p><iframe src=http://127.0.0.2:1/x></iframe>")
     async with connect(allow_loopback="true", embedder="none") as client:
-        text = text_of(
-            await client.call_tool("fetch_and_prune_html", {"sources": [url], "references": True})
-        )
-    assert "A night costs [31 crowns][1].\n\nBehind it." in text
-    assert f"[1]: {url.removesuffix('page')}more.html" in text
-    assert "Fallback" not in text
-    assert "Inner" not in text
-
-
-async def test_a_page_of_frames_is_its_frames_and_others_are_links(
-    connect: Connect, site: Site
-) -> None:
-    site.put("/menu.html", "<p>Rooms and fees</p>")
-    site.put("/main.html", f"<p>{STORY}</p>")
-    frames = (
-        "<frameset cols=20%,80%><frame src=menu.html><frame src=main.html><frame "
-        "src=http://other.invalid/x></frameset>"
-    )
-    url = site.put("/frames", f"<html><head><title>Harbour</title></head>{frames}</html>")
-    async with connect(allow_loopback="true", embedder="none") as client:
-        text = text_of(await client.call_tool("fetch_and_prune_html", {"sources": [url]}))
-        links = text_of(
-            await client.call_tool("fetch_and_prune_html", {"sources": [url], "part": "links"})
-        )
-    assert "Rooms and fees" in text
-    assert STORY in text
-    assert "frames from the page's own site were read" in text
-    assert "http://other.invalid/x" in links
-
-
-async def test_at_most_five_frames_are_asked_for_and_none_of_another_host(
-    connect: Connect, site: Site
-) -> None:
-    inner = [site.put(f"/inner{n}", f"<p>Basin {n} is dredged.</p>") for n in range(8)]
-    others = "<iframe src=http://127.0.0.2:1/x></iframe><iframe src=file:///etc/hosts></iframe>"
-    url = site.put(
-        "/many", f"<p>{STORY}</p>{others}{''.join(f'<iframe src={one}></iframe>' for one in inner)}"
-    )
-    async with connect(allow_loopback="true", embedder="none") as client:
-        text = text_of(await client.call_tool("fetch_and_prune_html", {"sources": [url]}))
-    assert [f"Basin {n}" in text for n in range(8)] == [n < 5 for n in range(8)]
+        text, links, second = [
+            text_of(await client.call_tool("fetch_and_prune_html", arguments))
+            for arguments in (
+                {"sources": [url]},
+                {"sources": [url], "part": "links"},
+                {"sources": [other]},
+            )
+        ]
     assert "a frame of the page's own site was not read" in text
+    assert "/a/inner.html" in links
+    assert "a frame of the page's own site was not read" not in second
 
 
-async def test_a_frame_that_cannot_be_read_is_said(connect: Connect, site: Site) -> None:
-    url = site.put("/broken", f"<p>{STORY}</p><iframe src=/nowhere></iframe>")
+async def test_a_page_of_frames_names_them(connect: Connect, site: Site) -> None:
+    frames = "<frameset cols=20%,80%><frame src=menu.html><frame src=main.html></frameset>"
+    url = site.put("/frames", f"<html><head><title>Harbour</title></head>{frames}</html>")
     async with connect(allow_loopback="true", embedder="none") as client:
         text = text_of(await client.call_tool("fetch_and_prune_html", {"sources": [url]}))
     assert "a frame of the page's own site was not read" in text

@@ -218,7 +218,7 @@ def test_letters_that_the_file_does_not_name_are_said_to_be_unreadable() -> None
     pages = b"<< /Type /Pages /Kids [5 0 R] /Count 1 >>"
     body = make_file([b"<< /Type /Catalog /Pages 2 0 R >>", pages, font, content, page])
     with pytest.raises(SourceUnreadable, match="cannot be read as text"):
-        to_page(Raw(body, "file:///x.pdf", "file:///x.pdf", sighted=False))
+        to_page(Raw(body, "file:///x.pdf", "file:///x.pdf"))
 
 
 def test_code_keeps_its_indentation() -> None:

@@ -33,7 +33,7 @@ from errors import (
 from pipeline.document.converted import ALL_PAGES, Span
 from pipeline.document.page import WITH_COOKIES, Page
 from pipeline.fetch.address import Resolver, check_url, system_resolver
-from pipeline.fetch.body import BROKEN, LATE
+from pipeline.fetch.body import LATE
 from pipeline.fetch.connect import open_client, pinned_client
 from pipeline.fetch.exchange import (
     ServerAnswer,
@@ -42,7 +42,7 @@ from pipeline.fetch.exchange import (
     lifetime,
 )
 from pipeline.fetch.files import Files, may_open, name_span, path_of_url, split_span
-from pipeline.fetch.frames import FRAMED, with_frames
+from pipeline.fetch.frames import UNREAD_FRAME, has_frames
 from pipeline.fetch.handles import (
     NO_COPY,
     KeptPage,
@@ -256,10 +256,8 @@ class Fetcher:
             self._raw(source, answer, request.span),
             self._limits.step_seconds,
         )
-        get_frame = partial(
-            self._get_frame, personal=answer.own, outside=answer.outside
-        )
-        raw = await with_frames(raw, get_frame, seconds)
+        if await in_thread(has_frames, raw):
+            raw = replace(raw, notes=(*raw.notes, UNREAD_FRAME))
         add_transcript = optional("extras.transcript", "with_transcript")
         if add_transcript is not None:
             get_part = partial(self._get_part, outside=answer.outside)
@@ -343,23 +341,6 @@ class Fetcher:
             raise self._incomplete(url, answer.cut)
         return answer.body
 
-    async def _get_frame(self, url: str, *, personal: bool, outside: bool) -> Raw:
-        """Return what a frame of a page holds.
-
-        Raises `SourceError` where it is refused or cut, and where a person's cookies
-        open it but not the page (`personal`)."""
-        answer = await self._exchange.ask(url, outside=outside)
-        refusal = error_for(answer, url=url, now=self._clock())
-        if refusal is not None or answer.cut or (answer.own and not personal):
-            raise refusal or self._incomplete(url, answer.cut or BROKEN)
-        raw = self._raw(url, answer, ALL_PAGES)
-        shared = self._pages is not None and self._pages.shared
-        is_kept = (
-            lifetime(answer.headers, default=self._limits.fresh_seconds, shared=shared)
-            is not None
-        )
-        return raw if is_kept else replace(raw, notes=(NO_COPY,))
-
     async def _by_handle(self, handle: str) -> Page:
         stores = filter(None, (self._pages, self.files.store))
         page = next(
@@ -419,8 +400,8 @@ class Fetcher:
         seconds = lifetime(answer.headers, default=default, shared=shared)
         if seconds is None:
             return replace(page, notes=(*page.notes, NO_COPY))
-        # The page's headers do not cover what its scripts load or its frames contain.
-        if not {RENDERED, FRAMED}.isdisjoint(page.notes):
+        # The page's headers do not cover what its scripts load.
+        if RENDERED in page.notes:
             seconds = min(seconds, default)
         await in_thread(
             keep_answer, self._pages, key, KeptPage(page, self._clock() + seconds)

@@ -132,22 +132,18 @@ class Files:
         self,
         path: Path,
         span: Span = ALL_PAGES,
-        *,
-        sighted: bool = True,
-        passing: bool = False,
     ) -> Page:
-        """Return a local file as a page, as `read_file` does; `span` and `sighted` are
-        as in `Raw`.
-
-        In `passing`, as a search looks at what it found, text is not kept: that would
-        take longer than reading it. Raises as `read_file` does."""
-        is_kept = not passing or ending_of(path.name) in CONVERTED
-        store = self.store if is_kept else None
+        """Return a local file as a page; `span` and what it raises are as in
+        `read_file` and `Raw`."""
+        store = self.store
         resolved = await in_thread(allowed_path, path, roots=self.roots)
         key = await in_thread(file_key, resolved, source=str(path))
-        page = await in_thread(_find, store, key, span, sighted) if store else None
-        if page is not None:
-            return page
+        name = f"{key}:{reader_version()}:{name_span(span)}"
+        if store is not None:
+            handle = await in_thread(store.get_json, name)
+            page = await in_thread(find_page, store, str(handle))
+            if page is not None:
+                return page
         raw = await in_thread(
             read_raw,
             resolved,
@@ -156,11 +152,8 @@ class Files:
             span,
             opened=self._is_opened(resolved),
         )
-        page = await self.convert(replace(raw, sighted=sighted))
-        page = _titled(page, Path(raw.name))
+        page = _titled(await self.convert(raw), Path(raw.name))
         if store is not None:
-            # What is read whole without recognition has nothing to recognise.
-            name = _reading(key, span, sighted or not page.unread)
             handle = await in_thread(keep_page, store, page)
             await in_thread(store.set_json, name, handle)
         return page
@@ -168,23 +161,6 @@ class Files:
     def _is_opened(self, resolved: Path) -> bool:
         """Whether a person has named this file itself as a root."""
         return any(_resolve(root) == resolved for root in self.roots)
-
-
-def _find(store: Store, key: str, span: Span, sighted: bool) -> Page | None:
-    """Return what is kept of a file; who asks for a reading without recognition takes
-    one with it."""
-    for is_sighted in (True,) if sighted else (True, False):
-        handle = store.get_json(_reading(key, span, is_sighted))
-        page = find_page(store, handle) if isinstance(handle, str) else None
-        if page is not None:
-            return page
-    return None
-
-
-def _reading(key: str, span: Span, sighted: bool) -> str:
-    """Return the name under which one reading of a file is kept."""
-    sight = "" if sighted else ":unsighted"
-    return f"{key}:{reader_version()}:{name_span(span)}{sight}"
 
 
 def split_span(source: str) -> tuple[str, Span]:

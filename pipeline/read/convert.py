@@ -74,8 +74,6 @@ class Raw:
     """HTML of the transcript of a web page's video or sound."""
     span: Span = ALL_PAGES
     """Pages wanted of a PDF; of other documents all is read."""
-    sighted: bool = True
-    """Whether pages that are images are recognised, where that is installed."""
     most: int = MAX_UNPACKED
     """Bytes that it may have unpacked."""
 
@@ -284,7 +282,7 @@ def _text_to_html(
 def _all_pages(raw: Raw, paged: Format) -> Converted:
     """Return the pages wanted of a PDF or an image, as far as they are read in its
     time."""
-    reading = paged.to_html(raw.body, raw.span, sighted=raw.sighted)
+    reading = paged.to_html(raw.body, raw.span)
     reading.read()
     as_html: Converted = reading.converted()
     return as_html

@@ -224,7 +224,7 @@ def reader_version() -> str:
 
 def _key(raw: Raw) -> str:
     body = hashlib.blake2b(raw.body, digest_size=16).hexdigest()
-    return f"reading:{reader_version()}:{body}:{json.dumps([raw.span, raw.sighted])}"
+    return f"reading:{reader_version()}:{body}:{json.dumps(raw.span)}"
 
 
 def _page_of(frame: Frame) -> Page:

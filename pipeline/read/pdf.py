@@ -136,26 +136,19 @@ class PdfReading:
         span: Span = ALL_PAGES,
         saved_pages: bytes = b"",
         *,
-        sighted: bool = True,
         scan_seconds: float = SCAN_SECONDS,
         ending: Sequence[int] = (),
     ) -> None:
         """Open a file, of whose pages in `span` at most `MAX_PAGES` are read; `saved_pages` is
         what an earlier reading kept.
 
-        Not `sighted`, it recognises nothing: other documents come first, or an image
-        has ended a process. After `scan_seconds` of processor time it begins to
+        After `scan_seconds` of processor time it begins to
         recognise no further page. Pages that are `ending` have ended a process, and are
         left out.
 
         Raises `Unreadable`: encrypted, damaged, or without these pages.
         """
-        self._body, self._sighted, self._scan_seconds, self._ending = (
-            body,
-            sighted,
-            scan_seconds,
-            ending,
-        )
+        self._body, self._scan_seconds, self._ending = body, scan_seconds, ending
         with _PDFIUM:
             self._open()
         self._span = span
@@ -253,8 +246,6 @@ class PdfReading:
         )
         if not can_recognise():
             return _troubled(unread, "unsighted")
-        if not self._sighted:
-            return _troubled(unread, "slow")
         if sum(page.took for page in self.pages) >= self._scan_seconds:
             return replace(unread, trouble="waiting")
         try:

@@ -82,13 +82,14 @@ class _Conversions:
             return _whole(raw)
         saved_pages = frame.blob[size:]
         saved_count = saved_pages.count(b"\n")
-        options = {"sighted": raw.sighted, "ending": fields["ending"]}
         began = time.thread_time()
         try:
             reading = self._reading(
                 key,
                 saved_count,
-                lambda: paged.to_html(raw.body, raw.span, saved_pages, **options),
+                lambda: paged.to_html(
+                    raw.body, raw.span, saved_pages, ending=fields["ending"]
+                ),
             )
         except Unreadable as error:
             raise unreadable(raw, error) from error
