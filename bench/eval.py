@@ -37,7 +37,6 @@ from typing import Any, Final, TypeAlias, TypeVar, cast
 
 import anyio
 import numpy as np
-from numpy.typing import NDArray
 
 from bench.library import (
     CARRIED,
@@ -52,7 +51,6 @@ from cli.output import COMMAND_SECONDS, OK, USAGE, drawn_progress, print_json
 from errors import ModelError, UsageError, WinnowError
 from models.protocols import (
     Ability,
-    Chooser,
     Embedder,
     Generator,
     HeldModel,
@@ -132,14 +130,6 @@ class Watched:
             )
             self.replies.append(text)
             return text
-
-    async def choose(
-        self, prompt: Prompt, options: Sequence[str]
-    ) -> NDArray[np.float64]:
-        """Ask the wrapped generator, whose `abilities` have it; raises what it
-        raises."""
-        async with self._call():
-            return await cast(Chooser, self._generator).choose(prompt, options)
 
     async def score_tree(
         self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False

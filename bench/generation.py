@@ -71,7 +71,6 @@ async def measure(folder: Path, *, quick: bool) -> dict[str, float]:
         figures |= await _tree(
             exact, tokens=300 if quick else 2_000, sample=2 if quick else 4
         )
-        figures |= await _choice(exact)
     finally:
         await exact.aclose()
     model = LlamaGenerator(weights())
@@ -137,18 +136,6 @@ async def _tree(model: LlamaGenerator, *, tokens: int, sample: int) -> dict[str,
     }
 
 
-async def _choice(model: LlamaGenerator) -> dict[str, float]:
-    said = [Said("user", "Is ice cold? Answer briefly.")]
-    options = ["Yes", "No", "It is not", "Yes, ice is cold"]
-    found = await model.choose(said, options[1:])
-    alone = []
-    for option in options[1:]:
-        await model.score_tree("another", [" prefix"])
-        alone.append((await model.score_tree(said, [option])).log_probabilities[0])
-    plain = np.exp(np.array(alone))
-    return {"choice_difference": float(np.abs(found - plain / plain.sum()).max())}
-
-
 async def _answers(model: LlamaGenerator, count: int) -> dict[str, float]:
     valid = {"schema": 0, "grammar": 0}
     began = time.perf_counter()
@@ -212,7 +199,6 @@ def missed(figures: dict[str, float]) -> list[str]:
     """Return a line for each bar that the figures fall short of."""
     bars = [
         ("tree_difference", figures["tree_difference"] <= TOLERANCE),
-        ("choice_difference", figures["choice_difference"] <= TOLERANCE),
         ("tree_evaluated", figures["tree_evaluated"] <= figures["tree_bound"]),
         ("schema_valid", figures["schema_valid"] == figures["answers"]),
         ("grammar_valid", figures["grammar_valid"] == figures["answers"]),

@@ -29,7 +29,7 @@ from bench.longdoc import interval
 from bench.mimic import WORTHS, mimic
 from models.llama.model import LlamaGenerator
 from models.onnx import OnnxEmbedder
-from models.protocols import Chooser, Embedder, Generator, Said, abilities_of
+from models.protocols import Embedder, Generator, Said, TreeScorer, abilities_of
 from pipeline.document.page import Document
 from pipeline.document.units import split_sentences
 from pipeline.evidence.assemble import assemble
@@ -164,8 +164,11 @@ async def compare(question: str, first: str, second: str, judge: Generator) -> V
     taken = []
     for one, other in ((first, second), (second, first)):
         asked = f"Question: {question}\nA: {one}\nB: {other}\nWhich answers the question, A or B?"
-        chances = await cast(Chooser, judge).choose([Said("user", asked)], ["A", "B"])
-        taken.append(bool(chances[0] >= chances[1]))
+        scores = await cast(TreeScorer, judge).score_tree(
+            [Said("user", asked)], ["A", "B"], among_siblings=True
+        )
+        a, b = scores.log_probabilities
+        taken.append(bool(a >= b))
     return "bias" if taken[0] == taken[1] else "first" if taken[0] else "second"
 
 
@@ -402,7 +405,7 @@ async def run(*, check: bool, generator: str, limit: int) -> int:
         async with answering(generator) as model:
             reported = in_words(await answers_by(facts, reader, model))
             print(f"\nanswers by {model.name}, {len(facts)} questions: {reported}")
-            if "choose" in abilities_of(model):
+            if "score_tree" in abilities_of(model):
                 said = await judged(facts, model)
                 print(f"judge, {len(facts)} pairs (right: first): {dict(said)}")
     ours, store = figures["evidence at 1,000"], figures["VectorDB-RAG, 512/128, 12, 1"]

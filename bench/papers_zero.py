@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bench.generation import weights
 from bench.library import CARRIED, read_library
@@ -26,7 +25,7 @@ from bench.paper_measures import (
 )
 from bench.paper_row import Bench, Outcome, differs, row, works
 from errors import ModelError
-from models.protocols import Prompt, Said
+from models.protocols import PathScores, Prompt, Said
 from papers.zero_index.ask import Asking, read_answer
 from papers.zero_index.parser import parse
 from papers.zero_index.ranking import rank_as_printed
@@ -439,7 +438,7 @@ class Judge:
 
     name = "judge"
     context_tokens = 8_000
-    abilities = frozenset({"choose"})
+    abilities = frozenset({"score_tree"})
 
     def __init__(self, *, biased: bool) -> None:
         self._biased = biased
@@ -450,14 +449,15 @@ class Judge:
         """Refuse."""
         raise ModelError("It only chooses.", hint="Ask it to choose.")
 
-    async def choose(
-        self, prompt: Prompt, options: Sequence[str]
-    ) -> NDArray[np.float64]:
+    async def score_tree(
+        self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False
+    ) -> PathScores:
         """Return the chances of A and B."""
-        text = prompt if isinstance(prompt, str) else prompt[-1].content
+        text = prefix if isinstance(prefix, str) else prefix[-1].content
         first, second = text.split("\nA: ")[1].split("\nWhich")[0].split("\nB: ")
         better = self._biased or len(first) > len(second)
-        return np.array([0.9, 0.1] if better else [0.1, 0.9])
+        chances = [0.9, 0.1] if better else [0.1, 0.9]
+        return PathScores(np.log(chances), 1, 1, 1, 1)
 
 
 @row(26, "ZI §5.1 the judge with swapped order, P-BIAS", "bench/paper_measures.py")

@@ -3,7 +3,7 @@
 Steps depend on these protocols only; `models/choose.py` chooses the backend. All calls
 are coroutines, so that cancelling the task stops the work between two batches. A
 backend says in `abilities` what it can do; a step that needs more than `generate` asks
-`chooser` or `tree_scorer`, and works by rules, visibly, where that is None. Not for:
+`tree_scorer`, and works by rules, visibly, where that is None. Not for:
 loading, caching or fallbacks.
 """
 
@@ -22,7 +22,7 @@ ANSWERS_AT_ONCE: Final = 4
 the other."""
 Vectors = NDArray[np.float32]
 TextKind = Literal["query", "passage"]
-Ability: TypeAlias = Literal["generate", "schema", "grammar", "choose", "score_tree"]
+Ability: TypeAlias = Literal["generate", "schema", "grammar", "score_tree"]
 """One thing a generator can do: `schema` and `grammar` (an argument of that name: GBNF,
 start symbol `root`) are what `generate` can hold its answer to."""
 
@@ -160,22 +160,6 @@ Prompt: TypeAlias = "str | Sequence[Said]"
 """A text to continue, or messages for the model's chat template."""
 
 
-class Chooser(Named, Protocol):
-    """Weighs given answers; has `choose` among its abilities."""
-
-    async def choose(
-        self, prompt: Prompt, options: Sequence[str]
-    ) -> NDArray[np.float64]:
-        """Return the probability of each option [n] as the answer's beginning, summing
-        to 1 over the options.
-
-        An option of several tokens has the product of their probabilities. Where one
-        option is the beginning of another, it counts with the end of the answer after
-        it. Raises `ContextExceeded` for a prompt that is too long, `ModelError` else,
-        and for an option that is empty or given twice."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class PathScores:
     """Log-probabilities of paths after a prefix, and what they cost."""
@@ -207,11 +191,6 @@ class TreeScorer(Named, Protocol):
         `ContextExceeded` for a prefix and path that are too long, `ModelError` for an
         empty path."""
         ...
-
-
-def chooser(model: object) -> Chooser | None:
-    """Return `model` as a `Chooser`, None when its backend is none."""
-    return cast(Chooser, model) if "choose" in abilities_of(model) else None
 
 
 def tree_scorer(model: object) -> TreeScorer | None:

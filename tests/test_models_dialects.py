@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pytest
 from starlette.responses import JSONResponse, Response
 
 from errors import ModelError
 from models.options import read_options
-from models.protocols import Said, chooser
+from models.protocols import Said
 from models.remote.openai import OpenAIGenerator
 from models.remote.server import Endpoint
 from tests.support.model_server import Remote, loopback_client
@@ -242,19 +241,3 @@ async def test_an_option_set_to_its_usual_value_is_sent_and_shown_as_set(remote:
         "top_p": 1,
         "seed": 0,
     }
-
-
-async def test_ollama_lists_log_probabilities_at_its_own_call(remote: Remote) -> None:
-    listed = [{"token": "Yes", "logprob": -0.1}, {"token": "No", "logprob": -3.0}]
-    answer = {
-        "message": {"content": "Yes"},
-        "done_reason": "length",
-        "logprobs": [{"token": "Yes", "logprob": -0.1, "top_logprobs": listed}],
-    }
-    KINDS["Ollama"].serve(remote, lambda _body: JSONResponse(answer))
-    async with loopback_client() as http:
-        model = chooser(OpenAIGenerator(Endpoint(http, remote.url, "m")))
-        assert model is not None
-        found = await model.choose(ASKED, ["Yes", "No"])
-    assert found[0] == pytest.approx(np.exp(-0.1) / (np.exp(-0.1) + np.exp(-3.0)))
-    assert remote.asked[-1][1]["top_logprobs"] == 20

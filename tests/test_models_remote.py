@@ -2,16 +2,13 @@
 loopback."""
 
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import anyio
-import numpy as np
 import pytest
 from starlette.responses import JSONResponse, Response
 
-from errors import ModelError
 from models.options import read_options
-from models.protocols import Said, chooser
 from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
 from models.remote.server import Endpoint, Waits
 from tests.support.model_server import Remote, loopback_client
@@ -180,63 +177,3 @@ async def test_a_model_swapped_behind_its_name_is_noticed_within_a_minute(remote
             await embedder.prepare()
             names.append(embedder.name)
     assert names[0] == names[1] != names[2]
-
-
-def _chat_listing(tokens: Mapping[str, float]) -> Callable[[dict[str, object]], Response]:
-    listed = [{"token": token, "logprob": float(np.log(share))} for token, share in tokens.items()]
-
-    def answer(body: dict[str, object]) -> Response:
-        assert (body["logprobs"], body["max_tokens"]) == (True, 1)
-        choice = {
-            "message": {"role": "assistant", "content": "x"},
-            "logprobs": {"content": [{"top_logprobs": listed}]},
-        }
-        return JSONResponse({"choices": [choice]})
-
-    return answer
-
-
-@pytest.mark.anyio
-async def test_options_are_weighed_by_their_first_tokens_in_a_chat(remote: Remote) -> None:
-    remote.will(
-        "/chat/completions", _chat_listing({"yes": 0.6, "n": 0.1, "no": 0.2, "maybe": 0.05})
-    )
-    async with loopback_client() as http:
-        model = chooser(OpenAIGenerator(Endpoint(http, remote.url, "m")))
-        assert model is not None
-        found = await model.choose([Said("user", "?")], ["yes", "not at all", "unsure"])
-    # "unsure" is not listed: it gets the most that it can have, which is what the list leaves over.
-    assert np.allclose(found, np.array([0.6, 0.2, 0.05]) / 0.85)
-
-
-@pytest.mark.anyio
-@pytest.mark.parametrize(
-    ("options", "fault"),
-    [
-        (["yes", "yesterday"], "distinguished"),
-        (["up", "down"], "likeliest are"),
-        (["yes", ""], "distinguished"),
-    ],
-)
-async def test_options_that_a_chat_cannot_distinguish_are_refused(
-    remote: Remote, options: list[str], fault: str
-) -> None:
-    remote.will("/chat/completions", _chat_listing({"yes": 0.9, "no": 0.1}))
-    async with loopback_client() as http:
-        with pytest.raises(ModelError, match=fault):
-            await OpenAIGenerator(Endpoint(http, remote.url, "m")).choose(
-                [Said("user", "?")], options
-            )
-
-
-@pytest.mark.anyio
-async def test_a_server_without_log_probabilities_loses_the_ability_and_says_so(
-    remote: Remote,
-) -> None:
-    remote.will("/chat/completions", _says({"choices": [{"message": {"content": "yes"}}]}))
-    async with loopback_client() as http:
-        generator = OpenAIGenerator(Endpoint(http, remote.url, "m"))
-        assert chooser(generator) is not None
-        with pytest.raises(ModelError, match="no log-probabilities"):
-            await generator.choose([Said("user", "?")], ["yes", "no"])
-        assert chooser(generator) is None

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from errors import ModelError
-from models.llama.model import LlamaEmbedder, LlamaGenerator
+from models.llama.model import LlamaGenerator
 from models.llama.token_tree import grow
-from models.protocols import Said, chooser, tree_scorer
+from models.protocols import tree_scorer
 from tests.support.extras import needs_llama
-from tests.support.llama_reference import plain_scores, smol_weights
+from tests.support.llama_reference import plain_scores
 
 PREFIX = "Once upon a time there was a little girl named Lily. She went to the"
 PATHS = [
@@ -80,58 +80,17 @@ async def test_among_siblings_a_token_without_rivals_is_certain(stories: LlamaGe
 
 @needs_llama
 @pytest.mark.anyio
-async def test_a_choice_is_the_softmax_over_whole_options(
-    stories: LlamaGenerator, weights: Path
-) -> None:
-    options = [" park", " big house in the park", " sea", " shop to buy some milk"]
-    found = await stories.choose(PREFIX, options)
-    plain = np.exp(plain_scores(weights, PREFIX, options))
-    assert found.sum() == pytest.approx(1)
-    assert np.abs(found - plain / plain.sum()).max() < 1e-4
-
-
-@needs_llama
-@pytest.mark.anyio
-async def test_an_option_that_begins_another_counts_with_the_end_after_it(
-    stories: LlamaGenerator, weights: Path
-) -> None:
-    options = [" park", " park and"]
-    found = await stories.choose(PREFIX, options)
-    plain = np.exp(plain_scores(weights, PREFIX, options, closing={0: 2}))
-    assert np.abs(found - plain / plain.sum()).max() < 1e-4
-
-
-@needs_llama
-@pytest.mark.anyio
-async def test_an_instruct_model_chooses_the_right_answer() -> None:
-    model = LlamaGenerator(smol_weights())
-    found = await model.choose(
-        [Said("user", "What is the capital of France?")], ["The capital of France is", "London"]
-    )
-    await model.aclose()
-    assert found[0] > 0.9
-
-
-@needs_llama
-@pytest.mark.anyio
 async def test_paths_and_options_that_cannot_be_scored_are_refused(stories: LlamaGenerator) -> None:
     with pytest.raises(ModelError, match="empty text"):
         await stories.score_tree(PREFIX, ["", " park"])
-    with pytest.raises(ModelError, match="same tokens"):
-        await stories.choose(PREFIX, [" park", " park"])
     with pytest.raises(ModelError, match="context is 512"):
         await stories.score_tree(PREFIX, [" park" * 600])
-    with pytest.raises(ModelError, match="context is 512"):
-        await stories.choose(PREFIX * 40, [" park", " sea"])
     assert (await stories.score_tree(PREFIX, [])).log_probabilities.size == 0
-    assert (await stories.choose(PREFIX, [" park"]))[0] == 1
 
 
 def test_a_backend_says_what_it_can_do(tmp_path: Path) -> None:
-    generator, embedder = LlamaGenerator(tmp_path / "a.gguf"), LlamaEmbedder(tmp_path / "b.gguf")
-    assert chooser(generator) is generator
+    generator = LlamaGenerator(tmp_path / "a.gguf")
     assert tree_scorer(generator) is generator
-    assert chooser(embedder) is None
     assert tree_scorer(None) is None
 
 

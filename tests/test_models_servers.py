@@ -74,17 +74,6 @@ async def test_a_real_server_writes_json_that_is_valid_under_a_schema(chat: str)
 
 
 @pytest.mark.anyio
-async def test_a_real_server_weighs_options(chat: str) -> None:
-    async with loopback_client() as http:
-        generator = OpenAIGenerator(Endpoint(http, chat, "smol"))
-        in_chat = await generator.choose(
-            [Said("user", "Is the sky blue? Answer Yes or No.")], ["Yes", "No"]
-        )
-    assert in_chat.sum() == pytest.approx(1)
-    assert in_chat.min() > 0.01
-
-
-@pytest.mark.anyio
 async def test_a_prompt_over_a_real_servers_window_is_a_plain_error(chat: str) -> None:
     async with loopback_client() as http:
         generator = OpenAIGenerator(Endpoint(http, chat, "smol"))

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 import anyio
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from starlette.responses import JSONResponse, Response
 
 from errors import ModelError, UsageError
@@ -91,13 +90,6 @@ class Scripted:
         likes = [any(word in path for word in self.words) == path.endswith("Yes") for path in paths]
         return PathScores(np.where(likes, -0.1, -3.0), 1, 1, 1, 1)
 
-    async def choose(self, prompt: Prompt, options: Sequence[str]) -> NDArray[np.float64]:
-        """Prefer Yes where the last line but one has one of the words."""
-        text = prompt if isinstance(prompt, str) else prompt[-1].content
-        self.seen.append(text)
-        yes = 0.9 if any(word in text.splitlines()[-2] for word in self.words) else 0.2
-        return np.array([yes, 1 - yes])
-
 
 @pytest.mark.parametrize(
     ("way", "abilities"),
@@ -106,7 +98,6 @@ class Scripted:
         ("lines", {"schema"}),
         ("tags", {"grammar"}),
         ("votes", {"score_tree"}),
-        ("votes", {"choose"}),
     ],
 )
 async def test_every_way_brings_back_the_rows_that_the_model_took(

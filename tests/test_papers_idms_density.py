@@ -5,10 +5,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from models.onnx import OnnxEmbedder
-from models.protocols import Ability, Prompt, Said
+from models.protocols import Ability, PathScores, Prompt, Said
 from papers.idms.density import ITERATIONS, DensityModels, densities, enrich
 from pipeline.text.tokens import count_tokens
 from pipeline.text.words import find_entities
@@ -33,7 +32,7 @@ class Writer:
 
     name = "writer"
     context_tokens = 4_000
-    abilities: frozenset[Ability] = frozenset({"generate", "choose"})
+    abilities: frozenset[Ability] = frozenset({"generate", "score_tree"})
 
     def __init__(self, *answers: str) -> None:
         self.answers = list(answers)
@@ -46,9 +45,11 @@ class Writer:
         self.asked += 1
         return self.answers[min(self.asked, len(self.answers)) - 1]
 
-    async def choose(self, prompt: Prompt, options: Sequence[str]) -> NDArray[np.float64]:
+    async def score_tree(
+        self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False
+    ) -> PathScores:
         """Return .8 for yes."""
-        return np.array([0.8, 0.2])
+        return PathScores(np.log([0.8, 0.2]), 1, 1, 1, 1)
 
 
 async def test_a_chunk_of_names_is_denser_than_idle_talk(embedder: OnnxEmbedder) -> None:

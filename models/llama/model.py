@@ -221,7 +221,7 @@ class LlamaGenerator(GgufModel):
     role = "generator"
     longest = CONTEXT_TOKENS
     abilities: frozenset[Ability] = frozenset(
-        {"generate", "schema", "grammar", "choose", "score_tree"}
+        {"generate", "schema", "grammar", "score_tree"}
     )
 
     @property
@@ -287,16 +287,6 @@ class LlamaGenerator(GgufModel):
             )
         return answer
 
-    async def choose(
-        self, prompt: Prompt, options: Sequence[str]
-    ) -> NDArray[np.float64]:
-        """Return the probability of each option [n], exact; see `Chooser.choose`. Empty
-        without options."""
-        if not options:
-            return np.zeros(0, dtype=np.float64)
-        frame = await self._scores(prompt, options, disjoint=True)
-        return np.frombuffer(frame.blob, dtype=np.float64)
-
     async def score_tree(
         self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False
     ) -> PathScores:
@@ -306,30 +296,19 @@ class LlamaGenerator(GgufModel):
         is evaluated."""
         if not paths:
             return PathScores(np.zeros(0, dtype=np.float64), 0, 0, 0, 0)
-        frame = await self._scores(prefix, paths, among_siblings=among_siblings)
+        await self._describe()
+        request = {
+            "prompt": _prompt(prefix),
+            "texts": list(map(_sendable, paths)),
+            "among_siblings": among_siblings,
+        }
+        frame = await self._counted("score_tree", request)
         counts = ("evaluated", "prefix", "tree", "apart")
         evaluated, before, tree, apart = (
             int(str(frame.fields[count])) for count in counts
         )
         scores = np.frombuffer(frame.blob, dtype=np.float64)
         return PathScores(scores, evaluated, before, tree, before * len(paths) + apart)
-
-    async def _scores(
-        self,
-        prompt: Prompt,
-        texts: Sequence[str],
-        *,
-        among_siblings: bool = False,
-        disjoint: bool = False,
-    ) -> Frame:
-        await self._describe()
-        request = {
-            "prompt": _prompt(prompt),
-            "texts": list(map(_sendable, texts)),
-            "among_siblings": among_siblings,
-            "disjoint": disjoint,
-        }
-        return await self._counted("choose" if disjoint else "score_tree", request)
 
     async def _counted(self, doing: str, request: Fields) -> Frame:
         frame = await self._ask(doing, request)

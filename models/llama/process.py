@@ -375,15 +375,12 @@ class _Generating(_Served):
     def _scored(
         self, prefix: list[int], request: dict[str, Any], is_cancelled: IsCancelled
     ) -> Frame:
-        """Return the log-probability of each text after `prefix`; of options, which are
-        `disjoint`, their probabilities among each other."""
+        """Return the log-probability of each text after `prefix`."""
         paths = [self._continuation(text) for text in request["texts"]]
         if not all(paths):
             raise ModelError(
                 "An empty text cannot be scored.", hint="Leave empty texts out."
             )
-        if request["disjoint"]:
-            paths = self._disjoint(paths)
         longest = len(prefix) + max(map(len, paths)) - 1
         if longest > self._model.n_ctx():
             raise ContextExceeded(
@@ -399,9 +396,6 @@ class _Generating(_Served):
             tree, logits_after, among_siblings=request["among_siblings"]
         )
         scores = np.array([by_path[tuple(path)] for path in paths], dtype=np.float64)
-        if request["disjoint"]:
-            likely = np.exp(scores - scores.max())
-            scores = likely / likely.sum()
         counts = {
             "evaluated": self._evaluated,
             "prefix": len(prefix),
@@ -418,26 +412,6 @@ class _Generating(_Served):
         if tokens[: len(line)] != line:
             return list(self._model.tokenize(text.encode(), add_bos=False))
         return tokens[len(line) :]
-
-    def _disjoint(self, options: list[list[int]]) -> list[list[int]]:
-        """Return the options so that none is the beginning of another: such a one gets
-        the end of the answer. Raises `ModelError` for two equal options."""
-        beginnings = {
-            tuple(option[:length])
-            for option in options
-            for length in range(len(option))
-        }
-        if len(set(map(tuple, options))) < len(options):
-            raise ModelError(
-                "Two options are the same tokens to the model.",
-                hint="Use different texts.",
-            )
-        eot = llama_cpp.llama_vocab_eot(self._vocabulary)
-        eot = eot if eot >= 0 else self._model.token_eos()
-        return [
-            [*option, eot] if tuple(option) in beginnings and eot >= 0 else option
-            for option in options
-        ]
 
     def _reach(
         self, tokens: Sequence[int], is_cancelled: IsCancelled

@@ -7,12 +7,10 @@ SGLang. Where it has none, thoughts are recognised in the reply and taken out. P
 sends nothing. Not for: connections and facts (`models/remote/server.py`)."""
 
 import json
-import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from errors import ModelError
 from models.options import THINKING, ModelOptions, sampling
 from models.text import without_thoughts
 
@@ -20,8 +18,6 @@ _SWITCHED: Final = frozenset({"llama-server", "vLLM", "SGLang"})
 """Servers that hand arguments to the chat template: Qwen's calls the switch
 `enable_thinking`, DeepSeek's `thinking`; a template that knows neither is not changed
 by them."""
-LISTED_TOKENS: Final = 20
-"""Tokens listed for one position: what OpenAI's API, vLLM and Ollama allow at most."""
 
 
 class ChatRequest(NamedTuple):
@@ -30,8 +26,6 @@ class ChatRequest(NamedTuple):
     messages: Sequence[Mapping[str, str]]
     max_tokens: int
     schema: dict[str, object] | None = None
-    lists: bool = False
-    """Whether log-probabilities of the first token are requested."""
 
 
 class Reply(NamedTuple):
@@ -57,8 +51,6 @@ def openai_body(
     body: dict[str, object] = {"max_tokens": request.max_tokens, **sampling(options)}
     if server in _SWITCHED and not options.get(THINKING):
         body["chat_template_kwargs"] = {"enable_thinking": False, "thinking": False}
-    if request.lists:
-        body |= {"logprobs": True, "top_logprobs": LISTED_TOKENS}
     if request.schema is not None and in_words:
         messages.append({"role": "user", "content": schema_in_words(request.schema)})
     elif request.schema is not None:
@@ -84,8 +76,6 @@ def ollama_body(
     }
     if request.schema is not None:
         body["format"] = request.schema
-    if request.lists:
-        body |= {"logprobs": True, "top_logprobs": LISTED_TOKENS}
     return body
 
 
@@ -118,32 +108,6 @@ def read_reply(answer: Any) -> Reply:
     text, thoughts = without_thoughts(content)
     read, written = (count if isinstance(count, int) else 0 for count in counts)
     return Reply(text, thoughts or str(reasoning), cut, read, written)
-
-
-def listed_tokens(answer: Any) -> dict[str, float]:
-    """Return token to log-probability for the first position of an answer, in the form
-    of OpenAI's API or of Ollama.
-
-    Empty tokens and values that are not numbers are left out. Raises `ModelError` where
-    none is left, and what `read_reply` raises.
-    """
-    choice = answer["choices"][0] if "choices" in answer else answer
-    positions = choice.get("logprobs") or []
-    if isinstance(positions, Mapping):
-        positions = positions.get("content") or []
-    rows = (positions[0].get("top_logprobs") or []) if positions else []
-    listed = {
-        str(row["token"]): min(float(row["logprob"]), 0.0)
-        for row in rows
-        if row["token"] and not math.isnan(row["logprob"])
-    }
-    if not listed:
-        raise ModelError(
-            "The server returns no log-probabilities (logprobs), so options cannot be "
-            "compared.",
-            hint="Use llama-server, vLLM, Ollama 0.12.11 or later, or a GGUF model (llama:FILE.gguf).",
-        )
-    return listed
 
 
 def json_in(text: str) -> str:

@@ -7,9 +7,8 @@ dimension, which model it is) is asked of the server in its own way
 (`models/remote/server.py`); how each kind is asked for a chat is in
 `models/remote/chat.py`. Not for: starting servers."""
 
-import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -20,7 +19,6 @@ from models.options import THINKING, THOUGHTS, ModelOptions, answer_key
 from models.protocols import (
     CONTEXT_TOKENS,
     Ability,
-    Prompt,
     Said,
     TextKind,
     Vectors,
@@ -30,7 +28,6 @@ from models.remote.chat import (
     ChatRequest,
     Reply,
     json_in,
-    listed_tokens,
     ollama_body,
     openai_body,
     read_reply,
@@ -159,7 +156,6 @@ class OpenAIGenerator(RemoteModel):
         or the first use."""
         super().__init__(endpoint, clock=clock)
         self._options = options or {}
-        self._lists = True
         self._thinks = bool(self._options.get(THINKING))
         """Whether an answer of this model had thoughts that no switch stopped."""
         self._schema_in_words = False
@@ -171,12 +167,7 @@ class OpenAIGenerator(RemoteModel):
         name, key = super().name, answer_key(self._options)
         return f"{name}:{key}" if key else name
 
-    @property
-    def abilities(self) -> frozenset[Ability]:
-        """Generating under a schema; choosing, until the server turns out to list no
-        log-probabilities."""
-        chooses: set[Ability] = {"choose"} if self._lists else set()
-        return frozenset({"generate", "schema", *chooses})
+    abilities: frozenset[Ability] = frozenset({"generate", "schema"})
 
     @property
     def context_tokens(self) -> int:
@@ -226,31 +217,6 @@ class OpenAIGenerator(RemoteModel):
 
     def _valid(self, reply: Reply, schema: dict[str, object]) -> str:
         return checked_json(json_in(reply.text), schema, model=self.name, cut=reply.cut)
-
-    async def choose(
-        self, prompt: Prompt, options: Sequence[str]
-    ) -> NDArray[np.float64]:
-        """Return the probability of each option [n] as the answer's beginning, summing
-        to 1 over the options.
-
-        An approximation: only the first token of each option is compared, and a plain
-        text is sent as a user message. A server lists 20 tokens, so an option outside
-        the list gets the most that it can have. The exact form is the one in this
-        process (`models/llama/model.py`). Raises `ModelError` where the server lists no
-        log-probabilities (it then loses the ability `choose`), none of the options, or
-        two options with the same first token.
-        """
-        await self.prepare()
-        messages = [Said("user", prompt)] if isinstance(prompt, str) else prompt
-        answer = await self._sent(ChatRequest(_sendable(messages), 1, lists=True))
-        try:
-            listed = listed_tokens(answer)
-        except ModelError:
-            self._lists = False
-            raise
-        except STRANGE as error:
-            raise self._endpoint.nonsense("/chat/completions", answer) from error
-        return _weigh(options, listed)
 
     async def _answer(self, request: ChatRequest) -> Reply:
         """Return the reply, asked again with room for thoughts where they took all of it.
@@ -325,32 +291,3 @@ def _sendable(messages: Sequence[Said]) -> list[dict[str, str]]:
         {"role": message.role, "content": printable(message.content)}
         for message in messages
     ]
-
-
-def _weigh(options: Sequence[str], listed: Mapping[str, float]) -> NDArray[np.float64]:
-    """Return the options' probabilities [n] by their first token, summing to 1, from
-    the `listed` log-probabilities.
-
-    An option that is not listed gets the most that it can have. Raises `ModelError`
-    where none is listed, or two begin with the same token.
-    """
-    # The longest listed token that each option begins with, "" where none is.
-    tokens = [
-        max(filter(option.startswith, listed), key=len, default="")
-        for option in options
-    ]
-    matched = list(filter(None, tokens))
-    if not matched or not all(options) or len(set(matched)) < len(matched):
-        likely = sorted(listed, key=lambda token: -listed[token])[:5]
-        raise ModelError(
-            f"The options {list(options)!r} cannot be distinguished by the first token of "
-            f"an answer; the likeliest are {likely!r}.",
-            hint="Use options that differ at their beginning, or a GGUF model (llama:FILE.gguf).",
-        )
-    leftover = 1.0 - sum(map(math.exp, listed.values()))
-    unlisted = max(min(leftover, math.exp(min(listed.values()))), 1e-12)
-    shares = np.array(
-        [math.exp(listed[token]) if token else unlisted for token in tokens]
-    )
-    probabilities: NDArray[np.float64] = shares / max(float(shares.sum()), 1e-300)
-    return probabilities

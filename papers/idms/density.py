@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from cache.store import Store
 from errors import ModelError
-from models.protocols import Embedder, Generator, Said, chooser
+from models.protocols import Embedder, Generator, Said, tree_scorer
 from pipeline.messages import (
     CACHED_ANSWER_SECONDS,
     AskOptions,
@@ -145,7 +145,7 @@ async def _entities(
 async def _rating(text: str, reading: DensityModels) -> float | None:
     """The probability that a chunk reads well (IDMS Eq. 6); None where the generator
     lists no probabilities; raises `ModelError`."""
-    model = chooser(reading.generator)
+    model = tree_scorer(reading.generator)
     if model is None:
         return None
     prompt = load("rate_passage")
@@ -160,9 +160,11 @@ async def _rating(text: str, reading: DensityModels) -> float | None:
     )
     if isinstance(kept, float):
         return kept
-    call = model.choose([Said("user", prompt.fill(text=one_line(text)))], ["Yes", "No"])
+    asked = [Said("user", prompt.fill(text=one_line(text)))]
+    call = model.score_tree(asked, ["Yes", "No"], among_siblings=True)
     try:
-        rating = float((await within(reading.seconds, call, model=model.name))[0])
+        scores = await within(reading.seconds, call, model=model.name)
+        rating = float(np.exp(scores.log_probabilities[0]))
     except ModelError as error:
         raise ModelError(
             f"A chunk's density could not be rated: {error}",

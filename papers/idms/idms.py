@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from cache.store import Store
 from errors import ContextExceeded, ModelError
-from models.protocols import Embedder, Generator, Said, chooser, tree_scorer
+from models.protocols import Embedder, Generator, TreeScorer, tree_scorer
 from papers.idms.density import DensityModels, Form, densities, enrich
 from papers.idms.partition import Rule, cut_by_margins, segment
 from pipeline.document.page import Sentence
@@ -56,17 +56,20 @@ class Judge:
     """Asks a generator about gaps between sentences."""
 
     def __init__(
-        self, generator: Generator, *, store: Store | None, seconds: float
+        self,
+        generator: Generator,
+        *,
+        store: Store | None,
+        seconds: float,
     ) -> None:
         """Ask `generator`, keep its answers in `store`, and spend at most `seconds`
         from the first call on."""
-        self._scorer = tree_scorer(generator)
-        self._chooser = chooser(generator)
+        self._scorer = cast(TreeScorer, generator)
         self.name = generator.name
         self._window = generator.context_tokens // 2
         """Maximum tokens of the text so far before the prompt is restarted."""
         self._longest = min(TOGETHER, generator.context_tokens // 4)
-        self._together = TOGETHER if self._scorer is not None else 0
+        self._together = TOGETHER
         self._question = count_tokens(split_prompt("", "", YES_NO)[1])
         self._store = store
         self._seconds = seconds
@@ -205,28 +208,10 @@ class Judge:
 
         Probabilities are those of the two answers alone, where they part: a vocabulary
         may spell them in pieces."""
-        if self._scorer is not None:
-            paths = [
-                f"{question} {option}" for question in questions for option in YES_NO
-            ]
-            scored = await self._scorer.score_tree(prefix, paths, among_siblings=True)
-            yes, no = scored.log_probabilities.reshape(-1, 2).T
-            return np.asarray(np.tanh((yes - no) / 2), dtype=np.float64)
-        if self._chooser is None:
-            raise ModelError(
-                (
-                    f"{self.name} returns no probabilities, which are needed to "
-                    "find chunk boundaries."
-                ),
-                hint="Set WINNOW_GENERATOR to a GGUF model (llama:FILE.gguf).",
-            )
-        chosen = [
-            await self._chooser.choose([Said("user", prefix + question)], list(YES_NO))
-            for question in questions
-        ]
-        return np.array(
-            [chances[0] - chances[1] for chances in chosen], dtype=np.float64
-        )
+        paths = [f"{question} {option}" for question in questions for option in YES_NO]
+        scored = await self._scorer.score_tree(prefix, paths, among_siblings=True)
+        yes, no = scored.log_probabilities.reshape(-1, 2).T
+        return np.asarray(np.tanh((yes - no) / 2), dtype=np.float64)
 
 
 def stretch_prompts(
@@ -262,9 +247,7 @@ def judge_of(
 ) -> Judge | None:
     """Return a judge where `generator` can be one, else None: the embeddings decide
     then."""
-    if generator is None or (
-        tree_scorer(generator) is None and chooser(generator) is None
-    ):
+    if generator is None or tree_scorer(generator) is None:
         return None
     return Judge(generator, store=store, seconds=seconds)
 

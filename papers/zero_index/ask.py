@@ -25,7 +25,6 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
 
 import anyio
@@ -36,12 +35,10 @@ from models.protocols import (
     Generator,
     Said,
     abilities_of,
-    chooser,
     tree_scorer,
 )
 from papers.zero_index.tags import defused, numbered, paper_tags
 from pipeline.document.page import Document, Sentence, Verdict
-from pipeline.messages import side_by_side
 from pipeline.question.question import Question
 from pipeline.reading.bm25 import Floats
 from pipeline.reading.reading import Reading
@@ -125,7 +122,7 @@ class ModelChoice:
 def can_ask(model: object, way: Way) -> bool:
     """Whether a model's backend can be asked in this way."""
     if way == "votes":
-        return bool({"choose", "score_tree"} & abilities_of(model))
+        return "score_tree" in abilities_of(model)
     return bool({"grammar", "schema"} & abilities_of(model))
 
 
@@ -342,31 +339,20 @@ async def _votes(
         numbered([replace(candidate.sentence, number=n)])
         for n, candidate in enumerate(shown, start=1)
     ]
-    scorer, weigher = tree_scorer(model), chooser(model)
-    if scorer is not None:
-        # One call: the prompt is evaluated once, and each line once after it, for both answers.
-        paths = [f"{line} -> {word}" for line in lines for word in ("Yes", "No")]
-        scores = (
-            await scorer.score_tree([prompt], paths, among_siblings=True)
-        ).log_probabilities.reshape(-1, 2)
-        apart = np.clip(scores[:, 1] - scores[:, 0], -50.0, 50.0)
-        return [float(vote) for vote in 1.0 / (1.0 + np.exp(apart))]
-    if weigher is None:
+    scorer = tree_scorer(model)
+    if scorer is None:
         raise ModelError(
-            (
-                f"{model.name} does not return log-probabilities, which "
-                "WINNOW_PAPERS=extractor=votes needs."
-            ),
+            f"{model.name} does not return log-probabilities, which "
+            "WINNOW_PAPERS=extractor=votes needs.",
             hint="Set extractor in WINNOW_PAPERS to lines or rules.",
         )
-    asked = [[Said("user", f"{prompt.content}\n{line}\nYes or No?")] for line in lines]
-    # A request a line. The first goes alone: it leaves the prompt, which all share, in the server's
-    # cache.
-    first = await weigher.choose(asked[0], ["Yes", "No"])
-    others = await side_by_side(
-        [partial(weigher.choose, one, ["Yes", "No"]) for one in asked[1:]]
-    )
-    return [float(chances[0]) for chances in (first, *others)]
+    # One call: the prompt is evaluated once, and each line once after it, for both answers.
+    paths = [f"{line} -> {word}" for line in lines for word in ("Yes", "No")]
+    scores = (
+        await scorer.score_tree([prompt], paths, among_siblings=True)
+    ).log_probabilities.reshape(-1, 2)
+    apart = np.clip(scores[:, 1] - scores[:, 0], -50.0, 50.0)
+    return [float(vote) for vote in 1.0 / (1.0 + np.exp(apart))]
 
 
 def _prompt(name: str, request: str, candidates: str, **more: str) -> Said:

@@ -2,11 +2,10 @@
 add of their own."""
 
 import json
-import math
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
@@ -87,20 +86,3 @@ def model_server() -> Iterator[Remote]:
         server.should_exit = True
         thread.join()
         listening.close()
-
-
-def listed(probabilities: Mapping[str, float]) -> Response:
-    """Return an answer of one token with the likeliest ones listed, as OpenAI's API documents
-    it."""
-    rows = sorted(probabilities.items(), key=lambda item: -item[1])
-    top = [
-        {"token": token, "logprob": math.log(value), "bytes": list(token.encode())}
-        for token, value in rows
-    ]
-    choice = {
-        "index": 0,
-        "finish_reason": "length",
-        "message": {"role": "assistant", "content": rows[0][0]},
-        "logprobs": {"content": [{**top[0], "top_logprobs": top}]},
-    }
-    return JSONResponse({"object": "chat.completion", "choices": [choice]})
