@@ -11,7 +11,7 @@ from typing import Final
 from errors import BrokenExtra, MissingExtra
 
 PACKAGES: Final[Mapping[str, Mapping[str, str]]] = {
-    "models": {"huggingface_hub": "huggingface_hub", "tokenizers": "tokenizers"},
+    "models": {"huggingface_hub": "huggingface_hub"},
     "llama": {"llama_cpp": "llama-cpp-python", "jinja2": "jinja2"},
     "flag": {
         "FlagEmbedding": "FlagEmbedding",

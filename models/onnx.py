@@ -2,11 +2,8 @@
 side; the embedder and the reader.
 
 A session runs each batch on one thread; several batches run at once, over all models
-together no more than there are cores. The embedder is the embedded default, or any
-folder with an exported
-encoder: `model.onnx` (or `onnx/model.onnx`) and `tokenizer.json`; ours also has
-`manifest.json`, others are described by the files that sentence-transformers leaves
-(`config.json`, `sentence_bert_config.json`, 1_Pooling/config.json).
+together no more than there are cores. `manifest.json` describes the embedders that
+Winnow carries.
 
 The reader that Winnow carries is a cross-encoder that reads a question with a window of
 sentences. Input, in training (`train/reader/`) as in reading: `[CLS] question [SEP]
@@ -35,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errors import ModelError
-from models.fingerprint import DIGITS, fingerprint
+from models.fingerprint import DIGITS
 from models.protocols import (
     HeldModel,
     TextKind,
@@ -47,7 +44,6 @@ from models.protocols import (
 from models.shares import MOST_CORES, piece, usable_cores
 from models.text import (
     CHARACTERS_A_TOKEN,
-    MANY_SCRIPTS,
     TEXTS_AT_ONCE,
     printable,
     reads_latin,
@@ -218,9 +214,9 @@ def load_model(
     """Return the model of an ONNX file and its tokeniser, loaded once a process: a
     session takes .1 s of processor time to load, and may run in many threads.
 
-    `hashes` are file names and sha256 of our own files, none for another's;
+    `hashes` are file names and their sha256;
     `max_tokens` as in `open_tokenizer`. Raises `ModelError`: a file is missing,
-    damaged, or none that can be read; `MissingExtra` where the tokeniser needs one."""
+    damaged, or none that can be read."""
     onnxruntime = importlib.import_module("onnxruntime")
     options = onnxruntime.SessionOptions()
     # One thread per batch, batches in parallel; spinning threads halve the speed.
@@ -228,10 +224,9 @@ def load_model(
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     # Errors come as exceptions; the log would go to stderr.
     options.log_severity_level = 4
-    if hashes:
-        # Our graph is already in fused operators; more fusion makes it 15 % slower.
-        levels = onnxruntime.GraphOptimizationLevel
-        options.graph_optimization_level = levels.ORT_ENABLE_BASIC
+    # Our graph is already in fused operators; more fusion makes it 15 % slower.
+    levels = onnxruntime.GraphOptimizationLevel
+    options.graph_optimization_level = levels.ORT_ENABLE_BASIC
     for name, digest in hashes:
         read_file(path.with_name(name), sha256=digest)
     if path.with_name(MATRICES).is_file():
@@ -304,9 +299,7 @@ class _Card:
     max_tokens: int
     latin_only: bool
     sha256: Mapping[str, str] = field(default_factory=dict)
-    """Hashes of the files that Winnow carries, by name; empty for a folder that is not
-    ours."""
-    pooling: str = "mean"
+    """Hashes of the files, by name."""
     prompts: Mapping[TextKind, str] = field(default_factory=dict)
     background: Mapping[str, float] | None = None
     """Cosine statistics of related and unrelated texts; None if not measured."""
@@ -364,9 +357,7 @@ class OnnxEmbedder(OnnxBackend):
     @cached_property
     def _card(self) -> _Card:
         try:
-            if (self._folder / "manifest.json").is_file():
-                return _own_card(json.loads(read_file(self._folder / "manifest.json")))
-            return _foreign_card(self._folder)
+            return _read_card(json.loads(read_file(self._folder / "manifest.json")))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ModelError(
                 f"The files that describe the model in {self._folder} are broken: {error!r}.",
@@ -378,7 +369,7 @@ class OnnxEmbedder(OnnxBackend):
         tokenizer = self._folder / (PIECES if PIECES in card.sha256 else TOKENIZER)
         hashes = tuple(card.sha256.items())
         return load_model(
-            _weights_file(self._folder), tokenizer, hashes, card.max_tokens
+            self._folder / "model.onnx", tokenizer, hashes, card.max_tokens
         )
 
     def _tokenize(
@@ -399,7 +390,7 @@ class OnnxEmbedder(OnnxBackend):
                 "token_type_ids": np.zeros_like(ids),
             }
         )[0]
-        vectors = _pool(output, mask, self._card.pooling)
+        vectors = unit_rows(output)
         if vectors.shape[1] != self.dimension or not np.isfinite(vectors).all():
             raise ModelError(
                 (
@@ -407,31 +398,12 @@ class OnnxEmbedder(OnnxBackend):
                     f"{vectors.shape}; expected were finite vectors of "
                     f"{self.dimension} numbers."
                 ),
-                hint="Its config.json does not describe it, or the file is damaged: put the right "
-                "files there.",
+                hint="Its manifest does not describe it: reinstall Winnow.",
             )
         return vectors
 
 
-def _pool(
-    output: NDArray[np.float32], mask: NDArray[np.int64], pooling: str
-) -> Vectors:
-    """Return unit rows from a sentence output [n, d] or a token output [n, s, d].
-
-    Any `pooling` but `cls` gives the direction of the mean.
-    """
-    if output.ndim == 3:
-        weights = mask[:, :, None].astype(np.float32)
-        output = output[:, 0] if pooling == "cls" else (output * weights).sum(axis=1)
-    return unit_rows(output)
-
-
-def _weights_file(folder: Path) -> Path:
-    exported = folder / "onnx" / "model.onnx"
-    return exported if exported.is_file() else folder / "model.onnx"
-
-
-def _own_card(manifest: dict[str, Any]) -> _Card:
+def _read_card(manifest: dict[str, Any]) -> _Card:
     hashes = manifest["sha256"]
     digest = hashes["model.onnx"][:DIGITS]
     return _Card(
@@ -443,34 +415,6 @@ def _own_card(manifest: dict[str, Any]) -> _Card:
         prompts=manifest.get("prompts", {}),
         background=manifest.get("background"),
     )
-
-
-def _foreign_card(folder: Path) -> _Card:
-    config = json.loads(read_file(folder / "config.json"))
-    sentence = _optional_json(folder / "sentence_bert_config.json")
-    pooling = _optional_json(folder / "1_Pooling" / "config.json")
-    texts = _optional_json(folder / "config_sentence_transformers.json")
-    prompts = texts.get("prompts") or {}
-    weights = _weights_file(folder)
-    files = [weights, *sorted(weights.parent.glob(f"{weights.name}?data*"))]
-    longest = int(config.get("max_position_embeddings", 512))
-    # RoBERTa's positions start after the padding's: its table has two more rows.
-    longest -= 2 * str(config.get("model_type", "")).endswith("roberta")
-    return _Card(
-        name=f"{folder.name}:onnx:{fingerprint(files)}",
-        dimension=int(config["hidden_size"]),
-        max_tokens=min(longest, int(sentence.get("max_seq_length") or longest)),
-        latin_only=int(config.get("vocab_size", 0)) < MANY_SCRIPTS,
-        pooling="cls" if pooling.get("pooling_mode_cls_token") else "mean",
-        prompts={
-            "query": prompts.get("query") or "",
-            "passage": prompts.get("passage") or prompts.get("document") or "",
-        },
-    )
-
-
-def _optional_json(path: Path) -> dict[str, Any]:
-    return dict(json.loads(read_file(path))) if path.is_file() else {}
 
 
 # The reader

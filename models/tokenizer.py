@@ -2,7 +2,7 @@
 
 BERT's uncased WordPiece, used by the built-in embedder and reader, is implemented here,
 because the library `tokenizers` and its dependencies take 28 MB, a tenth of the
-installation; it reads other files `tokenizer.json` (extra `models`). The pieces of the
+installation. The pieces of the
 built-in embedder of many languages are cut by the library sentencepiece. A page's own
 `[SEP]` is text here. Source: Devlin et al. 2018, §3.2; Wu et al. 2016, §4.1; Kudo and
 Richardson 2018 (arXiv 1808.06226). Not for: counting tokens (`pipeline/text/tokens.py`).
@@ -15,10 +15,9 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from errors import ModelError
-from extra import importing
 
 Ids = list[int]
 PIECES: Final = "pieces.model"
@@ -33,23 +32,6 @@ _IDEOGRAPHS: Final = re.compile(
     "([\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f])"
 )
 """Each is a word: BERT's own ranges, without kana and Hangul."""
-_UNCASED: Final = {
-    "normalizer": {
-        "type": "BertNormalizer",
-        "clean_text": True,
-        "handle_chinese_chars": True,
-        "strip_accents": None,
-        "lowercase": True,
-    },
-    "pre_tokenizer": {"type": "BertPreTokenizer"},
-    "model": {
-        "type": "WordPiece",
-        "unk_token": "[UNK]",
-        "continuing_subword_prefix": "##",
-        "max_input_chars_per_word": LOOKUP_CHARACTERS,
-    },
-}
-"""What a `tokenizer.json` says whose vocabulary `WordPiece` reads."""
 
 
 class Tokenizer(Protocol):
@@ -163,32 +145,6 @@ class SentencePiece:
         return [self._pieces.piece_to_id(piece) for piece in pieces]
 
 
-class _Library:
-    """Any other tokeniser, read by the library `tokenizers`."""
-
-    def __init__(self, tokenizer: Any, max_tokens: int | None) -> None:
-        tokenizer.no_padding()
-        tokenizer.encode_special_tokens = True
-        # Set once: the library refuses a change while another thread encodes.
-        if max_tokens is None:
-            tokenizer.no_truncation()
-        else:
-            tokenizer.enable_truncation(max_tokens)
-        self._special = max_tokens is not None
-        self._tokenizer = tokenizer
-
-    def encode(self, texts: Sequence[str]) -> list[Ids]:
-        """See `Tokenizer.encode`."""
-        encoded = self._tokenizer.encode_batch_fast(
-            list(texts), add_special_tokens=self._special
-        )
-        return [encoding.ids for encoding in encoded]
-
-    def ids_of(self, *pieces: str) -> Ids:
-        """See `Tokenizer.ids_of`."""
-        return [self._tokenizer.token_to_id(piece) for piece in pieces]
-
-
 def open_tokenizer(
     data: bytes, path: Path, *, max_tokens: int | None = None, hint: str
 ) -> Tokenizer:
@@ -198,32 +154,11 @@ def open_tokenizer(
     tokens, together at most so many.
 
     Raises:
-        MissingExtra: It is not BERT's uncased one, and the library is not installed.
         ModelError: The file at `path` is none; says `hint`.
     """
     try:
         if path.name == PIECES:
             return SentencePiece(data, max_tokens)
-        card = json.loads(data)
-        if _is_uncased(card):
-            return WordPiece(card["model"]["vocab"], max_tokens)
-        with importing("models", str(path)):
-            library = importlib.import_module("tokenizers")
-        return _Library(library.Tokenizer.from_buffer(data), max_tokens)
-    except ModelError:
-        raise
-    except (
-        Exception
-    ) as error:  # tokenizers raises bare Exception and no class of its own
+        return WordPiece(json.loads(data)["model"]["vocab"], max_tokens)
+    except (ValueError, KeyError, TypeError, RuntimeError) as error:
         raise ModelError(f"{path} is not a tokenizer: {error!r}", hint=hint) from error
-
-
-def _is_uncased(card: Mapping[str, Any]) -> bool:
-    """Whether a `tokenizer.json` says what `WordPiece` does."""
-    steps = (card["post_processor"] or {}).get("single") or ()
-    specials = [step["SpecialToken"]["id"] for step in steps if "SpecialToken" in step]
-    described = {name: card[name] for name in _UNCASED}
-    described["model"] = {
-        name: value for name, value in card["model"].items() if name != "vocab"
-    }
-    return described == _UNCASED and specials == ["[CLS]", "[SEP]"]

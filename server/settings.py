@@ -312,7 +312,7 @@ class Settings:
         "auto",
         (
             "Model that compares texts by meaning: auto, none, "
-            "onnx:embedded (English), onnx:multilingual, onnx:FOLDER, "
+            "onnx:embedded (English), onnx:multilingual, "
             "llama:FILE.gguf, flag:NAME (FlagEmbedding), openai:URL#MODEL."
         ),
     )

@@ -217,61 +217,6 @@ def test_a_broken_manifest_is_a_model_error(tmp_path: Path) -> None:
         _ = OnnxEmbedder(tmp_path).name
 
 
-def _foreign(folder: Path) -> Path:
-    (folder / "onnx").mkdir()
-    shutil.copy(EMBEDDED / "model.onnx", folder / "onnx" / "model.onnx")
-    shutil.copy(EMBEDDED / "tokenizer.json", folder / "tokenizer.json")
-    config = {
-        "hidden_size": 384,
-        "max_position_embeddings": 512,
-        "vocab_size": 30522,
-        "model_type": "bert",
-    }
-    (folder / "config.json").write_text(json.dumps(config))
-    (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 256}')
-    return folder
-
-
-@pytest.mark.anyio
-async def test_a_folder_as_publishers_leave_it_gives_the_same_vectors(
-    embedder: OnnxEmbedder, tmp_path: Path
-) -> None:
-    other = OnnxEmbedder(_foreign(tmp_path))
-    texts = varied_texts()[:30]
-    found = await other.embed(texts, kind="passage")
-    assert (found * await embedder.embed(texts, kind="passage")).sum(axis=1).min() > 0.9999
-    assert not other.reads("東京")
-    assert other.name.startswith(f"{tmp_path.name}:onnx:")
-
-
-@pytest.mark.anyio
-async def test_a_folders_own_prompts_go_before_queries_and_passages(
-    embedder: OnnxEmbedder, tmp_path: Path
-) -> None:
-    prompts = {"prompts": {"query": "query: ", "document": "passage: "}}
-    (_foreign(tmp_path) / "config_sentence_transformers.json").write_text(json.dumps(prompts))
-    other = OnnxEmbedder(tmp_path)
-    texts = ["query: tide tables", "passage: tide tables"]
-    query, passage = await embedder.embed(texts, kind="passage")
-    assert (await other.embed(["tide tables"], kind="query"))[0] @ query > 0.9999
-    assert (await other.embed(["tide tables"], kind="passage"))[0] @ passage > 0.9999
-
-
-@pytest.mark.anyio
-async def test_a_file_that_is_no_model_is_a_model_error(tmp_path: Path) -> None:
-    (_foreign(tmp_path) / "onnx" / "model.onnx").write_bytes(b"not a model" * 100)
-    with pytest.raises(ModelError, match="can load"):
-        await OnnxEmbedder(tmp_path).embed(["text"], kind="query")
-
-
-@pytest.mark.anyio
-async def test_a_size_that_the_configuration_denies_is_a_model_error(tmp_path: Path) -> None:
-    path = _foreign(tmp_path) / "config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "hidden_size": 768}))
-    with pytest.raises(ModelError, match="768"):
-        await OnnxEmbedder(tmp_path).embed(["text"], kind="query")
-
-
 def test_embedding_writes_nothing_to_stdout_or_stderr() -> None:
     code = (
         "import anyio; from models.onnx import OnnxEmbedder; e = OnnxEmbedder(); "

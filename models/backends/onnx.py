@@ -1,6 +1,6 @@
-"""ONNX models in a folder, and the built-in ones."""
+"""The built-in ONNX embedders, and a reader in a folder."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,7 +10,6 @@ from models.catalogue import Role
 from models.onnx import (
     EMBEDDED,
     MULTILINGUAL,
-    TOKENIZER,
     WEIGHTS,
     OnnxEmbedder,
     OnnxReader,
@@ -21,29 +20,19 @@ _OURS: Final[Mapping[str, Path]] = {"embedded": EMBEDDED, "multilingual": MULTIL
 
 
 def _make(role: Role, name: str, _: Resources) -> Any:
-    if role == "reader":
-        return OnnxReader(_folder_with([WEIGHTS], name))
-    return OnnxEmbedder(_OURS.get(name) or _folder_with([TOKENIZER], name))
-
-
-def _folder_with(files: Sequence[str], name: str) -> Path:
+    if role == "embedder" and name in _OURS:
+        return OnnxEmbedder(_OURS[name])
     folder = Path(name).expanduser()
-    missing = [str(folder / file) for file in files if not (folder / file).is_file()]
-    if missing:
+    if role == "embedder" or not (folder / WEIGHTS).is_file():
         raise UsageError(
-            f"onnx:{name} does not contain a model; missing: {', '.join(missing)}.",
-            hint="An embedder's folder has model.onnx (or onnx/model.onnx), tokenizer.json and "
-            "config.json; "
-            f"a reader's {WEIGHTS}, tokenizer.json and manifest.json.",
+            f"onnx:{name} is not a model for the {role}.",
+            hint=f"Use one of: {ROLES[role]}; others as llama:FILE.gguf or on a server.",
         )
-    return folder.resolve()
+    return OnnxReader(folder.resolve())
 
 
-BACKEND: Final = Backend(
-    prefix="onnx",
-    roles={
-        "embedder": "onnx:embedded, onnx:multilingual, onnx:FOLDER",
-        "reader": f"onnx:FOLDER with {WEIGHTS} and its manifest.json",
-    },
-    make=_make,
-)
+ROLES: Final[Mapping[Role, str]] = {
+    "embedder": "onnx:embedded, onnx:multilingual",
+    "reader": f"onnx:FOLDER with {WEIGHTS} and its manifest.json",
+}
+BACKEND: Final = Backend(prefix="onnx", roles=ROLES, make=_make)
