@@ -1,15 +1,13 @@
 """One web address asked to the end: guarded hops, one retry, robots.txt, typed
 failures.
 
-Groups of a robots.txt (RFC 9309) are matched by our product token, else `*`; the
-longest rule wins, `allow` on a tie; `*` and `$` work: Python's own `urllib.robotparser`
-takes the first rule that fits and reads `*` literally. Not for: bodies
+A robots.txt is read by Protego, since Python's own `urllib.robotparser` takes the first
+rule that fits and reads `*` literally. Not for: bodies
 (`pipeline/fetch/body.py`), files, the cache, conversion and the deadline
 (`pipeline/fetch/client.py` puts the steps together); rates over time, since a server
 that wants fewer requests says so with 429 and `Retry-After`."""
 
 import random
-import re
 import ssl
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -20,11 +18,11 @@ from functools import partial
 from http import HTTPStatus
 from ipaddress import ip_address
 from typing import Final, NamedTuple
-from urllib.parse import quote, unquote
 
 import anyio
 import httpcore2
 import httpx2
+from protego import Protego
 
 from errors import (
     AddressRefused,
@@ -41,12 +39,11 @@ from pipeline.fetch.cookies import Jar, same_site
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.refresh import MOST_REFRESHES, refresh_of
 from pipeline.read.sniff import decode
+from pipeline.work import in_thread
 
 DAY: Final = timedelta(days=1).total_seconds()
 """A page is asked for again after a day, whatever its server promises: an `immutable`
 year is meant for assets."""
-_MAX_AGE: Final = re.compile(r"\bmax-age\s*=\s*\"?([0-9]{1,12})")
-_AGE: Final = re.compile(r"\s*([0-9]{1,12})\s*")
 _REDIRECTS: Final = frozenset((301, 302, 303, 307, 308))
 _CHALLENGE_HEADERS: Final = ("cf-mitigated", "x-datadome", "x-amzn-waf-action")
 """Sent by services that check for robots, with any status."""
@@ -144,54 +141,28 @@ def lifetime(
 
     `default` holds where `Cache-Control` says nothing of its age; `shared` is a cache
     for more than one user (§5.2.2.7). The server's own value is cut to a day."""
-    control = headers.get("cache-control", "").lower()
-    directives = {text.partition("=")[0].strip() for text in control.split(",")}
+    fields = headers.get("cache-control", "").lower().split(",")
+    pairs = (text.partition("=") for text in fields)
+    directives = {name.strip(): value.strip(' "') for name, _, value in pairs}
     if "no-store" in directives or (shared and "private" in directives):
         return None
     if "no-cache" in directives:
         return 0.0
-    promised = _MAX_AGE.search(control)
-    if promised is None:
+    promised, age = directives.get("max-age", ""), headers.get("age", "").strip()
+    if not promised.isdecimal():
         return default
-    age = _AGE.fullmatch(headers.get("age", ""))
-    spent = float(age[1]) if age is not None else 0.0
-    return min(max(float(promised[1]) - spent, 0.0), DAY)
+    spent = float(age[:12]) if age.isdecimal() else 0.0
+    return min(max(float(promised[:12]) - spent, 0.0), DAY)
 
 
 USER_AGENT: Final = "Winnow/0.1 (+https://github.com/winnow-mcp/winnow)"
+_AGENT: Final = USER_AGENT.partition("/")[0]
+"""What rules of a robots.txt name us."""
 ROBOTS_BYTES: Final = 512_000
 """RFC 9309 asks for at least 500 KiB; more is not read."""
-MAX_RULES: Final = ROBOTS_BYTES // 100
-"""Rules that are read: sorting and matching them must not hold up the event loop."""
-_SAFE_CHARACTERS: Final = "/*$?=&:@!'(),;+~[]-._"
 HOUR: Final = timedelta(hours=1).total_seconds()
 """For how long rules are believed, and silence is kept at most; RFC 9309 allows a day
 for rules."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """What one robots.txt says to one program."""
-
-    rules: tuple[tuple[bool, str], ...] = ()
-    """Whether it allows, and the normalised pattern."""
-    reachable: bool = True
-    """False when the file could not be had: nothing may be read until it can."""
-
-    def allows(self, path: str) -> bool:
-        """Return whether a path (with its query) may be read.
-
-        The longest rule that matches decides; without one it may. Nothing may where the
-        rules could not be had."""
-        if not self.reachable:
-            return False
-        name = _normal(path or "/")
-        rules = (
-            (len(pattern), is_allowed)
-            for is_allowed, pattern in self.rules
-            if _matches(pattern, name)
-        )
-        return max(rules, default=(0, True))[1]
 
 
 @dataclass(slots=True)
@@ -202,67 +173,10 @@ class Site:
     """One for each request at a time."""
     asking: anyio.Lock = field(default_factory=anyio.Lock)
     """Held while its robots.txt is fetched, so that this happens once."""
-    rules: Rules = field(default_factory=Rules)
+    rules: Protego | None = None
+    """None where they could not be had: nothing may be read until they can."""
     rules_until: float = 0.0
     quiet_until: float = 0.0
-
-
-def parse_robots(text: str, *, agent: str = USER_AGENT) -> Rules:
-    """Return the rules of a robots.txt for the program that a `User-Agent` header names
-    before its `/`, else those for all (`*`).
-
-    Malformed lines, and rules beyond `MAX_RULES`, are dropped; without a rule all is
-    allowed."""
-    groups: dict[str, list[tuple[bool, str]]] = {}
-    agents: list[str] = []
-    in_rules = False
-    count = 0
-    for line in text.splitlines():
-        key, _, value = line.partition("#")[0].partition(":")
-        key, value = key.strip().lower(), value.strip()
-        if key == "user-agent":
-            agents = [] if in_rules else agents
-            in_rules = False
-            agents.append(value.lower().split("/", 1)[0])
-            groups.setdefault(agents[-1], [])
-        elif key in {"allow", "disallow"}:
-            in_rules = True
-            count += 1
-            if value and count <= MAX_RULES:
-                for name in agents:
-                    groups[name].append((key == "allow", _normal(value)))
-    name = agent.partition("/")[0].lower()
-    return Rules(tuple(groups.get(name, groups.get("*", []))))
-
-
-def _normal(path: str) -> str:
-    """Return a path or pattern with one spelling for each character."""
-    return quote(
-        unquote(path, errors="surrogateescape"),
-        safe=_SAFE_CHARACTERS,
-        errors="surrogateescape",
-    )
-
-
-def _matches(pattern: str, path: str) -> bool:
-    """Return whether a pattern fits the start of `path`; linear, since each piece is
-    looked for once."""
-    is_whole = pattern.endswith("$")
-    start, *pieces = pattern.removesuffix("$").split("*")
-    if not path.startswith(start):
-        return False
-    if not pieces:
-        return not is_whole or path == start
-    position = len(start)
-    tail = pieces.pop()
-    for piece in pieces:
-        position = path.find(piece, position)
-        if position < 0:
-            return False
-        position += len(piece)
-    if is_whole:
-        return path.endswith(tail) and len(path) - len(tail) >= position
-    return path.find(tail, position) >= 0
 
 
 _TRANSIENT: Final = frozenset((502, 503, 504))
@@ -528,13 +442,15 @@ class WebExchange:
                 site.rules = await self._fetch_robots(target, reach)
                 # A file that could not be had is looked for again after a minute.
                 site.rules_until = self._clock() + (
-                    HOUR if site.rules.reachable else HOUR / 60
+                    HOUR if site.rules is not None else HOUR / 60
                 )
-        if site.rules.allows(target.url.raw_path.decode("ascii", "replace")):
+        if site.rules is not None and await in_thread(
+            site.rules.can_fetch, str(target.url), _AGENT
+        ):
             return
         why = (
             "disallows it for automated clients"
-            if site.rules.reachable
+            if site.rules is not None
             else "cannot be read now, so the whole site is disallowed"
         )
         raise AddressRefused(
@@ -546,9 +462,9 @@ class WebExchange:
             ),
         )
 
-    async def _fetch_robots(self, target: Target, reach: _Reach) -> Rules:
-        """Return a site's rules: none for 4xx (RFC 9309 §2.3.1.3), unreachable for 5xx,
-        429, a cut body, too many redirects and silence (§2.3.1.4).
+    async def _fetch_robots(self, target: Target, reach: _Reach) -> Protego | None:
+        """Return a site's rules: none for 4xx (RFC 9309 §2.3.1.3), None for 5xx, 429,
+        a cut body, too many redirects and silence (§2.3.1.4).
 
         Where the site itself cannot be reached or may not be asked, that error is
         raised: the page would fail alike."""
@@ -569,8 +485,8 @@ class WebExchange:
                 elif answer.status >= 500 or answer.status == 429 or answer.cut:
                     break
                 else:
-                    return parse_robots(decode(answer.body).text)
-        return Rules(reachable=False)
+                    return await in_thread(Protego.parse, decode(answer.body).text)
+        return None
 
 
 def _connected(response: httpx2.Response, limits: FetchLimits) -> str:
