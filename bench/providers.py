@@ -485,23 +485,6 @@ OWN.update(
                 },
             ),
         },
-        "europepmc": {
-            "200 errCode": _json(
-                200, {"version": "6.9", "errCode": 404, "errMsg": "Invalid query"}
-            ),
-            "400": _json(
-                400, {"errCode": 400, "errMsg": "pageSize must be between 1 and 1000"}
-            ),
-            "403 busy": Reply(403, b"<html>Forbidden</html>"),
-            "404 route": Reply(404, b"<html>Not Found</html>"),
-            "429": Reply(429, b"Too Many Requests"),
-            "429 with Retry-After": Reply(429, b"", {"Retry-After": "17"}),
-            "500": Reply(500, b"<html>Apache Tomcat</html>"),
-            "503": Reply(503, b""),
-            "empty": _json(
-                200, {"version": "6.9", "hitCount": 0, "resultList": {"result": []}}
-            ),
-        },
         "arxiv": {
             "200 error": _atom(_WRONG_ID),
             "200 busy": Reply(200, b"Rate exceeded.", {"Content-Type": "text/plain"}),

@@ -19,16 +19,16 @@ from urllib.parse import quote, unquote
 
 from errors import SourceError, SourceUnreadable
 from pipeline.document.converted import escape, whole_page
-from pipeline.fetch.page_source import Content, Get
+from pipeline.fetch.page_source import Content, Get, ReadPage
 
 MOST_COMMENTS: Final = 500
 """Comments that are asked for, and files of a tree that are listed."""
 _APIS: Final = {"github": "/api/v3", "gitlab": "/api/v4", "gitea": "/api/v1"}
-_SAME_PAGE: Final = re.compile(r"(?:plain=1|tab=readme-ov-file|ref_type=\w+)?")
+_SAME_PAGE: Final = ("plain=1", "tab=readme-ov-file", "ref_type=")
 """What an address may ask for besides without being another page."""
-_NOT_OWNERS: Final = re.compile(
-    "(?:about|apps|collections|explore|features|groups|help|login|marketplace|orgs|pricing|"
-    "search|settings|site|solutions|sponsors|topics|trending|users)/"
+_NOT_OWNERS: Final = (
+    "about apps collections explore features groups help login marketplace orgs pricing "
+    "search settings site solutions sponsors topics trending users"
 )
 """First sections of addresses below which no repository lies."""
 _VIEW: Final = (
@@ -55,19 +55,20 @@ class Forge:
     """What people's addresses begin with."""
     api: str
 
-    def plan(self, url: str) -> "ForgePlan | None":
+    def plan(self, url: str) -> ReadPage | None:
         """Return how to read an address of the forge; None for any that is not plainly
         of its form."""
         page = url.partition("#")[0]
         address, _, query = page.partition("?")
-        if not address.startswith(f"{self.site}/") or not _SAME_PAGE.fullmatch(query):
+        is_other = query and not query.startswith(_SAME_PAGE)
+        if not address.startswith(f"{self.site}/") or is_other:
             return None
         form = _NESTED_PROJECT if self.kind == "gitlab" else _OWNED_PROJECT
         match = form.fullmatch(address.removeprefix(self.site).rstrip("/"))
-        if match is None or _NOT_OWNERS.match(match["project"]):
+        if match is None or match["project"].partition("/")[0] in _NOT_OWNERS.split():
             return None
         fields = {name: unquote(text) for name, text in match.groupdict("").items()}
-        return ForgePlan(self, fields, page)
+        return _ForgePage(self, fields, page).read
 
 
 def forge_at(kind: str, site: str) -> Forge:
@@ -94,7 +95,7 @@ def known_forges() -> tuple[Forge, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class ForgePlan:
+class _ForgePage:
     """How one address is read."""
 
     forge: Forge

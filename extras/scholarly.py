@@ -1,5 +1,4 @@
-"""What the catalogues of research (OpenAlex, Semantic Scholar, Crossref, Europe PMC,
-arXiv) share.
+"""What the catalogues of research (OpenAlex, Semantic Scholar, Crossref, arXiv) share.
 
 All answer without a key. Crossref and OpenAlex serve better who gives a mail address. A
 hit leads to the free text where a catalogue knows one, else to the DOI. Not for: one of
@@ -63,9 +62,7 @@ def between(api: Api, query: "SearchQuery", form: str, *, open_end: str = "") ->
 
 
 def failed_within(code: int, answer: object) -> "SearchStatus | None":
-    """Return the status of an answer of Crossref or Europe PMC, which may say 200 and
-    `failed` or `errCode`; both refuse whom they take for a harvester."""
-    wrong = at(answer, "status") == "failed" or at(answer, "errCode")
-    return (
-        "blocked" if code == 403 else "bad_response" if code == 200 and wrong else None
-    )
+    """Return the status of an answer of Crossref, which may say 200 and `failed`, and
+    refuses whom it takes for a harvester."""
+    is_failed = code == 200 and at(answer, "status") == "failed"
+    return "blocked" if code == 403 else "bad_response" if is_failed else None

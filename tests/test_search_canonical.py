@@ -19,8 +19,6 @@ from pipeline.search.chain import canonical_url
         ("https://de.wikipedia.org/wiki/See", "https://de.m.wikipedia.org/wiki/See"),
         ("https://e.org/a", "https://amp.e.org/a"),
         ("https://e.org/a", "https://e.org/a/amp/"),
-        ("https://e.org/a", "https://e.org/amp/a"),
-        ("https://e.org/a", "https://e.org/a.amp"),
         ("https://e.org/a", "https://e.org/a?amp=1"),
         ("https://e.org/docs/", "https://e.org/docs/index.html"),
         ("https://e.org/wiki/Zürich", "https://e.org/wiki/Z%C3%BCrich"),

@@ -5,7 +5,7 @@ import pytest
 from tests.support import Connect
 from tests.support.extras import need
 
-CATALOGUES = "openalex, semanticscholar, crossref, europepmc, arxiv"
+CATALOGUES = "openalex, semanticscholar, crossref, arxiv"
 
 
 @pytest.mark.anyio

@@ -52,7 +52,7 @@ from pipeline.fetch.handles import (
     keep_answer,
 )
 from pipeline.fetch.limits import FetchLimits
-from pipeline.fetch.page_source import ReadingPlan, plan_for
+from pipeline.fetch.page_source import ReadPage, plan_for
 from pipeline.fetch.render import RENDERED, Browser, Renderer, page_of
 from pipeline.read.convert import Raw, kind_of
 from pipeline.read.format import HTML
@@ -236,9 +236,9 @@ class Fetcher:
     async def _asked(self, request: _Request) -> Page:
         source, why = request.source, ""
         # 4. the site's API
-        if (plan := plan_for(source, self._limits.sites)) is not None:
+        if (read := plan_for(source, self._limits.sites)) is not None:
             try:
-                page, answer = await self._of_site(plan, request)
+                page, answer = await self._of_site(read, request)
                 return await self._keep(request.key, page, answer)
             except SourceError as error:
                 why = f"read as a page, since its API failed: {error.shown}"
@@ -301,7 +301,7 @@ class Fetcher:
         return SourceUnavailable(message, source=source, hint="Try again later.")
 
     async def _of_site(
-        self, plan: ReadingPlan, request: _Request
+        self, read: ReadPage, request: _Request
     ) -> tuple[Page, ServerAnswer]:
         """Return a page from its site's API, and a response without its headers (they
         would be the API's).
@@ -313,7 +313,7 @@ class Fetcher:
         seconds = (request.deadline - anyio.current_time()) / 2
         # The page itself is the fallback, and needs its share of the time.
         with anyio.move_on_after(seconds):
-            content = await plan.read(partial(self._get_part, outside=request.outside))
+            content = await read(partial(self._get_part, outside=request.outside))
             bare = ServerAnswer(address, 200, {}, content.body)
             raw = replace(self._raw(source, bare, ALL_PAGES), name=content.name)
             page = await self.files.convert(raw)

@@ -24,17 +24,14 @@ class Content(NamedTuple):
     unread: str = ""
 
 
-class ReadingPlan(Protocol):
-    """How one address is read."""
-
-    async def read(self, get: Get) -> Content:
-        """Return the page; raises `SourceError` where the API refuses it."""
+ReadPage = Callable[[Get], Awaitable[Content]]
+"""Returns the page of one address; raises `SourceError` where the API refuses it."""
 
 
 class ApiSite(Protocol):
     """A site that has an API."""
 
-    def plan(self, url: str) -> ReadingPlan | None:
+    def plan(self, url: str) -> ReadPage | None:
         """Return how to read an address; None for one that is not plainly of its
         form."""
 
@@ -56,6 +53,6 @@ def site_at(kind: str, address: str) -> ApiSite:
     return site
 
 
-def plan_for(url: str, sites: Iterable[ApiSite]) -> ReadingPlan | None:
+def plan_for(url: str, sites: Iterable[ApiSite]) -> ReadPage | None:
     """Return how to read an address through an API; None where no site has it."""
     return next((plan for site in sites if (plan := site.plan(url))), None)

@@ -10,7 +10,6 @@ for: speaking to a provider (`providers/`), ranking by relevance
 
 import hashlib
 import json
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -27,14 +26,12 @@ from pipeline.search.query import SearchOutcome, SearchQuery, SearchResult
 from pipeline.text.frame import new_mark, quoted
 from pipeline.work import LONG_SHARE, STEP_SHARE, in_thread, time_left, traced
 
-_TRACKING: Final = re.compile(
-    r"utm_\w+|mc_[ce]id|fbclid|gclid|msclkid|yclid|igshid|srsltid|ref_src|amp",
-    re.IGNORECASE,
+_TRACKING: Final = (
+    "utm_ mc_cid mc_eid fbclid gclid msclkid yclid igshid srsltid ref_src amp"
 )
-_HOST_FORM: Final = re.compile(r"^(?:www|m|mobile|amp)\.(?=[^.]+\.)|(?<=^..\.)m\.|\.$")
-_PATH_FORM: Final = re.compile(
-    r"(?:/index\.html?|/amp|\.amp)?/*$|^/amp(?=/.)", re.IGNORECASE
-)
+"""Beginnings of parameters that say where a reader comes from."""
+_SAME_HOST: Final = frozenset({"www", "m", "mobile", "amp"})
+_SAME_PATH: Final = frozenset({"index.html", "index.htm", "amp"})
 
 
 def canonical_url(url: str) -> str:
@@ -51,14 +48,16 @@ def canonical_url(url: str) -> str:
         return url.strip()
     if address.scheme not in ("http", "https") or not address.hostname:
         return url.strip().partition("#")[0]
-    host = _HOST_FORM.sub("", address.hostname)
-    path = quote(
-        _PATH_FORM.sub("", address.path), safe="/%:@!$&'()*+,;=~", errors="ignore"
-    )
+    labels = address.hostname.rstrip(".").split(".")
+    names = [label for label in labels[:-2] if label not in _SAME_HOST]
+    host = ".".join([*names, *labels[-2:]])
+    folder, slash, name = address.path.rstrip("/").rpartition("/")
+    path = folder if name.lower() in _SAME_PATH else folder + slash + name
+    path = quote(path, safe="/%:@!$&'()*+,;=~", errors="ignore")
     parameters = sorted(
         pair
         for pair in parse_qsl(address.query, keep_blank_values=True)
-        if not _TRACKING.fullmatch(pair[0])
+        if not pair[0].lower().startswith(tuple(_TRACKING.split()))
     )
     named_port = "" if port in (None, 80, 443) else f":{port}"
     return f"//{host}{named_port}{path}?{urlencode(parameters)}".rstrip("?")

@@ -6,27 +6,22 @@ the cleaned page's units: the longest common beginning wins. Not for: citing pla
 (`pipeline/document/cite.py`), nor pages of a PDF as a source (`#pages=66-120`,
 `pipeline/fetch/files.py`)."""
 
-import html as entities
 import os
-import re
 from collections.abc import Sequence
 from typing import Final
 from urllib.parse import unquote
 
+from selectolax.lexbor import LexborNode
+
 from pipeline.document.page import Block, Document
+from pipeline.html.guard import parse
 
 _TEXT_DIRECTIVE: Final = ":~:text="
 _COMPARED_LETTERS: Final = 200
 """Letters after an id that are compared, to distinguish a heading from its entry in a
 table of contents."""
-_SEARCHED_CHARACTERS: Final = 20_000
-"""Characters after an id that are searched."""
 _FRAGMENT_CHARACTERS: Final = 300
 """Letters of a fragment."""
-_UNSHOWN_HTML: Final = re.compile(
-    r"<!--.*?(?:-->|\Z)|<(script|style|template|noscript|svg)\b.*?(?:</\1[^>]*>|\Z)|<[^>]*(?:>|\Z)",
-    re.I | re.S,
-)
 
 
 def unit_of_address(document: Document) -> int | None:
@@ -82,34 +77,30 @@ def _of_heading(name: str, blocks: Sequence[Block]) -> int | None:
 
 def _of_id(name: str, document: Document) -> int | None:
     """Return the unit with which the page goes on after the element with an id, or a
-    link's name; None where there is no such element, or no unit begins so.
-
-    Letters that the cleaned page does not have, as of a button, are passed over by
-    piece of text, the first three."""
-    written = "|".join(
-        re.escape(prefix + entities.escape(name)) for prefix in ("", "user-content-")
-    )
-    tag = re.search(
-        rf"<[a-z][^<>]{{0,300}}\sid\s*=\s*[\"']?(?:{written})(?=[\"'\s>])[^<>]*>"
-        rf"|<a\b[^<>]{{0,300}}\sname\s*=\s*[\"']?(?:{written})(?=[\"'\s>])[^<>]*>",
-        document.page.html,
-        re.I,
-    )
-    if tag is None:
+    link's name; None where there is no such element, or no unit begins so."""
+    root = parse(document.page.html)
+    if root is None:
         return None
-    markup = document.page.html[tag.end() : tag.end() + _SEARCHED_CHARACTERS]
-    pieces = [
-        letters
-        for text in _UNSHOWN_HTML.sub("\0", markup).split("\0")
-        if (letters := _letters(entities.unescape(text)))
-    ]
-    for skipped in range(min(3, len(pieces))):
-        unit = _beginning(
-            "".join(pieces[skipped:])[:_COMPARED_LETTERS], document.blocks
-        )
-        if unit is not None:
-            return unit
+    for node in root.css("script, style, template, noscript, svg"):
+        node.decompose()
+    names = {name, f"user-content-{name}"}
+    for node in root.css("[id], a[name]"):
+        if not names.isdisjoint(
+            (node.attributes.get("id"), node.attributes.get("name"))
+        ):
+            return _beginning(_letters_from(node), document.blocks)
     return None
+
+
+def _letters_from(node: LexborNode | None) -> str:
+    """Return the first letters of a page from an element on."""
+    letters = ""
+    while node is not None and len(letters) < _COMPARED_LETTERS:
+        letters += _letters(node.text())
+        while node.next is None and node.parent is not None:
+            node = node.parent
+        node = node.next
+    return letters[:_COMPARED_LETTERS]
 
 
 def _beginning(letters: str, blocks: Sequence[Block]) -> int | None:
