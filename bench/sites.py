@@ -20,7 +20,7 @@ import anyio
 import numpy as np
 
 from bench.remembering import Remembering
-from extras.sites import READ, Listed
+from extras.sites import READ, Listed, wording
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
 from pipeline.html.guard import parse
@@ -62,7 +62,7 @@ def pages() -> dict[str, Listed]:
         own = urlsplit(href).path.strip("/") or "-".join(
             re.findall(r"\w+", said.lower())
         )
-        found[name] = Listed(f"https://site.test/{own}", said)
+        found[name] = f"https://site.test/{own}", said
     return found
 
 
@@ -72,7 +72,7 @@ async def _found(
     embedder: Embedder | None,
 ) -> float:
     """Return the share of questions whose page is among the first `READ`."""
-    names, texts = list(listed), [one.text for one in listed.values()]
+    names, texts = list(listed), list(map(wording, listed.values()))
     hits = []
     for one in questions:
         scores = await score_texts(texts, Question(one["question"]), embedder=embedder)
@@ -96,7 +96,7 @@ def checked() -> tuple[int, list[str]]:
     random.Random(1).shuffle(order)
     first = set(order[:READ])
     embedder = Remembering(OnnxEmbedder())
-    bare = {name: Listed(one.url, "") for name, one in listed.items()}
+    bare = {name: (url, "") for name, (url, _) in listed.items()}
     naive = float(np.mean([one["page"] in first for one in questions]))
     rows = {
         "the home page": 0.0,

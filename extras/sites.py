@@ -10,10 +10,11 @@ site can keep a call busy. Not for: following links from page to page
 (`pipeline/research.py`).
 """
 
+import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from html import unescape
+from dataclasses import replace
+from itertools import pairwise
 from typing import Final
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
@@ -34,7 +35,7 @@ from pipeline.reading.relevance import score_texts
 from pipeline.search.chain import Findings, canonical_url
 from pipeline.search.query import SearchOutcome, SearchQuery, SearchResult
 from pipeline.services import Once, Services
-from pipeline.sources.gather import MAX_FILES, SitePages, failure_of
+from pipeline.sources.gather import MAX_FILES, failure_of
 from pipeline.text.frame import TITLE_CHARACTERS, one_line, shown_location
 from pipeline.work import STEP_SHARE, Report, check_cancelled, in_thread, time_left
 
@@ -43,86 +44,19 @@ READ: Final = 16
 MOST_LISTS: Final = 8
 """Sitemaps and feeds that are read in one round; where an index names more, those with
 the question's words."""
-_SITEMAP: Final = re.compile(
-    r"\bsitemap\b(?:[\s:]|</?\w+>)*(https?://[^\s<]+)", re.IGNORECASE
-)
-"""Of a robots.txt, as its lines became HTML."""
-_PAGE_ENDING: Final = re.compile(r"(?:/index)?(?:\.(?:html?|mdx?))?$")
-"""What the addresses of one page may differ in."""
 _LISTS: Final = (
     'link[rel~="alternate"][type$="rss+xml"], '
     'link[rel~="alternate"][type$="atom+xml"], [rel~="sitemap"]'
 )
+Listed = tuple[str, str]
+"""Address of a page that a site names, and its title or the words of a link to it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """A page that a site names."""
-
-    url: str
-    title: str
-    """Or the words of a link to it, empty where only its address is known."""
-
-    @property
-    def text(self) -> str:
-        """What it is ranked by."""
-        path = " ".join(re.split(r"[\W_]+", _location(self.url)[1]))
-        return f"{self.title}\n{path}".strip()
-
-
-async def look_over(
-    site: str, questions: Sequence[Question], services: Services, *, seconds: float
-) -> "Survey":
-    """Return which pages `site` names: `site:` and the address to begin at,
-    followed by `#pages=17-32` for the next.
-
-    Of many sitemaps those are read whose names say what `questions` ask; what is known
-    after `seconds` is returned. Raises `SourceError` if it lists no page, `UsageError`
-    if that is not an address."""
-    survey = Survey(site, questions, services)
-    with anyio.move_on_after(seconds) as time:
-        await survey.run()
-    survey.late = time.cancelled_caught
-    if not survey.pages:
-        late = SourceTimeout(
-            f"{site}: the list of its pages was not ready in time.",
-            source=site,
-            hint="Repeat the call.",
-        )
-        raise survey.errors.get(survey.start, late)
-    return survey
-
-
-async def nearest(
-    survey: "Survey", questions: Sequence[Question], services: Services, *, limit: int
-) -> tuple[list[Listed], list[Failure]]:
-    """Return the pages of a site, at most `limit`, that are nearest to any of
-    `questions` by title and path, and what is not read, with how to go on.
-
-    A span beyond the last_page page gives no pages. Raises `ModelError`."""
-    first_page, last_page = survey.span
-    pages = await _ranked(survey.pages, questions, services)
-    until = (
-        first_page - 1 + min(limit, last_page - first_page + 1 if last_page else READ)
-    )
-    unread = [Failure(error.source, str(error)) for error in survey.errors.values()]
-    if survey.late:
-        why = "its list of pages did not load completely in time"
-        unread.append(Failure(survey.name, why, late=True))
-    elif survey.cut:
-        why = (
-            "it lists more pages than were examined; name a part of it, "
-            "such as site:https://docs.example.org/guide/"
-        )
-        unread.append(Failure(survey.name, why))
-    if until < len(pages):
-        span = f"#pages={until + 1}-{2 * until - first_page + 1}"
-        why = (
-            f"{len(pages) - until} of its {len(pages)} pages, less near by title and path "
-            f"(to read on, add {span})"
-        )
-        unread.append(Failure(survey.name, why, rest=survey.name + span))
-    return pages[first_page - 1 : until], unread
+def wording(page: Listed) -> str:
+    """Return what a page is ranked by."""
+    url, title = page
+    path = " ".join(re.split(r"[\W_]+", _location(url)[1]))
+    return f"{title}\n{path}".strip()
 
 
 async def _ranked(
@@ -131,7 +65,7 @@ async def _ranked(
     """Return pages, those first that are near to any of the questions.
 
     Without a question their order stays. Raises `ModelError`."""
-    texts = [page.text for page in pages]
+    texts = list(map(wording, pages))
     scores = [
         await score_texts(texts, question, embedder=services.embedder)
         for question in questions
@@ -150,8 +84,9 @@ async def site_pages(
     *,
     seconds: float,
     report: Report,
-) -> SitePages:
-    """Return sources with the pages of each site in its place.
+) -> tuple[list[str], set[str], list[Failure]]:
+    """Return sources with the pages of each site that are nearest to a question in its
+    place, those of them that are named from outside, and what was not read.
 
     Raises the `SourceError` of a site that is the only source; else it is a failure."""
     expanded: list[str] = []
@@ -162,42 +97,40 @@ async def site_pages(
             expanded.append(name)
             continue
         try:
-            survey = await look_over(name, [question], services, seconds=seconds)
+            survey = Survey(name, [question], services)
+            await survey.run(seconds)
         except SourceError as error:
             if len(names) == 1:
                 raise
             failures.append(failure_of(error))
             continue
         await report(0, None, survey.summary)
-        pages, unread = await nearest(survey, [question], services, limit=MAX_FILES)
-        expanded += [page.url for page in pages]
-        if not survey.inside:
-            outside.update(page.url for page in pages)
+        pages, unread = await survey.nearest([question], limit=MAX_FILES)
+        urls = [url for url, _ in pages]
+        expanded += urls
+        outside.update(() if survey.inside else urls)
         failures += unread
-    return SitePages(list(dict.fromkeys(expanded)), outside - set(names), failures)
+    return list(dict.fromkeys(expanded)), outside - set(names), failures
 
 
 def site_search(sites: Sequence[str], services: Services, report: Report) -> Services:
     """Return services that search nothing but `sites`."""
-    search = SiteSearch(sites, services, report)
-    return replace(services, chain=search, notice=Once())
+    return replace(
+        services, chain=SiteSearch(tuple(sites), services, report), notice=Once()
+    )
 
 
 class SiteSearch:
     """Searches sites for what `research` asks, in place of the web."""
 
     def __init__(
-        self, sites: Sequence[str], services: Services, report: Report
+        self, names: tuple[str, ...], services: Services, report: Report
     ) -> None:
-        self._sites = sites
+        self.names = names
+        """The sites."""
         self._services = services
         self._report = report
         self._surveys: dict[str, Survey] = {}
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The sites."""
-        return tuple(self._sites)
 
     async def search(self, queries: Sequence[SearchQuery], *, limit: int) -> Findings:
         """Return the pages nearest to any of the queries; raises the first site's
@@ -206,18 +139,18 @@ class SiteSearch:
         A site that fails is `unreachable` among the outcomes."""
         questions, errors = [query.question for query in queries], list[SourceError]()
         outcomes: list[SearchOutcome] = []
-        share = max(1, limit // len(self._sites))
-        for site in self._sites:
+        failed: list[SearchOutcome] = []
+        for site in self.names:
+            share = max(1, limit // len(self.names))
             try:
                 outcomes.append(await self._outcome(site, questions, share))
             except SourceError as error:
                 errors.append(error)
-                outcomes.append(SearchOutcome((), site, "unreachable", str(error)))
-        if len(errors) == len(outcomes):
+                failed.append(SearchOutcome((), site, "unreachable", str(error)))
+        if not outcomes:
             raise errors[0]
         results = tuple(row for outcome in outcomes for row in outcome.results)
-        failed = tuple(outcome for outcome in outcomes if outcome.status != "ok")
-        return Findings(results, tuple(outcomes), failed)
+        return Findings(results, (*outcomes, *failed), tuple(failed))
 
     async def _outcome(
         self, site: str, questions: Sequence[Question], limit: int
@@ -225,15 +158,15 @@ class SiteSearch:
         """Return the pages of one site as results."""
         survey = self._surveys.get(site)
         if survey is None:
-            seconds = STEP_SHARE * time_left()
-            survey = await look_over(site, questions, self._services, seconds=seconds)
+            survey = Survey(site, questions, self._services)
+            await survey.run(STEP_SHARE * time_left())
             self._surveys[site] = survey
             await self._report(2, 10, survey.summary)
-        pages, unread = await nearest(survey, questions, self._services, limit=limit)
+        pages, unread = await survey.nearest(questions, limit=limit)
         results = tuple(
             SearchResult(
-                page.title or page.text,
-                page.url,
+                page[1] or wording(page),
+                page[0],
                 "",
                 engine=SITE,
                 rank=rank,
@@ -270,7 +203,7 @@ class Survey:
         self.inside = False
         """Whether all that lists its pages came from inside."""
         self._listed: dict[str, Listed] = {}
-        """By the key under which the addresses of one page meet."""
+        """Pages by the key under which the addresses of one page meet."""
         self._questions = questions
         self._services = services
         self._folders = [_folder(self.start)]
@@ -287,7 +220,7 @@ class Survey:
     def pages(self) -> list[Listed]:
         """What is known of pages in the part of the site that was named, in its own
         order."""
-        return [page for page in list(self._listed.values()) if self._covers(page.url)]
+        return [page for page in [*self._listed.values()] if self._covers(page[0])]
 
     def _covers(self, url: str) -> bool:
         host, path = _location(url)
@@ -301,11 +234,54 @@ class Survey:
         """A line of progress."""
         return f"{shown_location(self.name)}: pages listed: {len(self.pages)}"
 
-    async def run(self) -> None:
-        """Ask for what lists pages, in three rounds.
+    async def run(self, seconds: float) -> None:
+        """Ask for what lists pages, for `seconds` at most.
 
-        No `SourceError` is raised: failures are in `errors`, and `cut` says that there
-        are more lists than were read."""
+        Of many sitemaps those are read whose names say what the questions ask. Raises
+        `SourceError` if the site lists no page; other failures are in `errors`."""
+        with anyio.move_on_after(seconds) as time:
+            await self._look_over()
+        self.late = time.cancelled_caught
+        if not self.pages:
+            late = SourceTimeout(
+                f"{self.name}: the list of its pages was not ready in time.",
+                source=self.name,
+                hint="Repeat the call.",
+            )
+            raise self.errors.get(self.start, late)
+
+    async def nearest(
+        self, questions: Sequence[Question], *, limit: int
+    ) -> tuple[list[Listed], list[Failure]]:
+        """Return the pages of the site, at most `limit`, that are nearest to any of
+        `questions` by title and path, and what is not read, with how to go on.
+
+        A span beyond the last page gives no pages. Raises `ModelError`."""
+        start, last_page = self.span[0] - 1, self.span[1]
+        pages = await _ranked(self.pages, questions, self._services)
+        until = start + min(limit, last_page - start if last_page else READ)
+        unread = [Failure(error.source, str(error)) for error in self.errors.values()]
+        if self.late:
+            why = "its list of pages did not load completely in time"
+            unread.append(Failure(self.name, why, late=True))
+        elif self.cut:
+            why = (
+                "it lists more pages than were examined; name a part of it, "
+                "such as site:https://docs.example.org/guide/"
+            )
+            unread.append(Failure(self.name, why))
+        if until < len(pages):
+            span = f"#pages={until + 1}-{2 * until - start}"
+            why = (
+                f"{len(pages) - until} of its {len(pages)} pages, less near by title "
+                f"and path (to read on, add {span})"
+            )
+            unread.append(Failure(self.name, why, rest=self.name + span))
+        return pages[start:until], unread
+
+    async def _look_over(self) -> None:
+        """Ask for what lists pages, in three rounds; `cut` says that there are more
+        lists than were read."""
         *guesses, sitemap = self._guesses
         pages = await self._fetched((*guesses, self.start), outside=False)
         self.inside = all(page.inside for page in pages)
@@ -317,11 +293,11 @@ class Survey:
             self._folders.append((host, "/"))  # it lives there now
         lists = await in_thread(self._lists_of, pages) or [sitemap]
         for _ in range(2):  # sitemaps, then those that an index names
-            names = [Listed(url, "") for url in dict.fromkeys(lists)]
+            names = [(url, "") for url in dict.fromkeys(lists)]
             ranked = await _ranked(names, self._questions, self._services)
             self.cut = self.cut or len(ranked) > MOST_LISTS
             pages = await self._fetched(
-                [page.url for page in ranked[:MOST_LISTS]], outside=not self.inside
+                [url for url, _ in ranked[:MOST_LISTS]], outside=not self.inside
             )
             lists = await in_thread(self._lists_of, pages)
         self.cut = self.cut or bool(lists)
@@ -356,31 +332,39 @@ class Survey:
         lists: list[str] = []
         for page in pages:
             root = parse(page.html)
+            if root is None:
+                continue
             if page.url.endswith("/robots.txt"):
-                lists += map(unescape, _SITEMAP.findall(page.html))
-            elif root is not None:
+                words = root.text(separator=" ").replace(":http", ": http").split()
+                lists += [
+                    url for word, url in pairwise(words) if word.lower() == "sitemap:"
+                ]
+            else:
                 base = base_of(page.html, page.final_url)
                 if page.url == self.start:
-                    self._add(Listed(page.final_url, page.title))
+                    self._add(page.final_url, page.title)
                 for link in _links(root, base):
                     check_cancelled()
-                    self._add(link)
+                    self._add(*link)
                 lists += filter(
                     None, (_address(node, base) for node in root.css(_LISTS))
                 )
         return lists
 
-    def _add(self, page: Listed) -> None:
-        if page.url in self._asked - {self.start}:
+    def _add(self, url: str, title: str) -> None:
+        if url in self._asked - {self.start}:
             return
         if len(self._listed) >= MAX_ITEMS:
             self.cut = True
             return
-        key = _PAGE_ENDING.sub("", canonical_url(page.url))
-        earlier = self._listed.get(key, page)
+        key, ending = os.path.splitext(canonical_url(url))
+        if ending not in {".html", ".htm", ".md", ".mdx"}:
+            key += ending
+        key = key.removesuffix("/index")
+        earlier = self._listed.get(key, (url, title))
         # The Markdown version has the same text without furniture.
-        url = page.url if page.url.endswith((".md", ".mdx")) else earlier.url
-        self._listed[key] = Listed(url, earlier.title or page.title)
+        url = url if url.endswith((".md", ".mdx")) else earlier[0]
+        self._listed[key] = url, earlier[1] or title
 
 
 def _links(root: LexborNode, base: str) -> Iterator[Listed]:
@@ -394,7 +378,7 @@ def _links(root: LexborNode, base: str) -> Iterator[Listed]:
         is_text = after is not None and after.tag == "-text"
         description = after.text_content if after is not None and is_text else ""
         words = one_line(f"{node.text()} {description or ''}")[:TITLE_CHARACTERS]
-        yield Listed(url, "" if words.startswith(("http://", "https://")) else words)
+        yield url, "" if words.startswith(("http://", "https://")) else words
 
 
 def _address(node: LexborNode, base: str) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 from urllib.parse import unquote
 
 import anyio
@@ -105,17 +105,6 @@ class Loaded:
     failures: tuple[Failure, ...]
 
 
-class SitePages(NamedTuple):
-    """What `site_pages` makes of sources some of which are sites."""
-
-    names: list[str]
-    """The sources, with the pages of each site that are nearest to a question in its
-    place."""
-    outside: set[str]
-    """Those of them that are named from outside."""
-    failures: list[Failure]
-
-
 def site_step(name: str) -> Callable[..., Any]:
     """Return `site_pages` or `site_search` of `extras/sites.py`; raises `UsageError`
     where this installation lacks it."""
@@ -167,11 +156,10 @@ async def load_sources(
     expanded, failed = await in_thread(_expand_folders, names, services.roots)
     outside: set[str] = set()
     if any(map(is_site, expanded)):
-        site: SitePages = await site_step("site_pages")(
+        expanded, outside, unread = await site_step("site_pages")(
             expanded, question, services, seconds=STEP_SHARE * seconds, report=report
         )
-        expanded, outside = site.names, site.outside
-        failed += site.failures
+        failed += unread
     seconds -= anyio.current_time() - began
     documents, errors = await open_all(
         expanded, services, seconds=seconds, report=report, outside=outside
