@@ -171,6 +171,25 @@ async def test_a_file_of_keys_that_a_person_names_is_read(connect: Connect, tmp_
     assert "localhost:5432:shop" in text_of(read)
 
 
+@pytest.mark.parametrize(
+    "line", [b"\n", b"\r\n", b"#\n", b" \n", b"[client]\n", b"kind: Secret\n", b"+ ", b"a_"]
+)
+@pytest.mark.parametrize(
+    "head", [b"", b"kind: Config\n", b"x -----BEGIN PRIVATE KEY-----", b"-----BEGIN "]
+)
+def test_keys_are_looked_for_in_time_by_the_bytes(head: bytes, line: bytes) -> None:
+    """Thirty empty lines at the beginning took seconds, and forty took hours."""
+
+    def seconds(lines: int) -> float:
+        begun = time.process_time()
+        assert not is_secret(head + line * lines + b"?")
+        return time.process_time() - begun
+
+    assert not is_secret(line * 40 + b"?")
+    least = min(seconds(20_000) for _ in range(3))
+    assert min(seconds(40_000) for _ in range(3)) < 3 * least + 0.02
+
+
 @pytest.mark.parametrize("name", NO_KEYS)
 def test_a_text_that_only_mentions_keys_is_none(name: str) -> None:
     assert not is_secret(NO_KEYS[name])

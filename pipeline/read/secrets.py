@@ -43,20 +43,21 @@ _SECRET_FORMS: Final = re.compile(
     re.MULTILINE,
 )
 _SETTINGS: Final = re.compile(
-    rb"(?:\s*(?:[#;][^\n]*)?\n)*\s*(?:\[[^\]\n]{1,60}\]\s*\n|[\w.-]+\s*[=:{]|[\w-]+ \"[^\"\n]*\" \{)"
+    rb"(?:[ \t]*(?:[#;][^\n]*)?\n)*[ \t]*(?:\[[^\]\n]{1,60}\][ \t]*\n|[\w.-]+[ \t]*[=:{]|[\w-]+ \"[^\"\n]*\" \{)"
 )
-"""How a file of settings begins, as prose about one does not."""
+"""How a file of settings begins, as prose about one does not. Blanks of a line never
+match its end: many empty lines would be parted in exponentially many ways."""
 _SECRET_SETTING: Final = re.compile(
-    rb"(?m)^\s*(?:(?:password|passwd)\s*=\s*pypi-|(?:\w+_)?secret(?:_access)?_key\s*=\s*\S{30}"
+    rb"(?m)^[ \t]*(?:(?:password|passwd)\s*=\s*pypi-|(?:\w+_)?secret(?:_access)?_key\s*=\s*\S{30}"
     rb"|psk\s*=\s*\S{8}|oauth_token:\s*\S{20}|secret\s+\"[A-Za-z0-9+/=]{20,}\";)"
-    rb"|^\[(?:client|mysql|mysqldump)\]\s*\n(?:[^\[\n]*\n)*?\s*password\s*=\s*\S{6}"
-    rb"|^kind:[ \t]*Secret\s*\n(?:[^\n]*\n)*?(?:data|stringData):\s*\n\s+[\w.-]+:\s*[^\s{<]{8}"
+    rb"|^\[(?:client|mysql|mysqldump)\][ \t]*\n(?:[^\[\n]*\n)*?[ \t]*password\s*=\s*\S{6}"
+    rb"|^kind:[ \t]*Secret[ \t]*\n(?:[^\n]*\n)*?(?:data|stringData):[ \t]*\n[ \t]+[\w.-]+:[ \t]*[^\s{<]{8}"
 )
 """Lines of such a file that are secret: of programs that upload, stores, wireless
 networks, commands, name servers, databases, clusters."""
 _CLUSTER: Final = (
-    re.compile(rb"(?m)^kind:[ \t]*Config[ \t]*\r?$"),
-    re.compile(rb"(?m)^\s*(?:client-key-data|token|password):[ \t]*[^\s{<]{8}"),
+    re.compile(rb"(?m)^kind:[ \t]*Config[ \t]*$"),
+    re.compile(rb"(?m)^[ \t]*(?:client-key-data|token|password):[ \t]*[^\s{<]{8}"),
 )
 """How access to a cluster is called, and the fields of it that are secret."""
 _EXPORTED: Final = re.compile(
@@ -97,7 +98,7 @@ def is_secret(body: bytes) -> bool:
 
     Private keys are found anywhere; other forms in its first `_SECRET_BYTES` or `_SEARCHED_SECRET_BYTES`
     bytes."""
-    ascii_body = _in_ascii(body)
+    ascii_body = _in_ascii(body).replace(b"\r", b"\n")
     start = ascii_body[:_SECRET_BYTES].removeprefix(b"\xef\xbb\xbf")
     searched_bytes = ascii_body[:_SEARCHED_SECRET_BYTES]
     if _SECRET_FORMS.search(start) or _has_pem(ascii_body):
