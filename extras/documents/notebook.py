@@ -67,8 +67,14 @@ def _output(value: object) -> str:
         return fragment_to_html(html)
     if "text/markdown" in data:
         return markdown_to_body(_joined(data["text/markdown"]))
-    texts = (data.get("text/plain"), output.get("text"), output.get("traceback"))
-    text = next(filter(None, map(_joined, texts)), "")
+    traceback = output.get("traceback")
+    frames = traceback if isinstance(traceback, list) else []
+    texts = (
+        _joined(data.get("text/plain")),
+        _joined(output.get("text")),
+        "\n".join(map(str, frames)),
+    )
+    text = next(filter(None, texts), "")
     text = re.sub(r"\x1b\[[\d;]*m", "", text)
     return f"<pre>{escape(text)}</pre>" if text.strip() else ""
 

@@ -110,7 +110,9 @@ def _is_heading(lines: Sequence[str], *, is_final: bool) -> bool:
     if len(title) > _LONGEST_TITLE:
         return False
     if len(lines) > 1:
-        is_underlined = len(lines) == 2 and _RULE.fullmatch(lines[1]) is not None
+        is_underlined = (
+            len(lines) == 2 and not is_final and _RULE.fullmatch(lines[1]) is not None
+        )
         return is_underlined or (title.isupper() and lines[1][0].isspace())
     in_capitals = title.isupper() and sum(map(str.isalpha, title)) > 2
     is_title = in_capitals or _NUMBERED_HEADING.fullmatch(title) is not None

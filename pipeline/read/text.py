@@ -37,7 +37,9 @@ from pipeline.work import check_cancelled
 
 WITHOUT_STRUCTURE: Final = "damaged: read as plain text, without its structure"
 """Note of a text of which only what is outside its tags was read."""
-_FRONT_MATTER: Final = re.compile(r"\A---\r?\n(.{0,4000}?)\r?\n---\r?\n", re.DOTALL)
+_FRONT_MATTER: Final = re.compile(
+    r"\A(---|\+\+\+)[ \t]*\r?\n(.{0,4000}?)\r?\n\1[ \t]*(?:\r?\n|\Z)", re.DOTALL
+)
 
 
 def markdown_to_html(text: str, *, sheets: bool = True) -> Converted:
@@ -47,7 +49,7 @@ def markdown_to_html(text: str, *, sheets: bool = True) -> Converted:
     Text over `SLOW_LETTERS` characters is read as plain text, with a note. Its title is
     the front matter's, else the first `h1`."""
     front = _FRONT_MATTER.match(text)
-    front_matter = front[1] if front else ""
+    front_matter = front[2] if front else ""
     text = text[front.end() :] if front else text
     title, author = _field("title", front_matter), _field("author", front_matter)
     published = day_in(_field("date|published|created", front_matter))
@@ -58,7 +60,9 @@ def markdown_to_html(text: str, *, sheets: bool = True) -> Converted:
             plain_page.html, title, author=author, published=published, notes=notes
         )
     check_cancelled()
-    body_html = markdown_to_body(text, sheets=sheets)
+    fields = "<br>".join(map(escape, front_matter.splitlines()))
+    front_html = f"<p>{fields}</p>" if fields else ""
+    body_html = front_html + markdown_to_body(text, sheets=sheets)
     heading = re.search(r"<h1>(.{1,300}?)</h1>", body_html)
     headline = re.sub(r"<[^>]*>", "", heading.group(1)) if heading else ""
     return Converted(
@@ -73,7 +77,7 @@ def _field(names: str, front_matter: str) -> str:
     """Return the first line of YAML with one of these names, without quotes; "" where
     it is missing, a list or a text of many lines."""
     match = re.search(
-        rf"^(?:{names}):[ \t]+([\"']?)([^\s\[{{|>].*?)\1[ \t]*\r?$",
+        rf"^(?:{names})[ \t]*[:=][ \t]+([\"']?)([^\s\[{{|>].*?)\1[ \t]*\r?$",
         front_matter,
         re.MULTILINE,
     )
@@ -192,6 +196,9 @@ def _elements(root: etree._Element) -> Converted:
         if not own_text or not name:
             continue
         title = title or (own_text if name == "title" else "")
+        if "</" in own_text and name != "title":
+            paragraphs.append(fragment_to_html(own_text))  # HTML as a text
+            continue
         tag = "h2" if name == "title" else "p"
         paragraphs.append(f"<{tag}>{escape(own_text)}</{tag}>")
     return Converted(whole_page("\n".join(paragraphs), title=title), title)

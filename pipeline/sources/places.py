@@ -116,6 +116,12 @@ def read_part(
     if kind == "sql":
         results = [_queried(documents, request, form)]
     elif kind == "tables":
+        if request and not request.isdecimal():
+            raise UsageError(
+                f'part="{part}" names no rows.',
+                hint="Write part=\"sql: SELECT sum(fee), count(*) FROM t1 WHERE boat = 'Tern'\"; "
+                'part="tables" names the tables and their columns.',
+            )
         results = _tables(documents) or ["There are no tables"]
     else:
         results = [
