@@ -8,7 +8,7 @@ at the cap and not at its end. Not for: what asks (`pipeline/fetch/exchange.py`)
 import math
 import sys
 import time
-from typing import Final, NamedTuple
+from typing import Final
 
 import anyio
 import anyio.lowlevel
@@ -30,19 +30,12 @@ _BROKEN_STREAM: Final = (
 )
 
 
-class Body(NamedTuple):
-    """A body, unpacked."""
-
-    data: bytes
-    cut: str = ""
-    """Why the rest is missing; empty for a whole one."""
-
-
 async def read_as_far(
     response: httpx2.Response, *, url: str, max_bytes: int, max_unpacked: int
-) -> Body:
+) -> tuple[bytes, str]:
     """Return a body as `read_body` does, or what came of it before it broke, could not
-    be unpacked, or the call's time was nearly up (`Body.cut`).
+    be unpacked, or the call's time was nearly up; and why the rest is missing, empty for a
+    whole one.
 
     Raises, where nothing came, the error of the connection
     (`httpx2.RemoteProtocolError`, `ReadError`, `ReadTimeout`) or `SourceUnreadable`;
@@ -66,7 +59,7 @@ async def read_as_far(
                 raise
             is_damaged = isinstance(error, SourceUnreadable)
             cut = "the compression of the rest is damaged" if is_damaged else BROKEN
-    return Body(bytes(body), LATE if scope.cancelled_caught else cut)
+    return bytes(body), LATE if scope.cancelled_caught else cut
 
 
 async def read_body(

@@ -8,7 +8,6 @@ Handles expire with the page. Not for: when a page must be asked for again
 
 import hashlib
 import json
-import re
 from dataclasses import fields, replace
 from typing import Final, NamedTuple
 
@@ -22,7 +21,6 @@ NO_COPY: Final = "not cached: its site does not allow it (no-store)"
 memory."""
 HANDLE_SECONDS: Final = DAY * 30
 """Seconds for which a handle is valid, unless its page is evicted."""
-_PAGE_HANDLE: Final = re.compile(r"(?:winnow://page/)?([0-9a-f]{24})\Z")
 _FORM: Final = {field.name: str for field in fields(Page)} | {
     "notes": list,
     "hidden": int,
@@ -76,11 +74,10 @@ def keep_page(store: Store, page: Page, *, seconds: float = HANDLE_SECONDS) -> s
 def find_page(store: Store, handle: str) -> Page | None:
     """Return the page that a handle names, None when it is unknown, expired or no
     handle at all."""
-    match = _PAGE_HANDLE.match(handle.strip())
+    digits = handle.strip().removeprefix(PAGE_SCHEME)
+    is_valid = len(digits) == 24 and digits.isascii() and digits.isalnum()
     return (
-        page_from_bytes(store.get_bytes(f"page:{match.group(1)}") or b"")
-        if match
-        else None
+        page_from_bytes(store.get_bytes(f"page:{digits}") or b"") if is_valid else None
     )
 
 

@@ -4,7 +4,6 @@ names, one stat a file.
 Not for: opening files, or which of them answer (`pipeline/search/folder.py`)."""
 
 import os
-import re
 import stat
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
@@ -31,9 +30,6 @@ _OLD_ENDINGS: Final = (
     ".djvu .xps .vsd .vsdx .sqlite .sqlite3 .db .parquet .mdb .accdb"
 )
 """Endings of documents of forms that no reader here knows."""
-_ENDING: Final = re.compile(r"(?:\.[a-z0-9_+-]{1,8})?")
-"""A file extension that messages may show; longer ones, or with spaces, are text of the
-file's author."""
 Passed = tuple[tuple[str, int], ...]
 """Extensions of files without text, with counts, most frequent first."""
 
@@ -209,7 +205,12 @@ def not_searched(passed: Passed) -> str:
     """Return the message part on files without text: `21 files not searched: .bin
     17, .xls 4`."""
     total = sum(count for _, count in passed)
-    endings = [(ending, count) for ending, count in passed if _ENDING.fullmatch(ending)]
+    # Longer endings, or with spaces, are text of the file's author.
+    endings = [
+        (ending, count)
+        for ending, count in passed
+        if not ending or (len(ending) < 10 and ending[1:].isalnum())
+    ]
     counted = [f"{ending or 'without ending'} {count}" for ending, count in endings[:6]]
     if uncounted := total - sum(count for _, count in endings[:6]):
         counted.append(f"others {uncounted}")

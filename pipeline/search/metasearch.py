@@ -18,7 +18,7 @@ import anyio.to_thread
 from extra import importing
 from pipeline.search.chain import DEADLINE
 from pipeline.search.query import SearchOutcome, SearchQuery, SearchStatus
-from pipeline.search.results import hit, on_site, sentences, unmet, words_of
+from pipeline.search.results import hit, on_site, unmet, words_of
 from pipeline.search.service import rows_of
 
 BACKENDS: Final = "duckduckgo,brave,mojeek,startpage,yahoo"
@@ -98,11 +98,6 @@ class Metasearch:
         if not hits:
             return self._failed("blocked", _UNKNOWN)
         able = {"freshness", "language", "region", "safe search", "paging"}
-        damage = (
-            "ddgs unescapes addresses: one with # or a space may lead elsewhere."
-            if any("#" in hit.url or " " in hit.url for hit in hits)
-            else ""
-        )
         ranked = (replace(hit, rank=rank) for rank, hit in enumerate(hits, start=1))
-        notes = sentences(unmet(query, frozenset(able)), damage)
+        notes = unmet(query, frozenset(able))
         return SearchOutcome(tuple(ranked), self.name, "ok", notes)
