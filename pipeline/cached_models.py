@@ -6,11 +6,9 @@ other weights never read old values. Not for: choosing or loading models.
 
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Generic, TypeAlias, TypeVar
 
-import anyio
 import numpy as np
 from numpy.typing import NDArray
 
@@ -38,19 +36,8 @@ Compute: TypeAlias = Callable[[list[str]], Awaitable[NDArray[np.float32]]]
 """Calls the model; returns one row per text."""
 
 
-@dataclass(eq=False, slots=True)
-class _Batch:
-    """Texts that one call is computing; other calls wait for them."""
-
-    done: anyio.Event = field(default_factory=anyio.Event)
-    rows: dict[str, bytes] = field(default_factory=dict)
-    """Filled before `done`; stays empty when the model failed or the call was
-    cancelled."""
-
-
 class _Cached(Generic[M]):
-    """A model with a cache: rows of numbers by key, each computed once, also by calls
-    that run at the same time."""
+    """A model with a cache: rows of numbers by key."""
 
     def __init__(
         self,
@@ -66,7 +53,6 @@ class _Cached(Generic[M]):
         self._store = store
         self._kind = kind
         self._expire = expire
-        self._running: dict[str, _Batch] = {}
 
     @property
     def name(self) -> str:
@@ -86,45 +72,27 @@ class _Cached(Generic[M]):
 
         `width` returns the length of a row: 0 before a remote model's first answer.
 
-        It waits without limit for rows that another task computes. A stored row of
-        another length is computed again; a failure of `compute` is raised."""
+        A stored row of another length is computed again; a failure of `compute` is
+        raised."""
         texts_by_key = dict(zip(keys, texts, strict=True))
         stored = await in_thread(self._store.get_many_bytes, texts_by_key)
         rows = self._of_width(stored, width())
         while missing := [key for key in texts_by_key if key not in rows]:
-            running = {self._running[key] for key in missing if key in self._running}
-            new = [key for key in missing if key not in self._running]
-            if new:
-                computed = await self._compute(new, texts_by_key, compute)
-                rows = self._of_width(rows, width()) | computed
-            for batch in running:  # of those whose task failed, the next round is ours
-                await batch.done.wait()
-                rows |= {key: batch.rows[key] for key in missing if key in batch.rows}
+            answer = await compute([texts_by_key[key] for key in missing])
+            computed = {
+                key: row.tobytes()
+                for key, row in zip(missing, answer.astype(self._kind), strict=True)
+            }
+            await in_thread(
+                partial(self._store.set_many_bytes, computed, expire=self._expire)
+            )
+            rows = self._of_width(rows, width()) | computed
         numbers = [np.frombuffer(rows[key], dtype=self._kind) for key in keys]
         return (
             np.stack(numbers).astype(np.float32)
             if numbers
             else np.zeros((0, width()), dtype=np.float32)
         )
-
-    async def _compute(
-        self, keys: Sequence[str], texts: Mapping[str, str], compute: Compute
-    ) -> dict[str, bytes]:
-        batch = _Batch()
-        self._running.update(dict.fromkeys(keys, batch))
-        try:
-            rows = (await compute([texts[key] for key in keys])).astype(self._kind)
-            batch.rows = {
-                key: row.tobytes() for key, row in zip(keys, rows, strict=True)
-            }
-            await in_thread(
-                partial(self._store.set_many_bytes, batch.rows, expire=self._expire)
-            )
-        finally:
-            for key in keys:
-                del self._running[key]
-            batch.done.set()
-        return batch.rows
 
     def _of_width(self, rows: Mapping[str, bytes], width: int) -> dict[str, bytes]:
         """Drop rows of another length, such as of a server whose model has changed."""
@@ -157,10 +125,7 @@ class CachedEmbedder(_Cached[Embedder]):
 
     async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
         """Return unit vectors [n, dimension]; only texts not seen before reach the
-        model, each once.
-
-        Raises `ModelError`: the model failed. It waits without limit for another task
-        or process that computes the same texts."""
+        model; raises `ModelError`."""
         await _prepare(self._model)
         keys = [f"{self.name}:{kind}:{_digest(text)}" for text in texts]
         compute = partial(self._model.embed, kind=kind)
@@ -188,10 +153,7 @@ class CachedReranker(_Cached[Reranker]):
 
     async def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one float32 score a text [n]; only texts not scored before reach the
-        model, each once.
-
-        Raises `ModelError`: the model failed. It waits without limit for another task
-        or process that computes the same texts."""
+        model; raises `ModelError`."""
         await _prepare(self._model)
 
         async def compute(missing: list[str]) -> NDArray[np.float32]:

@@ -54,8 +54,8 @@ def offer_resources(server: MCPServer[Opening], opening: Callable[[], Opening]) 
         mime_type="text/plain",
     )
     async def session_export(session_id: str, form: str, ctx: Context[Any, Any]) -> str:
-        """A session of research as html or json, or its sources as bibtex, ris or
-        csl."""
+        """A session of research as html or json, or its sources as bibtex or
+        ris."""
         return await written(session_id, form, ctx)
 
     async def written(session_id: str, form: str, ctx: Context[Any, Any]) -> str:

@@ -44,9 +44,7 @@ _UNSAID_KEYS: Final = frozenset(
 )
 _BRIEFLY_TYPED: Final = frozenset(
     [
-        "parsed_by",
         "scored_by",
-        "freshness",
         "left_out",
         "mode",
         "leaves",

@@ -2,7 +2,7 @@
 for one."""
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
@@ -56,77 +56,6 @@ class Letters:
         )
         unit: Vectors = (found / np.linalg.norm(found, axis=1, keepdims=True)).astype(np.float32)
         return unit
-
-
-class Watched(Store):
-    """A cache that counts how often it was looked into."""
-
-    looks = 0
-
-    def get_many_bytes(self, keys: Iterable[str]) -> dict[str, bytes]:
-        """Count, and answer."""
-        found = super().get_many_bytes(keys)
-        self.looks += 1
-        return found
-
-
-@pytest.fixture
-def watched(tmp_path: Path) -> Iterator[Watched]:
-    """A cache whose look-ups are counted."""
-    opened = Watched(tmp_path / "watched", size_limit=10_000_000, clock=time.time)
-    yield opened
-    opened.close()
-
-
-async def both(
-    store: Watched, behind: Letters, first: list[str], second: list[str]
-) -> list[object]:
-    """Embed two lists at once; return what each gave or raised."""
-    cached, found = CachedEmbedder(behind, store), list[object]()
-
-    async def one(texts: list[str]) -> None:
-        try:
-            found.append(await cached.embed(texts, kind="passage"))
-        except ModelError as e:
-            found.append(e)
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(one, first)
-        while not behind.asked:
-            await anyio.lowlevel.checkpoint()
-        tasks.start_soon(one, second)
-        while store.looks < 2:  # both have found nothing in the cache
-            await anyio.lowlevel.checkpoint()
-        await anyio.wait_all_tasks_blocked()
-        behind.go.set()
-    return found
-
-
-@pytest.mark.anyio
-async def test_calls_at_once_give_each_text_to_the_model_once(watched: Watched) -> None:
-    behind = Letters()
-    found = await both(watched, behind, ["a", "b", "a"], ["b", "c", "a"])
-    assert sorted(text for batch in behind.asked for text in batch) == ["a", "b", "c"]
-    again = [
-        await CachedEmbedder(behind, watched).embed(texts, kind="passage")
-        for texts in (["a"], ["b"], ["c"])
-    ]
-    for one in found:
-        assert isinstance(one, np.ndarray)
-        assert one.shape == (3, 8)
-        assert all(any(np.array_equal(row, known[0]) for known in again) for row in one)
-
-
-@pytest.mark.anyio
-async def test_a_text_whose_call_failed_is_embedded_by_the_call_that_waited(
-    watched: Watched,
-) -> None:
-    behind = Letters()
-    behind.fails = 1
-    found = await both(watched, behind, ["a"], ["a"])
-    assert isinstance(found[0], ModelError)
-    assert isinstance(found[1], np.ndarray)
-    assert behind.asked == [["a"], ["a"]]
 
 
 @pytest.mark.anyio

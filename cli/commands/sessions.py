@@ -16,7 +16,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         "--format",
         default="markdown",
         help=(
-            "export: markdown (default), html, json, bibtex, ris, csl, or "
+            "export: markdown (default), html, json, bibtex, ris, or "
             "a format that an installed package adds"
         ),
     )

@@ -3,7 +3,7 @@
 import { formatNumber, t } from "./texts.js";
 import { announce, button, copy, details, freshId, h, link, meter, said, siteOf, step, svg } from "./dom.js";
 
-const FORMS = { markdown: "md", html: "html", json: "json", bibtex: "bib", ris: "ris", csl: "csl.json" };
+const FORMS = { markdown: "md", html: "html", json: "json", bibtex: "bib", ris: "ris" };
 
 /**
  * Draw an answer with passages.

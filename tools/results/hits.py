@@ -22,7 +22,6 @@ class HitInfo(Part):
         description="Handle of the page as read; other tools use it without fetching again. Empty: not read"
     )
     engine: str = Field(description="Providers and engines that listed it")
-    engine_rank: int = Field(description="Rank at the provider")
     score: float
     made_by: str = Field(description="What made the score")
     trust: Trust = Field(default="visible", description=TRUST)
@@ -43,7 +42,6 @@ class SearchWebResult(Part):
     WORDS = frozenset(("notes",))
 
     queries: list[str] = Field(description="Queries that were sent")
-    parsed_by: str = "rules"
     hits: list[HitInfo]
     providers: list[str] = Field(description="Each provider with its status and reason")
     failures: list[str] = Field(
@@ -59,7 +57,6 @@ def search_result(hits: HitList, ending: Ending) -> SearchWebResult:
     parsed = hits.gathered.parsed
     facts: dict[str, object] = {
         "queries": [query.text for query in parsed.queries],
-        "parsed_by": parsed.made_by,
         "hits": list(map(_info, hits.hits)),
         "providers": hits.providers,
         "notes": hits.notes,
@@ -76,7 +73,6 @@ def _info(hit: Hit) -> HitInfo:
         language=result.language or (document.page.language if document else ""),
         handle=hit.handle,
         engine=one_line(result.engine)[:TITLE_CHARACTERS],
-        engine_rank=result.rank,
         score=round(ranked.score.value, 4),
         made_by=ranked.score.made_by,
         trust=_trust(hit),

@@ -36,7 +36,6 @@ class PrunedPageInfo(Part):
     language: str
     raw_tokens: int = Field(description="Tokens of the original page")
     kept_tokens: int
-    kept_blocks: int
     citations: list[str] = Field(
         description="One URL with a text fragment for each kept block, on request"
     )
@@ -59,10 +58,6 @@ class FetchAndPruneResult(Part):
         default="",
         description="Cursor of the content around the main text: menus, teasers, comments",
     )
-    around: int = Field(
-        default=0,
-        description="Parts around the main content, which around_cursor leads to",
-    )
     left_out: int = Field(
         default=0, description="Parts of the pages that are in no answer yet"
     )
@@ -81,7 +76,6 @@ def pages_result(read: PagesRead, cursor: str, ending: Ending) -> FetchAndPruneR
         "pages": [_page(read, number) for number in range(len(read.documents))],
         "next_cursor": cursor if pruned.parts_left else "",
         "around_cursor": _around_cursor(read, cursor),
-        "around": 0 if pruned.parts_left else pruned.around,
         "left_out": pruned.left_out if pruned.parts_left else 0,
         "scored_by": pruned.scored_by,
     }
@@ -142,7 +136,6 @@ def _page(read: PagesRead, number: int) -> PrunedPageInfo:
         language=page.language,
         raw_tokens=about_tokens(page.html),
         kept_tokens=page_kept.tokens if page_kept else 0,
-        kept_blocks=len(page_kept.kept) if page_kept else 0,
         citations=list(read.citations.get(number, ())),
         notes=list(page.notes),
         trust=page.trust,

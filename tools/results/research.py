@@ -54,7 +54,6 @@ class ResearchResult(Found):
     answer: list[Statement] = Field(
         default=[], description="Check of each sentence of a written answer"
     )
-    parsed_by: str = "rules"
 
 
 def turn_result(turn: TurnTaken, ending: Ending) -> ResearchResult:
@@ -76,7 +75,6 @@ def turn_result(turn: TurnTaken, ending: Ending) -> ResearchResult:
         queries=queries,
         providers=provider_lines(gathered.outcomes, result.mark),
         answer=_statements(result),
-        parsed_by=gathered.parsed.made_by,
         notes=[*(one_line(note) for note in notes if note), *notes_of(ending.pages)],
         **ending.facts | {"failures": failures_of(gathered.failures)},
     )
