@@ -58,6 +58,10 @@ class FetchAndPruneResult(Part):
         default="",
         description="Cursor of the content around the main text: menus, teasers, comments",
     )
+    around: int = Field(
+        default=0,
+        description="Parts around the main content, which around_cursor leads to",
+    )
     left_out: int = Field(
         default=0, description="Parts of the pages that are in no answer yet"
     )
@@ -76,6 +80,7 @@ def pages_result(read: PagesRead, cursor: str, ending: Ending) -> FetchAndPruneR
         "pages": [_page(read, number) for number in range(len(read.documents))],
         "next_cursor": cursor if pruned.parts_left else "",
         "around_cursor": _around_cursor(read, cursor),
+        "around": 0 if pruned.parts_left else pruned.around,
         "left_out": pruned.left_out if pruned.parts_left else 0,
         "scored_by": pruned.scored_by,
     }
