@@ -22,6 +22,7 @@ class HitInfo(Part):
         description="Handle of the page as read; other tools use it without fetching again. Empty: not read"
     )
     engine: str = Field(description="Providers and engines that listed it")
+    engine_rank: int = Field(description="Rank at the provider")
     score: float
     made_by: str = Field(description="What made the score")
     trust: Trust = Field(default="visible", description=TRUST)
@@ -73,6 +74,7 @@ def _info(hit: Hit) -> HitInfo:
         language=result.language or (document.page.language if document else ""),
         handle=hit.handle,
         engine=one_line(result.engine)[:TITLE_CHARACTERS],
+        engine_rank=result.rank,
         score=round(ranked.score.value, 4),
         made_by=ranked.score.made_by,
         trust=_trust(hit),
