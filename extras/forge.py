@@ -23,6 +23,12 @@ from pipeline.fetch.page_source import Content, Get, ReadPage
 
 MOST_COMMENTS: Final = 500
 """Comments that are asked for, and files of a tree that are listed."""
+_REVIEWS: Final = {
+    "APPROVED": "Approved.",
+    "CHANGES_REQUESTED": "Requested changes.",
+    "REQUEST_CHANGES": "Requested changes.",
+}
+"""States of a review that say something without a text."""
 _APIS: Final = {"github": "/api/v3", "gitlab": "/api/v4", "gitea": "/api/v1"}
 _SAME_PAGE: Final = ("plain=1", "tab=readme-ov-file", "ref_type=")
 """What an address may ask for besides without being another page."""
@@ -179,7 +185,9 @@ class _ForgePage:
         sections = [f"<p>{escape(_state(opening))}</p>"]
         for note in sorted(notes, key=_when):
             text = _text(note, "body", "description", "note")
-            # An approval has no words, and a forge itself notes what changed.
+            if note is not opening and _text(note, "state") in _REVIEWS:
+                text = f"{_REVIEWS[_text(note, 'state')]}\n\n{text}"
+            # A forge itself notes what changed.
             if (text or note is opening) and _text(note, "system") != "True":
                 sections.append(_remark(note, text or "(without a text)"))
         return _page(
@@ -225,7 +233,8 @@ class _ForgePage:
             day = _text(row, "published_at", "released_at", "created_at")[:10]
             called = f"{name} ({tag})" if name not in {"", tag} else tag
             heading = ", ".join(filter(None, (called, day, _author(row))))
-            sections.append(_section(heading, _text(row, "body", "description")))
+            text = _text(row, "body", "description")
+            sections.append(_section(heading, f"{text}\n\n{_assets(row)}"))
         title = f"Releases of {self.fields['project']}"
         return _page(title, sections or ["<p>There are no releases.</p>"])
 
@@ -335,14 +344,37 @@ def _state(issue: object) -> str:
         label if isinstance(label, str) else _text(label, "name")
         for label in (labels if isinstance(labels, list) else [])
     ]
-    merged = _text(issue, "pull_request.merged_at", "merged_at")
-    state = f"State: {'merged' if merged else _text(issue, 'state')}"
-    return f"{state}. Labels: {', '.join(names)}" if names else state
+    state = _text(issue, "state")
+    if _text(issue, "pull_request.merged_at", "merged_at"):
+        state = "merged"
+    elif state == "closed" and isinstance(issue, dict) and "pull_request" in issue:
+        state = "closed without merge"
+    facts = {
+        "State": state,
+        "Labels": ", ".join(names),
+        "Comments": _text(issue, "comments", "user_notes_count"),
+    }
+    return ". ".join(f"{name}: {fact}" for name, fact in facts.items() if fact)
+
+
+def _assets(release: object) -> str:
+    """Return the files of a release as a list in Markdown."""
+    assets = release.get("assets") if isinstance(release, dict) else None
+    if isinstance(assets, dict):  # GitLab
+        assets = assets.get("links")
+    links = [
+        f"- [{_text(asset, 'name')}]"
+        f"({_text(asset, 'browser_download_url', 'direct_asset_url', 'url')})"
+        for asset in _objects(assets)
+    ]
+    return "\n".join(("# Files", *links)) if links else ""
 
 
 def _facts(about: object, ref: str) -> str:
     """Return what the API says of a repository."""
+    is_archived = _text(about, "archived") == "True"
     facts = {
+        "State": "archived, read-only" if is_archived else "",
         "Language": _text(about, "language"),
         "License": _text(about, "license.name"),
         "Stars": _text(about, "stargazers_count", "stars_count", "star_count"),

@@ -461,7 +461,7 @@ class _UnitCollector:
     def _heading(
         self, frame: _Container, node: Node, path: str, furniture: Mark | None
     ) -> None:
-        text = text_of(node).strip("¶§🔗\uf0c1").strip()
+        text = text_of(node).strip("¶🔗\uf0c1").removesuffix("§").strip()
         if not text:
             return
         level = _HEADING_LEVELS[node.tag]
