@@ -34,10 +34,10 @@ SHOWN_SHARE: Final = 0.4
 """Share of the best score from which a passage begins, whatever room is left: of 340
 questions at 256 and 512 tokens none is lost, and answers of 512 are 42 tokens
 shorter."""
-NEAREST_LINE: Final = "Nearest lines, which do not answer it:"
+NEAREST_LINE: Final = "Nearest lines, which may not answer it:"
 """Above the passages where nothing answers."""
-NEAREST_TOKENS: Final = 120
-"""Room for the nearest passages where nothing answers."""
+NEAREST_TOKENS: Final = 300
+"""Room for the nearest passages where nothing answers: a short source is shown whole."""
 ASKED_ABOUT: Final = 0.7
 """Minimum share of the best score at which a prompt injection is quoted as relevant: 0
 of 121 unrelated units of bench/injection.py reach it, 76 of 119 related ones do."""
