@@ -215,14 +215,17 @@ def _pieces(text: str, block: Block) -> tuple[list[Span], list[Span]]:
 
 
 def _cells(text: str, block: Block) -> list[Span]:
-    """Return the spans of a row's cells in the text; the row where none is found."""
+    """Return the spans of a row's cells in the text; the row where none is found.
+
+    A cell that is carried down is not on the page there."""
     spans: list[Span] = []
     offset = block.start
-    for cell in filter(str.strip, block.cells):
-        start = text.find(cell, offset, block.end)
+    for column, cell in enumerate(block.cells):
+        start = text.find(cell, offset, block.end) if cell.strip() else -1
         if start >= 0:
             offset = start + len(cell)
-            spans.append((start, offset))
+            if column not in block.carried:
+                spans.append((start, offset))
     return spans or [(block.start, block.end)]
 
 

@@ -40,7 +40,8 @@ class TableRow:
     """One text a column: a cell that covers several rows is repeated, one that covers
     several columns where it is a short value without figures."""
     joined_text: str
-    """Texts of the cells that begin in this row, joined by ` | `."""
+    """Texts of the row's cells, joined by ` | `; those of a row above that cover a row
+    of values are in it."""
     text: str
     """`header: value; header: value`, empty where no header is known."""
     node: Node
@@ -370,7 +371,7 @@ def _rows(
         yield TableRow(
             source.path,
             (cells[0].text,) if is_across else _by_column(line, is_header=is_header),
-            " | ".join(cell.text for cell in cells),
+            " | ".join(cell.text for cell in (_once(line) if is_value else cells)),
             _readable(line, headers) if is_value else "",
             source.node,
             is_header,
@@ -381,6 +382,11 @@ def _rows(
             ),
         )
         previous = line
+
+
+def _once(line: _Line) -> list[_Cell]:
+    """Return the cells of a row in order, one over several columns once."""
+    return list({id(cell): cell for cell in line if cell is not None}.values())
 
 
 def _is_across(cells: Sequence[_Cell], width: int) -> bool:
