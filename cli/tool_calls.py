@@ -152,7 +152,7 @@ async def _call_tool(
     answer.
 
     Returns the exit code: `FAILED` for an error, which goes to stderr; `NO_ANSWER`
-    without passages, hits or pages, or if something of a draft is in no source.
+    for the verdict `none`, without hits or pages, or if something of a draft is in no source.
     """
     from mcp import Client  # noqa: PLC0415  the pipeline, which help and other commands start without
     from mcp_types import TextContent  # noqa: PLC0415  the pipeline, which help and other commands start without
@@ -179,4 +179,5 @@ async def _call_tool(
     if "checked" in data:
         return OK if data["answered"] else NO_ANSWER
     results = [data[key] for key in ("passages", "hits", "pages") if key in data]
-    return NO_ANSWER if results and not results[0] else OK
+    is_none = data.get("verdict") == "none" or (results and not results[0])
+    return NO_ANSWER if is_none else OK

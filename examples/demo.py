@@ -74,10 +74,8 @@ async def _search(show: Show, question: str) -> list[str]:
         "search_web", {"question": question, "max_results": 6, "max_tokens": 900}
     )
     data = _data(result)
-    _title("1. search_web: the parsed request and the ranked pages")
+    _title("1. search_web: the queries and the ranked pages")
     print(f"queries:   {'; '.join(data['queries'])}")
-    print(f"entities:  {', '.join(data['entities']) or '-'}")
-    print(f"freshness: {data['freshness']}")
     for hit in data["hits"]:
         print(f"  {hit['place']}. {hit['url']}")
         print(f"     {hit['score']:.3f} by {hit['made_by']}")

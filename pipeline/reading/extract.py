@@ -129,7 +129,11 @@ def left_unread(reading: Reading, documents: Sequence[Document]) -> list[Failure
         for document in documents
         if reading.late
     ]
-    failed = [Failure("A model", reading.failure)] if reading.failure else []
+    failed = (
+        [Failure("model", f"words alone decided. {reading.failure}")]
+        if reading.failure
+        else []
+    )
     return (
         failed
         + late
