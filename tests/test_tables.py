@@ -294,19 +294,10 @@ BOATS = [
     {"name": "Pine", "state": "AK", "power": 43, "weight": 1860.00},
     {"name": "Fir", "state": "AK", "power": 99, "weight": 1292.75},
 ]
-YAML = "".join(
-    "  - " + "\n    ".join(f"{key}: {value}" for key, value in one.items()) + "\n" for one in BOATS
-)
-TOML = "".join(
-    "[[boats]]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in one.items())
-    for one in BOATS
-)
 DATA = {
     "boats.json": json.dumps(BOATS, indent=1),
     "wrapped/boats.json": json.dumps({"source": "register", "data": {"boats": BOATS}}),
     "boats.jsonl": "\n".join(map(json.dumps, BOATS)),
-    "boats.yaml": f"boats:\n{YAML}",
-    "boats.toml": TOML,
     "boats.csv": "\n".join(
         [",".join(BOATS[0]), *(",".join(map(str, one.values())) for one in BOATS)]
     ),

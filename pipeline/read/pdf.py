@@ -69,6 +69,8 @@ _STRAY: Final = 40
 and the image is looked at."""
 _DRAWING_PATHS: Final = 40
 """Paths from which a page without text is a drawing, whose letters may be outlines."""
+_OUTLINES: Final = 1_000
+"""Paths from which a page with hardly any letters may show outlines of others."""
 _UNMAPPED: Final = 0.3
 """Share of a page's letters of which the file does not say what they are, from which it
 cannot be read as text."""
@@ -402,7 +404,7 @@ class PdfReading:
             )
             page_html = "\n".join((*html_of(lines, *sizes), *comments))
             fragment = self._place(number, recognised=page.recognised)
-            markup.append(placed(page_html, fragment))
+            markup.append(placed(f"\n{page_html}\n", fragment))
         if self._attached:
             markup.append(f"<p>Attached files: {escape(', '.join(self._attached))}</p>")
         return whole_page("\n".join(markup), title=title)
@@ -475,6 +477,7 @@ def _read_page(page: Print) -> PageLines:
         page.pieces = page.hidden
     lines = lines_of(page)
     letters = sum(len(piece.text) for piece in page.pieces)
+    outlines = letters < _STRAY and page.paths >= _OUTLINES
     return PageLines(
         lines,
         _trouble(page, lines, letters),
@@ -482,6 +485,6 @@ def _read_page(page: Print) -> PageLines:
         only_hidden,
         page.height,
         comments=page.comments,
-        pictures=0 if only_hidden else page.pictures,
+        pictures=0 if only_hidden else page.pictures + outlines,
         embedded=page.embedded,
     )

@@ -317,8 +317,10 @@ def drop_running(pages: Sequence[list[PrintLine]], heights: Sequence[float]) -> 
     than a third of the pages, three at least.
 
     The first of each kind stays at the head of its page, where it is often the title;
-    page numbers go. Pages that would be left empty stay as they are. Changes
-    `pages`."""
+    page numbers go. Files of fewer than four pages, and pages that would be left empty,
+    stay as they are. Changes `pages`."""
+    if len(pages) < 4:
+        return
     edges = [
         _edge_lines(page, height) for page, height in zip(pages, heights, strict=True)
     ]

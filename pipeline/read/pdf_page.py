@@ -65,6 +65,9 @@ _EMBEDDING: Final = frozenset(
 )
 
 
+_TAG: Final = re.compile("<[^<>]*>")
+
+
 def _direct(function: Any, returned: Any, *argument_types: Any) -> Any:
     """Return a function of PDFium that takes and returns addresses and numbers as they
     are, for what is called for each word: half the time of objects for pointers."""
@@ -448,7 +451,9 @@ def _drawn(page: Any, frame: PageFrame, page_print: Print) -> tuple[list[Any], b
     many objects."""
     showing = []
     other_objects = 0
-    least = PICTURE * frame.width * frame.height
+    strips: dict[tuple[int, int], float] = {}
+    """Area of images by their left edge and width, which the strips of one picture
+    share."""
     for drawn, matrix in _objects(page.raw):
         kind = pdfium.FPDFPageObj_GetType(drawn)
         if kind == pdfium.FPDF_PAGEOBJ_TEXT:
@@ -457,13 +462,16 @@ def _drawn(page: Any, frame: PageFrame, page_print: Print) -> tuple[list[Any], b
         other_objects += 1
         if kind == pdfium.FPDF_PAGEOBJ_IMAGE:
             page_print.images += 1
-            a, b, c, d, _, _ = _times(_matrix_of(drawn), matrix)
-            page_print.pictures += abs(a * d - b * c) >= least
+            a, b, c, d, left_edge, _ = _times(_matrix_of(drawn), matrix)
+            strip = round(left_edge), round(math.hypot(a, b))
+            strips[strip] = strips.get(strip, 0.0) + abs(a * d - b * c)
         elif kind == pdfium.FPDF_PAGEOBJ_PATH:
             page_print.paths += 1
             if page_print.paths <= MOST_RULINGS:
                 _ruled(drawn, matrix, frame, page_print)
     page_print.text_operators = len(showing)
+    least = PICTURE * frame.width * frame.height
+    page_print.pictures = sum(area >= least for area in strips.values())
     return showing, other_objects == 0
 
 
@@ -621,8 +629,22 @@ def _noted(note: Any, form: Any, frame: PageFrame, page_print: Print) -> bool:
         return True
     page_print.embedded += kind in _EMBEDDING
     note_text = _wide(pdfium.FPDFAnnot_GetStringValue, note, b"Contents")
+    note_text = note_text or _TAG.sub(
+        " ", _wide(pdfium.FPDFAnnot_GetStringValue, note, b"RC")
+    )
     page_print.comments.extend([note_text.strip()] if note_text.strip() else [])
     return bool(note_text.strip())
+
+
+def _chosen(note: Any, form: Any) -> str:
+    """Return the labels of what is chosen of the first `MOST_FIELDS` options of a list,
+    joined by commas; "" for none."""
+    count = min(pdfium.FPDFAnnot_GetOptionCount(form, note), MOST_FIELDS)
+    return ", ".join(
+        _wide(pdfium.FPDFAnnot_GetOptionLabel, form, note, number)
+        for number in range(count)
+        if pdfium.FPDFAnnot_IsOptionSelected(form, note, number)
+    )
 
 
 def _value(note: Any, form: Any) -> str:
@@ -631,7 +653,9 @@ def _value(note: Any, form: Any) -> str:
         return "[x]" if pdfium.FPDFAnnot_IsChecked(form, note) else "[ ]"
     if kind in (pdfium.FPDF_FORMFIELD_PUSHBUTTON, pdfium.FPDF_FORMFIELD_SIGNATURE):
         return ""
-    return _wide(pdfium.FPDFAnnot_GetFormFieldValue, form, note)
+    text = _wide(pdfium.FPDFAnnot_GetFormFieldValue, form, note)
+    is_list = kind in (pdfium.FPDF_FORMFIELD_COMBOBOX, pdfium.FPDF_FORMFIELD_LISTBOX)
+    return (_chosen(note, form) or text) if is_list else text
 
 
 def _wide(call: Callable[..., int], *arguments: Any) -> str:
