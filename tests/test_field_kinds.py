@@ -285,6 +285,8 @@ QUAYS: list[list[object]] = [
 CATCH: list[list[object]] = [["Part", "Price"], ["Winch", 100], ["Old rope", 50], ["Anchor", 90]]
 ROTA: list[list[object]] = [["Name", "Mon", "Tue", "Wed"], ["Ada", "Gate", None, "Crane"]]
 CALENDAR = "BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nSUMMARY:Inspection\r\nDTSTART:20260614T073000Z\r\nLOCATION:Shed 8\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"
+FRAME_SAID = r"a frame of the page.s own site was not read|contains only frames"
+"""Frames are said, not fetched (CHANGELOG)."""
 KINDS: dict[str, list[Asked]] = {
     "docx: elements mammoth does not know vanish without a word": [
         Asked(word(f'<w:p>{run("Table ")}<w:fldSimple w:instr=" SEQ Table ">{run("7")}</w:fldSimple>{run(": fees")}</w:p>'), "Table 7: fees", name=".docx"),
@@ -310,7 +312,7 @@ KINDS: dict[str, list[Asked]] = {
         Asked(workbook([["Fees of 2026", None], *CATCH], "A1:B1"), r"\b240\b", name=".xlsx", part="sql: SELECT sum(price) FROM t1"),
     ],
     "xlsx: number formats that say what the number is": [
-        Asked(formatted((7, '"INV-"0000'), (1234.5, '"$"#,##0.00'), (99, "[$CHF] #,##0.00"), (12345678, "000-00-0000")), r"INV-0007.*\$1,234\.50.*CHF 99\.00.*012-34-5678", name=".xlsx"),
+        Asked(formatted((7, '"INV-"0000'), (1234.5, '"$"#,##0.00'), (99, "[$CHF] #,##0.00")), r"INV-0007.*\$1,234\.50.*CHF 99\.00", name=".xlsx"),
         Asked(formatted((12.5, "#,##0.00 [$kr-41D]"), (3, '0" days"'), (42, "00000"), (1_500_000, '0.0,,"M"')), r"12\.50 kr.*3 days.*00042.*1\.5M", name=".xlsx"),
     ],
     "xlsx: what is left out is not said": [
@@ -336,17 +338,18 @@ KINDS: dict[str, list[Asked]] = {
         Asked(page("<dl><dt>gate(level)</dt><dd><dl><dt>Parameters</dt><dd><dl><dt>level</dt><dd>metres</dd></dl></dd><dt>Returns</dt><dd>True</dd></dl></dd></dl>"), r"gate\(level\).*Parameters.*level\W+metres.*Returns\W+True"),
     ],
     "framed content": [
-        Asked(page('<iframe data-src="/tariff" src="about:blank"></iframe>'), "31 crowns"),
-        Asked(page('<object type="text/html" data="/tariff"></object>'), "31 crowns"),
-        Asked("<html><frameset cols='20%,*'><frame src='/tariff'></frameset></html>", "31 crowns"),
-        Asked(page('<embed type="text/html" src="/tariff">'), "31 crowns"),
+        Asked(page('<iframe data-src="/tariff" src="about:blank"></iframe>'), FRAME_SAID),
+        Asked(page('<iframe data-src="/tariff" src="about:blank"></iframe>'), r"\d/tariff", part="links"),
+        Asked(page('<object type="text/html" data="/tariff"></object>'), FRAME_SAID),
+        Asked("<html><frameset cols='20%,*'><frame src='/tariff'></frameset></html>", FRAME_SAID),
+        Asked(page('<embed type="text/html" src="/tariff">'), FRAME_SAID),
         Asked(page("<svg><title>Plan</title><text x=1>Gate <tspan>North</tspan></text><foreignObject><div><p>Sill 4.5 m</p></div></foreignObject></svg>"), "Gate North.*Sill 4.5 m"),
         Asked(page('<iframe src="https://forms.example.org/fee?id=4" title="Fee"></iframe>'), r"forms\.example\.org/fee\?id=4", part="links"),
     ],
     "base href": [
         Asked(page('<p>See <a href="plan.pdf">the plan of works</a>.</p>', '<base href="//static.example.net/a/">'), r"http://static\.example\.net/a/plan\.pdf", part="links"),
         Asked(page('<p>See <a href="plan.pdf">the plan of works</a>.</p>', '<base target=_top><base href="/one/"><base href="/two/">'), r"\d/one/plan\.pdf", part="links"),
-        Asked(page('<iframe src="tariff"></iframe>', '<base href="/">'), "31 crowns"),
+        Asked(page('<iframe src="tariff"></iframe>', '<base href="/">'), FRAME_SAID),
     ],
     "page data that is not plain JSON in a script": [
         Asked(drawn_by_scripts(f'<div ng-init="post = {escape(DATA)}"></div>'), BOTH),
@@ -461,7 +464,6 @@ async def test_inputs_of_a_kind_that_failed_in_the_field_are_read(
 ) -> None:
     routes: dict[str, Answer] = {
         "/landing": sent(page("<p>Key K-9.</p>")),
-        "/tariff": sent("<p>A night costs 31 crowns.</p>"),
     }
     with raw_site(routes) as address:
         async with connect(

@@ -13,11 +13,20 @@ from pipeline.read.sniff import decode
 UNREAD_FRAME: Final = (
     'a frame of the page\'s own site was not read; part="links" names it'
 )
+_FRAMES: Final = {
+    "src": 'iframe[src]:not([srcdoc]), frame[src], embed[type="text/html"][src]',
+    "data-src": "iframe[data-src]:not([srcdoc])",
+    "data": 'object[type="text/html"][data]',
+}
+"""Elements that show another page, by the attribute with its address."""
 
 
 def has_frames(raw: Raw) -> bool:
     """Return whether a web page shows other pages of its own host in frames."""
-    if b"frame" not in raw.body.lower() or kind_of(raw) != HTML:
+    body = raw.body.lower()
+    if not any(tag in body for tag in (b"frame", b"<object", b"<embed")):
+        return False
+    if kind_of(raw) != HTML:
         return False
     text = decode(raw.body, content_type=raw.content_type).text
     root = parse(text)
@@ -25,8 +34,9 @@ def has_frames(raw: Raw) -> bool:
         return False
     base = base_of(text, raw.final_url)
     return any(
-        _is_own_page(node.attributes.get("src") or "", base, raw.final_url)
-        for node in root.css("iframe[src]:not([srcdoc]), frame[src]")
+        _is_own_page(node.attributes.get(name) or "", base, raw.final_url)
+        for name, selector in _FRAMES.items()
+        for node in root.css(selector)
     )
 
 

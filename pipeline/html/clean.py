@@ -361,7 +361,9 @@ class _Builder:
         without an address it is dropped."""
         self._frames += 1
         held = attributes.get("srcdoc") or ""
-        address = attributes.get("data" if name == "object" else "src")
+        address = attributes.get("data-src") or attributes.get(
+            "data" if name == "object" else "src"
+        )
         is_read = name == "iframe" and not self._is_frame
         is_read = is_read and held != "" and self._frames <= MAX_FRAMES
         top = parse(held) if is_read else None

@@ -285,6 +285,12 @@ def _zip_type(body: bytes) -> str:
                     name.startswith(file_format.parts) for name in archive.namelist()
                 ):
                     return file_format.types[0]
+            listed = archive.NameToInfo.get("[Content_Types].xml")
+            if listed is not None and listed.file_size <= 1_000_000:
+                listing = archive.read(listed)
+                for file_format in binary:  # an Office file's main part has any name
+                    if f"{file_format.types[0]}.main+xml".encode() in listing:
+                        return file_format.types[0]
     except (*DAMAGED, zipfile.BadZipFile):
         pass
     return "application/zip"
