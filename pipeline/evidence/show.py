@@ -198,14 +198,6 @@ def show_evidence(
     return Shown(tuple(labels), text, count_tokens(text))
 
 
-def page_tokens(one: Evidence, mark: str) -> int:
-    """Return the tokens that a further page takes beside its passages: marks, address
-    and a short title."""
-    head = page_head(1, one, 0)
-    title = min(count_tokens(headline(one.title, "")), SHORT_HEADING)
-    return count_tokens(head.over(".", mark)) + title + 1
-
-
 class Head(NamedTuple):
     """Head of a page's passages: our line above the frame, and the page's line within
     it."""
@@ -259,12 +251,6 @@ def headings_to_show(title: str, heading_path: Sequence[str]) -> tuple[str, ...]
     return tuple(
         heading for heading in folded if heading and heading.casefold() not in known
     )
-
-
-def passage_tokens(passage: Evidence, *, max_tokens: int) -> int:
-    """Return the tokens of a passage under its label and heading, in an answer of
-    `max_tokens`."""
-    return count_tokens(_body(["a"], [passage], max_tokens=max_tokens))
 
 
 def _body(

@@ -184,9 +184,6 @@ words are not asked about."""
 _SCRIPT_SHARE: Final = 0.2
 """A script needs this share of the letters: one Greek letter in an English formula is
 not Greek."""
-INFORMATIVE_RUNS: Final = 10
-"""Minimum runs of three terms for comparing texts by their words; what is shorter ("Log
-in to see more") says nothing about the page that it is of."""
 REMEMBERED: Final = 300_000
 """Words that a memory of them holds before it starts afresh: about 40 MB at most."""
 LONGEST_WORD: Final = 40
