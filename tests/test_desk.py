@@ -162,7 +162,7 @@ def test_a_failure_says_why_a_partial_answer_what_is_missing_and_an_empty_one_th
     assert "gone.html" in partial.locator(".partial").inner_text()
     assert partial.locator(".card").count() > 0
     nothing = ask(page, "ask", "zxqv wlkjh mnbvf?", LAKE)
-    assert nothing.locator(".empty").is_visible()
+    assert nothing.locator(".verdict.none").is_visible()
     assert violations(page) == []
 
 

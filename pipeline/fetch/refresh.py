@@ -31,8 +31,9 @@ _CONTENT: Final = re.compile(
 )
 _SCRIPT: Final = re.compile(
     r"<(?:script|body)\b[^<]{0,200}?\blocation(?:\s*\.\s*href)?\s*"
-    r"(?:=|\.\s*(?:replace|assign)\s*\()\s*[\"']([^\"'<>]{1,2000})"
+    r"(?:=|\.\s*(?:replace|assign)\s*\()\s*[\"']([^\"'<>]{1,2000})[\"'](?!\s*\+)"
 )
+"""An address that is written out; one that is put together needs a browser."""
 _NO_TEXT_LETTERS: Final = 40
 """Visible letters from which a page is more than a way to another ("Redirecting …")."""
 _REFRESH_META: Final = 'meta[http-equiv="refresh" i]'
