@@ -99,7 +99,7 @@ KINDS: Final = {
         "fetch_and_prune_html", {**ASKED, "sources": [PAGE, GONE]}, (ANSWER, "gone.html")
     ),
     "extracted": Kind("extract_relevant", ASKED, (ANSWER, "Last Sunday boat")),
-    "extracted, small": Kind("extract_relevant", {**ASKED, "max_tokens": 100}, (ANSWER,)),
+    "extracted, small": Kind("extract_relevant", {**ASKED, "max_tokens": 130}, (ANSWER,)),
     "extracted in part": Kind(
         "extract_relevant", {**ASKED, "sources": [PAGE, GONE]}, (ANSWER, "gone.html")
     ),

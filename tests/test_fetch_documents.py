@@ -69,7 +69,7 @@ def test_a_pdf_keeps_headings_paragraphs_and_page_anchors() -> None:
     assert (
         "<p>It burns since then, and the lighthouse keeper is a woman of the town.</p>" in page.html
     )
-    assert '<section data-place="page=2"><h3>2. Salt</h3>' in page.html
+    assert '<section data-place="page=2">\n<h3>2. Salt</h3>' in page.html
     assert "wealth (and its duty)" in page.html
 
 
