@@ -22,7 +22,8 @@ import anyio
 import numpy as np
 from selectolax.lexbor import LexborNode
 
-from errors import SourceError, SourceTimeout, UsageError
+from errors import ModelError, SourceError, SourceTimeout, UsageError
+from models.protocols import Embedder
 from pipeline.document.converted import MAX_ITEMS
 from pipeline.document.page import Failure, Page
 from pipeline.evidence.render import absolute
@@ -31,6 +32,7 @@ from pipeline.html.addresses import base_of
 from pipeline.html.guard import parse
 from pipeline.question.question import Question
 from pipeline.question.wants import SITE, is_site
+from pipeline.reading.bm25 import Floats
 from pipeline.reading.relevance import score_texts
 from pipeline.search.chain import Findings, canonical_url
 from pipeline.search.query import SearchOutcome, SearchQuery, SearchResult
@@ -62,15 +64,23 @@ def wording(page: Listed) -> str:
 async def _ranked(
     pages: Sequence[Listed], questions: Sequence[Question], services: Services
 ) -> list[Listed]:
-    """Return pages, those first that are near to any of the questions.
+    """Return pages, those first that are near to any of the questions, by words where
+    the embedder fails.
 
-    Without a question their order stays. Raises `ModelError`."""
+    Without a question their order stays."""
     texts = list(map(wording, pages))
-    scores = [
-        await score_texts(texts, question, embedder=services.embedder)
-        for question in questions
-        if question
-    ]
+
+    async def scored(embedder: Embedder | None) -> list[Floats]:
+        return [
+            await score_texts(texts, question, embedder=embedder)
+            for question in questions
+            if question
+        ]
+
+    try:
+        scores = await scored(services.embedder)
+    except ModelError:
+        scores = await scored(None)
     if not scores:
         return list(pages)
     order = np.argsort(-np.max(scores, axis=0), kind="stable")

@@ -44,8 +44,7 @@ async def extract_sources(
     """Return the sentences of `sources` that answer `question`, in at most `max_tokens`.
 
     With 0 `max_tokens` it is `UNASKED`, and weak passages are left out. `offer` gives the tokens of the line that
-    offers more than a budget. Raises `SourceError`: no source could be read; `ModelError`: a model
-    that reads failed."""
+    offers more than a budget. Raises `SourceError`: no source could be read."""
     # 1. Read the sources
     loaded = await load_sources(
         sources,

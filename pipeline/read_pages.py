@@ -28,6 +28,7 @@ from pipeline.evidence.show import (
 from pipeline.printed import printed
 from pipeline.prune.prune import Pruned, PrunedPage, PruneOptions, prune
 from pipeline.question.question import Question
+from pipeline.reading.extract import left_unread
 from pipeline.services import Services
 from pipeline.sources.gather import Loaded, load_sources, room_for, unwrapped
 from pipeline.sources.places import (
@@ -122,13 +123,14 @@ async def read_pages(
             order.number,
         )
         pruned = await _pruned(loaded.documents, order.question, options, services)
+    late = left_unread(pruned.reading, loaded.documents) if pruned.reading else ()
     # 4. Write them
     size = budget or pruned.budget + frame + hint_room(WIDE) + unread + cited
     citations = await in_thread(_citations, loaded.documents, pruned, order.references)
     read = PagesRead(
         Sheet(size),
         loaded.documents,
-        loaded.failures,
+        (*loaded.failures, *late),
         pruned,
         citations,
         named=bool(section),

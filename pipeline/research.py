@@ -150,8 +150,7 @@ async def research(
     `note` is a line above the evidence. With 0 `max_tokens` the budget is
     `UNASKED`, and weak passages are left out.
 
-    Raises `SearchFailed`: no provider could answer; `ModelError`: a model that reads
-    failed. A failing generator is only named."""
+    Raises `SearchFailed`: no provider could answer. A failing model is only named."""
     began = anyio.current_time()
     # 1.–4. PARSER, search, fetch, mixed ranking
     gathered = await gather_pages(wanted, services, report=report)
@@ -346,7 +345,7 @@ def enriched(
     answered = reading.verdict == "answered"
     reasons = dict.fromkeys(
         f"{outcome.provider}: {quoted(outcome.reason, mark)}"
-        for outcome in _failed_or_partial(gathered.outcomes)
+        for outcome in _outcomes_to_name(gathered.outcomes)
         if outcome.reason and not (answered and outcome.status == "ok")
     )
     for line in reasons:
@@ -354,7 +353,7 @@ def enriched(
     return sheet.text, assembled, mark
 
 
-def _failed_or_partial(outcomes: Sequence[SearchOutcome]) -> list[SearchOutcome]:
+def _outcomes_to_name(outcomes: Sequence[SearchOutcome]) -> list[SearchOutcome]:
     """Return the outcomes without the empty ones of a provider that found something by
     another wording of the question."""
     found = {outcome.provider for outcome in outcomes if outcome.status == "ok"}
@@ -388,7 +387,7 @@ def _foot(
         if not (aside and one.page and one.page not in quoted_pages)
     ]
     lines = [f"Not read: {failure_line(failure)}" for failure in failures[:5]]
-    outcomes = _failed_or_partial(gathered.outcomes)
+    outcomes = _outcomes_to_name(gathered.outcomes)
     answers = ", ".join(
         dict.fromkeys(f"{outcome.provider}: {outcome.status}" for outcome in outcomes)
     )

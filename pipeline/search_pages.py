@@ -107,7 +107,7 @@ async def search_pages(
 ) -> HitList:
     """Search for `wanted` and return the list of ranked pages in at most `max_tokens`.
 
-    Raises `SearchFailed`: no provider could answer; `ModelError`: a model that ranks failed."""
+    Raises `SearchFailed`: no provider could answer."""
     gathered = await gather_pages(wanted, services, report=report)
     ranked = [
         _hit(page, gathered.documents.get(page.result.url)) for page in gathered.ranked

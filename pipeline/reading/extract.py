@@ -56,8 +56,8 @@ async def read_documents(
     whether any of them answers.
 
     `share` is the part of a call's work that this reading may take. Documents
-    that are not cut into units within `seconds` are named in `Reading.unread`. Raises
-    `ModelError`. The first is cut in any case."""
+    that are not cut into units within `seconds` are named in `Reading.unread`; the
+    first is cut in any case. A model that fails is named in `Reading.failure`."""
     # 1. Tag: sentences, items, rows, code
     pages, tagged, unread = await in_thread(_units, documents, seconds)
     # 2. Judge every unit
@@ -77,10 +77,7 @@ async def read_units(
     share: float = 1.0,
 ) -> Reading:
     """Return the reading of some units of each document, `tagged`, which `pages` holds
-    as the core reads them.
-
-    Raises `ModelError`: a model failed.
-    """
+    as the core reads them."""
     # 1. Relevance of every unit
     relevance = await reader.read(question, pages, share=share)
     # 2. Verdict, and rows that "the last" or "the lowest" points at
@@ -194,10 +191,7 @@ async def extract(
     reader: Reader,
     extractor: Extractor | None = None,
 ) -> Reading:
-    """Read `documents`; if `extractor` is set, let it revise the reading.
-
-    Raises `ModelError`: a model of `reader`
-    failed."""
+    """Read `documents`; if `extractor` is set, let it revise the reading."""
     seconds = STEP_SHARE * time_left()
     reading = await read_documents(question, documents, reader=reader, seconds=seconds)
     return (

@@ -662,7 +662,7 @@ async def score_texts(
 
     A question in another language is asked in English too, since the language of the
     texts is unknown. Only the best `MOST_TEXTS` by words are embedded; the others count
-    as the least alike of these.
+    as the least alike of these. Raises `ModelError`: the embedder failed.
     """
 
     asked = {question.translated_to("en"): "en", question: question.language}
@@ -681,12 +681,8 @@ async def score_texts(
     if embedder is None or not texts or not understood:
         return total
     best = np.argsort(-total, kind="stable")[:MOST_TEXTS].tolist()
-    try:
-        questions = await embedder.embed(understood, kind="query")
-        found = await embedder.embed([texts[row] for row in best], kind="passage")
-    except ModelError:
-        # The reading of the pages that follows says so
-        return total
+    questions = await embedder.embed(understood, kind="query")
+    found = await embedder.embed([texts[row] for row in best], kind="passage")
     likeness = (found @ questions.T).max(axis=1)
     meaning: Floats = np.full(len(texts), float(likeness.min()), dtype=np.float32)
     meaning[best] = likeness

@@ -11,12 +11,14 @@ against .848 and .974 against .965). Not for: fetching, ranking inside a page, o
 form as printed (`papers/zero_index/ranking.py`)."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
 import anyio
 import numpy as np
 
+from errors import ModelError
 from models.protocols import Embedder, Reranker
 from pipeline.document.page import Document, Score, ScoreMaker, kept_with_document
 from pipeline.document.units import tag_sentences
@@ -77,7 +79,8 @@ async def mixed_rank(
     reranker: Reranker | None = None,
     form: RankForm = "mixed",
 ) -> tuple[RankedPage, ...]:
-    """Return all pages of `results`, best first; by words where a model takes too long.
+    """Return all pages of `results`, best first; by words where a model takes too long
+    or fails.
 
     Args:
         question: The standalone request.
@@ -88,9 +91,7 @@ async def mixed_rank(
         reranker: Scores every item where given, instead of embedder and BM25.
         form: `mixed` (the better of title+snippet and best passage, fused with the
             engines' order), or `engine` (the engines' order).
-
-    Raises:
-        ModelError: A model failed."""
+    """
     engine = np.arange(1, len(results) + 1, dtype=np.float32)
     made_by: ScoreMaker = "engine"
     votes = 1.0 / (RRF_K + engine)
@@ -147,16 +148,17 @@ async def _scored(
     reranker: Reranker | None,
 ) -> tuple[list[_Item], Floats, ScoreMaker]:
     """Return what was scored, and a score of each [n]: by a model in the time that is
-    left, else by words.
-
-    Raises `ModelError`."""
+    left, else by words, as where it fails."""
     chosen = [
         item
         for item in items
         if item.number < (PASSAGES[item.page] if item.page < len(PASSAGES) else 1)
     ]
     texts = [item.text for item in chosen]
-    with anyio.move_on_after(STEP_SHARE * time_left()):
+    with (
+        suppress(ModelError),
+        anyio.move_on_after(STEP_SHARE * time_left()),
+    ):
         if reranker is not None:
             return chosen, await reranker.score(question.text, texts), "rerank"
         if embedder is not None and embedder.reads(question.translated_to("en").text):
