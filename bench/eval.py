@@ -65,9 +65,9 @@ from papers.htmlrag.blocks import path_scorer
 from papers.htmlrag.prune import prune_as_printed
 from papers.zero_index.ask import WAYS, Asking, Way, can_ask
 from papers.zero_index.parser import parse
-from pipeline.answer import Writing, write_answer
 from pipeline.document.page import Document
 from pipeline.evidence.assemble import assemble
+from pipeline.generated import Writing, write_answer
 from pipeline.prune.prune import PruneOptions
 from pipeline.question.question import Question
 from pipeline.reading.bm25 import reciprocal_rank_fusion

@@ -30,10 +30,10 @@ from papers.zero_index.ask import Asking, read_answer
 from papers.zero_index.parser import parse
 from papers.zero_index.ranking import rank_as_printed
 from papers.zero_index.tags import paper_tags
-from pipeline.answer import Writing, write_answer
 from pipeline.document.page import Document
 from pipeline.document.units import split_sentences, tag_sentences
 from pipeline.evidence.assemble import assemble
+from pipeline.generated import Writing, write_answer
 from pipeline.question.question import Question
 from pipeline.reading.extract import extract
 from pipeline.search.mixed import mixed_rank
@@ -415,7 +415,7 @@ async def _(_: Bench) -> Outcome:
     return works("date, notice, passages with their sources")
 
 
-@row(25, "ZI §2.1 the generator answers", "pipeline/answer.py")
+@row(25, "ZI §2.1 the generator answers", "pipeline/generated.py")
 async def _(bench: Bench) -> Outcome:
     page = document(LOCKS)
     reading = await extract(Question(ASKED), [page], reader=bench.reader)

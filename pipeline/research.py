@@ -21,18 +21,18 @@ import anyio
 import numpy as np
 
 from errors import SearchFailed
-from pipeline.answer import CheckedAnswer, Writing, write_answer
+from pipeline.answer import write
 from pipeline.document.page import Document, Page, Sentence, Trust
-from pipeline.evidence.assemble import NEAREST_LINE, UNASKED, Assembled, assemble
+from pipeline.evidence.assemble import UNASKED, Assembled
 from pipeline.evidence.render import links_in
 from pipeline.evidence.show import (
     FRAME_SHARE,
     Sheet,
-    doubt,
     hint_room,
     notice_within,
     shortened,
 )
+from pipeline.generated import CheckedAnswer, Writing, write_answer
 from pipeline.messages import ANSWER_TOKENS
 from pipeline.question.question import Question, question_word
 from pipeline.reading.extract import (
@@ -322,18 +322,14 @@ def enriched(
     )
     sheet.add(head)
     sheet.add(note)
-    sheet.add(doubt(reading))
-    followed = [_followed(hop, "10a", mark) for hop in known.hops]
-    room = sheet.room_beside(*followed)
-    assembled = assemble(
-        documents, reading, max_tokens=room, mark=mark, open_end=open_end
+    assembled = write(
+        documents,
+        reading,
+        sheet,
+        mark,
+        open_end=open_end,
+        beside=[_followed(hop, "10a", mark) for hop in known.hops],
     )
-    if reading.verdict == "none" or not assembled.evidence:
-        why = reading.reason if documents else "No pages were found."
-        sheet.add_cut(f"No answer found. {why}")
-    if reading.verdict == "none" and assembled.evidence:
-        sheet.add(NEAREST_LINE)
-    sheet.add(assembled.shown.text)
     for hop in known.hops:
         sheet.add(_followed(hop, assembled.label_of(hop.url, hop.unit), mark))
     sheet.release()
@@ -392,11 +388,6 @@ def _foot(
         dict.fromkeys(f"{outcome.provider}: {outcome.status}" for outcome in outcomes)
     )
     lines += filter(None, (*map(one_line, gathered.parsed.notes), gathered.notice))
-    if reading.verdict == "none" and gathered.ranked:
-        nearest = shown_location(gathered.ranked[0].result.url)
-        lines.append(
-            f"Pages read: {len(gathered.ranked)}; nearest to the question: {nearest}"
-        )
     texts = [query.text for query in gathered.parsed.queries]
     queries = "; ".join(
         f'"{one_line(text)}"' for text in texts if text != reading.question.text

@@ -12,8 +12,9 @@ from typing import Final, Literal, NamedTuple
 import anyio
 
 from errors import UsageError
+from pipeline.answer import write
 from pipeline.document.page import Document, Failure, Page
-from pipeline.evidence.assemble import Assembled, assemble
+from pipeline.evidence.assemble import Assembled
 from pipeline.evidence.show import Sheet, hint_room, notice_within
 from pipeline.fetch.handles import find_page, page_handle
 from pipeline.printed import printed
@@ -118,8 +119,7 @@ async def ask_tree(
     sheet.add(notice_within(boundary, budget))
     # 3. Passages within the budget: units as the core reads them, or nodes above leaves
     ask = _asked(tree, loaded, order)
-    passages = await ask(question, services, max_tokens=sheet.room, mark=boundary)
-    sheet.add(passages.assembled.shown.text)
+    passages = await ask(question, services, sheet=sheet, mark=boundary)
     sheet.release()
     return AskedTree(
         tree,
@@ -150,7 +150,7 @@ def _asked(
 
 
 async def _guided(
-    tree: Tree, question: Question, services: Services, *, max_tokens: int, mark: str
+    tree: Tree, question: Question, services: Services, *, sheet: Sheet, mark: str
 ) -> _Passages:
     """Return the best units, or an overview if the question is about the whole, and
     their pages."""
@@ -162,8 +162,10 @@ async def _guided(
     )
     if is_broad(question.text, titles):
         at_hand = await _pages(tree, range(len(tree.sources) == 1), services)
-        describe = partial(overview, tree, at_hand, max_tokens=max_tokens, mark=mark)
-        return _Passages(await in_thread(describe), list(at_hand.values()))
+        describe = partial(overview, tree, at_hand, max_tokens=sheet.room, mark=mark)
+        assembled = await in_thread(describe)
+        sheet.add(assembled.shown.text)
+        return _Passages(assembled, list(at_hand.values()))
     pages = partial(_pages, tree, services=services)
     documents, reading = await read_tree(
         tree,
@@ -171,12 +173,11 @@ async def _guided(
         pages,
         reader=services.reader,
         embedder=services.embedder,
-        max_tokens=max_tokens,
+        max_tokens=sheet.room,
     )
-    fill = partial(assemble, documents, reading, max_tokens=max_tokens, mark=mark)
     # Leaves that replace a deleted page have no page to open.
     return _Passages(
-        await in_thread(fill),
+        await in_thread(write, documents, reading, sheet, mark),
         [document for document in documents if document.page.html],
     )
 
@@ -187,7 +188,7 @@ async def _by_nodes(
     question: Question,
     services: Services,
     *,
-    max_tokens: int,
+    sheet: Sheet,
     mark: str,
 ) -> _Passages:
     """Return leaves and summaries as they score in a mode of the paper, and their
@@ -201,9 +202,10 @@ async def _by_nodes(
         mode=order.mode,
         walk=order.walk,
         pages=partial(_pages, tree, services=services),
-        max_tokens=max_tokens,
+        max_tokens=sheet.room,
         mark=mark,
     )
+    sheet.add(assembled.shown.text)
     return _Passages(assembled, list(documents.values()))
 
 
@@ -287,7 +289,7 @@ async def _from_documents(
     question: Question,
     services: Services,
     *,
-    max_tokens: int,
+    sheet: Sheet,
     mark: str,
 ) -> _Passages:
     """Return the best units of the documents, while the tree is not built."""
@@ -295,15 +297,11 @@ async def _from_documents(
     reading = await read_documents(
         question, loaded.documents, reader=services.reader, seconds=seconds
     )
-    fill = partial(
-        assemble,
-        loaded.documents,
-        replace(reading, verdict="unsure"),
-        max_tokens=max_tokens,
-        mark=mark,
-    )
+    reading = replace(reading, verdict="unsure")
     return _Passages(
-        await in_thread(fill), loaded.documents, left_unread(reading, loaded.documents)
+        await in_thread(write, loaded.documents, reading, sheet, mark),
+        loaded.documents,
+        left_unread(reading, loaded.documents),
     )
 
 

@@ -34,8 +34,6 @@ SHOWN_SHARE: Final = 0.4
 """Share of the best score from which a passage begins, whatever room is left: of 340
 questions at 256 and 512 tokens none is lost, and answers of 512 are 42 tokens
 shorter."""
-NEAREST_LINE: Final = "Nearest lines, which may not answer it:"
-"""Above the passages where nothing answers."""
 NEAREST_TOKENS: Final = 300
 """Room for the nearest passages where nothing answers: a short source is shown whole."""
 ASKED_ABOUT: Final = 0.7

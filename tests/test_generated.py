@@ -14,8 +14,8 @@ from models.llama.model import LlamaGenerator
 from models.protocols import Said
 from models.remote.openai import OpenAIGenerator
 from models.remote.server import Endpoint
-from pipeline.answer import MARKED, NO_ANSWER, Writing, checked, write_answer
 from pipeline.document.page import Evidence, Score
+from pipeline.generated import MARKED, NO_ANSWER, Writing, checked, write_answer
 from pipeline.text.tokens import count_tokens
 from tests.support import Connect, data_of, text_of
 from tests.support.extras import needs_llama
