@@ -205,15 +205,6 @@ class SourceNotFound(SourceError):
     """The source does not exist: 404, 410, missing file, expired or unknown handle."""
 
 
-class SourceBlocked(SourceError):
-    """Access was denied: 401, 403, 429, a bot check."""
-
-
-class SourceUnavailable(SourceError):
-    """The server failed or is unreachable: 5xx, refused or reset connection, unknown
-    host."""
-
-
 class SourceTimeout(SourceError):
     """The deadline passed before the source was complete."""
 
@@ -282,10 +273,6 @@ class Busy(WinnowError):
             f"Busy: {why}", hint=f"Retry in {seconds} s with the same arguments."
         )
         self.seconds = seconds
-
-
-class CannotListen(WinnowError):
-    """The server cannot listen on the address: in use, not permitted, not local."""
 
 
 class CacheError(WinnowError):

@@ -237,7 +237,7 @@ def providers() -> tuple[int, list[str]]:
 async def _forge(kind: str, path: str, shown: Sequence[str]) -> str:
     async with open_site(SITES[kind]) as site:
         forge = forge_at(kind, site.url("").rstrip("/"))
-        limits = replace(FetchLimits(allow_loopback=True), sites=(forge,))
+        limits = replace(FetchLimits(allow_loopback=True), sites=(forge.plan,))
         async with open_fetcher(limits, pages=None) as fetcher:
             try:
                 page = await fetcher.fetch(site.url(path))
@@ -256,7 +256,7 @@ async def _failing(fault: str) -> str:
     ) as site:
         forge = forge_at("github", site.url("").rstrip("/"))
         limits = FetchLimits(
-            allow_loopback=True, total_seconds=4.0, retry=False, sites=(forge,)
+            allow_loopback=True, total_seconds=4.0, retry=False, sites=(forge.plan,)
         )
         async with open_fetcher(limits, pages=None) as fetcher:
             try:

@@ -22,7 +22,7 @@ from typing import Final
 import diskcache
 from diskcache.core import DBNAME, DEFAULT_SETTINGS, METADATA, MODE_BINARY, MODE_RAW
 
-from cache.rows import CacheBusy, CacheTrouble, Held, RefusedRow
+from cache.rows import CacheTrouble, RefusedRow, StoreStats
 from errors import CacheError
 
 LOCK_WAIT: Final = 1.0
@@ -352,10 +352,10 @@ class FolderBackend:
             shutil.rmtree(values, ignore_errors=True)
         return count
 
-    def measure(self) -> Held:
+    def measure(self) -> StoreStats:
         """Return the stored entries and bytes, index included."""
         with self._guarded() as cache:
-            return Held(len(cache), int(cache.volume()))
+            return StoreStats(len(cache), int(cache.volume()))
 
     def close(self) -> None:
         """Close this thread's connection; the next call opens it again."""
@@ -387,7 +387,7 @@ class FolderBackend:
     def _guarded(self) -> Iterator[diskcache.Cache]:
         """Yield the open database; convert its errors to ours, and repair damage.
 
-        Raises `CacheBusy` if the database stays locked, else `CacheTrouble`, also after
+        Raises `CacheError` if the database stays locked, else `CacheTrouble`, also after
         a repair: the operation is not repeated.
         """
         self.open()
@@ -414,9 +414,9 @@ class FolderBackend:
             raise CacheTrouble(f"{type(e).__name__}: {e}") from e
 
 
-def _trouble(why: str) -> CacheTrouble:
+def _trouble(why: str) -> CacheTrouble | CacheError:
     if "locked" in why:
-        return CacheBusy(f"another process locked the database for {LOCK_WAIT:g} s")
+        return CacheError(f"another process locked the database for {LOCK_WAIT:g} s")
     return CacheTrouble(why)
 
 

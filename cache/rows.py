@@ -29,23 +29,25 @@ class RefusedRow(Exception):
 
 
 class CacheTrouble(Exception):
-    """One operation failed (full disk, lock, repaired damage); the next may succeed.
+    """One operation failed (full disk, repaired damage); the next may succeed.
 
     A backend that cannot be used at all raises `errors.CacheError` instead.
     """
 
 
-class CacheBusy(CacheTrouble):
-    """Another process locked the database beyond the timeout."""
-
-
-class Held(NamedTuple):
-    """Entries and bytes of a backend."""
+class StoreStats(NamedTuple):
+    """Content of a store, and its last failure."""
 
     entries: int
+    """Rows, including expired ones that are not yet evicted."""
     bytes: int
+    """Bytes stored; on disk the index included."""
     partial: bool = False
     """Whether there is more than was counted."""
+    trouble: str = ""
+    """Why the store is not used, or the last operation that failed."""
+    note: str = ""
+    """Events for status reports, such as a damaged database that was recreated."""
 
 
 def seal(

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
-from cache.rows import Held
+from cache.rows import StoreStats
 from errors import CacheError
 from extra import importing, require
 from seams import later
@@ -56,7 +56,7 @@ class RowBackend(Protocol):
     def clear(self) -> int:
         """Delete all rows; return their number."""
 
-    def measure(self) -> Held:
+    def measure(self) -> StoreStats:
         """Return entries and bytes."""
 
     def close(self) -> None:

@@ -30,12 +30,11 @@ from typing import Final, TypeAlias, TypeVar
 from cache.folder import FolderBackend
 from cache.rows import (
     LOT,
-    CacheBusy,
     CacheTrouble,
     Cipher,
-    Held,
     Kind,
     RefusedRow,
+    StoreStats,
     seal,
     unseal,
 )
@@ -69,22 +68,6 @@ class Aside:
     def active(self) -> bool:
         """Whether they are set aside now."""
         return time.monotonic() < self.until
-
-
-@dataclass(frozen=True, slots=True)
-class StoreStats:
-    """Content of a store, and its last failure."""
-
-    entries: int
-    """Rows, including expired ones that are not yet evicted."""
-    bytes: int
-    """Bytes held; on disk the index included."""
-    partial: bool = False
-    """Whether there is more than was counted."""
-    trouble: str = ""
-    """Why the store is not used, or the last operation that failed."""
-    note: str = ""
-    """Events for status reports, such as a damaged database that was recreated."""
 
 
 def store_text(stats: StoreStats) -> str:
@@ -239,13 +222,12 @@ class Store:
     def stats(self) -> StoreStats:
         """Return the statistics of the store; without entries and bytes if they cannot
         be counted."""
-        content = self._attempt(self._backend.measure, Held(0, 0))
+        content = self._attempt(self._backend.measure, StoreStats(0, 0))
         if self.aside.active:
             trouble = f"NOT USED; Winnow continues without it. {self.aside.why}"
         else:
             trouble = f"skipped: {self._trouble}" if self._trouble else ""
-        entries, size, partly = content
-        return StoreStats(entries, size, partly, trouble, self._backend.note)
+        return content._replace(trouble=trouble, note=self._backend.note)
 
     def close(self) -> None:
         """Close connections; the next use reopens the store."""
@@ -318,7 +300,7 @@ class Store:
             return otherwise
         try:
             result = work()
-        except (CacheBusy, CacheError) as e:
+        except CacheError as e:
             if not self.aside.why:
                 _log.warning("the cache %s is not used: %s", self._backend.place, e)
             self.aside.why = str(e)

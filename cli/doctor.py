@@ -39,6 +39,7 @@ WHEELS: Final = {
     "Stemmer": "PyStemmer",
     "pydantic_core": "pydantic",
     "cryptography.hazmat.bindings._rust": "cryptography",
+    "sentencepiece._sentencepiece": "sentencepiece",
 }
 """Required compiled modules, and their packages."""
 

@@ -36,13 +36,7 @@ from playwright.async_api import (
     async_playwright,
 )
 
-from errors import (
-    AddressRefused,
-    SourceError,
-    SourceTimeout,
-    SourceTooLarge,
-    SourceUnavailable,
-)
+from errors import AddressRefused, SourceError, SourceTimeout, SourceTooLarge
 from pipeline.fetch.address import Target, check_url
 from pipeline.fetch.body import read_body
 from pipeline.fetch.exchange import ServerAnswer
@@ -132,15 +126,15 @@ async def show(raw: Raw, renderer: Renderer) -> tuple[Raw, str]:
 
     The page's own address is answered with `raw`, so that it is not asked for twice.
     Raises `SourceTimeout` where its scripts leave no moment in which it can be read,
-    `SourceUnavailable` where the browser does not start, or dies."""
-    executable, caps = renderer.browser.executable, renderer.browser.caps
+    `SourceError` where the browser does not start, or dies."""
+    browser = renderer.browser
     failure: Error | None = None
     desk: _RequestQueue | None = None
-    with anyio.move_on_after(caps.seconds):
-        ends = anyio.current_time() + caps.seconds - caps.last_seconds
+    with anyio.move_on_after(browser.seconds):
+        ends = anyio.current_time() + browser.seconds - browser.last_seconds
         try:
             async with (
-                _started(renderer.browser) as context,
+                _started(browser) as context,
                 renderer.pinned(raw.address)
                 if raw.address
                 else nullcontext(renderer.open_web) as client,
@@ -161,13 +155,13 @@ async def show(raw: Raw, renderer: Renderer) -> tuple[Raw, str]:
                 desk.end()
     if failure is None:
         raise SourceTimeout(
-            f"{raw.final_url} was not rendered after {caps.seconds:g} s: its scripts did not finish.",
+            f"{raw.final_url} was not rendered after {browser.seconds:g} s: its scripts did not finish.",
             source=raw.final_url,
             hint="Use another source.",
         )
     reason = str(failure).strip().split("\n")[0][:200]
-    raise SourceUnavailable(
-        f"The browser {executable} could not render {raw.final_url}: {reason}.",
+    raise SourceError(
+        f"The browser {browser.executable} could not render {raw.final_url}: {reason}.",
         source=raw.final_url,
         hint="Check that it starts (winnow doctor), or set WINNOW_BROWSER=none.",
     ) from failure
@@ -185,10 +179,10 @@ async def _visit(
     # 2. the page, until it is quiet
     with anyio.move_on_at(ends):
         await tab.goto(desk.url, wait_until="commit")
-    settled = await _settle(session, desk, ends, desk.caps.quiet_seconds)
+    settled = await _settle(session, desk, ends, desk.browser.quiet_seconds)
     # 3. what it shows, and where: scripts may have led to another page of the same site
     location = await _evaluate(session, "location.href")
-    html = await _evaluate(session, _WRITE.replace("CAP", str(desk.caps.html)))
+    html = await _evaluate(session, _WRITE.replace("CAP", str(desk.browser.html)))
     rendered = replace(
         desk.raw,
         body=html.encode() if isinstance(html, str) else b"",
@@ -214,7 +208,7 @@ class _RequestQueue:
         self.is_open = True
         """False after the end, when Playwright may still report requests."""
         self.url = raw.final_url.split("#", maxsplit=1)[0]
-        self.caps = renderer.browser.caps
+        self.browser = renderer.browser
         self._renderer = renderer
         self._limits = renderer.limits
         self._target = check_url(self.url, self._limits)
@@ -244,7 +238,7 @@ class _RequestQueue:
     def turn_away(self, popup: Page) -> None:
         """Close a window that the page opens; called by Playwright."""
         if self.is_open:
-            self._group.start_soon(_ended, popup.close, self.caps.close_seconds)
+            self._group.start_soon(_ended, popup.close, self.browser.close_seconds)
 
     async def _answer(self, route: Route) -> None:
         self.under_way += 1
@@ -302,9 +296,9 @@ class _RequestQueue:
         return (
             request.resource_type in _LOADED_KINDS
             and request.method in _METHODS
-            and self._asked <= self.caps.requests
-            and self._bytes < self.caps.bytes
-            and len(content) <= self.caps.post
+            and self._asked <= self.browser.requests
+            and self._bytes < self.browser.bytes
+            and len(content) <= self.browser.post
         )
 
     async def _follow(self, request: Request, content: bytes) -> ServerAnswer:
@@ -355,11 +349,11 @@ class _RequestQueue:
         return check_url(url, self._limits.public_only()), self._renderer.open_web
 
     async def _read(self, response: httpx2.Response, url: str) -> bytes:
-        cap = max(self.caps.bytes - self._bytes, 0)
+        cap = max(self.browser.bytes - self._bytes, 0)
         try:
             body = await read_body(response, url=url, max_bytes=cap, max_unpacked=cap)
         except SourceTooLarge:
-            self._bytes = self.caps.bytes  # it was read up to the cap
+            self._bytes = self.browser.bytes  # it was read up to the cap
             raise
         self._bytes += len(body)
         return body
@@ -422,7 +416,7 @@ async def _started(settings: Browser) -> AsyncIterator[BrowserContext]:
         dead = stack.enter_context(socket.socket())
         dead.bind(("127.0.0.1", 0))
         driver = await async_playwright().start()
-        stack.push_async_callback(_ended, driver.stop, settings.caps.close_seconds)
+        stack.push_async_callback(_ended, driver.stop, settings.close_seconds)
         browser = await driver.chromium.launch(
             executable_path=settings.executable,
             headless=True,
@@ -434,7 +428,7 @@ async def _started(settings: Browser) -> AsyncIterator[BrowserContext]:
             handle_sigterm=False,
             handle_sighup=False,
         )
-        stack.push_async_callback(_ended, browser.close, settings.caps.close_seconds)
+        stack.push_async_callback(_ended, browser.close, settings.close_seconds)
         context = await browser.new_context(
             service_workers="block",
             accept_downloads=False,

@@ -36,8 +36,8 @@ class QuotedPage:
     @property
     def authors(self) -> list[str]:
         """Names as the page has them, of published research each for itself."""
-        named = one_line(self.page.author)
-        return list(filter(None, named.split("; ") if self.page.doi else [named]))
+        author = one_line(self.page.author)
+        return list(filter(None, author.split("; ") if self.page.doi else [author]))
 
     @property
     def key(self) -> str:
@@ -62,42 +62,44 @@ class QuotedPage:
     def pages(self) -> str:
         """The pages of a PDF that were quoted, in order."""
         return ", ".join(
-            sorted({page for one in self.quotes if (page := _page_of(one))}, key=int)
+            sorted(
+                {page for quote in self.quotes if (page := _page_of(quote))}, key=int
+            )
         )
 
     @property
     def notes(self) -> list[str]:
         """Each quote with its page and link, on a line."""
         return [
-            f"“{one_line(one.text)}” {_position(one)}{link_of(one.citation)}".strip()
-            for one in self.quotes
+            f"“{one_line(quote.text)}” {_position(quote)}{link_of(quote.citation)}".strip()
+            for quote in self.quotes
         ]
 
     def facts(self, escaped: Callable[[str], str]) -> str:
         """Author, title, date and DOI."""
         doi = f"doi:{one_line(self.page.doi)}" if self.page.doi else ""
-        said = ("; ".join(self.authors), self.title, one_line(self.page.published), doi)
-        return ". ".join(map(escaped, filter(None, said)))
+        published = one_line(self.page.published)
+        facts = ("; ".join(self.authors), self.title, published, doi)
+        return ". ".join(map(escaped, filter(None, facts)))
 
 
 def quoted_pages(session: Session) -> dict[str, QuotedPage]:
     """Return the pages that were quoted by address, in the order of their first
     quotes."""
     seen = {page.final_url: page for page in session.pages}
-    quotes: dict[str, list[Evidence]] = {}
-    for one in session.passages:
-        quotes.setdefault(one.url, []).append(one)
+    by_url: dict[str, list[Evidence]] = {}
+    for quote in session.passages:
+        by_url.setdefault(quote.url, []).append(quote)
     return {
-        url: QuotedPage(number, seen.get(url) or _unread(own[0]), tuple(own))
-        for number, (url, own) in enumerate(quotes.items(), start=1)
+        url: QuotedPage(number, seen.get(url) or _of_result(quotes[0]), tuple(quotes))
+        for number, (url, quotes) in enumerate(by_url.items(), start=1)
     }
 
 
-def _unread(one: Evidence) -> SeenPage:
+def _of_result(quote: Evidence) -> SeenPage:
     """Return the page of a quote that was taken from a search result."""
-    return SeenPage(
-        one.url, one.url, "", one.title, one.author, one.published, "", "", "", one.doi
-    )
+    url, title, author = quote.url, quote.title, quote.author
+    return SeenPage(url, url, "", title, author, quote.published, "", "", "", quote.doi)
 
 
 def outcome_of(turn: Turn) -> list[str]:
@@ -109,19 +111,20 @@ def outcome_of(turn: Turn) -> list[str]:
     return [one_line(line) for line in (outcome, *unread)]
 
 
-def label_of(one: Evidence, sources: dict[str, QuotedPage]) -> str:
+def label_of(quote: Evidence, sources: dict[str, QuotedPage]) -> str:
     """Return the number and title of a quote's page, and the page of a PDF."""
-    source = sources[one.url]
-    return f"{source.number}. {source.title}{f', {_position(one)[:-2]}' if _page_of(one) else ''}"
+    source, page = sources[quote.url], _page_of(quote)
+    return f"{source.number}. {source.title}{f', p. {page}' if page else ''}"
 
 
-def _position(one: Evidence) -> str:
-    return f"p. {_page_of(one)}: " if _page_of(one) else ""
+def _position(quote: Evidence) -> str:
+    page = _page_of(quote)
+    return f"p. {page}: " if page else ""
 
 
-def _page_of(one: Evidence) -> str:
-    found = _PAGE.search(one.citation)
-    return found.group(1) if found else ""
+def _page_of(quote: Evidence) -> str:
+    match = _PAGE.search(quote.citation)
+    return match[1] if match else ""
 
 
 def read_at(page: SeenPage) -> str:
@@ -131,8 +134,8 @@ def read_at(page: SeenPage) -> str:
 
 def date_parts(text: str) -> list[str]:
     """Return year, month and day of an ISO date, as far as it has them."""
-    found = _PARTIAL_DATE.match(text)
-    return [part for part in found.groups() if part] if found else []
+    match = _PARTIAL_DATE.match(text)
+    return list(filter(None, match.groups())) if match else []
 
 
 def link_of(url: str) -> str:

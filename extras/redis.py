@@ -17,7 +17,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from cache.rows import LOT, CacheTrouble, Held
+from cache.rows import LOT, CacheTrouble, StoreStats
 from cache.server import RowBackend
 from errors import CacheError
 
@@ -165,7 +165,7 @@ class RedisBackend:
                 count += int(self._client.unlink(*names))
         return count
 
-    def measure(self) -> Held:
+    def measure(self) -> StoreStats:
         """Return entries and bytes, counted over at most 20,000 entries, without the
         server's overhead."""
         entries = size = 0
@@ -178,8 +178,8 @@ class RedisBackend:
                 size += sum(length for length in lengths if isinstance(length, int))
                 entries += len(names)
                 if entries >= _MOST_MEASURED:
-                    return Held(entries, size, partial=True)
-        return Held(entries, size)
+                    return StoreStats(entries, size, partial=True)
+        return StoreStats(entries, size)
 
     def close(self) -> None:
         """Close the client's connections, shared by all stores."""

@@ -8,10 +8,11 @@ prompts, or counting tokens (`pipeline/text/tokens.py`).
 import json
 import re
 import unicodedata
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Final
 
 from errors import ModelError, said
+from models.protocols import TextKind
 
 MANY_SCRIPTS: Final = 100_000
 """A vocabulary of this size marks a multilingual model (English BERT has 30 522
@@ -56,56 +57,45 @@ def printable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-@dataclass(frozen=True, slots=True)
-class Instructions:
-    """The words that an embedding model was trained to see before each kind of text."""
-
-    query: str = ""
-    passage: str = ""
-
-    def prepend(self, text: str, *, kind: str) -> str:
-        """Return `text` with the words of its kind in front."""
-        return (self.query if kind == "query" else self.passage) + text
-
-
 INSTRUCTIONS_BY_NAME: Final = (
     # The first match wins: special cases come before their family.
-    (r"nomic[-_ ]?embed", Instructions("search_query: ", "search_document: ")),
+    (r"nomic[-_ ]?embed", "search_query: ", "search_document: "),
     (
         r"embedding[-_ ]?gemma",
-        Instructions("task: search result | query: ", "title: none | text: "),
+        "task: search result | query: ",
+        "title: none | text: ",
     ),
-    (r"qwen3[-_ .].*embed", Instructions(f"Instruct: {TASK}\nQuery:")),
-    (r"gte[-_ ]?qwen2", Instructions(f"Instruct: {TASK}\nQuery: ")),
-    (
-        r"\be5[-_ ].*instruct|e5[-_ ]?mistral",
-        Instructions(f"Instruct: {TASK}\nQuery: "),
-    ),
-    (
-        r"\be5[-_ ](?:small|base|large)|multilingual[-_ ]e5",
-        Instructions("query: ", "passage: "),
-    ),
-    (r"bge[-_ ]?m3", Instructions()),
+    (r"qwen3[-_ .].*embed", f"Instruct: {TASK}\nQuery:", ""),
+    (r"gte[-_ ]?qwen2", f"Instruct: {TASK}\nQuery: ", ""),
+    (r"\be5[-_ ].*instruct|e5[-_ ]?mistral", f"Instruct: {TASK}\nQuery: ", ""),
+    (r"\be5[-_ ](?:small|base|large)|multilingual[-_ ]e5", "query: ", "passage: "),
+    (r"bge[-_ ]?m3", "", ""),
     (
         r"bge[-_ ](?:small|base|large)[-_ ]zh",
-        Instructions("为这个句子生成表示以用于检索相关文章："),
+        "为这个句子生成表示以用于检索相关文章：",
+        "",
     ),
-    (r"bge[-_ ](?:small|base|large)", Instructions(SEARCHING)),
-    (r"arctic[-_ ]embed[-_ ].*v2", Instructions("query: ")),
-    (r"arctic[-_ ]embed|mxbai[-_ ]embed", Instructions(SEARCHING)),
+    (r"bge[-_ ](?:small|base|large)", SEARCHING, ""),
+    (r"arctic[-_ ]embed[-_ ].*v2", "query: ", ""),
+    (r"arctic[-_ ]embed|mxbai[-_ ]embed", SEARCHING, ""),
 )
-"""Pattern on a model's lower-case name, and its words, as the models' own pages have
-them."""
+"""Pattern on a model's lower-case name, and what it was trained to see before a query
+and before a passage, as the models' own pages have them."""
 
 
-def instructions_for(*names: str) -> Instructions:
-    """Return the words of the first of a model's names that the table knows; none where
-    it knows none."""
-    for name in names:
-        for pattern, words in INSTRUCTIONS_BY_NAME:
-            if re.search(pattern, name.lower()):
-                return words
-    return Instructions()
+def instructed(texts: Sequence[str], kind: TextKind, *names: str) -> list[str]:
+    """Return `texts` with what a model was trained to see before their kind in front, by
+    the first of its names that `INSTRUCTIONS_BY_NAME` has; else as they are."""
+    before = next(
+        (
+            query if kind == "query" else passage
+            for name in names
+            for pattern, query, passage in INSTRUCTIONS_BY_NAME
+            if re.search(pattern, name.lower())
+        ),
+        "",
+    )
+    return [before + text for text in texts]
 
 
 _THINKING_START: Final = re.compile(

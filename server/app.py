@@ -8,6 +8,7 @@ Imports little: the client waits for it. Not for: making the services
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -27,7 +28,7 @@ from mcp_types import (
 from mcp_types import Tool as ListedTool
 
 from pipeline.work import in_thread
-from server.calls import Admission, CheckArguments, Observer, log_call
+from server.calls import Admission, Observer, check_arguments, log_call
 from server.offered import instructions, offered
 from server.process import (
     Drain,
@@ -176,7 +177,7 @@ def build_server(
     server.structured = settings.structured
     server.is_open = lambda: bool(current) and current[0].settled.is_set()
     server.stores = lambda: current[0].stores if current else None
-    server.middleware.extend([CheckArguments(server.list_tools), open_first])
+    server.middleware.extend([partial(check_arguments, server.list_tools), open_first])
     offer_resources(server, lambda: current[0])
     offer_prompts(server)
     return server

@@ -30,7 +30,7 @@ from collections.abc import (
 )
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 import anyio
@@ -138,7 +138,6 @@ class JsonLines(logging.Formatter):
         return json.dumps(line, ensure_ascii=False, default=str)
 
 
-Json = dict[str, object]
 _MEANT: Final = {
     "query": "question",
     "request": "question",
@@ -155,54 +154,44 @@ _MEANT: Final = {
 """Argument names that models guess or that were used before 0.1, and today's names."""
 
 
-class CheckArguments:
-    """Middleware for `tools/call`; `list_tools` returns the tools with their
-    schemas."""
+async def check_arguments(
+    list_tools: Callable[[], Awaitable[Sequence[Tool]]],
+    ctx: ServerRequestContext[object],
+    call_next: CallNext,
+) -> HandlerResult:
+    """Repair the arguments of a `tools/call`, or return an error result for one that the
+    tool does not have; raise `MCPError` (-32602) for an unknown tool.
 
-    def __init__(self, list_tools: Callable[[], Awaitable[Sequence[Tool]]]) -> None:
-        self._list_tools = list_tools
-
-    async def __call__(
-        self, ctx: ServerRequestContext[object], call_next: CallNext
-    ) -> HandlerResult:
-        """Repair a call's arguments, or return an error result for one that the tool
-        does not have; raise `MCPError` (-32602) for an unknown tool.
-
-        Wrong values and missing arguments pass; the tool refuses them.
-        """
-        if ctx.method != "tools/call" or ctx.params is None:
-            return await call_next(ctx)
-        name = ctx.params.get("name")
-        schemas = {tool.name: tool.input_schema for tool in await self._list_tools()}
-        schema = schemas.get(name) if isinstance(name, str) else None
-        if schema is None:
-            raise MCPError(
-                INVALID_PARAMS,
-                f"Unknown tool {name!r}; the tools are {', '.join(schemas)}.",
-            )
-        sent = ctx.params.get("arguments") or {}
-        fields = schema.get("properties")
-        if not isinstance(sent, Mapping) or not isinstance(fields, Mapping):
-            return await call_next(ctx)
-        needed = schema.get("required") or []
-        arguments: Json = {}
-        for argument, value in sent.items():
-            meant = _MEANT.get(argument.lower(), argument)
-            field = argument if argument in fields or meant in sent else meant
-            if field not in fields:
-                return _refused(f"{name} has no argument", argument, fields)
-            if value is not None or field in needed:
-                arguments[str(field)] = _as_list(value, fields[field])
-        return await call_next(
-            replace(ctx, params={**ctx.params, "arguments": arguments})
+    `list_tools` returns the tools with their schemas. Wrong values and missing
+    arguments pass; the tool refuses them.
+    """
+    if ctx.method != "tools/call" or ctx.params is None:
+        return await call_next(ctx)
+    name = ctx.params.get("name")
+    schemas = {tool.name: tool.input_schema for tool in await list_tools()}
+    schema = schemas.get(name) if isinstance(name, str) else None
+    if schema is None:
+        raise MCPError(
+            INVALID_PARAMS,
+            f"Unknown tool {name!r}; the tools are {', '.join(schemas)}.",
         )
-
-
-def _refused(why: str, argument: str, fields: Mapping[str, object]) -> CallToolResult:
-    nearest = did_you_mean(argument, fields)
-    names = ", ".join(sorted(fields))
-    text = f"{why} {argument!r}.{nearest} Its arguments are {names}."
-    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
+    sent = ctx.params.get("arguments") or {}
+    fields = schema.get("properties")
+    if not isinstance(sent, Mapping) or not isinstance(fields, Mapping):
+        return await call_next(ctx)
+    needed = schema.get("required") or []
+    arguments: dict[str, object] = {}
+    for argument, value in sent.items():
+        meant = _MEANT.get(argument.lower(), argument)
+        field = argument if argument in fields or meant in sent else meant
+        if field not in fields:
+            nearest, names = did_you_mean(argument, fields), ", ".join(sorted(fields))
+            text = f"{name} has no argument {argument!r}.{nearest} Its arguments are {names}."
+            content = TextContent(type="text", text=text)
+            return CallToolResult(content=[content], is_error=True)
+        if value is not None or field in needed:
+            arguments[str(field)] = _as_list(value, fields[field])
+    return await call_next(replace(ctx, params={**ctx.params, "arguments": arguments}))
 
 
 def _as_list(value: object, schema: object) -> object:
@@ -249,14 +238,6 @@ Report = Callable[[float, str], Awaitable[None]]
 """Progress callback: fraction of the time waited, and the reason; rate-limited."""
 
 
-@dataclass(eq=False, slots=True)
-class _Turn:
-    """A call that waits for `begun`."""
-
-    caller: str
-    begun: anyio.Event = field(default_factory=anyio.Event)
-
-
 class Limiter:
     """Places for calls of one kind: who has the fewest running begins next, and who has
     none begins though all places are taken, so that no caller waits for another's calls
@@ -267,7 +248,8 @@ class Limiter:
         self._places = places
         self._running: Counter[str] = Counter()
         """Calls of each caller."""
-        self._waiting: list[_Turn] = []
+        self._waiting: dict[anyio.Event, str] = {}
+        """In order of arrival: what begins a waiting call, and its caller."""
         self._seconds = FIRST_GUESS
         """Moving average of a call's duration."""
         self._promised = 0.0
@@ -279,18 +261,16 @@ class Limiter:
     ) -> AsyncIterator[None]:
         """Hold a place; wait for it at most `patience` seconds, and `report` the number
         of calls before. Raises `Busy` if none comes in time."""
-        turn = _Turn(caller)
-        self._waiting.append(turn)
+        begun = anyio.Event()
+        self._waiting[begun] = caller
         try:
             self._fill()
-            await self._wait(turn, patience, report)
+            await self._wait(begun, patience, report)
             began = anyio.current_time()
             yield
             self._seconds += 0.2 * (anyio.current_time() - began - self._seconds)
         finally:
-            if turn in self._waiting:
-                self._waiting.remove(turn)
-            else:
+            if self._waiting.pop(begun, None) is None:
                 self._running[caller] -= 1
             self._fill()
 
@@ -298,25 +278,21 @@ class Limiter:
         """Return the numbers of running and waiting calls."""
         return self._running.total(), len(self._waiting)
 
-    async def _wait(self, turn: _Turn, patience: float, report: Report) -> None:
+    async def _wait(self, begun: anyio.Event, patience: float, report: Report) -> None:
         arrived = anyio.current_time()
-        while not turn.begun.is_set():
+        while not begun.is_set():
             waited = anyio.current_time() - arrived
-            expected = self._expected(turn)
+            before = list(self._waiting).index(begun)
+            ahead = before + self._running.total() / 2
+            expected = ahead * self._seconds / self._places
             if waited + expected > patience:
                 raise self._busy(waited + expected - patience)
-            before = self._waiting.index(turn)
             about = math.ceil(expected)
             await report(
                 waited / patience, f"waiting: {before} calls before, {about} s"
             )
             with anyio.move_on_after(REPORT_SECONDS):
-                await turn.begun.wait()
-
-    def _expected(self, turn: _Turn) -> float:
-        """Return the expected seconds until a waiting call begins."""
-        before = self._waiting.index(turn) + self._running.total() / 2
-        return before * self._seconds / self._places
+                await begun.wait()
 
     def _busy(self, over: float) -> Busy:
         """Return the refusal; callers refused at the same time get staggered retry
@@ -333,13 +309,15 @@ class Limiter:
     def _fill(self) -> None:
         """Begin the waiting calls for which there is a place."""
         while self._waiting:
-            turn = min(self._waiting, key=lambda turn: self._running[turn.caller])
-            is_first = self._running[turn.caller] == 0
+            begun, caller = min(
+                self._waiting.items(), key=lambda turn: self._running[turn[1]]
+            )
+            is_first = self._running[caller] == 0
             if self._running.total() >= self._places + is_first:
                 break
-            self._waiting.remove(turn)
-            self._running[turn.caller] += 1
-            turn.begun.set()
+            del self._waiting[begun]
+            self._running[caller] += 1
+            begun.set()
         self._running += Counter()  # drops callers without a running call
 
 

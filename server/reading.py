@@ -13,7 +13,6 @@ from errors import SourceNotFound
 from pipeline.fetch.files import may_open
 from pipeline.fetch.handles import find_page
 from pipeline.raptor.overview import outline
-from pipeline.raptor.tree import Tree
 from pipeline.services import Services
 from pipeline.session.export import export, exports
 from pipeline.session.session import find_session
@@ -33,34 +32,26 @@ async def read_page(handle: str, services: Services) -> str:
     Raises `ResourceNotFoundError` for one that is unknown, expired, or a file outside
     the folders.
     """
-    found = await in_thread(find_page, services.stores.pages, handle)
-    if found is None or not may_open(found.final_url, services.roots):
+    page = await in_thread(find_page, services.stores.pages, handle)
+    if page is None or not may_open(page.final_url, services.roots):
         raise ResourceNotFoundError(
             f"{handle} is unknown or has expired; fetch the page again."
         )
-    html = (await services.documents.read(found)).html
+    html = (await services.documents.read(page)).html
     if count_tokens(html) <= LARGEST_BUDGET:
         return _quoted(html)
-    more = f"Cut; read the rest part by part with fetch_and_prune_html, sources=['{handle}']."
-    return (
-        f"{_quoted(cut_to_tokens(html, LARGEST_BUDGET - count_tokens(more)))}\n{more}"
-    )
+    hint = f"Cut; read the rest part by part with fetch_and_prune_html, sources=['{handle}']."
+    room = LARGEST_BUDGET - count_tokens(hint)
+    return f"{_quoted(cut_to_tokens(html, room))}\n{hint}"
 
 
 async def read_tree(handle: str, services: Services) -> str:
     """Return the outline of the tree of `handle`."""
-    return _quoted(
-        await in_thread(
-            outline, await _tree(handle, services), max_tokens=OUTLINE_TOKENS
-        )
-    )
-
-
-async def _tree(handle: str, services: Services) -> Tree:
     try:
-        return await in_thread(open_tree, handle, services)
+        tree = await in_thread(open_tree, handle, services)
     except SourceNotFound as error:
         raise ResourceNotFoundError(str(error)) from error
+    return _quoted(await in_thread(outline, tree, max_tokens=OUTLINE_TOKENS))
 
 
 async def read_session(
@@ -72,10 +63,10 @@ async def read_session(
     Raises `ResourceNotFoundError` for an unknown or expired session, another owner's,
     one with a file outside the folders, and for an unknown format.
     """
-    found = await in_thread(
+    session = await in_thread(
         find_session, services.stores, handle, owner=owner, roots=services.roots
     )
-    if found is None:
+    if session is None:
         raise ResourceNotFoundError(
             f"{handle} is unknown or has expired. A new session begins with a call of research."
         )
@@ -83,13 +74,13 @@ async def read_session(
         raise ResourceNotFoundError(
             f"A session has no format {form!r}; its formats: {', '.join(sorted(exports()))}."
         )
-    text = await in_thread(export, found, form)
+    text = await in_thread(export, session, form)
     return _quoted(text) if form == "markdown" else text
 
 
 def _quoted(text: str) -> str:
-    mark = new_mark()
-    return f"{notice(mark)}\n{framed(text, mark)}"
+    delimiter = new_mark()
+    return f"{notice(delimiter)}\n{framed(text, delimiter)}"
 
 
 def status_text(services: Services) -> str:

@@ -27,7 +27,7 @@ from pydantic import (
 from cache.server import ADDRESS
 from errors import UsageError, without_password
 from models.options import ModelOptions, read_options
-from pipeline.fetch.page_source import ApiSite, site_at
+from pipeline.fetch.page_source import Plan, site_at
 from pipeline.search.provider import providers
 
 MEGABYTE: Final = 1_000_000
@@ -150,7 +150,7 @@ def _keys(text: str) -> dict[str, str]:
     return keys
 
 
-def _forges(text: str) -> tuple[ApiSite, ...]:
+def _forges(text: str) -> tuple[Plan, ...]:
     names_given = (word.partition("=") for word in _words(text))
     return tuple(
         site_at(kind.strip().lower(), _address(site.strip()))
@@ -359,7 +359,7 @@ class Settings:
         "10.0.0.0/8; nat64=64:ff9b::/96 names the NAT64 prefix of a network without "
         "IPv4.",
     )
-    forges: Annotated[tuple[ApiSite, ...], PlainValidator(_forges)] = _setting(
+    forges: Annotated[tuple[Plan, ...], PlainValidator(_forges)] = _setting(
         (),
         (
             "Your own code forges as KIND=URL, separated by commas, such "

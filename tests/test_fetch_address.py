@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from errors import AddressRefused, SourceUnavailable
+from errors import AddressRefused, SourceError
 from pipeline.fetch.address import BLOCKED_PORTS, check_url, checked_addresses, refusal, translated
 from pipeline.fetch.limits import FetchLimits
 from server.settings import NAT64_LENGTHS
@@ -294,5 +294,5 @@ def test_a_name_without_a_usable_address_is_unavailable(answer: list[str]) -> No
     async def resolve(_host: str, _port: int) -> list[str]:
         return answer
 
-    with pytest.raises(SourceUnavailable):
+    with pytest.raises(SourceError):
         anyio.run(checked_addresses, "name.example", 80, LIMITS, resolve)

@@ -27,7 +27,7 @@ from pipeline.fetch.client import Fetcher, open_fetcher
 from pipeline.fetch.connect import pinned_client
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.proxy import parse_proxy
-from pipeline.fetch.render import RENDERED, UNSETTLED, Browser, RenderLimits, find_browser
+from pipeline.fetch.render import RENDERED, UNSETTLED, Browser, find_browser
 from pipeline.html.document import read_document
 from tests.support import ROOT, Connect, text_of
 from tests.support import Site as Threaded
@@ -38,7 +38,7 @@ from tests.support.web_site import WORDS, Asked, Reply, open_site, serving
 pytestmark = pytest.mark.slow
 
 LOCAL = FetchLimits(allow_loopback=True, respect_robots=False)
-CAPS = RenderLimits(seconds=20.0)
+SECONDS = 20.0
 """Longer than in use: two cores shared with other tests start a browser in 1 to 6 s."""
 SHELL = '<!doctype html><title>Boats</title><div id="root"></div>'
 FILL = "document.getElementById('root').innerHTML = "
@@ -60,9 +60,11 @@ def chromium() -> Path:
 
 @asynccontextmanager
 async def rendering(
-    chromium: Path, *, limits: FetchLimits = LOCAL, caps: RenderLimits = CAPS
+    chromium: Path, *, limits: FetchLimits = LOCAL, seconds: float = SECONDS, **caps: int
 ) -> AsyncIterator[Fetcher]:
-    async with open_fetcher(limits, pages=None, browser=Browser(chromium, caps)) as fetcher:
+    async with open_fetcher(
+        limits, pages=None, browser=Browser(chromium, seconds, **caps)
+    ) as fetcher:
         yield fetcher
 
 
@@ -336,8 +338,7 @@ async def test_a_page_that_leads_to_another_of_its_site_is_cited_from_there(chro
 async def test_scripts_without_end_are_left_at_the_deadline_and_no_process_stays(
     chromium: Path, code: str
 ) -> None:
-    caps = RenderLimits(seconds=6.0)
-    async with open_site({"/p": shell(code)}) as site, rendering(chromium, caps=caps) as fetcher:
+    async with open_site({"/p": shell(code)}) as site, rendering(chromium, seconds=6.0) as fetcher:
         with pytest.raises(NeedsBrowser, match=r"6 s|no text"):
             await fetcher.fetch(site.url("/p"))
     assert await gone(os.getpid())
@@ -346,8 +347,7 @@ async def test_scripts_without_end_are_left_at_the_deadline_and_no_process_stays
 @pytest.mark.anyio
 async def test_a_page_that_never_rests_gives_what_it_shows_by_then(chromium: Path) -> None:
     code = f"{FILL} '<p>{WORDS}</p>'; setInterval(() => document.body.append(' tick'), 30)"
-    caps = RenderLimits(seconds=7.0)
-    async with open_site({"/p": shell(code)}) as site, rendering(chromium, caps=caps) as fetcher:
+    async with open_site({"/p": shell(code)}) as site, rendering(chromium, seconds=7.0) as fetcher:
         page = await fetcher.fetch(site.url("/p"))
     assert WORDS.strip() in page.html
     assert UNSETTLED in page.notes
@@ -357,12 +357,10 @@ async def test_a_page_that_never_rests_gives_what_it_shows_by_then(chromium: Pat
 async def test_requests_and_bytes_of_a_page_are_capped(chromium: Path) -> None:
     code = f"""{FILL} '<p>{WORDS}</p>'; for (let n = 0; n < 300; n++) fetch('/n').catch(() => 0)"""
     routes = {"/p": shell(code), "/n": Reply(b"x" * 10_000)}
-    caps = replace(CAPS, requests=40)
-    async with open_site(routes) as site, rendering(chromium, caps=caps) as fetcher:
+    async with open_site(routes) as site, rendering(chromium, requests=40) as fetcher:
         await fetcher.fetch(site.url("/p"))
     assert site.paths.count("/n") == 40
-    few = replace(CAPS, bytes=35_000)
-    async with open_site(routes) as site, rendering(chromium, caps=few) as fetcher:
+    async with open_site(routes) as site, rendering(chromium, bytes=35_000) as fetcher:
         page = await fetcher.fetch(site.url("/p"))
     assert site.paths.count("/n") < 12
     assert WORDS.strip() in page.html
@@ -431,7 +429,7 @@ async def test_a_rendered_page_is_kept_and_asked_for_once(chromium: Path, tmp_pa
     stores = open_stores(tmp_path, size_limit=50_000_000, clock=time.time)
     async with (
         open_site(routes) as site,
-        open_fetcher(LOCAL, pages=stores.pages, browser=Browser(chromium, CAPS)) as fetcher,
+        open_fetcher(LOCAL, pages=stores.pages, browser=Browser(chromium, SECONDS)) as fetcher,
     ):
         first = await fetcher.fetch(site.url("/p"))
         assert await fetcher.fetch(site.url("/p")) == first
@@ -474,7 +472,7 @@ async def test_what_sheets_hide_that_only_the_browser_fetched_or_scripts_set_is_
     }
     async with (
         open_site(pages) as site,
-        rendering(chromium, caps=replace(CAPS, seconds=60.0)) as fetcher,
+        rendering(chromium, seconds=60.0) as fetcher,
     ):
         text = read_document(await fetcher.fetch(site.url("/ferry"))).text
     assert "The ferry leaves at nine." in text
@@ -562,7 +560,7 @@ async def test_a_page_whose_name_later_leads_elsewhere_reads_nothing_there(
         proxied = replace(LOCAL, proxy=parse_proxy(f"http://127.0.0.1:{middle.port}"))
         limits = proxied if came_from == "a proxy" else LOCAL
         async with open_fetcher(
-            limits, pages=None, resolve=resolve, browser=Browser(chromium, CAPS)
+            limits, pages=None, resolve=resolve, browser=Browser(chromium, SECONDS)
         ) as fetcher:
             page = await fetcher.fetch(f"http://boats.winnow-site.org:{site.port}/p")
     assert RENDERED in page.notes

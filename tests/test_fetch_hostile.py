@@ -12,7 +12,7 @@ import anyio
 import brotli  # type: ignore[import-untyped]  # published without types
 import pytest
 
-from errors import SourceTimeout, SourceTooLarge, SourceUnavailable, SourceUnreadable
+from errors import SourceError, SourceTimeout, SourceTooLarge, SourceUnreadable
 from pipeline.fetch.limits import FetchLimits
 from pipeline.html.document import FROM_SCRIPTS, read_document
 from tests.support.web_site import Reply, failure_of, open_local, open_site
@@ -208,7 +208,7 @@ async def test_answers_that_are_no_http_are_unavailable() -> None:
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     async with server, open_local(LONG) as fetcher:
         error = await failure_of(fetcher, f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/")
-    assert type(error) is SourceUnavailable
+    assert type(error) is SourceError
 
 
 SHELL = (

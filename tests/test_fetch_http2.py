@@ -18,7 +18,7 @@ from h2.connection import H2Connection
 from h2.events import RequestReceived
 from h2.exceptions import ProtocolError
 
-from errors import SourceNotFound, SourceTooLarge, SourceUnavailable
+from errors import SourceError, SourceNotFound, SourceTooLarge
 from pipeline.fetch.client import Fetcher, open_fetcher
 from pipeline.fetch.cookies import Cookies
 from pipeline.fetch.limits import FetchLimits
@@ -195,7 +195,7 @@ async def test_a_stream_that_is_reset_is_asked_once_more_and_then_given_up(tmp_p
     async with open_pair(tmp_path, routes) as (site, fetcher):
         assert (await fetcher.fetch(site.url("/once"))).title == "Piran"
         error = await failure_of(fetcher, site.url("/always"))
-    assert type(error) is SourceUnavailable
+    assert type(error) is SourceError
     assert site.asked == ["/once", "/once", "/always", "/always"]
 
 

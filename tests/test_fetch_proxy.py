@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from errors import AddressRefused, SourceTimeout, SourceUnavailable, UsageError
+from errors import AddressRefused, SourceError, SourceTimeout, UsageError
 from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.proxy import Proxy, parse_proxy
@@ -141,7 +141,7 @@ async def test_user_name_and_password_are_given_to_the_proxy_and_to_no_one_else(
     assert page.title == "Piran"
     assert not any("proxy" in name for name in site.asked[0].headers)
     for error in errors:
-        assert type(error) is SourceUnavailable
+        assert type(error) is SourceError
         assert "user name" in error.what
         assert "wr0ng" not in str(error)
         assert "WINNOW_PROXY" in error.hint
@@ -167,7 +167,7 @@ async def test_a_proxy_that_opens_no_tunnel_is_named_with_its_reason(
         limits = by_way_of(parse_proxy(f"http://ann:s3cret@127.0.0.1:{middle.port}"))
         async with open_fetcher(limits, pages=None, resolve=public) as fetcher:
             error = await failure_of(fetcher, site.url("/p", host="piran.example"))
-    assert type(error) is SourceUnavailable
+    assert type(error) is SourceError
     assert says in error.what or "did not answer" in error.what
     assert f"127.0.0.1:{middle.port}" in error.what
     assert "s3cret" not in str(error)
@@ -190,7 +190,7 @@ async def test_a_proxy_that_is_away_or_silent_ends_in_words() -> None:
     ) as fetcher:
         away = await failure_of(fetcher, "http://piran.example/")
     assert type(silent) is SourceTimeout
-    assert type(away) is SourceUnavailable
+    assert type(away) is SourceError
     assert f"the proxy http://127.0.0.1:{middle.port} does not answer" in away.what
     assert "s3cret" not in str(away)
 

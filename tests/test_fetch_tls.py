@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from errors import SourceUnavailable
+from errors import SourceError
 from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.limits import FetchLimits
 from tests.support.certificate import make_certificate, to_loopback
@@ -38,6 +38,6 @@ async def test_the_certificate_is_checked_for_the_name_and_not_for_the_address(
     assert page.title == "Piran"
     assert names == ["secure.example", "other.example", "secure.example"]
     for error in (other, unknown):
-        assert type(error) is SourceUnavailable
+        assert type(error) is SourceError
         assert "certificate" in error.what
     assert site.paths == ["/p"]

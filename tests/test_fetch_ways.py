@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cache.store import Store
-from errors import AddressRefused, SourceUnavailable
+from errors import AddressRefused, SourceError
 from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.cookies import Cookies, Jar
 from pipeline.fetch.limits import FetchLimits
@@ -348,7 +348,7 @@ async def test_what_broke_off_is_not_kept_for_the_next_call(tmp_path: Path) -> N
 async def test_a_beginning_that_says_nothing_is_a_connection_that_broke(reply: Reply) -> None:
     async with open_site({"/p": reply}) as site, open_local(ONCE) as fetcher:
         error = await failure_of(fetcher, site.url("/p"))
-    assert type(error) is SourceUnavailable
+    assert type(error) is SourceError
     assert "broke" in error.what
 
 

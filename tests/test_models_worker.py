@@ -15,7 +15,7 @@ import pytest
 from errors import ModelError
 from models.llama.model import LlamaGenerator, LlamaReranker
 from models.protocols import Said
-from models.text import instructions_for
+from models.text import instructed
 from models.worker import Limits
 from tests.support.extras import needs_llama
 from tests.support.llama_reference import smol_weights, write_reranker
@@ -240,15 +240,12 @@ async def test_a_file_without_a_head_is_no_reranker(minilm: Path) -> None:
 def test_known_embedders_get_the_words_they_were_trained_with(
     name: str, query: str, passage: str
 ) -> None:
-    words = instructions_for("", name)
-    assert (words.prepend("x", kind="query"), words.prepend("x", kind="passage")) == (
-        query,
-        passage,
-    )
+    assert instructed(["x"], "query", "", name) == [query]
+    assert instructed(["x"], "passage", "", name) == [passage]
 
 
 def test_instructions_of_qwen3_report_the_task() -> None:
-    words = instructions_for("Qwen3-Embedding-0.6B")
-    assert words.query.startswith("Instruct: ")
-    assert words.query.endswith("\nQuery:")
-    assert words.passage == ""
+    (prepared,) = instructed(["x"], "query", "Qwen3-Embedding-0.6B")
+    assert prepared.startswith("Instruct: ")
+    assert prepared.endswith("\nQuery:x")
+    assert instructed(["x"], "passage", "Qwen3-Embedding-0.6B") == ["x"]

@@ -53,7 +53,7 @@ _HEADERS: Final = {
 def serve_desk(settings: Settings, *, port: int, show: bool) -> int:
     """Serve the desk until a signal; with `show`, open it in the default browser.
 
-    Returns `FAILED` if the server did not start. Raises `CannotListen` if the
+    Returns `FAILED` if the server did not start. Raises `WinnowError` if the
     port is not available.
     """
     with listen(HOST, port) as listening:

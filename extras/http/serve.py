@@ -10,7 +10,7 @@ from typing import Final
 
 import uvicorn
 
-from errors import CannotListen, UsageError
+from errors import UsageError, WinnowError
 from extras.http.app import build_app
 from extras.http.gate import MOST_REQUESTS
 from extras.http.protocol import PatientProtocol
@@ -34,7 +34,7 @@ def serve_http(
 
     Ends the process with an error code if the server does not start. Raises
     `UsageError` for a non-loopback address without authentication, and if cookies are
-    set (they belong to one person); `CannotListen` if the port is not available.
+    set (they belong to one person); `WinnowError` if the port is not available.
     """
     if settings.cookies:
         raise UsageError(
@@ -85,17 +85,17 @@ def serve_http(
 
 def listen(host: str, port: int) -> socket.socket:
     """Return a listening socket, on which early connections wait; raises
-    `CannotListen`."""
+    `WinnowError`."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            raise CannotListen(
+            raise WinnowError(
                 f"Port {port} of {host} is in use.",
                 hint=f"Stop the other program, or use --port {port ^ 1}.",
             ) from error
-        raise CannotListen(
+        raise WinnowError(
             f"No server can listen at port {port} of {host}: {error.strerror or error}.",
             hint="Use --host 127.0.0.1 and a --port from 1024 up.",
         ) from error

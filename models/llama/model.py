@@ -36,7 +36,7 @@ from models.text import (
     MANY_SCRIPTS,
     TEXTS_AT_ONCE,
     checked_json,
-    instructions_for,
+    instructed,
     printable,
     reads_latin,
     without_thoughts,
@@ -190,8 +190,7 @@ class LlamaEmbedder(GgufModel):
         The words that the model was trained to see before a query or a passage are put
         in front (`models/text.py`)."""
         facts = await self._describe()
-        words = instructions_for(facts["name"], self._path.stem)
-        prepared = [words.prepend(text, kind=kind) for text in texts]
+        prepared = instructed(texts, kind, facts["name"], self._path.stem)
         return unit_rows(
             await self._encode("embed", prepared, width=facts["dimension"])
         )

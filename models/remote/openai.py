@@ -34,7 +34,7 @@ from models.remote.chat import (
     schema_in_words,
 )
 from models.remote.server import Endpoint, RefusedCall, RemoteModel
-from models.text import TEXTS_A_REQUEST, checked_json, instructions_for, printable
+from models.text import TEXTS_A_REQUEST, checked_json, instructed, printable
 
 STRANGE: Final = (KeyError, IndexError, TypeError, ValueError, AttributeError)
 """Exceptions when reading JSON of an undocumented form."""
@@ -66,8 +66,7 @@ class OpenAIEmbedder(RemoteModel):
         lengths, or not the length of earlier ones.
         """
         await self.prepare()
-        words = instructions_for(self._endpoint.model)
-        prepared = [words.prepend(text, kind=kind) for text in texts]
+        prepared = instructed(texts, kind, self._endpoint.model)
         rows = [
             await self._embedded(prepared[start : start + TEXTS_A_REQUEST])
             for start in range(0, len(texts), TEXTS_A_REQUEST)

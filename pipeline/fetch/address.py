@@ -24,7 +24,7 @@ import anyio
 import anyio.to_thread
 import httpx2
 
-from errors import AddressRefused, SourceUnavailable, narrow
+from errors import AddressRefused, SourceError, narrow
 from pipeline.fetch.limits import FetchLimits
 
 Address = IPv4Address | IPv6Address
@@ -319,7 +319,7 @@ async def checked_addresses(
     """Return the addresses of `host`, all of which may be asked.
 
     One forbidden address refuses the name (`AddressRefused`): an answer that mixes
-    public and private ones is how rebinding looks. Raises `SourceUnavailable` where the
+    public and private ones is how rebinding looks. Raises `SourceError` where the
     name does not resolve or has no address."""
     written = literal(host.rstrip("."))
     try:
@@ -330,13 +330,13 @@ async def checked_addresses(
             dict.fromkeys(ip_address(text.partition("%")[0]) for text in texts)
         )
     except (OSError, UnicodeError, ValueError) as e:
-        raise SourceUnavailable(
+        raise SourceError(
             f"The name {narrow(host)!r} cannot be resolved: {_why(e)}.",
             source=host,
             hint="Check the spelling, or try later.",
         ) from e
     if not addresses:
-        raise SourceUnavailable(
+        raise SourceError(
             f"The name {narrow(host)!r} has no address.",
             source=host,
             hint="Check the spelling.",

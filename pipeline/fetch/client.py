@@ -23,11 +23,9 @@ import anyio
 from cache.store import Store
 from errors import (
     AddressRefused,
-    SourceBlocked,
     SourceError,
     SourceNotFound,
     SourceTimeout,
-    SourceUnavailable,
     SourceUnreadable,
 )
 from pipeline.document.converted import ALL_PAGES, Span
@@ -110,8 +108,7 @@ def _copy(error: SourceError) -> SourceError:
 
 
 def _refuse_front(raw: Raw, page: Page | None) -> None:
-    """Raise `SourceBlocked` or `SourceUnavailable` where what came is a page in front
-    of the one asked for.
+    """Raise `SourceError` where what came is a page in front of the one asked for.
 
     `page` is what was made of it; None where nothing could be. Anything but HTML
     passes."""
@@ -124,13 +121,12 @@ def _refuse_front(raw: Raw, page: Page | None) -> None:
     if front is None:
         return
     message = f"{raw.url} {FRONTS[front]}: the server answered 200 with an error or login page."
-    if front == "missing":
-        raise SourceUnavailable(
-            message,
-            source=raw.url,
-            hint="Check the address, or search for where the page is now.",
-        )
-    raise SourceBlocked(message, source=raw.url, hint="Use another source for this.")
+    hint = (
+        "Check the address, or search for where the page is now."
+        if front == "missing"
+        else "Use another source for this."
+    )
+    raise SourceError(message, source=raw.url, hint=hint)
 
 
 _LONGEST_NAME: Final = 1_000
@@ -298,7 +294,7 @@ class Fetcher:
             )
             return SourceTimeout(message, source=source, hint="Use another source.")
         message = f"{source}: {cut}, before any text arrived."
-        return SourceUnavailable(message, source=source, hint="Try again later.")
+        return SourceError(message, source=source, hint="Try again later.")
 
     async def _of_site(
         self, read: ReadPage, request: _Request
@@ -445,7 +441,7 @@ async def open_fetcher(
                 partial(pinned_client, limits=limits, tls=tls),
                 open_web,
                 limits,
-                anyio.Semaphore(browser.caps.at_once),
+                anyio.Semaphore(browser.at_once),
             )
         yield Fetcher(
             WebExchange(client, open_web, limits, clock),

@@ -58,7 +58,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         arguments, `timeout` too, have no effect.
 
         Raises `AddressRefused` for a name that resolves to a forbidden address, or is
-        none that a proxy may be given, `SourceUnavailable` where it does not resolve or
+        none that a proxy may be given, `SourceError` where it does not resolve or
         the proxy refuses, `httpcore2.ConnectError` without an answer."""
         limits, proxy = self._limits, self._limits.proxy
         if proxy is not None and proxy.resolves and literal(host) is None:
@@ -80,7 +80,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         """Return a tunnel to the first of `hosts` that the proxy reaches: it may know
         one address family only.
 
-        Raises `httpcore2.ConnectError` of the last attempt, and `SourceUnavailable` at
+        Raises `httpcore2.ConnectError` of the last attempt, and `SourceError` at
         once where the proxy refuses."""
         for host in hosts[:-1]:
             try:

@@ -24,15 +24,7 @@ import httpcore2
 import httpx2
 from protego import Protego
 
-from errors import (
-    AddressRefused,
-    SourceBlocked,
-    SourceError,
-    SourceNotFound,
-    SourceTimeout,
-    SourceUnavailable,
-    narrow,
-)
+from errors import AddressRefused, SourceError, SourceNotFound, SourceTimeout, narrow
 from pipeline.fetch.address import Target, check_url, is_inner
 from pipeline.fetch.body import BROKEN, read_as_far
 from pipeline.fetch.cookies import Jar, same_site
@@ -47,18 +39,12 @@ year is meant for assets."""
 _REDIRECTS: Final = frozenset((301, 302, 303, 307, 308))
 _CHALLENGE_HEADERS: Final = ("cf-mitigated", "x-datadome", "x-amzn-waf-action")
 """Sent by services that check for robots, with any status."""
-_STATUS_ERRORS: Final[Mapping[int, tuple[type[SourceError], str]]] = {
-    **dict.fromkeys(
-        (401, 402, 407), (SourceBlocked, "The page needs a login; use another source.")
-    ),
-    **dict.fromkeys(
-        (403, 406, 451), (SourceBlocked, "Access denied; try another source.")
-    ),
-    **dict.fromkeys(
-        (404, 410),
-        (SourceNotFound, "Check the address, or search for where the page is now."),
-    ),
-    429: (SourceBlocked, "Wait a minute, or use another source."),
+_GONE: Final = frozenset((404, 410))
+_STATUS_HINTS: Final = {
+    **dict.fromkeys((401, 402, 407), "The page needs a login; use another source."),
+    **dict.fromkeys((403, 406, 451), "Access denied; try another source."),
+    **dict.fromkeys(_GONE, "Check the address, or search for where the page is now."),
+    429: "Wait a minute, or use another source.",
 }
 
 
@@ -95,7 +81,7 @@ def error_for(answer: ServerAnswer, *, url: str, now: float) -> SourceError | No
     for a page."""
     status = answer.status
     if any(name in answer.headers for name in _CHALLENGE_HEADERS):
-        return SourceBlocked(
+        return SourceError(
             f"{url} is behind a bot check ({status}).",
             source=url,
             hint="Use another source for this.",
@@ -107,13 +93,14 @@ def error_for(answer: ServerAnswer, *, url: str, now: float) -> SourceError | No
         if status >= 500
         else "Check the address, or use another source."
     )
-    kind, hint = _STATUS_ERRORS.get(status, (SourceUnavailable, broken))
+    hint = _STATUS_HINTS.get(status, broken)
     wait = retry_after(answer.headers, now=now)
-    if wait is not None and kind is not SourceNotFound:
+    if wait is not None and status not in _GONE:
         hint = f"Try again in {wait:.0f} s."
     phrase = next(
         (row.phrase for row in HTTPStatus if row == status), "(an unknown status)"
     )
+    kind = SourceNotFound if status in _GONE else SourceError
     return kind(f"{url} returned {status} {phrase}.", source=url, hint=hint)
 
 
@@ -255,7 +242,7 @@ class WebExchange:
             sent = jar.headers(str(target.url))
             step = str(target.url), sent.get("Cookie", "")
             if step in steps:
-                raise SourceUnavailable(
+                raise SourceError(
                     f"{url} redirects in a loop.",
                     source=url,
                     hint="Use another source.",
@@ -276,7 +263,7 @@ class WebExchange:
                 if is_end or refreshes > MOST_REFRESHES:
                     return replace(answer, own=jar.was_personal)
             target = self._next(url, answer, location, reach)
-        raise SourceUnavailable(
+        raise SourceError(
             f"{url} redirects more than {self._limits.max_redirects} times.",
             source=url,
             hint="Use another source.",
@@ -288,7 +275,7 @@ class WebExchange:
         try:
             return check_url(str(answer.target.url.join(location)), reach.limits)
         except (httpx2.InvalidURL, UnicodeError, ValueError) as e:
-            raise SourceUnavailable(
+            raise SourceError(
                 f"{url} redirects to an invalid address.",
                 source=url,
                 hint="Use another source.",
@@ -305,12 +292,12 @@ class WebExchange:
     ) -> ServerAnswer:
         """Return the answer of one address, after the pause that its site asked for.
 
-        Raises `SourceBlocked` where that is longer than `step_seconds`, and
+        Raises `SourceError` where that is longer than `step_seconds`, and
         `SourceError` without an answer."""
         site = self._site(target)
         silence = max(site.quiet_until - self._clock(), 0.0)
         if silence > self._limits.step_seconds:
-            raise SourceBlocked(
+            raise SourceError(
                 f"{url} is not requested now: {narrow(target.host)} is rate-limiting us "
                 f"for another {silence:.0f} s.",
                 source=url,
@@ -506,7 +493,7 @@ def _is_certificate(error: BaseException | None) -> bool:
     return isinstance(error, ssl.SSLCertVerificationError)
 
 
-def _failure(url: str, target: Target, error: Exception) -> SourceUnavailable:
+def _failure(url: str, target: Target, error: Exception) -> SourceError:
     host, hint = narrow(target.host), "Try again later."
     if _is_certificate(error):
         why, hint = f"the certificate of {host} is not valid", "Use another source."
@@ -517,4 +504,4 @@ def _failure(url: str, target: Target, error: Exception) -> SourceUnavailable:
         is_parser = isinstance(error, httpx2.ProtocolError | httpcore2.ProtocolError)
         words = "" if is_parser else str(error)
         why = f"the connection to {host} broke ({words or type(error).__name__})"
-    return SourceUnavailable(f"{url}: {why}.", source=url, hint=hint)
+    return SourceError(f"{url}: {why}.", source=url, hint=hint)

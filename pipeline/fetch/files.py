@@ -23,9 +23,9 @@ from urllib.request import url2pathname
 from cache.store import Store
 from errors import (
     AddressRefused,
+    SourceError,
     SourceNotFound,
     SourceTooLarge,
-    SourceUnavailable,
     SourceUnreadable,
 )
 from pipeline.document.converted import ALL_PAGES, Span, Unreadable, raising_the_cap
@@ -191,7 +191,7 @@ def read_file(
     URL of the resolved path.
 
     Raises `AddressRefused` for one that is not below a root once links are resolved,
-    hidden, or no regular file, `SourceNotFound`, `SourceUnavailable`, `SourceTooLarge`,
+    hidden, or no regular file, `SourceNotFound`, `SourceError`, `SourceTooLarge`,
     and `SourceUnreadable` for one without text."""
     resolved = allowed_path(path, roots=roots)
     return _titled(to_page(read_raw(resolved, str(path), max_bytes)), resolved)
@@ -210,7 +210,7 @@ def read_raw(
 
     `opened`: a person has named the file itself as a root, so that it may hold keys,
     which otherwise is refused. Raises `AddressRefused` for a file of keys or what is
-    not a regular file, `SourceNotFound`, `SourceUnavailable` (its permissions),
+    not a regular file, `SourceNotFound`, `SourceError` (its permissions),
     `SourceTooLarge` over `max_bytes`, `SourceUnreadable` for a damaged packed file."""
     try:
         descriptor = open_beneath(os.fspath(resolved), _OPEN_FLAGS)
@@ -388,7 +388,7 @@ def file_key(path: Path, *, source: str = "") -> str:
     """Return a key that changes when the file is written again; `source` is how messages
     call it, or its path.
 
-    Raises `SourceNotFound`, `AddressRefused` or `SourceUnavailable` where it cannot be
+    Raises `SourceNotFound`, `AddressRefused` or `SourceError` where it cannot be
     looked at."""
     try:
         status = path.stat()
@@ -397,9 +397,7 @@ def file_key(path: Path, *, source: str = "") -> str:
     return f"file:{path}:{status.st_mtime_ns}:{status.st_size}"
 
 
-def _open_error(
-    error: OSError, source: str
-) -> SourceNotFound | SourceUnavailable | AddressRefused:
+def _open_error(error: OSError, source: str) -> SourceError:
     if error.errno in {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG}:
         return SourceNotFound(
             f"There is no file '{source}'.", source=source, hint="Check the path."
@@ -408,7 +406,7 @@ def _open_error(
         return AddressRefused(
             f"'{source}' is not a regular file.", source=source, hint="Name a file."
         )
-    return SourceUnavailable(
+    return SourceError(
         f"The file '{source}' cannot be read: {error.strerror}.",
         source=source,
         hint="Check its permissions.",

@@ -8,7 +8,7 @@ from ipaddress import IPv4Network, IPv6Network
 
 from pipeline.document.converted import MAX_UNPACKED
 from pipeline.fetch.cookies import Cookies
-from pipeline.fetch.page_source import ApiSite, known_sites
+from pipeline.fetch.page_source import Plan, known_sites
 from pipeline.fetch.proxy import Proxy
 
 
@@ -51,7 +51,7 @@ class FetchLimits:
     """Whether a failed connection, 502, 503 or 504 is tried once more."""
     retry_pause: tuple[float, float] = (0.1, 0.5)
     """Seconds before that, drawn between these two: many clients must not come back at once."""
-    sites: tuple[ApiSite, ...] = field(default_factory=known_sites)
+    sites: tuple[Plan, ...] = field(default_factory=known_sites)
     """Sites that are read through their API."""
     fresh_seconds: float = 600.0
     """How long a page without a word about its age is served from the cache unasked."""

@@ -5,7 +5,7 @@ connections and refusals (`exchange.py`).
 """
 
 from collections.abc import Awaitable, Callable, Iterable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from seams import optional
 
@@ -28,31 +28,28 @@ ReadPage = Callable[[Get], Awaitable[Content]]
 """Returns the page of one address; raises `SourceError` where the API refuses it."""
 
 
-class ApiSite(Protocol):
-    """A site that has an API."""
-
-    def plan(self, url: str) -> ReadPage | None:
-        """Return how to read an address; None for one that is not plainly of its
-        form."""
+Plan = Callable[[str], ReadPage | None]
+"""How a site with an API reads an address; None for one that is not plainly of its
+form."""
 
 
-def known_sites() -> tuple[ApiSite, ...]:
+def known_sites() -> tuple[Plan, ...]:
     """Return the sites that are read through their API without a setting."""
     forges = optional("extras.forge", "known_forges")
-    return forges() if forges is not None else ()
+    return tuple(forge.plan for forge in forges()) if forges is not None else ()
 
 
-def site_at(kind: str, address: str) -> ApiSite:
+def site_at(kind: str, address: str) -> Plan:
     """Return the code forge of a `kind` that somebody runs at `address`.
 
     Raises `ValueError` for an unknown kind."""
     forge_at = optional("extras.forge", "forge_at")
     if forge_at is None:
         raise ValueError("This installation lacks `extras/forge.py`.")
-    site: ApiSite = forge_at(kind, address)
-    return site
+    plan: Plan = forge_at(kind, address).plan
+    return plan
 
 
-def plan_for(url: str, sites: Iterable[ApiSite]) -> ReadPage | None:
+def plan_for(url: str, sites: Iterable[Plan]) -> ReadPage | None:
     """Return how to read an address through an API; None where no site has it."""
-    return next((plan for site in sites if (plan := site.plan(url))), None)
+    return next(filter(None, (plan(url) for plan in sites)), None)

@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlsplit
 
 import httpcore2
 
-from errors import SourceUnavailable, UsageError
+from errors import SourceError, UsageError
 
 _PORTS: Final = {"http": 3128, "https": 443}
 _PASSING_STATUS: Final = frozenset((500, 502, 503, 504))
@@ -87,7 +87,7 @@ async def open_tunnel(
     """Have `proxy`, to which `stream` is open, connect it to `host` (CONNECT, RFC 9110
     §9.3.6); what is written after that goes to the host.
 
-    Raises `SourceUnavailable` where it refuses the tunnel or us, so that asking again
+    Raises `SourceError` where it refuses the tunnel or us, so that asking again
     would not help, `httpcore2.ConnectError` where the target is away by its word, or it
     broke off, or answers with more than 16 kB. Each step of it may take `seconds`."""
     target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
@@ -111,7 +111,7 @@ async def open_tunnel(
     why = str(status) if status else "its response is not HTTP"
     if status == 407:
         why = "it rejected the user name or password (407)"
-    raise SourceUnavailable(
+    raise SourceError(
         f"The proxy {proxy} does not connect to {host} port {port}: {why}.",
         source=host,
         hint="An operator can correct WINNOW_PROXY; another page may be reachable.",

@@ -44,9 +44,10 @@ _BROWSERS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class RenderLimits:
-    """What one page may cost in the browser."""
+class Browser:
+    """A Chromium to start for each page, and what a page may cost in it."""
 
+    executable: Path
     seconds: float = 8.0
     """From the start of the browser to the page's HTML. Starting takes about 1.2 s."""
     last_seconds: float = 1.0
@@ -68,14 +69,6 @@ class RenderLimits:
     """Characters of the final page."""
     at_once: int = 2
     """Browsers at a time; each takes 150 to 300 MB."""
-
-
-@dataclass(frozen=True, slots=True)
-class Browser:
-    """A Chromium to start for each page, and what a page may cost in it."""
-
-    executable: Path
-    caps: RenderLimits = RenderLimits()
 
 
 def find_browser(setting: str) -> Path | None:

@@ -7,7 +7,7 @@ taken over. Not for: asking a tree (`query.py`), or clusters above the leaves
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,15 +82,14 @@ async def build_tree(
             await report(1, 1, "took the tree from the cache")
             return stored
     # 1. Leaves: whole sentences, about 100 tokens
-    cutting = _Cutting(options, reading, report)
-    leaves = await cutting.leaves(documents, idms)
+    leaves, terms = await _leaves(documents, options, reading, idms, report)
     if idms and idms.version != built_with.cut_by:
         # something failed: not the tree that the handle names
         built_with = replace(built_with, cut_by=idms.version)
         handle = tree_handle(documents, built_with)
     # 2. A vector for every leaf
     before = grown_from if grown_from and grown_from.built_with == built_with else None
-    vectors = await _vectors(leaves, cutting.terms, reading, before, report)
+    vectors = await _vectors(leaves, terms, reading, before, report)
     # 3. Keep it under its handle
     sources = tuple(_source(document) for document in documents)
     tree = Tree(handle, tuple(leaves), vectors, sources, built_with)
@@ -124,68 +123,67 @@ def _reading(
     return embedder if 2 * read >= sum(len(d.text) for d in documents) else None
 
 
-@dataclass(slots=True)
-class _Cutting:
-    """Documents that are being cut into leaves."""
-
-    _options: TreeOptions
-    _embedder: Embedder | None
-    _report: Report
-    terms: list[Counter[str]] = field(default_factory=list)
-    """Of each leaf, where no embedder makes its vector."""
-
-    async def leaves(
-        self, documents: Sequence[Document], idms: Chunker | None
-    ) -> list[Leaf]:
-        """Return the leaves of the documents. A second document with the same address
-        and text is left out: two addresses may lead to one page."""
-        leaves: list[Leaf] = []
-        forms: list[str] = []
-        seen: set[tuple[str, str]] = set()
-        before: Counter[str] = Counter()
-        for number, document in enumerate(documents):
-            key = (document.page.final_url or document.page.url, document.text)
-            if key in seen:
-                continue
-            seen.add(key)
-            language = document.page.language[:2].lower()
-            sentences = await in_thread(main_sentences, document)
-            ranges = await self._ranges(document, sentences, idms)
-            chunks = [
-                [sentence.text for sentence in sentences[start:stop]]
-                for start, stop in ranges
-            ]
-            forms.extend(await idms.forms(chunks, language=language) if idms else ())
-            if self._embedder is None:
-                self.terms += await in_thread(_counted, chunks, language or "en")
-            leaves += await in_thread(
-                make_leaves, document, sentences, ranges, number=number, before=before
-            )
-            message = f"cut {number + 1} of {len(documents)} documents into {len(leaves)} leaves"
-            await self._report(0, None, message)
-        if idms is None or not idms.writes:
-            return leaves
+async def _leaves(
+    documents: Sequence[Document],
+    options: TreeOptions,
+    embedder: Embedder | None,
+    idms: Chunker | None,
+    report: Report,
+) -> tuple[list[Leaf], list[Counter[str]]]:
+    """Return the leaves of the documents, and the terms of each where no `embedder`
+    makes its vector. A second document with the same address and text is left out: two
+    addresses may lead to one page."""
+    leaves: list[Leaf] = []
+    terms: list[Counter[str]] = []
+    forms: list[str] = []
+    seen: set[tuple[str, str]] = set()
+    before: Counter[str] = Counter()
+    for number, document in enumerate(documents):
+        key = (document.page.final_url or document.page.url, document.text)
+        if key in seen:
+            continue
+        seen.add(key)
+        language = document.page.language[:2].lower()
+        sentences = await in_thread(main_sentences, document)
+        ranges = await _ranges(document, sentences, options, embedder, idms)
+        chunks = [
+            [sentence.text for sentence in sentences[start:stop]]
+            for start, stop in ranges
+        ]
+        forms.extend(await idms.forms(chunks, language=language) if idms else ())
+        if embedder is None:
+            terms += await in_thread(_counted, chunks, language or "en")
+        leaves += await in_thread(
+            make_leaves, document, sentences, ranges, number=number, before=before
+        )
+        message = (
+            f"cut {number + 1} of {len(documents)} documents into {len(leaves)} leaves"
+        )
+        await report(0, None, message)
+    if idms is not None and idms.writes:
         # forms of some documents and not of others would tip the scales
-        return [
+        leaves = [
             leaf._replace(form=form) for leaf, form in zip(leaves, forms, strict=True)
         ]
+    return leaves, terms
 
-    async def _ranges(
-        self, document: Document, sentences: Sequence[Sentence], idms: Chunker | None
-    ) -> Ranges:
-        """Return the sentences of each leaf of a document."""
-        if idms is None:
-            return await in_thread(
-                pack_sentences,
-                document,
-                sentences,
-                leaf_tokens=self._options.leaf_tokens,
-            )
-        least, highest = self._options.segment_tokens
-        ranges = await idms.ranges(
-            sentences, embedder=self._embedder, minimum=least, maximum=highest
+
+async def _ranges(
+    document: Document,
+    sentences: Sequence[Sentence],
+    options: TreeOptions,
+    embedder: Embedder | None,
+    idms: Chunker | None,
+) -> Ranges:
+    if idms is None:
+        return await in_thread(
+            pack_sentences, document, sentences, leaf_tokens=options.leaf_tokens
         )
-        return unbroken(sentences, ranges)
+    least, highest = options.segment_tokens
+    ranges = await idms.ranges(
+        sentences, embedder=embedder, minimum=least, maximum=highest
+    )
+    return unbroken(sentences, ranges)
 
 
 def _counted(chunks: Sequence[Sequence[str]], language: str) -> list[Counter[str]]:
