@@ -158,7 +158,6 @@ class WinnowError(Exception):
     """
 
     def __init__(self, what: str, *, hint: str = "") -> None:
-        """Keep both sentences; `str()` joins them."""
         super().__init__(what, hint)
         self.what = what
         self.hint = hint
@@ -182,7 +181,6 @@ class SourceError(WinnowError):
     """One source could not be read; `source` is what the caller gave."""
 
     def __init__(self, what: str, *, source: str, hint: str = "") -> None:
-        """Keep the source for lists of failures."""
         super().__init__(what, hint=hint)
         self.source = source
 
@@ -240,7 +238,6 @@ class MissingExtra(ModelError):
     """A configured feature needs a package that is not installed."""
 
     def __init__(self, package: str, *, extra: str, needed_for: str) -> None:
-        """Name the package, what it is needed for, and the extra that brings it."""
         super().__init__(
             f"{needed_for} needs the package {package!r}, which is not installed.",
             hint=f"Install the extra: pip install 'winnow-mcp[{extra}]'.",
@@ -268,7 +265,6 @@ class Busy(WinnowError):
     """The call cannot start in time; the caller should retry after `seconds`."""
 
     def __init__(self, why: str, *, seconds: int) -> None:
-        """Give the reason and the seconds after which to retry."""
         super().__init__(
             f"Busy: {why}", hint=f"Retry in {seconds} s with the same arguments."
         )

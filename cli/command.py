@@ -82,7 +82,6 @@ def _given(args: argparse.Namespace) -> dict[str, str]:
 
 
 def _parser() -> tuple[argparse.ArgumentParser, list[str]]:
-    """Return the argument parser and the command names."""
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--json", action="store_true", help="print one JSON object")
     common.add_argument(

@@ -134,7 +134,6 @@ async def _report(role: str, chosen: Chosen[Any], *, tried: bool) -> Check:
 
 
 async def _use(role: str, model: Model) -> None:
-    """Run a model on a small input."""
     if role == "generator":
         generator = cast(Generator, model)
         await generator.generate([Said("user", "Say yes.")], max_tokens=4)

@@ -292,7 +292,6 @@ class _RequestQueue:
             return None
 
     def _allows(self, request: Request, content: bytes) -> bool:
-        """Whether the page may ask for something, within its caps."""
         return (
             request.resource_type in _LOADED_KINDS
             and request.method in _METHODS

@@ -102,8 +102,6 @@ def known_forges() -> tuple[Forge, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _ForgePage:
-    """How one address is read."""
-
     forge: Forge
     fields: Mapping[str, str]
     """What the address names: the groups of `_VIEW`, "" for each that it lacks."""
@@ -125,14 +123,12 @@ class _ForgePage:
 
     @property
     def _project(self) -> str:
-        """Where the API has the repository."""
         project = self.fields["project"]
         if self.forge.kind == "gitlab":
             return f"{self.forge.api}/projects/{quote(project, safe='')}"
         return f"{self.forge.api}/repos/{quote(project)}"
 
     def _raw(self, ref: str, path: str) -> str:
-        """Return where the bytes of a file are."""
         ref = quote(ref)
         if self.forge.kind == "gitlab":
             file = quote(path, safe="")
@@ -167,7 +163,6 @@ class _ForgePage:
         )
 
     async def _thread(self, get: Get) -> Content:
-        """Return an issue, pull request or discussion with its comments."""
         address, comments = self._thread_addresses()
         opening = await self._json(get, address)
         title, notes, cut = _text(opening, "title"), [opening], False
@@ -338,7 +333,6 @@ def _when(row: object) -> str:
 
 
 def _state(issue: object) -> str:
-    """Return the state and the labels of an issue."""
     labels = issue.get("labels") if isinstance(issue, dict) else None
     names = [
         label if isinstance(label, str) else _text(label, "name")
@@ -358,7 +352,6 @@ def _state(issue: object) -> str:
 
 
 def _assets(release: object) -> str:
-    """Return the files of a release as a list in Markdown."""
     assets = release.get("assets") if isinstance(release, dict) else None
     if isinstance(assets, dict):  # GitLab
         assets = assets.get("links")
@@ -371,7 +364,6 @@ def _assets(release: object) -> str:
 
 
 def _facts(about: object, ref: str) -> str:
-    """Return what the API says of a repository."""
     is_archived = _text(about, "archived") == "True"
     facts = {
         "State": "archived, read-only" if is_archived else "",

@@ -165,7 +165,6 @@ class SiteSearch:
     async def _outcome(
         self, site: str, questions: Sequence[Question], limit: int
     ) -> SearchOutcome:
-        """Return the pages of one site as results."""
         survey = self._surveys.get(site)
         if survey is None:
             survey = Survey(site, questions, self._services)

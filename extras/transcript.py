@@ -119,7 +119,6 @@ def _tracks(raw: Raw) -> tuple[list[_Track], bool]:
 
 
 def _linked(root: LexborNode, base: str) -> Iterator[_Track]:
-    """Yield the transcripts to which a page links."""
     for node in root.css(_TRANSCRIPT_LINKS):
         attributes = node.attributes
         address = attributes.get("src") or attributes.get("href") or ""

@@ -97,7 +97,6 @@ class OnnxBackend(HeldModel, ABC):
     """A model in a folder, loaded at the first use, once, whichever thread asks."""
 
     def __init__(self, folder: Path = EMBEDDED) -> None:
-        """Name the folder; it is read at the first use."""
         self._folder = folder
         self._lock = threading.Lock()
         self._model: LoadedModel | None = None

@@ -17,7 +17,6 @@ class PairedEmbedder(HeldModel):
     """An `Embedder`: the first of two, with the other beside it."""
 
     def __init__(self, english: Embedder, multilingual: Embedder) -> None:
-        """Take the English embedder and the one of many languages."""
         self.first = english
         self.other = multilingual
 

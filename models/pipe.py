@@ -147,7 +147,6 @@ def _answer(
     answers: IO[bytes],
     reader: threading.Thread,
 ) -> None:
-    """Start reading requests, and answer each."""
     reader.start()
     compute: Answer | None = None
     while True:

@@ -105,7 +105,6 @@ class CachedEmbedder(_Cached[Embedder]):
     """An `Embedder` with a cache."""
 
     def __init__(self, embedder: Embedder, store: Store) -> None:
-        """Wrap `embedder`; vectors go to `store` under its name."""
         # Half the size, and the top 20 of a search overlap with those of 32-bit floats by 0.9999.
         super().__init__(embedder, store, expire=None)
 

@@ -26,7 +26,6 @@ class DocumentMemory:
     once."""
 
     def __init__(self) -> None:
-        """Start empty."""
         self._kept: OrderedDict[str, Document] = OrderedDict()
 
     async def read(self, page: Page) -> Document:
@@ -58,7 +57,6 @@ class Once:
     """A notice shown once per process."""
 
     def __init__(self, text: str = "") -> None:
-        """Set the notice; "" for none."""
         self._text = text
 
     def take(self) -> str:

@@ -244,7 +244,6 @@ class Limiter:
     only."""
 
     def __init__(self, places: int) -> None:
-        """Make `places` places."""
         self._places = places
         self._running: Counter[str] = Counter()
         """Calls of each caller."""

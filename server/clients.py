@@ -62,7 +62,6 @@ class _ByPlace(httpx2.AsyncBaseTransport):
         return await self._proxied[proxy].handle_async_request(request)
 
     async def aclose(self) -> None:
-        """Close all connections."""
         for transport in (self._direct, *self._proxied.values()):
             await transport.aclose()
 

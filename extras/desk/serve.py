@@ -155,8 +155,6 @@ def policy(html: str) -> str:
 
 
 class _Desk:
-    """Route handlers."""
-
     _client: Client
 
     def __init__(self, settings: Settings) -> None:
@@ -164,14 +162,12 @@ class _Desk:
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
-        """Open a server with a client."""
         drawing = advertise(EXTENSION_ID, {"mimeTypes": [APP_MIME_TYPE]})
         server = build_server(self._settings)
         async with Client(server, extensions=[drawing]) as self._client:
             yield
 
     async def page(self, request: Request) -> Response:
-        """Return the desk's page."""
         return HTMLResponse(desk_html())
 
     async def message(self, request: Request) -> Response:

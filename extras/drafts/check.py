@@ -65,7 +65,6 @@ class Sources:
     _details: dict[str, SourceDetails] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Split the documents into words."""
         for document in self.documents.values():
             if id(document) not in self.texts:
                 self.texts[id(document)] = Text(document)

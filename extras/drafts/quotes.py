@@ -55,7 +55,6 @@ class Text:
     """A source's letters and words with their offsets, and its units."""
 
     def __init__(self, document: Document) -> None:
-        """Count the letters and words of a document."""
         self.document = document
         self.tagged = tag_sentences(document)
         self.units = page_units(document, self.tagged)

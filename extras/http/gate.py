@@ -150,7 +150,6 @@ class Gate:
             await self._quiet.wait()
 
     def _probed(self, path: str) -> Response | None:
-        """Return the answer to a probe."""
         if path not in {ALIVE, *READY_PATHS}:
             return None
         status = "ok"
@@ -193,7 +192,6 @@ class Shares:
     taken."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        """Start with zero counts; `clock` returns seconds."""
         self._clock = clock
         self._requests: Counter[bytes] = Counter()
         self._sessions: dict[tuple[bytes, str], float] = {}

@@ -32,7 +32,6 @@ class Metrics:
     def __init__(
         self, admission: Admission, stores: Callable[[], Stores | None]
     ) -> None:
-        """Observe the queue of `admission`, and the `stores` once they are open."""
         self._registry = CollectorRegistry()
         self._calls = self._counter("calls", "Tool calls by outcome.", "outcome")
         self._tokens = self._counter("answer_tokens", "Tokens of answers.")

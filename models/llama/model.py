@@ -64,8 +64,6 @@ class GgufModel(HeldModel):
         limits: Limits | None = None,
         options: ModelOptions | None = None,
     ) -> None:
-        """Name a GGUF file, the limits of its process, and how it is run; nothing is
-        read."""
         self._path = path
         self._limits = limits
         self._options = options or {}

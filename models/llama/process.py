@@ -123,8 +123,6 @@ class _TokenEncoder(llama_cpp.Llama):  # type: ignore[misc]  # mypy does not fol
 
 
 class _Encoding(_Served):
-    """Vectors, and scores of pairs."""
-
     def _computed(
         self, doing: str, request: dict[str, Any], is_cancelled: IsCancelled
     ) -> Frame:
@@ -221,8 +219,6 @@ class _Encoding(_Served):
 
 
 class _Generating(_Served):
-    """Answers, choices, and scores of paths."""
-
     _evaluated = 0
     """Tokens that went through the model in the running call."""
 

@@ -151,8 +151,6 @@ class OpenAIGenerator(RemoteModel):
         options: ModelOptions | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Keep the endpoint and how its model is run; nothing is asked before `prepare`
-        or the first use."""
         super().__init__(endpoint, clock=clock)
         self._options = options or {}
         self._thinks = bool(self._options.get(THINKING))

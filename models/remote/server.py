@@ -73,7 +73,6 @@ class RefusedCall(ModelError):
     the input."""
 
     def __init__(self, message: str, *, hint: str, status: int) -> None:
-        """Keep the status beside the sentences."""
         super().__init__(message, hint=hint)
         self.status = status
 
@@ -208,8 +207,6 @@ class RemoteModel(HeldModel):
     def __init__(
         self, endpoint: Endpoint, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Keep the endpoint; nothing is asked of it before `prepare` or the first
-        use."""
         self._endpoint = endpoint
         self._clock = clock
         self._facts = Facts(identity=uuid.uuid4().hex[:DIGITS], asked=False)

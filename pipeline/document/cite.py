@@ -328,7 +328,6 @@ def _cuts(piece: str, fits: Callable[[int], bool]) -> list[int]:
 
 
 def _is_part(text: str) -> bool:
-    """Whether some words are few enough for a part of a directive."""
     if is_cjk(text):
         return len(text) <= _CJK_PART_CHARACTERS
     return len(text) <= _PART_CHARACTERS and _count_words(text) <= _PART_WORDS

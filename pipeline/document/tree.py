@@ -100,7 +100,6 @@ class Node:
     __slots__ = ("attrs", "boxed", "breaks", "children", "furniture", "place", "tag")
 
     def __init__(self, tag: str, attrs: Mapping[str, str] = NO_ATTRS) -> None:
-        """Make a node without children."""
         self.tag = tag
         self.attrs = attrs
         self.children: list[Node | str] = []
@@ -115,7 +114,6 @@ class Node:
         """`Block.place`, where one begins here."""
 
     def __repr__(self) -> str:
-        """Tag and number of children."""
         return f"<Node {self.tag} with {len(self.children)} children>"
 
 

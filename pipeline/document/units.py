@@ -175,7 +175,6 @@ def _last_words(text: str) -> tuple[str, str]:
 
 
 def _is_marker(word: str, before: str) -> bool:
-    """Whether a first word is the marker of a list's item."""
     return not before and len(word) < 4 and (word.isdecimal() or len(word) == 1)
 
 

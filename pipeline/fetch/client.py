@@ -148,8 +148,6 @@ _LIKE_HOST: Final = re.compile(r"[\w-]{1,63}(?:\.[\w-]{1,63})+(?::\d+)?(?:[/?#]|
 
 
 class _Request(NamedTuple):
-    """What is asked of the web."""
-
     source: str
     span: Span
     key: str
@@ -287,7 +285,6 @@ class Fetcher:
         return replace(page, unread=unread, tables_whole=False)
 
     def _incomplete(self, source: str, cut: str) -> SourceError:
-        """Return the error of a body of which nothing can be read."""
         if cut == LATE:
             message = (
                 f"{source} was not complete after {self._limits.total_seconds:g} s."

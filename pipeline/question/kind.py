@@ -28,7 +28,6 @@ class Choice:
     """Names of columns that the words mean."""
 
     def __bool__(self) -> bool:
-        """Whether they choose at all."""
         return self.ends or self.least or self.most
 
 

@@ -45,7 +45,6 @@ class Question:
         object.__setattr__(self, "text", self.text.strip())
 
     def __bool__(self) -> bool:
-        """Whether anything is asked."""
         return bool(self.text)
 
     # Language and words

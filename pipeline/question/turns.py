@@ -148,7 +148,6 @@ def _count_informative(text: str, rules: _TurnRules) -> int:
 
 
 def _is_informative(token: str, rules: _TurnRules) -> bool:
-    """Whether a word says what a question is about."""
     word = token.strip(_END_SIGNS).casefold().replace("’", "'")
     is_idle = not word or word in rules.idle
     return not (
