@@ -47,7 +47,7 @@ from bench.library import (
     read_library,
 )
 from bench.mimic import WORTHS, Worth, mimic
-from cli.output import COMMAND_SECONDS, OK, USAGE, drawn_progress, print_json
+from cli.output import OK, USAGE, drawn_progress, print_json
 from errors import ModelError, UsageError, WinnowError
 from models.protocols import (
     Ability,
@@ -82,6 +82,9 @@ from pipeline.text.tokens import count_tokens
 from pipeline.work import Report, in_thread, no_report
 from server.settings import Settings, read_settings
 from server.wiring import open_services
+
+STEP_SECONDS: Final = 1800.0
+"""For one question's step of a generator, which has no tool's deadline here."""
 
 
 class Watched:
@@ -739,7 +742,7 @@ async def measure(
                 WAYS
                 if settings.papers.extractor == "rules"
                 else (settings.papers.extractor,),
-                COMMAND_SECONDS,
+                STEP_SECONDS,
                 draw or no_report,
                 journal,
                 run.split,

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from mcp.shared.dispatcher import ProgressFnT
 
 OK, FAILED, USAGE, NO_ANSWER = range(4)
-COMMAND_SECONDS: Final = 1800.0
-"""Time limit in seconds of commands without a tool's deadline."""
 _OUTSIDE: Final = re.compile(r"«(\d{12})» (.*?) «/\1»")
 
 
