@@ -2,8 +2,8 @@
 
 File descriptor 1 is the wire of a stdio server. Imports run while it points at stderr,
 and both Python's and C's buffers are flushed before the wire is given back; at the end
-they are dropped. Not for: what is served, nor other
-transports (`transport.py`)."""
+they are dropped. A line that is no message is answered: a client would wait for ever. Not for: what is
+served, nor other transports (`transport.py`)."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from server.settings import Settings
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
+    from mcp.shared._stream_protocols import ReadStream, WriteStream
+    from mcp.shared.message import SessionMessage
 
 
 def serve_stdio(settings: Settings) -> None:
@@ -41,8 +43,50 @@ async def _serve(server: MCPServer[Any]) -> None:
     Nothing is flushed: fd 1 is the wire again, and a buffer may contain some library's
     print. `os._exit`, because threads of canceled calls would delay a normal exit.
     """
-    await server.run_stdio_async()
+    from mcp.server.stdio import stdio_server  # noqa: PLC0415  loaded by now, with stdout diverted
+
+    # The SDK has no public way to serve these streams; its own drops lines that are no message.
+    lowlevel = server._lowlevel_server
+    sender, messages = anyio.create_memory_object_stream[Any](0)
+    async with stdio_server() as (lines, wire), anyio.create_task_group() as group:
+        group.start_soon(_forward, lines, sender, wire)
+        await lowlevel.run(messages, wire, lowlevel.create_initialization_options())
     os._exit(0)
+
+
+async def _forward(
+    lines: ReadStream[SessionMessage | Exception],
+    sender: WriteStream[SessionMessage],
+    wire: WriteStream[SessionMessage],
+) -> None:
+    """Forward messages to the server; answer what is none with an error whose id is null
+    (JSON-RPC 2.0, section 5.1)."""
+    async with sender:
+        async for message in lines:
+            if isinstance(message, Exception):
+                await wire.send(_refused(message))
+            else:
+                await sender.send(message)
+
+
+def _refused(error: Exception) -> SessionMessage:
+    """Return the answer to a line that is no JSON, or no message of JSON-RPC."""
+    from mcp.shared.message import SessionMessage  # noqa: PLC0415  loaded by now, with stdout diverted
+    from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError  # noqa: PLC0415  as the line above
+    from pydantic import ValidationError  # noqa: PLC0415  as the line above
+
+    is_json = (
+        isinstance(error, ValidationError)
+        and error.errors()[0]["type"] != "json_invalid"
+    )
+    reason = (
+        ErrorData(
+            code=INVALID_REQUEST, message="The line is no message of JSON-RPC 2.0."
+        )
+        if is_json
+        else ErrorData(code=PARSE_ERROR, message="The line is no JSON in UTF-8.")
+    )
+    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=None, error=reason))
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import ANY
 
 import pytest
 from mcp import Client, StdioServerParameters
@@ -266,3 +267,33 @@ async def test_the_sdks_client_calls_every_tool_over_stdio(cache_folder: Path, m
             result = await client.call_tool(tool, arguments)
             assert not result.is_error, text_of(result)
             assert "erry" in text_of(result)
+
+
+@pytest.mark.parametrize(
+    ("sent", "code"),
+    [
+        (
+            b'{"jsonrpc":"2.0","id":2,"method":"ping","params":{"q":"half an emoji \\ud83d"}}',
+            -32700,
+        ),
+        (b'{"jsonrpc":"2.0","id":2,"method":"ping",,}', -32700),
+        (b"[" * 300 + b"]" * 300, -32700),
+        (b"hello", -32700),
+        (b"[]", -32600),
+        (b'{"jsonrpc":"2.0","id":2,"method":7}', -32600),
+    ],
+)
+def test_a_line_that_is_no_message_is_answered_and_the_connection_lives(
+    cache_folder: Path, sent: bytes, code: int
+) -> None:
+    with server(cache_folder) as process:
+        say(process, HELLO)
+        line(process)
+        assert process.stdin is not None
+        process.stdin.write(sent + b"\n")
+        process.stdin.flush()
+        refused = line(process)
+        assert refused["id"] is None
+        assert refused["error"] == {"code": code, "message": ANY}
+        say(process, {"jsonrpc": "2.0", "id": 3, "method": "ping"})
+        assert answer_to(process, 3)["result"] == {}
