@@ -123,6 +123,15 @@ async def test_a_missing_robots_txt_allows_and_a_failing_one_refuses(
 
 
 @pytest.mark.anyio
+async def test_a_robots_txt_over_500_kib_is_believed_as_far_as_that() -> None:
+    rules = b"User-agent: *\nDisallow: /hidden\n" + b"# a remark\n" * 60_000 + b"Disallow: /\n"
+    routes = {"/robots.txt": Reply(rules, kind="text/plain"), "/p": Reply(), "/hidden/x": Reply()}
+    async with open_site(routes) as site, open_local() as fetcher:
+        assert (await fetcher.fetch(site.url("/p"))).title == "Piran"
+        assert type(await failure_of(fetcher, site.url("/hidden/x"))) is AddressRefused
+
+
+@pytest.mark.anyio
 async def test_rules_hold_on_the_page_that_a_redirect_leads_to() -> None:
     routes = {
         "/robots.txt": Reply(b"User-agent: *\nDisallow: /hidden", kind="text/plain"),

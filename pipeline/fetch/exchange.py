@@ -146,7 +146,7 @@ USER_AGENT: Final = "Winnow/0.1 (+https://github.com/winnow-mcp/winnow)"
 _AGENT: Final = USER_AGENT.partition("/")[0]
 """What rules of a robots.txt name us."""
 ROBOTS_BYTES: Final = 512_000
-"""RFC 9309 asks for at least 500 KiB; more is not read."""
+"""RFC 9309 asks for at least 500 KiB; what follows is not looked at."""
 HOUR: Final = timedelta(hours=1).total_seconds()
 """For how long rules are believed, and silence is kept at most; RFC 9309 allows a day
 for rules."""
@@ -362,9 +362,8 @@ class WebExchange:
         target: Target,
         headers: Mapping[str, str],
         reach: _Reach,
-        max_bytes: int = 0,
     ) -> ServerAnswer:
-        """Ask once; `max_bytes` above 0 replaces both caps.
+        """Ask once.
 
         The body of an answer with an error status is dropped. Raises the errors after
         which it may be asked again as they are, `SourceError` for all others."""
@@ -385,8 +384,8 @@ class WebExchange:
                     body, cut = await read_as_far(
                         response,
                         url=url,
-                        max_bytes=max_bytes or limits.max_bytes,
-                        max_unpacked=max_bytes or limits.max_unpacked,
+                        max_bytes=limits.max_bytes,
+                        max_unpacked=limits.max_unpacked,
                     )
                 # read and discard the body, so that the connection can be reused
                 else:
@@ -461,9 +460,7 @@ class WebExchange:
         with anyio.move_on_after(self._limits.step_seconds):
             for _ in range(self._limits.max_redirects + 1):
                 try:
-                    answer = await self._once(
-                        str(file.url), file, {}, reach, ROBOTS_BYTES
-                    )
+                    answer = await self._once(str(file.url), file, {}, reach)
                     reach = self._outer if answer.outside else reach
                 except _RETRYABLE as e:
                     raise _failure(str(target.url), target, e) from e
@@ -472,7 +469,8 @@ class WebExchange:
                 elif answer.status >= 500 or answer.status == 429 or answer.cut:
                     break
                 else:
-                    return await in_thread(Protego.parse, decode(answer.body).text)
+                    rules = decode(answer.body[:ROBOTS_BYTES]).text
+                    return await in_thread(Protego.parse, rules)
         return None
 
 

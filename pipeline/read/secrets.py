@@ -39,6 +39,7 @@ _SECRET_FORMS: Final = re.compile(
     # Lines that only such files have
     rb"|^AGE-(?:SECRET-KEY|PLUGIN)-[0-9A-Z-]{50,}\s*$|<D>[A-Za-z0-9+/=\s]{80,}</D>"
     rb"|^[ \t]*(?:PrivateKey\s*=\s*[A-Za-z0-9+/]{43}=|aws_secret_access_key\s*=\s*[A-Za-z0-9/+]{40}\s*$)"
+    rb"|^token = \{\"access_token\":|^Unseal Key \d+: \S{40}|<Key>Password</Key>\s*<Value[^>]*>[^<]"
     rb"|^machine \S+\s+login \S+\s+password \S|^[ \t]*//\S+/:_auth(?:Token|orization)?\s*=\s*[\w-]{20}",
     re.MULTILINE,
 )
@@ -65,9 +66,9 @@ _EXPORTED: Final = re.compile(
     rb"|(?=.*access key id,)(?=.*secret access key,).*"
 )
 """Names of columns that an export of passwords or keys has."""
-_ENV_ASSIGNMENT: Final = re.compile(rb"(?:export )?[A-Z][A-Z0-9_]*=.*")
+_ENV_ASSIGNMENT: Final = re.compile(rb"(?:export |set )?[A-Z][A-Z0-9_]*=.*")
 _ASSIGNED_SECRET: Final = re.compile(
-    rb"(?m)^(?:export )?[A-Z0-9_]*(?:SECRET|TOKEN|PASSWORD|PASSWD|API_?KEY|PRIVATE)[A-Z0-9_]*="
+    rb"(?m)^(?:export |set )?[A-Z0-9_]*(?:SECRET|TOKEN|PASSWORD|PASSWD|API_?KEY|PRIVATE)[A-Z0-9_]*="
     rb"[\"']?[\w+/.=-]{20}"
 )
 _SECRET_RECORD: Final = re.compile(
@@ -87,7 +88,7 @@ _SECRET_RECORD: Final = re.compile(
 )
 """Forms of which every line is one record."""
 _JSON_SIGNS: Final = re.compile(
-    rb'"(?:private_key|kty|client-key-data|auths|httpOnly|client_secret|ciphertext|password)'
+    rb'(?i)"(?:private_key|kty|client-key-data|auths|httpOnly|client_secret|ciphertext|password|cookie|authorization)'
 )
 _MOST_VALUES: Final = 20_000
 """Objects of a JSON file that are looked at."""
@@ -148,7 +149,7 @@ def _is_list(start: bytes, *, cut: bool) -> bool:
 
 def _is_export(lines: Sequence[bytes]) -> bool:
     """Whether lines are a table whose columns are those of exported passwords."""
-    columns = lines[0].lower().replace(b'"', b"") + b","
+    columns = re.sub(rb"[;|\t]", b",", lines[0].lower().replace(b'"', b"")) + b","
     return len(lines) > 1 and _EXPORTED.fullmatch(columns) is not None
 
 
@@ -192,6 +193,11 @@ def _is_secret_object(value: dict[str, object]) -> bool:
         or has_text("client-key-data", 41)
         or ("client_id" in value and has_text("client_secret", 20))
         or {"name", "value", "domain", "httpOnly"} <= value.keys()
+        # A header of a request that a browser recorded (HAR)
+        or (
+            str(value.get("name")).lower() in {"cookie", "authorization"}
+            and has_text("value", 8)
+        )
         or has_fields("crypto", "ciphertext", "kdf")
         or has_fields("Crypto", "ciphertext", "kdf")
         or has_fields("login", "username", "password")

@@ -77,6 +77,20 @@ KEYS: Final = _COMMON | {
     "static key of a tunnel": b"# 2048 bit\n-----BEGIN OpenVPN Static key V1-----\n%b-----END OpenVPN"
     b" Static key V1-----\n" % hexadecimal(16, 32),
     "exported by a browser": b"name,url,username,password,note\nx.org,https://x.org/login,anna,s3cret99,\n",
+    "exported with semicolons": b"url;username;password\nhttps://x.org;anna;s3cret99\n",
+    "a database of a manager": b"<KeePassFile><Entry><String><Key>UserName</Key><Value>anna</Value></String><String>"
+    b"<Key>Password</Key>" + b"<Value>s3cret99</Value></String></Entry></KeePassFile>",
+    "requests that a browser recorded": json.dumps(
+        {
+            "log": {
+                "entries": [{"request": {"headers": [{"name": "Cookie", "value": "sid=s3cret99"}]}}]
+            }
+        }
+    ).encode(),
+    "set by a batch file": b"set API_KEY=sk-%b\n" % (b"b" * 30),
+    "of a program that copies": b'[r]\ntype = drive\ntoken = {"access_token":"ya29.%b"}\n'
+    % (b"e" * 40),
+    "shares of a vault": b"Unseal Key 1: %b\nUnseal Key 2: %b\n" % (b"x" * 44, b"y" * 44),
     "exported by another": b'"url","username","password","httpRealm"\n"https://x.org","anna","s3cret99",""\n',
     "exported by a manager": b"folder,type,name,login_uri,login_username,login_password\n,,x,https://x.org,anna,s3\n",
     "exported as JSON": json.dumps(
