@@ -2,7 +2,7 @@
 
 File descriptor 1 is the wire of a stdio server. Imports run while it points at stderr,
 and both Python's and C's buffers are flushed before the wire is given back; at the end
-they are dropped. A line that is no message is answered: a client would wait for ever. Not for: what is
+they are dropped. A malformed line is answered: a client would wait for ever. Not for: what is
 served, nor other transports (`transport.py`)."""
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ async def _serve(server: MCPServer[Any]) -> None:
     """
     from mcp.server.stdio import stdio_server  # noqa: PLC0415  loaded by now, with stdout diverted
 
-    # The SDK has no public way to serve these streams; its own drops lines that are no message.
+    # The SDK has no public way to serve these streams; its own drops malformed lines.
     lowlevel = server._lowlevel_server
     sender, messages = anyio.create_memory_object_stream[Any](0)
     async with stdio_server() as (lines, wire), anyio.create_task_group() as group:
@@ -59,7 +59,7 @@ async def _forward(
     sender: WriteStream[SessionMessage],
     wire: WriteStream[SessionMessage],
 ) -> None:
-    """Forward messages to the server; answer what is none with an error whose id is null
+    """Forward messages to the server; answer malformed lines with an error whose id is null
     (JSON-RPC 2.0, section 5.1)."""
     async with sender:
         async for message in lines:
@@ -70,7 +70,7 @@ async def _forward(
 
 
 def _refused(error: Exception) -> SessionMessage:
-    """Return the answer to a line that is no JSON, or no message of JSON-RPC."""
+    """Return the error for a line that cannot be parsed, or is not a message of JSON-RPC."""
     from mcp.shared.message import SessionMessage  # noqa: PLC0415  loaded by now, with stdout diverted
     from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError  # noqa: PLC0415  as the line above
     from pydantic import ValidationError  # noqa: PLC0415  as the line above
@@ -81,10 +81,10 @@ def _refused(error: Exception) -> SessionMessage:
     )
     reason = (
         ErrorData(
-            code=INVALID_REQUEST, message="The line is no message of JSON-RPC 2.0."
+            code=INVALID_REQUEST, message="The line is not a JSON-RPC 2.0 message."
         )
         if is_json
-        else ErrorData(code=PARSE_ERROR, message="The line is no JSON in UTF-8.")
+        else ErrorData(code=PARSE_ERROR, message="The line is not JSON in UTF-8.")
     )
     return SessionMessage(JSONRPCError(jsonrpc="2.0", id=None, error=reason))
 

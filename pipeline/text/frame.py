@@ -25,12 +25,12 @@ from pipeline.text.words import is_cjk, whole_words, words
 
 # What Unicode calls ignorable by default, controls and fillers, each run with the letter before it: nothing that a
 # reader sees, all of it a way to hide text, to carry bits in it or to reorder a line.
-_INVISIBLE: Final = re.compile(
+_UNSEEN_CHARACTERS: Final = re.compile(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
     "\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff"
     "\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
 )
-_JOINING: Final = re.compile(
+_JOINED_LETTER: Final = re.compile(
     "[\u0600-\u109f\u1780-\u18af\u1b00-\u1cff\u203c-\u3299\ua800-\uabff\ufb50-\ufdff\U00010a00-\U00011fff"
     "\U0001f000-\U0001faff#*0-9][\ufe0e\ufe0f]?[\u200c\u200d]?"
 )
@@ -68,13 +68,13 @@ def visible(text: str) -> str:
     """Return `text` without invisible characters: controls, zero-width and
     bidirectional marks, tag characters; joiners and looks that scripts and emoji need
     stay."""
-    return _INVISIBLE.sub(_needed, text)
+    return _UNSEEN_CHARACTERS.sub(_needed, text)
 
 
 def _needed(run: re.Match[str]) -> str:
     """Return what of a run of invisible characters the letter before it needs."""
     start = max(run.start() - 1, 0)
-    joining = _JOINING.match(run.string, start, run.end())
+    joining = _JOINED_LETTER.match(run.string, start, run.end())
     return joining[0][1:] if joining else ""
 
 
