@@ -177,6 +177,14 @@ def test_heads_of_odd_and_even_pages_and_page_numbers_leave_the_sentences_whole(
     assert html.count("Line 43 of the story goes on and on</p>") == 8
 
 
+def test_headings_that_differ_by_their_number_alone_stay_and_feet_of_pages_go() -> None:
+    body = [(f"Line {n} of the story goes on and on", 11) for n in range(44)]
+    pages = [[(f"Chapter {n}", 18), *body, (f"Page {n} of 6", 9)] for n in range(1, 7)]
+    html = read(make_pdf(pages)).html
+    assert [f"<h2>Chapter {n}</h2>" in html for n in range(1, 7)] == [True] * 6
+    assert "Page" not in html
+
+
 def test_white_print_on_a_gradient_and_on_a_thick_stroke_is_seen() -> None:
     white = "BT /F1 12 Tf 1 g 1 0 0 1 72 600 Tm (Berth nine is closed.) Tj ET"
     shading = (
@@ -219,6 +227,15 @@ def test_letters_that_the_file_does_not_name_are_said_to_be_unreadable() -> None
     body = make_file([b"<< /Type /Catalog /Pages 2 0 R >>", pages, font, content, page])
     with pytest.raises(SourceUnreadable, match="cannot be read as text"):
         to_page(Raw(body, "file:///x.pdf", "file:///x.pdf"))
+
+
+@pytest.mark.parametrize("codes", ["(cid:12)(cid:88)(cid:101)", "/G21/G22/G3A"])
+def test_codes_of_glyphs_in_the_place_of_letters_are_said_to_be_unreadable(codes: str) -> None:
+    with pytest.raises(SourceUnreadable, match="cannot be read as text"):
+        read(make_pdf([[(f"{codes} {codes}", 11)]]))
+    page = read(make_pdf([[("The pier was built in 1871.", 11)], [(f"{codes} {codes}", 11)]]))
+    assert "1871" in page.html
+    assert "cannot be read as text" in page.unread
 
 
 def test_code_keeps_its_indentation() -> None:

@@ -35,6 +35,8 @@ _FORMAT_TOKEN: Final = re.compile(
     r"|(?P<digits>[#0?][#0?,.]*)|(?P<bare>.)",
     re.DOTALL | re.IGNORECASE,
 )
+_WHOLE: Final = 2**53
+"""From here on neighbouring whole numbers are one and the same in a file."""
 _LITERALS: Final = ("quoted", "escaped", "currency")
 _MOST_ROUNDED: Final = 0.005
 """Share of a number that its format may round off; where it rounds more (`0` for 0.4), all digits
@@ -71,7 +73,7 @@ def shown(value: float, form: str, epoch: datetime) -> str:
         or len(patterns) > 1
         or any(_of(candidate, "condition") for candidate in sections)
     ):
-        return f"{value:.15g}{_of(section, *_LITERALS)}"
+        return f"{_plain(value)}{_of(section, *_LITERALS)}"
     digits = iter([_digits(value * (100 if "%" in bare else 1), section, patterns)])
     return _joined(
         [next(digits, "") if kind == "digits" else text for kind, text in section]
@@ -96,6 +98,13 @@ def _sections(form: str) -> list[Section]:
     return sections[:4]
 
 
+def _plain(value: float) -> str:
+    """Return a number with fifteen digits, whole ones with all that a file can hold: the
+    last ones of accounts and cards differ."""
+    is_whole = value.is_integer() and abs(value) < _WHOLE
+    return str(int(value)) if is_whole else f"{value:.15g}"
+
+
 def _of(section: Section, *kinds: str) -> str:
     return "".join(text for kind, text in section if kind in kinds)
 
@@ -107,7 +116,7 @@ def _joined(texts: list[str]) -> str:
 def _moment(value: float, bare: str, epoch: datetime) -> str:
     days = value + (1 if epoch == EPOCH and 0 < value < _LEAP else 0)
     if not 0 <= days < _LAST_DAY:
-        return f"{value:.15g}"
+        return _plain(value)
     moment = epoch + timedelta(seconds=round(days * 86_400))
     day = moment.date().isoformat()
     if "h" not in bare and "s" not in bare:
@@ -136,7 +145,7 @@ def _digits(value: float, section: Section, patterns: list[str]) -> str:
     integer, _, decimals = pattern.partition(".")
     text = f"{value:{',' if ',' in integer else ''}.{len(decimals)}f}"
     if abs(float(text.replace(",", "")) - value) > _MOST_ROUNDED * abs(value):
-        return f"{value:.15g}"
+        return _plain(value)
     head, _, tail = text.partition(".")
     if "," not in integer:
         head = head.zfill(integer.count("0") + (value < 0))

@@ -10,6 +10,7 @@ installed (`extras/ocr/`). Not for: tables without rulings drawn column by
 column."""
 
 import json
+import re
 import threading
 import time
 from collections.abc import Sequence
@@ -74,6 +75,8 @@ _OUTLINES: Final = 1_000
 _UNMAPPED: Final = 0.3
 """Share of a page's letters of which the file does not say what they are, from which it
 cannot be read as text."""
+_GLYPH_CODES: Final = re.compile(r"(?:\(cid:\d+\)|/[A-Za-z]\d[\dA-F])+")
+"""What other programs write into a file in the place of letters that they cannot name."""
 _TROUBLE: Final = {
     "slow": "take too long to read",
     "ending": "ended the process that read them",
@@ -464,7 +467,8 @@ def _trouble(page: Print, lines: Sequence[PrintLine], letters: int) -> str:
     is_drawing = page.paths >= _DRAWING_PATHS or page.text_operators > 0
     if not lines and not page.hidden and (page.images or is_drawing):
         return "image"
-    if letters and page.unmapped > _UNMAPPED * letters:
+    codes = filter(_GLYPH_CODES.fullmatch, (piece.text for piece in page.pieces))
+    if letters and page.unmapped + sum(map(len, codes)) > _UNMAPPED * letters:
         return "unmapped"
     return "few" if page.images and letters < _STRAY else ""
 

@@ -317,10 +317,12 @@ def drop_running(pages: Sequence[list[PrintLine]], heights: Sequence[float]) -> 
     than a third of the pages, three at least.
 
     The first of each kind stays at the head of its page, where it is often the title;
-    page numbers go. Files of fewer than four pages, and pages that would be left empty,
-    stay as they are. Changes `pages`."""
+    page numbers go, unless they are words in the type of headings (`Chapter 3`). Files
+    of fewer than four pages, and pages that would be left empty, stay as they are.
+    Changes `pages`."""
     if len(pages) < 4:
         return
+    headings, _ = sizes_of(pages)
     edges = [
         _edge_lines(page, height) for page, height in zip(pages, heights, strict=True)
     ]
@@ -337,7 +339,8 @@ def drop_running(pages: Sequence[list[PrintLine]], heights: Sequence[float]) -> 
             text = _unnumbered(line)
             if text in recurring:
                 is_number = "#" in text and len(text.split()) <= SHORT
-                if is_number or text in seen:
+                is_title = line.size in headings and text.strip("# ") != ""
+                if not is_title if is_number else text in seen:
                     dropped.add(id(line))
                 seen.add(text)
         if len(dropped) < len(page):
