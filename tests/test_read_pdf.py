@@ -273,24 +273,6 @@ def test_text_behind_other_print_in_the_colour_of_its_ground_is_left_out() -> No
     assert "keeper" not in page.html
 
 
-@pytest.mark.parametrize(
-    ("indent", "said"),
-    [(0, "The lamp was lit at dusk"), (4, "T he lamp was lit at dusk")],
-    ids=["word", "apart"],
-)
-@pytest.mark.parametrize("lines", [2, 3])
-def test_a_drop_cap_begins_the_word_beside_it(lines: int, indent: int, said: str) -> None:
-    cap = 14 * lines - 2
-    left = 72 + 0.611 * cap + 2
-    page = shown(
-        (72, 700 - 14 * (lines - 1), cap * 1.2, "T"),
-        (left + 0.13 * cap + indent, 700, 12, "he lamp was lit at dusk"),
-        *((left + 0.13 * cap, 700 - 14 * n, 12, f"and line {n} goes on") for n in range(1, lines)),
-        (72, 700 - 14 * lines, 12, "until the morning came, as it always does."),
-    )
-    assert f"{said} and line 1" in page
-
-
 def with_font(font: bytes, *others: bytes, text: bytes) -> bytes:
     """Return a PDF of one page that shows a text in a font, which is object 3; others follow the
     page from 6 on."""

@@ -31,8 +31,6 @@ LEVEL: Final = 0.2
 """By which the baselines of one line may differ, of one word twice as much."""
 SCRIPT: Final = 0.85
 """A script is at most this part of the type beside it."""
-INITIAL: Final = 1.8
-"""An initial is at least so many times larger than the type beside it."""
 SNAP: Final = 3.0
 """Points by which rulings that meet may miss each other."""
 MOST_TABLE_COLUMNS: Final = 40
@@ -112,10 +110,6 @@ def _segments(pieces: Iterable[Piece], upright: Sequence[Ruling]) -> list[_Segme
         elif _is_script(before, piece):
             before.append(_script(before, piece), piece)
             before.after_script = True
-        elif _is_initial(before, piece):
-            blank = " " if _away(before, piece) > 0.3 * piece.size else ""
-            before.append(blank + piece.text, piece)
-            before.y, before.size = piece.y, piece.size
         elif _joins(before, piece, upright):
             before.append(_blank(before, piece) + piece.text, piece)
             before.after_script = False
@@ -176,7 +170,6 @@ def _is_script(before: _Segment, piece: Piece) -> bool:
         and -0.35 * em <= level <= 0.65 * em
         and abs(level) >= 0.05 * em
         and -0.4 * em < _away(before, piece) < 0.35 * em
-        and not _is_initial(before, piece)
     )
 
 
@@ -191,19 +184,6 @@ def _script(before: _Segment, piece: Piece) -> str:
     if piece.text in _ORDINALS and before.runs[-1][0][-1].isdigit():
         return piece.text
     return ("^" if is_raised else "_") + piece.text
-
-
-def _is_initial(before: _Segment, piece: Piece) -> bool:
-    """Return whether a segment is one capital, much larger than the word that follows it."""
-    letter = before.text.strip("\"'“‘«„")
-    return (
-        len(letter) == 1
-        and letter.isupper()
-        and len(piece.text) > 1
-        and piece.size * INITIAL <= before.size
-        and before.y - 1 <= piece.y <= before.y + before.size
-        and -0.4 * piece.size <= piece.left - before.right <= piece.size
-    )
 
 
 def _without_doubles(segments: Iterable[_Segment]) -> list[_Segment]:
