@@ -61,7 +61,6 @@ def docx_to_html(body: bytes, *, is_shown: bool = False) -> Converted:
 
 
 def _walk(package: Package, kinds: dict[str, list[str]]) -> Walk:
-    """Return a walk that knows the styles, notes and comments of a file."""
 
     def tree(kind: str, usual: str = "") -> etree._Element | None:
         return package.tree(next(iter(kinds.get(kind, [])), usual))

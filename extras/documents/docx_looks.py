@@ -26,8 +26,6 @@ _THEMED: Final = {
 
 
 class _Look(NamedTuple):
-    """How runs with the same properties look."""
-
     properties: list[etree._Element]
     """What counts most first."""
     is_gone: bool

@@ -156,7 +156,6 @@ class Styles:
 def _written(
     number: int, levels: dict[int, etree._Element], counts: dict[int, int]
 ) -> str:
-    """Return a number in the form of its level."""
     all_digits = levels[number].find(f"{W}isLgl") is not None
 
     def shown(match: re.Match[str]) -> str:

@@ -345,7 +345,6 @@ class Walk:
         return ""
 
     def _append(self, element: etree._Element, lead_in: str) -> None:
-        """Write a note or comment after the current block."""
         after, fields = self.after, self.fields
         self.after = []
         html = "\n".join(self.blocks(self.seen.without_unseen(element)))
@@ -431,7 +430,6 @@ def _inside(element: etree._Element, tag: str) -> Iterator[etree._Element]:
 
 
 def _table_html(rows: list[tuple[str, list[_WordCell]]]) -> str:
-    """Return rows as a table, each with the tag of its cells; empty without any."""
     lines = [
         "".join(cell_html(tag, cell.html, cell.width, cell.height) for cell in cells)
         for tag, cells in rows

@@ -115,6 +115,5 @@ def _order(book: etree._Element, folder: str) -> list[str]:
 
 
 def _sealed(package: Package) -> set[str]:
-    """Return the names of encrypted parts; none where the book has no list of them."""
     sealed = all_of(package.tree("META-INF/encryption.xml"), "{*}CipherReference")
     return {resolved("", element.get("URI", "")) for element in sealed}

@@ -180,7 +180,6 @@ def _read(body: bytes, level: str, attached: _Attached) -> tuple[EmailMessage, s
 
 
 def _head(message: MIMEPart) -> str:
-    """Return who wrote to whom and when."""
     values = {name: _header(message, name) for name in _SHOWN_HEADERS}
     fields = "".join(
         f"<dt>{name}</dt><dd>{escape(value)}</dd>"
@@ -223,7 +222,6 @@ def _parts(message: EmailMessage, attached: _Attached) -> tuple[list[str], list[
 
 
 def _forwarded(message: MIMEPart) -> str:
-    """Return the head of a message within another, whose text follows."""
     subject = _header(message, "Subject")
     return f"<h3>{escape(f'Forwarded message: {subject}')}</h3>\n{_head(message)}"
 

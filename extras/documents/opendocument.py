@@ -75,8 +75,6 @@ _EMBEDDED_OBJECTS: Final = tuple(
 
 @dataclass(slots=True)
 class _OpenDocumentReader:
-    """What was read so far."""
-
     looks: Looks
     numbers: dict[tuple[str, str], etree._Element]
     """How lists are numbered, by the name of their style and the level."""
@@ -218,7 +216,6 @@ class _OpenDocumentReader:
             self.label = f"{prefix}{'.'.join(filter(None, numbers))}{suffix}".strip()
 
     def _number(self, style: str, level: int) -> str:
-        """Return the number of the item of a level, "" for one without numbers."""
         form = self.numbers.get((style, str(level)))
         kind = form.get(f"{STYLE}num-format", "") if form is not None else ""
         return numeral(self.counts.get((style, level), 1), kind) if kind else ""
@@ -254,7 +251,6 @@ class _OpenDocumentReader:
     def _sheet(
         self, table: etree._Element, rows: Iterator[etree._Element]
     ) -> Iterator[str]:
-        """Yield a sheet that is shown, then what is drawn over it."""
         name, columns = table.get(f"{TABLES}name", ""), _hidden_columns(table)
         sheet = sheet_to_html(name, self._numbered(rows, columns))
         shapes = table.iterchildren(f"{TABLES}shapes")
@@ -463,7 +459,6 @@ def _converted(
 
 
 def _numbers(tree: etree._Element | None) -> dict[tuple[str, str], etree._Element]:
-    """Return how lists are numbered, by style and level."""
     return {
         (style.get(f"{STYLE}name", ""), level.get(f"{TEXT}level", "1")): level
         for style in all_of(tree, f"{TEXT}list-style")

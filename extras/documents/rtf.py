@@ -80,7 +80,6 @@ class _Rewriting:
     """Rewrites RTF token by token for striprtf."""
 
     def __init__(self, text: str) -> None:
-        """Take a file and its colours."""
         self.text = text
         self.colours = _colours(text)
         self.is_shaded = "\\clcbpat" in text

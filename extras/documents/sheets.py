@@ -128,7 +128,6 @@ class _Sheet:
             yield rows, columns
 
     def _begins_with_names(self, rows: Sequence[Row], columns: range) -> bool:
-        """Whether the first row of several cells names columns that hold something below."""
         filled = [row for row in rows if self._filled(row, columns)]
         tables = (row for row in filled[:-1] if len(self._filled(row, columns)) > 1)
         return self._is_names(next(tables, (0, [])), columns)
@@ -186,7 +185,6 @@ class _Sheet:
         yield f"<table>{caption}\n{lines}\n</table>"
 
     def _end(self, row: Row, column: int) -> int:
-        """Return where a cell of a row ends, with what it covers."""
         area = self.covers.get((row[0], column))
         return area.right_column + 1 if area is not None else column + 1
 

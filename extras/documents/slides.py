@@ -73,8 +73,6 @@ class _Box(NamedTuple):
 
 @dataclass(slots=True)
 class _Slide:
-    """One slide's part."""
-
     package: Package
     ledger: Ledger
     root: etree._Element
@@ -237,7 +235,6 @@ def _printed(package: Package, links: dict[str, tuple[str, str]]) -> Iterator[st
 
 
 def _slides(package: Package) -> list[str]:
-    """Return the names of the slides, each once, in the order shown."""
     main = package.main("ppt/presentation.xml")
     links = package.targets(main)
     visible = all_of(package.tree(main), f"{_P}sldId")

@@ -61,7 +61,6 @@ def timed_to_html(text: str) -> str:
 
 
 def _cues(text: str) -> Iterator[_Cue]:
-    """Yield the cues of WebVTT or SRT."""
     for cue in _CUE.finditer(text.replace("\r\n", "\n").replace("\r", "\n")):
         voice = re.search(r"<v(?:\.[\w.]+)?\s+([^<>]{1,80})>", cue[3])
         text = html.unescape(_CUE_TAG.sub("", cue[3]))
@@ -104,7 +103,6 @@ def _paragraphs(cues: Iterable[_Cue]) -> list[str]:
 
 
 def _is_paragraph(cues: list[_Cue]) -> bool:
-    """Whether cues are long enough for a paragraph, and end as one."""
     seconds = cues[-1].stop - cues[0].start
     ends = seconds >= _SENTENCE_SECONDS and cues[-1].lines[-1].endswith(_CUE_ENDS)
     return ends or seconds >= _PARAGRAPH_SECONDS

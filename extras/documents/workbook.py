@@ -67,8 +67,6 @@ _CHUNK: Final = 1 << 18
 
 @dataclass(slots=True)
 class _Book:
-    """What holds for all sheets of a file."""
-
     package: Package
     styles: etree._Element | None
     strings: Sequence[str] = ()
@@ -116,8 +114,6 @@ class _Book:
 
 @dataclass(slots=True)
 class _SheetPart:
-    """One sheet's part."""
-
     book: _Book
     body: bytes
     part_name: str

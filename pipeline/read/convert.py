@@ -267,7 +267,6 @@ def _by_format(raw: Raw, kind: str) -> Converted:
 def _text_to_html(
     raw: Raw, kind: str, text: str, file_format: Format | None
 ) -> Converted:
-    """Return a text of a type as HTML; `file_format` is its format where it has one."""
     if kind == HTML:
         if is_xhtml(raw.content_type, raw.name, text):
             text = xhtml_to_html(text)

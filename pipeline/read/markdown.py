@@ -90,7 +90,6 @@ def _marked(html: str, line: int, ends: dict[str, int], *, every: bool) -> str:
 
 
 def _closing(inline: list[Token], line: int, ends: dict[str, int]) -> list[Token]:
-    """Return end tags for a paragraph's unclosed elements."""
     html = "".join(token.content for token in inline if token.type == "html_inline")
     names = [name for name in _opened(html) if ends.get(name, -1) < line]
     return [Token("html_inline", "", 0, content=f"</{name}>") for name in names]

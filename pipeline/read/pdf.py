@@ -347,7 +347,6 @@ class PdfReading:
         return ledger
 
     def _numbered(self, trouble: str) -> list[int]:
-        """Return the numbers of the pages with a trouble."""
         pages = enumerate(self.pages, self.first)
         return [number for number, page in pages if page.trouble == trouble]
 

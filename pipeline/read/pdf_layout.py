@@ -57,18 +57,15 @@ class _Segment:
     """Names the operator that set the end."""
     fixed: int = 0
     """Letters in a fixed-width font."""
-    after_script: bool = False
     rows: list[list[str]] = field(default_factory=list)
     """Of a ruled table."""
 
     @property
     def text(self) -> str:
-        """The pieces joined."""
         return " ".join(text for text, _ in self.runs)
 
     @property
     def middle(self) -> tuple[float, float]:
-        """Where it is."""
         return (self.left + self.right) / 2, self.y + 0.3 * self.size
 
     def append(self, text: str, piece: Piece) -> None:
@@ -109,10 +106,8 @@ def _segments(pieces: Iterable[Piece], upright: Sequence[Ruling]) -> list[_Segme
             segments.append(_begun(piece))
         elif _is_script(before, piece):
             before.append(_script(before, piece), piece)
-            before.after_script = True
         elif _joins(before, piece, upright):
             before.append(_blank(before, piece) + piece.text, piece)
-            before.after_script = False
         else:
             segments.append(_begun(piece))
     return segments
@@ -158,12 +153,11 @@ def _blank(segment: _Segment, piece: Piece) -> str:
     if piece.fixed and segment.fixed and not piece.tight:
         letter = (segment.right - segment.left) / len(segment.text)
         return " " * min(max(1, round(gap / (letter or em))), MOST_BLANKS)
-    is_apart = gap > WORD_GAP * em and (not piece.tight or segment.after_script)
+    is_apart = gap > WORD_GAP * em and not piece.tight
     return " " if piece.parted or is_apart else ""
 
 
 def _is_script(before: _Segment, piece: Piece) -> bool:
-    """Return whether a piece is a script of the segment before it."""
     em, level = before.size, piece.y - before.y
     return (
         piece.size <= SCRIPT * em

@@ -47,8 +47,6 @@ def main(text: str) -> None:
 
 
 class _Conversions:
-    """Converts one document after the other, and keeps PDFs open between slices."""
-
     def __init__(self) -> None:
         self._open: OrderedDict[str, PdfReading] = OrderedDict()
 

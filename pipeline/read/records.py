@@ -120,7 +120,6 @@ def _array_table(value: object, *, least: int, columns: int) -> list[list[str]] 
 
 
 def _flat_records(values: Sequence[object]) -> list[dict[str, str]]:
-    """Return values as flat records; none where any value cannot be one."""
     records = [value for value in values if isinstance(value, dict) and value]
     if len(records) < len(values):
         return []

@@ -250,7 +250,6 @@ def _has_stray_zeros(start: bytes) -> bool:
 
 
 def _signed_type(body: bytes, start: bytes) -> str:
-    """Return the type that a signature in the first bytes names, empty without one."""
     if start.startswith(b"PK\x03\x04"):
         return _zip_type(body)
     if start[8:12] == b"WEBP":

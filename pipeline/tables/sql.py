@@ -128,7 +128,6 @@ class _Guard:
     """By the thread's processor seconds."""
 
     def watch(self, database: sqlite3.Connection) -> None:
-        """Let a database read only, within the bounds."""
         for limit, bound in _LIMITS.items():
             database.setlimit(limit, bound)
         self.ends = time.thread_time() + MAX_SECONDS
@@ -137,7 +136,6 @@ class _Guard:
 
     @property
     def is_over(self) -> bool:
-        """Whether the query took more time than it has."""
         return time.thread_time() > self.ends or time_left() <= 0
 
     def _is_over(self) -> bool:
@@ -169,7 +167,6 @@ class _Guard:
 def _refusal(
     error: BaseException, guard: _Guard, tables: Sequence[SqlTable], query: str
 ) -> UsageError:
-    """Return what a failed query is answered with."""
     if guard.refused:
         return guard.refused
     if guard.is_over or isinstance(error, MemoryError):
