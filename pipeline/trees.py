@@ -11,7 +11,7 @@ from typing import Final, Literal, NamedTuple
 
 import anyio
 
-from errors import UsageError
+from errors import ModelError, UsageError
 from pipeline.answer import write
 from pipeline.document.page import Document, Failure, Page
 from pipeline.evidence.assemble import Assembled
@@ -25,7 +25,7 @@ from pipeline.raptor.leaves import Chunker
 from pipeline.raptor.overview import overview
 from pipeline.raptor.query import read_tree
 from pipeline.raptor.tree import TREE_SCHEME, Chunking, Tree, TreeOptions
-from pipeline.reading.extract import left_unread, read_documents
+from pipeline.reading.extract import left_unread, model_failure, read_documents
 from pipeline.services import Services
 from pipeline.sources.gather import (
     Loaded,
@@ -179,6 +179,7 @@ async def _guided(
     return _Passages(
         await in_thread(write, documents, reading, sheet, mark),
         [document for document in documents if document.page.html],
+        left_unread(reading, documents),
     )
 
 
@@ -268,19 +269,23 @@ async def _tree(
         if document.page.final_url not in loaded_urls
     ]
     loaded = replace(loaded, documents=(*unchanged, *loaded.documents))
+    build = partial(
+        build_tree,
+        loaded.documents,
+        options=options,
+        store=store_for(
+            (document.page.final_url for document in loaded.documents), services
+        ),
+        report=report,
+        grown_from=before,
+        idms=idms,
+    )
     with anyio.move_on_after(LONG_SHARE * time_left()):
-        tree = await build_tree(
-            loaded.documents,
-            embedder=services.embedder,
-            options=options,
-            store=store_for(
-                (document.page.final_url for document in loaded.documents), services
-            ),
-            report=report,
-            grown_from=before,
-            idms=idms,
-        )
-        return tree, loaded
+        try:
+            return await build(embedder=services.embedder), loaded
+        except ModelError as error:
+            failures = (*loaded.failures, model_failure(str(error)))
+            return await build(embedder=None), replace(loaded, failures=failures)
     return None, loaded
 
 

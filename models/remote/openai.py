@@ -86,7 +86,7 @@ class OpenAIEmbedder(RemoteModel):
 
         answer = await self.fitting(texts, ask)
         vectors = _numbers(self._endpoint, answer, "data", "embedding", len(texts))
-        if vectors.ndim != 2 or vectors.shape[1] == 0:
+        if vectors.ndim != 2 or not vectors.any(axis=1).all():
             raise self._endpoint.nonsense("/embeddings", answer)
         return unit_rows(vectors)
 
@@ -133,7 +133,8 @@ def _numbers(
     try:
         by_index = {int(row["index"]): row[name] for row in answer[rows]}
         values = [by_index[index] for index in range(count)]
-        numbers = np.array(values, dtype=np.float32)
+        with np.errstate(over="ignore"):  # what is over float32 is infinite, and refused below
+            numbers = np.array(values, dtype=np.float32)
     except STRANGE as error:
         raise endpoint.nonsense(f"/{rows}", answer) from error
     if not np.isfinite(numbers).all():

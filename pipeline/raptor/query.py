@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from errors import UsageError
+from errors import ModelError, UsageError
 from models.protocols import Embedder
 from pipeline.document.page import Document, Sentence
 from pipeline.document.units import tag_sentences
@@ -70,10 +70,12 @@ async def read_tree(
 
     Raises:
         UsageError: The question is empty.
-        ModelError: A model failed.
     """
     # 1. Candidates: the best leaves by words and kept vectors
-    vector = await question_vector(tree, question, embedder)
+    try:
+        vector = await question_vector(tree, question, embedder)
+    except ModelError:  # the reading of the units names it
+        vector = None
     leaves = await in_thread(
         _candidates, tree, question, vector, max(EMBED_TOKENS, 2 * max_tokens)
     )

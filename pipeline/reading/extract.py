@@ -126,11 +126,7 @@ def left_unread(reading: Reading, documents: Sequence[Document]) -> list[Failure
         for document in documents
         if reading.late
     ]
-    failed = (
-        [Failure("model", f"words alone decided. {reading.failure}")]
-        if reading.failure
-        else []
-    )
+    failed = [model_failure(reading.failure)] if reading.failure else []
     return (
         failed
         + late
@@ -139,6 +135,11 @@ def left_unread(reading: Reading, documents: Sequence[Document]) -> list[Failure
             for url in reading.unread
         ]
     )
+
+
+def model_failure(reason: str) -> Failure:
+    """Return that a model failed, for which words take over."""
+    return Failure("model", f"words alone decided. {reason}")
 
 
 def _judged(
