@@ -133,7 +133,9 @@ def _numbers(
     try:
         by_index = {int(row["index"]): row[name] for row in answer[rows]}
         values = [by_index[index] for index in range(count)]
-        with np.errstate(over="ignore"):  # what is over float32 is infinite, and refused below
+        with np.errstate(
+            over="ignore"
+        ):  # what is over float32 is infinite, and refused below
             numbers = np.array(values, dtype=np.float32)
     except STRANGE as error:
         raise endpoint.nonsense(f"/{rows}", answer) from error
