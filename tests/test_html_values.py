@@ -173,29 +173,6 @@ def test_boxes_are_not_glued_and_words_not_torn(html: str, text: str) -> None:
     assert shown(f"<p>{html}") == text
 
 
-@pytest.mark.parametrize("role", ["table", "grid"])
-@pytest.mark.parametrize("element", ["div", "span"])
-def test_a_table_by_roles_is_read_as_rows(role: str, element: str) -> None:
-    rows = [
-        ("columnheader", "Name", "Height"),
-        ("cell", "Everest", "8849 m"),
-        ("gridcell", "K2", "8611 m"),
-    ]
-    lines = "".join(
-        f"<div role=row><{element} role={cell}>{name}</{element}><{element} "
-        f"role={cell}>{height}</{element}></div>"
-        for cell, name, height in rows
-    )
-    page = f"<div role={role}><div role=rowgroup>{lines}</div></div>"
-    assert shown(page) == "Name | Height\nEverest | 8849 m\nK2 | 8611 m"
-
-
-def test_roles_that_make_no_table_lose_no_word() -> None:
-    row = "<div role=row><p>one</p><div role=cell>two</div></div>"
-    page = f"<div role=table>{row}</div><div role=row><i role=cell>three</i></div>"
-    assert shown(page).split() == ["one", "two", "three"]
-
-
 LISTING = "a = 1\n  b = 2"
 
 
@@ -210,17 +187,6 @@ LISTING = "a = 1\n  b = 2"
         "<pre><code><span style='display:flex;'><span>a = 1\n</span></span><span "
         "style='display:flex;'>"
         "<span>  b = 2\n</span></span></code></pre>",
-        "<table><tr><td class=gutter><pre class=lineno>1\n2\n</pre><td class=code><pre>a = 1\n  b "
-        "= 2\n</pre></table>",
-        "<pre><code><table class=hljs-ln><tr><td class=hljs-ln-numbers "
-        "data-line-number=1></td><td>a = 1</td></tr>"
-        "<tr><td class=hljs-ln-numbers>2</td><td>  b = 2</td></tr></table></code></pre>",
-        "<table class=lntable><tr><td><pre><code><span class=lnt>1\n</span><span "
-        "class=lnt>2\n</span></code></pre></td>"
-        "<td><pre><code>a = 1\n  b = 2\n</code></pre></td></tr></table>",
-        "<pre><span class=linenos>1</span>a = 1\n<span class=linenos>2</span>  b = 2</pre>",
-        "<pre><span style='user-select:none'>1</span>a = 1\n<span "
-        "style='user-select:none'>2</span>  b = 2</pre>",
         "<pre class=line-numbers><button><span>Copy code</span></button><code>a = 1\n  b = "
         "2</code></pre>",
         "<div><pre>a = 1<br>  b = 2</pre><button>Copy</button></div>",
@@ -239,17 +205,6 @@ def test_nothing_is_inserted_in_a_listing() -> None:
     assert (
         shown("<pre>x<table><tr><td>a<td>b<tr><td>c<td><b>d</b></table></pre>") == "x\na\tb\nc\td"
     )
-
-
-def test_two_forms_of_a_listing_that_a_sheet_shows_one_at_a_time_do_not_run_together() -> None:
-    modules, old = (
-        "<code class='language-js mjs'>import a;",
-        "<code class='language-js cjs'>require(a);",
-    )
-    assert shown(
-        f"<pre><input type=checkbox>{modules}</code>{old}</code><button>copy</button></pre>"
-    ) == ("import a;\n\nrequire(a);")
-    assert shown("<pre><code>a</code><code>b</code></pre>") == "ab"
 
 
 @pytest.mark.parametrize(

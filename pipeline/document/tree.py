@@ -60,9 +60,7 @@ _INVISIBLE: Final = re.compile(
 )
 """Characters without a glyph. Joiners (U+200C, U+200D) stay: they shape words of living
 scripts and emoji."""
-ROLE_ROW: Final = "row"
-"""Name, until it is complete, of an element that is a table's row by its role."""
-_MARKED: Final = tags("del ins row rt s strike sub sup")
+_MARKED: Final = tags("del ins rt s strike sub sup")
 """Elements whose meaning is lost where only their text is read."""
 _RAISED_NUMBER: Final = re.compile(r"[-−–+]?\d+")
 _NOTE_NUMBERS: Final = re.compile(r"\[?\d+\]?(?:\s*[,–-]\s*\[?\d+\]?)+")
@@ -295,13 +293,11 @@ def _merged(node: Node, only: Node) -> Node:
 
 def _is_written(parent: Node, node: Node) -> bool:
     """Write an element whose plain text would lose its meaning into its parent: raised,
-    lowered, struck, inserted, ruby, or a row of an ARIA table.
+    lowered, struck, inserted or ruby.
 
     Returns whether the parent has its text now; False leaves it to the caller."""
     tag, children = node.tag, parent.children
-    if tag == ROLE_ROW:
-        _finish_row(node)
-    elif node.breaks:
+    if node.breaks:
         return False
     elif tag == "rt":
         children += ["(", *node.children, ")"]
@@ -329,26 +325,6 @@ def _is_shifted(parent: Node, node: Node) -> bool:
     if written:
         parent.children.append(written)
     return written != ""
-
-
-def _finish_row(row: Node) -> None:
-    """Change an element with the role of a row in place: into `tr` if it holds only
-    cells, else into `div` with its cells."""
-    row.children = [
-        child
-        for child in row.children
-        if isinstance(child, Node) or not child.isspace()
-    ]
-    cells = [
-        child
-        for child in row.children
-        if isinstance(child, Node) and child.tag in STAYS_EMPTY
-    ]
-    row.tag, row.breaks = "tr", True
-    if len(cells) < len(row.children):
-        row.tag = "div"
-        for cell in cells:
-            cell.tag = "div"
 
 
 def _strike(parent: Node, node: Node, text: str) -> None:

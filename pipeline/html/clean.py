@@ -41,7 +41,6 @@ from pipeline.document.tree import (
 from pipeline.html.addresses import base_of, rebase
 from pipeline.html.furniture import content_words, is_title_of, says_furniture
 from pipeline.html.guard import parse
-from pipeline.html.marks import mark_cells
 from pipeline.html.names import (
     BLANK,
     BOX,
@@ -189,7 +188,6 @@ class _Builder:
         self._unseen_words = 0
         """Words in frames that no click brings to light."""
         self._furniture = _Furniture()
-        self._cells: list[tuple[Node, LexborNode]] = []
 
     def build(self) -> tuple[Node, int]:
         """Return the tree of what is seen, and the number of words that no click brings
@@ -249,13 +247,9 @@ class _Builder:
                 attach(node, done)
             if boxed:
                 _end_box(node, pre)
-        return self._done(root), sight.unseen_words + self._unseen_words
-
-    def _done(self, root: Node) -> Node:
-        """Return the tree that was filled, its end trimmed and its cells marked."""
         trim(root)
-        mark_cells(self._cells)
-        return join_texts(root) if self._made > self._most_nodes else root
+        root = join_texts(root) if self._made > self._most_nodes else root
+        return root, sight.unseen_words + self._unseen_words
 
     def _begin(self, seen: Seen, parent: Node, pre: bool, depth: int) -> _Begun | None:
         """Return where the inside of an element is added; None where nothing is left to
@@ -286,11 +280,7 @@ class _Builder:
                 return None
         if kind == NODE:
             self._made += 1
-            if (
-                depth > MAX_DEPTH
-                or self._made > self._most_nodes
-                or parent.tag in tag.wraps
-            ):
+            if depth > MAX_DEPTH or self._made > self._most_nodes:
                 kind = THROUGH if pre else BOX
         if (
             first_child is not None
@@ -428,8 +418,6 @@ class _Builder:
             part_links(parent)
         node = Node(tag.name)
         node.furniture = tag.furniture
-        if tag.name == "td":
-            self._cells.append((node, current))
         if not (attributes or tag.listing):
             return node
         is_judged_by_name = tag.named

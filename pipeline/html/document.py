@@ -166,8 +166,6 @@ def _drawn(html: str, blocks: tuple[Block, ...]) -> Node | None:
 
 def _nodes_of(tag: str, text: str) -> list[Node]:
     """Return a text of a page's scripts as nodes."""
-    if tag == "dd":
-        return [_definition(text)]
     if tag == "noscript" or _KNOWN_TAG.search(text):
         return _fragment(text)
     return [_leaf(tag, line) for line in text.split("\n") if line.strip()]
@@ -184,14 +182,6 @@ def _fragment(html: str) -> list[Node]:
     for node in nodes:
         node.tag = "div"
     return nodes
-
-
-def _definition(text: str) -> Node:
-    """Return `name: value` as a definition list."""
-    term, _, value = text.partition(": ")
-    pair = Node("dl")
-    pair.children += [_leaf("dt", term), _leaf("dd", value)]
-    return pair
 
 
 def _leaf(tag: str, text: str) -> Node:

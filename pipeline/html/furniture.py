@@ -50,7 +50,6 @@ _HEADLINE_WORDS: Final = 5
 headline and says something. A class or id of more parts is a title turned into an
 anchor, and says nothing about its element."""
 _IN_MAIN: Final = re.compile(r"/(?:main|article)\d*/")
-NAMED_SO: Final = re.compile(r"/(?:nav|footer|aside|select)\d*(?=/|$)")
 _NAV_PATH: Final = re.compile(r"/(?:nav|footer)\d*(?=/|$)")
 _THE_MAIN: Final = re.compile(r"/main\d*(?=/)")
 _ALPHANUMERIC: Final = re.compile(r"[^\W_]+")

@@ -13,7 +13,6 @@ from pipeline.document.tree import (
     FURNITURE_NAME,
     LINE_ENDS,
     NEUTRAL,
-    ROLE_ROW,
     STAYS_EMPTY,
     tags,
 )
@@ -42,8 +41,6 @@ BLANK: Final = 1 << 8
 """Says so of an element, beside what is found of it (`seen.py`)."""
 _UNCHANGED: Final = tags("del ins rt s strike sub sup")
 """Inline tags that add markers in prose but not inside <pre>."""
-_ROLE_PARENTS: Final = frozenset({"table", ROLE_ROW})
-"""In them, what has no role only wraps rows or cells."""
 WATCHED: Final = frozenset(
     {"aria-hidden", "background", "bgcolor", "color", "hidden", "popover", "style"}
 )
@@ -107,7 +104,6 @@ class Tag:
         "shown",
         "stays",
         "verbatim",
-        "wraps",
     )  # fmt: skip
 
     def __init__(self, name: str) -> None:
@@ -128,7 +124,6 @@ class Tag:
         self.verbatim = name in {"pre", "textarea"}
         self.furniture = FURNITURE_NAME * (name in FURNITURE_TAGS)
         self.named = name in NAMED_TAGS and not self.furniture
-        self.wraps = _ROLE_PARENTS if self.neutral else frozenset[str]()
         self.stays = name in STAYS_EMPTY
         self.alone = self.stays or name in LINE_ENDS or self.block
         """Whether it means something without a child: if no more, then that what is

@@ -12,20 +12,19 @@ ranking separates content from the rest."""
 import logging
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from functools import cache
 from html import unescape
 from itertools import accumulate, pairwise, takewhile
-from typing import Final, Literal
+from typing import Final
 
 from pipeline.document.page import Block, Document
-from pipeline.document.tree import count_words, shape_of
+from pipeline.document.tree import LABEL_WORDS, count_words, shape_of
 from pipeline.html.document import LXML, PARSER_FAILURES
-from pipeline.html.furniture import FEW_LINKS, NAMED_SO, PROSE
+from pipeline.html.furniture import PROSE
 from pipeline.text.words import any_of, whole_words
 from pipeline.text.words import words as entries
 
-_Lead = Literal["", "comments", "heading"]
 _Words = Sequence[Sequence[str]]
 """The words of each block, none of those that are not content."""
 _RUN_WORDS: Final = 3
@@ -39,21 +38,12 @@ from it is left out."""
 _MOST: Final = 0.7
 """Share of the content that is above a heading that ends the page (figures: docs/log.md,
 2026-11-27)."""
-_MISNAMED: Final = 0.4
-"""Share of trafilatura's text from which running text in boxes that are named as
-furniture is content. Word F1 of mozilla's pages looked at is .918 without, .935 with
-.4, .941 with .3, which costs collections .023."""
 _STORY: Final = 60
 """Words of running text below a page's title, or in one box, that are its story. With
 40 to 100 the figures are the same."""
-_PASSED_OVER: Final = 30
-"""Most words, a paragraph and a date, between a heading and where trafilatura begins
-below it that belong to the content. Any bound from 10 to 40 gives the same."""
 _OPINION_CHARACTERS: Final = 1_000_000
 """Characters of markup, scripts and styles left out, up to which a second opinion is
 asked; most take a tenth of a second, the longest half of one."""
-_LABEL: Final = 8
-"""Words up to which a block is a label (`Add to cart`, `5,421`)."""
 _BUTTON: Final = 20
 """Words up to which a button is looked for in a text; the longest that is one on 108
 pages has 16."""
@@ -65,7 +55,6 @@ _WORD: Final = re.compile(r"\w+")
 _PHRASE: Final = re.compile(r"\w+|#")
 """A word, or a number, of what headings say."""
 _TAG: Final = re.compile("<[^<>]*>")
-_ANCHOR_ELEMENT: Final = re.compile(r"<a>(.*?)</a>", re.DOTALL)
 _log: Final = logging.getLogger("winnow.html")
 
 
@@ -80,10 +69,7 @@ def main_content(document: Document) -> list[bool]:
         _WORD.findall(block.text.lower()) if block.kind != "about" else []
         for block in blocks
     ]
-    runs = _other_runs(document, words)
     is_main = [block.main or block.closed for block in blocks]
-    for number in _misnamed(blocks, words, runs):
-        is_main[number] = True
     words = _only(words, is_main)
     for number in _asides(blocks, words):
         is_main[number] = False
@@ -91,7 +77,7 @@ def main_content(document: Document) -> list[bool]:
 
     # 2. Where it begins and ends, by what another reader has as well.
     title = _title(document, words)
-    agreed = _agreed(blocks, words, runs, title)
+    agreed = _agreed(blocks, words, _other_runs(document, words), title)
     start, stop = _span(blocks, words, title, agreed)
 
     # 3. Repeated text, and labels among it.
@@ -130,51 +116,40 @@ def _asides(blocks: Sequence[Block], words: _Words) -> list[int]:
     follows such a heading near the end.
 
     Such a section ends where the text above goes on below in its own box, as around an
-    inset. Comments are none of it where they come after what they comment on: one
-    heading, more words above it than below. Other sections with more than `1 - _MOST`
-    of the words are kept as content, unless a story is above them, as above teasers."""
+    inset. Sections with more than `1 - _MOST` of the words are kept as content, unless a
+    story is above them, as above comments and teasers."""
     before = list(accumulate(map(len, words), initial=0))
     story = _first_story(blocks, words)
     asides: list[int] = []
     reached = 0
-    for number, kind in _leads(blocks, words).items():
+    for number in _leads(blocks, words):
         if number < reached:
             continue
         is_final = before[number] >= _MOST * before[-1]
         stop = _end_of_section(blocks, words, number, is_final=is_final)
         size = before[stop] - before[number]
-        is_below = size <= before[number] if kind == "comments" else number > story
-        if is_below or size <= (1 - _MOST) * before[-1]:
+        if number > story or size <= (1 - _MOST) * before[-1]:
             section = range(number, stop)
             asides += (n for n in section if blocks[n].kind not in _WHOLE_KINDS)
             reached = stop
     return asides
 
 
-def _leads(blocks: Sequence[Block], words: _Words) -> dict[int, _Lead]:
-    """Return the blocks that lead away from the content; none to comments where several
-    do."""
-    kinds = {
-        number: _leads_away(blocks[number], block_words)
-        for number, block_words in enumerate(words)
-        if block_words
-    }
-    many_comments = list(kinds.values()).count("comments") > 1
-    left_out = {"", "comments"} if many_comments else {""}
-    return {number: kind for number, kind in kinds.items() if kind not in left_out}
-
-
-def _leads_away(block: Block, words: Sequence[str]) -> _Lead:
-    """Return how a block says that what is below it is about other pages, asks for
-    something, or shares this one; "" for one that does none of these."""
-    if block.kind != "heading":
-        return ""
-    text = " ".join("#" if word.isdecimal() else word for word in words)
+def _leads(blocks: Sequence[Block], words: _Words) -> list[int]:
+    """Return the headings that say that what is below them is about other pages, comments
+    on this one, asks for something, or shares it. Where several say comments, each is
+    about a part of the content, as on boards, and none leads away."""
     full_headings, begins, comments = _phrases()
-    if comments.fullmatch(text):
-        return "comments"
-    is_away = full_headings.fullmatch(text.strip(" #")) or begins.match(text)
-    return "heading" if is_away else ""
+    leads, on_this = list[int](), list[int]()
+    for number, block_words in enumerate(words):
+        text = " ".join("#" if word.isdecimal() else word for word in block_words)
+        if not text or blocks[number].kind != "heading":
+            continue
+        if comments.fullmatch(text):
+            on_this.append(number)
+        elif full_headings.fullmatch(text.strip(" #")) or begins.match(text):
+            leads.append(number)
+    return sorted(leads + on_this) if len(on_this) == 1 else leads
 
 
 @cache
@@ -185,9 +160,8 @@ def _phrases() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
         {" ".join(_PHRASE.findall(entry)) for entry in entries(f"asides.{name}")}
         for name in ("whole", "begins", "comments")
     )
-    counted = {
-        entry for entry in comments if entry.startswith("#")
-    }  # `15 replies to "Our new licence"`
+    # `15 comments on "Our new licence"`
+    counted = {entry for entry in comments if entry.startswith("#")}
     thread = re.compile(rf"(?:{any_of(comments)})|(?:{any_of(counted)}) .*")
     return re.compile(any_of(full_headings)), whole_words(begins), thread
 
@@ -247,17 +221,16 @@ def _section(blocks: Sequence[Block], heading: int) -> list[int]:
 # What the other reader has
 
 
-def _other_runs(document: Document, words: _Words) -> Counter[tuple[str, ...]]:
-    """Return how often each run of words occurs in what trafilatura calls content;
-    empty for less than `_LONG_TEXT` words, for no markup, or more than
-    `_OPINION_CHARACTERS`."""
+def _other_runs(document: Document, words: _Words) -> Set[tuple[str, ...]]:
+    """Return the runs of words in what trafilatura calls content; none for less than
+    `_LONG_TEXT` words, for no markup, or more than `_OPINION_CHARACTERS`."""
     page = document.page
     if sum(map(len, words)) < _LONG_TEXT or "html" not in page.media_type:
-        return Counter()
+        return set()
     html = _shown(page.html)
     is_asked = len(html) <= _OPINION_CHARACTERS
     text = _extracted(html, page.final_url) if is_asked else ""
-    return Counter(_runs(_WORD.findall(text.lower())))
+    return set(_runs(_WORD.findall(text.lower())))
 
 
 def _runs(words: Sequence[str]) -> list[tuple[str, ...]]:
@@ -287,7 +260,7 @@ def _extracted(html: str, url: str) -> str:
         return ""
 
 
-def _is_in(words: Sequence[str], runs: Mapping[tuple[str, ...], int]) -> bool:
+def _is_in(words: Sequence[str], runs: Set[tuple[str, ...]]) -> bool:
     """Whether a block has a run of words, and half of its runs are among those of a
     text."""
     block_runs = _runs(words)
@@ -295,32 +268,10 @@ def _is_in(words: Sequence[str], runs: Mapping[tuple[str, ...], int]) -> bool:
     return len(words) > _RUN_WORDS and 2 * count >= len(block_runs)
 
 
-def _misnamed(
-    blocks: Sequence[Block], words: _Words, runs: Counter[tuple[str, ...]]
-) -> set[int]:
-    """Return the blocks in boxes that only their names mark as furniture, but that
-    contain much of trafilatura's text: the story of a page, the dishes of an inn in its
-    `menu`.
-
-    None where they hold too little of it (`_MISNAMED`)."""
-    misnamed = {
-        number
-        for number, block in enumerate(blocks)
-        if not (block.main or block.closed or NAMED_SO.search(block.path))
-        and len(words[number]) >= PROSE
-        and sum(map(len, _ANCHOR_ELEMENT.findall(block.html)))
-        < FEW_LINKS * len(block.text)
-        and _is_in(words[number], runs)
-    }
-    if sum(len(words[number]) for number in misnamed) < _MISNAMED * runs.total():
-        return set()
-    return misnamed
-
-
 def _agreed(
     blocks: Sequence[Block],
     words: _Words,
-    runs: Mapping[tuple[str, ...], int],
+    runs: Set[tuple[str, ...]],
     title: int | None,
 ) -> set[int]:
     """Return the blocks that trafilatura calls content as well, with the text under the
@@ -345,12 +296,12 @@ def _span(
     blocks: Sequence[Block], words: _Words, title: int | None, agreed: Set[int]
 ) -> tuple[int, int]:
     """Return where the content begins and ends: with the heading over the first common
-    block, and the box of the last, but not above a title that is above most of
-    the text."""
+    block and a paragraph between them, and the box of the last, but not above a title
+    that is above most of the text."""
     start, stop = min(agreed, default=0), max(agreed, default=len(words) - 1) + 1
     heads = reversed([*enumerate(blocks[: start + 1])])
     head = next((n for n, block in heads if block.kind == "heading"), start)
-    if sum(map(len, words[head + 1 : start])) <= _PASSED_OVER:
+    if sum(map(len, words[head + 1 : start])) <= 2 * PROSE:
         start = head
     box = f"{_box(blocks[stop - 1])}/" if stop else ""
     while stop < len(blocks) and blocks[stop].path.startswith(box):
@@ -442,9 +393,9 @@ def _apart(
     for number in inside:
         block, length = blocks[number], _length(blocks[number], words[number])
         is_alone = common.isdisjoint((number - 1, number, number + 1))
+        is_label = is_alone and block.kind == "block" and length <= LABEL_WORDS
         is_short = length < PROSE and block.kind in _PROSE_KINDS
         is_outside = is_alone or (is_short and _box(block) not in boxes)
-        is_label = is_alone and block.kind == "block" and length <= _LABEL
         if number not in common and (
             block.kind == "caption" or is_label or (is_piece and is_outside)
         ):

@@ -2,8 +2,6 @@
 
     <script id="__NEXT_DATA__">{…}          <div data-page="{…}">  (Inertia, Discourse)
     window.__STATE__ = {…}                  window.__STATE__ = JSON.parse("{…}")
-    __NUXT_DATA__ (values that name each other by number)
-    self.__next_f.push([1, "…"])            (React's flight)
 
 Not for: which of it reads like text (`scripts.py`), objects that are not JSON, or running
 scripts.
@@ -13,10 +11,7 @@ import html as entities
 import json
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Final
-
-from pipeline.document.converted import MAX_ITEMS
 
 Json = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 
@@ -34,8 +29,6 @@ _JSON_ATTRIBUTE: Final = re.compile(
 _READ_IN_VAIN: Final = 100
 """Beginnings of JSON in the code of a page that may prove to be none; each may be read to
 the end of its script."""
-_FLIGHT: Final = re.compile(r"self\.__next_f\.push\(\s{0,5}(?=\[1,)")
-_FLIGHT_ROW: Final = re.compile(rb"([0-9a-f]+):(?:T([0-9a-f]+),)?")
 _DECODER: Final = json.JSONDecoder(strict=False)
 
 
@@ -59,9 +52,7 @@ def page_values(html: str) -> Iterator[Json]:
     failures = 0
     for tag, script in elements(html, "script"):
         if _JSON_TYPE.search(tag):
-            value = None if "ld+json" in tag else value_of(script)
-            is_nuxt = "__NUXT_DATA__" in tag and isinstance(value, list)
-            yield _by_number(value) if is_nuxt else value  # type: ignore[arg-type]
+            yield None if "ld+json" in tag else value_of(script)
             continue
         position = 0
         while failures < _READ_IN_VAIN and (
@@ -87,55 +78,3 @@ def json_at(source: str, offset: int) -> tuple[Json, int]:
         return _DECODER.raw_decode(source, offset)
     except (ValueError, RecursionError):
         return None, offset
-
-
-def _by_number(values: list[Json]) -> list[Json]:
-    """Return the objects of a list in which objects and lists name their parts by number
-    (Nuxt); a part that is an object itself, or not there, is None."""
-
-    def leaf(index: Json) -> Json:
-        is_there = isinstance(index, int) and 0 <= index < len(values)
-        return values[index] if is_there else None  # type: ignore[index]
-
-    def part(index: Json) -> Json:
-        value = leaf(index)
-        if isinstance(value, list):
-            return [leaf(element) for element in value]
-        return value
-
-    return [
-        {key: part(index) for key, index in value.items()}
-        for value in values
-        if isinstance(value, dict)
-    ]
-
-
-def flight_rows(html: str) -> Iterator[Json]:
-    """Yield the values of React's flight in the order in which they came, a long text as
-    a string.
-
-    Malformed chunks and rows are passed over; what begins like no row ends it."""
-    scripts = (script for _, script in elements(html, "script"))
-    source = "".join(map(_flight_chunk, scripts)).encode("utf-8", "replace")
-    offset = 0
-    for _ in range(MAX_ITEMS):
-        if (row := _FLIGHT_ROW.match(source, offset)) is None:
-            return
-        start = row.end()
-        if row[2]:  # a long text, by its length in bytes
-            offset = start + int(row[2], 16)
-            yield source[start:offset].decode("utf-8", "replace")
-            continue
-        end = source.find(b"\n", start)
-        offset = end + 1 if end >= 0 else len(source)
-        with suppress(ValueError, RecursionError):  # a module's name, a hint
-            yield json.loads(source[start:offset], strict=False)
-
-
-def _flight_chunk(script: str) -> str:
-    """Return the part of React's flight that a script brings, "" for none."""
-    call = _FLIGHT.search(script)
-    match json_at(script, call.end())[0] if call else None:
-        case [_, str(text), *_]:
-            return text
-    return ""

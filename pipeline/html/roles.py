@@ -4,7 +4,6 @@ attributes; and which of its attributes are kept.
 Not for: what is done with names (`names.py`), what hides (`style.py`).
 """
 
-import re
 from typing import Final, Literal
 
 from selectolax.lexbor import LexborNode
@@ -12,40 +11,29 @@ from selectolax.lexbor import LexborNode
 from pipeline.document.converted import PLACE
 from pipeline.document.tree import (
     FURNITURE_NAME,
-    ROLE_ROW,
     Node,
     add_boxed,
     add_line,
 )
 from pipeline.html.names import (
+    BOX,
     DROP,
     FURNITURE_TAGS,
-    LINE,
     NAMED_TAGS,
+    NODE,
     THROUGH,
     Tag,
+    tag_of,
 )
 from pipeline.html.ordinals import type_of
 from pipeline.html.values import language_of, said_by
 
-Verdict = Literal["", "reader", "dropped", "number"]
-"""What the class of an element says: that it is for screen readers, nothing to read, or
-a line's number."""
-_GRID_ROLES: Final = {
-    "table": "table", "grid": "table", "treegrid": "table", "row": "tr", "rowgroup": "span",
-    "cell": "td", "gridcell": "td", "columnheader": "th", "rowheader": "th",
-}  # fmt: skip
-_HOLDERS: Final = {
-    "table": "",
-    "tr": "table",
-    "td": ROLE_ROW,
-    "th": ROLE_ROW,
-    "span": "table",
-}
-"""Required parent of a table part; elsewhere a role does not make a table."""
-_DRAWN_AS_LINE: Final = re.compile(
-    r"display\s*:\s*(?:block|flex|grid|list-item|table(?!-cell))"
-)
+Verdict = Literal["", "reader", "dropped"]
+"""What the class of an element says: that it is for screen readers, or nothing to
+read."""
+_TABLE_PARTS: Final = frozenset({"table", "tbody", "td", "tfoot", "th", "thead", "tr"})
+_LINE_CLASSES: Final = frozenset({"code-line", "codeLine", "line", "view-line"})
+"""What highlighters call a line of a listing."""
 _TAG_OF_ROLE: Final = {
     "banner": "header",
     "complementary": "aside",
@@ -109,41 +97,21 @@ def as_marked(
     parent: Node,
     pre: bool,
 ) -> tuple[Tag, int]:
-    """Return what an element is by its role; one that says a value is written, and
-    dropped."""
+    """Return what an element is by its role: a row of an ARIA table is a line, its cells
+    are apart; one that says a value is written, and dropped."""
     if pre:
-        return tag, _in_listing(current, tag, kind, attributes, parent)
+        if kind == THROUGH and not _LINE_CLASSES.isdisjoint(
+            (attributes.get("class") or "").split()
+        ):
+            add_line(parent)
+        return tag, kind
     if value_text := said_by(current, tag.name, attributes, parent.tag):
         add_boxed(parent, value_text, pre=False)
         return tag, DROP
-    if (name := _GRID_ROLES.get(attributes.get("role") or "")) and (
-        _HOLDERS[name] in {"", parent.tag}
-        and tag.name not in {"table", "tbody", "td", "tfoot", "th", "thead", "tr"}
-    ):
-        tag = Tag(name)
-        if name == "tr":
-            tag.name = ROLE_ROW
-        return tag, tag.kind
-    return tag, kind
-
-
-def _in_listing(
-    current: LexborNode,
-    tag: Tag,
-    kind: int,
-    attributes: dict[str, str | None],
-    parent: Node,
-) -> int:
-    """Begin the lines that an element of a listing begins; return its kind there."""
-    drawn = kind == THROUGH
-    if drawn and not {"code-line", "codeLine", "line", "view-line"}.isdisjoint(
-        (attributes.get("class") or "").split()
-    ):
-        add_line(parent)
-    before = current.prev if tag.name == "code" else None
-    if before is not None and before.tag == "code" and language_of(before):
-        # The listing again, in a language of which a sheet shows one at a time
-        add_line(parent, "\n\n")
-    if drawn and (style := attributes.get("style")) and _DRAWN_AS_LINE.search(style):
-        return LINE
-    return kind
+    if tag.name in _TABLE_PARTS:
+        return tag, kind
+    role = attributes.get("role")
+    if role == "row":
+        return tag_of("div"), NODE
+    is_cell = role in {"cell", "columnheader", "gridcell", "rowheader"}
+    return tag, BOX if is_cell else kind

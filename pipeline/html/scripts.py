@@ -7,9 +7,9 @@ the tags, no tree: parsing is quadratic in depth (200,000 nested `div` take Lexb
 minutes), and most pages show enough text right after their head.
 
 `linked_data` serves the metadata of every page; `script_texts` is for pages that show
-nothing by themselves: JSON-LD, React's flight and the states of frameworks
-(`page_data.py`). Nothing here takes longer than the page is long. Not for: running
-scripts, or what is main text (`pipeline/html`)."""
+nothing by themselves: JSON-LD and the states of frameworks (`page_data.py`). Nothing
+here takes longer than the page is long. Not for: running scripts, or what is main text
+(`pipeline/html`)."""
 
 import html as entities
 import re
@@ -20,8 +20,7 @@ from typing import Final
 
 from pipeline.document.converted import MAX_ITEMS, Converted, Unreadable, letters_in
 from pipeline.document.tree import tags
-from pipeline.html.page_data import Json, elements, flight_rows, page_values, value_of
-from pipeline.text.frame import TITLE_CHARACTERS
+from pipeline.html.page_data import Json, elements, page_values, value_of
 from pipeline.work import check_cancelled
 
 MAY_NEED_BROWSER: Final = (
@@ -186,14 +185,7 @@ _ABOUT_THE_SITE: Final = tags(
     "BreadcrumbList ImageObject Organization Person SiteNavigationElement WebSite"
 )
 _PRICES: Final = ("price", "amount", "lowPrice", "highPrice")
-_FIELD_LABEL: Final = re.compile(r"(?=[^a-z]|[^ ]* )[^\W\d_][^_{}<>:/$=]{1,60}")
-"""A label for people, in front of a value: begins with a capital or has several
-words."""
 _PRICE_VALUE: Final = re.compile(r"\d{1,9}(?:[.,]\d{1,3})*")
-_RENDERED_AS: Final = {
-    "h1": "h2", "h2": "h2", "h3": "h3", "h4": "h4", "li": "li", "p": "p", "td": "p", "dd": "p", "pre": "pre"
-}  # fmt: skip
-"""Elements of a flight that hold a text of their own, as what they are read."""
 _STYLE_OR_TAG: Final = re.compile(r"<style[^<]*</style>|<[^<>]*>")
 Texts = Iterator[tuple[str, str]]
 """Tag and text of what data says."""
@@ -220,14 +212,12 @@ def linked_data(html: str) -> list[dict[str, Json]]:
 def script_texts(html: str) -> list[tuple[str, str]]:
     """Return tag and text of what a page's data says, in reading order.
 
-    From the first of JSON-LD, flight and state (`h2` and `p`, `dd` for a name with its
-    value; a text may be HTML) that holds more than names, or from `noscript` (HTML)
-    where that holds more, as forums write themselves out for crawlers; empty where none
-    does."""
+    From JSON-LD, else a state (`h2` and `p`; a text may be HTML), that holds more than
+    names, or from `noscript` (HTML) where that holds more, as forums write themselves
+    out for crawlers; empty where none does."""
     candidates: list[tuple[str, str]] = []
     for texts in (
         _texts(linked_data(html), _LINKED_TEXTS.split()),
-        _drawn(flight_rows(html)),
         _texts(page_values(html)),
     ):
         check_cancelled()
@@ -270,15 +260,13 @@ def _texts(data: Iterable[Json], keys: Sequence[str] = ()) -> Texts:
 def _record(
     item: dict[str, Json], keys: Sequence[str]
 ) -> tuple[list[tuple[str, str]], list[Json]]:
-    """Return what an object itself says (a pair, or name and price), and the values in
-    it that are left to be read."""
+    """Return what an object itself says (its name and price), and the values in it that
+    are left to be read."""
     name = " ".join(_text_of(item, ("headline", "name", "title", "label")).split())
-    if pair := _pair(item, name):
-        return [("dd", pair)], []
     values = [item.get(key) for key in keys or item]
     nested_values: list[Json] = [value for value in values if value and value != name]
     price = _price(item)
-    texts = [("dd", price)] if price else []
+    texts = [("p", price)] if price else []
     is_named = keys or price or any(map(_reads_like_text, nested_values))
     return [("h2", name), *texts] if name and is_named else texts, nested_values
 
@@ -287,18 +275,6 @@ def _text_of(item: dict[str, Json], keys: Sequence[str]) -> str:
     """Return the first text among some values of an object, "" for none."""
     values = map(item.get, keys)
     return next((value for value in values if isinstance(value, str)), "")
-
-
-def _pair(item: dict[str, Json], label: str) -> str:
-    """Return `label: value` of an object that is a label with its value, as of a
-    specification; empty for any other, and for a long or empty value."""
-    value = item.get("value")
-    is_value = isinstance(value, str | int | float) and not isinstance(value, bool)
-    text = " ".join(str(value).split())
-    if not (is_value and 0 < len(text) <= TITLE_CHARACTERS):
-        return ""
-    unit = _text_of(item, ("unitText", "unit"))
-    return f"{label}: {text} {unit}".strip() if _FIELD_LABEL.fullmatch(label) else ""
 
 
 def _price(item: dict[str, Json]) -> str:
@@ -310,45 +286,6 @@ def _price(item: dict[str, Json]) -> str:
     values = dict.fromkeys(str(prices[key]) for key in _PRICES if key in prices)
     amounts = " to ".join(filter(_PRICE_VALUE.fullmatch, values))
     return f"price: {amounts} {currency}" if amounts and currency else ""
-
-
-def _drawn(rows: Iterable[Json]) -> Texts:
-    """Yield each text of a flight with the tag of its element, inline elements within
-    joined to it."""
-    waiting: list[Json] = [*rows][::-1]
-    for _ in range(MAX_ITEMS):
-        match waiting.pop() if waiting else None:
-            case ["$", str(name), _, {"children": children}] if name in _RENDERED_AS:
-                if text := " ".join("".join(_strings(children)).split()):
-                    yield _RENDERED_AS[name], text
-            case list(items):
-                waiting.extend(reversed(items))
-            case dict(properties):
-                waiting.extend(
-                    value
-                    for name, value in reversed(properties.items())
-                    if name == "children" or isinstance(value, list | dict)
-                )
-            case str(text) if _reads_like_text(text):
-                yield "p", text.strip()
-
-
-def _strings(value: Json) -> Iterator[str]:
-    """Yield the strings that an element's children are and hold; references to other
-    rows are left out."""
-    waiting: list[Json] = [value]
-    while waiting:
-        match waiting.pop():
-            # A dollar leads in a reference, two a text that begins with one.
-            case str(text) if not text.startswith("$") or text.startswith("$$"):
-                yield text.removeprefix("$")
-            case int(number) | float(number) if not isinstance(number, bool):
-                yield str(number)
-            case ["$", _, _, properties]:
-                if isinstance(properties, dict):
-                    waiting.append(properties.get("children"))
-            case list(items):
-                waiting.extend(reversed(items))
 
 
 def _reads_like_text(value: Json) -> bool:

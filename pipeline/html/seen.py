@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 from selectolax.lexbor import LexborNode
 
-from pipeline.document.tree import count_words, tags
+from pipeline.document.tree import count_words
 from pipeline.html.closed import (
     CONTROLLING,
     CONTROLS,
@@ -41,12 +41,6 @@ from pipeline.text.frame import TITLE_CHARACTERS
 _DROPPED_CLASSES: Final = frozenset(
     {"mw-editsection", "mw-empty-elt", "mw-jump-link", "sortkey", "MathJax_Preview"}
 )
-_NUMBER_CLASSES: Final = tags(
-    "blob-num crayon-nums gutter hljs-ln-numbers line-number linenumber linenumbers lineno "
-    "linenos ln lnt rouge-gutter"
-)
-"""What holds the numbers of a listing's lines, and is left out where it holds numbers
-only."""
 _DRAWN_ALL_THE_SAME: Final = {IMAGE: {"", "soft"}, FRAME: {""}, SAYS: {""}}
 """How an image, frame or drawing may be hidden and yet be drawn once it has come."""
 WAITING_WORDS: Final = 100
@@ -70,7 +64,6 @@ first node, and what text in it inherits."""
 _SAYING: Final[dict[Verdict, frozenset[str]]] = {
     "dropped": _DROPPED_CLASSES,
     "reader": READER_CLASSES,
-    "number": _NUMBER_CLASSES,
 }
 
 
@@ -217,8 +210,6 @@ class Sight:
         is_shut = may_be_shut and self._is_shut(current, attributes)
         if verdict == "reader":
             return "hard" if is_shut or is_long(current) else "", inherited
-        if _is_line_number(current, attributes, verdict):
-            return "hard", inherited
         hiding, inherited = self.styles.look(current, attributes, inherited)
         if not (hiding or may_be_shut):
             return hiding, inherited
@@ -332,17 +323,6 @@ class Sight:
         content inherits."""
         hiding, shade = self._asked(node, attributes, inherited)
         return hiding != "", shade
-
-
-def _is_line_number(
-    current: LexborNode, attributes: _Attributes, verdict: Verdict
-) -> bool:
-    """Whether an element holds the number of a listing's line, by its class or since
-    copying leaves it out."""
-    if verdict == "number" and not current.text(deep=True).strip("0123456789 \t\r\n"):
-        return True
-    style = attributes.get("style") or ""
-    return "user-select" in style and current.text(deep=True).strip().isdecimal()
 
 
 @lru_cache(64)
