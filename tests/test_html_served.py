@@ -154,6 +154,41 @@ COVERED = {
 }
 
 
+MARKS = {
+    "<i class='fa fa-check'></i>": "✓",
+    "<i class='bi bi-x-circle-fill'></i>": "✗",
+    "<svg class='icon icon-tick'><path d='M0 0'/></svg>": "✓",
+    "<svg><use href='/sprite.svg#icon-cross'/></svg>": "✗",
+    "<img src=/img/check_green.png alt=''>": "✓",
+    "<img src='/i/no.gif?v=2'>": "✗",
+    "<span class=material-icons>close</span>": "✗",
+    "<ion-icon name=checkmark-circle></ion-icon>": "✓",
+    "<span class=not-included></span>": "✗",
+    "<input type=checkbox checked disabled>": "✓",
+    "<input type=checkbox disabled>": "✗",
+    "<mat-icon>check_circle</mat-icon>": "✓",
+    "<i class=ri-close-line></i>": "✗",
+    "<span class=no-wrap></span>": "",
+    "<span class=check-in></span>": "",
+    "<i class=fa-check></i><i class=fa-times></i>": "",
+    "<i class=fa-check hidden></i><i class=fa-times></i>": "✗",
+    "<button><i class=fa-times></i></button>": "",
+    "<input type=checkbox>": "",
+    "done": "done",
+}
+
+
+@pytest.mark.parametrize("cell", MARKS)
+def test_a_cell_without_words_has_the_mark_that_its_markup_names(cell: str) -> None:
+    table = (
+        f"<table><tr><th>Feature<th>Basic<tr><td>Crane<td>{cell}</td><tr><td>Water<td>yes</table>"
+    )
+    row = next(block for block in document(table).blocks if block.text.startswith("Feature: Crane"))
+    assert row.text == "; ".join(
+        ["Feature: Crane", *[f"Basic: {MARKS[cell]}"][: bool(MARKS[cell])]]
+    )
+
+
 HEADERS = {
     "two rows of headers": "<tr><th rowspan=2>Boat<th colspan=2>Night<tr><th>Summer<th>Winter",
     "plain cells below a wide header": "<tr><th>Boat<th "

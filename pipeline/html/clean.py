@@ -41,6 +41,7 @@ from pipeline.document.tree import (
 from pipeline.html.addresses import base_of, rebase
 from pipeline.html.furniture import content_words, is_title_of, says_furniture
 from pipeline.html.guard import parse
+from pipeline.html.marks import mark_cells
 from pipeline.html.names import (
     BLANK,
     BOX,
@@ -188,6 +189,7 @@ class _Builder:
         self._unseen_words = 0
         """Words in frames that no click brings to light."""
         self._furniture = _Furniture()
+        self._cells: list[tuple[Node, LexborNode]] = []
 
     def build(self) -> tuple[Node, int]:
         """Return the tree of what is seen, and the number of words that no click brings
@@ -248,6 +250,7 @@ class _Builder:
             if boxed:
                 _end_box(node, pre)
         trim(root)
+        mark_cells(self._cells)
         root = join_texts(root) if self._made > self._most_nodes else root
         return root, sight.unseen_words + self._unseen_words
 
@@ -418,6 +421,8 @@ class _Builder:
             part_links(parent)
         node = Node(tag.name)
         node.furniture = tag.furniture
+        if tag.name == "td":
+            self._cells.append((node, current))
         if not (attributes or tag.listing):
             return node
         is_judged_by_name = tag.named
