@@ -62,11 +62,6 @@ def encoded(url: str) -> str:
     ).replace(_CUT, "…")
 
 
-def is_narrow(url: str) -> bool:
-    """Return whether an encoded address is short enough to be shown whole."""
-    return narrow(url) == url
-
-
 def narrow(url: str) -> str:
     """Return an address shortened for messages: scheme, host, at most `NARROW`
     characters of the rest; of a file path, the end.

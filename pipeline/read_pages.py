@@ -84,7 +84,8 @@ class PagesRead:
 
     def is_injection(self, page: PrunedPage) -> bool:
         """Return whether title or text of a page may be a prompt injection."""
-        return _is_injection(page, self.documents)
+        title = self.documents[page.document].page.title
+        return is_injection(f"{title}\n{page.text}")
 
 
 async def read_pages(
@@ -241,7 +242,12 @@ def _write_pages(
     bare: dict[str, list[int]] = {}
     for index, document in enumerate(read.documents):
         if index not in written:
-            bare.setdefault(_why_nothing(document), []).append(index)
+            why = (
+                "nothing of this page is shown"
+                if document.blocks
+                else "the page contains no visible text"
+            )
+            bare.setdefault(why, []).append(index)
     for why, places in bare.items():
         # Dozens of page heads would fill the answer.
         if len(places) > FIRST:
@@ -250,16 +256,6 @@ def _write_pages(
             sheet.add_cut(
                 "\n".join(f"{heads[index].above} ({why})" for index in places)
             )
-
-
-def _is_injection(page: PrunedPage, documents: Sequence[Document]) -> bool:
-    return is_injection(f"{documents[page.document].page.title}\n{page.text}")
-
-
-def _why_nothing(document: Document) -> str:
-    if not document.blocks:
-        return "the page contains no visible text"
-    return "nothing of this page is shown"
 
 
 def _citations(

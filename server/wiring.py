@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import replace
 from datetime import date
-from importlib.util import find_spec
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
@@ -158,10 +157,8 @@ async def without_faults(settings: Settings) -> tuple[Settings, dict[str, Winnow
 
 
 def _need_metrics(settings: Settings, _: httpx2.AsyncClient) -> None:
-    if settings.http.metrics and find_spec("prometheus_client") is None:
-        raise MissingExtra(
-            "prometheus_client", extra="metrics", needed_for="WINNOW_HTTP=metrics=…"
-        )
+    if settings.http.metrics:
+        require("metrics", "WINNOW_HTTP=metrics=…")
 
 
 def _try_papers(settings: Settings, http: httpx2.AsyncClient) -> None:
@@ -169,10 +166,8 @@ def _try_papers(settings: Settings, http: httpx2.AsyncClient) -> None:
     `MissingExtra` for umap without its package."""
     generator = choose("generator", settings.generator, _resources(settings, http))
     _extractor(settings, generator.model)
-    if settings.papers.clustering == "umap" and find_spec("umap") is None:
-        raise MissingExtra(
-            "umap", extra="umap", needed_for="WINNOW_PAPERS=clustering=umap"
-        )
+    if settings.papers.clustering == "umap":
+        require("umap", "WINNOW_PAPERS=clustering=umap")
 
 
 def _need_extras(settings: Settings, _: httpx2.AsyncClient) -> None:

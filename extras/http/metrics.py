@@ -45,7 +45,9 @@ class Metrics:
         )
         about = Info("winnow_version", "The running version.", registry=self._registry)
         about.info({"version": VERSION})
-        self._registry.register(_Standing(admission, stores))
+        self._admission = admission
+        self._stores = stores
+        self._registry.register(self)
 
     def _counter(self, name: str, help: str, *labels: str) -> Counter:
         return Counter(
@@ -71,19 +73,9 @@ class Metrics:
                 hint="Set another address as metrics in WINNOW_HTTP.",
             ) from error
 
-
-class _Standing:
-    """Collector of values that are read at each scrape."""
-
-    def __init__(
-        self, admission: Admission, stores: Callable[[], Stores | None]
-    ) -> None:
-        self._admission = admission
-        self._stores = stores
-
     def collect(self) -> Iterator[Metric]:
-        """Yield running and waiting calls of each kind and, if the stores are open,
-        whether the cache is not used."""
+        """Yield what is read at each scrape: running and waiting calls of each kind and,
+        if the stores are open, whether the cache is not used."""
         places = GaugeMetricFamily(
             "winnow_calls_now", "Running and waiting calls.", labels=("kind", "state")
         )

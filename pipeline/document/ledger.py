@@ -33,9 +33,9 @@ class Ledger:
         """Count what the file holds."""
         self.held[kind] += number
 
-    def give(self, kind: Kind, number: int = 1) -> None:
+    def give(self, kind: Kind) -> None:
         """Count what the HTML has, or what was left out on purpose."""
-        self.given[kind] += number
+        self.given[kind] += 1
 
     def add(self, file_ledger: "Ledger") -> None:
         """Take in the counts of a file inside this one, such as an attachment."""

@@ -480,9 +480,9 @@ def count_words(text: str) -> int:
     return len(spaced.split()) + (pairs + 1) // 2 + (fives + 4) // 5
 
 
-def to_html(root: Node, *, links: bool = False) -> str:
-    """Return the HTML of a cleaned tree, valid and without line breaks of our own;
-    `href` only with `links`."""
+def to_html(root: Node) -> str:
+    """Return the HTML of a cleaned tree, valid and without line breaks of our own, and
+    without `href`."""
     out: list[str] = []
     stack: list[tuple[Iterator[Node | str], str]] = []
     items: Iterator[Node | str] = iter((root,))
@@ -492,7 +492,7 @@ def to_html(root: Node, *, links: bool = False) -> str:
             if isinstance(item, str):
                 out.append(escaped(item))
                 continue
-            out.append(_opening(item, links=links) if item.attrs else f"<{item.tag}>")
+            out.append(_opening(item) if item.attrs else f"<{item.tag}>")
             if item.tag in VOID_TAGS:
                 continue
             children = item.children
@@ -518,11 +518,11 @@ def escaped(text: str) -> str:
     )
 
 
-def _opening(node: Node, *, links: bool) -> str:
+def _opening(node: Node) -> str:
     values = [
         f' {name}="{entities.escape(value)}"'
         for name, value in node.attrs.items()
-        if links or name != "href"
+        if name != "href"
     ]
     return f"<{node.tag}{''.join(values)}>"
 

@@ -15,23 +15,22 @@ _TITLE_PART_LETTERS: Final = 3
 `gitworkflows`."""
 
 
-def is_broad(question: str, titles: Sequence[str] = (), *, parts: bool = True) -> bool:
+def is_broad(question: str, titles: Sequence[str] = ()) -> bool:
     """Whether a question is about a text as a whole: it asks for that, and no word of it narrows
     that down.
 
     It asks by a word such as "summary", or by "what" together with a word for the text or what
     texts do. All of its words are of one language; they are in `pipeline/text/words/*.txt`,
     sections `whole.*`. Beside a word such as "summary" the words of `titles` narrow nothing down:
-    they name the texts, with `parts` also where a title has them only inside a longer word.
+    they name the texts, also where a title has them only inside a longer word.
     """
     named = frozenset(word for title in titles for word in raw_words(title.lower()))
     return any(
-        _asks_for_all(question.lower(), language, named, parts)
-        for language in languages()
+        _asks_for_all(question.lower(), language, named) for language in languages()
     )
 
 
-def _asks_for_all(text: str, language: str, named: frozenset[str], parts: bool) -> bool:
+def _asks_for_all(text: str, language: str, named: frozenset[str]) -> bool:
     rest, asks = _pattern("whole.asking", language).subn(" ", text)
     rest, names = _pattern("whole.text", language).subn(" ", rest)
     rest, what = _pattern("whole.what", language).subn(" ", rest)
@@ -44,10 +43,7 @@ def _asks_for_all(text: str, language: str, named: frozenset[str], parts: bool) 
         if word not in stops
     ]
     return not narrowing or (
-        bool(asks)
-        and all(
-            word in named or (parts and _is_part(word, named)) for word in narrowing
-        )
+        bool(asks) and all(word in named or _is_part(word, named) for word in narrowing)
     )
 
 

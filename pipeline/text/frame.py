@@ -13,7 +13,6 @@ from errors import (
     QUOTED,
     brief,
     encoded,
-    is_narrow,
     narrow,
     narrowed,
     unopened,
@@ -134,7 +133,7 @@ def source_line(url: str) -> tuple[str, str]:
     reading on.
     """
     full_address = address(url)
-    if is_narrow(full_address):
+    if narrow(full_address) == full_address:
         return full_address, ""
     scheme, slashes, path = full_address.partition("://")
     site = narrow(f"{scheme}{slashes}{path.partition('/')[0]}")
