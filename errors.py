@@ -24,7 +24,6 @@ _PARTED: Final = re.compile(
 _PLAIN_CHARACTERS: Final = "!#$%&'()*+,-./:;=?@[]_~"
 """Characters kept in an address besides letters and digits. Others are percent-encoded,
 so that no address contains spaces, line breaks or delimiters."""
-_CUT: Final = quote("…")
 _HALF_ESCAPE: Final = re.compile(r"%[0-9A-Fa-f]?\Z")
 _OPEN_QUOTE: Final = re.compile(r"\s*«(\d{12})» (?!.*«/\1»).*\Z", re.DOTALL)
 _LOT: Final = random.SystemRandom()
@@ -59,7 +58,7 @@ def encoded(url: str) -> str:
     """Percent-encode an address: no spaces, line breaks or delimiters remain."""
     return quote(
         " ".join(url.split()), safe=_PLAIN_CHARACTERS, errors="replace"
-    ).replace(_CUT, "…")
+    ).replace(quote("…"), "…")
 
 
 def narrow(url: str) -> str:

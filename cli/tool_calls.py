@@ -25,18 +25,6 @@ _LISTED: Final = {tool["name"]: tool for tool in by_order()}
 TOOL_OF_COMMAND: Final = {tool[OURS]["command"]: name for name, tool in _LISTED.items()}
 """Command to tool."""
 _COMMAND_OF_TOOL: Final = {tool: command for command, tool in TOOL_OF_COMMAND.items()}
-_NOT_ARGUMENTS: Final = frozenset(
-    [
-        "command",
-        "run",
-        "set",
-        "folder",
-        "searxng",
-        "json",
-        "quiet",
-    ]
-)
-"""Options of a tool's command that the tool does not take."""
 
 
 def tool_commands() -> list[Subcommand]:
@@ -136,13 +124,13 @@ def _run(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
     overrides = (
         with_sources(overrides, args.sources) if "sources" in args else dict(overrides)
     )
-    settings = read_settings(overrides)
+    settings, tool = read_settings(overrides), TOOL_OF_COMMAND[args.command]
     arguments = {
         name: [absolute(source) for source in value] if name == "sources" else value
-        for name, value in vars(args).items()
-        if name not in _NOT_ARGUMENTS and value is not None
+        for name in _LISTED[tool]["inputSchema"]["properties"]
+        if (value := getattr(args, name)) is not None
     }
-    return call(args, settings, TOOL_OF_COMMAND[args.command], arguments)
+    return call(args, settings, tool, arguments)
 
 
 async def _call_tool(

@@ -59,7 +59,6 @@ FLAGS: Final = (
 leaves the browser."""
 _NO_SOCKETS: Final = """for (const name of
   ['RTCPeerConnection', 'webkitRTCPeerConnection', 'WebTransport', 'SharedWorker']) delete globalThis[name];"""
-_WORLD: Final = "winnow"
 _HOME: Final = "winnow-browser-"
 """Begins the name of a browser's folder; the server's process number follows."""
 # In a world of its own, where the page's scripts cannot replace what these words mean.
@@ -91,7 +90,6 @@ _WRITE: Final = """(() => {
 })()"""
 _AS_GET: Final = frozenset((301, 302, 303))
 """Redirects after which a POST goes on as a GET, as browsers do."""
-_METHODS: Final = frozenset(("GET", "HEAD", "POST"))
 _LOADED_KINDS: Final = frozenset(("document", "script", "stylesheet", "xhr", "fetch"))
 """What a page's text can depend on; images, media, fonts, pings, manifests and sockets
 are refused unasked."""
@@ -294,7 +292,7 @@ class _RequestQueue:
     def _allows(self, request: Request, content: bytes) -> bool:
         return (
             request.resource_type in _LOADED_KINDS
-            and request.method in _METHODS
+            and request.method in {"GET", "HEAD", "POST"}
             and self._asked <= self.browser.requests
             and self._bytes < self.browser.bytes
             and len(content) <= self.browser.post
@@ -383,7 +381,7 @@ async def _evaluate(session: CDPSession, expression: str) -> object:
         tree = await session.send("Page.getFrameTree")
         frame = tree["frameTree"]["frame"]["id"]
         world = await session.send(
-            "Page.createIsolatedWorld", {"frameId": frame, "worldName": _WORLD}
+            "Page.createIsolatedWorld", {"frameId": frame, "worldName": "winnow"}
         )
         result = await session.send(
             "Runtime.evaluate",

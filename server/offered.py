@@ -1,8 +1,9 @@
 """The list of tools, read from a file, so that clients need not wait for the pipeline
 import.
 
-`python -m bench.mcp --tools` writes `tools_list.json`. A tool that it lacks (new file,
-other package) is imported to be listed. Not for: running them (`toolbox.py`).
+`python -m bench.mcp --tools` writes `tools_list.json`, with output schemas; our own
+fields are under `OURS`. A test compares it with the code. A tool that it lacks (new
+file, other package) is imported to be listed. Not for: running them (`toolbox.py`).
 """
 
 import functools
@@ -13,9 +14,6 @@ from typing import Any, Final
 
 from tools.common.tool import OURS, SEAM
 
-LIST: Final = "tools_list.json"
-"""tools/list with output schemas; our own fields are under `OURS`. A test compares it
-with the code."""
 _GUIDE_START: Final = (
     "Winnow finds evidence on the web or in the user's own documents and returns it small, word "
     "for word and cited."
@@ -34,7 +32,7 @@ def offered() -> tuple[dict[str, Any], ...]:
     Imports the pipeline if the file lacks a tool or another package adds one.
     """
     listed = json.loads(
-        resources.files("server").joinpath(LIST).read_text(encoding="utf-8")
+        resources.files("server").joinpath("tools_list.json").read_text("utf-8")
     )
     modules = [name.rpartition(".")[2] for name in SEAM.modules()]
     tools_listed = [tool for tool in listed if tool["name"] in modules]

@@ -6,8 +6,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import Final
 
-DISTRIBUTION: Final = "winnow-mcp"
-
 
 def _version() -> str:
     project = Path(__file__).parent.parent / "pyproject.toml"
@@ -15,7 +13,7 @@ def _version() -> str:
         return str(
             tomllib.loads(project.read_text(encoding="utf-8"))["project"]["version"]
         )
-    return metadata.version(DISTRIBUTION)
+    return metadata.version("winnow-mcp")
 
 
 VERSION: Final = _version()

@@ -50,7 +50,6 @@ only parent."""
 STAYS_EMPTY: Final = frozenset({"td", "th"})
 LINE_ENDS: Final = frozenset({"br", "hr"})
 _HOLDS_ITS_P: Final = tags("blockquote caption dd dt figcaption li summary td th")
-_BOX_TAGS: Final = frozenset({"pre", "table"})
 _PERMALINKS: Final = frozenset({"¶", "#", "§", "🔗", "¶ ", "Permalink", "\uf0c1"})
 FURNITURE_NAME: Final = 2
 OPENED_NAME: Final = 1
@@ -72,7 +71,6 @@ _EXPONENT: Final = re.compile(
 an hour (`5h`)."""
 _VARIABLE_END: Final = re.compile(r"(?:[\d)\]]|(?<![^\W\d_])[^\W\d_])$")
 _NUMERATOR: Final = re.compile(r"\^\d+")
-_STROKES: Final = frozenset({"/", "⁄"})
 STRUCK: Final = "~~"
 """Around what a page shows struck out, as Markdown writes it: an old price reads like
 the new one without."""
@@ -267,7 +265,7 @@ def _break(parent: Node, node: Node) -> None:
     ):
         trim(parent)
     parent.breaks = True
-    if node.boxed or node.tag in _BOX_TAGS:
+    if node.boxed or node.tag in {"pre", "table"}:
         parent.boxed = True
 
 
@@ -345,7 +343,7 @@ def _lowered(parent: Node, before: str, text: str, _: Node) -> str:
     """Return a subscript number after a digit as text, or ""; also handle a fraction's
     numerator."""
     children = parent.children
-    numerator = children[-2] if len(children) > 1 and children[-1] in _STROKES else ""
+    numerator = children[-2] if len(children) > 1 and children[-1] in {"/", "⁄"} else ""
     if isinstance(numerator, str) and _NUMERATOR.fullmatch(numerator):
         children[-2] = f" {numerator[1:]}"
     return f"_{text}" if before[-1:].isdigit() and text[:1].isdigit() else ""
@@ -549,7 +547,6 @@ def label_children(node: Node) -> list[str]:
 
 _BEGUN: Final = re.compile(r"(?<![^\W\d_])[^\W\d_]{1,2}$")
 """Letters too few to be a word that ends where an element begins."""
-_SENTENCE_ENDS: Final = frozenset(".!?)")
 _COUNTED_THING: Final = re.compile(r"\d[\d.,]*\s+[^\W\d]")
 """A number with the word that it counts, which is no other number's end: `4.9` and
 `2,695 reviews`."""
@@ -628,7 +625,7 @@ def is_apart(parent: Node, text: str, current: LexborNode, *, marks: bool) -> bo
     follows_text = current.prev is not None and current.prev.tag_id == TEXT_NODE
     if before[-2:].isupper() and text[1:2].islower():
         return not follows_text
-    if not before[-1:].islower() and before[-1:] not in _SENTENCE_ENDS:
+    if not before[-1:].islower() and before[-1:] not in {".", "!", "?", ")"}:
         return False
     if follows_text and marks:
         return False

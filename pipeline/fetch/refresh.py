@@ -36,7 +36,6 @@ _SCRIPT: Final = re.compile(
 """An address that is written out; one that is put together needs a browser."""
 _NO_TEXT_LETTERS: Final = 40
 """Visible letters from which a page is more than a way to another ("Redirecting …")."""
-_REFRESH_META: Final = 'meta[http-equiv="refresh" i]'
 
 
 def refresh_of(headers: Mapping[str, str], body: bytes, url: str) -> str | None:
@@ -71,7 +70,7 @@ def _first_tag(html: str) -> LexborNode | None:
     if "refresh" not in html.lower():
         return None
     root = parse(html)
-    return root.css_first(_REFRESH_META) if root is not None else None
+    return root.css_first('meta[http-equiv="refresh" i]') if root is not None else None
 
 
 def _scripted(html: str, url: str) -> str | None:

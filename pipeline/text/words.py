@@ -454,9 +454,6 @@ _PAIRS_NO_WORD_HAS: Final = re.compile(
     r"(?:[bcdfghjklmnpqrstvwxz]{6,}|q(?![uaei'])|[jqvwxz]{2,}|[bcdfghjklmnpqrstvwxz]x(?=[a-z])|v[bcdfghjkmnpqstwxz]|"
     r"j[bcdfghklmnpqrstvwxz]|z[bcdfgjkmnpqrstvx](?=[a-z]))"
 )
-_CAPITAL_NOUNS: Final = frozenset({"de"})
-"""Languages that write every noun with a capital: there one capital word alone is no
-sign of a name."""
 
 
 def find_entities(text: str, *, language: str) -> tuple[str, ...]:
@@ -517,7 +514,8 @@ def _named_runs(
         end = tokens[last_token][1]
         name = re.sub(r"['’]s?$", "", text[start:end])
         is_single_capital = last_token == i and word[0].isupper() and not _odd(word)
-        if not (is_single_capital and language in _CAPITAL_NOUNS):
+        # German writes every noun with a capital: one such word alone is no name.
+        if not (is_single_capital and language == "de"):
             runs.append((start, name))
         i = last_token + 1
     return runs
