@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from errors import ModelError
 from models.protocols import Said
 from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
-from models.remote.server import Endpoint, Waits
+from models.remote.server import Endpoint
 from tests.support.model_server import Remote, loopback_client
 
 KEY = "sk-0123456789abcdef"
@@ -304,7 +304,7 @@ async def test_a_silent_server_times_out(remote: Remote) -> None:
 
     remote.will("/chat/completions", silent)
     async with loopback_client() as http:
-        generator = OpenAIGenerator(Endpoint(http, remote.url, "m", KEY, Waits(answer=0.3)))
+        generator = OpenAIGenerator(Endpoint(http, remote.url, "m", KEY, answer_seconds=0.3))
         with (
             anyio.fail_after(5),
             pytest.raises(ModelError, match="did not answer in time") as caught,

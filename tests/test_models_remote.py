@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, Response
 
 from models.options import read_options
 from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
-from models.remote.server import Endpoint, Waits
+from models.remote.server import Endpoint
 from tests.support.model_server import Remote, loopback_client
 
 
@@ -157,8 +157,8 @@ async def test_a_server_that_hangs_costs_a_start_the_time_for_facts_and_no_more(
     with socket.create_server(("127.0.0.1", 0)) as silent:
         async with loopback_client() as http:
             address = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
-            generator = OpenAIGenerator(Endpoint(http, address, "m", waits=Waits(facts=0.3)))
-            # Without that bound the server would be waited for until `Waits.answer`, 120 s.
+            generator = OpenAIGenerator(Endpoint(http, address, "m", facts_seconds=0.3))
+            # Without that bound the server would be waited for until `answer_seconds`, 120 s.
             with anyio.fail_after(5):
                 await generator.prepare()
                 await generator.prepare()

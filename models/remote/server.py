@@ -15,7 +15,7 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple, TypeGuard
+from typing import Any, Final, TypeGuard
 
 import anyio
 import httpx2
@@ -25,26 +25,15 @@ from models.fingerprint import DIGITS
 from models.protocols import HeldModel
 from models.text import printable
 
-
-class Waits(NamedTuple):
-    """Times of a connection to a model server, in seconds."""
-
-    answer: float = 120.0
-    """For an answer: a local server may load a model of several GB before its first
-    token."""
-    short: float = 5.0
-    """To connect; at most, where a busy server names a time; until one that was away is
-    asked again."""
-    pauses: tuple[float, ...] = (0.5, 1.0)
-    """Before the second and the third request of a call: a server that restarts or
-    loads is back within them or not at all."""
-    facts: float = 3.0
-    """Timeout for requesting facts, which delays the start of our server and calls."""
-    fresh: float = 60.0
-    """Until facts are requested again; a model replaced under the same name is noticed
-    then."""
-
-
+SHORT_SECONDS: Final = 5.0
+"""To connect; at most, where a busy server names a time; until one that was away is
+asked again."""
+FRESH_SECONDS: Final = 60.0
+"""Until facts are requested again; a model replaced under the same name is noticed
+then."""
+PAUSES: Final = (0.5, 1.0)
+"""Seconds before the second and the third request of a call: a server that restarts or
+loads is back within them or not at all."""
 RETRIED: Final = frozenset((429, 502, 503, 504))
 """Busy, loading (llama-server says 503), or a proxy whose server is away. Every call of
 ours may be repeated."""
@@ -86,7 +75,11 @@ class Endpoint:
     url: str
     model: str
     key: str = field(default="", repr=False)
-    waits: Waits = field(default_factory=Waits)
+    answer_seconds: float = 120.0
+    """For an answer: a local server may load a model of several GB before its first
+    token."""
+    facts_seconds: float = 3.0
+    """Timeout for requesting facts, which delays the start of our server and calls."""
 
     def __post_init__(self) -> None:
         """Raise `UsageError` for a key that is not a valid header value, without
@@ -114,7 +107,7 @@ class Endpoint:
         address: str,
         body: Mapping[str, object] | None = None,
         *,
-        pauses: tuple[float, ...] | None = None,
+        pauses: tuple[float, ...] = PAUSES,
     ) -> Any:
         """Return the JSON value that `address` answers to a POST of `body`, or to a
         GET; asks again, after a pause, on `RETRIED` and broken connections.
@@ -125,11 +118,10 @@ class Endpoint:
         or no JSON.
         """
         headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
-        waits = self.waits
-        connect = min(waits.answer, waits.short)
-        timeout = httpx2.Timeout(waits.answer, connect=connect)
+        connect = min(self.answer_seconds, SHORT_SECONDS)
+        timeout = httpx2.Timeout(self.answer_seconds, connect=connect)
         method = "GET" if body is None else "POST"
-        for pause in (*(waits.pauses if pauses is None else pauses), None):
+        for pause in (*pauses, None):
             try:
                 response = await self.http.request(
                     method, address, json=body, headers=headers, timeout=timeout
@@ -137,7 +129,7 @@ class Endpoint:
             except httpx2.TimeoutException as error:
                 raise ModelError(
                     f"{address} did not answer in time ({type(error).__name__}, "
-                    f"{waits.answer:g} s) for model {self.model!r}.",
+                    f"{self.answer_seconds:g} s) for model {self.model!r}.",
                     hint="The model may still be loading, or be too large for its "
                     "machine: try again, or set a smaller one.",
                 ) from error
@@ -151,7 +143,9 @@ class Endpoint:
             else:
                 busy = response.status_code in RETRIED
                 pause_asked = response.headers.get("retry-after", "")
-                too_long = pause_asked.isdecimal() and float(pause_asked) > waits.short
+                too_long = (
+                    pause_asked.isdecimal() and float(pause_asked) > SHORT_SECONDS
+                )
                 if pause is None or not busy or too_long:
                     return self._read(address, response)
             await anyio.sleep(pause)
@@ -237,11 +231,10 @@ class RemoteModel(HeldModel):
     async def prepare(self) -> None:
         """Request the model's facts, valid for a minute. Raises nothing; without an
         answer the earlier facts stay."""
-        waits = self._endpoint.waits
-        valid = waits.fresh if self._facts.asked else waits.short
+        valid = FRESH_SECONDS if self._facts.asked else SHORT_SECONDS
         if self._clock() - self._asked_at < valid:
             return
-        with anyio.move_on_after(waits.facts):
+        with anyio.move_on_after(self._endpoint.facts_seconds):
             # A server that is away for a moment keeps the name it had.
             self._facts = await _ask_facts(self._endpoint) or self._facts
         self._asked_at = self._clock()

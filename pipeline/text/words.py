@@ -514,7 +514,7 @@ def _named_runs(
         end = tokens[last_token][1]
         name = re.sub(r"['’]s?$", "", text[start:end])
         is_single_capital = last_token == i and word[0].isupper() and not _odd(word)
-        # German writes every noun with a capital: one such word alone is no name.
+        # German writes every noun with a capital: one such word is not yet a name.
         if not (is_single_capital and language == "de"):
             runs.append((start, name))
         i = last_token + 1
