@@ -6,9 +6,13 @@ Not for: programming mistakes, which stay ordinary exceptions and reach the log 
 import random
 import re
 import string
+import sys
+from pathlib import Path
 from typing import Final
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
+HERE: Final = Path(__file__).resolve().parent
+"""The checkout that runs, or the folder `_app` of an installation."""
 QUOTED: Final = 300
 """Maximum characters of outside text quoted in one of our lines."""
 _OUTSIDE_CHARACTERS: Final = 160
@@ -63,13 +67,18 @@ def encoded(url: str) -> str:
 
 def narrow(url: str) -> str:
     """Return an address shortened for messages: scheme, host, at most `NARROW`
-    characters of the rest; of a file path, the end.
+    characters of the rest; of a path, the end.
 
     The author of a link or file name controls its letters; a long one can hold
-    sentences.
+    sentences. The folders of a file are the user's own: its address is whole where no
+    name in it is longer.
     """
     encoded_url = encoded(url)
     match = _PARTED.fullmatch(encoded_url)
+    if match and match["scheme"] == "file":
+        names = unquote(match["rest"]).split("/")
+        if max(map(len, names)) <= NARROW:
+            return encoded_url
     if match is None or not match["host"]:
         head = f"{match['scheme'][:_SCHEME_CHARACTERS]}://" if match else ""
         path = match["rest"] if match else encoded_url
@@ -228,30 +237,47 @@ class ContextExceeded(ModelError):
     less."""
 
 
+def installer(prefix: Path = Path(sys.prefix)) -> str:
+    """Return the command that installs packages where Winnow runs; before their names."""
+    if "pipx" in prefix.parts:
+        return "pipx runpip winnow-mcp install"
+    return f"{sys.executable} -m pip install"
+
+
+def how_to_add(extra: str, here: Path = HERE, prefix: Path = Path(sys.prefix)) -> str:
+    """Return the command that adds an extra to this copy of Winnow: a checkout, or an
+    installation by uvx, pipx or pip."""
+    if here.name != "_app":
+        return f"make -C {here} extras EXTRAS={extra}"
+    if "archive-v0" in prefix.parts:
+        return f"uvx --from 'winnow-mcp[{extra}] @ git+https://github.com/winnow-mcp/winnow' winnow"
+    return f"{installer(prefix)} 'winnow-mcp[{extra}]'"
+
+
 class MissingExtra(ModelError):
     """A configured feature needs a package that is not installed."""
 
     def __init__(self, package: str, *, extra: str, needed_for: str) -> None:
         super().__init__(
             f"{needed_for} needs the package {package!r}, which is not installed.",
-            hint=f"Install the extra: pip install 'winnow-mcp[{extra}]'.",
+            hint=f"Install the extra {extra}: {how_to_add(extra)}",
         )
 
 
 class BrokenExtra(ModelError):
     """A configured feature needs packages that are installed but fail to import."""
 
-    def __init__(self, cause: Exception, *, extra: str, needed_for: str) -> None:
+    def __init__(
+        self, cause: Exception, *, extra: str, packages: str, needed_for: str
+    ) -> None:
         """Quote the import error on one line, at most `QUOTED` characters: some
         packages print their documentation."""
         cause_text = " ".join(str(cause).split())[:QUOTED]
         super().__init__(
-            f"{needed_for} needs the extra {extra!r}, which is installed but cannot "
-            f"be imported: "
+            f"{needed_for} needs the extra {extra!r}, whose packages are installed "
+            f"but cannot be imported: "
             f"{type(cause).__name__}: {cause_text}.",
-            hint=(
-                f"Reinstall it: pip install --force-reinstall 'winnow-mcp[{extra}]'."
-            ),
+            hint=f"Reinstall them: {installer()} --force-reinstall {packages}",
         )
 
 

@@ -77,7 +77,10 @@ def importing(extra: str, needed_for: str) -> Iterator[None]:
     except IMPORT_FAILURES as error:
         if package := _absent(error, extra):
             raise MissingExtra(package, extra=extra, needed_for=needed_for) from error
-        raise BrokenExtra(error, extra=extra, needed_for=needed_for) from error
+        packages = " ".join(PACKAGES[extra].values())
+        raise BrokenExtra(
+            error, extra=extra, packages=packages, needed_for=needed_for
+        ) from error
 
 
 def _absent(error: Exception, extra: str) -> str:

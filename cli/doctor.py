@@ -18,7 +18,13 @@ from cli.models import report_roles
 from cli.output import FAILED, OK, Check, print_json
 from cli.subcommand import subcommands
 from cli.terminal import drawn_check, pen_for
-from errors import UsageError, WinnowError, without_password
+from errors import (
+    UsageError,
+    WinnowError,
+    how_to_add,
+    installer,
+    without_password,
+)
 from extra import PACKAGES, lacking
 from pipeline.document.converted import can_recognise
 from pipeline.fetch.cookies import Cookies
@@ -139,7 +145,7 @@ def check_wheels(packages: Mapping[str, str]) -> Check:
             importlib.import_module(module)
         except (ImportError, OSError) as error:
             broken.append(
-                f"{package} cannot be loaded ({error}); fix it with pip install "
+                f"{package} cannot be loaded ({error}); fix it with {installer()} "
                 f"--force-reinstall {package}"
             )
     line = "; ".join(broken) or f"all {len(packages)} load"
@@ -149,14 +155,14 @@ def check_wheels(packages: Mapping[str, str]) -> Check:
 def _extras() -> Check:
     installed = [extra for extra in PACKAGES if not lacking(extra)]
     absent = ", ".join(extra for extra in PACKAGES if extra not in installed)
-    hint = f"; pip install 'winnow-mcp[NAME]' adds: {absent}" if absent else ""
+    hint = f"; not: {absent}; {how_to_add('NAME')} adds one" if absent else ""
     return Check("extras", f"{', '.join(installed) or 'none'}{hint}")
 
 
 def _scans() -> Check:
     """Return the check of text recognition (OCR)."""
     if not can_recognise():
-        return Check("scans", "off; pip install 'winnow-mcp[ocr]' reads them")
+        return Check("scans", f"off; {how_to_add('ocr')} reads them")
     loaded = check_wheels({"cv2": "opencv-python-headless", "rapidocr": "rapidocr"})
     line = "on: PDF pages without text, and images" if loaded.healthy else loaded.line
     return Check("scans", line, loaded.healthy)

@@ -20,7 +20,7 @@ import anyio
 
 from bench import papers_html, papers_idms, papers_raptor, papers_zero
 from bench.paper_row import ROOT, ROWS, Outcome, Row, opened
-from errors import WinnowError
+from errors import WinnowError, how_to_add
 from extra import PACKAGES
 
 COUNT: Final = 81
@@ -59,7 +59,7 @@ def lacking(error: ModuleNotFoundError) -> str:
     module = (error.name or "").partition(".")[0]
     extras = [extra for extra, modules in PACKAGES.items() if module in modules]
     return (
-        f"needs the extra {' or '.join(extras)}: pip install 'winnow-mcp[{extras[-1]}]'"
+        f"needs the extra {' or '.join(extras)}: {how_to_add(extras[-1])}"
         if extras
         else f"needs the package {module}, of the development environment"
     )

@@ -1,11 +1,13 @@
-"""`python -m server`: serve over stdio; any argument goes to the command line
-instead."""
+"""`python -m server`, or `python FOLDER/server` from anywhere: serve over stdio; any
+argument goes to the command line instead."""
 
 import gc
 import sys
+from pathlib import Path
 
 gc.disable()  # collections while modules are imported cost a tenth of the start
+sys.path[0] = str(Path(__file__).resolve().parents[1])
 
-from cli.command import main  # noqa: E402  as the line above
+from cli.command import main  # noqa: E402  as the lines above
 
 main(sys.argv[1:] or ["serve"])

@@ -468,6 +468,11 @@ def colours_wanted() -> bool:
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
+def any_variable() -> bool:
+    """Return whether the environment sets anything of Winnow."""
+    return any(name.startswith("WINNOW_") for name in os.environ)
+
+
 def read_settings(overrides: Raw, environment: Raw | None = None) -> Settings:
     """Return the settings; raises `UsageError` for the first invalid one.
 

@@ -500,7 +500,7 @@ async def test_without_a_browser_a_shell_says_what_it_shows_and_how_to_have_it_r
         with pytest.raises(NeedsBrowser, match="needs JavaScript") as caught:
             await fetcher.fetch(site.url("/p"))
     assert "it shows nothing" in caught.value.what
-    assert "winnow-mcp[browser]" in caught.value.hint
+    assert "extra browser (winnow doctor)" in caught.value.hint
     assert "WINNOW_BROWSER=auto" in caught.value.hint
 
 

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from mcp import Client, StdioServerParameters
 
-from cli.doctor import check_wheels
+from cli.doctor import WHEELS, check_wheels
+from errors import how_to_add
 from tests.support import LIBRARY, ROOT, text_of
 from tests.support.commands import run_command
 from tests.support.extras import need
@@ -41,19 +42,13 @@ def home(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def install(home: Path, tmp_path: Path) -> Run:
+def install(plain: dict[str, str], tmp_path: Path) -> Run:
     """Return a function that runs `winnow install` in that home."""
     project = tmp_path / "project"
     project.mkdir()
-    environment = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("WINNOW_", "XDG_"))
-    }
-    environment |= {"HOME": str(home), "PYTHONPATH": str(ROOT)}
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return run_command("install", *arguments, environment=environment, folder=project)
+        return run_command("install", *arguments, environment=plain, folder=project)
 
     return run
 
@@ -88,7 +83,35 @@ def test_every_client_gets_the_entry_in_its_own_file_under_its_own_key(
     config = read(home / FILES[client])
     entry = config[KEYS.get(client, "mcpServers")]["winnow"]
     assert Path(entry["command"]).is_absolute()
-    assert entry["env"]["WINNOW_FOLDERS"] == str(LIBRARY)
+    # Gemini CLI starts no server whose entry has PYTHONPATH.
+    assert entry["env"] == {"WINNOW_FOLDERS": str(LIBRARY)}
+
+
+def test_an_entry_of_before_loses_the_variable_that_a_client_refuses(
+    install: Run, home: Path
+) -> None:
+    path = home / FILES["gemini"]
+    path.parent.mkdir(parents=True)
+    former = {"command": "x", "env": {"PYTHONPATH": "/old", "HTTPS_PROXY": "http://proxy:3128"}}
+    path.write_text(json.dumps({"mcpServers": {"winnow": former}}), encoding="utf-8")
+    install("gemini", "--yes")
+    entry = read(path)["mcpServers"]["winnow"]
+    assert entry["env"] == {"HTTPS_PROXY": "http://proxy:3128"}
+
+
+@pytest.mark.parametrize(
+    ("here", "prefix", "command"),
+    [
+        ("/home/me/winnow", "/home/me/winnow/.venv", "make -C /home/me/winnow extras EXTRAS=ocr"),
+        ("/lib/_app", "/venvs/pipx/x", "pipx runpip winnow-mcp install 'winnow-mcp[ocr]'"),
+        ("/lib/_app", "/uv/archive-v0/x", "uvx --from 'winnow-mcp[ocr] @ git+https://"),
+        ("/lib/_app", "/venv", f"{sys.executable} -m pip install 'winnow-mcp[ocr]'"),
+    ],
+)
+def test_what_adds_an_extra_is_a_command_for_the_way_this_copy_was_installed(
+    here: str, prefix: str, command: str
+) -> None:
+    assert how_to_add("ocr", Path(here), Path(prefix)).startswith(command)
 
 
 @pytest.mark.parametrize(
@@ -336,6 +359,20 @@ def test_the_doctor_names_the_clients_that_have_winnow_and_what_is_wrong_with_an
     assert reported.endswith("\n1 problem\n")
 
 
+def test_the_doctor_looks_at_the_folders_of_a_client_where_nothing_else_is_set(
+    install: Run, home: Path, plain: dict[str, str], tmp_path: Path
+) -> None:
+    given = ["--set", "search=folder", "--set", f"cache={tmp_path / 'cache'}"]
+    given += ["--set", "embedder=none", "--set", "reader=none"]
+    install("gemini", "--yes", "--folder", str(LIBRARY), *given)
+    done = run_command("doctor", environment=plain)
+    assert f"✓ folders: {LIBRARY}" in done.stdout
+    assert "with the settings of gemini" in done.stderr
+    elsewhere = {**plain, "WINNOW_SEARCH": "none", "WINNOW_CACHE": str(tmp_path / "cache")}
+    elsewhere |= {"WINNOW_EMBEDDER": "none", "WINNOW_READER": "none"}
+    assert "folders: none" in run_command("doctor", environment=elsewhere).stdout
+
+
 def test_the_doctor_says_that_a_search_address_does_not_answer(doctor: Callable[..., str]) -> None:
     reported = doctor("--set", "searxng=http://127.0.0.1:9", code=1)
     assert "does not respond" in reported
@@ -352,10 +389,10 @@ def test_the_doctor_says_once_that_a_cache_server_is_away(doctor: Callable[..., 
 def test_the_doctor_names_a_wheel_that_does_not_load_and_how_to_mend_it(
     doctor: Callable[..., str],
 ) -> None:
-    assert "wheels: all 7 load" in doctor()
+    assert f"wheels: all {len(WHEELS)} load" in doctor()
     broken = check_wheels({"json": "whole", "no_such_module": "broken-package"})
     assert not broken.healthy
-    assert "pip install --force-reinstall broken-package" in broken.line
+    assert f"{sys.executable} -m pip install --force-reinstall broken-package" in broken.line
     assert "whole" not in broken.line
 
 
@@ -376,7 +413,7 @@ def test_the_doctor_finds_what_is_wrong_with_a_configuration_and_tries_the_rest(
     assert said in reported
     assert reported.splitlines()[-1] == ("1 problem" if problems == 1 else f"{problems} problems")
     assert reported.count("✗") == problems
-    assert "✓ wheels: all 7 load" in reported
+    assert "✓ wheels: all " in reported
 
 
 def test_the_doctor_names_a_variable_that_is_no_setting_and_the_nearest_that_is_one(
@@ -391,18 +428,20 @@ def test_the_doctor_names_a_variable_that_is_no_setting_and_the_nearest_that_is_
 
 
 @pytest.fixture
-def doctor(home: Path, tmp_path: Path) -> Callable[..., str]:
-    """Return a function that runs `winnow doctor` in that home and returns what it says."""
+def plain(home: Path) -> dict[str, str]:
+    """That home's environment, with no setting in it."""
     environment = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("WINNOW_", "XDG_"))
     }
-    environment |= {
-        "HOME": str(home),
-        "PYTHONPATH": str(ROOT),
-        "WINNOW_CACHE": str(tmp_path / "cache"),
-    }
+    return environment | {"HOME": str(home), "PYTHONPATH": str(ROOT)}
+
+
+@pytest.fixture
+def doctor(plain: dict[str, str], tmp_path: Path) -> Callable[..., str]:
+    """Return a function that runs `winnow doctor` in that home and returns what it says."""
+    environment = {**plain, "WINNOW_CACHE": str(tmp_path / "cache")}
     environment["WINNOW_SEARCH"] = "none"  # who is not searched is not asked
     # Models take a second to open, and `test_command.py` has the doctor open them.
     environment |= {"WINNOW_EMBEDDER": "none", "WINNOW_READER": "none"}

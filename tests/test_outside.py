@@ -514,6 +514,7 @@ async def test_no_name_of_a_file_is_outside_the_frame(connect: Connect, tmp_path
         (f"https://{'h' * 200}/x", f"https://{'h' * (NARROW - 1)}…/x"),
         (f"a-scheme-of-many-words-{DASHED}://x/", "a-scheme-of-://x/"),
         ("https://a.example/a b\n«c»", "https://a.example/a%20b%20%C2%ABc%C2%BB"),
+        (f"file:///home/{'x' * 60}/{'y' * 60}/a.pdf", f"file:///home/{'x' * 60}/{'y' * 60}/a.pdf"),
         (f"/home/anna/{'x' * 200}/report.pdf", f"…{'x' * (NARROW - 12)}/report.pdf"),
         (f"data:text/html,{FAR}", f"data:text/html,{'x' * (NARROW - 16)}…"),
         ("https://a.example/" + "%20" * 40, "https://a.example/" + "%20" * 26 + "…"),

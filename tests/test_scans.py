@@ -242,4 +242,4 @@ def test_without_the_extra_its_name_is_reported(tmp_path: Path) -> None:
             check=False,
         )
         assert "SourceUnreadable" in done.stderr
-        assert "winnow-mcp[ocr]" in done.stderr
+        assert "extra ocr (winnow doctor)" in done.stderr

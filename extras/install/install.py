@@ -104,6 +104,17 @@ def client_checks() -> list[Check]:
     return [Check("clients", ", ".join(ready) or none), *broken]
 
 
+def client_settings() -> tuple[str, dict[str, str]]:
+    """Return the first client with Winnow in its user's configuration, and the settings
+    there; ("", {}) if there is none."""
+    for name, client in CLIENTS.items():
+        with suppress(UsageError):
+            servers = _read(file_of(name, "user"), client.key).get(client.key, {})
+            if ENTRY_NAME in servers:
+                return name, _settings_in(servers[ENTRY_NAME].get("env", {}))
+    return "", {}
+
+
 def _before(path: Path | None, key: str, overrides: Mapping[str, str]) -> Json:
     """Return the configuration; an error names the entry to add by hand."""
     try:
@@ -185,12 +196,13 @@ def _entry(overrides: Mapping[str, str], environment_before: Mapping[str, str]) 
     """
     settings = {f"WINNOW_{name.upper()}": overrides[name] for name in sorted(overrides)}
     environment = {**environment_before, **settings}
-    command, arguments = sys.executable, ["-m", "server"]
-    if ROOT.name == "_app":  # an installed wheel
-        environment.pop("PYTHONPATH", None)
-        command, arguments = _installed()
-    else:
-        environment["PYTHONPATH"] = str(ROOT)
+    # Entries of before had it; Gemini CLI starts no server with it.
+    environment.pop("PYTHONPATH", None)
+    command, arguments = (
+        _installed()
+        if ROOT.name == "_app"
+        else (sys.executable, [str(ROOT / "server")])
+    )
     return {
         "type": "stdio",
         "command": command,

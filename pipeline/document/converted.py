@@ -52,7 +52,7 @@ striprtf need 1 s a million."""
 PLACE: Final = "data-place"
 """Our attribute with an element's position in its file, valid until the next one
 (`Block.place`). It is removed from outside HTML (`unplaced`)."""
-INSTALL_OCR: Final = "an operator can install OCR: pip install 'winnow-mcp[ocr]'"
+INSTALL_OCR: Final = "an operator can add the extra ocr (winnow doctor)"
 WHOLE_PICTURE: Final = "xywh=percent:0,0,100,100"
 """How the position of a picture whose text was recognised ends (W3C Media Fragments)."""
 MOST_PIXELS: Final = 36_000_000

@@ -37,7 +37,7 @@ _log: Final = logging.getLogger("winnow.read")
 _BROWSER_HINT: Final = (
     "Look for another page with the same text, or for the site's API or feed; an operator can "
     "have such pages "
-    "rendered: pip install 'winnow-mcp[browser]', and WINNOW_BROWSER=auto."
+    "rendered: the extra browser (winnow doctor) and WINNOW_BROWSER=auto."
 )
 PAGELESS: Final = (
     "only PDF files and images have pages that can be requested; "
