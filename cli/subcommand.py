@@ -63,6 +63,7 @@ def with_installed(overrides: Mapping[str, str]) -> Mapping[str, str]:
     client_settings = optional("extras.install.install", "client_settings")
     if client_settings is None or overrides or any_variable():
         return overrides
+    settings: dict[str, str]
     client, settings = client_settings()
     if client:
         print(f"winnow: with the settings of {client}", file=sys.stderr)
