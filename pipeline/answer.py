@@ -16,14 +16,11 @@ from pipeline.document.page import Document
 from pipeline.evidence.assemble import Assembled, assemble
 from pipeline.evidence.show import Sheet, doubt
 from pipeline.reading.reading import Reading
-from pipeline.text.frame import shown_location
 
 NOT_ANSWERED: Final = "None: no sentence that was read answers the question."
 """First line of an answer without one."""
 NEAREST_LINE: Final = "Nearest lines, which may not answer it:"
 """Above the passages where nothing answers."""
-LISTED_SOURCES: Final = 10
-"""Pages that an answer without evidence names."""
 
 
 def write(
@@ -43,8 +40,7 @@ def write(
     sheet.add(doubt(reading))
     if reading.verdict == "none" or not documents:
         sheet.add_cut(f"{NOT_ANSWERED} {reading.reason}")
-        read = [shown_location(document.page.final_url) for document in documents]
-        sheet.add_cut(f"Read: {', '.join(read[:LISTED_SOURCES])}." if read else "")
+        sheet.add(f"Sources read: {len(documents)}.")
         sheet.add(NEAREST_LINE if len(reading.values) else "")
     assembled = assemble(
         documents,

@@ -83,8 +83,19 @@ async def test_what_no_page_answers_comes_back_as_none_with_a_reason(
         with_model and found.verdict == "unsure" and "Wer" in request_text
     )
     if found.verdict == "none":
-        nearest = assemble(documents, found, max_tokens=1000, mark=new_mark()).shown
-        assert 0 < nearest.tokens <= NEAREST_TOKENS
+        nearest = assemble(documents, found, max_tokens=1000, mark=new_mark())
+        assert nearest.left_out == 0, "short sources are shown whole"
+
+
+@pytest.mark.anyio
+async def test_of_long_sources_without_an_answer_few_lines_are_shown() -> None:
+    long = page(
+        "<h1>Boats</h1>" + "".join(f"<p>The boat number {n} carries coal.</p>" for n in range(90))
+    )
+    found = await extract(Question("Who painted the chapel?"), [long], reader=Blend(None))
+    assert found.verdict == "none"
+    shown = assemble([long], found, max_tokens=1000, mark=new_mark()).shown
+    assert 0 < shown.tokens <= NEAREST_TOKENS
 
 
 @pytest.mark.anyio

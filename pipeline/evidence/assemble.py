@@ -34,8 +34,10 @@ SHOWN_SHARE: Final = 0.4
 """Share of the best score from which a passage begins, whatever room is left: of 340
 questions at 256 and 512 tokens none is lost, and answers of 512 are 42 tokens
 shorter."""
-NEAREST_TOKENS: Final = 300
-"""Room for the nearest passages where nothing answers: a short source is shown whole."""
+NEAREST_TOKENS: Final = 150
+"""Room for the nearest passages where nothing answers."""
+SHORT_SOURCES: Final = 300
+"""Tokens up to which sources are shown whole where nothing answers."""
 ASKED_ABOUT: Final = 0.7
 """Minimum share of the best score at which a prompt injection is quoted as relevant: 0
 of 121 unrelated units of bench/injection.py reach it, 76 of 119 related ones do."""
@@ -52,11 +54,12 @@ class Assembled:
     """Units worth showing that did not fit."""
 
     def lacks(self, verdict: Verdict, *, named: bool) -> bool:
-        """Whether a larger budget may show what the question wants: units are left out,
-        and the caller `named` a budget, it is not `answered`, or a passage ends inside
-        a list or a table."""
+        """Whether a larger budget may show what the question wants: something answers,
+        units are left out, and the caller `named` a budget, it is `unsure`, or a
+        passage ends inside a list or a table."""
         cut = any(passage.more for passage in self.evidence)
-        return self.left_out > 0 and (named or verdict != "answered" or cut)
+        is_wanted = named or verdict == "unsure" or cut
+        return verdict != "none" and self.left_out > 0 and is_wanted
 
     def label_of(self, url: str, number: int) -> str:
         """Return the label of the passage that holds a unit of a page, empty where none
@@ -125,14 +128,17 @@ def assemble(
     passages.
 
     Pages are numbered by their best unit; of a `none` only the nearest are chosen, in
-    `NEAREST_TOKENS`. `mark` is the answer's own for untrusted text (`pipeline/text/frame.py`). With `open_end` room
-    is kept for links. Where no passage fits, the beginning of the best unit is shown;
-    where not even a word of it does, nothing is."""
+    `NEAREST_TOKENS`, or all of `SHORT_SOURCES`. `mark` is the answer's own for
+    untrusted text (`pipeline/text/frame.py`). With `open_end` room is kept for links.
+    Where no passage fits, the beginning of the best unit is shown; where not even a
+    word of it does, nothing is."""
     if not len(reading.values):
         return Assembled((), show_evidence((), mark, max_tokens=max_tokens), 0)
     is_none = reading.verdict == "none"
-    max_tokens = min(max_tokens, NEAREST_TOKENS) if is_none else max_tokens
-    writer = _Writer(documents, reading, mark, max_tokens)
+    tokens = count_each([unit.text for _, unit in reading.places])
+    if is_none and sum(tokens) > SHORT_SOURCES:
+        max_tokens = min(max_tokens, NEAREST_TOKENS)
+    writer = _Writer(documents, reading, mark, max_tokens, tokens)
     # 1. Units that passages may begin with, each statement once
     order = writer.statements()
     near = quotable(order, reading.values, writer.injection)
@@ -171,6 +177,7 @@ class _Writer:
         reading: Reading,
         mark: str,
         max_tokens: int,
+        tokens: Sequence[int],
     ) -> None:
         self.documents = documents
         self.reading = reading
@@ -181,7 +188,6 @@ class _Writer:
         """Number of units left out as prompt injections."""
         self._rows_of: dict[tuple[tuple[str, ...], str], list[int]] = {}
         """Of each statement the rows that say it, best first."""
-        tokens = count_each([unit.text for _, unit in self.places])
         self.maker = PassageMaker(documents, reading, [count + 1 for count in tokens])
 
     def statements(self) -> list[int]:

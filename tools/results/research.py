@@ -112,7 +112,7 @@ def calls_after(
         return calls + queries
     if assembled.lacks(verdict, named=max_tokens > 0):
         calls += larger(tool, max_tokens or UNASKED)
-    elif not assembled.evidence and _has_more(gathered, max_pages):
+    elif verdict == "none" and _has_more(gathered, max_pages):
         pages_more = min(2 * max_pages, MOST_PAGES_READ)
         calls.append(Next(tool=tool, arguments={"max_pages": pages_more}))
     return calls
