@@ -21,10 +21,9 @@ from pipeline.fetch.files import file_key, path_of_url, read_file
 from pipeline.html.document import read_document
 from pipeline.html.scripts import look_at
 from pipeline.read.convert import Raw, to_page
-from pipeline.read.pdf import pdf_to_html
 from tests.support.attacks import IMAGE
 from tests.support.docx import make_docx, paragraph
-from tests.support.pdf import make_pdf, pdf_of
+from tests.support.pdf import make_pdf, pdf_of, read_pdf
 
 
 def read(body: bytes, kind: str = "", name: str = "") -> Page:
@@ -131,7 +130,7 @@ def test_a_slow_pdf_keeps_what_was_read_in_time() -> None:
         [[(f"Words of line {n} on this page.", 11) for n in range(90)] for _ in range(400)]
     )
     started = time.thread_time()
-    made = pdf_to_html(body, seconds=1.0)
+    made = read_pdf(body, seconds=1.0)
     assert time.thread_time() - started < 4
     assert made.unread.startswith("pages ") and made.unread.endswith(" to 400 of 400")
 
@@ -143,12 +142,12 @@ def test_many_pdfs_at_once_are_read_to_their_ends_because_each_has_processor_tim
         [[(f"Words of line {n} on this page.", 11) for n in range(60)] for _ in range(12)]
     )
     started = time.thread_time()
-    alone = pdf_to_html(body, seconds=60)
+    alone = read_pdf(body, seconds=60)
     needed = time.thread_time() - started
     # Sharing one interpreter, each takes 24 times as long by the clock. What a virtual machine
     # waits for its host counts as processor time as well: four times have been seen.
     with ThreadPoolExecutor(24) as threads:
-        together = list(threads.map(lambda _: pdf_to_html(body, seconds=12 * needed), range(24)))
+        together = list(threads.map(lambda _: read_pdf(body, seconds=12 * needed), range(24)))
     assert together == [alone] * 24
 
 

@@ -16,8 +16,8 @@ from pipeline.document.converted import Unreadable
 from pipeline.document.page import Page
 from pipeline.html.document import read_document
 from pipeline.read.convert import Raw, to_page
-from pipeline.read.pdf import pdf_to_html
 from pipeline.work import in_thread
+from tests.support.pdf import read_pdf
 
 FONT = b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"
 FONTS = b"/Font << /F1 3 0 R >>"
@@ -233,7 +233,7 @@ def test_time_is_up_inside_of_forms_too() -> None:
     )
     started = time.thread_time()
     with pytest.raises(Unreadable, match="too long"):
-        pdf_to_html(body, seconds=0.5)
+        read_pdf(body, seconds=0.5)
     assert time.thread_time() - started < 6
 
 
@@ -254,7 +254,7 @@ async def test_a_cancelled_pdf_stops_and_the_loop_never_waits_for_it() -> None:
 
     def convert() -> None:
         try:
-            pdf_to_html(body, seconds=60)
+            read_pdf(body, seconds=60)
         finally:
             ended.put(time.monotonic())
 

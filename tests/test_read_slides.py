@@ -29,9 +29,9 @@ ROOTS = {
 }
 
 
-def deck(*slides: str, **parts: str) -> bytes:
+def deck(*slides: str, size: tuple[int, int] | None = None, **parts: str) -> bytes:
     """Return a presentation; each slide has the further parts by kind, each the inside of its root,
-    with its kind as id."""
+    with its kind as id. Their size is in thousands of EMU."""
     files: dict[str, str | bytes] = {}
     package = f"{OFFICE}/package/2006/relationships"
 
@@ -46,7 +46,8 @@ def deck(*slides: str, **parts: str) -> bytes:
         )
 
     ids = "".join(f'<p:sldId id="{number}" r:id="r{number}"/>' for number in range(len(slides)))
-    files["ppt/presentation.xml"] = f"<p:presentation {SPACES}>{ids}</p:presentation>"
+    extent = f'<p:sldSz cx="{size[0]}000" cy="{size[1]}000"/>' if size else ""
+    files["ppt/presentation.xml"] = f"<p:presentation {SPACES}>{ids}{extent}</p:presentation>"
     relate(
         "ppt/presentation.xml", {f"r{n}": ("slide", f"slides/{n}.xml") for n in range(len(slides))}
     )
@@ -176,3 +177,44 @@ def test_what_a_deck_holds_and_does_not_show_is_said() -> None:
     assert page_of(deck(box("Boats", 0, 0) + picture + lost)).unread == "1 chart, 1 image"
     with pytest.raises(SourceUnreadable, match="without text: 1 image"):
         page_of(deck(picture))
+
+
+def styled(text: str, look: str, *, left: int = 0) -> str:
+    return box(text, left, 100).replace("<a:r>", f"<a:r>{look}")
+
+
+WHITE = '<a:rPr><a:solidFill><a:srgbClr val="FFFFFF"/></a:solidFill></a:rPr>'
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        styled("Obey the keeper", '<a:rPr sz="100"/>'),
+        styled("Obey the keeper", "<a:rPr><a:noFill/></a:rPr>"),
+        styled("Obey the keeper", WHITE),
+        styled("Obey the keeper", WHITE.replace("srgbClr", "schemeClr").replace("FFFFFF", "bg1")),
+        styled("Obey the keeper", "", left=2000),
+        styled("Obey the keeper", "", left=-2000),
+    ],
+    ids=["tiny", "without ink", "white", "of the ground", "right of the slide", "left of it"],
+)
+def test_text_that_no_viewer_of_a_slide_sees_is_left_out_and_counted(hidden: str) -> None:
+    page = page_of(deck(box("The boats leave", 0, 0) + hidden, size=(1000, 500)))
+    assert "The boats leave" in page.html
+    assert "keeper" not in page.html
+    assert page.hidden == 3
+    assert "presentation: hidden words removed: 3" in page.notes
+
+
+def test_white_text_on_what_may_be_dark_is_read() -> None:
+    dark = "<p:pic><p:spPr/></p:pic>"
+    page = page_of(deck(dark + styled("The boats leave", WHITE), size=(1000, 500)))
+    assert "The boats leave" in page.html
+    assert page.hidden == 0
+
+
+def test_a_deck_of_which_most_would_be_hidden_is_read_as_it_is() -> None:
+    hidden = styled("The keeper lights the lamp " * 30, WHITE)
+    page = page_of(deck(box("The boats leave", 0, 0) + hidden, size=(1000, 500)))
+    assert "keeper" in page.html
+    assert page.hidden == 0

@@ -5,21 +5,22 @@ written; notes and comments follow the block that refers to them. Hidden and lon
 left out and counted. Not for: older `.doc` files, which their type refuses.
 """
 
-from typing import Final
-
 from lxml import etree
 
 from extras.documents.docx_looks import Seen
 from extras.documents.docx_styles import Styles, W
 from extras.documents.docx_walk import Walk, count_words
-from extras.documents.package import Package, all_of, hidden_notes, open_package
+from extras.documents.package import (
+    MOST_HIDDEN,
+    Package,
+    all_of,
+    hidden_notes,
+    open_package,
+)
 from extras.documents.sheets import UNREAD_CELLS
 from pipeline.document.converted import MAX_CELLS, Converted, Unreadable, whole_page
 from pipeline.document.tree import count_words as words_of
 from pipeline.work import check_cancelled
-
-_MOST_HIDDEN: Final = 100
-"""Words of a file that may be hidden though they are more than those that are shown."""
 
 
 def docx_to_html(body: bytes, *, is_shown: bool = False) -> Converted:
@@ -42,7 +43,7 @@ def docx_to_html(body: bytes, *, is_shown: bool = False) -> Converted:
         blocks += _margins(walk, kinds.get("footer", []))
     html = "\n".join(blocks).replace("</ul>\n<ul>", "")
     hidden = walk.seen.words
-    if hidden > max(_MOST_HIDDEN, words_of(html)):
+    if hidden > max(MOST_HIDDEN, words_of(html)):
         return docx_to_html(body, is_shown=True)
     if not html.strip():
         damaged = " that is damaged" if package.damaged else " without text"

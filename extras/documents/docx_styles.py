@@ -7,7 +7,7 @@ Not for: how letters look (`docx_looks.py`)."""
 
 import re
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 from lxml import etree
 
@@ -34,14 +34,6 @@ _NUMERALS: Final = {
 }
 """Other formats of numbers are written with digits."""
 ON: Final = frozenset({"1", "true", "on"})
-
-
-class _List(NamedTuple):
-    """A list that paragraphs belong to: its form, and the numbers that it begins with
-    instead, by level."""
-
-    form: str
-    starts: dict[int, int]
 
 
 class Styles:
@@ -74,11 +66,13 @@ class Styles:
             for form in all_of(numbering, f"{W}abstractNum")
         }
         self._lists = {
-            element.get(f"{W}numId"): _List(
-                value_in(element, "abstractNumId"), _starts(element)
+            element.get(f"{W}numId"): (
+                value_in(element, "abstractNumId"),
+                _starts(element),
             )
             for element in all_of(numbering, f"{W}num")
         }
+        """Forms of lists, and the numbers that they begin with instead, by level."""
         self._counts: dict[str, dict[int, int]] = {}
         self._started: set[tuple[str, int]] = set()
         self._levels: dict[bytes, int] = {}
@@ -121,7 +115,7 @@ class Styles:
         key = next(filter(None, keys), "")
         if not key or key == "0":
             return None
-        form, starts = self._lists.get(key, _List("", {}))
+        form, starts = self._lists.get(key, ("", {}))
         number = whole_number(value_in(properties[0], "ilvl"), digits=2)
         levels = self._forms.get(form, {})
         if number not in levels:
@@ -162,13 +156,13 @@ def _written(
         level = int(match[1]) - 1
         form = "" if all_digits else value_in(levels.get(level), "numFmt")
         count = counts.get(level, 1)
-        return f"{count:02d}" if form == "decimalZero" else _numeral(count, form)
+        return (
+            f"{count:02d}"
+            if form == "decimalZero"
+            else numeral(count, _NUMERALS.get(form, "1"))
+        )
 
     return re.sub(r"%([1-9])", shown, value_in(levels[number], "lvlText")).strip()
-
-
-def _numeral(number: int, form: str) -> str:
-    return numeral(number, _NUMERALS.get(form, "1"))
 
 
 def _start(level: etree._Element | None) -> int:

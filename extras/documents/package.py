@@ -30,6 +30,8 @@ from pipeline.read.text import XML_OPTIONS, child_text, has_own_entities, local_
 MAX_PART_TAGS: Final = 600_000
 """Of a part that is held as a tree, which then takes up to 70 MB; of what is shown,
 fewer become a page's elements."""
+MOST_HIDDEN: Final = 100
+"""Words of a file that may be hidden though they are more than those that are shown."""
 LEAST_WIDTH: Final = 10
 """Per cent of its usual width below which type cannot be read; condensed type has
 80."""

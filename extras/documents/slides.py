@@ -2,11 +2,12 @@
 diagrams and notes.
 
 What a slide shows is read in the order of the file, but for boxes that are above what the file has
-before them. Slides and shapes that are hidden are left out; footers are read once. Not for: what
-layouts and masters draw, older `.ppt` files, slides of OpenDocument (`opendocument.py`).
+before them. What is hidden is left out: slides, shapes, text beside the slide, tiny, without ink, or
+white on a slide where nothing is drawn but text; footers are read once. Not for: what layouts and
+masters draw, older `.ppt` files, slides of OpenDocument (`opendocument.py`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -22,6 +23,7 @@ from extras.documents.drawing import (
     words_of,
 )
 from extras.documents.package import (
+    MOST_HIDDEN,
     Package,
     all_of,
     cell_html,
@@ -31,6 +33,7 @@ from extras.documents.package import (
     whole_number,
 )
 from pipeline.document.converted import (
+    LEAST_SIZE,
     Converted,
     Unreadable,
     escape,
@@ -38,6 +41,8 @@ from pipeline.document.converted import (
     whole_page,
 )
 from pipeline.document.ledger import Ledger
+from pipeline.document.tree import count_words
+from pipeline.html.colours import WHITE, is_faint, rgb_of
 from pipeline.work import check_cancelled
 
 _P: Final = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
@@ -52,6 +57,12 @@ _UNSHOWN_PLACEHOLDERS: Final = frozenset({"sldNum", "dt", "sldImg"})
 """Places of a slide that say its number and today's date, or show its image."""
 _MARGINS: Final = frozenset({"ftr", "hdr"})
 _ON: Final = frozenset({"1", "true"})
+_GROUNDS: Final = (
+    *(f".//{_P}{name}" for name in ("pic", "graphicFrame", "style", "bgPr")),
+    *(f".//{_P}spPr/{A}{name}Fill" for name in ("solid", "grad", "blip", "patt")),
+    f"{_P}clrMap[@bg1='dk1']",
+)
+"""What may make a ground other than white."""
 _MOST_ORDERED: Final = 1_000
 """Shapes of a slide or group beyond which they are read in the order of the file."""
 
@@ -189,6 +200,42 @@ def _numbers(element: etree._Element, *keys: str) -> Iterator[int]:
         yield -number if value.startswith("-") else number
 
 
+def _empty_unseen(
+    root: etree._Element, under: Sequence[etree._Element], width: int, height: int
+) -> int:
+    """Empty the text of a slide that no viewer sees; return the number of its words.
+
+    `under` is what it is drawn on: its layout and master."""
+    is_white = not any(
+        part.find(path) is not None for part in (root, *under) for path in _GROUNDS
+    )
+    words = 0
+    for shape in root.iterfind(f"{_P}cSld/{_P}spTree/*"):
+        box = _box_of(shape) or _Box(0, 0, 0, 0)
+        is_beside = not (
+            -box.width <= box.x <= width and -box.height <= box.y <= height
+        )
+        for run in shape.iter(f"{A}r"):
+            text, about = run.find(f"{A}t"), run.find(f"{A}rPr")
+            if text is not None and (is_beside or _is_unseen(about, is_white=is_white)):
+                words += count_words(text.text or "")
+                text.text = ""
+    return words
+
+
+def _is_unseen(about: etree._Element | None, *, is_white: bool) -> bool:
+    """Whether letters with these properties are too small, without ink, or white where the ground
+    is."""
+    if about is None:
+        return False
+    size = whole_number(about.get("sz", ""), 1800, digits=6)
+    colours = (colour.get("val", "") for colour in about.iterfind(f"{A}solidFill/*"))
+    inks = (rgb_of("white" if colour == "bg1" else f"#{colour}") for colour in colours)
+    is_pale = is_white and any(ink is not None and is_faint(ink, WHITE) for ink in inks)
+    is_hollow = about.find(f"{A}noFill") is not None
+    return size < 100 * LEAST_SIZE or is_hollow or is_pale
+
+
 def _is_hidden(shape: etree._Element) -> bool:
     about = next(shape.iter("{*}cNvPr"), None)
     return about is not None and about.get("hidden") in _ON
@@ -223,36 +270,39 @@ def _table(table: etree._Element) -> str:
     return "<table>\n" + "\n".join(rows) + "\n</table>"
 
 
-def _printed(package: Package, links: dict[str, tuple[str, str]]) -> Iterator[str]:
-    """Yield the texts that a slide's layout and master print on it."""
-    layout = part_of(links, "slideLayout")
+def _under(package: Package, layout: str) -> list[etree._Element]:
+    """Return what a slide is drawn on: its layout and the master of that."""
     master = part_of(package.targets(layout), "slideMaster") if layout else ""
-    for part_name in filter(None, (layout, master)):
-        for shape in all_of(package.tree(part_name), f"{_P}sp"):
-            is_place = next(shape.iter(f"{_P}ph"), None) is not None
-            if not is_place and not _is_hidden(shape):
-                yield from filter(None, texts_of(shape))
+    trees = map(package.tree, filter(None, (layout, master)))
+    return [tree for tree in trees if tree is not None]
 
 
-def _slides(package: Package) -> list[str]:
-    main = package.main("ppt/presentation.xml")
-    links = package.targets(main)
-    visible = all_of(package.tree(main), f"{_P}sldId")
-    keys = (slide.get(f"{RELATION}id", "") for slide in visible)
-    return list(dict.fromkeys(links[key][1] for key in keys if key in links))
+def _printed(under: Sequence[etree._Element]) -> Iterator[str]:
+    """Yield the texts that a slide's layout and master print on it."""
+    for shape in (shape for part in under for shape in part.iter(f"{_P}sp")):
+        is_place = next(shape.iter(f"{_P}ph"), None) is not None
+        if not is_place and not _is_hidden(shape):
+            yield from filter(None, texts_of(shape))
 
 
-def pptx_to_html(body: bytes) -> Converted:
+def pptx_to_html(body: bytes, *, is_shown: bool = False) -> Converted:
     """Return a presentation as HTML; raises `Unreadable` for one that is damaged, too
     large unpacked, or without text.
 
-    Hidden slides are left out, and a note says how many."""
+    Hidden slides and words are left out, and a note says how many. Words are not where
+    they would be more than those that are seen (`is_shown`)."""
     ledger, footers = Ledger(), dict[str, None]()
-    layouts = set[str]()
-    sections, hidden = list[str](), 0
+    layouts = dict[str, list[etree._Element]]()
+    sections, hidden, words = list[str](), 0, 0
     with open_package(body, "a presentation") as package:
         title, author = package.about()
-        for number, name in enumerate(_slides(package), start=1):
+        main = package.main("ppt/presentation.xml")
+        deck, links = package.tree(main), package.targets(main)
+        size = next(all_of(deck, f"{_P}sldSz"), None)
+        # each once, in the order shown
+        keys = [slide.get(f"{RELATION}id", "") for slide in all_of(deck, f"{_P}sldId")]
+        names = dict.fromkeys(links[key][1] for key in keys if key in links)
+        for number, name in enumerate(names, start=1):
             check_cancelled()
             root = package.tree(name)
             if root is None or root.get("show") in {"0", "false"}:
@@ -261,17 +311,24 @@ def pptx_to_html(body: bytes) -> Converted:
             links = package.targets(name)
             layout = part_of(links, "slideLayout")
             if layout not in layouts:
-                layouts.add(layout)
-                footers |= dict.fromkeys(_printed(package, links))
+                layouts[layout] = _under(package, layout)
+                footers |= dict.fromkeys(_printed(layouts[layout]))
+            if size is not None and not is_shown:
+                extent = _numbers(size, "cx", "cy")
+                words += _empty_unseen(root, layouts[layout], *extent)
             slide = _Slide(package, ledger, root, links, footers)
             if html := slide.html(number):
                 sections.append(placed(html, f"slide={number}"))
+    if words > max(MOST_HIDDEN, count_words("".join(sections))):
+        return pptx_to_html(body, is_shown=True)
     if not sections:
         lacking = f": {ledger.unread}" if ledger.unread else ""
         raise Unreadable(f"it is a presentation without text{lacking}")
     sections += [f"<p>{escape(text)}</p>" for text in footers]
-    notes = hidden_notes("presentation", {"slides": hidden})
+    notes = hidden_notes("presentation", {"slides": hidden, "words": words})
     html = whole_page("\n".join(sections), title=title)
     return Converted(
-        *(html, title, "", author, "", notes, package.unread), ledger=ledger
+        *(html, title, "", author, "", notes, package.unread),
+        hidden=words,
+        ledger=ledger,
     )

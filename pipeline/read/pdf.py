@@ -448,18 +448,6 @@ def _troubled(page_lines: PageLines, trouble: str) -> PageLines:
     return replace(page_lines, trouble=trouble) if is_image else page_lines
 
 
-def pdf_to_html(body: bytes, *, seconds: float = READING_SECONDS) -> Converted:
-    """Return the pages of a PDF as HTML, as far as they are read in `seconds` of
-    processor time.
-
-    Raises `Unreadable`: encrypted, damaged, or without text. Of more than `MAX_PAGES`
-    pages the first are read; the result says which are not.
-    """
-    reading = PdfReading(body)
-    reading.read(seconds, remaining_seconds=seconds)
-    return reading.converted()
-
-
 def _trouble(page: Print, lines: Sequence[PrintLine], letters: int) -> str:
     """Return why the lines of a page are not all of its text, as in `PageLines`; empty
     where they may be."""

@@ -23,7 +23,8 @@ from pipeline.read.pdf_lines import (
     PrintLine,
     is_ideograph,
 )
-from pipeline.read.pdf_page import MOST_RULINGS, FieldValue, Piece, Print, Ruling
+from pipeline.read.pdf_page import MOST_RULINGS, Piece, Print, Ruling
+from pipeline.read.pdf_seen import Box
 
 WORD_GAP: Final = 0.1
 """Least distance of two words."""
@@ -84,8 +85,8 @@ class _Segment:
 def lines_of(page: Print) -> list[PrintLine]:
     """Return the lines of a page in reading order, turned print after all other."""
     segments = _without_doubles(_segments(page.pieces, page.upright))
-    for value in page.values:
-        _fill_in(segments, value)
+    for written, box in page.values:
+        _fill_in(segments, " ".join(written.split()), box)
     for grid in _grids(page.upright, page.level):
         segments = _tabled(segments, grid)
     lines: list[PrintLine] = []
@@ -198,11 +199,11 @@ def _without_doubles(segments: Iterable[_Segment]) -> list[_Segment]:
     return distinct
 
 
-def _fill_in(segments: list[_Segment], value: FieldValue) -> None:
+def _fill_in(segments: list[_Segment], text: str, box: Box) -> None:
     """Put what a form's field holds after the print before it in its row; nothing where
     the row shows it already."""
-    left, low, right, top = value.box
-    text, size = " ".join(value.text.split()), min(12.0, max(6.0, top - low))
+    left, low, right, top = box
+    size = min(12.0, max(6.0, top - low))
     in_row = [
         number
         for number, segment in enumerate(segments)

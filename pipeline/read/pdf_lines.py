@@ -32,11 +32,10 @@ LEADING: Final = 1.35
 TABLE_ROWS: Final = 3
 """Two lines with two aligned pieces each are too often a title page or a letter's
 head."""
-TABLE_COLUMNS: Final = 30
 CELL_LETTERS: Final = 60
 """Mean letters of a cell above which columns are running text, printed across."""
 ALIGNED: Final = 0.75
-"""Share of a table's cells that are in one column, and of its rows that have two."""
+"""Share of a table's cells that are in one column."""
 COLUMN_EDGE: Final = 0.6
 """Heights of the type by which print may begin beside its column's edge."""
 PAGE_EDGE: Final = 0.12
@@ -175,7 +174,7 @@ def _table(page: Sequence[PrintLine], start: int) -> tuple[int, list[list[str]]]
     letters = sum(len(cell.text) for cell in cells)
     if (
         len(rows) < TABLE_ROWS
-        or not 2 <= len(columns) <= TABLE_COLUMNS
+        or len(columns) < 2
         or letters > CELL_LETTERS * len(cells)
         or aligned < ALIGNED * len(cells)
     ):
@@ -197,8 +196,7 @@ def _table(page: Sequence[PrintLine], start: int) -> tuple[int, list[list[str]]]
                     column,
                 )
                 table[-1][column] = f"{table[-1][column]} {text}".strip()
-    full = sum(sum(map(bool, row)) >= 2 for row in table)
-    return stop, table if full >= ALIGNED * len(table) else []
+    return stop, table
 
 
 def _may_be_row(page: Sequence[PrintLine], start: int, index: int) -> bool:

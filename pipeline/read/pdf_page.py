@@ -123,14 +123,6 @@ class Piece:
     """Names the operator that showed it, within its page."""
 
 
-@dataclass(frozen=True, slots=True)
-class FieldValue:
-    """What a field of a form holds, and its box."""
-
-    text: str
-    box: Box
-
-
 @dataclass(slots=True)
 class Print:
     """What was found on a page."""
@@ -153,7 +145,8 @@ class Print:
     """Operators that show text."""
     unmapped: int = 0
     """Letters of which the file does not say what they are."""
-    values: list[FieldValue] = field(default_factory=list)
+    values: list[tuple[str, Box]] = field(default_factory=list)
+    """What the fields of a form hold, and their boxes."""
     comments: list[str] = field(default_factory=list)
     embedded: int = 0
     """Files, films, sounds and models in space that are at a place of it."""
@@ -623,7 +616,7 @@ def _noted(note: Any, form: Any, frame: PageFrame, page_print: Print) -> bool:
             box = pdfium.FS_RECTF()
             pdfium.FPDFAnnot_GetRect(note, box)
             box_shown = frame.box(box.left, box.bottom, box.right, box.top)
-            page_print.values.append(FieldValue(note_text, box_shown))
+            page_print.values.append((note_text, box_shown))
         return bool(note_text.strip())
     if kind in (pdfium.FPDF_ANNOT_LINK, pdfium.FPDF_ANNOT_POPUP):
         return True

@@ -29,8 +29,6 @@ ROW: Final = 6.0
 MOST_BOX_ROWS: Final = 40
 MOST_OVER: Final = 8
 """Pieces at one place that are compared."""
-MOST_OPERATORS: Final = 1_000
-"""Of a page, up to which each is compared with each."""
 TEXT_LAYERS: Final = 4
 _WHITE: Final = 0xFFFFFFFF
 """A pixel of paper, as one number."""
@@ -99,8 +97,7 @@ def _apart_from_others(origins: Sequence[int], boxes: Sequence[Box]) -> list[lis
     cannot be separated.
     """
     rows: dict[int, list[int]] = {}
-    for number in _near_others(origins, boxes):
-        _, low, _, top = boxes[number]
+    for number, (_, low, _, top) in enumerate(boxes):
         for row in (
             range(int(low // ROW), int(top // ROW) + 1)
             if top - low < MOST_BOX_ROWS * ROW
@@ -137,28 +134,6 @@ def _apart_from_others(origins: Sequence[int], boxes: Sequence[Box]) -> list[lis
         sorted(piece for piece in over if layers[origins[piece]] == layer)
         for layer in range(TEXT_LAYERS + 1)
     ]
-
-
-def _near_others(origins: Sequence[int], boxes: Sequence[Box]) -> Sequence[int]:
-    """Return the numbers of pieces whose operator's print may lie over another's: few,
-    where an operator shows a line.
-
-    All of them, where more than `MOST_OPERATORS` operators show text."""
-    operators = list(dict.fromkeys(origins))
-    if len(operators) > MOST_OPERATORS:
-        return range(len(boxes))
-    operator_index = {origin: index for index, origin in enumerate(operators)}
-    owners = np.array([operator_index[origin] for origin in origins])
-    edges = np.asarray(boxes)
-    least, greatest = (
-        np.full((len(operators), 2), np.inf),
-        np.full((len(operators), 2), -np.inf),
-    )
-    np.minimum.at(least, owners, edges[:, :2])
-    np.maximum.at(greatest, owners, edges[:, 2:])
-    meet = (least[:, None, :] < greatest[None, :, :]).all(axis=2)
-    has_overlap = (meet & meet.T).sum(axis=1) > 1
-    return np.flatnonzero(has_overlap[owners]).tolist()
 
 
 def _covers(first_box: Box, second_box: Box) -> bool:

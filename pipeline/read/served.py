@@ -40,9 +40,6 @@ _EXTRA_WORDS: Final = 4
 _OWN_TEXT_LETTERS: Final = 300
 """Letters, outside of links, menus and buttons, above which a page has text of its
 own."""
-_FORM_ALONE: Final = 250
-"""Letters up to which a page with a field for a password is a login, whatever its
-title."""
 _CHECKED_CHARACTERS: Final = 500_000
 """Maximum characters of a page that is checked; longer ones are not interstitials."""
 _CHECKS: Final = re.compile(
@@ -85,7 +82,7 @@ def front_of(html: str, title: str) -> Front | None:
         front = "check"
     elif titled == "missing":
         front = "missing"
-    elif (titled == "login" and asks) or (password and letters <= _FORM_ALONE):
+    elif (titled == "login" and asks) or password:
         front = "login"
     return front if letters <= _OWN_TEXT_LETTERS else None
 

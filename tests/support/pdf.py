@@ -2,6 +2,9 @@
 
 from collections.abc import Sequence
 
+from pipeline.document.converted import Converted
+from pipeline.read.pdf import PdfReading
+
 SAID = (
     "The harbour light was built in 1871 by Orvane.",
     "The pier beside it is older, and boats leave from it.",
@@ -9,6 +12,13 @@ SAID = (
 """Lines that a reader of `pdf_of` sees."""
 Line = tuple[str, int]
 """Text and its size in points."""
+
+
+def read_pdf(body: bytes, seconds: float) -> Converted:
+    """Return the pages of a PDF as far as they are read in some processor seconds."""
+    reading = PdfReading(body)
+    reading.read(seconds, remaining_seconds=seconds)
+    return reading.converted()
 
 
 def make_pdf(pages: Sequence[Sequence[Line]], *, font: str = "Helvetica", title: str = "") -> bytes:
