@@ -24,32 +24,40 @@ def is_broad(question: str, titles: Sequence[str] = ()) -> bool:
     sections `whole.*`. Beside a word such as "summary" the words of `titles` narrow nothing down:
     they name the texts, also where a title has them only inside a longer word.
     """
-    named = frozenset(word for title in titles for word in raw_words(title.lower()))
+    title_words = frozenset(
+        word for title in titles for word in raw_words(title.lower())
+    )
     return any(
-        _asks_for_all(question.lower(), language, named) for language in languages()
+        _asks_for_all(question.lower(), language, title_words)
+        for language in languages()
     )
 
 
-def _asks_for_all(text: str, language: str, named: frozenset[str]) -> bool:
-    rest, asks = _pattern("whole.asking", language).subn(" ", text)
-    rest, names = _pattern("whole.text", language).subn(" ", rest)
-    rest, what = _pattern("whole.what", language).subn(" ", rest)
-    if not (asks or (names and what)):
+def _asks_for_all(text: str, language: str, title_words: frozenset[str]) -> bool:
+    text, asks = _pattern("whole.asking", language).subn(" ", text)
+    text, names = _pattern("whole.text", language).subn(" ", text)
+    text, interrogatives = _pattern("whole.what", language).subn(" ", text)
+    if not (asks or (names and interrogatives)):
         return False
     stops = words("stop", language) | words("whole.filler", language)
     narrowing = [
         word
-        for word in raw_words(_pattern("whole.filler", language).sub(" ", rest))
+        for word in raw_words(_pattern("whole.filler", language).sub(" ", text))
         if word not in stops
     ]
     return not narrowing or (
-        bool(asks) and all(word in named or _is_part(word, named) for word in narrowing)
+        bool(asks)
+        and all(
+            word in title_words or _is_part(word, title_words) for word in narrowing
+        )
     )
 
 
-def _is_part(word: str, named: frozenset[str]) -> bool:
+def _is_part(word: str, title_words: frozenset[str]) -> bool:
     """Whether a word is a part of a title's word, as `workflows` is of `gitworkflows`."""
-    return len(word) >= _TITLE_PART_LETTERS and any(word in whole for whole in named)
+    return len(word) >= _TITLE_PART_LETTERS and any(
+        word in title_word for title_word in title_words
+    )
 
 
 @cache

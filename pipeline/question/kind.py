@@ -31,8 +31,8 @@ class Choice:
         return self.ends or self.least or self.most
 
 
-def read_choice(request: str, spoken: Iterable[str]) -> Choice:
-    """Return what the words of `request`, which are `spoken`, choose by."""
+def read_choice(request: str, words_written: Iterable[str]) -> Choice:
+    """Return what the words of `request`, which are `words_written`, choose by."""
     text = request.lower()
     ends, least, most = (
         side.search(text) is not None
@@ -41,8 +41,8 @@ def read_choice(request: str, spoken: Iterable[str]) -> Choice:
     # German words end in n, too
     forms = {
         form
-        for word in map(str.lower, spoken)
+        for word in map(str.lower, words_written)
         for form in (word, word.removesuffix("n"))
     }
-    known = (_MEASURE_WORDS[word] for word in forms & _MEASURE_WORDS.keys())
-    return Choice(ends, least, most, " ".join(known))
+    measures = (_MEASURE_WORDS[word] for word in forms & _MEASURE_WORDS.keys())
+    return Choice(ends, least, most, " ".join(measures))

@@ -27,8 +27,8 @@ from pipeline.text.words import (
 
 def question_word(text: str, language: str) -> str:
     """Return the first question word of a text, empty where there is none."""
-    found = whole_words(words("questions.words", language)).search(text.lower())
-    return found[0] if found else ""
+    match = whole_words(words("questions.words", language)).search(text.lower())
+    return match[0] if match else ""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Question:
     def spoken_to(self, languages: Collection[str]) -> str:
         """Return its language to pages in `languages`; `UNDETERMINED` where its letters
         say only that it is not theirs, empty where nothing says."""
-        apart = bool(languages) and all(one in OTHER_SCRIPTS for one in languages)
+        apart = bool(languages) and OTHER_SCRIPTS.issuperset(languages)
         unknown = apart and not self.spoken and holds_letters(self.text)
         return UNDETERMINED if unknown else self.spoken
 

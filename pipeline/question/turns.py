@@ -57,27 +57,27 @@ class _TurnRules:
     """Words that say nothing of what a question is about."""
 
 
-def refers_back(asked: Question) -> bool:
+def refers_back(question: Question) -> bool:
     """Return whether a pronoun of a question refers to something outside of it, as in
     "What is its default?"; False over `FULL_QUESTION_CHARACTERS`, or where it brings a
     text of its own."""
-    question = _bare(asked)
-    return bool(question) and _has_open_pronoun(question, _rules(asked.language))
+    text = _bare(question)
+    return bool(text) and _has_open_pronoun(text, _rules(question.language))
 
 
-def completed(asked: Question, before: str) -> str:
+def completed(question: Question, before: str) -> str:
     """Return a question with what it refers to in the question `before` it; empty where
     it is complete by itself. Empty as well without `before`, over
     `FULL_QUESTION_CHARACTERS`, or where it brings a text of its own."""
-    question = _bare(asked)
-    if not before.strip() or not question:
+    text = _bare(question)
+    if not before.strip() or not text:
         return ""
     # A few words of their own may look like another language
-    is_short = len(question.split()) <= _SHORT_QUESTION_WORDS
-    guessed = [asked.language, guess_language(f"{before} {question}") or "en"]
+    is_short = len(text.split()) <= _SHORT_QUESTION_WORDS
+    guessed = [question.language, guess_language(f"{before} {text}") or "en"]
     for language in dict.fromkeys(guessed if is_short else guessed[:1]):
-        if _is_incomplete(question, _rules(language)):
-            return f"{question} ({subject(before)})"
+        if _is_incomplete(text, _rules(language)):
+            return f"{text} ({subject(before)})"
     return ""
 
 
@@ -92,29 +92,28 @@ def subject(question: str) -> str:
     tokens = text.split()
     telling = [i for i, token in enumerate(tokens) if _is_informative(token, rules)]
     tokens = tokens[telling[0] : telling[-1] + 1] if telling else tokens
-    rest = " ".join(tokens[MOST_WORDS:])
-    names = find_entities(rest, language=rules.language)
+    names = find_entities(" ".join(tokens[MOST_WORDS:]), language=rules.language)
     return ", ".join((" ".join(tokens[:MOST_WORDS]), *names))
 
 
-def _bare(asked: Question) -> str:
+def _bare(question: Question) -> str:
     """Return a question without opening marks; "" where it is too long to leave anything
     out."""
-    question = asked.text.strip("¿¡ ")
-    is_full = len(question) > FULL_QUESTION_CHARACTERS or _WITH_TEXT.search(question)
-    return "" if is_full else question
+    text = question.text.strip("¿¡ ")
+    is_full = len(text) > FULL_QUESTION_CHARACTERS or _WITH_TEXT.search(text)
+    return "" if is_full else text
 
 
 def _is_incomplete(question: str, rules: _TurnRules) -> bool:
     """Whether a question cannot be understood without the one before it."""
     opening = rules.opening.match(question)
-    rest = question[opening.end() :] if opening else question
-    count = _count_informative(rest, rules)
-    few = 3 * _FEW_WORDS if is_cjk(rest) else _FEW_WORDS
-    if opening and count <= few and not rules.asking.search(rest):
+    text = question[opening.end() :] if opening else question
+    count = _count_informative(text, rules)
+    bound = 3 * _FEW_WORDS if is_cjk(text) else _FEW_WORDS
+    if opening and count <= bound and not rules.asking.search(text):
         return True
     is_short = len(question.split()) <= _SHORT_QUESTION_WORDS
-    return (is_short and not count) or _has_open_pronoun(rest, rules)
+    return (is_short and not count) or _has_open_pronoun(text, rules)
 
 
 def _has_open_pronoun(question: str, rules: _TurnRules) -> bool:

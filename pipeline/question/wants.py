@@ -76,19 +76,19 @@ def freshness_of(text: str, *, today: date) -> Freshness:
     pages", and a year added to the words narrows a search wrongly. A request that
     carries a date needs no filter, with one exception: "latest" beside the running year
     means this year."""
-    named = {
+    sections = {
         _SECTION_OF.get(" ".join(word.split()))
         for word in _TIME_WORDS.findall(text.lower().replace("’", "'"))
     }
-    found: Freshness = next(
-        (period for section, period in _PERIODS.items() if section in named), "any"
+    period: Freshness = next(
+        (period for section, period in _PERIODS.items() if section in sections), "any"
     )
-    if found == "any":
+    if period == "any":
         return "any"
     years = [int(year) for year in _YEAR_NUMBER.findall(text)]
     if (years and max(years) != today.year) or _FULL_DATE.search(text):
         return "any"
-    return "year" if years and found in ("month", "year") else found
+    return "year" if years and period in ("month", "year") else period
 
 
 def asks_for_research(text: str) -> bool:
@@ -136,8 +136,8 @@ def needless(request: str) -> str:
     text = " ".join(request.replace("’", "'").split())
     if _TALK.fullmatch(text):
         return "it asks for nothing that is written down"
-    found = _SUM_QUESTION.fullmatch(text)
-    if found is None:
+    match = _SUM_QUESTION.fullmatch(text)
+    if match is None:
         return ""
-    said = text[found.end("asked") if found["asked"] else 0 :].strip(" ¿?.!？:")
-    return "" if _DATED.fullmatch(said) and not found["equals"] else "it is arithmetic"
+    term = text[match.end("asked") if match["asked"] else 0 :].strip(" ¿?.!？:")
+    return "" if _DATED.fullmatch(term) and not match["equals"] else "it is arithmetic"
