@@ -22,7 +22,7 @@ import numpy as np
 
 from errors import SearchFailed
 from pipeline.answer import write
-from pipeline.document.page import Document, Page, Sentence, Trust
+from pipeline.document.page import Document, Failure, Page, Sentence, Trust
 from pipeline.evidence.assemble import UNASKED, Assembled
 from pipeline.evidence.render import links_in
 from pipeline.evidence.show import (
@@ -53,7 +53,6 @@ from pipeline.services import Services
 from pipeline.sources.gather import (
     Gathered,
     Wanted,
-    failure_line,
     failure_of,
     gather_pages,
     narrowed,
@@ -61,6 +60,7 @@ from pipeline.sources.gather import (
     room_for,
 )
 from pipeline.text.frame import (
+    failure_text,
     framed,
     new_mark,
     notice,
@@ -78,7 +78,7 @@ from pipeline.work import LONG_SHARE, STEP_SHARE, Report, in_thread, time_left
 from prompts import load
 
 _SNIPPET: Final = "only the search snippet; the page itself was not read"
-_IN_PART: Final = "only its best passage was read, for want of time"
+_IN_PART: Final = "all but its best passage, for want of time"
 HOP_PAGES: Final = 3
 """Pages that a hop reads."""
 HOP_WORK: Final = 0.3
@@ -155,10 +155,8 @@ async def research(
     # 1.–4. PARSER, search, fetch, mixed ranking
     gathered = await gather_pages(wanted, services, report=report)
     # 5.–6. Documents, best page first; EXTRACTOR: the core's reading of all of them, or None
-    documents, reading = await _read(wanted.question, gathered, services)
-    gathered = replace(
-        gathered, failures=(*gathered.failures, *left_unread(reading, documents))
-    )
+    documents, reading, unread = await _read(wanted.question, gathered, services)
+    gathered = replace(gathered, failures=(*gathered.failures, *unread))
     # A few unreadable lines do not make a found page doubtful
     missing = [one for one in gathered.missing() if one.rest or not one.page]
     reading = unless_cut(reading, missing)
@@ -196,9 +194,9 @@ async def research(
 
 async def _read(
     question: Question, gathered: Gathered, services: Services
-) -> tuple[list[Document], Reading]:
-    """Return the pages with their reading; without time for that, only their best
-    passages."""
+) -> tuple[list[Document], Reading, list[Failure]]:
+    """Return the pages with their reading, and what was not read; without time for that,
+    only their best passages, by words."""
     # By then each is read by its best passage alone.
     with anyio.move_on_after(LONG_SHARE * time_left()):
         # A page that did not come is represented by its snippet.
@@ -211,17 +209,20 @@ async def _read(
             reader=services.reader,
             extractor=services.extractor,
         )
-        return whole, reading
+        return whole, reading, left_unread(reading, whole)
     short = [
         await services.documents.read(
-            _short_page(one.result, one.passage, _IN_PART, "visible")
+            _short_page(page.result, page.passage, trust="visible")
         )
-        for one in gathered.ranked
+        for page in gathered.ranked
     ]
     reading = await read_documents(
         question, short, reader=Blend(None), seconds=services.seconds
     )
-    return short, replace(reading, unread=tuple(one.page.final_url for one in short))
+    unread = [
+        Failure(document.page.final_url, _IN_PART, late=True) for document in short
+    ]
+    return short, reading, unread
 
 
 async def _written(
@@ -267,11 +268,11 @@ async def _document(
     if result.url in gathered.documents:
         return gathered.documents[result.url]
     return await services.documents.read(
-        _short_page(result, result.snippet, _SNIPPET, "snippet")
+        _short_page(result, result.snippet, _SNIPPET, trust="snippet")
     )
 
 
-def _short_page(result: SearchResult, text: str, note: str, trust: Trust) -> Page:
+def _short_page(result: SearchResult, text: str, *notes: str, trust: Trust) -> Page:
     """Return a page with only the passage or snippet of a result."""
     return Page(
         url=result.url,
@@ -285,7 +286,7 @@ def _short_page(result: SearchResult, text: str, note: str, trust: Trust) -> Pag
         content_hash=hashlib.blake2b(
             f"{result.url}\n{text}".encode(), digest_size=16
         ).hexdigest(),
-        notes=(note,),
+        notes=notes,
         trust=trust,
     )
 
@@ -336,16 +337,18 @@ def enriched(
     for line in _foot(gathered, reading, {one.url for one in assembled.evidence}):
         sheet.add_cut(line) if reading.verdict == "none" else sheet.add(line)
     # A provider's message is quoted between delimiters, so it is written whole or not
-    # at all. What a provider did not search bears on a verdict that says that something
-    # is missing.
-    answered = reading.verdict == "answered"
-    reasons = dict.fromkeys(
-        f"{outcome.provider}: {quoted(outcome.reason, mark)}"
+    # at all. What a provider can never search bears on a verdict that nothing answers.
+    messages = dict.fromkeys(
+        (outcome.provider, message)
         for outcome in _outcomes_to_name(gathered.outcomes)
-        if outcome.reason and not (answered and outcome.status == "ok")
+        for message, is_said in (
+            (outcome.reason, outcome.status != "ok" or reading.verdict != "answered"),
+            (outcome.unsearched, reading.verdict == "none"),
+        )
+        if message and is_said
     )
-    for line in reasons:
-        sheet.add(line)
+    for provider, message in messages:
+        sheet.add(f"{provider}: {quoted(message, mark)}")
     return sheet.text, assembled, mark
 
 
@@ -382,7 +385,13 @@ def _foot(
         for one in gathered.failures
         if not (aside and one.page and one.page not in quoted_pages)
     ]
-    lines = [f"Not read: {failure_line(failure)}" for failure in failures[:5]]
+    sources: dict[str, list[str]] = {}
+    for failure in failures[:5]:
+        sources.setdefault(failure.reason, []).append(failure.source)
+    lines = [
+        f"Not read: {', '.join([*map(shown_location, others), failure_text(last, reason)])}"
+        for reason, (*others, last) in sources.items()
+    ]
     outcomes = _outcomes_to_name(gathered.outcomes)
     answers = ", ".join(
         dict.fromkeys(f"{outcome.provider}: {outcome.status}" for outcome in outcomes)

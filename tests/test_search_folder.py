@@ -251,6 +251,7 @@ def test_hidden_linked_large_and_foreign_files_are_left_out(tmp_path: Path) -> N
         folder / ".hidden.txt",
         folder / ".git" / "a.txt",
         folder / "node_modules" / "a.txt",
+        folder / "~$minutes.docx",
         folder / "a.exe",
     ):
         place.write_text("orvane")
@@ -260,7 +261,8 @@ def test_hidden_linked_large_and_foreign_files_are_left_out(tmp_path: Path) -> N
     (folder / "good.txt").write_text("orvane")
     outcome = ask(FolderProvider([folder], None, file_bytes=1_000), "orvane")
     assert names(outcome) == ["good.txt"]
-    assert "Files left out for their size: 1." in outcome.reason
+    assert outcome.reason == ""
+    assert outcome.unsearched == "1 file not searched: .exe 1. Files left out for their size: 1."
 
 
 def test_a_listing_is_bounded_and_says_so(tmp_path: Path) -> None:
@@ -286,7 +288,8 @@ def test_a_broken_file_is_named_and_costs_no_other(library: Path) -> None:
     (library / "broken.pdf").write_bytes(b"%PDF-1.4 nothing more")
     outcome = ask(FolderProvider([library], None, seconds=PATIENT), "lighthouse")
     assert names(outcome) == ["plain.txt"]
-    assert "broken.pdf" in outcome.reason
+    assert "broken.pdf" in outcome.unsearched
+    assert "broken.pdf" in ask(FolderProvider([library], None, seconds=PATIENT), "zeppelin").reason
 
 
 def test_changes_are_seen_by_the_next_call(library: Path) -> None:

@@ -208,14 +208,21 @@ class Chain:
         # 1. Ask, every query on its own, all against one deadline
         calls = self._lines(tuple(dict.fromkeys(queries)))
         answers: list[list[SearchOutcome]] = [[] for _ in calls]
-        began, seconds = anyio.current_time(), STEP_SHARE * time_left()
+        began, left = anyio.current_time(), time_left()
         async with anyio.create_task_group() as group:
             for (query, line), outcomes in zip(calls, answers, strict=True):
                 is_local = _is_local(line)
-                ends = began + (seconds if is_local else min(self._deadline, seconds))
+                # Without the folder's words there is no answer at all; the web has others.
+                seconds = (
+                    LONG_SHARE * left
+                    if is_local
+                    else min(self._deadline, STEP_SHARE * left)
+                )
                 # A folder's index ranks passages: of twice as many files no more answer.
                 count = (limit + 1) // 2 if is_local else limit
-                group.start_soon(self._ask, line, query, count, ends, outcomes)
+                group.start_soon(
+                    self._ask, line, query, count, began + seconds, outcomes
+                )
         # 2. Did anyone answer?
         silent = [outcomes for outcomes in answers if not _has_answer(outcomes)]
         if len(silent) == len(answers):
@@ -336,7 +343,9 @@ def _flat(answers: Iterable[Sequence[SearchOutcome]]) -> tuple[SearchOutcome, ..
 
 
 def _has_answer(outcomes: Sequence[SearchOutcome]) -> bool:
-    return any(outcome.status in ("ok", "empty") for outcome in outcomes)
+    return any(
+        outcome.status in ("ok", "empty") or outcome.unread for outcome in outcomes
+    )
 
 
 def _is_local(line: Sequence[Searcher]) -> bool:

@@ -32,7 +32,12 @@ from pipeline.question.question import Question
 from pipeline.read.sniff import decode, looks_like_text
 from pipeline.reading.bm25 import Floats, blend
 from pipeline.search.listing import MOST_LISTED_BYTES, Folders, Listing, not_searched
-from pipeline.search.query import SearchOutcome, SearchQuery, SearchResult
+from pipeline.search.query import (
+    SearchOutcome,
+    SearchQuery,
+    SearchResult,
+    SearchStatus,
+)
 from pipeline.search.word_index import (
     INDEX_VERSION,
     FileStamp,
@@ -55,6 +60,9 @@ waits for them."""
 WAIT_SHARE: Final = 0.15
 """Part of a call's time left that a question waits for new files; half as long for
 embedding."""
+LONGER: Final = 2.0
+"""A question that nothing was found for waits again, this much longer: an answer from
+some of the files is better than none."""
 _log = logging.getLogger(__name__)
 
 
@@ -140,9 +148,12 @@ class FolderProvider:
         try:
             # 1. What is there, and what of it is new; count that as far as there is time
             await in_thread(self._look_around, time.monotonic())
-            await self._catch_up()
-            # 2. Find the files
+            await self._catch_up(self._patience)
+            # 2. Find the files; where there is none yet, count on for longer
             files, has_words = await self._find(query.question, language, limit)
+            if not files and self._uncounted:
+                await self._catch_up(LONGER * self._patience)
+                files, has_words = await self._find(query.question, language, limit)
             faults = await in_thread(self._opened().unread)
         except sqlite3.Error as error:
             if not self._do_without(error):
@@ -159,35 +170,38 @@ class FolderProvider:
             for rank, (path, title) in enumerate(files, start=1)
         )
         # 3. What is to be said of it
-        notes = [*_ignored(query), *_left_out(faults, self._listing)]
+        notes = [*_ignored(query)]
         if results and not has_words:
             notes.insert(
                 0, "No file has a word of the query; these are nearest in meaning."
             )
-        reason, unread = " ".join(notes), self._unread()
-        if results:
-            return SearchOutcome(results, self.name, "ok", reason, unread=unread)
-        if unread:
-            reason = f"{unread} {reason}".strip()
-            return SearchOutcome((), self.name, "timeout", reason, unread=unread)
-        if self._listing.missing and not self._listed:
-            return SearchOutcome((), self.name, "unreachable", reason)
-        nothing = (
-            f"None of {len(self._listed)} files below {', '.join(map(str, self._roots))} "
-            f"has a word of the query."
-        )
-        return SearchOutcome((), self.name, "empty", f"{nothing} {reason}".strip())
-
-    def _unread(self) -> str:
-        """Return a sentence on the documents that are not read yet, "" without any."""
-        later = len(self._plain) + len(self._parsed) + len(self._converting)
         total = len(self._listing.files)
-        return (
-            f"{total - later} of {total} documents are read; repeat the call to "
+        unread = (
+            f"{total - self._uncounted} of {total} documents are read; repeat the call to "
             f"continue."
-            if later
+            if self._uncounted
             else ""
         )
+        unsearched = " ".join(_left_out(faults, self._listing))
+        if results:
+            reason = " ".join(notes)
+            return SearchOutcome(
+                results, self.name, "ok", reason, unread=unread, unsearched=unsearched
+            )
+        if self._listing.missing and not self._listed:
+            return SearchOutcome((), self.name, "unreachable", unsearched)
+        counted = unread or (
+            f"None of {total} files below {', '.join(map(str, self._roots))} has a word "
+            f"of the query."
+        )
+        reason = " ".join(filter(None, (counted, *notes, unsearched)))
+        status: SearchStatus = "timeout" if unread else "empty"
+        return SearchOutcome((), self.name, status, reason, unread=unread)
+
+    @property
+    def _uncounted(self) -> int:
+        """Documents that are not counted yet."""
+        return len(self._plain) + len(self._parsed) + len(self._converting)
 
     @property
     def _patience(self) -> float:
@@ -263,12 +277,12 @@ class FolderProvider:
             remove(database)
         return True
 
-    async def _catch_up(self) -> None:
-        """Count what is new for as long as a question may wait; with `indexing` open it
-        goes on after that."""
+    async def _catch_up(self, seconds: float) -> None:
+        """Count what is new for at most `seconds`; with `indexing` open it goes on after
+        that."""
         self._waiting += 1
         try:
-            with anyio.move_on_after(self._patience):
+            with anyio.move_on_after(seconds):
                 if self._group is None:
                     await self._count_all()
                     return

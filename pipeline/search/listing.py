@@ -24,6 +24,8 @@ MOST_FILES: Final = 200_000
 MOST_LISTED_BYTES: Final = 20_000_000
 """Larger files are left out: no document that a person wrote is larger, save scans
 without text."""
+_HIDDEN: Final = (".", "~$")
+"""Beginnings of hidden names, and of Office's lock files."""
 _SKIPPED_FOLDERS: Final = frozenset({"node_modules", "__pycache__", "site-packages"})
 _OLD_ENDINGS: Final = (
     ".doc .xls .ppt .msg .pst .pages .numbers .wpd .wps .one .pub .mobi .azw3 .chm "
@@ -167,7 +169,7 @@ def _entries(folder: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
     )
     try:
         with os.scandir(folder if descriptor is None else descriptor) as entries:
-            visible = [entry for entry in entries if entry.name[0] != "."]
+            visible = [entry for entry in entries if not entry.name.startswith(_HIDDEN)]
         for entry in sorted(visible, key=attrgetter("name")):
             yield prefix + entry.name, entry
     finally:

@@ -130,5 +130,8 @@ class SearchOutcome:
     unread: str = ""
     """What the provider has not looked at yet, and will when it is asked again; empty
     for nothing."""
+    unsearched: str = ""
+    """What a provider that found something can never search: said where nothing
+    answers."""
     rest: str = ""
     """The source under which that can be had, where asking again is not enough."""
