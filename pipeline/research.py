@@ -127,16 +127,16 @@ class Researched:
     text: str
     tokens: int
     """Exactly `count_tokens(text)`."""
-    known: Followed
+    state: Followed
     assembled: Assembled
-    mark: str
+    delimiter: str
     """The answer's own mark for untrusted text."""
     written: CheckedAnswer | None = None
     """The local generator's answer, where it was wanted."""
 
 
 async def research(
-    wanted: Wanted,
+    request: Wanted,
     services: Services,
     *,
     max_tokens: int,
@@ -144,7 +144,7 @@ async def research(
     write: bool = False,
     note: str = "",
 ) -> Researched:
-    """Answer `wanted.question` with evidence, within `max_tokens`; with `write`, also
+    """Answer `request.question` with evidence, within `max_tokens`; with `write`, also
     with a written answer.
 
     `note` is a line above the evidence. With 0 `max_tokens` the budget is
@@ -153,43 +153,45 @@ async def research(
     Raises `SearchFailed`: no provider could answer. A failing model is only named."""
     began = anyio.current_time()
     # 1.–4. PARSER, search, fetch, mixed ranking
-    gathered = await gather_pages(wanted, services, report=report)
+    gathered = await gather_pages(request, services, report=report)
     # 5.–6. Documents, best page first; EXTRACTOR: the core's reading of all of them, or None
-    documents, reading, unread = await _read(wanted.question, gathered, services)
+    documents, reading, unread = await _read(request.question, gathered, services)
     gathered = replace(gathered, failures=(*gathered.failures, *unread))
     # A few unreadable lines do not make a found page doubtful
-    missing = [one for one in gathered.missing() if one.rest or not one.page]
+    missing = [
+        failure for failure in gathered.missing() if failure.rest or not failure.page
+    ]
     reading = unless_cut(reading, missing)
     await report(8, 10, reading.reason)
     # 7. Hops: what the passage nearest to an open part names is asked about
-    known = await follow(wanted, gathered, documents, reading, services)
-    await report(9, 10, known.reading.reason)
+    state = await follow(request, gathered, documents, reading, services)
+    await report(9, 10, state.reading.reason)
     # 8. Assemble the enriched prompt within the budget
-    most = max_tokens or UNASKED
-    room = most - (min(ANSWER_TOKENS, most // 3) if write else 0)
-    text, assembled, mark = await in_thread(
+    budget = max_tokens or UNASKED
+    room = budget - (min(ANSWER_TOKENS, budget // 3) if write else 0)
+    text, assembled, delimiter = await in_thread(
         enriched,
-        known,
+        state,
         services,
         room,
         note,
         open_end=not max_tokens,
     )
     # 9. Where it is wanted, the local generator's answer, each sentence checked
-    left = services.seconds - (anyio.current_time() - began)
+    seconds_left = services.seconds - (anyio.current_time() - began)
     written = (
-        await _written(wanted.question, assembled, services, seconds=left)
+        await _written(request.question, assembled, services, seconds=seconds_left)
         if write
         else None
     )
     if written is not None:
-        text = _above(written, text, mark, most)
+        text = _above(written, text, delimiter, budget)
     await report(
         10,
         10,
         f"{len(assembled.evidence)} passage{'s' * (len(assembled.evidence) != 1)}",
     )
-    return Researched(text, count_tokens(text), known, assembled, mark, written)
+    return Researched(text, count_tokens(text), state, assembled, delimiter, written)
 
 
 async def _read(
@@ -200,29 +202,30 @@ async def _read(
     # By then each is read by its best passage alone.
     with anyio.move_on_after(LONG_SHARE * time_left()):
         # A page that did not come is represented by its snippet.
-        whole = [
+        documents = [
             await _document(ranked, gathered, services) for ranked in gathered.ranked
         ]
         reading = await extract(
             question,
-            whole,
+            documents,
             reader=services.reader,
             extractor=services.extractor,
         )
-        return whole, reading, left_unread(reading, whole)
-    short = [
+        return documents, reading, left_unread(reading, documents)
+    short_pages = [
         await services.documents.read(
             _short_page(page.result, page.passage, trust="visible")
         )
         for page in gathered.ranked
     ]
     reading = await read_documents(
-        question, short, reader=Blend(None), seconds=services.seconds
+        question, short_pages, reader=Blend(None), seconds=services.seconds
     )
     unread = [
-        Failure(document.page.final_url, _IN_PART, late=True) for document in short
+        Failure(document.page.final_url, _IN_PART, late=True)
+        for document in short_pages
     ]
-    return short, reading, unread
+    return short_pages, reading, unread
 
 
 async def _written(
@@ -240,7 +243,7 @@ async def _written(
     )
 
 
-def _above(written: CheckedAnswer, text: str, mark: str, max_tokens: int) -> str:
+def _above(written: CheckedAnswer, text: str, delimiter: str, max_tokens: int) -> str:
     """Return `text` with the written answer above it; what a model wrote from outside
     pages is framed as outside text. Both are cut to `max_tokens`; a failure is written
     in place of the answer."""
@@ -253,9 +256,9 @@ def _above(written: CheckedAnswer, text: str, mark: str, max_tokens: int) -> str
             f"Answer by {one_line(written.model)} from {written.shown} passages, checked word "
             f"by word:"
         )
-        around = count_tokens(f"{head}\n{framed('-', mark)}")
+        frame_tokens = count_tokens(f"{head}\n{framed('-', delimiter)}")
         sheet.add(
-            f"{head}\n{framed(shortened(written.text, max(0, room - around)), mark)}"
+            f"{head}\n{framed(shortened(written.text, max(0, room - frame_tokens)), delimiter)}"
         )
     sheet.add_cut(text)
     return sheet.text
@@ -292,30 +295,30 @@ def _short_page(result: SearchResult, text: str, *notes: str, trust: Trust) -> P
 
 
 def enriched(
-    known: Followed,
+    state: Followed,
     services: Services,
     max_tokens: int,
     note: str = "",
     *,
     open_end: bool,
 ) -> tuple[str, Assembled, str]:
-    """Return the enriched prompt of what is known within `max_tokens`, its passages and
+    """Return the enriched prompt of a state within `max_tokens`, its passages and
     its mark.
 
     `note` is a line above the evidence. With `open_end` weak passages are left out even
     if they fit. A small budget or a `none` leaves the instructions out. Without passages the text says why no answer
     was found."""
-    gathered, documents, reading = known.gathered, known.documents, known.reading
-    mark = new_mark()
+    gathered, documents, reading = state.gathered, state.documents, state.reading
+    delimiter = new_mark()
     prompt = load("enriched")
-    values = {"date": services.today().isoformat(), "notice": notice(mark)}
+    values = {"date": services.today().isoformat(), "notice": notice(delimiter)}
     # The instructions are included if they leave enough of the budget to passages.
     filled = count_tokens(prompt.fill(**values, evidence=""))
     instructed = reading.verdict != "none" and filled <= FRAME_SHARE * max_tokens / 2
     head = (
         prompt.fill(**values, evidence="").strip()
         if instructed
-        else notice_within(mark, max_tokens)
+        else notice_within(delimiter, max_tokens)
     )
     sheet = Sheet(
         max_tokens,
@@ -327,14 +330,16 @@ def enriched(
         documents,
         reading,
         sheet,
-        mark,
+        delimiter,
         open_end=open_end,
-        beside=[_followed(hop, "10a", mark) for hop in known.hops],
+        beside=[_followed(hop, "10a", delimiter) for hop in state.hops],
     )
-    for hop in known.hops:
-        sheet.add(_followed(hop, assembled.label_of(hop.url, hop.unit), mark))
+    for hop in state.hops:
+        sheet.add(_followed(hop, assembled.label_of(hop.url, hop.unit), delimiter))
     sheet.release()
-    for line in _foot(gathered, reading, {one.url for one in assembled.evidence}):
+    for line in _foot(
+        gathered, reading, {passage.url for passage in assembled.evidence}
+    ):
         sheet.add_cut(line) if reading.verdict == "none" else sheet.add(line)
     # A provider's message is quoted between delimiters, so it is written whole or not
     # at all. What a provider can never search bears on a verdict that nothing answers.
@@ -348,26 +353,26 @@ def enriched(
         if message and is_said
     )
     for provider, message in messages:
-        sheet.add(f"{provider}: {quoted(message, mark)}")
-    return sheet.text, assembled, mark
+        sheet.add(f"{provider}: {quoted(message, delimiter)}")
+    return sheet.text, assembled, delimiter
 
 
 def _outcomes_to_name(outcomes: Sequence[SearchOutcome]) -> list[SearchOutcome]:
     """Return the outcomes without the empty ones of a provider that found something by
     another wording of the question."""
-    found = {outcome.provider for outcome in outcomes if outcome.status == "ok"}
+    answering = {outcome.provider for outcome in outcomes if outcome.status == "ok"}
     return [
         outcome
         for outcome in outcomes
-        if outcome.status != "empty" or outcome.provider not in found
+        if outcome.status != "empty" or outcome.provider not in answering
     ]
 
 
-def _followed(hop: Hop, label: str, mark: str) -> str:
+def _followed(hop: Hop, label: str, delimiter: str) -> str:
     """Return the line about follow-up searches and the passage that led to them."""
     return (
         f"Follow-up search from {f'[{label}]' if label else shown_location(hop.url)}: "
-        f"{quoted(hop.query, mark)}"
+        f"{quoted(hop.query, delimiter)}"
     )
 
 
@@ -381,16 +386,16 @@ def _foot(
     five failures are listed."""
     aside = reading.verdict == "answered"
     failures = [
-        one
-        for one in gathered.failures
-        if not (aside and one.page and one.page not in quoted_pages)
+        failure
+        for failure in gathered.failures
+        if not (aside and failure.page and failure.page not in quoted_pages)
     ]
     sources: dict[str, list[str]] = {}
     for failure in failures[:5]:
         sources.setdefault(failure.reason, []).append(failure.source)
     lines = [
-        f"Not read: {', '.join([*map(shown_location, others), failure_text(last, reason)])}"
-        for reason, (*others, last) in sources.items()
+        f"Not read: {', '.join([*map(shown_location, earlier), failure_text(source, reason)])}"
+        for reason, (*earlier, source) in sources.items()
     ]
     outcomes = _outcomes_to_name(gathered.outcomes)
     answers = ", ".join(
@@ -401,8 +406,8 @@ def _foot(
     queries = "; ".join(
         f'"{one_line(text)}"' for text in texts if text != reading.question.text
     )
-    asked = reading.verdict == "none" and (queries or len(outcomes) > 1)
-    if asked or any(outcome.status != "ok" for outcome in outcomes):
+    is_reworded = reading.verdict == "none" and (queries or len(outcomes) > 1)
+    if is_reworded or any(outcome.status != "ok" for outcome in outcomes):
         lines.append(
             f"Searched: {queries} ({answers})." if queries else f"Searched: {answers}."
         )
@@ -413,37 +418,37 @@ def _foot(
 
 
 async def follow(
-    wanted: Wanted,
+    request: Wanted,
     gathered: Gathered,
     documents: Sequence[Document],
     reading: Reading,
     services: Services,
 ) -> Followed:
-    """Run up to `wanted.hops` follow-up searches; stop if one brings
+    """Run up to `request.hops` follow-up searches; stop if one brings
     nothing, or too little time is left."""
-    known = Followed(gathered, tuple(documents), reading)
-    asked: set[str] = set()
-    for _ in range(wanted.hops):
-        leads = await in_thread(_leads, wanted.question, known)
-        hop = next((hop for hop in leads if hop.query not in asked), None)
+    state = Followed(gathered, tuple(documents), reading)
+    searched: set[str] = set()
+    for _ in range(request.hops):
+        hops = await in_thread(_leads, request.question, state)
+        hop = next((hop for hop in hops if hop.query not in searched), None)
         if hop is None or time_left() < STEP_SHARE * services.seconds:
             break
-        asked.add(hop.query)
-        further = await _hop(hop, wanted, known, services)
-        if further is None:
+        searched.add(hop.query)
+        extended = await _hop(hop, request, state, services)
+        if extended is None:
             break
-        known = further
-    return known
+        state = extended
+    return state
 
 
-def _leads(question: Question, known: Followed) -> list[Hop]:
+def _leads(question: Question, state: Followed) -> list[Hop]:
     """Return what the nearest passage leads to: of an answered question once, and only
     to a page at hand."""
-    reading = known.reading
-    at_hand = {about_of(page.page.title) for page in known.gathered.documents.values()}
-    if not len(reading.values) or (reading.answered and known.hops):
+    reading = state.reading
+    at_hand = {about_of(page.page.title) for page in state.gathered.documents.values()}
+    if not len(reading.values) or (reading.answered and state.hops):
         return []
-    hops = _named(question, reading, known.documents, at_hand)
+    hops = _named(question, reading, state.documents, at_hand)
     return [
         hop for hop in hops if not reading.answered or hop.name.casefold() in at_hand
     ]
@@ -472,24 +477,24 @@ def _named(
     owner, unit = reading.places[row]
     page = documents[owner].page
     language = question.language
-    said = set(
+    unit_terms = set(
         index_terms(
             " ".join((unit.text, *unit.heading_path, page.title)), language=language
         )
     )
-    wanted = [
+    unsaid = [
         word
         for word in question.words
-        if set(index_terms(word, language=language)) - said
+        if set(index_terms(word, language=language)) - unit_terms
     ]
-    rest = " ".join(word for word in wanted if not question_word(word, language))
-    if not rest:
+    query_words = " ".join(word for word in unsaid if not question_word(word, language))
+    if not query_words:
         return []
-    found = find_entities(
+    entities = find_entities(
         unit.text, language=page.language or guess_language(unit.text)
     )
-    known = f"{question.text} {page.title}".casefold()
-    names = [name for name in found if name.casefold() not in known]
+    familiar = f"{question.text} {page.title}".casefold()
+    names = [name for name in entities if name.casefold() not in familiar]
     # What the question itself names may have a page at hand that shares nothing else with it.
     own_names = [name for name in question.entities if name.casefold() in at_hand]
     names += [name for name in own_names if name.casefold() != about_of(page.title)]
@@ -508,7 +513,7 @@ def _named(
     return [
         Hop(
             name,
-            f"{name} {rest}",
+            f"{name} {query_words}",
             page.final_url,
             unit.number,
             links,
@@ -524,15 +529,15 @@ def _is_text(unit: tuple[int, Sentence], documents: Sequence[Document]) -> bool:
 
 
 async def _hop(
-    hop: Hop, wanted: Wanted, known: Followed, services: Services
+    hop: Hop, request: Wanted, state: Followed, services: Services
 ) -> Followed | None:
     """Search, read and judge for one hop; None where that brings nothing or the search
     fails.
 
     A name from a user's own page is searched for only among the user's documents."""
-    gathered = known.gathered
+    gathered = state.gathered
     language = gathered.parsed.queries[0].language
-    query = narrowed(SearchQuery(hop.query, language), wanted)
+    query = narrowed(SearchQuery(hop.query, language), request)
     outcomes: tuple[SearchOutcome, ...] = ()
     results: tuple[SearchResult, ...] = ()
     # 1. Pages about the name: at hand, else searched for and linked from the passage
@@ -547,12 +552,12 @@ async def _hop(
         if hop.own and set(services.chain.names) != UNDATED:
             return None
         try:
-            found = await services.chain.search([query], limit=2 * HOP_PAGES)
+            findings = await services.chain.search([query], limit=2 * HOP_PAGES)
         except SearchFailed:
             return None
-        outcomes, results = found.outcomes, found.results
+        outcomes, results = findings.outcomes, findings.results
         titles = {url: text for text, url in hop.links} | {
-            result.url: result.title for result in found.results
+            result.url: result.title for result in findings.results
         }
         about = [url for url, title in titles.items() if name in title.casefold()][
             :HOP_PAGES
@@ -574,8 +579,8 @@ async def _hop(
     if not read:
         return None
     # 3. Judge them; what says nothing to it, or less than is known, is left out
-    before = known.reading
-    question = Question(f"{wanted.question.word} {hop.query}".strip())
+    before = state.reading
+    question = Question(f"{request.question.word} {hop.query}".strip())
     seconds = STEP_SHARE * time_left()
     after = await read_documents(
         question,
@@ -589,7 +594,7 @@ async def _hop(
     ):
         return None
     # 4. Take it into what is known
-    documents, reading = await in_thread(_with_pages, hop, known, read, after)
+    documents, reading = await in_thread(_with_pages, hop, state, read, after)
     return Followed(
         replace(
             gathered,
@@ -600,26 +605,26 @@ async def _hop(
         ),
         documents,
         reading,
-        (*known.hops, hop),
+        (*state.hops, hop),
     )
 
 
 def _with_pages(
-    hop: Hop, known: Followed, read: Sequence[Document], after: Reading
+    hop: Hop, state: Followed, read: Sequence[Document], after: Reading
 ) -> tuple[tuple[Document, ...], Reading]:
     """Return the documents that are known with those that a hop `read`, and the reading
     of all.
 
     `after` is the reading of the latter alone.
     """
-    known_urls = {one.page.final_url for one in known.documents}
+    known_urls = {document.page.final_url for document in state.documents}
     documents = (
-        *known.documents,
-        *(one for one in read if one.page.final_url not in known_urls),
+        *state.documents,
+        *(document for document in read if document.page.final_url not in known_urls),
     )
-    units = units_of(after, read) | units_of(known.reading, known.documents)
+    units = units_of(after, read) | units_of(state.reading, state.documents)
     reading = joined(
-        widened(known.reading, known.documents, documents, units),
+        widened(state.reading, state.documents, documents, units),
         widened(after, read, documents, units),
     )
     return documents, reading

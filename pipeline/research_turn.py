@@ -52,7 +52,7 @@ class TurnTaken:
     understood: str
     """The question with what it refers to; "" where it is complete by itself."""
     session: Session
-    found: Researched
+    researched: Researched
     before: tuple[str, ...]
     """Labels of passages that the session had shown before."""
 
@@ -76,30 +76,30 @@ async def take_turn(order: TurnOrder, services: Services, report: Report) -> Tur
     await report(0, 10, ongoing.session.handle)
 
     # 2. A follow-up question is completed with what it refers to
-    asked = Question(bare) if sites else order.question
-    asked = Question(split_sites(ongoing.understood)[0]) or asked
-    note = f"Understood as: {one_line(asked.text)}" if ongoing.understood else ""
-    if not order.session and refers_back(asked):
+    complete = Question(bare) if sites else order.question
+    complete = Question(split_sites(ongoing.understood)[0]) or complete
+    note = f"Understood as: {one_line(complete.text)}" if ongoing.understood else ""
+    if not order.session and refers_back(complete):
         note = REFERS_BACK
 
     # 3. Research; the line with the session's handle takes about 25 tokens
-    most = order.max_tokens
-    found = await research(
+    max_tokens = order.max_tokens
+    researched = await research(
         Wanted(
-            asked,
+            complete,
             order.max_pages,
             order.freshness,
             filters=SearchQuery("", site=" ".join(sites)),
         ),
         ongoing.over(services),
-        max_tokens=most - HINT_TOKENS if most >= WIDE else most,
+        max_tokens=max_tokens - HINT_TOKENS if max_tokens >= WIDE else max_tokens,
         report=report,
         write=order.write,
         note=note,
     )
     # 4. Keep the result
-    before = await _keep(found, ongoing, order.question)
-    return TurnTaken(asked, ongoing.understood, ongoing.session, found, before)
+    before = await _keep(researched, ongoing, order.question)
+    return TurnTaken(complete, ongoing.understood, ongoing.session, researched, before)
 
 
 def _restricted(sites: Sequence[str], services: Services, report: Report) -> Services:
@@ -111,17 +111,17 @@ def _restricted(sites: Sequence[str], services: Services, report: Report) -> Ser
 
 
 async def _keep(
-    found: Researched, ongoing: Ongoing, question: Question
+    researched: Researched, ongoing: Ongoing, question: Question
 ) -> tuple[str, ...]:
     """Add the result to the session; return the labels of passages that it had shown
     before."""
-    gathered, reading = found.known.gathered, found.known.reading
-    known = await ongoing.keep(
+    gathered, reading = researched.state.gathered, researched.state.reading
+    shown_before = await ongoing.keep(
         reading,
         [query.text for query in gathered.parsed.queries],
-        found.assembled.evidence,
+        researched.assembled.evidence,
         [document.page for document in gathered.documents.values()],
         failures_of(gathered.missing()),
     )
-    labels = found.assembled.shown.labels
-    return tuple(label for label, old in zip(labels, known, strict=True) if old)
+    labels = researched.assembled.shown.labels
+    return tuple(label for label, old in zip(labels, shown_before, strict=True) if old)

@@ -77,7 +77,11 @@ async def research(
         answer,
     )
     turn = await take_turn(order, services_of(ctx), reporter(ctx))
-    result, state, budget = turn.found, turn.found.known, max_tokens or UNASKED
+    result, state, budget = (
+        turn.researched,
+        turn.researched.state,
+        max_tokens or UNASKED,
+    )
     evidence = result.assembled.evidence
     # 2. How to go on; what was not read is in the enriched prompt
     following = calls_after(NAME, turn, max_pages, max_tokens)

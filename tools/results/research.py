@@ -58,22 +58,22 @@ class ResearchResult(Found):
 
 def turn_result(turn: TurnTaken, ending: Ending) -> ResearchResult:
     """Return the result for a turn of a session."""
-    result = turn.found
-    gathered = result.known.gathered
+    result = turn.researched
+    gathered = result.state.gathered
     queries = [query.text for query in gathered.parsed.queries[1:]]
     written = result.written.failure if result.written else ""
     notes = (*gathered.parsed.notes, gathered.notice, written)
     return found_in(
         ResearchResult,
-        result.known.reading,
+        result.state.reading,
         result.assembled,
-        result.known.documents,
+        result.state.documents,
         gathered.documents.values(),
         session=turn.session.handle,
         before=list(turn.before),
         understood=one_line(turn.understood),
         queries=queries,
-        providers=provider_lines(gathered.outcomes, result.mark),
+        providers=provider_lines(gathered.outcomes, result.delimiter),
         answer=_statements(result),
         notes=[*(one_line(note) for note in notes if note), *notes_of(ending.pages)],
         **ending.facts | {"failures": failures_of(gathered.failures)},
@@ -97,7 +97,7 @@ def calls_after(
 ) -> list[Next]:
     """Return follow-up calls of `tool`: what was not read, then the rest of the passages by the
     call with a larger budget, or more pages where nothing answers."""
-    gathered, session = turn.found.known.gathered, turn.session.short
+    gathered, session = turn.researched.state.gathered, turn.session.short
     missing = gathered.missing()
     pages = (failure for failure in missing if not is_site(failure.rest))
     calls = repeated(tool, pages, session=session)
@@ -107,8 +107,11 @@ def calls_after(
             arguments: dict[str, object] = {"question": narrowed, "session": session}
             calls.append(Next(tool=tool, arguments=arguments))
 
-    assembled, verdict = turn.found.assembled, turn.found.known.reading.verdict
-    if queries := in_sql(assembled.evidence, turn.found.known.documents):
+    assembled, verdict = (
+        turn.researched.assembled,
+        turn.researched.state.reading.verdict,
+    )
+    if queries := in_sql(assembled.evidence, turn.researched.state.documents):
         return calls + queries
     if assembled.lacks(verdict, named=max_tokens > 0):
         calls += larger(tool, max_tokens or UNASKED)
@@ -132,5 +135,5 @@ def write_session(turn: TurnTaken, sheet: Sheet, *, handle: bool) -> None:
     if handle:
         sheet.add(f"Session: {turn.session.short}")
     if turn.before:
-        is_all = len(turn.before) == len(turn.found.assembled.evidence)
+        is_all = len(turn.before) == len(turn.researched.assembled.evidence)
         sheet.add(f"Shown before: {'all' if is_all else ', '.join(turn.before)}")
