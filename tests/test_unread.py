@@ -70,7 +70,6 @@ async def test_every_tool_says_which_pages_were_not_read_and_the_call_that_reads
         for tool, result in results.items():
             assert CUT in text_of(result), tool
             assert rest_of(result) == [f"{report.as_uri()}#pages=501-530"], tool
-        assert "Searched in part: report.pdf." in text_of(results["search_web"])
         # The rest, by the name that the answers gave, and by the path as a person has it
         rest = rest_of(results["research"])
         for sources in (rest, [f"{report}#pages=501-530"]):
