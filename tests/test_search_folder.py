@@ -10,6 +10,7 @@ import time
 import zipfile
 from collections.abc import Sequence
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +25,7 @@ from models.protocols import TextKind, Vectors
 from pipeline.fetch.files import Files
 from pipeline.question.question import Question
 from pipeline.read.converter import Converter
+from pipeline.search.chain import Chain
 from pipeline.search.folder import BATCH, OUTLINES, QUIET, FolderProvider
 from pipeline.search.listing import list_files
 from pipeline.search.query import SearchOutcome, SearchQuery
@@ -381,6 +383,14 @@ def test_without_time_the_call_says_what_is_left_and_the_next_goes_on(library: P
     outcome = ask(provider, "lighthouse")
     assert outcome.status == "timeout"
     assert outcome.unread == "0 of 7 documents are read; repeat the call to continue."
+
+
+def test_a_folder_that_is_not_read_yet_is_no_failed_search(library: Path) -> None:
+    folder = FolderProvider([library], None, seconds=-1)
+    chain = Chain([], None, time.time, beside=[folder])
+    findings = anyio.run(partial(chain.search, [SearchQuery("lighthouse")], limit=8))
+    assert (findings.results, findings.silent) == ((), ())
+    assert findings.outcomes[0].unread.startswith("0 of 7 documents are read")
 
 
 def test_parallel_questions_share_one_look_around(library: Path) -> None:

@@ -171,10 +171,6 @@ class FolderProvider:
         )
         # 3. What is to be said of it
         notes = [*_ignored(query)]
-        if results and not has_words:
-            notes.insert(
-                0, "No file has a word of the query; these are nearest in meaning."
-            )
         total = len(self._listing.files)
         unread = (
             f"{total - self._uncounted} of {total} documents are read; repeat the call to "
@@ -184,7 +180,10 @@ class FolderProvider:
         )
         unsearched = " ".join(_left_out(faults, self._listing))
         if results:
-            reason = " ".join(notes)
+            if not has_words:
+                near = "No file has a word of the query; these are nearest in meaning."
+                notes, unsearched = [near, *notes, unsearched], ""
+            reason = " ".join(filter(None, notes))
             return SearchOutcome(
                 results, self.name, "ok", reason, unread=unread, unsearched=unsearched
             )
