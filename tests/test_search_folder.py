@@ -294,6 +294,13 @@ def test_a_broken_file_is_named_and_costs_no_other(library: Path) -> None:
     assert "broken.pdf" in ask(FolderProvider([library], None, seconds=PATIENT), "zeppelin").reason
 
 
+def test_a_file_that_cannot_be_read_is_found_by_its_name_alone(library: Path) -> None:
+    (library / "lodging.pdf").write_bytes(b"%PDF-1.4 nothing more")
+    provider = FolderProvider([library], None, embedder=OnnxEmbedder(), seconds=PATIENT)
+    assert "lodging.pdf" not in names(ask(provider, "accommodation for tourists"))
+    assert "lodging.pdf" in names(ask(provider, "lodging"))
+
+
 def test_changes_are_seen_by_the_next_call(library: Path) -> None:
     provider = FolderProvider([library], None, seconds=PATIENT)
     assert ask(provider, "zeppelin").status == "empty"

@@ -324,10 +324,10 @@ class WordIndex:
     def without_vector(
         self, model: str, numbers: Collection[int], count: int
     ) -> list[tuple[int, str]]:
-        """Return number and outline of at most `count` files that have no vector of
-        `model` yet, those of `numbers` before the others."""
+        """Return number and outline of at most `count` files that were read and have no
+        vector of `model` yet, those of `numbers` before the others."""
         query = (
-            "SELECT id, outline FROM files WHERE model IS NOT ? "
+            "SELECT id, outline FROM files WHERE failure = '' AND model IS NOT ? "
             "ORDER BY id NOT IN (SELECT value FROM json_each(?)), id LIMIT ?"
         )
         with self._lock:
