@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 
 from lxml import etree
 
-from extras.documents.docx_styles import ON, Styles, W, value_in
-from extras.documents.package import LEAST_WIDTH, all_of
+from extras.documents.docx_styles import Styles, W, value_in
+from extras.documents.package import LEAST_WIDTH, ON, all_of
 from pipeline.document.converted import LEAST_SIZE
 from pipeline.html.colours import WHITE, Rgb, is_faint, rgb_of
 

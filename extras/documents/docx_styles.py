@@ -11,7 +11,7 @@ from typing import Final
 
 from lxml import etree
 
-from extras.documents.package import all_of, whole_number
+from extras.documents.package import MOST_BASED, ON, all_of, whole_number
 from pipeline.text.numerals import numeral
 
 W: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -24,8 +24,6 @@ _LOWEST: Final = 6
 """Level of headings in HTML."""
 _BODY_TEXT: Final = 9
 """Outline level of non-headings; levels of headings count from 0."""
-_BASED: Final = 20
-"""Styles in a chain of those that are based on another."""
 _NUMERALS: Final = {
     "lowerLetter": "a",
     "upperLetter": "A",
@@ -33,7 +31,6 @@ _NUMERALS: Final = {
     "upperRoman": "I",
 }
 """Other formats of numbers are written with digits."""
-ON: Final = frozenset({"1", "true", "on"})
 
 
 class Styles:
@@ -79,7 +76,7 @@ class Styles:
 
     def chain(self, name: str) -> Iterator[etree._Element]:
         """Yield a style and those that it is based on."""
-        for _ in range(_BASED):
+        for _ in range(MOST_BASED):
             style = self.named.get(name)
             if style is None:
                 return

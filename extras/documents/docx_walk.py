@@ -13,7 +13,7 @@ from typing import Final
 from lxml import etree
 
 from extras.documents.docx_looks import Seen
-from extras.documents.docx_styles import ON, Styles, W, value_in, value_of
+from extras.documents.docx_styles import Styles, W, value_in, value_of
 from extras.documents.drawing import (
     ALTERNATIVES,
     RELATION,
@@ -22,12 +22,24 @@ from extras.documents.drawing import (
     picture,
 )
 from extras.documents.equations import EQUATION, MATH, equation_text
-from extras.documents.package import MAX_PART_TAGS, Package, cell_html, whole_number
+from extras.documents.package import (
+    CHUNK,
+    MAX_PART_TAGS,
+    ON,
+    Package,
+    cell_html,
+    whole_number,
+)
 from pipeline.document.converted import MAX_CELLS, Unreadable, escape
 from pipeline.document.ledger import Ledger
 from pipeline.document.tree import LABEL_WORDS
 from pipeline.read.convert import Raw, converted
-from pipeline.read.text import XML_OPTIONS, fragment_to_html, has_own_entities
+from pipeline.read.text import (
+    XML_OPTIONS,
+    fragment_to_html,
+    has_own_entities,
+    plain_text,
+)
 from pipeline.work import check_cancelled
 
 _PARAGRAPH, _TABLE, _ROW, _CELL, _BODY = (
@@ -35,8 +47,6 @@ _PARAGRAPH, _TABLE, _ROW, _CELL, _BODY = (
 )
 _TOP: Final = (_PARAGRAPH, _TABLE, f"{W}sdt")
 """What a body holds but for rare elements, which are read with the next of these."""
-_CHUNK: Final = 1 << 18
-"""Bytes of XML that are parsed at a time, some 1,000 paragraphs."""
 _DROPPED_ELEMENTS: Final = frozenset(
     f"{W}{name}"
     for name in (
@@ -125,9 +135,9 @@ class Walk:
             ("end",), tag=_TOP, remove_comments=True, **XML_OPTIONS
         )
         tags = 0
-        for start in range(0, len(source), _CHUNK):
+        for start in range(0, len(source), CHUNK):
             check_cancelled()
-            chunk = source[start : start + _CHUNK]
+            chunk = source[start : start + CHUNK]
             parser.feed(chunk)
             tags += chunk.count(b"<")
             for _, element in parser.read_events():
@@ -445,7 +455,7 @@ def _says_page_only(paragraph: etree._Element, text: str) -> bool:
         *(element.text or "" for element in paragraph.iter(f"{W}instrText")),
         *(element.get(f"{W}instr", "") for element in paragraph.iter(f"{W}fldSimple")),
     ]
-    words = re.sub(r"<[^<>]*>", " ", text).split()
+    words = plain_text(text).split()
     return len(words) <= _PAGE_WORDS and "PAGE" in " ".join(instructions)
 
 

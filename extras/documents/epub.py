@@ -13,7 +13,7 @@ from extras.documents.package import Package, all_of, open_package, resolved
 from pipeline.document.converted import Converted, Unreadable, placed, whole_page
 from pipeline.document.ledger import Ledger
 from pipeline.read.sniff import decode
-from pipeline.read.text import child_text, fragment_to_html
+from pipeline.read.text import child_text, fragment_to_html, plain_text
 from pipeline.read.xhtml import xhtml_to_html
 from pipeline.work import check_cancelled
 
@@ -93,7 +93,7 @@ def _chapter(text: str, raised: set[str], ledger: Ledger) -> str:
     text = _POPS_UP.sub(r"\1", _NOTE_LINK.sub(mark, xhtml_to_html(text)))
     html = fragment_to_html(text)
     ledger.hold("embedded object", len(re.findall(r"<(?:audio|video)\b", text)))
-    if re.sub(r"<[^<>]*>", "", html).strip():
+    if plain_text(html):
         ledger.hold("image", len(_SILENT_IMAGE.findall(text)))
     return html
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from lxml import etree
 
-from extras.documents.package import LEAST_WIDTH, all_of
+from extras.documents.package import LEAST_WIDTH, MOST_BASED, all_of
 from pipeline.document.converted import LEAST_SIZE
 from pipeline.html.colours import WHITE, Rgb, is_faint, rgb_of
 from pipeline.html.rules import PIXELS, length
@@ -22,8 +22,6 @@ TEXT, TABLES, DRAW, STYLE, SHOW, _FO = (
     )
 )
 _LO: Final = "{urn:org:documentfoundation:names:experimental:office:xmlns:loext:1.0}"
-_CHAIN: Final = 20
-"""Styles in a chain of parents."""
 _DRAWN_ELEMENTS: Final = frozenset(
     f"{DRAW}{name}"
     for name in ("page", "frame", "custom-shape", "rect", "ellipse", "g")
@@ -83,8 +81,8 @@ class Looks:
 
     def value(self, name: str, attribute: str) -> str:
         """Return what a style, or the nearest of its parents, says; "" where none does
-        within `_CHAIN` styles."""
-        for _ in range(_CHAIN):
+        within `MOST_BASED` styles."""
+        for _ in range(MOST_BASED):
             style = self.styles.get(name)
             if style is None:
                 break

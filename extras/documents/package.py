@@ -30,6 +30,12 @@ from pipeline.read.text import XML_OPTIONS, child_text, has_own_entities, local_
 MAX_PART_TAGS: Final = 600_000
 """Of a part that is held as a tree, which then takes up to 70 MB; of what is shown,
 fewer become a page's elements."""
+ON: Final = frozenset({"1", "true", "on"})
+"""How Office files write that a switch is on."""
+CHUNK: Final = 1 << 18
+"""Bytes of XML that are parsed at a time, some 1,000 paragraphs."""
+MOST_BASED: Final = 20
+"""Styles in a chain of those that are based on another."""
 MOST_HIDDEN: Final = 100
 """Words of a file that may be hidden though they are more than those that are shown."""
 LEAST_WIDTH: Final = 10

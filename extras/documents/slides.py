@@ -24,6 +24,7 @@ from extras.documents.drawing import (
 )
 from extras.documents.package import (
     MOST_HIDDEN,
+    ON,
     Package,
     all_of,
     cell_html,
@@ -56,7 +57,6 @@ _TITLE_PLACEHOLDERS: Final = frozenset({"title", "ctrTitle"})
 _UNSHOWN_PLACEHOLDERS: Final = frozenset({"sldNum", "dt", "sldImg"})
 """Places of a slide that say its number and today's date, or show its image."""
 _MARGINS: Final = frozenset({"ftr", "hdr"})
-_ON: Final = frozenset({"1", "true"})
 _GROUNDS: Final = (
     *(f".//{_P}{name}" for name in ("pic", "graphicFrame", "style", "bgPr")),
     *(f".//{_P}spPr/{A}{name}Fill" for name in ("solid", "grad", "blip", "patt")),
@@ -238,7 +238,7 @@ def _is_unseen(about: etree._Element | None, *, is_white: bool) -> bool:
 
 def _is_hidden(shape: etree._Element) -> bool:
     about = next(shape.iter("{*}cNvPr"), None)
-    return about is not None and about.get("hidden") in _ON
+    return about is not None and about.get("hidden") in ON
 
 
 def _kind(shape: etree._Element) -> str:
@@ -259,7 +259,7 @@ def _table(table: etree._Element) -> str:
     for index, row in enumerate(table.iter(f"{A}tr")):
         tag, html = "th" if index == 0 else "td", ""
         for cell in row.iter(f"{A}tc"):
-            if {cell.get("hMerge"), cell.get("vMerge")} & _ON:
+            if {cell.get("hMerge"), cell.get("vMerge")} & ON:
                 continue
             width, height = (
                 whole_number(cell.get(name, ""), 1, digits=4)

@@ -33,6 +33,8 @@ from extras.documents.number_format import (
     shown_text,
 )
 from extras.documents.package import (
+    CHUNK,
+    ON,
     Package,
     all_of,
     hidden_notes,
@@ -60,9 +62,6 @@ MAX_ROW_BYTES: Final = 2_000_000
 _LAST_COLUMN: Final = 16_384
 _LEAST_WIDTH: Final = 0.3
 """Letters of width below which a column shows none."""
-_ON: Final = frozenset({"1", "true"})
-_CHUNK: Final = 1 << 18
-"""Bytes of XML that are parsed at a time."""
 
 
 @dataclass(slots=True)
@@ -135,9 +134,9 @@ class _SheetPart:
             ("end",), tag=tags, remove_comments=True, **XML_OPTIONS
         )
         number = 0
-        for start in range(0, len(self.body), _CHUNK):
+        for start in range(0, len(self.body), CHUNK):
             check_cancelled()
-            parser.feed(self.body[start : start + _CHUNK])
+            parser.feed(self.body[start : start + CHUNK])
             for element in [element for _, element in parser.read_events()]:
                 if element.tag == f"{X}row":
                     number = whole_number(element.get("r", ""), number + 1, digits=7)
@@ -163,7 +162,7 @@ class _SheetPart:
             )
             width = _float(element.get("width", ""))
             is_narrow = width is not None and width < _LEAST_WIDTH
-            if element.get("hidden") in _ON or is_narrow:
+            if element.get("hidden") in ON or is_narrow:
                 self.hidden_columns.update(range(start - 1, min(stop, _LAST_COLUMN)))
         else:
             corners = element.get("ref", "").split(":")
@@ -175,7 +174,7 @@ class _SheetPart:
         hidden row. Hidden words are counted."""
         height = _float(row.get("ht", ""))
         is_low = height is not None and height < LEAST_SIZE
-        is_hidden = is_low or row.get("hidden") in _ON
+        is_hidden = is_low or row.get("hidden") in ON
         cells: dict[int, str] = {}
         column, is_emptied = -1, False
         for cell in row.iterchildren(f"{X}c"):
@@ -272,7 +271,7 @@ def _open(package: Package, main: str, links: dict[str, tuple[str, str]]) -> _Bo
         [codes.get(number, "General") for number in numbers],
     )
     for about in all_of(package.tree(main), f"{X}workbookPr"):
-        book.epoch = EPOCH_1904 if about.get("date1904") in _ON else EPOCH
+        book.epoch = EPOCH_1904 if about.get("date1904") in ON else EPOCH
     return book
 
 

@@ -24,6 +24,7 @@ from pipeline.document.converted import (
     ALL_PAGES,
     DAMAGED,
     INSTALL_OCR,
+    MAX_ITEMS,
     MAX_PAGES,
     MOST_PIXELS,
     PAGE_SECONDS,
@@ -58,7 +59,6 @@ READING_SECONDS: Final = 60.0
 """Processor time for one reading: 400 pages as heavy as any seen (a browser's print,
 140 ms each). Far above what files need, since where time cuts a file another run would
 cut it elsewhere."""
-MOST_ATTACHED: Final = 100
 MOST_PDF_PAGES: Final = 20_000
 """Of a file; one that says that it has more is made to exhaust us."""
 SCAN_SECONDS: Final = 12.0
@@ -188,7 +188,7 @@ class PdfReading:
             person(about.get("Author", ""), tools),
         )
         self._is_xfa = pypdfium2.raw.FPDF_GetFormType(self._file.raw) == _XFA
-        attached = range(min(self._file.count_attachments(), MOST_ATTACHED))
+        attached = range(min(self._file.count_attachments(), MAX_ITEMS))
         self._attached = [
             self._file.get_attachment(number).get_name() for number in attached
         ]

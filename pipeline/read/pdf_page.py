@@ -20,6 +20,7 @@ import pypdfium2.raw as pdfium
 from pipeline.document.converted import LEAST_SIZE, Unreadable
 from pipeline.html.colours import LEAST_ALPHA
 from pipeline.read.pdf_seen import Box, looked_at
+from pipeline.read.text import plain_text
 
 MOST_LETTERS: Final = 200_000
 """Of a page; a dense one has 8,000."""
@@ -34,7 +35,6 @@ FORM_DEPTH: Final = 8
 _THIN: Final = 3.0
 """Points up to which a filled area is a ruling."""
 _PRINTED_WORD: Final = re.compile("[^\x00\x01\x03-\x20\xa0\u3000]+")
-_BLANK_CHARACTERS: Final = frozenset(" \t\r\n\xa0\u3000\x00")
 _FIXED_WIDTH: Final = re.compile(
     rb"mono|courier|consol|cmtt|typewriter|menlo", re.IGNORECASE
 )
@@ -63,9 +63,6 @@ _EMBEDDING: Final = frozenset(
         pdfium.FPDF_ANNOT_RICHMEDIA,
     }
 )
-
-
-_TAG: Final = re.compile("<[^<>]*>")
 
 
 def _direct(function: Any, returned: Any, *argument_types: Any) -> Any:
@@ -273,20 +270,14 @@ class _Text:
 
     def _take(self, start: int, stop: int) -> None:
         """Add a word as pieces, one for each size of type and baseline."""
-        piece_start, blank = (
-            start,
-            start == 0 or self._letters[start - 1] in _BLANK_CHARACTERS,
-        )
-        origin = self._origin(start)
+        piece_start, origin = start, self._origin(start)
         if stop - start == 1 or self._origin(stop - 1) == origin:
-            self._add(start, stop, origin, tight=not blank)
+            self._add(start, stop, origin, tight=False)
             return
         for number in range(start + 1, stop + 1):
             after = self._origin(number) if number < stop else 0
             if after != origin:
-                self._add(
-                    piece_start, number, origin, tight=piece_start > start or not blank
-                )
+                self._add(piece_start, number, origin, tight=piece_start > start)
                 piece_start, origin = number, after
 
     def _add(self, start: int, stop: int, origin: int, *, tight: bool) -> None:
@@ -622,8 +613,8 @@ def _noted(note: Any, form: Any, frame: PageFrame, page_print: Print) -> bool:
         return True
     page_print.embedded += kind in _EMBEDDING
     note_text = _wide(pdfium.FPDFAnnot_GetStringValue, note, b"Contents")
-    note_text = note_text or _TAG.sub(
-        " ", _wide(pdfium.FPDFAnnot_GetStringValue, note, b"RC")
+    note_text = note_text or plain_text(
+        _wide(pdfium.FPDFAnnot_GetStringValue, note, b"RC")
     )
     page_print.comments.extend([note_text.strip()] if note_text.strip() else [])
     return bool(note_text.strip())

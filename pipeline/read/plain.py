@@ -12,6 +12,7 @@ from typing import Final
 
 from pipeline.document.converted import Converted, escape, html_table, whole_page
 from pipeline.html.blocks import CODE_LINES
+from pipeline.text.frame import TITLE_CHARACTERS
 from pipeline.work import check_cancelled
 
 _CODE_LINE: Final = re.compile(
@@ -28,7 +29,6 @@ _BULLET: Final = re.compile(r"\s{0,8}(?:[-*•·–]|\(?(\d{1,3})[.)])\s+(\S.*)"
 _NUMBERED_HEADING: Final = re.compile(
     r"(?:\d{1,2}(?:\.\d{1,2}){0,3}\.?|[IVX]{1,5}\.|Chapter \S+|Section \S+|Appendix \S+)\s+[^\W\d_].*"
 )
-_LONGEST_TITLE: Final = 80
 _WIDTHS: Final = range(50, 201)
 """Characters of the longest line where text was broken to fit a width."""
 _FILLED_LINE: Final = 0.7
@@ -107,7 +107,7 @@ def _is_heading(lines: Sequence[str], *, is_final: bool) -> bool:
     """Whether a block begins with a heading: a title of its own, or one that is
     underlined or above lines that are set in."""
     title = lines[0].strip()
-    if len(title) > _LONGEST_TITLE:
+    if len(title) > TITLE_CHARACTERS:
         return False
     if len(lines) > 1:
         is_underlined = (

@@ -10,6 +10,7 @@ from itertools import chain
 from typing import Final
 
 from pipeline.document.converted import (
+    MAX_CELLS,
     MAX_ITEMS,
     MAX_TABLE_CELLS,
     Converted,
@@ -22,8 +23,6 @@ from pipeline.work import check_cancelled
 
 _MOST_COLUMNS: Final = 64
 """Of a table; records with more fields are documents."""
-_MOST_CELLS: Final = 200_000
-"""Of one table of the HTML, about as many elements as a page may have."""
 _FILLED_CELLS: Final = 0.5
 """Share of a table's cells that hold something, above which records are of one kind."""
 _CELL_LETTERS: Final = 200
@@ -195,7 +194,7 @@ class _ValueWriter:
         if names:
             self.parts.append(f"<h2>{escape(' '.join(names))}</h2>\n")
         self.tables.append((" ".join(names), table))
-        max_records = min(MAX_ITEMS, _MOST_CELLS // len(table[0]))
+        max_records = min(MAX_ITEMS, MAX_CELLS // len(table[0]))
         self.parts.append(html_table(table[: max_records + 1], header=True) + "\n")
         if len(table) - 1 > max_records:
             self.cut = f"what follows its first {max_records} records"

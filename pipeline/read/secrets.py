@@ -90,8 +90,6 @@ _SECRET_RECORD: Final = re.compile(
 _JSON_SIGNS: Final = re.compile(
     rb'(?i)"(?:private_key|kty|client-key-data|auths|httpOnly|client_secret|ciphertext|password|cookie|authorization)'
 )
-_MOST_VALUES: Final = 20_000
-"""Objects of a JSON file that are looked at."""
 
 
 def is_secret(body: bytes) -> bool:
@@ -162,12 +160,11 @@ def _is_secret_json(body: bytes) -> bool:
 
 
 def _objects(value: object) -> Iterator[dict[str, object]]:
-    """Yield the objects in a JSON value, some thousands at most."""
-    todo, seen = [value], 0
-    while todo and seen < _MOST_VALUES:
+    """Yield the objects in a JSON value."""
+    todo = [value]
+    while todo:
         node = todo.pop()
         if isinstance(node, dict):
-            seen += 1
             yield node
             todo += node.values()
         elif isinstance(node, list):

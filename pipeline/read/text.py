@@ -64,7 +64,7 @@ def markdown_to_html(text: str, *, sheets: bool = True) -> Converted:
     front_html = f"<p>{fields}</p>" if fields else ""
     body_html = front_html + markdown_to_body(text, sheets=sheets)
     heading = re.search(r"<h1>(.{1,300}?)</h1>", body_html)
-    headline = re.sub(r"<[^>]*>", "", heading.group(1)) if heading else ""
+    headline = plain_text(heading[1]) if heading else ""
     return Converted(
         whole_page(body_html, title=title),
         title or headline,
@@ -171,7 +171,7 @@ def xml_to_html(body: bytes) -> Converted | None:
     if root is None:
         return None
     page, text = _known_xml(root), decode(body).text
-    is_read = _plain_text(page.html) or not _plain_text(text)
+    is_read = plain_text(page.html) or not plain_text(text)
     return page if is_read else legible_text(text)
 
 
@@ -212,7 +212,7 @@ def _feed(root: etree._Element) -> Converted:
     ]
     blocks = [f"<h1>{escape(title)}</h1>"]
     if about := child_text(channel, "description", "subtitle"):
-        blocks.append(f"<p>{escape(_plain_text(about))}</p>")
+        blocks.append(f"<p>{escape(plain_text(about))}</p>")
     for entry in entries[:MAX_ITEMS]:
         check_cancelled()
         blocks.append(_article(entry))
@@ -260,7 +260,7 @@ def _attributes(entry: etree._Element, tag: str, name: str) -> Iterator[str]:
 
 
 def _article(entry: etree._Element) -> str:
-    title = escape(_plain_text(child_text(entry, "title")) or "(without title)")
+    title = escape(plain_text(child_text(entry, "title")) or "(without title)")
     links = _attributes(entry, "link", "href")
     link = child_text(entry, "link") or next(links, "")
     if link.startswith(("http://", "https://")):
@@ -295,10 +295,10 @@ def fragment_to_html(text: str) -> str:
     return (
         f"<div>{body.inner_html}</div>"
         if body is not None
-        else f"<p>{escape(_plain_text(text))}</p>"
+        else f"<p>{escape(plain_text(text))}</p>"
     )
 
 
-def _plain_text(text: str) -> str:
+def plain_text(text: str) -> str:
     """Return a text that may be HTML as plain text on one line."""
     return " ".join(html.unescape(_BOUNDED_TAG.sub(" ", text)).split())
