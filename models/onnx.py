@@ -284,9 +284,12 @@ def _unpacked(path: Path) -> dict[str, NDArray[np.int8]]:
 
 
 def read_tokenizer(path: Path, *, max_tokens: int | None = None) -> Tokenizer:
-    """Return the tokeniser of a file; `max_tokens` and errors as in
-    `open_tokenizer`."""
-    return open_tokenizer(read_file(path), path, max_tokens=max_tokens, hint=HINT)
+    """Return the tokeniser of a file; `max_tokens` as in `open_tokenizer`. Raises
+    `ModelError` where it is none."""
+    try:
+        return open_tokenizer(read_file(path), path, max_tokens=max_tokens)
+    except (ValueError, KeyError, TypeError, RuntimeError) as error:
+        raise ModelError(f"{path} is not a tokenizer: {error!r}", hint=HINT) from error
 
 
 @dataclass(frozen=True, slots=True)

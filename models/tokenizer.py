@@ -17,8 +17,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
-from errors import ModelError
-
 Ids = list[int]
 PIECES: Final = "pieces.model"
 """Name of a vocabulary that sentencepiece reads."""
@@ -146,19 +144,14 @@ class SentencePiece:
 
 
 def open_tokenizer(
-    data: bytes, path: Path, *, max_tokens: int | None = None, hint: str
+    data: bytes, path: Path, *, max_tokens: int | None = None
 ) -> Tokenizer:
     """Return the tokeniser of a `tokenizer.json`, or of `PIECES`.
 
     It gives bare ids without `max_tokens`, else those that a model reads: with special
-    tokens, together at most so many.
-
-    Raises:
-        ModelError: The file at `path` is none; says `hint`.
+    tokens, together at most so many. Raises `ValueError`, `KeyError`, `TypeError` or
+    `RuntimeError` where the file is none.
     """
-    try:
-        if path.name == PIECES:
-            return SentencePiece(data, max_tokens)
-        return WordPiece(json.loads(data)["model"]["vocab"], max_tokens)
-    except (ValueError, KeyError, TypeError, RuntimeError) as error:
-        raise ModelError(f"{path} is not a tokenizer: {error!r}", hint=hint) from error
+    if path.name == PIECES:
+        return SentencePiece(data, max_tokens)
+    return WordPiece(json.loads(data)["model"]["vocab"], max_tokens)

@@ -15,7 +15,7 @@ SECONDS_A_MEGABYTE = 4.0
 @pytest.fixture(scope="module")
 def pieces() -> Tokenizer:
     """The tokeniser of our file, which gives bare ids."""
-    return open_tokenizer(FILE.read_bytes(), FILE, hint="")
+    return open_tokenizer(FILE.read_bytes(), FILE)
 
 
 @pytest.mark.parametrize("word", ["a", "中", "\u2581", "e\u0301", "qxz" * 7], ids=ascii)
@@ -27,7 +27,7 @@ def test_one_word_of_a_megabyte_is_cut_in_bounded_time(word: str, pieces: Tokeni
 
 
 def test_a_text_is_cut_with_its_special_tokens_and_cannot_bring_any_of_its_own() -> None:
-    cutting = open_tokenizer(FILE.read_bytes(), FILE, max_tokens=5, hint="")
+    cutting = open_tokenizer(FILE.read_bytes(), FILE, max_tokens=5)
     first, unknown, last = cutting.ids_of("<s>", "<unk>", "</s>")
     (ids,) = cutting.encode(["одно слово за другим, и ещё"])
     assert (len(ids), ids[0], ids[-1]) == (5, first, last)

@@ -36,7 +36,7 @@ def library() -> tokenizers.Tokenizer:
 
 def ours(most: int | None = None) -> WordPiece:
     """Our own of the same file."""
-    found = open_tokenizer(FILE.read_bytes(), FILE, max_tokens=most, hint="")
+    found = open_tokenizer(FILE.read_bytes(), FILE, max_tokens=most)
     assert isinstance(found, WordPiece)
     return found
 
