@@ -157,6 +157,8 @@ async def research(
     # 5.–6. Documents, best page first; EXTRACTOR: the core's reading of all of them, or None
     documents, reading, unread = await _read(request.question, gathered, services)
     gathered = replace(gathered, failures=(*gathered.failures, *unread))
+    if not documents:
+        reading = replace(reading, reason="No pages were found.")
     # A few unreadable lines do not make a found page doubtful
     missing = [
         failure for failure in gathered.missing() if failure.rest or not failure.page

@@ -189,11 +189,11 @@ class FolderProvider:
             )
         if self._listing.missing and not self._listed:
             return SearchOutcome((), self.name, "unreachable", unsearched)
-        counted = unread or (
-            f"None of {total} files below {', '.join(map(str, self._roots))} has a word "
-            f"of the query."
-        )
-        reason = " ".join(filter(None, (counted, *notes, unsearched)))
+        if not unread:
+            roots = ", ".join(map(str, self._roots))
+            nothing = f"None of {total} files below {roots} has a word of the query."
+            notes.insert(0, nothing)
+        reason = " ".join(filter(None, (*notes, unsearched)))
         status: SearchStatus = "timeout" if unread else "empty"
         return SearchOutcome((), self.name, status, reason, unread=unread)
 
