@@ -165,7 +165,6 @@ def _drawn(html: str, blocks: tuple[Block, ...]) -> Node | None:
 
 
 def _nodes_of(tag: str, text: str) -> list[Node]:
-    """Return a text of a page's scripts as nodes."""
     if tag == "noscript" or _KNOWN_TAG.search(text):
         return _fragment(text)
     return [_leaf(tag, line) for line in text.split("\n") if line.strip()]

@@ -404,7 +404,6 @@ class Segments:
         ) if is_held else placeholder.next
 
     def _all(self) -> dict[str, LexborNode]:
-        """Return the segments of the page by their ids."""
         texts = (script.text(deep=True).strip() for script in self._top.css("script"))
         scripts = list(filter(None, texts))
         is_moved = not scripts or any("$RC(" in text for text in scripts)

@@ -142,7 +142,6 @@ class Tag:
         )
 
     def _in_listing(self) -> int:
-        """Return what `built` is in a listing."""
         if self.name == "button":
             return DROP
         if self.stays:
@@ -160,7 +159,6 @@ def _marking_of(name: str, kind: int) -> frozenset[str]:
 
 
 def _kind_of(name: str) -> int:
-    """Return what becomes of an element with this name."""
     if name in {"canvas", "input", "math", "meter", "progress", "svg"}:
         return SAYS
     if name in {"embed", "frame", "iframe", "object"}:

@@ -212,7 +212,6 @@ def _title(document: Document, words: _Words) -> int | None:
 
 
 def _section(blocks: Sequence[Block], heading: int) -> list[int]:
-    """Return a heading and the blocks up to the next one."""
     following = range(heading + 1, len(blocks))
     numbers = takewhile(lambda number: blocks[number].kind != "heading", following)
     return [heading, *numbers]
@@ -338,7 +337,6 @@ def _again(blocks: Sequence[Block], words: _Words, inside: Sequence[int]) -> set
 
 
 def _pressed(document: Document, words: _Words, inside: Sequence[int]) -> set[int]:
-    """Return which of some blocks hold nothing but buttons."""
     buttons = _buttons(document.page.html)
     return {
         number

@@ -52,7 +52,6 @@ def items_of(items: Node) -> list[Node]:
 
 
 def _begin(item: Node) -> str:
-    """Return the first text of an item."""
     node: Node | str = item
     while isinstance(node, Node):
         node = next((child for child in node.children if child and child != " "), "")

@@ -74,7 +74,6 @@ def keep(
 def _kept(
     tag: Tag, attributes: dict[str, str | None], current: LexborNode
 ) -> dict[str, str]:
-    """Return the attributes of an element's node."""
     kept_attributes = {
         key: attributes[key] or "" for key in tag.attributes if key in attributes
     }

@@ -61,7 +61,6 @@ def declared(style: str) -> tuple[Declaration, ...]:
 
 
 def _parsed(style: str) -> Iterator[Declaration]:
-    """Yield the declarations that tinycss2 finds."""
     for item in tinycss2.parse_blocks_contents(style, skip_comments=True):
         if item.type == "declaration":
             value = [token for token in item.value if token.type != "comment"]

@@ -313,7 +313,6 @@ class Sight:
 
     @cached_property
     def _fills_blank(self) -> bool:
-        """Return whether a style sheet may make letters of drawings invisible."""
         return any(map(BLANK_FILL.search, self.styles.texts))
 
     def _looked(

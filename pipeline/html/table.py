@@ -104,7 +104,6 @@ def read_grid(table: Node) -> Grid | None:
 
 
 def _sources(table: Node) -> Iterator[_Source]:
-    """Yield the rows of a table."""
     for path, node in _labelled(table):
         if node.tag == "tr":
             yield _Source(path, node, in_head=False, cells=list(_cells(node)))

@@ -124,7 +124,6 @@ def _label(current: LexborNode, attributes: dict[str, str | None], parent: str) 
 
 
 def _is_value(label: str, parent: str) -> bool:
-    """Whether a label says a value, or what a figure shows."""
     is_title = parent == "figure" and count_words(label) >= DESCRIBED_WORDS
     return is_title or parent in _CELLS or _RATED.search(label) is not None
 
