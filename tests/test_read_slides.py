@@ -206,9 +206,18 @@ def test_text_that_no_viewer_of_a_slide_sees_is_left_out_and_counted(hidden: str
     assert "presentation: hidden words removed: 3" in page.notes
 
 
-def test_white_text_on_what_may_be_dark_is_read() -> None:
-    dark = "<p:pic><p:spPr/></p:pic>"
-    page = page_of(deck(dark + styled("The boats leave", WHITE), size=(1000, 500)))
+@pytest.mark.parametrize(
+    "back",
+    [
+        "",
+        '<p:bgRef idx="1003"><a:schemeClr val="bg1"/></p:bgRef>',
+        '<p:bgRef idx="1001"><a:schemeClr val="tx2"/></p:bgRef>',
+    ],
+    ids=["picture", "fill of the theme", "colour of the theme"],
+)
+def test_white_text_on_what_may_be_dark_is_read(back: str) -> None:
+    ground = f"<p:bg>{back}</p:bg>" if back else "<p:pic><p:spPr/></p:pic>"
+    page = page_of(deck(ground + styled("The boats leave", WHITE), size=(1000, 500)))
     assert "The boats leave" in page.html
     assert page.hidden == 0
 

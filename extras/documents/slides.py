@@ -58,9 +58,9 @@ _UNSHOWN_PLACEHOLDERS: Final = frozenset({"sldNum", "dt", "sldImg"})
 """Places of a slide that say its number and today's date, or show its image."""
 _MARGINS: Final = frozenset({"ftr", "hdr"})
 _GROUNDS: Final = (
-    *(f".//{_P}{name}" for name in ("pic", "graphicFrame", "style", "bgPr")),
+    *(f".//{_P}{name}" for name in ("pic", "graphicFrame", "grpSp", "style", "bgPr")),
     *(f".//{_P}spPr/{A}{name}Fill" for name in ("solid", "grad", "blip", "patt")),
-    f"{_P}clrMap[@bg1='dk1']",
+    *(f"{_P}clrMap[@bg1='dk1']", f".//{A}overrideClrMapping"),
 )
 """What may make a ground other than white."""
 _MOST_ORDERED: Final = 1_000
@@ -206,9 +206,12 @@ def _empty_unseen(
     """Empty the text of a slide that no viewer sees; return the number of its words.
 
     `under` is what it is drawn on: its layout and master."""
-    is_white = not any(
-        part.find(path) is not None for part in (root, *under) for path in _GROUNDS
-    )
+    parts = (root, *under)
+    backs = [back for part in parts for back in part.iter(f"{_P}bgRef")]
+    is_white = all(
+        back.get("idx") == "1001" and back.find(f"{A}schemeClr[@val='bg1']") is not None
+        for back in backs
+    ) and not any(part.find(path) is not None for part in parts for path in _GROUNDS)
     words = 0
     for shape in root.iterfind(f"{_P}cSld/{_P}spTree/*"):
         box = _box_of(shape) or _Box(0, 0, 0, 0)
