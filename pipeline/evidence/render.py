@@ -71,6 +71,16 @@ def render(
     return write(writer.collect(kept), style.form)
 
 
+def render_headings(
+    document: Document, number: int, style: Style, around: Set[int] | None
+) -> str:
+    """Return the line of headings above a block, empty where there are none;
+    `around` as of `render`."""
+    writer = _LineWriter(document, None, document.page.title, around)
+    writer.heading(headings_over(document)[number])
+    return write(writer.lines, style.form)
+
+
 def _over_posts(blocks: Sequence[Block]) -> Set[int]:
     """Return the different headings of one shape: above posts these are the authors."""
     alike: dict[str, list[int]] = {}
@@ -118,7 +128,7 @@ def repeats_title(block: Block, title: str) -> bool:
 
 
 @kept_with_document
-def _above(document: Document) -> list[tuple[int, ...]]:
+def headings_over(document: Document) -> list[tuple[int, ...]]:
     """Return `headings_above` of a document, kept: each passage that is tried for an
     answer is rendered."""
     return headings_above(document.blocks)
@@ -162,7 +172,7 @@ class _LineWriter:
 
     def collect(self, kept: Sequence[Kept]) -> list[Line]:
         blocks = self.document.blocks
-        above = _above(self.document)
+        above = headings_over(self.document)
         spans: dict[int, list[tuple[int, int]]] = {}
         for piece in sorted(kept, key=lambda piece: (piece.block, piece.start)):
             end = piece.end if piece.end >= 0 else len(blocks[piece.block].text)
@@ -174,7 +184,7 @@ class _LineWriter:
         while position < len(wanted):
             number = wanted[position]
             # A gap is marked between units under the same heading; a new heading says as much.
-            fresh = self._heading(
+            fresh = self.heading(
                 (*above[number], number)
                 if blocks[number].kind == "heading"
                 else above[number]
@@ -226,7 +236,7 @@ class _LineWriter:
         elif not after[-1].ordered:
             self.lines.append(Line("item", GAP, places=after))
 
-    def _heading(self, chain: tuple[int, ...]) -> bool:
+    def heading(self, chain: tuple[int, ...]) -> bool:
         """Write the headings of `chain` that are not shown yet on one line; return
         whether a line was written."""
         blocks = self.document.blocks

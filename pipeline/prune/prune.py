@@ -20,9 +20,17 @@ from pipeline.document.units import tag_sentences
 from pipeline.evidence.assemble import SHOWN_SHARE, UNASKED, fill, quotable
 from pipeline.evidence.forms import Form
 from pipeline.evidence.passages import PassageMaker, UnitRange
-from pipeline.evidence.render import Kept, Style, is_header_row, render
+from pipeline.evidence.render import (
+    Kept,
+    Style,
+    headings_over,
+    is_header_row,
+    render,
+    render_headings,
+)
 from pipeline.html.opinion import main_content
 from pipeline.question.question import Question
+from pipeline.reading.bm25 import JOINT
 from pipeline.reading.extract import read_documents
 from pipeline.reading.reading import Reading
 from pipeline.reading.relevance import Reader
@@ -232,7 +240,7 @@ class _Pages:
         ]
         self._values = reading.values
         self._style = style
-        self._content: set[tuple[int, int]] | None = None
+        self._content: set[tuple[int, int]] = set()
         """Page and block of what is content, where nothing is asked."""
         if reading.made_by == "content":
             scored = zip(self.places, reading.values, strict=True)
@@ -240,12 +248,16 @@ class _Pages:
                 (index, unit.block) for (index, unit), value in scored if value > 1
             }
 
-    def _around(self, index: int) -> set[int]:
-        """Return the blocks of a page that are none of its content."""
+    def _is_content(self, index: int, number: int) -> bool:
+        return (index, number) in self._content
+
+    def _around(self, rows: Sequence[int], index: int) -> set[int] | None:
+        """Return the blocks of a page that are none of its content, if these rows are."""
+        places = (self.places[row] for row in rows)
+        if not all(self._is_content(page, unit.block) for page, unit in places):
+            return None
         blocks = range(len(self.documents[index].blocks))
-        return {
-            number for number in blocks if (index, number) not in (self._content or ())
-        }
+        return {number for number in blocks if not self._is_content(index, number)}
 
     def order(self) -> list[int]:
         """Return the rows that say something by themselves, best first."""
@@ -269,11 +281,15 @@ class _Pages:
         blocks = self.documents[index].blocks
         block = blocks[unit.block]
         if block.kind == "heading":
-            following = (
-                unit.block + 1 < len(blocks)
-                and blocks[unit.block + 1].kind != "heading"
+            below = unit.block + 1
+            is_written_below = (
+                below < len(blocks)
+                and blocks[below].kind != "heading"
+                and unit.block in headings_over(self.documents[index])[below]
+                and self._is_content(index, unit.block)
+                == self._is_content(index, below)
             )
-            return not following or count_words(block.text) > LABEL_WORDS
+            return not is_written_below or count_words(block.text) > LABEL_WORDS
         return not is_header_row(blocks, unit.block)
 
     def write(self, rows: Sequence[int]) -> tuple[PrunedPage, ...]:
@@ -281,12 +297,9 @@ class _Pages:
         for row in rows:
             index = self.places[row][0]
             by_page.setdefault(index, []).append(self._kept(index, row))
-        is_content = self._content is not None and all(
-            self._values[row] > 1 for row in rows
-        )
         pages: list[PrunedPage] = []
         for index in sorted(by_page):
-            outside = self._around(index) if is_content else None
+            outside = self._around(rows, index)
             text = render(self.documents[index], by_page[index], self._style, outside)
             blocks = tuple(sorted({unit.block for unit in by_page[index]}))
             pages.append(PrunedPage(index, text, count_tokens(text), blocks))
@@ -302,15 +315,25 @@ class _Pages:
     def cut(
         self, row: int, text: str, options: PruneOptions
     ) -> tuple[tuple[PrunedPage, ...], str]:
-        """Return what fits of a unit's `text`, and the text that follows it; a budget too
-        small for a word gives no page and leaves nothing."""
+        """Return what fits of a unit's `text` under its headings, and the text that
+        follows it; a budget too small for a word gives no page and leaves nothing."""
         index, unit = self.places[row]
+        document = self.documents[index]
+        budget = options.max_tokens or 0
+        around = self._around([row], index)
+        head = render_headings(document, unit.block, self._style, around)
+        if 2 * count_tokens(head) > budget:  # read on in them as in the text, once
+            is_first = text == unit.text
+            text = f"{JOINT.join(unit.heading_path)} {text}" if is_first else text
+            head = ""
         line = " ".join(text.split())
-        cut = cut_to_form(line, options.format, options.max_tokens or 0)
+        above = f"{head}\n" if head else ""
+        cut = cut_to_form(line, options.format, budget - count_tokens(above))
         if not cut:
             return (), ""
         length = len(unescape(cut) if options.format == "html" else cut)
-        page = PrunedPage(index, cut, count_tokens(cut), (unit.block,))
+        shown = f"{above}{cut}"
+        page = PrunedPage(index, shown, count_tokens(shown), (unit.block,))
         return (page,), line[length:].strip()
 
 
