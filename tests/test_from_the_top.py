@@ -57,7 +57,7 @@ class Author:
         return " ".join(islice(self.words, number)).capitalize() + "."
 
     def page(self) -> str:
-        """Return the page."""
+        """Return sections of chance below a title, each with its own parts."""
         parts = [f"<h1>{self.say(1, 6)}</h1>"]
         for _ in range(self.chance.randint(2, 24)):
             level = self.chance.choice((2, 2, 2, 3, 4))
