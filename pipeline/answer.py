@@ -17,7 +17,7 @@ from pipeline.evidence.assemble import Assembled, assemble
 from pipeline.evidence.show import Sheet, doubt
 from pipeline.reading.reading import Reading
 
-NOT_ANSWERED: Final = "None: no sentence that was read answers the question."
+NOT_ANSWERED: Final = "None: no sentence that was read seems to answer the question."
 """First line of an answer without one."""
 NEAREST_LINE: Final = "Nearest lines, which may not answer it:"
 """Above the passages where nothing answers."""

@@ -231,6 +231,18 @@ def test_a_listing_that_does_not_fit_is_cut_at_its_end_and_the_lines_that_follow
     assert re.search(r"\n… \d+ more lines\n", text)
 
 
+def test_items_that_another_passage_shows_are_not_counted_as_left_out() -> None:
+    items = "".join(f"<li>Chest {n} is on shelf {n} of the long harbour hall" for n in range(20))
+    url = "https://a.example/"
+    document = read_document(Page(url, url, "", f"<main><ul>{items}</ul></main>", "text/html"))
+    scores = tuple(1.0 if n in {2, 3, 14, 15} else 0.0 for n in range(20))
+    text = filled(document, scores=scores, max_tokens=200).shown.text
+    chests = [int(number) for number in re.findall(r"- Chest (\d+)", text)]
+    counts = [int(number) for number in re.findall(r"… (\d+) more items", text)]
+    assert chests == [2, 3, 14, 15]
+    assert counts == [14, 4]
+
+
 def test_neighbours_of_two_slides_are_two_passages_each_with_the_rows_of_its_own_table() -> None:
     slide = (
         '<section data-place="slide={0}"><h2>Lock '

@@ -76,7 +76,7 @@ async def test_what_no_page_answers_comes_back_as_none_with_a_reason(
         Question(request_text), documents, reader=Blend(embedder if with_model else None)
     )
     assert found.confidence < NONE
-    assert found.reason.startswith("No passage is near")
+    assert found.reason.startswith("No passage is near enough")
     # A window that is near in meaning to a question in another language than the embedder's makes
     # it unsure at worst.
     assert found.verdict == "none" or (

@@ -5,7 +5,7 @@ docs/how-it-works.md).
 that several pages have letter by letter is shown once, with its other places. Not for:
 scores (`pipeline/reading`) or finding pages (`pipeline/sources/gather.py`)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -226,13 +226,11 @@ class _Writer:
         by_page: dict[int, list[UnitRange]] = {}
         for passage in passages:
             by_page.setdefault(self.places[passage.start][0], []).append(passage)
-        return tuple(
-            self._passage(run, cited=cited)
-            for of_page in by_page.values()
-            for run in self.maker.runs(of_page)
-        )
+        runs = [run for of_page in by_page.values() for run in self.maker.runs(of_page)]
+        shown = {row for run in runs for row in run}
+        return tuple(self._passage(run, shown, cited=cited) for run in runs)
 
-    def _passage(self, run: Sequence[int], *, cited: bool) -> Evidence:
+    def _passage(self, run: Sequence[int], shown: Set[int], *, cited: bool) -> Evidence:
         document = self.documents[self.places[run[0]][0]]
         units = [self.places[row][1] for row in run]
         best = max(run, key=lambda row: float(self.reading.values[row]))
@@ -264,7 +262,7 @@ class _Writer:
             trust=least_trust((page.trust, *(block.trust for block in blocks))),
             hidden=page.hidden,
             injection=is_injection("\n".join((page.title, *headings, text))),
-            more=self.maker.more(run),
+            more=self.maker.more(run, shown),
         )
 
     def _span(self, run: Sequence[int], best: int) -> tuple[int, int]:
@@ -294,7 +292,7 @@ class _Writer:
     def beginning(self, row: int, left_out: int) -> Assembled:
         """Return the best unit alone, without headings and copies, cut to what fits; no
         passage where not even a word does."""
-        passage = self._passage([row], cited=True)
+        passage = self._passage([row], {row}, cited=True)
         bare = replace(passage, heading_path=(), also=())
         around = show_evidence(
             (replace(bare, text="."),), self.mark, max_tokens=self.max_tokens

@@ -7,7 +7,7 @@ while its neighbours score `EDGE` of its best unit. Not for: scores (`pipeline/r
 or how passages are written (`show.py`, `render.py`)."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from functools import cached_property
 from itertools import accumulate, groupby
 from typing import Final, NamedTuple
@@ -161,9 +161,9 @@ class PassageMaker:
                 runs.append([row])
         return list(map(self._without_title, runs))
 
-    def more(self, run: Sequence[int]) -> str:
+    def more(self, run: Sequence[int], shown: Set[int]) -> str:
         """Return how much of the list, table or listing that a stretch ends in is not in
-        it: `12 more items`; empty for nothing.
+        the answer, of which `shown` are the units: `12 more items`; empty for nothing.
 
         Of a table it counts all other rows, of anything else what follows. A single row
         or item does not look like a complete list."""
@@ -174,15 +174,16 @@ class PassageMaker:
             return ""
         if kind == "row":
             header = self._blocks[row].header
-            rows = (unit for unit in range(start, stop) if unit not in run)
+            rows = (unit for unit in range(start, stop) if unit not in shown)
             count = sum(self._blocks[unit].header == header for unit in rows)
         elif kind == "item":
-            count = len({id(self._blocks[unit]) for unit in range(row + 1, stop)})
+            below = range(row + 1, stop)
+            quoted = {id(self._blocks[unit]) for unit in below if unit in shown}
+            count = len({id(self._blocks[unit]) for unit in below} - quoted)
         else:
-            index, unit = self._places[row]
-            end = self._places[stop - 1][1].end
-            code = self._documents[index].text[unit.end : end]
-            count = sum(map(bool, map(str.strip, code.split("\n"))))
+            units = (unit for unit in range(row + 1, stop) if unit not in shown)
+            lines = (self._places[unit][1].text.split("\n") for unit in units)
+            count = sum(bool(line.strip()) for listed in lines for line in listed)
         name = _PART_NAMES[kind]
         return f"{count} more {name if count == 1 else f'{name}s'}" if count else ""
 

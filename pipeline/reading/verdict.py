@@ -47,7 +47,7 @@ _READER_CLAMP: Final = 0.001
 _MEANINGS: Final[dict[Word, str]] = {
     "answered": "A passage answers the question.",
     "unsure": "The nearest passage is about the question, but may not answer it.",
-    "none": "No passage is near the question in words or meaning.",
+    "none": "No passage is near enough to it.",
 }
 TRANSLATED: Final = 80
 """Characters of a question's translation that a reason shows, so that a reader sees
