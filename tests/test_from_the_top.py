@@ -6,7 +6,6 @@ for: which words a reader takes from a file (`test_generated_documents.py`), or 
 (`test_html_render.py`).
 """
 
-import gzip
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -16,7 +15,6 @@ from random import Random
 from typing import Any, Final
 
 import pytest
-from lxml import html as markup
 from mcp import Client
 
 from bench.documents import MAKERS, lacking, samples
@@ -25,7 +23,7 @@ from pipeline.evidence.render import is_header_row
 from pipeline.html.document import read_document
 from pipeline.html.opinion import main_content
 from pipeline.read.convert import Raw, to_page
-from tests.support import SHARED, Connect, data_of, text_of
+from tests.support import Connect, data_of, text_of
 from tests.support.odd_documents import odd_documents
 
 pytestmark = pytest.mark.anyio
@@ -98,16 +96,6 @@ class Author:
             + "\n".join(self.say(1, 9) for _ in range(self.chance.randint(2, 20)))
             + "</pre>"
         )
-
-
-def in_new_words(page: str) -> str:
-    """Return a page with each word of its text replaced by one that occurs once."""
-    tree, words = markup.fromstring(page), new_words()
-    for element in tree.iter():
-        if isinstance(element.tag, str) and element.tag not in {"script", "style", "title"}:
-            element.text = WORD.sub(lambda _: next(words), element.text or "")
-        element.tail = WORD.sub(lambda _: next(words), element.tail or "")
-    return str(markup.tostring(tree, encoding="unicode"))
 
 
 async def walk(client: Client, path: Path, budget: int, form: str) -> str:
@@ -202,18 +190,3 @@ async def test_each_format_is_read_from_the_top(connect: Connect, tmp_path: Path
     made = [(sample.name, sample.body) for sample in samples(2 * (len(MAKERS) - len(lacking())))]
     odd = [(f"{number}-{one.file}", one.body) for number, (_, one) in enumerate(odd_documents())]
     await check(connect, tmp_path, made + odd)
-
-
-@pytest.mark.nightly
-async def test_real_pages_are_read_from_the_top(
-    shared: Path, connect: Connect, tmp_path: Path
-) -> None:
-    paths = sorted((SHARED / "data" / "pages").glob("*.html.gz"))[::12]
-    pages = [
-        (
-            path.stem,
-            in_new_words(gzip.decompress(path.read_bytes()).decode(errors="replace")).encode(),
-        )
-        for path in paths
-    ]
-    await check(connect, tmp_path, pages)
