@@ -25,7 +25,7 @@ PACKAGES: Final[Mapping[str, Mapping[str, str]]] = {
         "opentelemetry.exporter.otlp.proto.http": "opentelemetry-exporter-otlp-proto-http",
     },
     "ddgs": {"ddgs": "ddgs"},
-    "umap": {"umap": "umap-learn"},
+    "papers": {"umap": "umap-learn", "sklearn": "scikit-learn"},
     "ocr": {"rapidocr": "rapidocr"},
     "browser": {"playwright": "playwright"},
     "train": {"torch": "torch", "transformers": "transformers", "peft": "peft"},

@@ -880,7 +880,7 @@ def write_held_aside(folder: Path) -> None:
     """Write the test questions of the sample library with its documents, and one question
     on each of `OTHER_PAGES`, as a folder of data."""
     # Their module trains models: it imports torch.
-    write_library = importlib.import_module("train.pruner").write_library
+    write_library = importlib.import_module("papers.recipes.pruner").write_library
     write_library(folder, "held", most=OTHER_PAGES)
     shutil.copytree(CARRIED / LIBRARY, folder / LIBRARY, dirs_exist_ok=True)
     rows = [

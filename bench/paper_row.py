@@ -13,9 +13,9 @@ from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
 from pipeline.reading.relevance import Blend, Reader
 
-State = Literal["works", "differs", "cannot", "missing"]
-"""As printed; otherwise, with why and a figure; not to be had here, with why; not
-built."""
+State = Literal["as printed", "differs", "configured", "cannot be had"]
+"""As printed; otherwise, with why; in a configuration that nothing was made by here;
+not to be had here, with why."""
 
 
 class Outcome(NamedTuple):
@@ -66,9 +66,9 @@ def row(number: int, title: str, where: str) -> Callable[[Check], Check]:
     return kept
 
 
-def works(said: str) -> Outcome:
+def as_printed(said: str) -> Outcome:
     """Return that it is as printed."""
-    return Outcome("works", said)
+    return Outcome("as printed", said)
 
 
 def differs(said: str) -> Outcome:
@@ -76,14 +76,14 @@ def differs(said: str) -> Outcome:
     return Outcome("differs", said)
 
 
+def configured(said: str) -> Outcome:
+    """Return that a configuration says it, and nothing was made by it here."""
+    return Outcome("configured", said)
+
+
 def cannot(said: str) -> Outcome:
     """Return that it is not to be had here, and why."""
-    return Outcome("cannot", said)
-
-
-def missing(said: str) -> Outcome:
-    """Return that it is not built, and why."""
-    return Outcome("missing", said)
+    return Outcome("cannot be had", said)
 
 
 def opened() -> Bench:

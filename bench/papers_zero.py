@@ -14,16 +14,18 @@ import numpy as np
 
 from bench.generation import weights
 from bench.library import CARRIED, read_library
-from bench.needless import measure
+from bench.needless import unseen
 from bench.paper_measures import (
+    TEXTS,
     VectorStore,
     answering,
     compare,
     judged,
+    needle,
     needles,
     single_facts,
 )
-from bench.paper_row import Bench, Outcome, differs, row, works
+from bench.paper_row import Bench, Outcome, as_printed, configured, differs, row
 from errors import ModelError
 from models.protocols import PathScores, Prompt, Said
 from papers.zero_index.ask import Asking, read_answer
@@ -46,14 +48,14 @@ from tests.support.pages import document
 from tests.test_papers_extractor import ASKED, LOCKS, Scripted
 
 if TYPE_CHECKING:
-    from train.lora import Sample
+    from papers.recipes.sample import Sample
 
 TODAY: Final = date(2026, 11, 26)
 SAMPLES: Final = 80
 """Of the extractor's recipe that are looked at."""
 PAIRS: Final = 12
 """Questions that SmolLM2 judges."""
-TRAIN: Final = Path(__file__).resolve().parents[1] / "train"
+TRAIN: Final = Path(__file__).resolve().parents[1] / "papers" / "recipes"
 
 
 def config(name: str) -> dict[str, object]:
@@ -73,17 +75,25 @@ async def _(bench: Bench) -> Outcome:
         date=TODAY.isoformat(), notice="", evidence=shown.shown.text
     )
     assert shown.shown.text in prompt
-    return works(
+    return as_printed(
         f"the tool research; here {len(shown.evidence)} passages in its prompt"
     )
 
 
-@row(2, "ZI §3.1 whether a search is needed", "pipeline/question/wants.py")
+@row(2, "ZI §3.1 whether a search is needed", "papers/zero_index/parser.py")
 async def _(_: Bench) -> Outcome:
-    precision, recall = measure()
-    assert precision >= 0.97
-    return works(
-        f"by rules, precision {precision:.3f}, recall {recall:.3f}; noted, never forced"
+    wanted = {"What is 17*23?": True, "What is the 17-23 rule in darts?": False}
+    for text, free in wanted.items():
+        said = {"entities": [], "parts": [], "freshness": "any", "search": not free}
+        writer = Writer({**said, "queries": [{"text": text, "language": "en"}]})
+        found = await parse(Question(text), writer, None, 9, today=TODAY)
+        assert bool(found.needless) is free
+    needless, found_of, others = unseen()
+    assert others == 0
+    return differs(
+        f"by rules before the model is asked: of 100 requests by who had not read them {found_of} of "
+        f"{needless} needless ones are not searched, and {others} of the others; a model's own word is "
+        "noted and not followed: SmolLM2-135M says it of 49 and of 47"
     )
 
 
@@ -127,7 +137,7 @@ async def _(_: Bench) -> Outcome:
         today=TODAY,
     )
     assert writer.asked == 1 and found.made_by == "model" and len(found.queries) == 2
-    return works(
+    return as_printed(
         "one call; by rules the raw request is sent (MRR .850, rewritten .831)"
     )
 
@@ -139,7 +149,7 @@ async def _(_: Bench) -> Outcome:
         for text in ("weather in Oslo", "weather in Oslo in 2024", "news this week")
     }
     assert list(said.values()) == ["day", "any", "week"]
-    return works("day, any, week: a filter of the provider, not words")
+    return as_printed("day, any, week: a filter of the provider, not words")
 
 
 @row(5, "ZI §3.1 keywords in other languages", "pipeline/text/glosses")
@@ -150,30 +160,34 @@ async def _(_: Bench) -> Outcome:
     assert any(
         query.language == "en" and "lighthouse" in query.text for query in found.queries
     )
-    return works(f"{found.queries[1].text!r} beside the request")
+    return as_printed(f"{found.queries[1].text!r} beside the request")
 
 
 @row(6, "ZI §3.1 words out of the vocabulary stay whole", "pipeline/text/words.py")
 async def _(_: Bench) -> Outcome:
     found = find_entities("What does Zorblat Quintex Holdings make?", language="en")
     assert found == ("Zorblat Quintex Holdings",)
-    return works("one name")
+    return as_printed("one name")
 
 
-@row(7, "ZI §4.3 the parser's SFT", "train/parser.py")
+@row(7, "ZI §4.3 the parser's SFT", "papers/recipes/parser.py")
 async def _(_: Bench) -> Outcome:
     found = config("parser_paper")
     assert (found["batch"], found["rate"], found["most_tokens"]) == (16, 5e-6, 16384)
-    return works(
-        "batch 16, 5e-6 along a cosine to 0 (there 1.5e-6), adapter for all weights"
+    return configured(
+        "parser_paper.toml: batch 16, 5e-6 along a cosine to 0 (there 1.5e-6), an adapter for all weights"
     )
 
 
-@row(8, "ZI §3.1 the parser's instruction set by GPT-4o", "train/parser.py")
+@row(8, "ZI §3.1 the parser's instruction set by GPT-4o", "papers/recipes/parser.py")
 async def _(_: Bench) -> Outcome:
-    assert '"search": not needless(request)' in (TRAIN / "parser.py").read_text("utf-8")
+    from papers.recipes.parser import parser_samples  # noqa: PLC0415  reads the data sets
+
+    said = [json.loads(one.answer) for one in parser_samples("dev", 1)[:400]]
+    free = sum(not one["search"] for one in said)
+    assert 0 < free < 0.2 * len(said) and any(one["entities"] for one in said)
     return differs(
-        "made by rule from public questions, English only; has the need for a search"
+        f"{len(said)} samples made by rule from public questions, English only; {free} need no search"
     )
 
 
@@ -210,7 +224,7 @@ async def _(bench: Bench) -> Outcome:
         Question("fare of the ferry to Quoxholm"), hits, pages, embedder=bench.embedder
     )
     assert ranked[0].result.url == hits[-1].url
-    return works(
+    return as_printed(
         '3 pages, 6 items (rank="paper"): the page with the answer by its content'
     )
 
@@ -218,11 +232,21 @@ async def _(bench: Bench) -> Outcome:
 @row(11, "ZI §3.2 BGE-M3 scores by the keywords", "papers/zero_index/ranking.py")
 async def _(bench: Bench) -> Outcome:
     hits, pages = results(3)
-    ranked = await rank_as_printed(
-        Question("fare of the ferry"), hits, pages, embedder=bench.embedder
+    orders = [
+        await rank_as_printed(
+            Question("Which boats?"),
+            hits,
+            pages,
+            embedder=bench.embedder,
+            keywords=keywords,
+        )
+        for keywords in ((), ("Quoxholm ferry fare crowns",))
+    ]
+    assert orders[1][0].result.url == hits[-1].url != orders[0][0].result.url
+    assert {one.score.made_by for order in orders for one in order} == {"embedding"}
+    return differs(
+        "by a generator's keywords, by the question without one; cosine of any embedder, dense only"
     )
-    assert ranked[0].score.made_by == "embedding"
-    return differs("cosine of any embedder, by the question; dense only")
 
 
 @row(12, "ZI §3.2 top K distinct pages", "pipeline/search/mixed.py")
@@ -230,7 +254,7 @@ async def _(bench: Bench) -> Outcome:
     hits, pages = results(5)
     ranked = await mixed_rank(Question("ferry"), hits, pages, embedder=None)
     assert len({one.result.url for one in ranked}) == 5
-    return works("5 of 5; argument max_results")
+    return as_printed("5 of 5; argument max_results")
 
 
 @row(13, "ZI §4.1 sentences by . ! ? and not in decimals", "pipeline/document/units.py")
@@ -241,7 +265,7 @@ async def _(_: Bench) -> Outcome:
         "好。真的吗？是！": 3,
     }
     assert all(len(split_sentences(text)) == count for text, count in texts.items())
-    return works(f"{len(texts)} of {len(texts)} texts")
+    return as_printed(f"{len(texts)} of {len(texts)} texts")
 
 
 @row(14, "ZI §4.1 sentences in pairs of tags", "pipeline/document/units.py")
@@ -249,7 +273,7 @@ async def _(_: Bench) -> Outcome:
     page = document("<p>One sentence here. Another </TAG-1> one here.</p>")
     shown = paper_tags(tag_sentences(page))
     assert "<TAG-1>One sentence here.</TAG-1>" in shown and shown.count("</TAG-1>") == 1
-    return works("a page's own tags are defused")
+    return as_printed("a page's own tags are defused")
 
 
 async def by_pages() -> tuple[Scripted, object]:
@@ -279,7 +303,7 @@ async def _(_: Bench) -> Outcome:
     assert len(model.seen) == 2 and any(
         "ten months" in one and "loaf" not in one for one in model.seen
     )
-    return works(
+    return as_printed(
         "WINNOW_PAPERS=extractor=pages: 2 pages, 2 calls; over the window the best lines are shown"
     )
 
@@ -295,7 +319,7 @@ async def _(_: Bench) -> Outcome:
     try:
         read_answer("<TAG-12>", 9)
     except ModelError:
-        return works(
+        return as_printed(
             "ranges and None under a grammar; over HTTP as JSON; other numbers are an error"
         )
     raise AssertionError("a line that does not exist")
@@ -330,8 +354,9 @@ async def _(bench: Bench) -> Outcome:
                 held += one.is_in("\n".join(each.text for each in shown.evidence))
         count += 1
     assert after < 0.8 * before
-    return works(
-        f"an oracle by pages: {before} to {after} tokens ({after / before - 1:+.0%}), {held} of {count} answers kept"
+    return differs(
+        f"an oracle by pages: {before} to {after} tokens ({after / before - 1:+.0%}), {held} of {count} answers kept; "
+        "the paper's is a trained model's"
     )
 
 
@@ -341,12 +366,24 @@ TAGGED: Final = re.compile(r"<TAG-\d+>(.*?)</TAG-\d+>")
 @cache
 def printed() -> "list[Sample]":
     """Return the first samples of the extractor's recipe as printed."""
-    from train.extractor import printed_samples  # noqa: PLC0415  imports torch
+    from papers.recipes.extractor import printed_samples  # noqa: PLC0415  reads the data sets
 
     return list(islice(printed_samples("dev", 0), SAMPLES))
 
 
-@row(18, "ZI §4.2 Instruction-A (a summary before each tag)", "train/extractor.py")
+@cache
+def preferred() -> "list[Sample]":
+    """Return the first preference pairs of the extractor's recipe as printed."""
+    from papers.recipes.extractor import printed_pairs  # noqa: PLC0415  reads the data sets
+
+    return list(islice(printed_pairs("dev", 0), SAMPLES))
+
+
+@row(
+    18,
+    "ZI §4.2 Instruction-A (a summary before each tag)",
+    "papers/recipes/extractor.py",
+)
 async def _(_: Bench) -> Outcome:
     said = [one.answer for one in printed()[::2] if one.answer != "None"]
     assert all(": <TAG-" in line for text in said for line in text.splitlines())
@@ -356,15 +393,19 @@ async def _(_: Bench) -> Outcome:
     )
 
 
-@row(19, "ZI §4.2 Instruction-B", "train/extractor.py")
+@row(19, "ZI §4.2 Instruction-B", "papers/recipes/extractor.py")
 async def _(_: Bench) -> Outcome:
     form = re.compile(r"None|<TAG-\d+>(-<TAG-\d+>)?(,<TAG-\d+>(-<TAG-\d+>)?)*")
     assert all(form.fullmatch(one.answer) for one in printed()[1::2])
-    return works(f"{len(printed()) // 2} of {len(printed())} samples: tags, or None")
+    return as_printed(
+        f"{len(printed()) // 2} of {len(printed())} samples: tags, or None"
+    )
 
 
 @row(
-    20, "ZI §4.2 filters: 100 tokens, two equal passes, None 5 %", "train/extractor.py"
+    20,
+    "ZI §4.2 filters: 100 tokens, two equal passes, None 5 %",
+    "papers/recipes/extractor.py",
 )
 async def _(_: Bench) -> Outcome:
     found = printed()
@@ -378,31 +419,45 @@ async def _(_: Bench) -> Outcome:
     )
 
 
-@row(21, "ZI §4.3 the extractor's SFT", "train/extractor.py")
+@row(21, "ZI §4.3 the extractor's SFT", "papers/recipes/extractor.py")
 async def _(_: Bench) -> Outcome:
     found = config("extractor_paper")
     assert found["most_tokens"] == 16384 and found["kind"] == "printed"
     longest = max(count_tokens(one.prompt) for one in printed())
     assert 4_000 < longest <= 16_384
-    return works(
-        f"whole pages, the longest prompt of {len(printed())} has {longest} tokens; not trained here "
-        "(80 GB GPUs): the proof has F1 .205"
+    return configured(
+        f"extractor_paper.toml; of whole pages, the longest prompt of {len(printed())} has {longest} tokens; "
+        "not trained here (80 GB GPUs): the proof has F1 .205"
     )
 
 
-@row(22, "ZI §4.4 DPO", "train/lora.py")
+@row(22, "ZI §4.5 DPO", "papers/recipes/lora.py")
 async def _(_: Bench) -> Outcome:
-    assert config("extractor_dpo_paper")["beta"] == 0.1
-    return works("loss equal to the formula on 2 pairs (tests/test_recipes.py)")
+    found = config("extractor_dpo_paper")
+    assert found["stage"] == "dpo" and found["kind"] == "printed_pairs"
+    sizes = sorted(count_tokens(one.prompt) for one in preferred())
+    assert sizes[0] >= 500 and 4_000 < sizes[-1] <= 16_384
+    return configured(
+        f"extractor_dpo_paper.toml; prompts of {sizes[0]}, {sizes[len(sizes) // 2]}, {sizes[-1]} tokens "
+        f"(least, middle, most of {len(sizes)}), all in tags; the loss is the formula's "
+        "(tests/test_recipes.py); neither rate nor beta is printed"
+    )
 
 
-@row(23, "ZI §4.4 DPO pairs by partial replacement, and a judge", "train/extractor.py")
+@row(
+    23,
+    "ZI §4.4 DPO pairs by partial replacement, and a judge",
+    "papers/recipes/extractor.py",
+)
 async def _(_: Bench) -> Outcome:
-    from train.extractor import preference_pairs  # noqa: PLC0415  reads the data sets
-
-    assert callable(preference_pairs)
+    pairs = preferred()
+    assert all(one.rejected and one.rejected != one.answer for one in pairs)
+    assert all("<TAG-1>" in one.prompt for one in pairs)
+    assert [one.prompt for one in pairs[::2]] != [one.prompt for one in pairs[2::2]]
+    none = sum(one.answer == "None" for one in pairs) / len(pairs)
     return differs(
-        "pairs by rule: a wrong line, one less, one more, or None; pairs right .25 to .625"
+        f"{len(pairs)} pairs, two a request as printed, None {none:.3f} of the answers; what is rejected is made "
+        "by rule (a wrong line, one less, one more, or None), where GPT-4o replaces and judges"
     )
 
 
@@ -412,7 +467,7 @@ async def _(_: Bench) -> Outcome:
         date="2026-11-26", notice="NOTICE", evidence="EVIDENCE"
     )
     assert "2026-11-26" in text and "EVIDENCE" in text
-    return works("date, notice, passages with their sources")
+    return as_printed("date, notice, passages with their sources")
 
 
 @row(25, "ZI §2.1 the generator answers", "pipeline/generated.py")
@@ -430,7 +485,7 @@ async def _(bench: Bench) -> Outcome:
         ASKED, shown.evidence, shown.shown.labels, Writing(Writer(said), None, 9, TODAY)
     )
     assert written.statements[0].supported
-    return works("each sentence with its passages, and checked against them")
+    return as_printed("each sentence with its passages, and checked against them")
 
 
 class Judge:
@@ -474,7 +529,7 @@ async def _(_: Bench) -> Outcome:
     asked = single_facts("test")[:PAIRS]
     async with answering(str(weights())) as model:
         said = await judged(asked, model)
-    return works(
+    return as_printed(
         f"3 of 3, and 3 of 3 of a judge that always says A; SmolLM2-135M on {PAIRS} pairs of a "
         f"right and a wrong answer: right {said['first']}, wrong {said['second']}, P-BIAS "
         f"{said['bias'] / PAIRS:.2f}"
@@ -503,7 +558,7 @@ async def spent(bench: Bench) -> tuple[int, int, int]:
 async def _(bench: Bench) -> Outcome:
     store, whole, ours = await spent(bench)
     assert ours <= 1_000 < store <= 1.6 * whole
-    return works(
+    return as_printed(
         f"one question: vector store {store}, whole pages {whole}, evidence {ours} (an exact budget)"
     )
 
@@ -518,7 +573,7 @@ async def _(bench: Bench) -> Outcome:
         await store.nearest("word9", count=1),
     )
     assert max(sizes) < 540 and len(one) == 1 and len(with_both) in (2, 3)
-    return works(
+    return as_printed(
         f"{len(sizes)} chunks of at most {max(sizes)} tokens; python -m bench.paper_measures"
     )
 
@@ -530,9 +585,12 @@ async def _(bench: Bench) -> Outcome:
 )
 async def _(bench: Bench) -> Outcome:
     found = await needles(bench.reader, (2_000, 8_000))
-    assert found["single/8000"] == 1.0
+    assert found["single/8000"] >= 0.9
+    assert len({needle("single", number) for number in range(TEXTS)}) == TEXTS >= 30
     text = ", ".join(f"{name} {share:.2f}" for name, share in found.items())
-    return works(f"in 512 tokens: {text}; MulTiple and MTI are not here")
+    return differs(
+        f"in 512 tokens, {TEXTS} texts a kind: {text}; MulTiple and MTI are not here"
+    )
 
 
 @row(30, "ZI §5.2 precision, recall, F1, exact match with None", "bench/recipes.py")
@@ -540,4 +598,4 @@ async def _(_: Bench) -> Outcome:
     from bench.recipes import f1  # noqa: PLC0415  the recipes' own
 
     assert f1(frozenset({1, 2}), frozenset({2, 3})) == 0.5
-    return works("python -m bench.recipes --judge extractor")
+    return as_printed("python -m bench.recipes --judge extractor")

@@ -1,7 +1,7 @@
 """Reads the runs of the training recipes, repeats their beginnings, and shows what they
 brought and would cost.
 
-    python -m bench.recipes                    the runs in train/runs: steps, losses, figures before and after
+    python -m bench.recipes                    the runs in papers/recipes/runs: steps, losses, figures before and after
     python -m bench.recipes --check            repeats 3 steps of each; exit code 1 naming each that falls short
     python -m bench.recipes --check --whole    the same with all samples in order, as training makes them (minutes)
     python -m bench.recipes --draw FILE.svg    their losses as a picture
@@ -42,13 +42,13 @@ from pipeline.reading.bm25 import BM25
 from pipeline.search.parse import parse_request
 from train.reader.data import SHARED
 
-RUNS: Final = Path(__file__).resolve().parents[1] / "train" / "runs"
+RUNS: Final = Path(__file__).resolve().parents[1] / "papers" / "recipes" / "runs"
 ASKED: Final = 400
 """Steps that a run of these must have: shorter ones show that the code runs, not that a
 recipe teaches."""
 PROVEN: Final = ("parser", "extractor", "pruner")
 REPEATED: Final = 3
-"""As many as `train.lora.FIRST_STEPS` writes the samples of down."""
+"""As many as `papers.recipes.lora.FIRST_STEPS` writes the samples of down."""
 NEAR: Final = 0.02
 """Most that a repeated step's loss may differ: sums in another order, on another
 processor, stay below it."""
@@ -169,13 +169,13 @@ def repeated(runs: Sequence[Recorded], *, whole: bool) -> Iterator[str]:
     run those up to the last that its first steps take, at the places that the run wrote
     down. With `whole` all are made and encoded, and put in order, as training does it,
     so that the places are shown, too."""
-    lora = importlib.import_module("train.lora")
+    lora = importlib.import_module("papers.recipes.lora")
     again = []
     # The cheapest samples first, so that steps are taken while the extractor's are made.
     for run in reversed(runs):
         if (
             run.config["start"]
-            and not (RUNS.parents[1] / run.config["start"] / lora.CHECKPOINT).exists()
+            and not (RUNS.parents[2] / run.config["start"] / lora.CHECKPOINT).exists()
         ):
             print(
                 f"{run.name}: not repeated, for it goes on from {run.config['start']}, whose "
@@ -198,9 +198,9 @@ def samples_of(
 ) -> dict[str, list[Any]]:
     """Return a run's samples by part, made again: those at some places, or all with
     `whole`."""
-    lora = importlib.import_module("train.lora")
+    lora = importlib.import_module("papers.recipes.lora")
     make, made = (
-        importlib.import_module("train.datasheet").MAKERS[name],
+        importlib.import_module("papers.recipes.datasheet").MAKERS[name],
         lora.Config(**config),
     )
     if whole:
@@ -214,7 +214,7 @@ def repeat(
 ) -> Iterator[str]:
     """Take the first steps of a run again with an adapter of its own on `base`; yield
     in what they differ."""
-    lora = importlib.import_module("train.lora")
+    lora = importlib.import_module("papers.recipes.lora")
     if not whole and {part: len(found) for part, found in samples.items()} != {
         k: len(v) for k, v in run.first.items()
     }:
@@ -363,9 +363,9 @@ async def exact_parses(model: LlamaGenerator, count: int) -> list[Row]:
 
     Beside it, for what they find, the rules that replace a model.
     """
-    samples = importlib.import_module("train.parser").parsed_requests("dev", seed=1)[
-        :count
-    ]
+    samples = importlib.import_module("papers.recipes.parser").parsed_requests(
+        "dev", seed=1
+    )[:count]
     said, rules = Counter[str](), Counter[str]()
     for request, one in samples:
         right = json.loads(one.answer)
@@ -410,9 +410,9 @@ async def right_lines(model: LlamaGenerator, count: int) -> list[Row]:
 
     Beside it the line nearest by BM25, which never says None.
     """
-    held = importlib.import_module("train.extractor").shown_candidates("held", seed=0)[
-        :count
-    ]
+    held = importlib.import_module("papers.recipes.extractor").shown_candidates(
+        "held", seed=0
+    )[:count]
     some: list[tuple[float, float]] = []
     nothing: list[float] = []
     exact: list[tuple[float, float]] = []
@@ -459,7 +459,9 @@ async def right_paths(model: LlamaGenerator, count: int) -> list[Row]:
 
     Beside it what a choice at random gives.
     """
-    held = list(importlib.import_module("train.pruner").path_samples("held", seed=0))
+    held = list(
+        importlib.import_module("papers.recipes.pruner").path_samples("held", seed=0)
+    )
     held = [
         held[number * len(held) // count] for number in range(min(count, len(held)))
     ]
@@ -532,7 +534,7 @@ def main() -> int:
         print("\n".join(costs()))
         return 0
     if chosen.judge:
-        path = chosen.model or importlib.import_module("train.lora").packaged()
+        path = chosen.model or importlib.import_module("papers.recipes.lora").packaged()
         print(
             json.dumps(
                 anyio.run(partial(judge, chosen.judge, path, chosen.count)), indent=1

@@ -116,6 +116,28 @@ def parts() -> dict[tuple[str, str], Callable[[], str]]:
     }
 
 
+PLACED: Final = re.compile(r"`(?P<file>[\w/]+\.py):\d+` `(?P<name>\w+)`")
+"""Where a README of `papers/` says that a name is."""
+
+
+def with_lines(path: Path) -> str:
+    """Return a README of `papers/` with the line of each name that it places, as
+    `cluster.py:12` `cluster`, in a file beside it or from the root; raises `ValueError` where
+    the file has no such name."""
+
+    def placed(match: re.Match[str]) -> str:
+        name = match["name"]
+        beside = path.parent / match["file"]
+        code = (beside if beside.exists() else ROOT / match["file"]).read_text("utf-8")
+        begins = re.compile(rf"\s*(?:async def|def|class) {name}\b|{name}\b.*=")
+        for number, line in enumerate(code.splitlines(), start=1):
+            if begins.match(line):
+                return f"`{match['file']}:{number}` `{name}`"
+        raise ValueError(f"{path}: {match['file']} has no {name}.")
+
+    return PLACED.sub(placed, path.read_text(encoding="utf-8"))
+
+
 def main() -> None:
     """Write the parts, or name those that differ from the code and leave with 1."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -138,6 +160,12 @@ def main() -> None:
         after = _with_part(before, part, make())
         if after != before:
             stale.append(f"{name}: {part}")
+            if not args.check:
+                path.write_text(after, encoding="utf-8")
+    for path in (ROOT / "papers").rglob("README.md"):
+        after = with_lines(path)
+        if after != path.read_text(encoding="utf-8"):
+            stale.append(str(path.relative_to(ROOT)))
             if not args.check:
                 path.write_text(after, encoding="utf-8")
     if args.check and stale:

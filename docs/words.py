@@ -29,7 +29,7 @@ COMMENT_LINES: Final = 3
 """Lines of the longest comment that may hold figures; longer ones belong into the log."""
 DATA: Final = ("tests/", "bench/", "examples/")
 """Folders whose strings are data."""
-NOT_PRODUCT: Final = (*DATA, "docs/", "train/")
+NOT_PRODUCT: Final = (*DATA, "docs/", "train/", "papers/recipes/")
 """Folders that no installed program imports."""
 LOGS: Final = (
     "docs/log",

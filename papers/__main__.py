@@ -1,40 +1,48 @@
 """The rows of the four papers, each made by running it here.
 
     python -m papers                     lists the rows
-    python -m papers raptor.62           runs one; also raptor.umap: those with the word in their title or file
-    python -m papers idms                runs the rows of a paper; --all of all four
-    python -m papers --all --markdown    as the table of docs/how-it-works.md
-    python -m papers --all --check       exit 1 where a check fails, or the document's table differs
+    python -m papers raptor.62           runs one; also raptor.gmm: those with the word in their title or file
+    python -m papers idms                runs the rows of a paper
+    python -m papers --all               runs all, and writes docs/papers.md
+    python -m papers --all --check       writes nothing; exit 1 where a check fails, or docs/papers.md differs
 
-A row works as printed, differs (with why and the figure), or cannot be had here. Needs a
+A row is as printed; differs, with why; is in a configuration that nothing was made by
+here; or cannot be had here, with why, such as an extra that is not installed. Needs a
 checkout: the checks are in `bench/`. Not for: the papers' own scores, which need their
 models and data."""
 
 import argparse
 import sys
+import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import anyio
 
 from bench import papers_html, papers_idms, papers_raptor, papers_zero
-from bench.paper_row import ROOT, ROWS, Outcome, Row, opened
-from errors import WinnowError, how_to_add
+from bench.paper_row import ROOT, ROWS, Outcome, Row, cannot, opened
+from errors import MissingExtra, WinnowError, how_to_add
 from extra import PACKAGES
 
 COUNT: Final = 81
-DOCUMENT: Final = ROOT / "docs" / "how-it-works.md"
-"""Has the table; `--check` compares where each row is, and its state."""
+DOCUMENT: Final = ROOT / "docs" / "papers.md"
 ROW_MODULES: Final = (papers_zero, papers_html, papers_raptor, papers_idms)
 """Imported for the rows that they hold."""
 PAPERS: Final = {"ZI": "zero_index", "HR": "htmlrag", "RA": "raptor", "ID": "idms"}
 """Beginning of a title to the folder of the paper."""
+HEAD: Final = """# The papers row by row
+
+Written by `python -m papers --all`, which runs each row ([papers/README.md](../papers/README.md)). A row is **as printed**;
+**differs**, with why; is **configured**, where a configuration says it and nothing was made by it here; or **cannot be had**
+here, with why. ZI: zero-indexing; HR: HtmlRAG; JA: a summary of it in Japanese; RA: RAPTOR; ID: IDMS.
+
+"""
 
 
 def name_of(row: Row) -> str:
     """Return what a row is called, such as `raptor.62`."""
-    paper = PAPERS.get(row.title.split()[0], "zero_index")
+    paper = PAPERS.get(row.title.split()[0], "htmlrag")
     return f"{paper}.{row.number}"
 
 
@@ -61,36 +69,45 @@ def lacking(error: ModuleNotFoundError) -> str:
     return (
         f"needs the extra {' or '.join(extras)}: {how_to_add(extras[-1])}"
         if extras
-        else f"needs the package {module}, of the development environment"
+        else f"needs the package {module.replace('_', '-')}, of the development environment"
     )
 
 
-async def table(numbers: Sequence[int], *, markdown: bool) -> dict[int, Outcome | None]:
-    """Run the rows, print each, and return what was found; None for a check that
-    failed. A row that needs a package which is not installed is only named."""
+async def outcomes(numbers: Sequence[int]) -> dict[int, Outcome]:
+    """Run the rows, print each, and return what was found, without those whose check
+    failed. What a row lacks here (an extra, a data set) is why it cannot be had."""
     bench = opened()
-    found: dict[int, Outcome | None] = {}
-    if markdown:
-        print("| # | row | where | here | figure, or why |\n|---|---|---|---|---|")
+    found: dict[int, Outcome] = {}
     for number in numbers:
         row = ROWS[number]
         try:
-            found[number] = outcome = await row.check(bench)
+            outcome = await row.check(bench)
         except ModuleNotFoundError as error:
-            print(f"{name_of(row)} {row.title}: {lacking(error)}", flush=True)
-            continue
+            outcome = cannot(lacking(error))
+        except MissingExtra as error:
+            outcome = cannot(str(error))
+        except FileNotFoundError as error:
+            outcome = cannot(f"needs {error.filename}, which is not carried")
         except (AssertionError, WinnowError) as error:
-            found[number] = None
             print(f"FELL  {name_of(row)} {row.title}: {error!r}", file=sys.stderr)
             continue
-        if markdown:
-            print(f"{_beginning(number, outcome)} {outcome.said} |", flush=True)
-        else:
-            print(
-                f"{name_of(row)} {outcome.state}: {row.title}: {outcome.said}",
-                flush=True,
-            )
+        found[number] = outcome
+        print(
+            f"{name_of(row)} {outcome.state}: {row.title}: {outcome.said}", flush=True
+        )
     return found
+
+
+def table(found: Mapping[int, Outcome]) -> str:
+    """Return the document of all rows."""
+    states = Counter(outcome.state for outcome in found.values())
+    counted = ", ".join(f"{count} {state}" for state, count in states.most_common())
+    rows = "\n".join(
+        f"{_beginning(number, outcome)} {outcome.said} |"
+        for number, outcome in sorted(found.items())
+    )
+    head = "| # | row | where | here | figure, or why |\n|---|---|---|---|---|"
+    return f"{HEAD}{len(found)} rows: {counted}.\n\n{head}\n{rows}\n"
 
 
 def _beginning(number: int, outcome: Outcome) -> str:
@@ -110,7 +127,6 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="ROW")
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--check", action="store_true")
-    parser.add_argument("--markdown", action="store_true")
     given = parser.parse_args()
     if not given.names and not given.all:
         for _, row in sorted(ROWS.items()):
@@ -120,26 +136,22 @@ def main() -> int:
     if not numbers:
         print(f"No row is called {' '.join(given.names)}.", file=sys.stderr)
         return 2
-
-    async def run() -> dict[int, Outcome | None]:
-        return await table(numbers, markdown=given.markdown)
-
-    found = anyio.run(run)
-    states = Counter(outcome.state if outcome else "fell" for outcome in found.values())
-    print(f"{len(found)} rows: {dict(states)}", file=sys.stderr)
+    warnings.simplefilter("ignore")  # of what extras bring, about their own parts
+    found = anyio.run(outcomes, numbers)
+    states = Counter(outcome.state for outcome in found.values())
+    fell = len(numbers) - len(found)
+    print(f"{len(found)} rows: {dict(states)}; {fell} fell", file=sys.stderr)
+    if given.all and not (given.check or fell):
+        DOCUMENT.write_text(table(found), encoding="utf-8")
+    shown = DOCUMENT.read_text("utf-8") if given.check else ""
     stale = [
         number
         for number, outcome in found.items()
-        if given.check and outcome and _beginning(number, outcome) not in _shown()
+        if given.check and _beginning(number, outcome) not in shown
     ]
     if stale:
         print(f"{DOCUMENT.name} says otherwise of rows {stale}", file=sys.stderr)
-    few = given.check and len(ROWS) != COUNT
-    return int(few or bool(stale) or states["fell"] > 0)
-
-
-def _shown() -> str:
-    return DOCUMENT.read_text("utf-8")
+    return int(fell > 0 or bool(stale) or len(ROWS) != COUNT)
 
 
 if __name__ == "__main__":

@@ -185,7 +185,7 @@ async def _pruned(
     led = None if question else await in_thread(read_from_address, documents, options)
     if led is not None:
         return led
-    if services.pruning == "paper":
+    if services.pruning != "winnow":
         by_blocks: Pruned = await printed("prune_by_blocks")(
             documents,
             question,
@@ -193,6 +193,7 @@ async def _pruned(
             embedder=services.embedder,
             generator=services.generator,
             seconds=services.seconds * STEP_SHARE,
+            setting=services.pruning,
         )
         # The paper knows no blocks but texts: a page of described images has none, and is read as
         # others are.

@@ -121,7 +121,7 @@ async def search_pages(
     sheet.release()
     speaking = (str(hit.ranked.place) for hit in hits[:shown] if hit.injection)
     sheet.add(injection_line(speaking))
-    if not hits:
+    if not (hits or gathered.parsed.needless):
         sheet.add_cut(
             "Nothing was found. Try other words, or another freshness or language."
         )

@@ -112,9 +112,8 @@ class Services:
     seconds: float = 25.0
     """Time limit of a tool call in seconds."""
     documents: DocumentMemory = field(default_factory=DocumentMemory)
-    pruning: Literal["winnow", "paper"] = "winnow"
-    """How pages are pruned: by our scores, or as HtmlRAG prints it (Algorithms 2 and
-    3)."""
+    pruning: str = "winnow"
+    """How pages are pruned: by our scores, or as HtmlRAG prints it; see WINNOW_PAPERS."""
     extractor: Extractor | None = None
     """A model that writes beside the extractor's rules, and how it is asked."""
     idms: str = "partition"

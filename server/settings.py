@@ -187,7 +187,7 @@ Address = Annotated[str, PlainValidator(_address)]
 class Papers(NamedTuple):
     """Steps as the papers print them."""
 
-    pruning: Literal["winnow", "paper"] = "winnow"
+    pruning: Annotated[str, Field(pattern=r"^(winnow|paper(:\d{1,4})?)$")] = "winnow"
     extractor: Literal["rules", "lines", "tags", "votes", "pages"] = "rules"
     idms: Annotated[
         str, Field(pattern=r"^(partition|running)(\+density(:model)?)?$")
@@ -345,7 +345,7 @@ class Settings:
     papers: Annotated[Papers, BeforeValidator(_pairs)] = _setting(
         Papers(),
         "Steps as the papers print them, as NAME=VALUE separated by spaces: "
-        "pruning=paper (HtmlRAG); extractor=lines, tags, votes or pages (zero-index; "
+        "pruning=paper (HtmlRAG), paper:128 for blocks of 128 words; extractor=lines, tags, votes or pages (zero-index; "
         "needs a generator); idms=partition or running, with +density or +density:model "
         "after it; clustering=kmeans, gmm or umap (RAPTOR). Each: docs/settings.md.",
     )

@@ -163,11 +163,11 @@ def _need_metrics(settings: Settings, _: httpx2.AsyncClient) -> None:
 
 def _try_papers(settings: Settings, http: httpx2.AsyncClient) -> None:
     """Raise `UsageError` for an extractor that the generator does not support,
-    `MissingExtra` for umap without its package."""
+    `MissingExtra` for the paper's clusters without their extra."""
     generator = choose("generator", settings.generator, _resources(settings, http))
     _extractor(settings, generator.model)
-    if settings.papers.clustering == "umap":
-        require("umap", "WINNOW_PAPERS=clustering=umap")
+    if settings.papers.clustering != "kmeans":
+        require("papers", "WINNOW_PAPERS=clustering=…")
 
 
 def _need_extras(settings: Settings, _: httpx2.AsyncClient) -> None:

@@ -30,7 +30,7 @@ COMMANDS = {
     "redis": ("cache", "stats", "--set", "cache_url=redis://127.0.0.1:9/0"),
     "metrics": ("serve", "--http", "--port", "0", "--set", "http=metrics=127.0.0.1:9"),
     "ddgs": ("search", QUESTION, "--set", "search=ddgs"),
-    "umap": (
+    "papers": (
         "raptor",
         QUESTION,
         str(LONG),

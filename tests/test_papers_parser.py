@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from bench.library import CARRIED
+from bench.mimic import mimic
 from cache.store import Store
 from errors import ModelError
 from models.llama.model import LlamaGenerator
@@ -83,7 +85,26 @@ async def test_a_generator_that_finds_no_search_needed_is_noted_and_it_is_search
         Question(QUESTION), *parser(Scripted(json.dumps({**GOOD, "search": False}))), today=TODAY
     )
     assert found.queries[0].text == QUESTION and len(found.queries) > 1
-    assert "may need no search" in " ".join(found.notes)
+    assert "it was searched" in " ".join(found.notes) and not found.needless
+
+
+@pytest.mark.parametrize(
+    ("request_", "needs"),
+    [
+        ("What is 17*23?", False),
+        ("Hello, how are you?", False),
+        ("What is the 17-23 rule in darts?", True),
+        ("Who wrote Hello, Dolly!?", True),
+    ],
+)
+async def test_what_needs_no_search_is_not_searched_and_asks_no_model(
+    connect: Connect, request_: str, needs: bool
+) -> None:
+    with mimic(CARRIED, "noise") as url:
+        async with connect(generator=f"openai:{url}#noise") as client:
+            for tool in ("research", "search_web"):
+                said = text_of(await client.call_tool(tool, {"question": request_}))
+                assert ("Not searched: it " in said) is not needs
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,8 @@ from pipeline.work import Stopped, in_thread, stopped_by
 from tests.support import ROOT
 
 Floats = NDArray[np.float32]
+PAPERS: Final = pytest.mark.needs("papers")
+METHODS: Final = ["kmeans", pytest.param("gmm", marks=PAPERS)]
 
 
 def themes(count: int, each: int, noise: float = 0.5, seed: int = 1) -> Floats:
@@ -44,7 +46,7 @@ def layer(vectors: Floats, tokens: int = 100, window: int = 3500) -> Layer:
     return Layer(vectors, [tokens] * len(vectors), window)
 
 
-@pytest.mark.parametrize("method", ["kmeans", "gmm"])
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("n", [2, 3, 11, 12, 13, 100, 300])
 def test_every_node_is_in_a_cluster_and_there_are_fewer_clusters_than_nodes(
     method: Clustering, n: int
@@ -57,7 +59,7 @@ def test_every_node_is_in_a_cluster_and_there_are_fewer_clusters_than_nodes(
     assert all(list(group) == sorted(set(group)) for group in clusters)
 
 
-@pytest.mark.parametrize("method", ["kmeans", "gmm"])
+@pytest.mark.parametrize("method", METHODS)
 def test_the_same_vectors_give_the_same_clusters(method: Clustering) -> None:
     vectors = themes(20, 10)
     assert cluster(layer(vectors), method) == cluster(layer(vectors.copy()), method)
@@ -69,6 +71,7 @@ def test_no_cluster_of_several_is_over_the_window() -> None:
         assert len(group) <= 2
 
 
+@PAPERS
 def test_the_mixture_cuts_a_cluster_over_the_window_again() -> None:
     vectors = themes(2, 60, noise=0.2)
     wide = cluster(layer(vectors, tokens=10, window=100_000), "gmm")
@@ -85,7 +88,7 @@ def test_nodes_that_each_fill_the_window_cannot_be_clustered() -> None:
     assert cluster(layer(themes(5, 4), tokens=3000, window=3500), "kmeans") == []
 
 
-@pytest.mark.parametrize("method", ["kmeans", "gmm"])
+@pytest.mark.parametrize("method", METHODS)
 def test_equal_vectors_are_clustered_without_one_giant(method: Clustering) -> None:
     vectors = np.tile(themes(1, 1), (200, 1))
     clusters = cluster(layer(vectors), method)
@@ -107,12 +110,14 @@ def test_kmeans_keeps_themes_together_and_lets_nodes_between_two_join_both() -> 
     assert sum(map(len, groups)) > len(mixed)
 
 
+@PAPERS
 def test_bic_finds_about_as_many_themes_as_there_are() -> None:
     clusters = soft_mixture(themes(4, 40, noise=0.3))
     assert 3 <= len(clusters) <= 6
     assert soft_mixture(themes(1, 4)) == [[0, 1, 2, 3]]
 
 
+@PAPERS
 def test_nodes_between_two_themes_belong_to_both_by_the_mixture() -> None:
     vectors = themes(2, 60)
     shares = np.linspace(0.3, 0.7, 40)[:, None]
@@ -178,7 +183,11 @@ def test_ten_times_the_nodes_take_little_more_than_ten_times_the_work(alike: flo
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(
-    ("method", "n"), [pytest.param("kmeans", 12_000, marks=pytest.mark.nightly), ("gmm", 200)]
+    ("method", "n"),
+    [
+        pytest.param("kmeans", 12_000, marks=pytest.mark.nightly),
+        pytest.param("gmm", 200, marks=PAPERS),
+    ],
 )
 async def test_a_cancelled_clustering_leaves_its_thread_before_half_of_the_work(
     method: Clustering, n: int

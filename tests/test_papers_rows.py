@@ -39,5 +39,5 @@ def test_rows_are_meant_by_paper_number_or_a_word() -> None:
 
 def test_a_package_that_is_not_there_is_named_with_its_extra() -> None:
     assert "EXTRAS=train" in lacking(ModuleNotFoundError("x", name="torch.nn"))
-    assert "umap" in lacking(ModuleNotFoundError("x", name="umap"))
+    assert "papers" in lacking(ModuleNotFoundError("x", name="umap"))
     assert "sqlglot" in lacking(ModuleNotFoundError("x", name="sqlglot"))

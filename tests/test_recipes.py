@@ -27,7 +27,7 @@ pytestmark = [
 ]
 torch = need("train")
 lora, datasheet, pruner, summariser = (
-    importlib.import_module(f"train.{name}")
+    importlib.import_module(f"papers.recipes.{name}")
     for name in ("lora", "datasheet", "pruner", "summariser")
 )
 CONFIG = {

@@ -46,12 +46,19 @@ async def prune_by_blocks(
     embedder: Embedder | None,
     generator: Generator | None,
     seconds: float,
+    setting: str = "paper",
 ) -> Pruned:
     """Return what both steps keep; the second one where `generator` can score paths,
-    within `seconds`. As `prune_as_printed`."""
+    within `seconds`. `paper:128` has blocks of 128 words. As `prune_as_printed`."""
     finer = path_scorer(generator, documents, seconds=seconds)
+    words = int(setting.partition(":")[2] or PAPER_WORDS)
     return await prune_as_printed(
-        documents, question, options, embedder=embedder, finer=finer
+        documents,
+        question,
+        options,
+        embedder=embedder,
+        finer=finer,
+        block_words=max(2, words),
     )
 
 

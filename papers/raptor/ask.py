@@ -43,7 +43,7 @@ async def ask_nodes(  # noqa: PLR0913  a question to a tree, each part by its na
     Raises:
         UsageError: The question is empty.
         ModelError: The embedder failed.
-        MissingExtra: `umap` was chosen and is not installed.
+        MissingExtra: `gmm` or `umap` was chosen without the extra `papers`.
     """
     made = tree.built_with.options
     options = NodeOptions(made.chunking, made.leaf_tokens, services.clustering)

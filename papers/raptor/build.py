@@ -91,7 +91,7 @@ async def grow_tree(
 
     Raises:
         ModelError: The embedder failed; a failing generator only costs its summary.
-        MissingExtra: `umap` was chosen and is not installed.
+        MissingExtra: `gmm` or `umap` was chosen without the extra `papers`.
     """
     summariser = writer.name if writer else EXTRACTIVE
     if store is not None:

@@ -6,13 +6,14 @@ once:
 - `kmeans`: spherical k-means in two steps, some nodes in two clusters: the default, at
   a three-hundredth of the time of the others (`python -m bench.papers_raptor`).
 - `umap`: as printed, a soft Gaussian mixture on UMAP's points, its size chosen by BIC
-  (extra `umap`; 30 to 40 ms a leaf).
-- `gmm`: the same on principal components.
+  (30 to 40 ms a leaf).
+- `gmm`: the same on principal components. Both need the extra `papers`.
 
 Deterministic: one seed, ties to the lower number. Not for: summaries, or which nodes
 make a layer (`build.py`)."""
 
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -62,14 +63,6 @@ MEMBER: Final = 0.1
 code)."""
 SEED: Final = 224
 """Of every random start (the paper's code), so that two builds agree."""
-RIDGE: Final = 1e-6
-"""Added to the diagonal of every covariance (scikit-learn, which the paper's code
-uses). At a thousandth of the points' variance clusters are three to five times as
-large."""
-MEANS_STARTS: Final = 10
-"""Starts of the k-means that a mixture begins with."""
-EM_STEPS: Final = 100
-"""Most steps of expectation-maximisation (scikit-learn), and of its k-means."""
 
 
 class Layer(NamedTuple):
@@ -297,12 +290,6 @@ def _spilled(
 # The mixture
 
 
-class _Fit(NamedTuple):
-    bic: float
-    members: Doubles
-    """Probabilities [n, k]."""
-
-
 def soft_mixture(vectors: Rows, *, neighbours: int | None = None) -> list[list[int]]:
     """Return the clusters of the best mixture by BIC, each a list of row numbers; a row
     may be in several.
@@ -315,25 +302,46 @@ def soft_mixture(vectors: Rows, *, neighbours: int | None = None) -> list[list[i
             components.
 
     Raises:
-        MissingExtra: UMAP is wanted, and umap-learn is not installed.
+        MissingExtra: The extra `papers` is not installed.
     """
     n = len(vectors)
     # As in the paper's code: so few are one cluster.
     if n <= DIMENSIONS + 1:
         return [list(range(n))]
     rows = vectors.astype(np.float64)
+    if float(rows.var(axis=0).sum()) < 1e-9:
+        return [list(range(n))]
     points = (
         principal_components(rows, DIMENSIONS)
         if neighbours is None
         else umap_points(rows, DIMENSIONS, neighbours)
     )
-    if float(points.var(axis=0).sum()) < 1e-9:
-        return [list(range(n))]
-    sizes = range(1, min(MOST_CLUSTERS, n))
-    best = min((_fitted(points, size) for size in sizes), key=lambda fit: fit.bic)
-    inside = best.members >= MEMBER
-    inside[np.arange(n), best.members.argmax(axis=1)] = True
+    members = best_mixture(points)
+    inside = members > MEMBER
+    inside[np.arange(n), members.argmax(axis=1)] = True
     return [np.flatnonzero(column).tolist() for column in inside.T if column.any()]
+
+
+def best_mixture(points: Doubles) -> Doubles:
+    """Return the probabilities [n, k] of the mixture of the lowest BIC, of all sizes
+    below `MOST_CLUSTERS` and the points: scikit-learn's, as in the paper's code.
+
+    Raises:
+        MissingExtra: scikit-learn is not installed.
+    """
+    with importing("papers", "Clustering by a mixture (clustering=gmm, umap)"):
+        from sklearn.exceptions import ConvergenceWarning  # noqa: PLC0415  an extra that few install
+        from sklearn.mixture import GaussianMixture  # noqa: PLC0415  the same
+    fits = []
+    for size in range(1, min(MOST_CLUSTERS, len(points))):
+        check_cancelled()
+        with warnings.catch_warnings():
+            # Equal points make fewer clusters than are tried; BIC judges such a fit, too.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            fit = GaussianMixture(size, random_state=SEED).fit(points)
+        fits.append((float(fit.bic(points)), fit))
+    _, best = min(fits, key=lambda one: one[0])
+    return np.asarray(best.predict_proba(points), dtype=np.float64)
 
 
 def umap_points(rows: Doubles, dimensions: int, neighbours: int) -> Doubles:
@@ -346,7 +354,7 @@ def umap_points(rows: Doubles, dimensions: int, neighbours: int) -> Doubles:
     Raises:
         MissingExtra: umap-learn is not installed.
     """
-    with importing("umap", "Clustering by UMAP (clustering=umap)"):
+    with importing("papers", "Clustering by UMAP (clustering=umap)"):
         from umap import UMAP  # noqa: PLC0415  an extra that few install, and seconds to import
     check_cancelled()
     layout = UMAP(
@@ -389,68 +397,3 @@ def spread_seeds(rows: Rows, k: int, seed: int = SEED) -> list[int]:
         )
         chosen.append(min(at, len(rows) - 1))
     return chosen
-
-
-def _labels(points: Doubles, k: int) -> Ints:
-    """Return the cluster of each point by Euclidean k-means: of `MEANS_STARTS` starts
-    the one with the least distances."""
-    found = [_means(points, k, SEED + start) for start in range(MEANS_STARTS)]
-    labels, _ = min(found, key=lambda one: one[1])
-    return labels
-
-
-def _means(points: Doubles, k: int, seed: int) -> tuple[Ints, float]:
-    """Return the clusters that k-means finds from k-means++ seeds, and the sum of the
-    squared distances to their centres."""
-    centres = points[spread_seeds(points, k, seed)]
-    labels = np.full(len(points), -1)
-    squares = (points**2).sum(axis=1)
-    for _ in range(EM_STEPS):
-        check_cancelled()
-        apart = (centres**2).sum(axis=1) - 2 * points @ centres.T
-        nearest = apart.argmin(axis=1)
-        if np.array_equal(nearest, labels):
-            break
-        labels = nearest
-        inside = np.eye(k)[labels]
-        counts = inside.sum(axis=0)[:, None]
-        means = inside.T @ points / np.maximum(counts, 1)
-        centres = np.where(counts > 0, means, centres)
-    return labels, float((squares + apart.min(axis=1)).sum())
-
-
-def _fitted(points: Doubles, k: int) -> _Fit:
-    """Expectation-maximisation from k-means' labels, as scikit-learn begins it; BIC =
-    ln(n) p - 2 ln L, with the memberships."""
-    n, d = points.shape
-    members = np.eye(k)[_labels(points, k)]
-    likelihood = -np.inf
-    for _ in range(EM_STEPS):
-        before = likelihood
-        logs = _log_densities(points, members)
-        top = logs.max(axis=1, keepdims=True)
-        total = top[:, 0] + np.log(np.exp(logs - top).sum(axis=1))
-        members = np.exp(logs - total[:, None])
-        likelihood = float(total.sum())
-        if likelihood - before < 1e-3 * n:
-            break
-    parameters = k * (d + d * (d + 1) / 2) + k - 1
-    return _Fit(bic=float(np.log(n) * parameters - 2 * likelihood), members=members)
-
-
-def _log_densities(points: Doubles, members: Doubles) -> Doubles:
-    """M-step from `members`, then ln(weight x density) of every point in every
-    component, [n, k]."""
-    n, d = points.shape
-    logs = np.empty(members.shape)
-    for c, share in enumerate(members.T):
-        weight = float(share.sum()) + 1e-9
-        away = points - share @ points / weight
-        covariance = (away * share[:, None]).T @ away / weight + RIDGE * np.eye(d)
-        lower = np.linalg.cholesky(covariance)
-        solved = np.linalg.solve(lower, away.T)
-        log_volume = 2 * float(np.log(np.diag(lower)).sum())
-        logs[:, c] = np.log(weight / n) - 0.5 * (
-            d * np.log(2 * np.pi) + log_volume + (solved**2).sum(axis=0)
-        )
-    return logs

@@ -23,11 +23,13 @@ from pipeline.text.frame import one_line
 from pipeline.text.words import (
     MAX_ENTITIES,
     REQUEST_CHARACTERS,
+    any_of,
     fold,
     index_terms,
     is_cjk,
     raw_words,
     translates,
+    words,
 )
 from pipeline.work import in_thread
 from prompts import load
@@ -73,6 +75,7 @@ REQUEST_SCHEMA: Final[dict[str, object]] = {
     "required": ["entities", "parts", "freshness", "search", "queries"],
     "additionalProperties": False,
 }
+NOT_FOLLOWED: Final = "The model finds that this needs no search; it was searched."
 _WORD: Final = re.compile(r"\w+")
 
 
@@ -100,11 +103,14 @@ async def parse(
     """Return what to search for `question` by rules and, within `seconds`, by the
     generator, whose answers `store` keeps.
 
-    `made_by` says which; where the generator failed, `fallback` has the reason.
+    What needs no search by `needless` has the reason, and no model is asked. `made_by`
+    says which parser it was; where the generator failed, `fallback` has the reason.
     """
     rules = await in_thread(parse_request, question, today=today)
     if not question:
         return rules
+    if reason := needless(question.text):
+        return replace(rules, needless=reason)
     prompt = load(PROMPT)
     # On one line the request cannot look like a part of the prompt.
     text = prompt.fill(
@@ -161,8 +167,8 @@ def _merged(question: Question, rules: ParsedRequest, said: _Answer) -> ParsedRe
         first_distinct([*rules.queries, *queries]),
         entities,
         made_by="model",
-        needless=rules.needless
-        or ("" if said["search"] else "the model finds that it needs none"),
+        # Not followed: SmolLM2-135M says so of nearly every request (`bench.needless`).
+        fallback="" if said["search"] else NOT_FOLLOWED,
     )
 
 
@@ -276,3 +282,37 @@ def _words(text: str) -> frozenset[str]:
         for word in _WORD.findall(text.casefold())
         if len(word) > 2 or not word.isascii()
     )
+
+
+# Whether a search is needed
+
+_TALK: Final = re.compile(
+    rf"[¿¡\s]*(?:{any_of(words('needless'))})"
+    rf"(?:[\s,;.!?、，。！？]+(?:{any_of(words('needless'))}))*(?:[\s,]+winnow)?[\s,;.!?。！？…]*",
+    re.IGNORECASE,
+)
+_OPERAND_TEXT: Final = r"[-+(√\s]*\d[\d.,']*[)\s%²³!]*"
+_SUM_QUESTION: Final = re.compile(
+    rf"[¿\s]*(?P<asked>{any_of(words('sums.asking'))})?[:\s]*"
+    rf"{_OPERAND_TEXT}(?:(?:[-+*/×÷·^−–xX]|\*\*|{any_of(words('sums'))}){_OPERAND_TEXT})+(?P<equals>=)?[\s?.!？]*",
+    re.IGNORECASE,
+)
+_DATED: Final = re.compile(r"[\d.,']+(?:[-/xX–][\d.,']+)+")
+"""Numbers that only these signs join without blanks: a date, a score, a telephone, a
+size, 4x4."""
+
+
+def needless(request: str) -> str:
+    """Return why `request` needs no search, as the end of a sentence; empty where it
+    may need one.
+
+    In doubt it does: a search that was not needed costs seconds, one that is missing
+    the answer (`python -m bench.needless`)."""
+    text = " ".join(request.replace("’", "'").split())
+    if _TALK.fullmatch(text):
+        return "it asks for nothing that is written down"
+    found = _SUM_QUESTION.fullmatch(text)
+    if found is None:
+        return ""
+    said = text[found.end("asked") if found["asked"] else 0 :].strip(" ¿?.!？:")
+    return "" if _DATED.fullmatch(said) and not found["equals"] else "it is arithmetic"

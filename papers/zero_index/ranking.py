@@ -29,11 +29,13 @@ async def rank_as_printed(
     *,
     embedder: Embedder | None,
     reranker: Reranker | None = None,
+    keywords: Sequence[str] = (),
 ) -> tuple[RankedPage, ...]:
     """Return all pages of `results`, best first: by the reranker, else by the cosine of
     the embedder alone, else by words.
 
-    Equal pages stay in the engines' order. Raises `ModelError`: a model failed."""
+    What is scored against is the keywords that a model extracted, as printed; the
+    question where there are none. Equal pages stay in the engines' order. Raises `ModelError`: a model failed."""
     contents = {
         page: cut_to_tokens(documents[result.url].text, CONTENT_TOKENS)
         for page, result in enumerate(results)
@@ -42,7 +44,8 @@ async def rank_as_printed(
     texts = [*(result.snippet for result in results), *contents.values()]
     if not results:
         return ()
-    scores, made_by = await _scores(question, texts, embedder, reranker)
+    asked = Question("; ".join(keywords)) if keywords else question
+    scores, made_by = await _scores(asked, texts, embedder, reranker)
     snippets = scores[: len(results)]
     by_page = dict(zip(contents, scores[len(results) :].tolist(), strict=True))
     best = np.array(
@@ -65,14 +68,14 @@ async def rank_as_printed(
 
 
 async def _scores(
-    question: Question,
+    asked: Question,
     texts: Sequence[str],
     embedder: Embedder | None,
     reranker: Reranker | None,
 ) -> tuple[Floats, ScoreMaker]:
     if reranker is not None:
-        return await reranker.score(question.text, texts), "rerank"
-    if embedder is None or not embedder.reads(question.text):
-        return await score_texts(texts, question, embedder=None), "bm25"
-    query = (await embedder.embed([question.text], kind="query"))[0]
+        return await reranker.score(asked.text, texts), "rerank"
+    if embedder is None or not embedder.reads(asked.text):
+        return await score_texts(texts, asked, embedder=None), "bm25"
+    query = (await embedder.embed([asked.text], kind="query"))[0]
     return await embedder.embed(texts, kind="passage") @ query, "embedding"

@@ -1,5 +1,5 @@
 """What a request wants besides an answer to its words: a period, published research,
-the pages of a site, or no search at all.
+the pages of a site.
 
 All by the forms and words of the request. Not for: what kind of answer it asks for
 (`kind.py`)."""
@@ -8,7 +8,7 @@ import re
 from datetime import date
 from typing import Final, Literal
 
-from pipeline.text.words import any_of, whole_words, words
+from pipeline.text.words import whole_words, words
 
 Freshness = Literal["any", "day", "week", "month", "year"]
 
@@ -107,37 +107,3 @@ def asks_for_changes(text: str) -> bool:
         and not _YEAR_NUMBER.search(text)
         and not _FULL_DATE.search(text)
     )
-
-
-# No search
-
-_TALK: Final = re.compile(
-    rf"[¿¡\s]*(?:{any_of(words('needless'))})"
-    rf"(?:[\s,;.!?、，。！？]+(?:{any_of(words('needless'))}))*(?:[\s,]+winnow)?[\s,;.!?。！？…]*",
-    re.IGNORECASE,
-)
-_OPERAND_TEXT: Final = r"[-+(√\s]*\d[\d.,']*[)\s%²³!]*"
-_SUM_QUESTION: Final = re.compile(
-    rf"[¿\s]*(?P<asked>{any_of(words('sums.asking'))})?[:\s]*"
-    rf"{_OPERAND_TEXT}(?:(?:[-+*/×÷·^−–xX]|\*\*|{any_of(words('sums'))}){_OPERAND_TEXT})+(?P<equals>=)?[\s?.!？]*",
-    re.IGNORECASE,
-)
-_DATED: Final = re.compile(r"[\d.,']+(?:[-/xX–][\d.,']+)+")
-"""Numbers that only these signs join without blanks: a date, a score, a telephone, a
-size, 4x4."""
-
-
-def needless(request: str) -> str:
-    """Return why `request` needs no search, as the end of a sentence; empty where it
-    may need one.
-
-    In doubt it does: a search that was not needed costs seconds, one that is missing
-    the answer (`python -m bench.needless`)."""
-    text = " ".join(request.replace("’", "'").split())
-    if _TALK.fullmatch(text):
-        return "it asks for nothing that is written down"
-    match = _SUM_QUESTION.fullmatch(text)
-    if match is None:
-        return ""
-    term = text[match.end("asked") if match["asked"] else 0 :].strip(" ¿?.!？:")
-    return "" if _DATED.fullmatch(term) and not match["equals"] else "it is arithmetic"

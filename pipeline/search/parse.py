@@ -16,7 +16,6 @@ from pipeline.question.question import Question
 from pipeline.question.wants import (
     asks_for_changes,
     asks_for_research,
-    needless,
 )
 from pipeline.search.query import ParsedRequest, SearchQuery
 from pipeline.work import traced
@@ -52,11 +51,7 @@ def parse_request(question: Question, *, today: date) -> ParsedRequest:
         # .870; Chinese .153, .920.
         query = SearchQuery(english.text, "en", freshness, scholarly=scholarly)
         queries.insert(1, query)
-    return ParsedRequest(
-        first_distinct(queries),
-        question.entities,
-        needless=needless(question.text),
-    )
+    return ParsedRequest(first_distinct(queries), question.entities)
 
 
 def first_distinct(queries: Iterable[SearchQuery]) -> tuple[SearchQuery, ...]:

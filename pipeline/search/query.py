@@ -79,15 +79,14 @@ class ParsedRequest:
     made_by: Literal["rules", "model"] = "rules"
     """Which parser produced it."""
     fallback: str = ""
-    """Why a generator that is set did not produce it."""
+    """Why a generator that is set did not produce it, or is not followed."""
     needless: str = ""
-    """Why it may need no search, as the end of a sentence; it is searched all the
-    same."""
+    """Why nothing is searched, as the end of a sentence."""
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences about it for the reader."""
-        needless = f"This may need no search: {self.needless}." if self.needless else ""
+        needless = f"Not searched: {self.needless}." if self.needless else ""
         return tuple(filter(None, (self.fallback, needless)))
 
 

@@ -497,6 +497,8 @@ async def gather_pages(
     Pages that cannot be read in time are ranked by their snippets."""
     # 1. PARSER: what to ask, in which language, how fresh
     parsed = await _parsed(order.question, services)
+    if parsed.needless:
+        return Gathered(parsed, (), {}, (), ())
     queries = [narrowed(query, order) for query in parsed.queries]
     await report(1, 10, f"searching: {queries[0].text}")
     # 2. Search: every query, the provider chain
@@ -523,7 +525,10 @@ async def gather_pages(
         await report(6, 10, f"{len(documents)} pages read, {len(errors)} not")
     # 4. Mixed ranking: snippets, passages and the engines' order
     rank = (
-        printed("rank_as_printed")
+        partial(
+            printed("rank_as_printed"),
+            keywords=[query.text for query in parsed.queries if query.guessed],
+        )
         if order.form == "paper"
         else partial(mixed_rank, form=order.form)
     )

@@ -1,7 +1,7 @@
 """Looks for questions and texts of the evaluation among what is trained on: runs of 13
 equal words.
 
-`python -m train.datasheet --check` looks through all of it. A question of fewer words
+`python -m papers.recipes.datasheet --check` looks through all of it. A question of fewer words
 is compared whole. Pages that evaluation questions are asked on may hold none of ours.
 Not for: dropping what was found, which is done by hand where a source is read
 (`data.py`)."""

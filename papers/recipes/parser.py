@@ -15,13 +15,12 @@ from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from typing import Any, Final
 
-from papers.zero_index.parser import PROMPT
+from papers.recipes.sample import Part, Sample
+from papers.zero_index.parser import PROMPT, needless
 from pipeline.question.question import question_word
-from pipeline.question.wants import needless
 from pipeline.text.frame import one_line
 from pipeline.text.words import find_entities, index_terms, raw_words, words
 from prompts import load
-from train.lora import Part, Sample, run_recipe
 from train.reader.data import Question, load_public
 
 RECENT: Final = {
@@ -177,4 +176,6 @@ def _sample(
 
 
 if __name__ == "__main__":
+    from papers.recipes.lora import run_recipe
+
     sys.exit(run_recipe({"sft": parser_samples}))

@@ -19,12 +19,12 @@ from typing import Any, Final
 
 from papers.raptor.extract import Quotable, extract_summary
 from papers.raptor.summarise import WORDS_A_TOKEN, supported_part
+from papers.recipes.sample import Part, Sample
 from pipeline.raptor.tree import SummaryQuote
 from pipeline.reading.bm25 import rarities
 from pipeline.text.tokens import count_tokens
 from pipeline.text.words import index_terms
 from prompts import load
-from train.lora import Part, Sample, run_recipe
 from train.reader.data import JUDGED, SHARED, Split, split_of
 
 PROMPT: Final = "tree_summary"
@@ -160,4 +160,6 @@ def articles_of(split: Split) -> Iterator[dict[str, Any]]:
 
 
 if __name__ == "__main__":
+    from papers.recipes.lora import run_recipe
+
     sys.exit(run_recipe({"sft": summary_answers, "dpo": summary_pairs}))

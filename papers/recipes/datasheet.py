@@ -1,8 +1,8 @@
 """Writes what each recipe learns from: sets, licences, counts, and what was left out since it
 judges us.
 
-    python -m train.datasheet            # writes train/DATASHEET.md
-    python -m train.datasheet --check    # exits 1 where 13 words in a row judge us, too
+    python -m papers.recipes.datasheet            # writes papers/recipes/DATASHEET.md
+    python -m papers.recipes.datasheet --check    # exits 1 where 13 words in a row judge us, too
 
 Not for: the reader's data, which has a sheet of its own (`models/embedded`), or making samples (the
 recipes' files).
@@ -16,14 +16,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from papers.recipes.extractor import extractor_samples, preference_pairs
+from papers.recipes.parser import parser_samples
+from papers.recipes.pruner import path_answers
+from papers.recipes.sample import Maker
+from papers.recipes.summariser import articles_of, summary_answers
 from pipeline.text.tokens import count_tokens
-from train.extractor import extractor_samples, preference_pairs
-from train.lora import Maker
-from train.parser import parser_samples
-from train.pruner import path_answers
 from train.reader.data import Corpus, Text, judged_rows, load_own, load_public, own_rows
 from train.reader.overlap import RUN, findings
-from train.summariser import articles_of, summary_answers
 
 SHEET: Final = Path(__file__).with_name("DATASHEET.md")
 MAKERS: Final[dict[str, Maker]] = {
@@ -77,7 +77,7 @@ def sheet() -> str:
     lines = [
         "# What the recipes learn from",
         "",
-        "Written by `python -m train.datasheet`. A sample is made by rule from a question, page "
+        "Written by `python -m papers.recipes.datasheet`. A sample is made by rule from a question, page "
         "or article of the sets",
         "below; no model and no network takes part.",
         "",

@@ -26,6 +26,7 @@ from papers.htmlrag.blocks import (
     numbered_html,
     paper_blocks,
 )
+from papers.recipes.sample import Part, Sample
 from pipeline.document.page import Document, Page
 from pipeline.document.tree import to_html
 from pipeline.html.document import read_document
@@ -33,7 +34,6 @@ from pipeline.question.question import Question
 from pipeline.reading.bm25 import BM25
 from pipeline.text.tokens import count_tokens
 from prompts import load
-from train.lora import Part, Sample, run_recipe
 from train.reader.data import Split, own_rows, page_document, page_html
 
 WORDS: Final = (16, 32, 64)
@@ -224,4 +224,6 @@ def _words(text: str) -> set[str]:
 
 
 if __name__ == "__main__":
+    from papers.recipes.lora import run_recipe
+
     sys.exit(run_recipe({"sft": path_answers, "printed": printed_answers}))

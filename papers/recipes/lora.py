@@ -8,8 +8,8 @@ pair, and the loss is DPO's (zero-index §4.5). A run is resumed to the step and
 itself: the order of data depends on the seed alone, and nothing is dropped out. Not
 for: making data, or the reader (`reader/`), which is not a language model.
 
-    python -m train.NAME --config train/configs/NAME.toml --out FOLDER             # trains, or goes on
-    python -m train.NAME --config … --out FOLDER --export FILE.gguf --quantized q8_0   # merges and writes
+    python -m papers.recipes.NAME --config papers/recipes/configs/NAME.toml --out FOLDER   # trains, or goes on
+    python -m papers.recipes.NAME --config … --out FOLDER --export FILE.gguf --quantized q8_0  # merges and writes
 """
 
 import argparse
@@ -19,7 +19,7 @@ import random
 import sys
 import time
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, fields
 from itertools import islice
@@ -43,7 +43,8 @@ from transformers import (
 )
 
 from errors import UsageError
-from train.gguf_file import Quantized, tuned_gguf
+from papers.recipes.gguf_file import Quantized, tuned_gguf
+from papers.recipes.sample import Maker, Part, Sample
 
 ADAPTED: Final = [
     "q_proj",
@@ -55,20 +56,6 @@ ADAPTED: Final = [
     "down_proj",
 ]
 """Matrices of a layer that get an adapter: all of them."""
-Part = Literal["train", "dev"]
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """What a model is asked, and the answer that it should learn."""
-
-    prompt: str
-    """Content of the user's message, as the product asks."""
-    answer: str
-    rejected: str = ""
-    """A worse answer to the same: the sample is a preference pair then."""
-    source: str = ""
-    """The set that it was made from, for the datasheet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +90,8 @@ class Config:
     constant: bool = False
     """The rate stays as it is after the warm-up (HtmlRAG App. A)."""
     kind: str = ""
-    """Which of the recipe's samples: `printed` for the paper's; "" for the stage's
-    own."""
+    """Which of the recipe's samples: `printed` and `printed_pairs` for the paper's; ""
+    for the stage's own."""
     seed: int = 0
     samples: int = 0
     """Most that are made of those that a recipe could make; 0 for all."""
@@ -492,9 +479,6 @@ def ordered(samples: Sequence[T], config: Config) -> list[T]:
         random.Random(f"{config.seed}:{len(order) // len(epoch)}").shuffle(epoch)
         order += epoch
     return order[: config.steps * config.batch]
-
-
-Maker = Callable[[Part, int], Iterable[Sample]]
 
 
 def made(make: Maker, config: Config) -> dict[Part, Iterable[Sample]]:

@@ -7,8 +7,9 @@ and the nearest by words of the same article, as the first stage of the product 
 them. Questions that people wrote so that a page almost answers them give None; the
 paper's share of 5 % is for pages that a search engine brought, and ours are harder. A
 pair's rejected answer names a wrong line, misses one, or says None, or lines where
-there are none: the paper has a stronger model and a judge make it. The paper's
-summaries before each tag (Instruction-A) are left out, since the product asks for none.
+there are none: the paper has a stronger model and a judge make it. The printed samples
+(`printed_samples`, `printed_pairs`) are whole pages in tags, some with the paper's
+summaries before each tag (Instruction-A).
 """
 
 import random
@@ -18,6 +19,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final
 
+from papers.recipes.sample import Part, Sample
 from papers.zero_index.ask import ROOM, Candidate, Way, show_candidates
 from papers.zero_index.tags import numbered
 from pipeline.document.page import Sentence
@@ -26,7 +28,6 @@ from pipeline.reading.bm25 import BM25
 from pipeline.text.frame import framed, new_mark, notice, one_line
 from pipeline.text.tokens import count_tokens, cut_to_tokens
 from prompts import load
-from train.lora import Part, Sample, run_recipe
 from train.reader.data import Corpus, Question, Split, load_own, load_public
 
 SHARES: Final[dict[Way, float]] = {"lines": 0.6, "tags": 0.2, "votes": 0.2}
@@ -41,6 +42,9 @@ and headings in its window of 16,384."""
 TAGS: Final = 10
 """Tokens of a pair of tags and a line's end."""
 FEWEST: Final = 100
+"""Tokens of a page's sentences; shorter pages are left out (§4.2)."""
+PAIRS: Final = 2
+"""Rejected answers of a request (§4.4)."""
 SUMMARY: Final = 40
 """Tokens of the summary before a tag."""
 BEFORE_EACH: Final = (
@@ -95,12 +99,25 @@ def printed_samples(part: Part, seed: int) -> Iterator[Sample]:
     than `FEWEST` left out, None for one in twenty; each with a summary before each tag
     (Instruction-A), and without (Instruction-B)."""
     rng = random.Random(f"{seed}:{part}:printed")
-    pages = _shown([load_own(part)], rng, PRINTED)
-    for one in pages:
+    for one in _printed(part, rng):
+        plain = _sample(one, rng, way="tags")
+        yield _with_summaries(plain, one)
+        yield plain
+
+
+def printed_pairs(part: Part, seed: int) -> Iterator[Sample]:
+    """Yield the same pages and tags (Instruction-B) with a rejected answer each, two a
+    request, as the paper repeats its replacement twice (§4.4)."""
+    rng = random.Random(f"{seed}:{part}:pairs")
+    for one in _printed(part, rng):
+        for _ in range(PAIRS):
+            yield _sample(one, rng, way="tags", pairs=True)
+
+
+def _printed(part: Part, rng: random.Random) -> Iterator[Shown]:
+    for one in _shown([load_own(part)], rng, PRINTED):
         if sum(count_tokens(line.sentence.text) for line in one.candidates) >= FEWEST:
-            plain = _sample(one, rng, way="tags")
-            yield _with_summaries(plain, one)
-            yield plain
+            yield one
 
 
 def _with_summaries(plain: Sample, one: Shown) -> Sample:
@@ -269,12 +286,15 @@ def preference_pairs(part: Part, seed: int) -> Iterator[Sample]:
 
 
 if __name__ == "__main__":
+    from papers.recipes.lora import run_recipe
+
     sys.exit(
         run_recipe(
             {
                 "sft": extractor_samples,
                 "dpo": preference_pairs,
                 "printed": printed_samples,
+                "printed_pairs": printed_pairs,
             }
         )
     )
