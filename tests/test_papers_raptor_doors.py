@@ -19,7 +19,9 @@ from tests.test_raptor_doors import a_file
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("clustering", ["kmeans", pytest.param("gmm", marks=pytest.mark.needs("papers"))])
+@pytest.mark.parametrize(
+    "clustering", ["kmeans", pytest.param("gmm", marks=pytest.mark.needs("papers"))]
+)
 async def test_every_mode_and_clustering_answers_from_the_same_leaves(
     connect: Connect, tmp_path: Path, clustering: str
 ) -> None:

@@ -174,7 +174,9 @@ async def test_a_copy_of_a_page_does_not_fill_the_answer_twice(embedder: OnnxEmb
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("clustering", ["kmeans", pytest.param("gmm", marks=pytest.mark.needs("papers"))])
+@pytest.mark.parametrize(
+    "clustering", ["kmeans", pytest.param("gmm", marks=pytest.mark.needs("papers"))]
+)
 async def test_collapsed_and_traversal_return_nodes_of_several_layers(
     clustering: Clustering, embedder: OnnxEmbedder
 ) -> None:

@@ -56,7 +56,9 @@ async def test_every_node_names_its_leaves_and_every_leaf_its_place(embedder: On
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("clustering", ["kmeans", pytest.param("gmm", marks=pytest.mark.needs("papers"))])
+@pytest.mark.parametrize(
+    "clustering", ["kmeans", pytest.param("gmm", marks=pytest.mark.needs("papers"))]
+)
 async def test_every_clustering_builds_a_sound_tree(clustering: str) -> None:
     documents = [chapters(40)]
     tree = await built(documents, None, NodeOptions(clustering=clustering))  # type: ignore[arg-type]  # parametrised
