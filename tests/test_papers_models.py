@@ -15,11 +15,11 @@ from tests.support.extras import needs_llama
 from tests.support.llama_reference import smol_weights
 
 pytestmark = [pytest.mark.anyio, pytest.mark.nightly]
-QUESTION: Final = "When does the first ferry leave on Sundays?"
+QUESTION: Final = "At what time does the first boat leave Skellmouth on Sundays?"
 TIMETABLE: Final = str(LIBRARY / "ferry-timetable.html")
 HISTORY: Final = str(LIBRARY / "pell-light-history.html")
 BUDGET: Final = 700
-FACT: Final = "09:10"
+FACT: Final = "09:15"
 """When it leaves."""
 TREE: Final = {"question": "What happened to the lighthouse?", "sources": [HISTORY]}
 EXTRACT: Final = {"question": QUESTION, "sources": [TIMETABLE]}
