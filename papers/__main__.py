@@ -33,9 +33,10 @@ PAPERS: Final = {"ZI": "zero_index", "HR": "htmlrag", "RA": "raptor", "ID": "idm
 """Beginning of a title to the folder of the paper."""
 HEAD: Final = """# The papers row by row
 
-Written by `python -m papers --all`, which runs each row ([papers/README.md](../papers/README.md)). A row is **as printed**;
-**differs**, with why; is **configured**, where a configuration says it and nothing was made by it here; or **cannot be had**
-here, with why. ZI: zero-indexing; HR: HtmlRAG; JA: a summary of it in Japanese; RA: RAPTOR; ID: IDMS.
+Written by `python -m papers --all`, which runs each row ([papers/README.md](../papers/README.md)). A row is
+**as printed**; **differs**, with why; is **configured**, where a configuration says it and nothing was made by
+it here; or **cannot be had** here, with why. ZI: zero-indexing; HR: HtmlRAG; JA: a summary of it in
+Japanese; RA: RAPTOR; ID: IDMS.
 
 """
 

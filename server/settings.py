@@ -345,9 +345,9 @@ class Settings:
     papers: Annotated[Papers, BeforeValidator(_pairs)] = _setting(
         Papers(),
         "Steps as the papers print them, as NAME=VALUE separated by spaces: "
-        "pruning=paper (HtmlRAG), paper:128 for blocks of 128 words; extractor=lines, tags, votes or pages (zero-index; "
-        "needs a generator); idms=partition or running, with +density or +density:model "
-        "after it; clustering=kmeans, gmm or umap (RAPTOR). Each: docs/settings.md.",
+        "pruning=paper (HtmlRAG), paper:128 for blocks of 128 words; extractor=lines, "
+        "tags, votes or pages (zero-index; needs a generator); idms=partition or running, "
+        "with +density or +density:model after it; clustering=kmeans, gmm or umap (RAPTOR). Each: docs/settings.md.",
     )
     allow_loopback: bool = _setting(
         False, "Allow fetching pages from this machine; for tests and local sites."

@@ -64,5 +64,10 @@ async def test_a_step_with_a_real_model_ends_and_loses_no_evidence(
         result = await client.call_tool(tool, {**arguments, "max_tokens": BUDGET})
     assert not result.is_error, text_of(result)
     assert data_of(result)["tokens"] <= BUDGET
-    held = "lighthouse" if tool == "raptor_query" else "erry" if step == "parser" else FACT
-    assert held in text_of(result)
+    # Printed pruning keeps whole blocks, and the timetable is larger than the budget: what scored is named.
+    held = {
+        "raptor_query": "fog",
+        "search_web": "ferry",
+        "fetch_and_prune_html": "scores of block paths",
+    }
+    assert held.get(tool, FACT) in text_of(result).casefold()

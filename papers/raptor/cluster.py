@@ -63,6 +63,8 @@ MEMBER: Final = 0.1
 code)."""
 SEED: Final = 224
 """Of every random start (the paper's code), so that two builds agree."""
+FIT_SEED: Final = 0
+"""Of the mixture of the size that BIC chose (the paper's code)."""
 
 
 class Layer(NamedTuple):
@@ -339,9 +341,10 @@ def best_mixture(points: Doubles) -> Doubles:
             # Equal points make fewer clusters than are tried; BIC judges such a fit, too.
             warnings.simplefilter("ignore", ConvergenceWarning)
             fit = GaussianMixture(size, random_state=SEED).fit(points)
-        fits.append((float(fit.bic(points)), fit))
-    _, best = min(fits, key=lambda one: one[0])
-    return np.asarray(best.predict_proba(points), dtype=np.float64)
+        fits.append((float(fit.bic(points)), size))
+    _, size = min(fits)
+    fit = GaussianMixture(size, random_state=FIT_SEED).fit(points)
+    return np.asarray(fit.predict_proba(points), dtype=np.float64)
 
 
 def umap_points(rows: Doubles, dimensions: int, neighbours: int) -> Doubles:
