@@ -26,7 +26,7 @@ def test_every_row_is_listed_and_one_runs_by_its_name() -> None:
     assert len(listed.stdout.splitlines()) == 81
     ran = papers("idms.77")
     assert ran.returncode == 0
-    assert ran.stdout.startswith("idms.77 works: ")
+    assert ran.stdout.startswith("idms.77 differs: ")
     assert papers("idms.nothing").returncode == 2
 
 
