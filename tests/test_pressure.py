@@ -191,8 +191,9 @@ async def test_beside_a_caller_with_one_call_another_with_many_has_one_piece_of_
                 async with anyio.create_task_group() as own:
                     own.start_soon(in_thread, both.wait)
                     own.start_soon(in_thread, both.wait)
+            beside_another = most  # afterwards pieces that waited may run side by side
             all_in.set()
-    assert most == 1
+    assert beside_another == 1
 
 
 async def test_a_server_that_is_stopped_answers_who_waits_and_refuses_who_comes(
