@@ -1,25 +1,23 @@
 """Generated parts of the documents: `python -m docs.build` writes them, `--check` compares them.
 
 A part is between the comments `<!-- NAME:begin -->` and `<!-- NAME:end -->` of a
-document. `--answer` also asks the README's question again; its words may differ by a
-processor's arithmetic, so `--check` skips them. Not for: text written by people.
+document. Not for: text written by people.
 """
 
 import argparse
 import functools
 import importlib
 import json
-import re
-import subprocess
 import sys
 import textwrap
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, get_type_hints
 
 from pydantic import BaseModel
 
+from docs.constants import tables
 from server.settings import SETTINGS_TABLE
 
 ROOT: Final = Path(__file__).resolve().parents[1]
@@ -29,9 +27,6 @@ WIDTH: Final = int(
     ]["line-length"]
 )
 """Characters of a line that people read as text, as of code; rows of tables are longer."""
-QUESTION: Final = "What does the Nightbird minibus cost?"
-SHOWN: Final = ("(a)",)
-"""Passages of the answer that the README shows."""
 Json = dict[str, Any]
 
 
@@ -83,31 +78,12 @@ def objects() -> str:
     )
 
 
-def answer() -> str:
-    """Ask the README's question and return the first source of the answer, cut to its first
-    passages."""
-    command = [
-        sys.executable,
-        "-m",
-        "server",
-        "research",
-        QUESTION,
-        "--folder",
-        "examples/library",
-        "--quiet",
-    ]
-    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S603  our own command
-    return "```text\n" + "\n".join(_first_source(ran.stdout.splitlines())) + "\n```"
-
-
-ANSWER: Final = ("README.md", "answer")
-
-
 def parts() -> dict[tuple[str, str], Callable[[], str]]:
     """Return what makes each part, by document and name."""
     return {
         ("README.md", "tools"): tools_in_brief,
         ("docs/settings.md", "settings"): settings,
+        ("docs/constants.md", "constants"): tables,
         **{
             ("docs/tools.md", listed["name"]): functools.partial(tool, listed["name"])
             for listed in _tools()
@@ -146,15 +122,9 @@ def main() -> None:
         action="store_true",
         help="write nothing; exit 1 where a part is not as the code is",
     )
-    parser.add_argument(
-        "--answer", action="store_true", help="ask the README's question again as well"
-    )
     args = parser.parse_args()
     stale = []
-    for (name, part), make in {
-        **parts(),
-        **({ANSWER: answer} if args.answer else {}),
-    }.items():
+    for (name, part), make in parts().items():
         path = ROOT / name
         before = _with_section(path.read_text(encoding="utf-8"), part)
         after = _with_part(before, part, make())
@@ -286,32 +256,6 @@ def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
         "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |"
         for line in lines
     )
-
-
-def _first_source(lines: list[str]) -> Iterator[str]:
-    """Yield address, title, the first passages and their links of source [1], wrapped; marks and
-    the rest are cut."""
-    begin = next(number for number, line in enumerate(lines) if line.startswith("[1] "))
-    end = next(
-        (n for n, line in enumerate(lines) if line.startswith("[2] ")), len(lines)
-    )
-    address, mark, title = lines[begin : begin + 3]
-    yield address.replace(ROOT.as_uri(), "file://…")
-    yield title
-    passages, _, links = "\n".join(lines[begin + 3 : end]).partition(
-        mark.replace("«", "«/")
-    )
-    for label, text in re.findall(
-        r"^(\([a-z]\)) (.*?)(?=^\([a-z]\) |\Z)",
-        passages,
-        flags=re.MULTILINE | re.DOTALL,
-    ):
-        if label in SHOWN:
-            for line in f"{label} {text}".splitlines():
-                yield from textwrap.wrap(line, WIDTH, break_long_words=False)
-    for label, link in re.findall(r"(\([a-z]\)) (#:~:text=\S+)", links):
-        if label in SHOWN:
-            yield f"{label} {link}"
 
 
 if __name__ == "__main__":

@@ -48,9 +48,8 @@ LONG_SHARE = 1 - STEP_SHARE
 pages, building a tree, the first provider."""
 WORKERS = 2
 """Threads for CPU work. Under the GIL more do not do more, and who waits for it waits
-for each: p95 of a page from the cache beside 16 callers of research 12 s with 4, 8 s
-with 2, on a machine with 28 other processes. Light calls have as many to themselves, or
-they would wait for a call that reads twenty pages."""
+for each. Light calls have as many to themselves, or they would wait for a call that
+reads twenty pages."""
 
 RENEWALS: Final = 3
 """Renewals per lease period, so that one late renewal does not lose the lease."""

@@ -1,6 +1,8 @@
 """The documents say what the code does: generated parts, links, commands, settings, folders."""
 
+import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,6 +12,7 @@ import pytest
 
 from cli.command import main
 from server.settings import SETTINGS_TABLE
+from tests.support.commands import run_command
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = [
@@ -20,6 +23,8 @@ DOCUMENTS += sorted((ROOT / "docs").glob("*.md"))
 DATED = ("CHANGELOG.md", "log.md")
 """What these say was true on its day."""
 TODAY = [path for path in DOCUMENTS if path.name not in DATED]
+EXAMPLES = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
+"""Commands after `$ `, each with its answer below it."""
 LISTINGS = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -49,6 +54,36 @@ def commands() -> Iterator[tuple[str, str, list[str]]]:
                     found[1],
                     re.findall(r"(?<=\s)--[a-z-]+", found[2]),
                 )
+
+
+def examples() -> list[tuple[str, str]]:
+    """Each command of the documents that has its answer below it, with that."""
+    blocks = [
+        block for path in TODAY for block in EXAMPLES.findall(path.read_text(encoding="utf-8"))
+    ]
+    return [
+        (command.strip(), answer)
+        for block in blocks
+        for command, _, answer in (
+            part.partition("\n") for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]
+        )
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("command", "answer"), examples(), ids=lambda text: text[:40])
+def test_an_example_answers_as_the_document_says(
+    cache_folder: Path, command: str, answer: str
+) -> None:
+    name, *arguments = shlex.split(command)
+    assert name == "winnow"
+    # A loaded machine may be slower than a call's usual limit.
+    environment = {**os.environ, "WINNOW_CACHE": str(cache_folder), "WINNOW_SECONDS": "120"}
+    done = run_command(*arguments, "--quiet", environment=environment, seconds=300)
+    assert done.returncode == 0, done.stderr
+    pieces = (re.escape(" ".join(piece.split())) for piece in answer.split("…"))
+    pattern = r"\s*.*?\s*".join(pieces)
+    assert re.match(pattern, " ".join(done.stdout.split())), done.stdout
 
 
 def test_the_parts_that_are_made_from_the_code_are_as_the_code_is() -> None:

@@ -68,8 +68,7 @@ class Background:
 
 LEANING: Final = 0.75
 """Part that is taken off across languages, where cosines say least, of what a question
-is nearer to unrelated texts than others are, and a page to unrelated questions. AUC on
-57 against 74: .826, with the first .832, with both .881 (docs/log.md)."""
+is nearer to unrelated texts than others are, and a page to unrelated questions."""
 SCALE: Final = Background(0.0336, 0.0775, 0.4436)
 """Of the carried English model, to which weights and bounds of cosines were fitted."""
 _measured: Final[dict[str, Background]] = {}

@@ -263,9 +263,8 @@ question names; not all of it, so that lifted rows stay in their own order (`pyt
 bench.extract_tables`)."""
 UNNAMED: Final = 0.6
 """Part that a table's ends gain for "first" and "last", and extremes of columns that
-are not named ("the shortest song" means one headed Length). At .9 timetables crowd out
-what "the last boat" is asked of (library at 1,000 tokens .833 to .783), at .4 table
-questions lose .04."""
+are not named ("the shortest song" means one headed Length). With more, timetables crowd
+out what "the last boat" is asked of; with less, questions about tables lose."""
 
 
 def lift_rows(

@@ -103,11 +103,8 @@ WORKS: Final = 50
 filter."""
 SEAT: Final = 3
 """Of this many places one is for the results of a model's queries, however many it
-wrote. Answering pages among the first 5 by rules / an oracle / noise of five draws: 60
-dev questions .922, .956, .941, 58 test questions .991, 1.000, .995. As further lists of
-the fusion they made .922, .956, .929 and .991, 1.000, .969; noise with a tenth of a
-vote .936 and .978, with every second place .941, .978; with every fourth an oracle
-makes .939 on the dev questions."""
+wrote. With every second, noise costs right pages; with every fourth, an oracle gains
+less."""
 UNDATED: Final = frozenset({"folder"})
 """Providers over a person's own files, whose results carry no dates."""
 _RESULTS: Final = TypeAdapter(tuple[SearchResult, ...])

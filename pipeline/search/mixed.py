@@ -38,9 +38,7 @@ of every page, which are twice as many texts. Words alone cost nothing and score
 every page: .957 instead of .942."""
 ITEM_VOTES: Final = 3.0
 """Votes of the order by best items against one of the engines' order: a place there
-weighs as much as three of the engines'. Chosen on half of 161 questions, nDCG@10 of
-BM25 and of BM25 with MiniLM (`python -m bench.search`): this .959 and .976, without the
-engines .946 and .978."""
+weighs as much as three of the engines' (`python -m bench.search`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -582,9 +582,8 @@ _COMPOUND_PART_LETTERS: Final = 3
 _JOINTS: Final = ("", "s", "es", "n", "en")
 """What German puts between the parts of a compound."""
 _KNOWN: Final = 0.4
-"""Share of a question's words that its list must know. Of 10,710 English questions 30
-with a name or a word such as "plus" or "sans" are guessed to be in another language; in
-a real one all but names are known."""
+"""Share of a question's words that its list must know: in a real one all but
+names are known, and few English questions reach it ("plus", "sans")."""
 _SENSES: Final = 3
 """Most words of a language by which one English word is searched."""
 
