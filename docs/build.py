@@ -8,6 +8,7 @@ import argparse
 import functools
 import importlib
 import json
+import re
 import sys
 import textwrap
 import tomllib
