@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from errors import SourceUnreadable
+from pipeline.document.converted import can_recognise
 from pipeline.document.page import Page
 from pipeline.read.convert import Raw, to_page
 from tests.support.pdf import SAID, make_pdf, pdf_of
@@ -230,12 +231,15 @@ def test_letters_that_the_file_does_not_name_are_said_to_be_unreadable() -> None
 
 
 @pytest.mark.parametrize("codes", ["(cid:12)(cid:88)(cid:101)", "/G21/G22/G3A"])
-def test_codes_of_glyphs_in_the_place_of_letters_are_said_to_be_unreadable(codes: str) -> None:
-    with pytest.raises(SourceUnreadable, match="cannot be read as text"):
-        read(make_pdf([[(f"{codes} {codes}", 11)]]))
+def test_codes_of_glyphs_in_the_place_of_letters_are_not_taken_for_text(codes: str) -> None:
     page = read(make_pdf([[("The pier was built in 1871.", 11)], [(f"{codes} {codes}", 11)]]))
     assert "1871" in page.html
-    assert "cannot be read as text" in page.unread
+    if can_recognise():  # the page is looked at, and shows these signs
+        assert "images were read: 1 of 2" in page.notes[0]
+    else:
+        assert "cannot be read as text" in page.unread
+        with pytest.raises(SourceUnreadable, match="cannot be read as text"):
+            read(make_pdf([[(f"{codes} {codes}", 11)]]))
 
 
 def test_code_keeps_its_indentation() -> None:
