@@ -3,7 +3,7 @@
 File descriptor 1 is the wire of a stdio server. Imports run while it points at stderr,
 and both Python's and C's buffers are flushed before the wire is given back; at the end
 they are dropped. A malformed line is answered: a client would wait for ever. Not for: what is
-served, nor other transports (`transport.py`)."""
+served, nor HTTP (`extras/http/`)."""
 
 from __future__ import annotations
 

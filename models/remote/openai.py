@@ -133,9 +133,8 @@ def _numbers(
     try:
         by_index = {int(row["index"]): row[name] for row in answer[rows]}
         values = [by_index[index] for index in range(count)]
-        with np.errstate(
-            over="ignore"
-        ):  # what is over float32 is infinite, and refused below
+        # What is over float32 becomes infinite, and is refused below.
+        with np.errstate(over="ignore"):
             numbers = np.array(values, dtype=np.float32)
     except STRANGE as error:
         raise endpoint.nonsense(f"/{rows}", answer) from error

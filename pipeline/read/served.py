@@ -75,14 +75,13 @@ def front_of(html: str, title: str) -> Front | None:
     # Nearly all pages end here.
     if not (titled or has_check or password):
         return None
-    asks = password or tree.css_first(_FIELD) is not None
     letters = _own_letters(tree)
     front: Front | None = None
     if has_check or (titled == "check" and acts):
         front = "check"
     elif titled == "missing":
         front = "missing"
-    elif (titled == "login" and asks) or password:
+    elif password or (titled == "login" and tree.css_first(_FIELD) is not None):
         front = "login"
     return front if letters <= _OWN_TEXT_LETTERS else None
 
