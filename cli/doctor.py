@@ -33,7 +33,7 @@ from pipeline.search.provider import providers
 from pipeline.session.export import exports
 from seams import faults as faults_of_others
 from server.clients import service_client
-from server.settings import Settings, survey_settings
+from server.settings import Settings, folder_list, survey_settings
 from server.version import VERSION
 from server.wiring import KEYLESS_NOTICE, open_services, searched, without_faults
 
@@ -56,7 +56,7 @@ async def doctor(overrides: Mapping[str, str], as_json: bool) -> int:
     `overrides`: settings of the command line. Invalid settings are reported, and not used
     further.
     """
-    settings, faults = survey_settings(overrides)
+    settings, faults = survey_settings(overrides, listed=folder_list())
     checks = await examine(settings, faults)
     problems = [check.name for check in checks if not check.healthy]
     if as_json:
@@ -110,7 +110,7 @@ async def _services(settings: Settings) -> list[Check]:
             stores = services.stores.stats()
     except WinnowError as error:
         return [Check("cache", str(error), healthy=False)]
-    folders = ", ".join(map(str, settings.folders)) or "none (set WINNOW_FOLDERS)"
+    folders = ", ".join(map(str, settings.folders)) or "none; winnow folders add DIR"
     checks = [
         Check("search providers", ", ".join(names) or "none"),
         Check("folders", folders),

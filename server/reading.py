@@ -91,7 +91,7 @@ def status_text(services: Services) -> str:
         [
             *(f"{role}: {reason}" for role, reason in services.model_reasons.items()),
             f"search providers: {', '.join(services.chain.names) or 'none'}",
-            f"folders: {', '.join(map(str, services.roots)) or 'none (set WINNOW_FOLDERS)'}",
+            f"folders: {', '.join(map(str, services.roots)) or 'none; winnow folders add DIR'}",
             *(f"cache {kind}: {store_text(stores[kind])}" for kind in stores),
             f"cache: {cache_trouble(stores) or 'works'}",
         ]

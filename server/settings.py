@@ -8,14 +8,14 @@ Not for: what each part does with a value."""
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, NamedTuple, get_type_hints
 
-from platformdirs import user_cache_dir
+from platformdirs import user_cache_dir, user_config_path
 from pydantic import (
     BeforeValidator,
     Field,
@@ -29,6 +29,7 @@ from errors import UsageError, without_password
 from models.options import ModelOptions, read_options
 from pipeline.fetch.page_source import Plan, site_at
 from pipeline.search.provider import providers
+from server.folder_list import read_folder_list
 
 MEGABYTE: Final = 1_000_000
 """Bytes a megabyte: decimal, as for disks and downloads."""
@@ -111,21 +112,24 @@ def _named_folders(text: str) -> list[Path]:
 
 
 def _folders(text: str) -> tuple[Path, ...]:
+    return _existing(_named_folders(text), "Correct WINNOW_FOLDERS.")
+
+
+def _existing(folders: Sequence[Path], hint: str) -> tuple[Path, ...]:
     """Return the folders that exist; if only some do, the others are skipped.
 
-    Raises `UsageError` if none of several exists: otherwise questions about private
-    documents would go to the web.
+    Raises `UsageError` with `hint` if none of several exists: otherwise questions about
+    private documents would go to the web.
     """
-    names_given = _named_folders(text)
-    present = [path for path in names_given if os.path.exists(path)]
-    if names_given and not present:
-        missing = ", ".join(repr(str(path)) for path in names_given)
+    present = [path for path in folders if os.path.exists(path)]
+    if folders and not present:
+        missing = ", ".join(repr(str(path)) for path in folders)
         message = (
             f"The folder {missing} does not exist."
-            if len(names_given) == 1
+            if len(folders) == 1
             else f"None of these folders exist: {missing}."
         )
-        raise UsageError(message, hint="Correct WINNOW_FOLDERS.")
+        raise UsageError(message, hint=hint)
     return tuple(dict.fromkeys(path.resolve() for path in present))
 
 
@@ -269,7 +273,8 @@ class Settings:
         (),
         "Folders (or single files) that may be searched and read, separated as in "
         "PATH. Hidden files and folders are excluded unless named here themselves, "
-        "such as ~/notes:~/notes/.drafts.",
+        "such as ~/notes:~/notes/.drafts. Those of `winnow folders` by default, save "
+        "over HTTP.",
     )
     searxng: Annotated[str, PlainValidator(_instance)] = _setting(
         "",
@@ -433,7 +438,10 @@ class Settings:
         """Return warnings that do not prevent starting: setting or variable to
         message."""
         variables = [setting.variable for setting in SETTINGS_TABLE]
-        skipped = "It does not exist and is skipped. Correct WINNOW_FOLDERS."
+        skipped = (
+            "It does not exist and is skipped. Correct WINNOW_FOLDERS, or "
+            "`winnow folders`."
+        )
         warnings = {f"folder {folder}": skipped for folder in self.missing}
         for name in self.unknown:
             nearest = did_you_mean(name, variables)
@@ -473,12 +481,22 @@ def any_variable() -> bool:
     return any(name.startswith("WINNOW_") for name in os.environ)
 
 
-def read_settings(overrides: Raw, environment: Raw | None = None) -> Settings:
+def folder_list() -> Path:
+    """Return where the person's list of folders is (`server/folder_list.py`)."""
+    return user_config_path("winnow", appauthor=False) / "folders.txt"
+
+
+def read_settings(
+    overrides: Raw, environment: Raw | None = None, *, for_others: bool = False
+) -> Settings:
     """Return the settings; raises `UsageError` for the first invalid one.
 
-    Precedence: `overrides` (the command line), environment, defaults.
+    Precedence: `overrides` (the command line), environment (by default this process's),
+    the person's list of folders (where this process's environment is read, and not
+    where the server is `for_others`), defaults.
     """
-    settings, faults = survey_settings(overrides, environment)
+    listed = None if for_others or environment is not None else folder_list()
+    settings, faults = survey_settings(overrides, environment, listed)
     for error in faults.values():
         raise error
     return settings
@@ -540,10 +558,10 @@ be searched or let in, than an operator meant. To what takes their place."""
 
 
 def survey_settings(
-    overrides: Raw, environment: Raw | None = None
+    overrides: Raw, environment: Raw | None = None, listed: Path | None = None
 ) -> tuple[Settings, dict[str, UsageError]]:
     """Return settings like `read_settings`, with defaults for invalid ones, and name to
-    error.
+    error; `listed` is the file of the list of folders.
 
     With invalid `folders` or `search`, or a file of settings that is no longer read,
     nothing is searched, so that no question goes to the web by mistake.
@@ -562,6 +580,13 @@ def survey_settings(
         paths = _named_folders(
             overrides.get("folders") or env.get("WINNOW_FOLDERS", "")
         )
+        try:
+            if not paths and listed is not None:
+                paths = [Path(folder) for folder in read_folder_list(listed)]
+                hint = "Correct it: winnow folders remove DIR."
+                values["folders"] = _existing(paths, hint)
+        except UsageError as error:
+            faults["folders"] = error
         missing = (str(path) for path in paths if not os.path.exists(path))
         values["missing"] = tuple(missing)
     settings = Settings(**values)

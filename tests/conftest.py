@@ -1,5 +1,7 @@
 """Fixtures that every test may ask for."""
 
+import os
+import tempfile
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -34,10 +36,14 @@ settings.register_profile("repeatable", derandomize=True)
 settings.load_profile("repeatable")
 
 
+_CONFIG = tempfile.TemporaryDirectory(prefix="winnow-config-")
+
+
 def pytest_sessionstart() -> None:
     """Have large blocks go back to the system, as a server does: training in a test left 4 GB in
-    this process."""
+    this process. No test reads the list of folders of who runs it."""
     give_back_large_blocks()
+    os.environ["XDG_CONFIG_HOME"] = _CONFIG.name
 
 
 @pytest.fixture

@@ -31,6 +31,7 @@ FILES = {
     "lmstudio": ".lmstudio/mcp.json",
 }
 KEYS = {"vscode": "servers"}
+LIST = ".config/winnow/folders.txt"
 if sys.platform != "linux":
     pytest.skip("the paths below are those of Linux", allow_module_level=True)
 
@@ -84,7 +85,10 @@ def test_every_client_gets_the_entry_in_its_own_file_under_its_own_key(
     entry = config[KEYS.get(client, "mcpServers")]["winnow"]
     assert Path(entry["command"]).is_absolute()
     # Gemini CLI starts no server whose entry has PYTHONPATH.
-    assert entry["env"] == {"WINNOW_FOLDERS": str(LIBRARY)}
+    assert entry["env"] == {}
+    listed = home / LIST
+    assert listed.read_text(encoding="utf-8") == f"{LIBRARY}\n"
+    assert listed.stat().st_mode & 0o777 == 0o600
 
 
 def test_an_entry_of_before_loses_the_variable_that_a_client_refuses(
@@ -190,7 +194,8 @@ def test_folders_are_written_so_that_a_client_finds_them_from_anywhere(
     (tmp_path / "project" / "docs").mkdir()
     assert install("cursor", "--yes", "--folder", "docs", "--set", "cache=kept").returncode == 0
     environment = read(home / FILES["cursor"])["mcpServers"]["winnow"]["env"]
-    assert environment["WINNOW_FOLDERS"] == str(tmp_path / "project" / "docs")
+    listed = (home / LIST).read_text(encoding="utf-8")
+    assert listed == f"{tmp_path / 'project' / 'docs'}\n"
     assert environment["WINNOW_CACHE"] == str(tmp_path / "project" / "kept")
 
 
@@ -210,7 +215,10 @@ async def test_the_entry_starts_a_server_that_answers_from_any_folder(
     install("cursor", "--yes", "--folder", str(LIBRARY), "--set", f"cache={tmp_path / 'cache'}")
     entry = read(home / FILES["cursor"])["mcpServers"]["winnow"]
     parameters = StdioServerParameters(
-        command=entry["command"], args=entry["args"], env=entry["env"], cwd=tmp_path
+        command=entry["command"],
+        args=entry["args"],
+        env={**entry["env"], "HOME": str(home)},
+        cwd=tmp_path,
     )
     async with Client(parameters) as client:
         result = await client.call_tool("search_web", {"question": "ferry timetable"})
@@ -272,7 +280,8 @@ def test_a_further_install_changes_what_it_names_and_keeps_the_rest(
         found: dict[str, str] = read(home / FILES[client])["mcpServers"]["winnow"]["env"]
         return found
 
-    install(client, "--yes", "--folder", str(LIBRARY), "--set", "keys=brave=BSA-s3cret")
+    own = f"folders={LIBRARY}"
+    install(client, "--yes", "--set", own, "--set", "keys=brave=BSA-s3cret")
     config = read(home / FILES[client])  # what a person has added by hand
     config["mcpServers"]["winnow"]["env"]["HTTPS_PROXY"] = "http://proxy:3128"
     (home / FILES[client]).write_text(json.dumps(config), encoding="utf-8")
@@ -293,12 +302,32 @@ def test_a_further_install_is_refused_for_what_the_kept_settings_do_not_allow(
     install: Run, home: Path, tmp_path: Path
 ) -> None:
     (gone := tmp_path / "gone").mkdir()
-    install("cursor", "--yes", "--folder", str(gone))
+    install("cursor", "--yes", "--set", f"folders={gone}")
     gone.rmdir()
     run = install("cursor", "--yes", "--set", "embedder=none")
     assert run.returncode == 2
     assert str(gone) in run.stderr
+    # Folders of its own would keep the list from this client.
     assert install("cursor", "--yes", "--folder", str(LIBRARY)).returncode == 0
+    assert read(home / FILES["cursor"])["mcpServers"]["winnow"]["env"] == {}
+
+
+def test_a_folder_is_added_to_the_list_that_is_there_and_to_the_file_of_a_project_alone(
+    install: Run, home: Path, tmp_path: Path
+) -> None:
+    (other := tmp_path / "other").mkdir()
+    install("cursor", "--yes", "--folder", str(other))
+    shown = install("cursor", "--dry-run", "--folder", str(LIBRARY))
+    assert f"+{LIBRARY}" in shown.stdout
+    assert (home / LIST).read_text(encoding="utf-8") == f"{other}\n"
+    run = install("cursor", "--yes", "--folder", str(LIBRARY))
+    assert f" {other}\n+{LIBRARY}\n" in run.stdout
+    assert (home / LIST).read_text(encoding="utf-8") == f"{other}\n{LIBRARY}\n"
+    install("vscode", "--scope", "project", "--yes", "--folder", str(LIBRARY))
+    entry = read(tmp_path / "project" / ".vscode" / "mcp.json")["servers"]["winnow"]
+    assert entry["env"] == {"WINNOW_FOLDERS": str(LIBRARY)}
+    install("cursor", "--undo", "--yes")
+    assert (home / LIST).read_text(encoding="utf-8") == f"{other}\n{LIBRARY}\n"
 
 
 def test_installing_twice_changes_nothing_the_second_time(install: Run) -> None:
@@ -364,7 +393,7 @@ def test_the_doctor_looks_at_the_folders_of_a_client_where_nothing_else_is_set(
 ) -> None:
     given = ["--set", "search=folder", "--set", f"cache={tmp_path / 'cache'}"]
     given += ["--set", "embedder=none", "--set", "reader=none"]
-    install("gemini", "--yes", "--folder", str(LIBRARY), *given)
+    install("gemini", "--yes", "--set", f"folders={LIBRARY}", *given)
     done = run_command("doctor", environment=plain)
     assert f"✓ folders: {LIBRARY}" in done.stdout
     assert "with the settings of gemini" in done.stderr

@@ -197,11 +197,11 @@ async def test_a_new_tool_is_a_command_and_is_listed_advised_and_called(winnow: 
 
 
 def test_a_new_subcommand_is_listed_with_its_options_and_run(winnow: Extended) -> None:
-    ran = winnow.run("folders", "--folder", str(winnow.cards), "--count", "--json")
+    ran = winnow.run("roots", "--folder", str(winnow.cards), "--count", "--json")
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout) == {"folders": 1}
-    unknown = winnow.run("folder")
-    assert "Did you mean folders?" in unknown.stderr
+    unknown = winnow.run("root")
+    assert "Did you mean roots?" in unknown.stderr
 
 
 @pytest.mark.nightly

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from errors import UsageError
-from server.settings import read_settings, survey_settings
+from server.folder_list import as_list, write_own
+from server.settings import folder_list, read_settings, survey_settings
 
 
 def test_the_command_line_overrules_the_environment_and_that_the_default() -> None:
@@ -29,6 +30,17 @@ def test_folders_are_split_resolved_and_must_exist(tmp_path: Path) -> None:
         read_settings(
             {"folders": os.pathsep.join([str(tmp_path / "missing"), "~no-one-of-that-name/x"])}, {}
         )
+
+
+def test_the_list_of_a_person_is_for_that_person_alone(tmp_path: Path) -> None:
+    listed = folder_list()
+    write_own(listed, as_list([str(tmp_path)]))
+    try:
+        assert read_settings({}).folders == (tmp_path.resolve(),)
+        assert read_settings({}, for_others=True).folders == ()
+        assert read_settings({}, {}).folders == ()
+    finally:
+        listed.unlink()
 
 
 def test_one_folder_that_is_missing_among_several_is_left_out_and_named(tmp_path: Path) -> None:

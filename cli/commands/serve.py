@@ -39,7 +39,8 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
-    settings = read_settings(overrides)
+    # Who is served over HTTP may be another person than the one whose list of folders it is.
+    settings = read_settings(overrides, for_others=args.http)
     if not args.http:
         later("server.stdio", "serve_stdio")(settings)
         return OK

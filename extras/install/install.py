@@ -14,14 +14,15 @@ import sys
 from collections.abc import Mapping
 from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import anyio
 
 from cli.output import OK, USAGE, Check, print_json
 from errors import UsageError
 from extras.install.clients import CLIENTS, OTHER, file_of
-from server.settings import SETTINGS_TABLE, read_settings
+from server.folder_list import as_list, read_folder_list, write_own
+from server.settings import SETTINGS_TABLE, folder_list, read_settings
 from server.version import VERSION
 from server.wiring import without_faults
 
@@ -47,40 +48,68 @@ def install(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
     before = _before(path, key, overrides)
     environment_before = before.get(key, {}).get(ENTRY_NAME, {}).get("env", {})
     after = {**before, key: {**before.get(key, {})}}
+    changes: list[_Change] = []
     if args.undo:
         after[key].pop(ENTRY_NAME, None)
     else:
         anyio.run(_refuse_faults, {**_settings_in(environment_before), **overrides})
-        after[key][ENTRY_NAME] = _entry(absolute(overrides), environment_before)
+        settings = absolute(overrides)
+        # A person's folders go to the list that all clients share; a project names its own.
+        if args.folder and path and args.scope == "user":
+            changes.append(_to_list(settings["folders"]))
+            settings["folders"] = ""
+        after[key][ENTRY_NAME] = _entry(settings, environment_before)
     # 2. Show the change, and ask.
     if path is None:
         print_json(after)
         return OK
     if not after[key]:
         del after[key]
-    if after == before:
+    if after != before:
+        changes.append(_to_client(path, after))
+    changes = [change for change in changes if change.old != change.new]
+    if not changes:
         print(f"{path}: nothing to change.")
         return OK
-    text = path.read_text(encoding="utf-8-sig") if path.exists() else ""
-    indent = "\t" if "\n\t" in text else 2
-    written = json.dumps(after, indent=indent, ensure_ascii=False) + "\n"
     # The confirmed change is written even if our output was closed (`| head`).
     with suppress(BrokenPipeError) if args.yes else nullcontext():
-        print(
-            _shown_change(
-                path, text, written, (_settings_in(environment_before), overrides)
-            )
-        )
+        for change in changes:
+            print(_shown(change, (_settings_in(environment_before), overrides)))
     if args.dry_run:
         return OK
-    if not (args.yes or _agreed(path)):
+    if not (args.yes or _agreed(" and ".join(str(change.path) for change in changes))):
         print("Nothing was changed.", file=sys.stderr)
         return USAGE
     # 3. Write it.
-    _write(path, written if after else "")
+    for change in changes:
+        _write(change)
     done = "removed" if args.undo else "added"
     print(f"{path}: Winnow was {done}. Quit {args.client} completely and restart it.")
     return OK
+
+
+class _Change(NamedTuple):
+    """What a file holds, and is to hold; nothing for none."""
+
+    path: Path
+    old: str
+    new: str
+
+
+def _to_list(folders: str) -> _Change:
+    """Return the list of folders with these, separated as in PATH, added to it."""
+    path = folder_list()
+    listed = read_folder_list(path)
+    both = as_list([*listed, *map(os.path.expanduser, folders.split(os.pathsep))])
+    return _Change(path, as_list(listed), both)
+
+
+def _to_client(path: Path, config: Json) -> _Change:
+    """Return a client's file with its new configuration, indented as it was."""
+    text = path.read_text(encoding="utf-8-sig") if path.exists() else ""
+    indent = "\t" if "\n\t" in text else 2
+    written = json.dumps(config, indent=indent, ensure_ascii=False) + "\n"
+    return _Change(path, text, written if config else "")
 
 
 def client_checks() -> list[Check]:
@@ -220,14 +249,13 @@ def _installed() -> tuple[str, list[str]]:
     return sys.executable, ["-c", "import winnow; winnow.main()", "serve"]
 
 
-def _shown_change(
-    path: Path, old: str, new: str, settings: tuple[Mapping[str, str], ...]
-) -> str:
+def _shown(change: _Change, settings: tuple[Mapping[str, str], ...]) -> str:
     """Return the diff without the secrets of `settings`."""
-    diff = difflib.unified_diff(
-        old.splitlines(), new.splitlines(), str(path), f"{path} (new)", lineterm=""
+    old, new = change.old.splitlines(), change.new.splitlines()
+    path = change.path
+    text = "\n".join(
+        difflib.unified_diff(old, new, str(path), f"{path} (new)", lineterm="")
     )
-    text = "\n".join(diff)
     for overrides in settings:
         text = _without_secrets(text, overrides)
     return text
@@ -240,7 +268,7 @@ def _without_secrets(text: str, overrides: Mapping[str, str]) -> str:
     return text
 
 
-def _agreed(path: Path) -> bool:
+def _agreed(files: str) -> bool:
     """Ask the user for confirmation; return False without a terminal, and for any
     answer but y or yes."""
     if not sys.stdin.isatty():
@@ -250,27 +278,21 @@ def _agreed(path: Path) -> bool:
             file=sys.stderr,
         )
         return False
-    return input(f"Write this to {path}? [y/N] ").strip().lower() in ("y", "yes")
+    return input(f"Write this to {files}? [y/N] ").strip().lower() in ("y", "yes")
 
 
-def _write(path: Path, text: str) -> None:
-    """Write the configuration atomically, or delete it for an empty text.
+def _write(change: _Change) -> None:
+    """Write a change, or delete the file for an empty text.
 
-    Permissions and a symbolic link stay. Raises `UsageError` if it cannot be written.
+    Raises `UsageError` if it cannot be written.
     """
+    if change.new:
+        write_own(change.path, change.new)
+        return
     try:
-        target = path.resolve()  # a symbolic link (dotfiles) stays a link
-        if not text:
-            target.unlink()
-            return
-        target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = target.with_name(target.name + ".new")
-        temporary.write_text(text, encoding="utf-8")
-        if target.exists():
-            shutil.copymode(target, temporary)
-        os.replace(temporary, target)
+        change.path.resolve().unlink()
     except OSError as error:
         raise UsageError(
-            f"{path} cannot be written: {error.strerror}.",
+            f"{change.path} cannot be deleted: {error.strerror}.",
             hint="Check its owner and permissions.",
         ) from error

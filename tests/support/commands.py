@@ -29,6 +29,7 @@ from tests.support import LIBRARY, ROOT
 
 NEEDED: Final = (
     "cli.doctor",
+    "cli.folders",
     "cli.kept",
     "cli.models",
     "cli.terminal",

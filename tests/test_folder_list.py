@@ -1,0 +1,113 @@
+"""The list of folders, its commands, and who uses it."""
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+from tests.support import LIBRARY, ROOT
+from tests.support.commands import run_command
+
+pytestmark = pytest.mark.slow
+Run = Callable[..., CompletedProcess[str]]
+if sys.platform != "linux":
+    pytest.skip("the paths below are those of Linux", allow_module_level=True)
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """That of a person who has set nothing."""
+    names = ("WINNOW_", "XDG_")
+    own = {name: value for name, value in os.environ.items() if not name.startswith(names)}
+    return own | {"HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
+
+
+@pytest.fixture
+def run(environment: dict[str, str], tmp_path: Path) -> Run:
+    """Return a function that runs a command in that person's home; variables by keyword."""
+
+    def command(*arguments: str, **variables: str) -> CompletedProcess[str]:
+        own = environment | variables
+        return run_command(*arguments, environment=own, folder=tmp_path, seconds=120)
+
+    return command
+
+
+@pytest.fixture
+def letters(tmp_path: Path) -> Path:
+    """A folder with one letter."""
+    (folder := tmp_path / "letters").mkdir()
+    (folder / "ann.md").write_text("# Ann\n\nThe boiler of the quokka house was mended in May.")
+    return folder
+
+
+def test_folders_are_added_listed_and_removed_by_any_way_of_writing_them(
+    run: Run, letters: Path, tmp_path: Path
+) -> None:
+    assert "winnow folders add DIR" in run("folders").stdout
+    assert run("folders", "add", "letters", str(LIBRARY)).stdout == f"{letters}\n{LIBRARY}\n"
+    assert run("folders", "add", "~/letters").stdout == f"{letters}\n{LIBRARY}\n"
+    listed = tmp_path / ".config" / "winnow" / "folders.txt"
+    assert listed.stat().st_mode & 0o777 == 0o600
+    assert json.loads(run("folders", "list", "--json").stdout) == {
+        "folders": [str(letters), str(LIBRARY)],
+        "list": str(listed),
+    }
+    (letters / "ann.md").unlink()
+    letters.rmdir()  # what is gone can be removed
+    assert run("folders", "remove", "letters").stdout == f"{LIBRARY}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["add", "letter"], "letter' does not exist"),
+        (["remove", "letterz"], "Did you mean "),
+        (["add"], "takes a folder"),
+        (["list", "letters"], "takes no folder"),
+    ],
+)
+def test_what_cannot_be_listed_is_refused_and_the_list_stays(
+    run: Run, letters: Path, arguments: list[str], said: str
+) -> None:
+    run("folders", "add", "letters")
+    done = run("folders", *arguments)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert run("folders").stdout == f"{letters}\n"
+
+
+def test_a_question_goes_to_the_listed_folders_unless_others_are_named(
+    run: Run, letters: Path
+) -> None:
+    run("folders", "add", "letters")
+    asked = ["search", "When was the boiler mended?"]
+    assert "ann.md" in run(*asked).stdout
+    for named in (
+        run(*asked, "--folder", str(LIBRARY)),
+        run(*asked, WINNOW_FOLDERS=str(LIBRARY)),
+    ):
+        assert "ann.md" not in named.stdout
+    doctor = run("doctor", "--set", "search=folder", "--set", "embedder=none")
+    assert f"✓ folders: {letters}" in doctor.stdout
+
+
+def test_no_question_goes_to_the_web_where_the_list_cannot_be_used(
+    run: Run, letters: Path, tmp_path: Path
+) -> None:
+    run("folders", "add", "letters")
+    letters.rename(tmp_path / "moved")
+    done = run("search", "When was the boiler mended?")
+    assert done.returncode == 2
+    assert f"'{letters}' does not exist" in done.stderr
+    assert "winnow folders remove" in done.stderr
+    listed = tmp_path / ".config" / "winnow" / "folders.txt"
+    listed.unlink()
+    listed.mkdir()
+    done = run("search", "When was the boiler mended?")
+    assert done.returncode == 2
+    assert "The list of folders" in done.stderr
