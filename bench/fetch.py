@@ -251,7 +251,8 @@ async def _served(port: int) -> Sequence[Figure]:
         env = {
             **os.environ,
             "WINNOW_CACHE": folder,
-            "WINNOW_ALLOW_LOOPBACK": "true",
+            "WINNOW_NETWORKS": "loopback",
+            "WINNOW_WEB": "named",
             "WINNOW_ROBOTS": "false",
         }
         server = StdioServerParameters(

@@ -279,7 +279,8 @@ async def _search_with_password(folder: Path, port: int) -> tuple[Outcome, str]:
         "cache": str(folder / "search-cache"),
         "searxng": f"http://{USER}:{PASSWORD}@127.0.0.1:{port}/",
         "search": "searxng",
-        "allow_loopback": "true",
+        "networks": "loopback",
+        "web": "named",
     }
     try:
         server = build_server(read_settings(reported, {}))
@@ -308,7 +309,8 @@ async def run(ids: Sequence[str], *, misses: bool) -> list[tuple[str, Outcome]]:
             "cache": str(folder / "cache"),
             "folders": str(folder),
             "search": "folder",
-            "allow_loopback": "true",
+            "networks": "loopback",
+        "web": "named",
             "robots": "false",
         }
         async with Client(build_server(read_settings(reported, {}))) as client:

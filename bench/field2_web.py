@@ -133,7 +133,8 @@ async def run(*, misses: bool) -> list[Outcome]:
         reported = {
             "cache": folder,
             "search": "folder",
-            "allow_loopback": "true",
+            "networks": "loopback",
+            "web": "named",
             "robots": "false",
             "forges": f"github=http://127.0.0.1:{github},"
             f"gitlab=http://127.0.0.1:{gitlab},gitea=http://127.0.0.1:{gitea}",

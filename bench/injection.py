@@ -207,7 +207,8 @@ async def _measure(
         settings = {
             "CACHE": str(folder / "cache"),
             "FOLDERS": " ",
-            "ALLOW_LOOPBACK": "1",
+            "NETWORKS": "loopback",
+            "WEB": "named",
             "SEARXNG": f"http://127.0.0.1:{site.port}",
             "SEARCH": "searxng",
             "SECONDS": "300",

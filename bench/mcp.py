@@ -112,7 +112,8 @@ async def _measure(pages: int, budgets: Sequence[int]) -> list[str]:
             **os.environ,
             "WINNOW_CACHE": cache,
             "WINNOW_FOLDERS": str(LIBRARY),
-            "WINNOW_ALLOW_LOOPBACK": "1",
+            "WINNOW_NETWORKS": "loopback",
+            "WINNOW_WEB": "named",
         }
         server = StdioServerParameters(
             command=sys.executable, args=["-m", "server"], env=environment, cwd=ROOT

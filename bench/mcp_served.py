@@ -115,7 +115,8 @@ def environment(cache: Path, **settings: str) -> dict[str, str]:
     own = {
         "WINNOW_CACHE": str(cache),
         "WINNOW_FOLDERS": str(LIBRARY),
-        "WINNOW_ALLOW_LOOPBACK": "1",
+        "WINNOW_NETWORKS": "loopback",
+        "WINNOW_WEB": "named",
     }
     return {**kept, **own, "WINNOW_HTTP": "rate=0", **given}
 

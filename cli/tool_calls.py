@@ -8,6 +8,7 @@ import argparse
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -125,6 +126,8 @@ def _run(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
         with_sources(overrides, args.sources) if "sources" in args else dict(overrides)
     )
     settings, tool = read_settings(overrides), TOOL_OF_COMMAND[args.command]
+    if settings.web == "auto":  # who writes an address on the command line means it
+        settings = replace(settings, web="named")
     arguments = {
         name: [absolute(source) for source in value] if name == "sources" else value
         for name in _LISTED[tool]["inputSchema"]["properties"]

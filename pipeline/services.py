@@ -4,21 +4,27 @@ Not for: making any of it (`server/wiring.py`), nor settings as such: a step tak
 values, not a settings object."""
 
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 
 from cache.store import Stores
+from errors import AddressRefused
 from models.protocols import CrossEncoder, Embedder, Generator, Reranker
 from pipeline.document.page import KEPT_DOCUMENTS, Document, Page
 from pipeline.html.document import read_document
+from pipeline.question.wants import is_site
 from pipeline.reading.extract import Extractor
 from pipeline.reading.relevance import Blend, Reader, Reread
 from pipeline.search.chain import Findings
 from pipeline.search.query import SearchQuery
 from pipeline.work import in_thread
+
+KEPT_ADDRESSES: Final = 20_000
+"""Addresses that a server remembers to have given, about 3 MB; an older one is searched for
+again."""
 
 
 class DocumentMemory:
@@ -63,6 +69,35 @@ class Once:
         """Return the notice at the first call, then ""."""
         text, self._text = self._text, ""
         return text
+
+
+class Addresses:
+    """Web addresses that a call may name: any, or those that a search of this process found
+    and where these lead, so that no page can have a model send words out in an address."""
+
+    def __init__(self, *, any_may: bool = True) -> None:
+        self._any_may = any_may
+        self._given: OrderedDict[str, None] = OrderedDict()
+
+    def give(self, urls: Iterable[str]) -> None:
+        """Note what a search found, and where it led; the last `KEPT_ADDRESSES` are
+        kept."""
+        for url in () if self._any_may else urls:
+            self._given[url.partition("#")[0]] = None
+            self._given.move_to_end(url.partition("#")[0])
+        while len(self._given) > KEPT_ADDRESSES:
+            self._given.popitem(last=False)
+
+    def check(self, source: str) -> None:
+        """Raise `AddressRefused` for an address that was not given, and for a site."""
+        on_web = source.lower().startswith(("http:", "https:")) or is_site(source)
+        if on_web and not self._any_may and source.partition("#")[0] not in self._given:
+            raise AddressRefused(
+                f"{source} was not found by a search of this server.",
+                source=source,
+                hint="Search for the page, and pass the handle or address that the answer "
+                "shows; a person allows other addresses with WINNOW_WEB=named.",
+            )
 
 
 class Fetches(Protocol):
@@ -120,6 +155,9 @@ class Services:
     """How `idms` chunks are cut; see WINNOW_PAPERS."""
     notice: Once = field(default_factory=Once)
     """Notice about the search providers of this server."""
+
+    addresses: Addresses = field(default_factory=Addresses)
+    """Those of the web that a call may name; see WINNOW_WEB."""
 
     @property
     def reader(self) -> Reader:

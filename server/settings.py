@@ -170,8 +170,9 @@ def _networks(text: str) -> tuple[Network, ...]:
 
 
 def _reached_networks(text: str) -> "Networks":
-    """Return the networks in `text` and, after `nat64=`, the prefixes of translators."""
-    words = _words(text)
+    """Return the networks in `text`, whether it holds `loopback`, and, after `nat64=`,
+    the prefixes of translators."""
+    words = [word for word in _words(text) if word != "loopback"]
     private = [word for word in words if not word.startswith("nat64=")]
     prefixes = [word.removeprefix("nat64=") for word in words if word not in private]
     translators = tuple(
@@ -181,7 +182,8 @@ def _reached_networks(text: str) -> "Networks":
     )
     if len(translators) != len(prefixes):
         raise ValueError("Use an IPv6 prefix of length 32, 40, 48, 56, 64 or 96.")
-    return Networks(_networks(",".join(private)), translators)
+    loopback = "loopback" in _words(text)
+    return Networks(_networks(",".join(private)), translators, loopback)
 
 
 Words = Annotated[tuple[str, ...], BeforeValidator(_words)]
@@ -205,6 +207,8 @@ class Networks(NamedTuple):
     private: tuple[Network, ...] = ()
     nat64: tuple[IPv6Network, ...] = ()
     """Prefixes of address translators."""
+    loopback: bool = False
+    """This machine."""
 
 
 class Http(NamedTuple):
@@ -354,15 +358,19 @@ class Settings:
         "tags, votes or pages (zero-index; needs a generator); idms=partition or running, "
         "with +density or +density:model after it; clustering=kmeans, gmm or umap (RAPTOR). Each: docs/settings.md.",
     )
-    allow_loopback: bool = _setting(
-        False, "Allow fetching pages from this machine; for tests and local sites."
+    web: Literal["auto", "named", "search", "off"] = _setting(
+        "auto",
+        "Which addresses of the web may be read: named (any that a call names, so also one "
+        "that a page talked the model into), search (those that a search of this server found "
+        "or an answer cites), off (none, and no search of the web). auto is off where folders "
+        "alone are searched, else named.",
     )
     robots: bool = _setting(True, "Respect robots.txt.")
     networks: Annotated[Networks, PlainValidator(_reached_networks)] = _setting(
         Networks(),
         "Private networks that pages may come from, separated by commas, such as "
-        "10.0.0.0/8; nat64=64:ff9b::/96 names the NAT64 prefix of a network without "
-        "IPv4.",
+        "10.0.0.0/8; loopback is this machine; nat64=64:ff9b::/96 names the NAT64 prefix "
+        "of a network without IPv4.",
     )
     forges: Annotated[tuple[Plan, ...], PlainValidator(_forges)] = _setting(
         (),
@@ -598,6 +606,8 @@ def survey_settings(
     # Questions for folders or another provider must not go to the web
     if faults.keys() & {"folders", "search", "WINNOW_CONFIG"}:
         settings = replace(settings, search=("none",))
+    if "web" in faults:
+        settings = replace(settings, web="off")
     # Pages read with cookies are cached separately, on this machine
     if settings.cookies:
         path = str(settings.cookies.absolute()).encode()

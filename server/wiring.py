@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import replace
 from datetime import date
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
 import httpx2
@@ -37,7 +37,7 @@ from pipeline.reading.extract import Extractor
 from pipeline.search.chain import Chain, Searcher
 from pipeline.search.folder import FolderProvider
 from pipeline.search.provider import Access, providers
-from pipeline.services import Once, Services
+from pipeline.services import Addresses, Once, Services
 from pipeline.work import STEP_SHARE, in_thread
 from server.clients import service_client
 from server.settings import (
@@ -136,6 +136,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             idms=settings.papers.idms,
             clustering=settings.papers.clustering,
             notice=Once(KEYLESS_NOTICE if searched(settings).keyless else ""),
+            addresses=Addresses(any_may=web_allowed(settings) != "search"),
         )
 
 
@@ -213,7 +214,8 @@ def _fetch_limits(settings: Settings) -> FetchLimits:
     return FetchLimits(
         max_bytes=settings.page_mb * MEGABYTE,
         max_unpacked=settings.page_mb * MEGABYTE,
-        allow_loopback=settings.allow_loopback,
+        web=web_allowed(settings) != "off",
+        allow_loopback=settings.networks.loopback,
         respect_robots=settings.robots,
         allowed_networks=settings.networks.private,
         nat64=settings.networks.nat64,
@@ -292,7 +294,9 @@ def searched(settings: Settings) -> Searched:
     unasked.
     """
     names: Sequence[str] = settings.search
-    if not names:
+    if settings.web == "off":
+        names = [name for name in names or ("folder",) if name == "folder"]
+    elif not names:
         keyed = [name for name in providers() if settings.keys.get(name)]
         configured = [*(["searxng"] if settings.searxng else []), *keyed]
         names = [*configured, "folder"]
@@ -310,6 +314,13 @@ def searched(settings: Settings) -> Searched:
     if not web:
         return Searched(scholarly, (), folders, by_default)
     return Searched(tuple(web), scholarly, folders, by_default)
+
+
+def web_allowed(settings: Settings) -> Literal["named", "search", "off"]:
+    """Return which addresses of the web may be read."""
+    if settings.web != "auto":
+        return settings.web
+    return "off" if settings.folders and not searched(settings).web else "named"
 
 
 @asynccontextmanager

@@ -120,8 +120,8 @@ def connect(cache_folder: Path) -> Connect:
 
     @asynccontextmanager
     async def connected(*, mode: str = "auto", **given: str) -> AsyncIterator[Client]:
-        settings = read_settings({"folders": str(LIBRARY), "cache": str(cache_folder), **given}, {})
-        async with Client(build_server(settings), mode=mode) as client:
+        settings = {"folders": str(LIBRARY), "cache": str(cache_folder), "web": "named", **given}
+        async with Client(build_server(read_settings(settings, {})), mode=mode) as client:
             yield client
 
     return connected

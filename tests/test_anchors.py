@@ -35,7 +35,7 @@ async def test_the_section_at_a_fragment_comes_first(
     connect: Connect, site: Site, mark: str, fragment: str
 ) -> None:
     url = site.put(f"/basins{MARKS.index(mark)}", basins(mark))
-    async with connect(folders=" ", search="none", allow_loopback="true") as client:
+    async with connect(folders=" ", search="none", networks="loopback") as client:
         there = await client.call_tool(
             "fetch_and_prune_html", {"sources": [f"{url}#{fragment}"], "max_tokens": 300}
         )
@@ -52,7 +52,7 @@ async def test_the_section_at_a_fragment_comes_first(
 
 async def test_what_is_above_a_fragment_comes_last(connect: Connect, site: Site) -> None:
     url = site.put("/all", basins(MARKS[0]))
-    async with connect(folders=" ", search="none", allow_loopback="true") as client:
+    async with connect(folders=" ", search="none", networks="loopback") as client:
         whole = text_of(
             await client.call_tool(
                 "fetch_and_prune_html", {"sources": [f"{url}#b6"], "max_tokens": 8000}

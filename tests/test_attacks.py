@@ -83,7 +83,7 @@ async def through(connect: Connect, sources: dict[str, str]) -> dict[str, str]:
     """Return the sources whose hidden words reach a tool or the resource of the page, with the
     door."""
     found = {}
-    async with connect(allow_loopback="true", embedder="none", seconds="300") as client:
+    async with connect(networks="loopback", embedder="none", seconds="300") as client:
         for name, url in sources.items():
             reported = await answers(client, url)
             handle = next(
@@ -184,7 +184,7 @@ async def test_text_of_files_that_a_reader_sees_stays(connect: Connect, site: Si
     for number, (name, body) in enumerate(SEEN_DOCX.items()):
         urls[f"Word: {name}"] = site.put(f"/{number}.docx", body, kind="application/octet-stream")
     lost = []
-    async with connect(allow_loopback="true", embedder="none") as client:
+    async with connect(networks="loopback", embedder="none") as client:
         for name, url in urls.items():
             text = (await answers(client, url, TOOLS[0]))[TOOLS[0]][0]
             lost += [name] if BAD not in text or "left out" in text else []
@@ -195,7 +195,7 @@ async def test_the_text_behind_a_scanned_page_is_read_and_labelled(
     connect: Connect, site: Site
 ) -> None:
     url = site.put("/scan.pdf", SCAN, kind="application/pdf")
-    async with connect(allow_loopback="true", embedder="none") as client:
+    async with connect(networks="loopback", embedder="none") as client:
         for tool, (text, _) in (await answers(client, url)).items():
             assert FACT in text, tool
             assert "pages that are images: 1; their text is the file's own text layer" in outside(
@@ -209,7 +209,7 @@ async def test_what_was_hidden_is_counted_in_every_answer(connect: Connect, site
         site.put("/p.pdf", HIDDEN_PDF["white ink"], kind="application/pdf"),
         site.put("/d.docx", HIDDEN_DOCX["vanish"], kind="application/octet-stream"),
     ]
-    async with connect(allow_loopback="true", embedder="none") as client:
+    async with connect(networks="loopback", embedder="none") as client:
         for url in urls:
             for tool, (text, _) in (await answers(client, url)).items():
                 assert re.search(r"Note on \S+: .*\bhidden .*removed: [1-9]", text), (
@@ -232,7 +232,7 @@ async def test_data_of_a_page_that_shows_nothing_is_labelled(connect: Connect, s
     url = site.put(
         "/shell", f"<title>Harbour</title><div id=root></div>{UNSEEN_SCRIPTS['article of JSON-LD']}"
     )
-    async with connect(allow_loopback="true", embedder="none") as client:
+    async with connect(networks="loopback", embedder="none") as client:
         for tool, (text, _) in (await answers(client, url)).items():
             assert "1871" in text, tool
             assert "text was taken from its JSON-LD or script data" in outside(text), tool
@@ -245,7 +245,7 @@ async def test_everything_that_a_page_says_is_inside_its_frame(
     nothing."""
     found = {}
     async with connect(
-        folders=" ", searxng=site.url(""), allow_loopback="true", embedder="none"
+        folders=" ", searxng=site.url(""), networks="loopback", embedder="none"
     ) as client:
         for number, (name, form) in enumerate(SPEAKING.items()):
             body = form.format(bad=BAD)
@@ -280,7 +280,7 @@ async def test_a_title_of_a_thousand_words_leaves_the_budget_to_the_answer(
     connect: Connect, site: Site
 ) -> None:
     url = site.put("/long", page_of(f"<title>{BAD} {'and so on ' * 300}</title>"))
-    async with connect(allow_loopback="true", embedder="none") as client:
+    async with connect(networks="loopback", embedder="none") as client:
         for tool, (text, _) in (await answers(client, url, max_tokens=300)).items():
             assert FACT in text, tool
             assert max(map(len, text.splitlines())) < 400, tool
@@ -302,7 +302,7 @@ async def test_failures_repeat_nothing_that_the_other_side_says(
         b"",
     )
     good = site.put("/good", page_of(""))
-    async with connect(allow_loopback="true", embedder="none") as client:
+    async with connect(networks="loopback", embedder="none") as client:
         for tool in TOOLS:
             result = await client.call_tool(tool, {"question": ASKED, "sources": [*urls, good]})
             assert "Not read" in text_of(result)
@@ -312,7 +312,7 @@ async def test_failures_repeat_nothing_that_the_other_side_says(
 
 async def test_no_answer_carries_data_out(connect: Connect, site: Site) -> None:
     found = {}
-    async with connect(allow_loopback="true", embedder="none") as client:
+    async with connect(networks="loopback", embedder="none") as client:
         for number, (name, shown) in enumerate(CARRYING.items()):
             escaped = shown.replace("&", "&amp;").replace("<", "&lt;")
             definition = "<p>[r]: https://evil.example/p</p>"
@@ -346,7 +346,7 @@ async def test_links_have_their_addresses_in_the_list_of_references_alone(
     url = site.put(
         "/l", page_of(f"<p>See <a href='https://evil.example/?q=PWNED'>the light</a>. {FILL}</p>")
     )
-    async with connect(allow_loopback="true", embedder="none") as client:
+    async with connect(networks="loopback", embedder="none") as client:
         plain = (await answers(client, url, TOOLS[0]))[TOOLS[0]][0]
         listed = (await answers(client, url, TOOLS[0], references=True))[TOOLS[0]][0]
     assert "evil.example" not in plain
@@ -413,7 +413,7 @@ async def test_a_password_in_an_address_is_never_repeated(connect: Connect, site
     )
     good = site.put("/good", page_of(""))
     said = []
-    async with connect(allow_loopback="true", embedder="none") as client:
+    async with connect(networks="loopback", embedder="none") as client:
         for tool in TOOLS:
             for url in (*PASSWORDS, site.url("/")):
                 alone = await client.call_tool(tool, {"question": ASKED, "sources": [url]})

@@ -50,7 +50,7 @@ async def test_loopback_is_refused_unless_the_setting_allows_it(
     url = site.put("/good", GOOD)
     async with connect() as client:
         refused = await client.call_tool("fetch_and_prune_html", {"sources": [url]})
-    async with connect(allow_loopback="true") as client:
+    async with connect(networks="loopback") as client:
         allowed = await client.call_tool("fetch_and_prune_html", {"sources": [url]})
     assert refused.is_error
     assert "/good" not in site.asked[:-1]
@@ -61,7 +61,7 @@ async def test_one_missing_page_among_good_ones_is_said_and_the_rest_is_answered
     connect: Connect, site: Site
 ) -> None:
     urls = [site.put("/good", GOOD), site.url("/missing")]
-    async with connect(allow_loopback="true") as client:
+    async with connect(networks="loopback") as client:
         result = await client.call_tool(
             "fetch_and_prune_html", {"sources": urls, "question": "harbour light"}
         )
@@ -77,7 +77,7 @@ async def test_a_page_that_never_comes_ends_within_the_time_set_and_is_named(
     connect: Connect, site: Site
 ) -> None:
     urls = [site.put("/good", GOOD), site.url("/slow")]
-    async with connect(allow_loopback="true", seconds="3") as client:
+    async with connect(networks="loopback", seconds="3") as client:
         with anyio.fail_after(8):
             result = await client.call_tool(
                 "fetch_and_prune_html", {"sources": urls, "question": "harbour light"}
@@ -101,7 +101,7 @@ async def test_a_source_without_text_says_so(
     connect: Connect, site: Site, body: bytes, kind: str
 ) -> None:
     url = site.put("/thing", body, kind=kind)
-    async with connect(allow_loopback="true") as client:
+    async with connect(networks="loopback") as client:
         result = await client.call_tool(
             "extract_relevant", {"question": "harbour", "sources": [url]}
         )
@@ -113,7 +113,7 @@ async def test_a_page_of_thirty_megabytes_is_refused_or_read_in_time(
     connect: Connect, site: Site
 ) -> None:
     url = site.put("/huge", "<p>" + "the harbour is deep. " * 1_500_000 + "</p>")
-    async with connect(allow_loopback="true") as client:
+    async with connect(networks="loopback") as client:
         with anyio.fail_after(28):
             result = await client.call_tool(
                 "fetch_and_prune_html", {"sources": [url], "question": "harbour"}
@@ -128,7 +128,7 @@ async def test_two_hundred_thousand_nested_tags_are_read_in_seconds(
     url = site.put(
         "/deep", "<div>" * 200_000 + "The anchor weighs 312 kilograms." + "</div>" * 200_000
     )
-    async with connect(allow_loopback="true") as client:
+    async with connect(networks="loopback") as client:
         with anyio.fail_after(15):
             result = await client.call_tool(
                 "extract_relevant", {"question": "How heavy is the anchor?", "sources": [url]}
@@ -140,7 +140,7 @@ async def test_a_cancelled_call_lets_the_connection_go_and_the_next_call_answer(
     connect: Connect, site: Site
 ) -> None:
     good = site.put("/good", GOOD)
-    async with connect(allow_loopback="true") as client:
+    async with connect(networks="loopback") as client:
         with anyio.move_on_after(0.5):
             await client.call_tool("fetch_and_prune_html", {"sources": [site.url("/slow")]})
         with anyio.fail_after(5):

@@ -64,7 +64,8 @@ class Server:
 def environment(cache: Path, **settings: str) -> dict[str, str]:
     given = {
         "cache": str(cache),
-        "allow_loopback": "1",
+        "networks": "loopback",
+        "web": "named",
         "embedder": "none",
         "reranker": "none",
         **settings,

@@ -126,7 +126,7 @@ async def test_references_are_read_and_their_titles_compared(connect: Connect, s
         f"[1] The light on Orvane Head. {there}\n[2] The sale of the light. {gone}\n"
         f"[3] Cooking with barley. {there}?again\n"
     )
-    async with connect(allow_loopback="true") as client:
+    async with connect(networks="loopback") as client:
         result = await client.call_tool(
             "extract_relevant", {"question": "", "sources": [], "draft": draft}
         )
@@ -210,7 +210,7 @@ async def test_a_doi_is_looked_up_with_its_title_and_whether_it_was_retracted(
 async def test_references_that_are_all_gone_are_reported_and_are_no_error(
     connect: Connect, site: Site
 ) -> None:
-    async with connect(allow_loopback="true") as client:
+    async with connect(networks="loopback") as client:
         draft = f"The light was lit in 1871. [1]\n\n[1] The light. {site.url('/gone')}\n"
         found = outcomes(
             await client.call_tool(

@@ -112,7 +112,7 @@ async def test_a_page_that_needs_a_login_is_read_and_says_so(
     async with open_site({"/club": shown}) as site:
         given = {"question": "Where do the members meet?", "sources": [site.url("/club")]}
         async with connect(
-            allow_loopback="true", cookies=str(jar), cache=str(tmp_path / "cache")
+            networks="loopback", cookies=str(jar), cache=str(tmp_path / "cache")
         ) as client:
             result = await client.call_tool("extract_relevant", given)
     assert "the old mill" in text_of(result)
@@ -134,10 +134,10 @@ async def test_what_cookies_opened_is_for_no_server_without_them(
         return text_of(result), handle
 
     async with open_site({"/club": shown}) as site:
-        async with connect(allow_loopback="true", cookies=str(jar), cache=str(cache)) as client:
+        async with connect(networks="loopback", cookies=str(jar), cache=str(cache)) as client:
             mine, handle = await reported(client, site.url("/club"))
         for settings in ({}, {"cookies": str(other)}):
-            async with connect(allow_loopback="true", cache=str(cache), **settings) as client:
+            async with connect(networks="loopback", cache=str(cache), **settings) as client:
                 theirs, _ = await reported(client, site.url("/club"))
                 named, _ = await reported(client, handle)
             assert "old mill" not in theirs + named

@@ -46,7 +46,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def url(cache: Path) -> Iterator[str]:
-    with desk_served(cache, "allow_loopback=1", "robots=0", "seconds=100") as address:
+    with desk_served(cache, "networks=loopback", "robots=0", "seconds=100") as address:
         yield address
 
 
@@ -221,7 +221,7 @@ def test_research_is_paused_and_gone_on_with(browser: Any, site: Site, tmp_path:
     searxng = (
         f"searxng={site.url('')}",
         "search=searxng",
-        "allow_loopback=1",
+        "networks=loopback",
         "robots=0",
         "seconds=100",
     )

@@ -40,7 +40,7 @@ COMMANDS = {
         "papers=clustering=umap",
     ),
     "ocr": ("extract", QUESTION, "{folder}/scan.png", "--folder", "{folder}"),
-    "browser": ("fetch", "{site}", "--set", "browser=/bin/true", "--set", "allow_loopback=true"),
+    "browser": ("fetch", "{site}", "--set", "browser=/bin/true", "--set", "networks=loopback"),
     "llama": ("research", QUESTION, "--set", "embedder=llama:{folder}/model.gguf"),
 }
 """A command that meets each extra."""

@@ -385,7 +385,8 @@ def rendering_process(chromium: Path, url: str, cache: Path) -> Iterator[subproc
     arguments = [sys.executable, "-m", "server", "fetch", url]
     given = {
         "WINNOW_BROWSER": str(chromium),
-        "WINNOW_ALLOW_LOOPBACK": "true",
+        "WINNOW_NETWORKS": "loopback",
+        "WINNOW_WEB": "named",
         "WINNOW_CACHE": str(cache),
     }
     with subprocess.Popen(
@@ -443,7 +444,7 @@ async def test_a_tool_answers_from_a_page_that_scripts_fill(
 ) -> None:
     text = "The ferry to Pell Island leaves the north pier at nine every morning."
     url = site.put("/ferry", f"{SHELL}<script>{FILL} '<h1>Ferry</h1><p>{text}</p>'</script>")
-    settings = {"allow_loopback": "true", "embedder": "none", "browser": str(chromium)}
+    settings = {"networks": "loopback", "embedder": "none", "browser": str(chromium)}
     async with connect(**settings) as client:
         result = await client.call_tool(
             "fetch_and_prune_html", {"sources": [url], "question": "When does the ferry leave?"}

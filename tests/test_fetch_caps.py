@@ -18,7 +18,7 @@ ROWS = "<row><c t='inlineStr'><is><t>Brindle</t></is></c></row>" * 30_000
 
 async def asked(connect: Connect, source: str, folder: Path, page_mb: str) -> str:
     async with connect(
-        folders=str(folder), search="none", allow_loopback="true", page_mb=page_mb
+        folders=str(folder), search="none", networks="loopback", page_mb=page_mb
     ) as client:
         return text_of(
             await client.call_tool("fetch_and_prune_html", {"sources": [source], "max_tokens": 300})

@@ -170,7 +170,7 @@ async def test_each_row_is_answered_in_words_and_in_little_memory(tmp_path: Path
     wrong: list[str] = []
     async with (
         open_site(routes) as site,
-        open_server(tmp_path, allow_loopback="true") as (client, process),
+        open_server(tmp_path, networks="loopback") as (client, process),
     ):
         await ask(client, site, "/warm")
         # Opens the embedder of other languages, so that only what pages cost is counted
@@ -244,7 +244,7 @@ async def test_no_spelling_of_loopback_reaches_it_through_the_server(tmp_path: P
 async def test_after_a_restart_a_page_is_answered_without_asking_its_site(tmp_path: Path) -> None:
     async with open_site({"/p": Reply()}) as site:
         for _ in range(2):
-            async with open_server(tmp_path, allow_loopback="true") as (client, _):
+            async with open_server(tmp_path, networks="loopback") as (client, _):
                 text, failed = await ask(client, site, "/p")
                 assert not failed
                 assert "lighthouse" in text
@@ -262,7 +262,7 @@ async def test_six_slow_pages_of_a_site_are_waited_for_at_once(tmp_path: Path) -
     routes = {f"/{n}": Reply(stream=slow) for n in range(6)} | {"/warm": Reply()}
     async with (
         open_site(routes) as site,
-        open_server(tmp_path, allow_loopback="true") as (client, _),
+        open_server(tmp_path, networks="loopback") as (client, _),
     ):
         await ask(client, site, "/warm")
         failures: list[bool] = []

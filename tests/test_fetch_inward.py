@@ -90,7 +90,7 @@ def test_no_result_of_a_public_search_service_leads_inside(site: Site) -> None:
     url = site.put("/admin", "<p>Lake Orvane is 213 metres deep, says the inner page.</p>")
     found = {**TAVILY["results"][0], "url": url}
     with web({"api.tavily.com": json_reply({"results": [found]})}) as state:
-        state.environment["WINNOW_ALLOW_LOOPBACK"] = "true"
+        state.environment["WINNOW_NETWORKS"] = "loopback"
         reported = json.loads(winnow(state, "research", QUESTION, "--json").stdout)
         named = winnow(state, "fetch", url, "--question", QUESTION).stdout
     assert site.asked.count("/admin") == 1

@@ -365,7 +365,7 @@ async def test_a_page_from_the_cache_says_its_age_and_is_read_again_on_request(
         else {"question": "When was the harbour of Piran rebuilt?"}
     )
     url = site.put(f"/aged-{tool}", PAGE)
-    async with connect(folders=" ", search="none", allow_loopback="true") as client:
+    async with connect(folders=" ", search="none", networks="loopback") as client:
 
         async def ask(**more: bool) -> str:
             return text_of(await client.call_tool(tool, {"sources": [url], **question, **more}))

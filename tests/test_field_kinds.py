@@ -467,7 +467,7 @@ async def test_inputs_of_a_kind_that_failed_in_the_field_are_read(
     }
     with raw_site(routes) as address:
         async with connect(
-            folders=str(tmp_path), search="none", allow_loopback="true", robots="false"
+            folders=str(tmp_path), search="none", networks="loopback", robots="false"
         ) as client:
             for number, asked in enumerate(KINDS[kind]):
                 source = _put(asked, number, tmp_path, routes, address)

@@ -161,7 +161,7 @@ async def test_the_tool_chooses_a_budget_and_keeps_to_a_named_one(
         f"<title>Diary</title><h1>Diary</h1>{FILLER}<p>The zeppelin landed in <b>1931</b>.</p>",
     )
     arguments = {"sources": [url], "question": "When did the zeppelin land?"}
-    async with connect(allow_loopback="true", embedder="none") as client:
+    async with connect(networks="loopback", embedder="none") as client:
         chosen = await client.call_tool("fetch_and_prune_html", arguments)
         named = await client.call_tool("fetch_and_prune_html", {**arguments, "max_tokens": 150})
         small = await client.call_tool("fetch_and_prune_html", {**arguments, "max_tokens": 50})
@@ -180,7 +180,7 @@ async def test_the_tool_lists_links_and_cites_each_kept_block_on_request(
         "rains.</p>",
     )
     arguments = {"sources": [url], "question": "", "format": "markdown"}
-    async with connect(allow_loopback="true", embedder="none") as client:
+    async with connect(networks="loopback", embedder="none") as client:
         plain = await client.call_tool("fetch_and_prune_html", arguments)
         cited = await client.call_tool("fetch_and_prune_html", {**arguments, "references": True})
     assert data_of(plain)["pages"][0]["citations"] == []

@@ -99,7 +99,7 @@ async def test_the_head_of_a_page_names_its_author_and_date(connect: Connect, si
     )
     url = site.put("/rivers", f"<head><title>Rivers</title>{meta}</head>{RIVERS}")
     arguments = {"sources": [url], "question": "Who is the author of Rivers?", "max_tokens": 1000}
-    async with connect(allow_loopback="true", embedder="none") as client:
+    async with connect(networks="loopback", embedder="none") as client:
         text = shown_of(await client.call_tool("fetch_and_prune_html", arguments))
     assert "»\nRivers – by Ada Byron (1843-09-01)" in text
 
@@ -362,7 +362,7 @@ async def test_the_cursor_ends_with_the_main_content_and_another_leads_around_it
     url = site.put("/bends", f"<nav><ul>{menu}</ul></nav><main><h1>Bends</h1>{story}</main>")
     texts: list[str] = []
     cursor = ""
-    async with connect(allow_loopback="true", embedder="none") as client:
+    async with connect(networks="loopback", embedder="none") as client:
         for _ in range(20):
             arguments = {"sources": [url], "max_tokens": 400, "cursor": cursor}
             result = await client.call_tool("fetch_and_prune_html", arguments)

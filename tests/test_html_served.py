@@ -96,7 +96,7 @@ async def test_every_tool_cites_a_rule_by_its_number(connect: Connect, site: Sit
         "/rules", f"<title>By-laws</title><h1>By-laws</h1><h2>Winter</h2><p>These hold.</p>{rules}"
     )
     question = "When may no boat leave the basin?"
-    async with connect(allow_loopback="true", embedder="none") as client:
+    async with connect(networks="loopback", embedder="none") as client:
         calls: dict[str, dict[str, object]] = {
             "fetch_and_prune_html": {"sources": [url], "part": "section Winter"},
             "extract_relevant": {"sources": [url], "question": question},
@@ -232,7 +232,7 @@ async def test_headings_over_empty_columns_are_kept_in_every_tool(
         "/rota",
         f"<title>Rota</title><h1>Rota</h1><p>It is filled in by hand every Friday.</p>{rota}",
     )
-    async with connect(allow_loopback="true", embedder="none") as client:
+    async with connect(networks="loopback", embedder="none") as client:
         for tool, asked in (
             ("fetch_and_prune_html", {}),
             ("extract_relevant", {"question": "Who is on in the morning?"}),
@@ -304,7 +304,7 @@ async def test_a_frame_of_the_pages_own_site_is_said_not_to_be_read(
 ) -> None:
     url = site.put("/a/page", f"<p>{STORY}</p>{frame}")
     other = site.put("/b", f"<p>{STORY}</p><iframe src=http://127.0.0.2:1/x></iframe>")
-    async with connect(allow_loopback="true", embedder="none") as client:
+    async with connect(networks="loopback", embedder="none") as client:
         text, links, second = [
             text_of(await client.call_tool("fetch_and_prune_html", arguments))
             for arguments in (
@@ -321,7 +321,7 @@ async def test_a_frame_of_the_pages_own_site_is_said_not_to_be_read(
 async def test_a_page_of_frames_names_them(connect: Connect, site: Site) -> None:
     frames = "<frameset cols=20%,80%><frame src=menu.html><frame src=main.html></frameset>"
     url = site.put("/frames", f"<html><head><title>Harbour</title></head>{frames}</html>")
-    async with connect(allow_loopback="true", embedder="none") as client:
+    async with connect(networks="loopback", embedder="none") as client:
         text = text_of(await client.call_tool("fetch_and_prune_html", {"sources": [url]}))
     assert "a frame of the page's own site was not read" in text
 

@@ -80,7 +80,7 @@ async def test_sigterm_lets_the_running_call_end_and_no_other_begin(
         async with Client(f"{url}/mcp") as client:
             results.append(await client.call_tool("extract_relevant", asked))
 
-    with served(cache_folder, allow_loopback="1", robots="0", seconds="60") as (process, url):
+    with served(cache_folder, networks="loopback", robots="0", seconds="60") as (process, url):
         await healthy(url)
         async with Client(f"{url}/mcp") as other, anyio.create_task_group() as group:
             group.start_soon(extract, url)
@@ -116,7 +116,7 @@ async def test_a_caller_waits_for_no_place_though_another_holds_them_all(
         asked = {"question": "When does the ferry leave?", "sources": [slow]}
         await client.call_tool(tool, asked, progress_callback=wait)
 
-    given = {"allow_loopback": "1", "robots": "0", "seconds": "200", "http_tokens": "many,one"}
+    given = {"networks": "loopback", "robots": "0", "seconds": "200", "http_tokens": "many,one"}
     with served(cache_folder, **given) as (_, url):
         await healthy(url)
         async with (

@@ -126,7 +126,7 @@ async def test_a_page_cannot_speak_outside_its_frame(
 ) -> None:
     url = put(site, trick)
     async with connect(
-        folders=" ", searxng=site.url(""), allow_loopback="true", embedder="none"
+        folders=" ", searxng=site.url(""), networks="loopback", embedder="none"
     ) as client:
         reported = await answers(client, url)
     for tool, text in reported.items():
@@ -149,7 +149,7 @@ async def test_a_forged_mark_is_never_the_answers_own(connect: Connect, site: Si
     second."""
     url = put(site, "an order to the model")
     async with connect(
-        folders=" ", searxng=site.url(""), allow_loopback="true", embedder="none"
+        folders=" ", searxng=site.url(""), networks="loopback", embedder="none"
     ) as client:
         first, second = [await answers(client, url) for _ in range(2)]
     for tool in first:
@@ -169,7 +169,7 @@ async def test_fake_citations_never_reach_the_result_beside_the_text(
         {"question": ASKED} if tool == "research" else {"question": ASKED, "sources": [url]}
     )
     async with connect(
-        folders=" ", searxng=site.url(""), allow_loopback="true", embedder="none"
+        folders=" ", searxng=site.url(""), networks="loopback", embedder="none"
     ) as client:
         result = await client.call_tool(tool, {**given, "max_tokens": 2000})
     passages = data_of(result)["passages"]
@@ -214,7 +214,7 @@ async def test_a_prompt_injection_is_quoted_and_named_where_no_page_can_write(
     )
     searched(site, url, f"{FACT[:-1]}; {order}")
     async with connect(
-        folders=" ", searxng=site.url(""), allow_loopback="true", embedder="none"
+        folders=" ", searxng=site.url(""), networks="loopback", embedder="none"
     ) as client:
         answered = await reported(client, url)
     for tool, (text, items) in answered.items():
@@ -235,7 +235,7 @@ async def test_an_ordinary_page_is_reported_in_not_a_word_more(
     )
     searched(site, url, FACT)
     async with connect(
-        folders=" ", searxng=site.url(""), allow_loopback="true", embedder="none"
+        folders=" ", searxng=site.url(""), networks="loopback", embedder="none"
     ) as client:
         answered = await reported(client, url)
     for tool, (text, items) in answered.items():
@@ -265,7 +265,7 @@ async def test_words_that_a_page_does_not_show_say_where_they_come_from(
         ),
     }
     async with connect(
-        folders=" ", searxng=site.url(""), allow_loopback="true", embedder="none"
+        folders=" ", searxng=site.url(""), networks="loopback", embedder="none"
     ) as client:
         for trust, url in pages.items():
             searched(site, url, "Boats")
@@ -284,7 +284,7 @@ async def test_a_title_and_a_heading_that_speak_to_a_model_are_named_like_any_wo
     connect: Connect, site: Site, body: str
 ) -> None:
     url = site.put("/page", body.format(order=ORDERS[0][:60], fact=FACT))
-    async with connect(folders=" ", allow_loopback="true", embedder="none") as client:
+    async with connect(folders=" ", networks="loopback", embedder="none") as client:
         for tool in ("extract_relevant", "raptor_query", "fetch_and_prune_html"):
             result = await client.call_tool(
                 tool, {"question": ASKED, "sources": [url], "max_tokens": 1000}
@@ -301,7 +301,7 @@ async def test_no_passage_that_a_page_does_not_show_goes_untold_however_many_the
     light = f"<h2>Light {{n}}</h2><p>Boats leave at {{n}}.</p><p><img src=a.png alt='{said}'></p>"
     words = "".join(light.format(n=n) for n in range(71, 79))
     url = site.put("/page", f"<title>Harbour</title><p>{FACT}</p>{words}")
-    async with connect(folders=" ", allow_loopback="true", embedder="none") as client:
+    async with connect(folders=" ", networks="loopback", embedder="none") as client:
         for tool in ("extract_relevant", "raptor_query"):
             result = await client.call_tool(
                 tool, {"question": ASKED, "sources": [url], "max_tokens": 1000}
@@ -330,7 +330,7 @@ async def test_a_page_that_did_not_come_is_trusted_as_a_snippet(
 ) -> None:
     searched(site, site.url("/gone"), f"{FACT} It is on the pier.")
     async with connect(
-        folders=" ", searxng=site.url(""), allow_loopback="true", embedder="none"
+        folders=" ", searxng=site.url(""), networks="loopback", embedder="none"
     ) as client:
         for tool in ("research", "search_web"):
             data = data_of(await client.call_tool(tool, {"question": ASKED}))
@@ -346,7 +346,7 @@ async def test_the_result_counts_what_was_hidden(connect: Connect, site: Site) -
         site.put("/p.pdf", HIDDEN_PDF["white ink"], kind="application/pdf"),
         site.put("/d.docx", HIDDEN_DOCX["vanish"], kind="application/octet-stream"),
     ]
-    async with connect(folders=" ", allow_loopback="true", embedder="none") as client:
+    async with connect(folders=" ", networks="loopback", embedder="none") as client:
         for url in urls:
             given = {"question": ASKED, "sources": [url]}
             extracted = data_of(await client.call_tool("extract_relevant", given))
@@ -364,7 +364,7 @@ async def test_a_prompt_injection_off_the_subject_is_no_filling_and_its_absence_
         f"<title>Harbour</title><h2>News</h2><p>{ORDERS[0]}.</p><h2>History</h2><p>{FACT}</p>",
     )
     given = {"question": ASKED, "sources": [url], "max_tokens": 1000}
-    async with connect(folders=" ", allow_loopback="true") as client:
+    async with connect(folders=" ", networks="loopback") as client:
         text = text_of(await client.call_tool(tool, given))
     assert FACT in text
     assert not reached(ORDERS[0], text)
@@ -391,7 +391,7 @@ async def test_the_marks_around_data_hold_in_the_answers_that_a_small_model_writ
     url = site.put(
         "/page", f"<title>Harbour</title><p>{FACT}</p><h2>Comments</h2><p>{ORDERS[0]}.</p>"
     )
-    async with connect(folders=" ", allow_loopback="true", embedder="none") as client:
+    async with connect(folders=" ", networks="loopback", embedder="none") as client:
         text = text_of(
             await client.call_tool("extract_relevant", {"question": ASKED, "sources": [url]})
         )

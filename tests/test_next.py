@@ -89,7 +89,7 @@ async def test_where_everything_is_said_nothing_is_named(connect: Connect, site:
     url = site.put(
         "/short", "<h1>Boats</h1><p>The boat to Pell Island is red and leaves at noon.</p>"
     )
-    async with connect(allow_loopback="true") as client:
+    async with connect(networks="loopback") as client:
         result = await client.call_tool(
             "fetch_and_prune_html", {"sources": [url], "max_tokens": 1000}
         )
@@ -115,7 +115,7 @@ async def test_a_source_that_was_late_is_answered_by_the_same_call_again(
         "/slow", "<h1>Fares</h1><p>A bicycle to Pell Island costs 3 crowns each way.</p>"
     )
     arguments = {**asked, named: [quick, slow]}
-    async with connect(allow_loopback="true", robots="false", seconds="2") as client:
+    async with connect(networks="loopback", robots="false", seconds="2") as client:
         first = await client.call_tool(tool, arguments)
         assert {"tool": tool, "arguments": {}} in following(first)
         assert "red" in text_of(first)

@@ -29,7 +29,8 @@ async def test_the_log_has_a_line_for_each_call_with_its_request_and_no_word_of_
     page = site.put("/quiet", f"<p>The ferry to {PLACE} leaves at noon, every day of the year.</p>")
     log = tmp_path / "log"
     given = {
-        "allow_loopback": "1",
+        "networks": "loopback",
+        "web": "named",
         "robots": "0",
         "log": f"level=INFO format=json file={log}",
     }
@@ -87,7 +88,7 @@ async def test_figures_count_calls_and_are_served_without_a_token(
 
 async def test_a_server_that_drains_is_alive_and_not_ready(cache_folder: Path, site: Site) -> None:
     slow = site.put("/slow", "<p>The ferry leaves at noon.</p>")
-    with served(cache_folder, allow_loopback="1", robots="0", seconds="60") as (process, url):
+    with served(cache_folder, networks="loopback", robots="0", seconds="60") as (process, url):
         await ready(url)
 
         async def call() -> None:

@@ -389,7 +389,7 @@ async def test_no_server_words_what_is_outside_the_frame(
     caplog.set_level(logging.INFO, logger="winnow")
     async with (
         site() as at,
-        connect(allow_loopback="true", embedder="none", seconds="60") as client,
+        connect(networks="loopback", embedder="none", seconds="60") as client,
     ):
         doors, good = Doors(client), at.put("/good")
         rules = f"User-agent: *\nAllow: /\nDisallow: /{DASHED} {BAD}\n{BAD}: {BAD}\n"
@@ -458,7 +458,8 @@ async def test_no_provider_or_model_server_words_what_is_outside_the_frame(
     async with site() as at:
         given = {
             "searxng": at.url(""),
-            "allow_loopback": "true",
+            "networks": "loopback",
+            "web": "named",
             "embedder": "none",
             "folders": " ",
             "seconds": "60",

@@ -304,7 +304,8 @@ async def test_a_model_behind_a_server_has_its_say_through_the_tool(
     generator = f"openai:{remote.url}#m"
     remote.will("/chat/completions", _takes("no such words"))
     settings = {
-        "allow_loopback": "true",
+        "networks": "loopback",
+        "web": "named",
         "embedder": "none",
         "generator": generator,
         "papers": "extractor=lines",

@@ -46,7 +46,7 @@ def slow_web(site: Site) -> dict[str, str]:
     row = {"title": "Cheese", "url": slow, "content": "Cheese", "engine": "mojeek"}
     found = {"query": "", "results": [row], "unresponsive_engines": []}
     site.put("/search", json.dumps(found), kind="application/json")
-    return {"searxng": site.url(""), "allow_loopback": "true", "robots": "false"}
+    return {"searxng": site.url(""), "networks": "loopback", "robots": "false"}
 
 
 def burn(seconds: float) -> None:
@@ -253,7 +253,7 @@ async def test_where_a_source_was_late_nothing_found_is_unsure_and_the_same_call
 ) -> None:
     quick, slow = site.put("/quick", QUIET), site.put("/slow", QUIET)
     asked = {"question": "Who was the first king of Portugal?", "sources": [quick, slow]}
-    async with connect(allow_loopback="true", robots="false", seconds="5") as client:
+    async with connect(networks="loopback", robots="false", seconds="5") as client:
         result = await client.call_tool("extract_relevant", asked)
     data = data_of(result)
     assert data is not None
@@ -269,7 +269,7 @@ async def test_a_page_that_does_not_exist_holds_no_answer_and_one_that_failed_ma
 ) -> None:
     quick, other = site.put("/quick", QUIET), site.put("/other", "gone", status=status)
     asked = {"question": "Who was the first king of Portugal?", "sources": [quick, other]}
-    async with connect(allow_loopback="true", robots="false") as client:
+    async with connect(networks="loopback", robots="false") as client:
         result = await client.call_tool("extract_relevant", asked)
     assert data_of(result)["verdict"] == verdict
 
@@ -278,7 +278,7 @@ async def test_a_web_that_failed_beside_the_folder_makes_nothing_found_unsure(
     connect: Connect, site: Site
 ) -> None:
     site.put("/search", "out of order", status=500)
-    async with connect(searxng=site.url(""), allow_loopback="true") as client:
+    async with connect(searxng=site.url(""), networks="loopback") as client:
         result = await client.call_tool(
             "research", {"question": "Who was the first king of Portugal?"}
         )

@@ -74,7 +74,7 @@ async def test_questions_find_the_words_of_scans_with_page_and_box_labelled_as_r
         "How deep is the basin at the old quay?": "41.5 metres",
     }
     async with connect(
-        folders=str(tmp_path), cache=str(tmp_path / ".cache"), seconds="300", allow_loopback="true"
+        folders=str(tmp_path), cache=str(tmp_path / ".cache"), seconds="300", networks="loopback"
     ) as client:
         for source, place in sources.items():
             for question, words in asked.items():

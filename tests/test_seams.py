@@ -154,7 +154,7 @@ def test_a_new_provider_has_its_key_as_a_setting_and_is_searched(winnow: Extende
     keyless = winnow.run(*asking)
     assert keyless.returncode == 2
     assert "WINNOW_KEYS=wikifarm" in keyless.stderr
-    ran = winnow.run(*asking, "--set", "keys=wikifarm=k", "--set", "allow_loopback=true")
+    ran = winnow.run(*asking, "--set", "keys=wikifarm=k", "--set", "networks=loopback")
     assert ran.returncode == 0, ran.stderr
     assert "The lamp of Skellmouth" in ran.stdout
     assert any(path.startswith("/api/search?q=") for path in winnow.site.asked)

@@ -519,7 +519,7 @@ async def test_a_page_found_is_opened_by_its_handle_without_another_request(
         json.dumps({"results": rows, "unresponsive_engines": []}),
         kind="application/json",
     )
-    async with connect(folders=" ", searxng=site.url(""), allow_loopback="true") as client:
+    async with connect(folders=" ", searxng=site.url(""), networks="loopback") as client:
         found = await client.call_tool(
             "search_web", {"question": "light handle test", "site": "127.0.0.1", "page": 2}
         )

@@ -176,7 +176,8 @@ def test_the_command_line_searches_and_researches_through_it(instance: str, tmp_
     settings = {
         "WINNOW_SEARXNG": instance,
         "WINNOW_CACHE": str(tmp_path),
-        "WINNOW_ALLOW_LOOPBACK": "true",
+        "WINNOW_NETWORKS": "loopback",
+        "WINNOW_WEB": "named",
     }
     environment = {**os.environ, **settings, "PYTHONPATH": str(ROOT), "WINNOW_FOLDERS": ""}
     for verb, wanted in (("search", "Orvane Light"), ("research", "4 May 1871")):
@@ -192,7 +193,7 @@ def test_the_command_line_searches_and_researches_through_it(instance: str, tmp_
 async def test_the_tools_search_and_answer_through_it(
     connect: Connect, instance: str, engines: Engines
 ) -> None:
-    async with connect(folders=" ", searxng=instance, allow_loopback="true") as client:
+    async with connect(folders=" ", searxng=instance, networks="loopback") as client:
         found = await client.call_tool("search_web", {"question": QUESTION})
         answer = await client.call_tool("research", {"question": QUESTION})
         failed = await client.call_tool("search_web", {"question": "nothing 429"})

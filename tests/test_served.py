@@ -113,7 +113,7 @@ async def test_a_check_is_a_failure_of_its_own_and_never_answers(
     login = site.put("/login", FRONTS[11][1])
     other = site.put("/other", page("Piran", f"<p>{WORDS}</p>"))
     question = {"question": "Is the connection of Brindle's shop verified as human?"}
-    async with connect(folders=" ", search="none", allow_loopback="true") as client:
+    async with connect(folders=" ", search="none", networks="loopback") as client:
         alone = await client.call_tool("extract_relevant", {**question, "sources": [check]})
         beside = await client.call_tool(
             "extract_relevant", {**question, "sources": [check, login, other]}

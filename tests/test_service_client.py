@@ -110,7 +110,7 @@ async def test_a_question_for_models_and_metasearch_of_this_machine_reaches_no_p
             "embedder": "none",
             "folders": " ",
         }
-        async with connect(allow_loopback="true", **given) as client:
+        async with connect(networks="loopback", **given) as client:
             result = await client.call_tool(
                 "search_web", {"question": "What is my secret diagnosis?"}
             )

@@ -70,7 +70,8 @@ def settings(site: Site, cache: Path, **more: str) -> dict[str, str]:
     return {
         "folders": " ",
         "searxng": site.url(""),
-        "allow_loopback": "true",
+        "networks": "loopback",
+        "web": "named",
         "robots": "false",
         "cache": str(cache),
         **more,

@@ -71,7 +71,7 @@ def manual(site: Site) -> list[str]:
 
 @asynccontextmanager
 async def opened(connect: Connect, **settings: str) -> AsyncIterator[Client]:
-    async with connect(allow_loopback="true", search="none", **settings) as client:
+    async with connect(networks="loopback", search="none", **settings) as client:
         yield client
 
 

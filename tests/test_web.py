@@ -31,7 +31,7 @@ async def test_a_question_is_searched_read_and_answered_with_links_to_the_words(
 ) -> None:
     page = site.put("/light", LIGHT)
     site.put("/search", hits((page, "A lighthouse.")), kind="application/json")
-    async with connect(folders=" ", searxng=site.url(""), allow_loopback="true") as client:
+    async with connect(folders=" ", searxng=site.url(""), networks="loopback") as client:
         result = await client.call_tool("research", {"question": QUESTION, "max_tokens": 1500})
     assert data_of(result)["answered"]
     assert "4 May 1871" in text_of(result)
@@ -50,7 +50,7 @@ async def test_a_page_that_fails_is_named_and_its_snippet_still_counts(
         hits((gone, "The light on Orvane Head was first lit in May 1871.")),
         kind="application/json",
     )
-    async with connect(folders=" ", searxng=site.url(""), allow_loopback="true") as client:
+    async with connect(folders=" ", searxng=site.url(""), networks="loopback") as client:
         result = await client.call_tool("research", {"question": QUESTION})
     assert "May 1871" in text_of(result)
     assert "404" in text_of(result)
@@ -63,7 +63,7 @@ async def test_blocked_engines_are_an_error_with_their_reasons_not_an_empty_answ
         {"query": QUESTION, "results": [], "unresponsive_engines": [["brave", "too many requests"]]}
     )
     site.put("/search", blocked, kind="application/json")
-    async with connect(folders=" ", searxng=site.url(""), allow_loopback="true") as client:
+    async with connect(folders=" ", searxng=site.url(""), networks="loopback") as client:
         result = await client.call_tool("search_web", {"question": "lights that are blocked"})
     assert result.is_error
     assert "too many requests" in text_of(result)
@@ -73,7 +73,7 @@ async def test_blocked_engines_are_an_error_with_their_reasons_not_an_empty_answ
 async def test_the_users_folders_are_searched_beside_the_web(connect: Connect, site: Site) -> None:
     page = site.put("/light", LIGHT)
     site.put("/search", hits((page, "A lighthouse.")), kind="application/json")
-    async with connect(searxng=site.url(""), allow_loopback="true") as client:
+    async with connect(searxng=site.url(""), networks="loopback") as client:
         result = await client.call_tool("search_web", {"question": "lighthouse lit again lens"})
     urls = [hit["url"] for hit in data_of(result)["hits"]]
     assert any(url.startswith("file:") for url in urls)

@@ -96,7 +96,7 @@ ICANN's `internal`; customs)."""
 _HINT_PRIVATE: Final = (
     "Only public web addresses are fetched; an operator can allow "
     "a network with WINNOW_NETWORKS, this machine with "
-    "WINNOW_ALLOW_LOOPBACK."
+    "WINNOW_NETWORKS=loopback."
 )
 _HINT_LED: Final = (
     "A public page or search result leads to this internal address; "

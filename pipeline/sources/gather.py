@@ -153,6 +153,13 @@ async def load_sources(
             "earlier answers.",
         )
     began = anyio.current_time()
+    refused: list[SourceError] = []
+    for name in names:
+        try:
+            services.addresses.check(name)
+        except AddressRefused as error:
+            refused.append(error)
+    names = [name for name in names if name not in {error.source for error in refused}]
     expanded, failed = await in_thread(_expand_folders, names, services.roots)
     outside: set[str] = set()
     if any(map(is_site, expanded)):
@@ -164,6 +171,7 @@ async def load_sources(
     documents, errors = await open_all(
         expanded, services, seconds=seconds, report=report, outside=outside
     )
+    errors = [*refused, *errors]
     failures = [*read_in_part(documents.values()), *failed, *map(failure_of, errors)]
     if needed and not documents:
         if len(failures) == 1 and errors:
@@ -226,6 +234,7 @@ async def open_all(
     documents = {
         name: result for name, result in results.items() if isinstance(result, Document)
     }
+    services.addresses.give(document.page.final_url for document in documents.values())
     return documents, [
         result for result in results.values() if isinstance(result, SourceError)
     ]
@@ -505,6 +514,7 @@ async def gather_pages(
     findings = await services.chain.search(
         queries, limit=order.max_pages * HITS_PER_PAGE
     )
+    services.addresses.give(result.url for result in findings.results)
     await report(3, 10, f"{len(findings.results)} results")
     # 3. Fetch the result pages, as far as time allows
     documents: dict[str, Document] = {}

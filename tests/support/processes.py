@@ -128,6 +128,7 @@ def served(
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     environment = {**os.environ, "WINNOW_FOLDERS": str(LIBRARY), "WINNOW_CACHE": str(cache)}
+    environment |= {"WINNOW_WEB": "named"}
     environment |= {f"WINNOW_{name.upper()}": value for name, value in settings.items()}
     command = [sys.executable, "-m", "server", "serve", "--http", "--port", str(port), *arguments]
     with subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE) as process:
