@@ -310,7 +310,7 @@ async def run(ids: Sequence[str], *, misses: bool) -> list[tuple[str, Outcome]]:
             "folders": str(folder),
             "search": "folder",
             "networks": "loopback",
-        "web": "named",
+            "web": "named",
             "robots": "false",
         }
         async with Client(build_server(read_settings(reported, {}))) as client:

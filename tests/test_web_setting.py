@@ -41,7 +41,11 @@ async def test_an_address_that_no_search_found_is_never_asked(
     url = site.put("/notes", PAGE)
     (tmp_path / "ferry.html").write_text(PAGE)
     async with connect(
-        folders=str(tmp_path), web=web, networks="loopback", embedder="none", cache=str(tmp_path / "c")
+        folders=str(tmp_path),
+        web=web,
+        networks="loopback",
+        embedder="none",
+        cache=str(tmp_path / "c"),
     ) as client:
         for tool, arguments in calls(url):
             result = await client.call_tool(tool, arguments)
