@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from mcp.shared.dispatcher import ProgressFnT
 
 OK, FAILED, USAGE, NO_ANSWER = range(4)
+_BAR: Final = 20
+"""Columns of a progress bar."""
 _OUTSIDE: Final = re.compile(r"«(\d{12})» (.*?) «/\1»")
 
 
@@ -54,7 +56,10 @@ def drawn_progress(*, quiet: bool) -> Iterator[ProgressFnT | None]:
     width = min(100, shutil.get_terminal_size().columns) - 1
 
     async def draw(progress: float, total: float | None, message: str | None) -> None:
-        share = f"{progress / total:4.0%} " if total else ""
+        share = ""
+        if total:
+            done = progress / total
+            share = f"{'█' * int(_BAR * done):░<{_BAR}} {done:4.0%} "
         line = f"{share}{message or ''}"[:width]
         print(f"\r{line:{width}}", end="", file=sys.stderr, flush=True)
 

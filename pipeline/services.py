@@ -19,6 +19,7 @@ from pipeline.question.wants import is_site
 from pipeline.reading.extract import Extractor
 from pipeline.reading.relevance import Blend, Reader, Reread
 from pipeline.search.chain import Findings
+from pipeline.search.folder import FolderProvider
 from pipeline.search.query import SearchQuery
 from pipeline.work import in_thread
 
@@ -153,6 +154,9 @@ class Services:
     """A model that writes beside the extractor's rules, and how it is asked."""
     idms: str = "partition"
     """How `idms` chunks are cut; see WINNOW_PAPERS."""
+    folder: FolderProvider | None = None
+    """The search over the roots, which `chain` asks too; None where they are not
+    searched."""
     notice: Once = field(default_factory=Once)
     """Notice about the search providers of this server."""
 

@@ -83,16 +83,15 @@ def _quoted(text: str) -> str:
     return f"{notice(delimiter)}\n{framed(text, delimiter)}"
 
 
-def status_text(services: Services) -> str:
-    """Return models (with the reason for each), providers, folders and cache as text
-    lines."""
-    stores = services.stores.stats()
-    return "\n".join(
-        [
-            *(f"{role}: {reason}" for role, reason in services.model_reasons.items()),
-            f"search providers: {', '.join(services.chain.names) or 'none'}",
-            f"folders: {', '.join(map(str, services.roots)) or 'none; winnow folders add DIR'}",
-            *(f"cache {kind}: {store_text(stores[kind])}" for kind in stores),
-            f"cache: {cache_trouble(stores) or 'works'}",
-        ]
-    )
+async def status_rows(services: Services) -> dict[str, str]:
+    """Return what of the folders is in the index, models (with the reason for each),
+    providers and cache, as names and texts."""
+    stores = await in_thread(services.stores.stats)
+    roots = ", ".join(map(str, services.roots))
+    rows = {"folders": roots or "none; winnow folders add DIR"}
+    if services.folder is not None:
+        rows |= (await services.folder.status()).rows()
+    rows |= services.model_reasons
+    rows["search providers"] = ", ".join(services.chain.names) or "none"
+    rows |= {f"cache {kind}": store_text(stores[kind]) for kind in stores}
+    return {**rows, "cache": cache_trouble(stores) or "works"}

@@ -12,7 +12,6 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from pydantic import Field
 
-from pipeline.work import in_thread
 from prompts import load
 from server.process import Opening
 
@@ -69,11 +68,12 @@ def offer_resources(server: MCPServer[Opening], opening: Callable[[], Opening]) 
 
     @server.resource("winnow://status", name="status", mime_type="text/plain")
     async def status() -> str:
-        """Models, providers and cache of this server."""
+        """The folders and their index, models, providers and cache of this server."""
         services = await opening().services()
-        from server.reading import status_text  # noqa: PLC0415  as above
+        from server.reading import status_rows  # noqa: PLC0415  as above
 
-        return await in_thread(status_text, services)
+        rows = await status_rows(services)
+        return "\n".join(f"{name}: {text}" for name, text in rows.items())
 
 
 def offer_prompts(server: MCPServer[Opening]) -> None:

@@ -128,6 +128,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             reranker=CachedReranker(reranker, scores) if reranker else None,
             generator=generator,
             roots=settings.folders,
+            folder=folder,
             today=date.today,
             model_reasons=reasons,
             seconds=settings.seconds,

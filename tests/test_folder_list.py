@@ -8,8 +8,9 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
+from mcp_types import TextResourceContents
 
-from tests.support import LIBRARY, ROOT
+from tests.support import LIBRARY, ROOT, Connect
 from tests.support.commands import run_command
 
 pytestmark = pytest.mark.slow
@@ -111,3 +112,38 @@ def test_no_question_goes_to_the_web_where_the_list_cannot_be_used(
     done = run("search", "When was the boiler mended?")
     assert done.returncode == 2
     assert "The list of folders" in done.stderr
+
+
+def test_an_index_is_built_shown_and_gone_on_with(run: Run, letters: Path) -> None:
+    (letters / "broken.pdf").write_bytes(b"%PDF-1.7 and no more")
+    (letters / "tape.mp3").write_bytes(b"ID3")
+    none = run("index")
+    assert none.returncode == 2
+    assert "winnow folders add DIR" in none.stderr
+    assert "folders: none; winnow folders add DIR" in run("status").stdout
+    run("folders", "add", "letters")
+    before = run("status").stdout
+    assert "files: 0 read, 0 could not be read, 2 to be read" in before
+    built = run("index")
+    assert built.returncode == 0, built.stderr
+    assert built.stdout.startswith("indexed: 2 files in ")
+    status = json.loads(run("status", "--json").stdout)
+    assert status["folders"] == str(letters)
+    assert status["files"] == "1 read, 1 could not be read, 0 to be read"
+    assert status["vectors"] == "1 files"
+    assert status["last change"].endswith(str(letters / "broken.pdf"))
+    assert status["left out"] == "1 file not searched: .mp3 1"
+    assert status[str(letters / "broken.pdf")].startswith("not read: ")
+    assert "all-MiniLM" in status["embedder"]
+    (letters / "bob.md").write_text("Bob keeps the keys.")
+    assert run("index", "letters", "--quiet").stdout.startswith("indexed: 1 files in ")
+    assert "files: 2 read" in run("status", "--folder", "letters").stdout
+
+
+@pytest.mark.anyio
+async def test_a_server_shows_how_far_the_index_is(connect: Connect, letters: Path) -> None:
+    async with connect(folders=str(letters)) as client:
+        await client.call_tool("search_web", {"question": "When was the boiler mended?"})
+        (content,) = (await client.read_resource("winnow://status")).contents
+    assert isinstance(content, TextResourceContents)
+    assert f"folders: {letters}\nfiles: 1 read, 0 could not be read" in content.text

@@ -31,6 +31,7 @@ from pipeline.fetch.files import CONVERTED, IMAGES, Files, ending_of, read_raw
 from pipeline.question.question import Question
 from pipeline.read.sniff import decode, looks_like_text
 from pipeline.reading.bm25 import Floats, blend
+from pipeline.search.folder_status import FolderStatus
 from pipeline.search.listing import MOST_LISTED_BYTES, Folders, Listing, not_searched
 from pipeline.search.query import (
     SearchOutcome,
@@ -196,6 +197,45 @@ class FolderProvider:
         reason = " ".join(filter(None, (*notes, unsearched)))
         status: SearchStatus = "timeout" if unread else "empty"
         return SearchOutcome((), self.name, status, reason, unread=unread)
+
+    async def finish(self) -> None:
+        """Count and embed all that is new, for a process that does nothing else.
+
+        Raises `ModelError` where the embedder fails, `sqlite3.Error` where an index in
+        memory does."""
+        self._waiting += 1  # so that nothing rests
+        try:
+            await in_thread(self._look_around, time.monotonic())
+            await self._count_all()
+            while await self._embed((), BATCH):
+                pass
+        finally:
+            self._waiting -= 1
+
+    async def status(self, *, look: bool = True) -> FolderStatus:
+        """Return how far the index is; without `look` what the folders hold is known
+        from before.
+
+        Raises `sqlite3.Error` where an index in memory fails."""
+        try:
+            if look:
+                await in_thread(self._look_around, time.monotonic())
+            return await in_thread(self._status)
+        except sqlite3.Error as error:
+            if not self._do_without(error):
+                raise
+            return await self.status()
+
+    def _status(self) -> FolderStatus:
+        index = self._opened()
+        return FolderStatus(
+            self._roots,
+            self._listing,
+            self._uncounted,
+            index.vectors(self._embedder.name) if self._embedder else 0,
+            index.unread(),
+            index.size,
+        )
 
     @property
     def _uncounted(self) -> int:

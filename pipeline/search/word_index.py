@@ -346,6 +346,18 @@ class WordIndex:
                     ),
                 )
 
+    def vectors(self, model: str) -> int:
+        """Return how many files have a vector of `model`."""
+        ((count,),) = self._rows("SELECT count(*) FROM files WHERE model = ?", model)
+        return int(str(count))
+
+    @property
+    def size(self) -> int:
+        """Bytes of the database."""
+        query = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
+        ((size,),) = self._rows(query)
+        return int(str(size))
+
     def likeness(self, model: str, queries: Floats) -> dict[int, float]:
         """Return the best cosine of the unit vectors [k, d] with each file's outline, by
         number."""

@@ -30,6 +30,7 @@ from tests.support import LIBRARY, ROOT
 NEEDED: Final = (
     "cli.doctor",
     "cli.folders",
+    "cli.index",
     "cli.kept",
     "cli.models",
     "cli.terminal",
