@@ -3,8 +3,9 @@
 A tool finds its documents and says what follows the passages; what is between is here, once:
 
 1. read: documents are cut into units, each is scored, and judged whether any answers (`reading/extract.py`);
-2. grow: passages around the best units, within a budget (`evidence/assemble.py`);
-3. write: the verdict, then the passages, on the sheet of the answer (`write`).
+2. settle: what was not read is named, and takes back a "none" (`settled`);
+3. grow: passages around the best units, within a budget (`evidence/assemble.py`);
+4. write: the verdict, then the passages, on the sheet of the answer (`write`).
 
 Not for: finding documents (`pipeline/sources`, `pipeline/search`), or an answer in a generator's words
 (`pipeline/generated.py`)."""
@@ -12,15 +13,25 @@ Not for: finding documents (`pipeline/sources`, `pipeline/search`), or an answer
 from collections.abc import Sequence
 from typing import Final
 
-from pipeline.document.page import Document
+from pipeline.document.page import Document, Failure
 from pipeline.evidence.assemble import Assembled, assemble
 from pipeline.evidence.show import Sheet, doubt
+from pipeline.reading.extract import left_unread, unless_cut
 from pipeline.reading.reading import Reading
 
 NOT_ANSWERED: Final = "None: no sentence that was read seems to answer the question."
 """First line of an answer without one."""
 NEAREST_LINE: Final = "Nearest lines, which may not answer it:"
 """Above the passages where nothing answers."""
+
+
+def settled(
+    reading: Reading, documents: Sequence[Document], failures: Sequence[Failure]
+) -> tuple[Reading, list[Failure]]:
+    """Return a reading that is `none` only if everything was read, and what it did not
+    reach of `documents`. `failures` are what was not read before it."""
+    unread = left_unread(reading, documents)
+    return unless_cut(reading, (*failures, *unread)), unread
 
 
 def write(

@@ -6,11 +6,11 @@ Not for: searching for sources (`pipeline/research.py`)."""
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from pipeline.answer import write
+from pipeline.answer import settled, write
 from pipeline.evidence.assemble import UNASKED, Assembled
 from pipeline.evidence.show import Sheet, notice_within
 from pipeline.question.question import Question
-from pipeline.reading.extract import extract, left_unread, unless_cut
+from pipeline.reading.extract import extract
 from pipeline.reading.reading import Reading
 from pipeline.services import Services
 from pipeline.sources.gather import Loaded, load_sources, room_for
@@ -53,9 +53,8 @@ async def extract_sources(
     reading = await extract(
         question, loaded.documents, reader=services.reader, extractor=services.extractor
     )
-    unread = left_unread(reading, loaded.documents)
+    reading, unread = settled(reading, loaded.documents, loaded.failures)
     loaded = replace(loaded, failures=(*loaded.failures, *unread))
-    reading = unless_cut(reading, loaded.failures)
     # 3. The verdict and cited passages, within the budget
     most = max_tokens or UNASKED
     mark = new_mark()

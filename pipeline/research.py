@@ -21,8 +21,8 @@ import anyio
 import numpy as np
 
 from errors import SearchFailed
-from pipeline.answer import write
-from pipeline.document.page import Document, Failure, Page, Sentence, Trust
+from pipeline.answer import settled, write
+from pipeline.document.page import Document, Page, Sentence, Trust
 from pipeline.evidence.assemble import UNASKED, Assembled
 from pipeline.evidence.render import links_in
 from pipeline.evidence.show import (
@@ -38,10 +38,8 @@ from pipeline.question.question import Question, question_word
 from pipeline.reading.extract import (
     extract,
     joined,
-    left_unread,
     read_documents,
     units_of,
-    unless_cut,
     widened,
 )
 from pipeline.reading.reading import Reading
@@ -78,7 +76,6 @@ from pipeline.work import LONG_SHARE, STEP_SHARE, Report, in_thread, time_left
 from prompts import load
 
 _SNIPPET: Final = "only the search snippet; the page itself was not read"
-_IN_PART: Final = "all but its best passage, for want of time"
 HOP_PAGES: Final = 3
 """Pages that a hop reads."""
 HOP_WORK: Final = 0.3
@@ -155,15 +152,11 @@ async def research(
     # 1.–4. PARSER, search, fetch, mixed ranking
     gathered = await gather_pages(request, services, report=report)
     # 5.–6. Documents, best page first; EXTRACTOR: the core's reading of all of them, or None
-    documents, reading, unread = await _read(request.question, gathered, services)
-    gathered = replace(gathered, failures=(*gathered.failures, *unread))
+    documents, reading = await _read(request.question, gathered, services)
     if not documents:
         reading = replace(reading, reason="No pages were found.")
-    # A few unreadable lines do not make a found page doubtful
-    missing = [
-        failure for failure in gathered.missing() if failure.rest or not failure.page
-    ]
-    reading = unless_cut(reading, missing)
+    reading, unread = settled(reading, documents, gathered.missing())
+    gathered = replace(gathered, failures=(*gathered.failures, *unread))
     await report(8, 10, reading.reason)
     # 7. Hops: what the passage nearest to an open part names is asked about
     state = await follow(request, gathered, documents, reading, services)
@@ -198,10 +191,9 @@ async def research(
 
 async def _read(
     question: Question, gathered: Gathered, services: Services
-) -> tuple[list[Document], Reading, list[Failure]]:
-    """Return the pages with their reading, and what was not read; without time for that,
-    only their best passages, by words."""
-    # By then each is read by its best passage alone.
+) -> tuple[list[Document], Reading]:
+    """Return the pages with their reading; without time for that, only their best
+    passages, by words."""
     with anyio.move_on_after(LONG_SHARE * time_left()):
         # A page that did not come is represented by its snippet.
         documents = [
@@ -213,7 +205,7 @@ async def _read(
             reader=services.reader,
             extractor=services.extractor,
         )
-        return documents, reading, left_unread(reading, documents)
+        return documents, reading
     short_pages = [
         await services.documents.read(
             _short_page(page.result, page.passage, trust="visible")
@@ -223,11 +215,7 @@ async def _read(
     reading = await read_documents(
         question, short_pages, reader=Blend(None), seconds=services.seconds
     )
-    unread = [
-        Failure(document.page.final_url, _IN_PART, late=True)
-        for document in short_pages
-    ]
-    return short_pages, reading, unread
+    return short_pages, replace(reading, late=True)
 
 
 async def _written(
