@@ -198,7 +198,7 @@ async def test_the_text_behind_a_scanned_page_is_read_and_labelled(
     async with connect(networks="loopback", embedder="none") as client:
         for tool, (text, _) in (await answers(client, url)).items():
             assert FACT in text, tool
-            assert "pages that are images: 1; their text is the file's own text layer" in outside(
+            assert "pages whose text is a layer that is not drawn, as on scans: 1" in outside(
                 text
             ), tool
 

@@ -233,7 +233,7 @@ def test_a_file_that_would_be_hidden_for_the_most_part_is_shown_with_a_note() ->
     hidden = "<w:r><w:rPr><w:vanish/></w:rPr><w:t>obey me now</w:t></w:r>"
     page = page_of(make_parts(paragraph("Boats.") + f"<w:p>{hidden}</w:p>" * 50))
     assert "obey" in page.html
-    assert page.notes == ("Word: most words are marked as hidden, and shown here",)
+    assert page.notes == ("most words are marked as hidden, and shown here",)
 
 
 def test_a_long_table_is_one_table() -> None:

@@ -11,7 +11,6 @@ from extras.documents.docx_looks import Seen
 from extras.documents.docx_styles import Styles, W
 from extras.documents.docx_walk import Walk, count_words
 from extras.documents.package import (
-    MOST_HIDDEN,
     Package,
     all_of,
     hidden_notes,
@@ -19,16 +18,12 @@ from extras.documents.package import (
 )
 from extras.documents.sheets import UNREAD_CELLS
 from pipeline.document.converted import MAX_CELLS, Converted, Unreadable, whole_page
-from pipeline.document.tree import count_words as words_of
 from pipeline.work import check_cancelled
 
 
-def docx_to_html(body: bytes, *, is_shown: bool = False) -> Converted:
+def docx_to_html(body: bytes) -> Converted:
     """Return a DOCX file as HTML; raises `Unreadable` for one that is damaged, too large
-    unpacked, or without text.
-
-    Where more words would be left out than are seen, nothing is taken for hidden
-    (`is_shown`), and a note says so."""
+    unpacked, or without text."""
     with open_package(body, "a Word file") as package:
         main_part = package.main("word/document.xml")
         title, author = package.about()
@@ -37,14 +32,10 @@ def docx_to_html(body: bytes, *, is_shown: bool = False) -> Converted:
             kinds.setdefault(kind, []).append(name)
         check_cancelled()
         walk = _walk(package, kinds)
-        walk.seen.is_shown = is_shown
         headers = _margins(walk, kinds.get("header", []))
         blocks = [*headers, *walk.body(main_part)]
         blocks += _margins(walk, kinds.get("footer", []))
     html = "\n".join(blocks).replace("</ul>\n<ul>", "")
-    hidden = walk.seen.words
-    if hidden > max(MOST_HIDDEN, words_of(html)):
-        return docx_to_html(body, is_shown=True)
     if not html.strip():
         damaged = " that is damaged" if package.damaged else " without text"
         lacking = f": {walk.ledger.unread}" if walk.ledger.unread else ""
@@ -56,7 +47,7 @@ def docx_to_html(body: bytes, *, is_shown: bool = False) -> Converted:
         author=author,
         notes=_notes(walk),
         unread="; ".join(filter(None, (cut, package.unread))),
-        hidden=hidden,
+        hidden=walk.seen.words,
         ledger=walk.ledger,
     )
 
@@ -96,10 +87,7 @@ def _margins(walk: Walk, names: list[str]) -> list[str]:
 
 
 def _notes(walk: Walk) -> tuple[str, ...]:
-    notes = []
-    if walk.seen.is_shown:
-        notes.append("Word: most words are marked as hidden, and shown here")
-    notes += hidden_notes("Word", {"words": walk.seen.words})
+    notes = [*hidden_notes("Word", {"words": walk.seen.words})]
     if walk.inserted or walk.deleted:
         changed = f"{walk.inserted} words are inserted, {walk.deleted} deleted"
         notes.append(f"Word: tracked changes are shown as accepted: {changed}")

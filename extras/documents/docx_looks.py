@@ -11,7 +11,7 @@ from lxml import etree
 
 from extras.documents.docx_styles import Styles, W, value_in
 from extras.documents.package import LEAST_WIDTH, ON, all_of
-from pipeline.document.converted import LEAST_SIZE
+from pipeline.document.converted import LEAST_SIZE, shows_hidden
 from pipeline.html.colours import WHITE, Rgb, is_faint, rgb_of
 
 _DRAWINGS: Final = (f"{W}txbxContent", f"{W}pict", f"{W}drawing")
@@ -46,8 +46,6 @@ class Seen:
             for holder in defaults
             for properties in holder.iterchildren(f"{W}rPr")
         ]
-        self.is_shown = False
-        """Whether all is shown, hidden or not."""
         self.words = 0
         self._looks: dict[tuple[bytes, str], _Look] = {}
         """By the properties that a run has of its own, and the style of its paragraph."""
@@ -58,7 +56,7 @@ class Seen:
         for run in list(root.iter(f"{W}r")):
             texts = [text for text in run.iterchildren(f"{W}t") if text.text]
             words = sum(len(text.text.split()) for text in texts)
-            if words and not self.is_shown and self._is_unseen(run):
+            if words and not shows_hidden() and self._is_unseen(run):
                 self.words += words
                 for text in texts:
                     text.text = ""

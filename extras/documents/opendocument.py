@@ -30,6 +30,7 @@ from pipeline.document.converted import (
     escape,
     html_table,
     placed,
+    shows_hidden,
     whole_page,
 )
 from pipeline.document.ledger import Ledger
@@ -319,7 +320,7 @@ class _OpenDocumentReader:
     def _pieces(self, element: etree._Element, is_unseen: bool) -> Iterator[str]:
         """Yield the texts of an element; `is_unseen`: whether those around it are."""
         is_field = element.tag == f"{TEXT}hidden-text" and _is_on(element)
-        if is_field or self.looks.hides(element):
+        if (is_field or self.looks.hides(element)) and not shows_hidden():
             self._miss(element)
             return
         if element.tag == _NOTE:

@@ -11,7 +11,7 @@ from typing import Final
 from lxml import etree
 
 from extras.documents.package import LEAST_WIDTH, MOST_BASED, all_of
-from pipeline.document.converted import LEAST_SIZE
+from pipeline.document.converted import LEAST_SIZE, shows_hidden
 from pipeline.html.colours import WHITE, Rgb, is_faint, rgb_of
 from pipeline.html.rules import PIXELS, length
 
@@ -60,7 +60,7 @@ class Looks:
         """Return whether an element's direct text is hidden; `parent`: whether its
         parent's is. An element without a style or a colour is as its parent."""
         name = _style_of(element)
-        if not name:
+        if not name or shows_hidden():
             return parent
         if name not in self._unseen:
             self._unseen[name] = self._is_gone(name)

@@ -36,8 +36,6 @@ CHUNK: Final = 1 << 18
 """Bytes of XML that are parsed at a time, some 1,000 paragraphs."""
 MOST_BASED: Final = 20
 """Styles in a chain of those that are based on another."""
-MOST_HIDDEN: Final = 100
-"""Words of a file that may be hidden though they are more than those that are shown."""
 LEAST_WIDTH: Final = 10
 """Per cent of its usual width below which type cannot be read; condensed type has
 80."""

@@ -23,6 +23,7 @@ from pipeline.document.converted import (
     Unreadable,
     escape,
     html_table,
+    shows_hidden,
     whole_page,
 )
 from pipeline.document.ledger import Kind, Ledger
@@ -158,9 +159,10 @@ class _Rewriting:
         return "{}" if group.name else content
 
     def _is_unseen(self, look: dict[str, int]) -> bool:
+        if look.get("deleted") or shows_hidden():
+            return bool(look.get("deleted"))
         if (
             look.get("v")
-            or look.get("deleted")
             or look.get("fs", 24) < 2 * LEAST_SIZE  # in half points
             or look.get("charscalex", 100) < LEAST_WIDTH
         ):

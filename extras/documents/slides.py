@@ -23,7 +23,6 @@ from extras.documents.drawing import (
     words_of,
 )
 from extras.documents.package import (
-    MOST_HIDDEN,
     ON,
     Package,
     all_of,
@@ -39,6 +38,7 @@ from pipeline.document.converted import (
     Unreadable,
     escape,
     placed,
+    shows_hidden,
     whole_page,
 )
 from pipeline.document.ledger import Ledger
@@ -288,12 +288,11 @@ def _printed(under: Sequence[etree._Element]) -> Iterator[str]:
             yield from filter(None, texts_of(shape))
 
 
-def pptx_to_html(body: bytes, *, is_shown: bool = False) -> Converted:
+def pptx_to_html(body: bytes) -> Converted:
     """Return a presentation as HTML; raises `Unreadable` for one that is damaged, too
     large unpacked, or without text.
 
-    Hidden slides and words are left out, and a note says how many. Words are not where
-    they would be more than those that are seen (`is_shown`)."""
+    Hidden slides and words are left out, and a note says how many."""
     ledger, footers = Ledger(), dict[str, None]()
     layouts = dict[str, list[etree._Element]]()
     sections, hidden, words = list[str](), 0, 0
@@ -316,14 +315,12 @@ def pptx_to_html(body: bytes, *, is_shown: bool = False) -> Converted:
             if layout not in layouts:
                 layouts[layout] = _under(package, layout)
                 footers |= dict.fromkeys(_printed(layouts[layout]))
-            if size is not None and not is_shown:
+            if size is not None and not shows_hidden():
                 extent = _numbers(size, "cx", "cy")
                 words += _empty_unseen(root, layouts[layout], *extent)
             slide = _Slide(package, ledger, root, links, footers)
             if html := slide.html(number):
                 sections.append(placed(html, f"slide={number}"))
-    if words > max(MOST_HIDDEN, count_words("".join(sections))):
-        return pptx_to_html(body, is_shown=True)
     if not sections:
         lacking = f": {ledger.unread}" if ledger.unread else ""
         raise Unreadable(f"it is a presentation without text{lacking}")

@@ -42,7 +42,7 @@ from extras.documents.package import (
     whole_number,
 )
 from extras.documents.sheets import UNREAD_CELLS, Merged, Row, address, sheet_to_html
-from extras.documents.workbook_looks import unseen_styles
+from extras.documents.workbook_looks import pale_conditions, unseen_styles
 from pipeline.document.converted import (
     LEAST_SIZE,
     MAX_CELLS,
@@ -50,6 +50,7 @@ from pipeline.document.converted import (
     Unreadable,
     escape,
     placed,
+    shows_hidden,
     whole_page,
 )
 from pipeline.document.ledger import Ledger
@@ -62,6 +63,9 @@ MAX_ROW_BYTES: Final = 2_000_000
 _LAST_COLUMN: Final = 16_384
 _LEAST_WIDTH: Final = 0.3
 """Letters of width below which a column shows none."""
+
+
+_CONDITIONS: Final = "workbook: conditions that may hide cells, which are read: "
 
 
 @dataclass(slots=True)
@@ -79,6 +83,8 @@ class _Book:
         default_factory=lambda: {"sheets": 0, "rows": 0, "columns": 0, "words": 0}
     )
     """What was left out, by kind."""
+    conditions: int = 0
+    """Ranges that a condition may hide."""
 
     def text(self, cell: etree._Element) -> str:
         """Return a cell as it is shown; empty for one without content, and for a
@@ -240,7 +246,10 @@ def xlsx_to_html(body: bytes) -> Converted:
         whole_page("\n".join(filter(None, sections)), title=title),
         title,
         author=author,
-        notes=hidden_notes("workbook", book.hidden),
+        notes=(
+            *hidden_notes("workbook", book.hidden),
+            *([f"{_CONDITIONS}{book.conditions}"] if book.conditions else []),
+        ),
         unread="; ".join(
             filter(None, (UNREAD_CELLS if book.cells_left < 0 else "", package.unread))
         ),
@@ -299,8 +308,15 @@ def _sheet(book: _Book, name: str, part_name: str) -> str:
         )
     # Tables and conditions fill cells by rules of their own.
     is_filled = b"<tablePart" in body or b"conditionalFormatting" in body
-    unseen = unseen_styles(book.styles, is_filled=is_filled)
+    unseen = (
+        frozenset()
+        if shows_hidden()
+        else unseen_styles(book.styles, is_filled=is_filled)
+    )
     sheet = _SheetPart(book, body, part_name, unseen)
+    conditions = re.findall(rb'<(?:\w+:)?cfRule\b[^>]*\bdxfId="(\d+)"', body)
+    pale = pale_conditions(book.styles)
+    book.conditions += sum(number.decode() in pale for number in conditions)
     html = sheet_to_html(name, sheet.rows(), sheet.merged)
     book.hidden["columns"] += len(sheet.emptied)
     links = book.package.targets(part_name)

@@ -29,6 +29,9 @@ if (
 ):  # settings are read before anything that takes a tenth of a second to import
     from pipeline.document.page import Trust
 
+MOST_HIDDEN: Final = 100
+"""Words of a file, or of a PDF's page, that may be hidden though they are more than those
+that are shown."""
 MAX_ITEMS: Final = 20_000
 """Rows, values, entries, style rules or parts of one document that are read; where they
 are content, the rest is reported as unread."""
@@ -46,6 +49,7 @@ MAX_UNPACKED: Final = 30_000_000
 MOST_MEGABYTES: Final = 1000
 """Largest value of that setting."""
 _allowed: Final[ContextVar[int]] = ContextVar("allowed", default=MAX_UNPACKED)
+_shows_hidden: Final[ContextVar[bool]] = ContextVar("shows_hidden", default=False)
 SLOW_LETTERS: Final = 5_000_000
 """Characters that are given to a library which cannot be stopped; markdown-it and
 striprtf need 1 s a million."""
@@ -165,6 +169,22 @@ def unpacking(max_bytes: int) -> Iterator[None]:
         yield
     finally:
         _allowed.reset(before)
+
+
+@contextmanager
+def showing_hidden() -> Iterator[None]:
+    """Let sources that are converted inside hide no text by its looks; what converters ask
+    by `shows_hidden`."""
+    before = _shows_hidden.set(True)
+    try:
+        yield
+    finally:
+        _shows_hidden.reset(before)
+
+
+def shows_hidden() -> bool:
+    """Return whether text that looks hidden is shown of the source at hand."""
+    return _shows_hidden.get()
 
 
 def most_unpacked() -> int:

@@ -104,10 +104,10 @@ def clean(html: str) -> Node:
 
 def clean_parsed(
     top: LexborNode, most_nodes: int = MAX_NODES
-) -> tuple[Node, int, bool]:
+) -> tuple[Node, int, bool, int]:
     """Return the cleaned tree below the root element that `guard.parse` returned, the
-    number of hidden words, and whether it was read as if scripts had shown what the
-    styles hide.
+    number of hidden words, whether it was read as if scripts had shown what the styles
+    hide, and the number of hidden rows of tables.
 
     A page of which most is hidden for good, and of many words, is read as if nothing
     were: no hidden words, True."""
@@ -121,20 +121,25 @@ def clean_parsed(
     ]
     shown_words = sum(count_words(text_of(body)) for body in bodies)
     if sight.hid and (not bodies or unseen > max(shown_words, WAITING_WORDS)):
-        return _Builder(Sight(top, styles, show="all"), most_nodes).build()[0], 0, True
+        return (
+            _Builder(Sight(top, styles, show="all"), most_nodes).build()[0],
+            0,
+            True,
+            0,
+        )
     if max(sight.soft_words, sight.covered_words) <= WAITING_WORDS:
-        return root, unseen, False
+        return root, unseen, False, sight.rows
     waits = sight.soft_words > 2 * sum(map(content_words, bodies))
     is_covered = sight.covered_words > shown_words
     if not (waits or is_covered):
-        return root, unseen, False
+        return root, unseen, False, sight.rows
     sight = Sight(
         top,
         styles,
         show="soft" if waits else "",
         uncovered=sight.covered if is_covered else frozenset(),
     )
-    return *_Builder(sight, most_nodes).build(), True
+    return *_Builder(sight, most_nodes).build(), True, sight.rows
 
 
 _LINE_MARKS: Final = {LINE: "\n", CELL: "\t"}

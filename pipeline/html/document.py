@@ -73,8 +73,8 @@ def _cut(page: Page, most_nodes: int) -> Document:
     # grows into units.
     top = parse(page.html)
     metadata = None if top is None else read_metadata(page.html, top)
-    root, unseen, waits = (
-        (Node("html"), 0, False) if top is None else clean_parsed(top, most_nodes)
+    root, unseen, waits, rows = (
+        (Node("html"), 0, False, 0) if top is None else clean_parsed(top, most_nodes)
     )
     # 2. Where the page gives no date, trafilatura is asked for all that it does not say of itself.
     stated_page, base = page, page.final_url
@@ -106,6 +106,8 @@ def _cut(page: Page, most_nodes: int) -> Document:
         page = replace(
             page, unread=f"what follows its first {MAX_TAGS:,} tags", tables_whole=False
         )
+    if rows:
+        notes = (*notes, f"hidden rows of tables removed: {rows}")
     page = replace(page, notes=notes)
     return Document(page=page, html=to_html(root), text=text, blocks=blocks, root=root)
 

@@ -118,6 +118,8 @@ class Sight:
         """Whether anything was hidden."""
         self.unseen_words = 0
         """Words that no click brings to light."""
+        self.rows = 0
+        """Rows of tables that were left out."""
         self.soft_words = 0
         """Words that were hidden by opacity or visibility, which pages use before an
         animation."""
@@ -168,6 +170,7 @@ class Sight:
             hiding, shade = self._asked(current, attributes, inherited)
             if hiding:
                 if not self._opens(current, tag, attributes, hiding):
+                    self.rows += tag.name == "tr"
                     return None
                 flags |= OPENS
             flags |= MARKED * (not tag.marking.isdisjoint(attributes))

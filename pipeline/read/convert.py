@@ -14,13 +14,16 @@ from errors import NeedsBrowser, SourceError, SourceUnreadable
 from pipeline.document.converted import (
     ALL_PAGES,
     MAX_UNPACKED,
+    MOST_HIDDEN,
     Converted,
     Span,
     Unreadable,
+    showing_hidden,
     unpacking,
     unplaced,
 )
 from pipeline.document.page import Page
+from pipeline.document.tree import count_words
 from pipeline.html.scripts import NeedsScripts, look_at
 from pipeline.read import plain, sniff
 from pipeline.read.format import HTML, SOURCE, Format, format_of, is_paged
@@ -43,6 +46,7 @@ PAGELESS: Final = (
     "only PDF files and images have pages that can be requested; "
     "this is the whole document"
 )
+MOSTLY_HIDDEN: Final = "most words are marked as hidden, and shown here"
 _TEXT_HINT: Final = (
     "Look for a version of it as a web page, PDF with text, Word or text file."
 )
@@ -252,7 +256,7 @@ def _by_format(raw: Raw, kind: str) -> Converted:
         return _all_pages(raw, file_format)
     as_html: Converted | None = None
     if file_format is not None and file_format.reads == "bytes":
-        as_html = file_format.to_html(raw.body)
+        as_html = _judged(raw.body, file_format)
     if as_html is not None:
         return as_html
     decoded = decode(raw.body, content_type=raw.content_type)
@@ -262,6 +266,31 @@ def _by_format(raw: Raw, kind: str) -> Converted:
         if decoded.note
         else as_html
     )
+
+
+def _judged(body: bytes | str, file_format: Format) -> Converted | None:
+    """Return a file as its reader makes it; where more words, and many, would be left out
+    for their looks than are shown, with all of them and a note: looks that we misread lose
+    no file. What is hidden by the program's own means (rows, sheets, slides) stays out."""
+    as_html: Converted | None = None
+    error: Unreadable | None = None
+    try:
+        as_html = file_format.to_html(body)
+    except Unreadable as e:
+        error = e
+    if error is None and (as_html is None or as_html.hidden <= MOST_HIDDEN):
+        return as_html
+    with showing_hidden():
+        try:
+            whole: Converted = file_format.to_html(body)
+        except Unreadable as e:
+            raise error or e from e
+    shown = count_words(as_html.html) if as_html else 0
+    if count_words(whole.html) - shown > max(MOST_HIDDEN, shown):
+        return replace(whole, notes=(MOSTLY_HIDDEN, *whole.notes))
+    if error is not None:
+        raise error
+    return as_html
 
 
 def _text_to_html(
@@ -274,7 +303,9 @@ def _text_to_html(
     if kind == SOURCE:
         return plain.source_to_html(text, sniff.language_of(raw.name))
     is_text = file_format is not None and file_format.reads == "text"
-    as_html = file_format.to_html(text) if file_format is not None and is_text else None
+    as_html = (
+        _judged(text, file_format) if file_format is not None and is_text else None
+    )
     return as_html or plain.plain_to_html(text)
 
 

@@ -26,6 +26,7 @@ from pipeline.document.converted import (
     INSTALL_OCR,
     MAX_ITEMS,
     MAX_PAGES,
+    MOST_HIDDEN,
     MOST_PIXELS,
     PAGE_SECONDS,
     WHOLE_PICTURE,
@@ -106,7 +107,7 @@ class PageLines:
     hidden: int = 0
     """Number of removed hidden text pieces."""
     is_scan: bool = False
-    """Whether it shows only an image, with invisible text lines."""
+    """Whether most of its text is invisible, as that of a scan is, and shown."""
     height: float = 0.0
     """Of the page."""
     recognised: bool = False
@@ -305,7 +306,7 @@ class PdfReading:
             notes.append(f"PDF: hidden pieces of text removed: {hidden}")
         if scans:
             notes.append(
-                f"PDF: pages that are images: {scans}; their text is the file's own text layer"
+                f"PDF: pages whose text is a layer that is not drawn, as on scans: {scans}"
             )
         if recognised:
             notes.append(
@@ -461,21 +462,26 @@ def _trouble(page: Print, lines: Sequence[PrintLine], letters: int) -> str:
 
 
 def _read_page(page: Print) -> PageLines:
-    """Return the visible lines of a page; of a scanned page without visible text, its
-    invisible ones."""
+    """Return the visible lines of a page; the invisible ones too where these are most, or
+    all of a scan."""
     hidden = len(page.hidden)
-    if only_hidden := not page.pieces and hidden > 0 and page.images > 0:
-        page.pieces = page.hidden
+    words = [
+        sum(len(piece.text.split()) for piece in pieces)
+        for pieces in (page.pieces, page.hidden)
+    ]
+    is_layer = not page.pieces and hidden > 0 and page.images > 0
+    if is_layer or words[1] > max(MOST_HIDDEN, words[0]):
+        page.pieces, hidden = [*page.pieces, *page.hidden], 0
     lines = lines_of(page)
     letters = sum(len(piece.text) for piece in page.pieces)
     outlines = letters < _STRAY and page.paths >= _OUTLINES
     return PageLines(
         lines,
         _trouble(page, lines, letters),
-        0 if only_hidden else hidden,
-        only_hidden,
+        hidden,
+        bool(page.hidden and not hidden),
         page.height,
         comments=page.comments,
-        pictures=0 if only_hidden else page.pictures + outlines,
+        pictures=0 if page.hidden and not hidden else page.pictures + outlines,
         embedded=page.embedded,
     )
