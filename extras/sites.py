@@ -194,6 +194,7 @@ class Survey:
     def __init__(
         self, site: str, questions: Sequence[Question], services: Services
     ) -> None:
+        services.addresses.check(site)
         self.name, self.span = split_span(site)
         address = self.name[len(SITE) :].strip()
         self.start = address if "://" in address else f"https://{address}"

@@ -557,6 +557,7 @@ async def _hop(
     inside = {result.url for result in results if result.inside} | {
         url for _, url in hop.links if hop.inside
     }
+    services.addresses.give(new)
     opened, errors = await open_all(
         new, services, seconds=STEP_SHARE * time_left(), outside=set(new) - inside
     )

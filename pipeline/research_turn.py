@@ -106,8 +106,6 @@ def _restricted(sites: Sequence[str], services: Services, report: Report) -> Ser
     """Return `services` restricted to these sites, if any."""
     if not sites:
         return services
-    for site in sites:
-        services.addresses.check(site)
     restricted: Services = site_step("site_search")(sites, services, report)
     return restricted
 

@@ -3,7 +3,7 @@
 Not for: making any of it (`server/wiring.py`), nor settings as such: a step takes
 values, not a settings object."""
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -15,7 +15,7 @@ from errors import AddressRefused
 from models.protocols import CrossEncoder, Embedder, Generator, Reranker
 from pipeline.document.page import KEPT_DOCUMENTS, Document, Page
 from pipeline.html.document import read_document
-from pipeline.question.wants import is_site
+from pipeline.question.wants import SITE
 from pipeline.reading.extract import Extractor
 from pipeline.reading.relevance import Blend, Reader, Reread
 from pipeline.search.chain import Findings
@@ -78,26 +78,21 @@ class Addresses:
 
     def __init__(self, *, any_may: bool = True) -> None:
         self._any_may = any_may
-        self._given: OrderedDict[str, None] = OrderedDict()
+        self._given: deque[str] = deque(maxlen=KEPT_ADDRESSES)
 
     def give(self, urls: Iterable[str]) -> None:
-        """Note what a search found, and where it led; the last `KEPT_ADDRESSES` are
-        kept."""
-        for url in () if self._any_may else urls:
-            self._given[url.partition("#")[0]] = None
-            self._given.move_to_end(url.partition("#")[0])
-        while len(self._given) > KEPT_ADDRESSES:
-            self._given.popitem(last=False)
+        """Note what a search found, and where it led."""
+        self._given.extend(url.partition("#")[0] for url in urls)
 
     def check(self, source: str) -> None:
         """Raise `AddressRefused` for an address that was not given, and for a site."""
-        on_web = source.lower().startswith(("http:", "https:")) or is_site(source)
+        on_web = source.lower().startswith(("http:", "https:", SITE))
         if on_web and not self._any_may and source.partition("#")[0] not in self._given:
             raise AddressRefused(
                 f"{source} was not found by a search of this server.",
                 source=source,
-                hint="Search for the page, and pass the handle or address that the answer "
-                "shows; a person allows other addresses with WINNOW_WEB=named.",
+                hint="Pass files, folders, handles, or addresses that a search found; a "
+                "person allows others with WINNOW_WEB=named.",
             )
 
 

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import replace
 from datetime import date
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
 import httpx2
@@ -137,7 +137,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             idms=settings.papers.idms,
             clustering=settings.papers.clustering,
             notice=Once(KEYLESS_NOTICE if searched(settings).keyless else ""),
-            addresses=Addresses(any_may=web_allowed(settings) != "search"),
+            addresses=Addresses(any_may=_may_name_any(settings)),
         )
 
 
@@ -215,7 +215,6 @@ def _fetch_limits(settings: Settings) -> FetchLimits:
     return FetchLimits(
         max_bytes=settings.page_mb * MEGABYTE,
         max_unpacked=settings.page_mb * MEGABYTE,
-        web=web_allowed(settings) != "off",
         allow_loopback=settings.networks.loopback,
         respect_robots=settings.robots,
         allowed_networks=settings.networks.private,
@@ -317,11 +316,11 @@ def searched(settings: Settings) -> Searched:
     return Searched(tuple(web), scholarly, folders, by_default)
 
 
-def web_allowed(settings: Settings) -> Literal["named", "search", "off"]:
-    """Return which addresses of the web may be read."""
-    if settings.web != "auto":
-        return settings.web
-    return "off" if settings.folders and not searched(settings).web else "named"
+def _may_name_any(settings: Settings) -> bool:
+    """Return whether a call may name any address of the web."""
+    if settings.web == "auto":
+        return not settings.folders or bool(searched(settings).web)
+    return settings.web == "named"
 
 
 @asynccontextmanager

@@ -42,7 +42,7 @@ from extras.documents.package import (
     whole_number,
 )
 from extras.documents.sheets import UNREAD_CELLS, Merged, Row, address, sheet_to_html
-from extras.documents.workbook_looks import pale_conditions, unseen_styles
+from extras.documents.workbook_looks import unseen_styles
 from pipeline.document.converted import (
     LEAST_SIZE,
     MAX_CELLS,
@@ -65,9 +65,6 @@ _LEAST_WIDTH: Final = 0.3
 """Letters of width below which a column shows none."""
 
 
-_CONDITIONS: Final = "workbook: conditions that may hide cells, which are read: "
-
-
 @dataclass(slots=True)
 class _Book:
     package: Package
@@ -83,8 +80,6 @@ class _Book:
         default_factory=lambda: {"sheets": 0, "rows": 0, "columns": 0, "words": 0}
     )
     """What was left out, by kind."""
-    conditions: int = 0
-    """Ranges that a condition may hide."""
 
     def text(self, cell: etree._Element) -> str:
         """Return a cell as it is shown; empty for one without content, and for a
@@ -246,10 +241,7 @@ def xlsx_to_html(body: bytes) -> Converted:
         whole_page("\n".join(filter(None, sections)), title=title),
         title,
         author=author,
-        notes=(
-            *hidden_notes("workbook", book.hidden),
-            *([f"{_CONDITIONS}{book.conditions}"] if book.conditions else []),
-        ),
+        notes=hidden_notes("workbook", book.hidden),
         unread="; ".join(
             filter(None, (UNREAD_CELLS if book.cells_left < 0 else "", package.unread))
         ),
@@ -314,9 +306,6 @@ def _sheet(book: _Book, name: str, part_name: str) -> str:
         else unseen_styles(book.styles, is_filled=is_filled)
     )
     sheet = _SheetPart(book, body, part_name, unseen)
-    conditions = re.findall(rb'<(?:\w+:)?cfRule\b[^>]*\bdxfId="(\d+)"', body)
-    pale = pale_conditions(book.styles)
-    book.conditions += sum(number.decode() in pale for number in conditions)
     html = sheet_to_html(name, sheet.rows(), sheet.merged)
     book.hidden["columns"] += len(sheet.emptied)
     links = book.package.targets(part_name)

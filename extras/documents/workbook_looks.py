@@ -8,7 +8,7 @@ from typing import Final
 
 from lxml import etree
 
-from extras.documents.package import all_of, whole_number
+from extras.documents.package import whole_number
 from pipeline.document.converted import LEAST_SIZE
 from pipeline.html.colours import WHITE, Rgb, is_faint, rgb_of
 
@@ -40,19 +40,6 @@ def unseen_styles(styles: etree._Element | None, *, is_filled: bool) -> frozense
         if _points(font.find("{*}sz")) < LEAST_SIZE or (is_pale and not is_filled):
             unseen.add(str(number))
     return frozenset(unseen)
-
-
-def pale_conditions(styles: etree._Element | None) -> frozenset[str]:
-    """Return the numbers of conditional styles that draw a cell in the colour of its
-    ground."""
-    pale = set[str]()
-    for number, style in enumerate(all_of(styles, "{*}dxf")):
-        ink = style.find("{*}font/{*}color")
-        fill = style.find("{*}fill/{*}patternFill/{*}bgColor")
-        colours = _colour(ink), _colour(fill) if fill is not None else WHITE
-        if ink is not None and None not in colours and is_faint(*colours):
-            pale.add(str(number))
-    return frozenset(pale)
 
 
 def _nth(

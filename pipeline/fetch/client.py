@@ -188,12 +188,6 @@ class Fetcher:
         if source.lower().startswith("file:") or not _URL_SCHEME.match(source):
             return await self._from_disk(source, span)
         # 2. an address of allowed form
-        if not self._limits.web:
-            raise AddressRefused(
-                f"{source} was not asked: this server reads nothing from the web.",
-                source=source,
-                hint="Use files, folders or handles; a person allows the web with WINNOW_WEB=named.",
-            )
         outside = outside and self._limits.public_only() is not self._limits
         limits = self._limits.public_only() if outside else self._limits
         target = str(check_url(source, limits).url)

@@ -31,8 +31,6 @@ class FetchLimits:
     per_host: int = 6
     """Requests to one host at a time, and idle connections kept to one site; browsers use six."""
     overall: int = 16
-    web: bool = True
-    """Whether anything on the web may be asked; files are read in any case."""
     allow_loopback: bool = False
     """Whether 127.0.0.0/8 and ::1 may be asked: for tests, and for services on one's own
     machine."""

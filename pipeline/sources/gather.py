@@ -153,13 +153,6 @@ async def load_sources(
             "earlier answers.",
         )
     began = anyio.current_time()
-    refused: list[SourceError] = []
-    for name in names:
-        try:
-            services.addresses.check(name)
-        except AddressRefused as error:
-            refused.append(error)
-    names = [name for name in names if name not in {error.source for error in refused}]
     expanded, failed = await in_thread(_expand_folders, names, services.roots)
     outside: set[str] = set()
     if any(map(is_site, expanded)):
@@ -171,7 +164,6 @@ async def load_sources(
     documents, errors = await open_all(
         expanded, services, seconds=seconds, report=report, outside=outside
     )
-    errors = [*refused, *errors]
     failures = [*read_in_part(documents.values()), *failed, *map(failure_of, errors)]
     if needed and not documents:
         if len(failures) == 1 and errors:
@@ -310,7 +302,8 @@ async def open_source(
     name: str, services: Services, *, outside: bool = False
 ) -> Document:
     """Fetch one source, keep its page under its handle, and return it cleaned; raises
-    `SourceError`."""
+    `SourceError`, `AddressRefused` for an address that no call may name."""
+    services.addresses.check(name)
     page = await services.fetcher.fetch(name, outside=outside)
     await in_thread(keep_page, services.stores.pages, page)
     return await services.documents.read(page)
