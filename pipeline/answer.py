@@ -10,7 +10,7 @@ A tool finds its documents and says what follows the passages; what is between i
 Not for: finding documents (`pipeline/sources`, `pipeline/search`), or an answer in a generator's words
 (`pipeline/generated.py`)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from pipeline.document.page import Document, Failure
@@ -18,6 +18,7 @@ from pipeline.evidence.assemble import Assembled, assemble
 from pipeline.evidence.show import Sheet, doubt
 from pipeline.reading.extract import left_unread, unless_cut
 from pipeline.reading.reading import Reading
+from pipeline.text.frame import one_line
 
 NOT_ANSWERED: Final = "None: no sentence that was read seems to answer the question."
 """First line of an answer without one."""
@@ -53,12 +54,32 @@ def write(
         sheet.add_cut(f"{NOT_ANSWERED} {reading.reason}")
         sheet.add(f"Sources read: {len(documents)}.")
         sheet.add(NEAREST_LINE if len(reading.values) else "")
+    # Its labels are known when the passages are; until then each has three letters
+    draft = _differing(documents, reading, lambda *_: "10a")
     assembled = assemble(
         documents,
         reading,
-        max_tokens=sheet.room_beside(*beside),
+        max_tokens=sheet.room_beside(*beside, draft),
         mark=mark,
         open_end=open_end,
     )
+    sheet.add(_differing(documents, reading, assembled.label_of))
     sheet.add(assembled.shown.text)
     return assembled
+
+
+def _differing(
+    documents: Sequence[Document],
+    reading: Reading,
+    label_of: Callable[[str, int], str],
+) -> str:
+    """Return the line of the values that sources give differently, each with its
+    passage and the date of its page; empty where fewer than two are quoted."""
+    cited: list[str] = []
+    for value in reading.differing:
+        index, unit = reading.places[value.row]
+        page = documents[index].page
+        if label := label_of(page.final_url, unit.number):
+            date = f", {page.published}" if page.published else ""
+            cited.append(f"{one_line(value.text)} [{label}{date}]")
+    return f"Sources differ: {', '.join(cited)}." if len(cited) > 1 else ""

@@ -145,6 +145,9 @@ def assemble(
     writer.unquoted = len(order) - len(near)
     # what a model named goes out alone; the rest is counted as left out, and has the cursor
     named = [row for row in near if row in reading.only] or near
+    # Where sources differ, the value of each comes before anything else of one
+    leading = {near[0], *(value.row for value in reading.differing)}
+    named.sort(key=lambda row: row not in leading)
     # 2. Passages around the best of them, as many as there is room for
     least_score = SHOWN_SHARE * float(reading.values.max())
     chosen = writer.maker.choose(
@@ -258,7 +261,7 @@ class _Writer:
             doi=page.doi,
             start=units[0].start,
             end=units[-1].end,
-            also=self._also(best) if cited else (),
+            also=self._also(run, best) if cited else (),
             trust=least_trust((page.trust, *(block.trust for block in blocks))),
             hidden=page.hidden,
             injection=is_injection("\n".join((page.title, *headings, text))),
@@ -275,18 +278,22 @@ class _Writer:
             last += 1
         return self.places[run[first]][1].start, self.places[run[last]][1].end
 
-    def _also(self, best: int) -> tuple[str, ...]:
-        """Return the citations of other pages that have the words of a unit under the
-        same headings."""
-        cited: dict[str, str] = {
-            self.documents[self.places[best][0]].page.final_url: ""
-        }
+    def _also(self, run: Sequence[int], best: int) -> tuple[str, ...]:
+        """Return the citations of other pages that have the words of every unit of a
+        passage under the same headings, at its best unit."""
+        own = self.places[best][0]
+        holding = [
+            {self.places[copy][0] for copy in self._rows_of[self._statement(row)]}
+            for row in run
+        ]
+        cited: dict[str, str] = {self.documents[own].page.final_url: ""}
         for row in self._rows_of[self._statement(best)]:
             index, unit = self.places[row]
             document = self.documents[index]
-            cited.setdefault(
-                document.page.final_url, cite(document, unit.start, unit.end)
-            )
+            if all(index in pages for pages in holding):
+                cited.setdefault(
+                    document.page.final_url, cite(document, unit.start, unit.end)
+                )
         return tuple(filter(None, cited.values()))
 
     def beginning(self, row: int, left_out: int) -> Assembled:

@@ -25,6 +25,7 @@ from pipeline.question.question import Question
 from pipeline.reading.bm25 import Floats, PageUnits, page_units
 from pipeline.reading.reading import Reading
 from pipeline.reading.relevance import Reader, Relevance
+from pipeline.reading.values import differing_values
 from pipeline.reading.verdict import judge
 from pipeline.text.cells import number_of
 from pipeline.text.frame import TITLE_CHARACTERS, failure_text
@@ -152,6 +153,7 @@ def _judged(
     verdict = judge(question, relevance)
     values = _content_first(documents, tagged, relevance.values)
     values = lift_rows(question, documents, tagged, values)
+    texts = [text for page in pages for text in page.texts]
     return Reading(
         verdict.word,
         verdict.reason,
@@ -163,6 +165,7 @@ def _judged(
         absent=verdict.absent,
         late=relevance.long and relevance.late,
         failure=relevance.failure,
+        differing=differing_values(question, texts, relevance, values),
     )
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pipeline.document.page import ScoreMaker, Sentence, Verdict
 from pipeline.question.question import NOTHING, Question
+from pipeline.reading.values import Value
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,8 @@ class Reading:
     absent: tuple[str, ...] = ()
     """Names and numbers of the question that nothing read has; empty where it surely
     answers."""
+    differing: tuple[Value, ...] = ()
+    """Values with which sources answer, where they differ; best source first."""
     only: frozenset[int] = frozenset()
     """Units that a model chose as the answer and the scores support, and the best
     others: they come first in the evidence. Empty without such a choice."""

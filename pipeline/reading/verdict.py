@@ -76,7 +76,7 @@ its own page and .16 on others; below .09 two and .24, below .05 none and .05.""
 
 ABSENT_DIGITS: Final = 3
 """Digits of a number from which its absence is worth a word."""
-_ASKING: Final = frozenset(
+ASKING: Final = frozenset(
     term
     for language in languages()
     for section in (
@@ -303,7 +303,7 @@ class _Asked:
     def __init__(self, question: Question, index: TermIndex) -> None:
         terms = index.terms(question)
         asked = [
-            term for term in terms if not _ASKING.intersection(term.values())
+            term for term in terms if not ASKING.intersection(term.values())
         ] or terms
         own, above = index.counts(asked)
         self.length = len(asked)

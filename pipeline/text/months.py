@@ -21,11 +21,11 @@ def month_named(text: str) -> int:
     """Return the number of the first month that a date names in any language, 0 for
     none."""
     month = _name_pattern().search(text)
-    return _numbers()[month[0].lower()] if month else 0
+    return month_numbers()[month[0].lower()] if month else 0
 
 
 @cache
-def _numbers() -> dict[str, int]:
+def month_numbers() -> dict[str, int]:
     """Return the number of each month by its names, in lower case."""
     return {
         name.lower(): int(number)
@@ -36,4 +36,4 @@ def _numbers() -> dict[str, int]:
 
 @cache
 def _name_pattern() -> re.Pattern[str]:
-    return re.compile(rf"(?<![\w'’])(?:{any_of(_numbers())})\b", re.IGNORECASE)
+    return re.compile(rf"(?<![\w'’])(?:{any_of(month_numbers())})\b", re.IGNORECASE)
