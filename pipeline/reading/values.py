@@ -1,9 +1,9 @@
 """The number or date with which each of several sources answers a question, where they
 differ: `60 crowns`, `65 crowns`.
 
-A value is taken only where it is sure: it follows a word of the question with nothing
-but stop words between, its unit of text has every other word of the question, its page
-has the names, and a cross-encoder takes the unit for an answer. Not for: names that
+A value is taken only where it is sure. It follows a word of the question with nothing
+but stop words between; its unit of text has every other word, and its page every name,
+of the question. A cross-encoder takes the unit for an answer. Not for: names that
 differ, and whether a statement is contradicted (`statements.py`)."""
 
 import re
@@ -25,9 +25,9 @@ LEAST_READ: Final = 0.05
 """Least probability, by a cross-encoder, of a unit that has a source's value."""
 UNITS_OF_SOURCE: Final = 3
 """Units of a source, from its best, that may have its value."""
-_DATED: Final = whole_words(words("values.dated"))
+_ASKS_DATE: Final = whole_words(words("values.dated"))
 """Words that ask for a date or a time."""
-_YEAR: Final = re.compile(r"(?:1[5-9]|20)\d\d(?:-\d\d)*")
+_BARE_YEAR: Final = re.compile(r"(?:1[5-9]|20)\d\d(?:-\d\d)*")
 
 
 class Value(NamedTuple):
@@ -52,9 +52,10 @@ def differing_values(
     """Return the values of pages with units `texts` that differ, best by `scores`
     [units] before others and all of the unit of the best; none for fewer than two."""
     differing: list[Value] = []
-    if relevance.read is not None and not question.choice:
+    read = relevance.read
+    if read is not None and not question.choice:
         for value in sorted(
-            _values(question, texts, relevance, scores),
+            _values(question, texts, relevance, read, scores),
             key=lambda one: -scores[one.row],
         ):
             if all(value.unit == one.unit and value.differs(one) for one in differing):
@@ -63,19 +64,28 @@ def differing_values(
 
 
 def _values(
-    question: Question, texts: Sequence[str], relevance: Relevance, scores: Floats
+    question: Question,
+    texts: Sequence[str],
+    relevance: Relevance,
+    read: Floats,
+    scores: Floats,
 ) -> Iterator[Value]:
     """Yield the value of each page that surely has one."""
     index = relevance.index
-    names = index.names(question)
+    names = {
+        name: rows
+        for name, rows in index.names(question).items()
+        if not any(map(str.isdecimal, name))
+    }
     named = {term for name in names for term in Question(name).terms()}
     asked = [
         forms
         for forms in index.terms(question)
         if not (ASKING | named).intersection(forms.values())
     ]
-    sure = (np.add(*index.counts(asked)) > 0).all(axis=0) & (scores >= WORTH)
-    dated = _DATED.search(question.text.lower()) is not None
+    sure = (np.add(*index.counts(asked)) > 0).all(axis=0)
+    sure &= (scores >= WORTH) & (read >= LEAST_READ)
+    dated = _ASKS_DATE.search(question.text.lower()) is not None
     for language, (low, high) in zip(
         index.languages, pairwise(index.page_starts.tolist()), strict=True
     ):
@@ -108,14 +118,14 @@ def _read(row: int, match: re.Match[str], language: str) -> Value | None:
     figures = frozenset(str(int(digits)) for digits in re.findall(r"\d+", text))
     if figures and (month := month_named(text)):
         return Value(row, text, "date", figures | {f"month {month}"})
-    if _YEAR.fullmatch(text):
+    if _BARE_YEAR.fullmatch(text):
         return Value(row, text, "date", figures)
     if not FIGURE.fullmatch(text):
         return None
     if ":" in text:
         return Value(row, text, "time", figures)
     word = "".join(index_terms(after, language=language))
-    unit = match["sign"] or word or after.strip("".join(filter(str.isalpha, after)))
+    unit = match["sign"] or word or ("" if after.isalpha() else after)
     end = match.end("after" if unit and not match["sign"] else "value")
     number = re.sub(r",(?=\d{3})", "", text)
     return Value(row, match.string[match.start() : end], unit, frozenset({number}))
