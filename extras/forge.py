@@ -381,11 +381,15 @@ def _remark(row: object, text: str) -> str:
     file."""
     path = _text(row, "path")
     file = f", on {path}" if path else ""
-    return _section(f"{_author(row) or 'someone'}, {_when(row)}{file}", text)
+    # An address of one remark ends so; GitLab's API gives its number alone.
+    anchor = _text(row, "html_url").partition("#")[2] or f"note_{_text(row, 'id')}"
+    heading = f"{_author(row) or 'someone'}, {_when(row)}{file}"
+    return _section(heading, text, anchor)
 
 
-def _section(heading: str, text: str) -> str:
-    return f"<section><h2>{escape(heading)}</h2>\n{_prose('', text)}</section>"
+def _section(heading: str, text: str, anchor: str = "") -> str:
+    section = f'<section id="{html.escape(anchor)}">'
+    return f"{section}<h2>{escape(heading)}</h2>\n{_prose('', text)}</section>"
 
 
 def _prose(name: str, body: bytes | str) -> str:

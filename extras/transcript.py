@@ -58,7 +58,7 @@ async def with_transcript(
     raw: Raw, get: Callable[[str], Awaitable[bytes]], seconds: float
 ) -> Raw:
     """Return a web page with its transcript as `raw.spoken`; a note says where it has a
-    film or sound and gives none, or where it could not be read.
+    film or sound and gives none, `raw.unread` where it could not be read.
 
     `get` fetches a sub-resource of the page and raises `SourceError`; it may take
     `seconds`."""
@@ -79,13 +79,7 @@ async def with_transcript(
             why = error.shown
     timed = await in_thread(lambda: timed_to_html(decode(body).text))
     if not timed:
-        return replace(
-            raw,
-            notes=(
-                *raw.notes,
-                f"the transcript that the page names could not be read: {why}",
-            ),
-        )
+        return replace(raw, unread=f"the transcript that the page names could not be read: {why}")
     origin = (
         "automatic, with its errors"
         if tracks[0].is_automatic

@@ -14,6 +14,7 @@ from pipeline.evidence.render import all_links
 from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.page_source import known_sites, plan_for
 from pipeline.html.document import read_document
+from pipeline.sources.anchors import unit_of_address
 from server.settings import read_settings
 from tests.support import Clock
 from tests.support.forges import ADDRESSES, COMMENTS, FAILURES, GITHUB, GITLAB, SITES, say
@@ -60,6 +61,24 @@ async def test_a_thread_has_its_author_and_day_and_what_it_says_is_text(
     assert "<script" not in page.html
     steps = next(block for block in read_document(page).blocks if "Look at noon" in block.text)
     assert steps.heading_path[-2:] == ("ada, 2024-05-03 10:00", "Steps")
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "place", "said"),
+    [
+        ("github", "/lakes/orvane/issues/3", "issuecomment-31", "Fixed in 1.2."),
+        ("gitea", "/lakes/orvane/issues/3", "issuecomment-31", "Fixed in 1.2."),
+        ("gitlab", "/lakes/deep/orvane/-/issues/3", "note_41", "Sensor drifts by heat."),
+    ],
+)
+async def test_the_address_of_one_remark_leads_to_it(
+    kind: str, path: str, place: str, said: str
+) -> None:
+    async with open_site(SITES[kind]) as site:
+        document = read_document(await fetch(site, kind, f"{path}#{place}"))
+    start = unit_of_address(document)
+    assert start is not None
+    assert document.blocks[start + 1].text == said
 
 
 async def test_links_of_a_readme_lead_into_the_repository() -> None:

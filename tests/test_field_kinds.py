@@ -284,6 +284,10 @@ QUAYS: list[list[object]] = [
 ]
 CATCH: list[list[object]] = [["Part", "Price"], ["Winch", 100], ["Old rope", 50], ["Anchor", 90]]
 ROTA: list[list[object]] = [["Name", "Mon", "Tue", "Wed"], ["Ada", "Gate", None, "Crane"]]
+RULES = (
+    "<h2>1.2.1 Small boats</h2><p>There are seven berths.</p><h2>1.2 Boats</h2><p>There are six berths.</p>"
+    "<h2>§ 12a Late fees</h2><p>They are 5 crowns a day, whoever owns the boat.</p><h2>§ 12 Fees</h2><p>40 crowns.</p>"
+)
 CALENDAR = "BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nSUMMARY:Inspection\r\nDTSTART:20260614T073000Z\r\nLOCATION:Shed 8\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"
 FRAME_SAID = r"a frame of the page.s own site was not read|contains only frames"
 """Frames are said, not fetched (CHANGELOG)."""
@@ -452,6 +456,35 @@ KINDS: dict[str, list[Asked]] = {
         Asked(book({"a": "<p>Riddle 3: what climbs?</p>", "z": "<p>The answer to riddle 3 is smoke.</p>"}, last="z"), "riddle 3 is smoke", name=".epub"),
         Asked(mail(attached={}, calendar=CALENDAR), "Shed 8.*07:30|07:30.*Shed 8", name=".eml"),
         Asked(mail(attached={"visit.ics": CALENDAR.encode()}), "Shed 8", name=".eml"),
+    ],
+    "a section's name that begins another's": [
+        Asked(page(RULES), "40 crowns", "5 crowns a day", part="section § 12"),
+        Asked(page(RULES), "5 crowns a day", "40 crowns", part="section 12a"),
+        Asked(page(RULES), "six berths", "seven berths", part="section 1.2"),
+        Asked(page(RULES), "There is no section .§ 1.; headings", part="section § 1"),
+    ],
+    "front matter in one line, or left out above a title": [
+        Asked(b"---\nlimits:\n  pressure: 0.7 bar\n  level: 0.8 m\n---\n# Pump\n\n" + STORY.encode(), r"limits: pressure: 0\.7 bar level: 0\.8 m ``` The harbour", "Main content ends", name=".md"),
+        Asked(b'+++\r\nowner = "Per Holm"\r\n[limits]\r\nload = "12 t"\r\n+++\r\nThe crane lifts.', r'owner = "Per Holm" \[limits\] load = "12 t".*The crane', name=".md"),
+    ],
+    "words on both sides of an image run together": [
+        Asked(page('<p>The mate counted<img src=a.png alt="fourteen"> lights at night.</p>'), "counted lights"),
+        Asked(book({"a": "<p>Turn the <img src='x.png' alt='red'/> tap shut.</p>"}), "the tap shut", name=".epub"),
+    ],
+    "HTML as a value of JSON, and letters that were escaped byte by byte": [
+        Asked(b'[{"id": 1, "content": {"rendered": "<p>It lifts 12&nbsp;tonnes.</p><ul><li>Book by mail</li></ul><style>li{display:none}</style>"}}]', r"lifts 12 tonnes\. - Book by mail", "<p>|&nbsp;|style", name=".json"),
+        Asked(b'{"rows": [{"by": "Ann", "text": "<p>Use <b>tallow</b>.</p>"}, {"by": "Bo", "text": "Use <oil>."}]}', r"Ann \| Use tallow.*Bo \| Use <oil>", "<p>", name=".json"),
+        Asked(rb'{"messages": [{"from": "Bo", "text": "He is from Troms\u00c3\u00b8."}, {"from": "S\u00f8ren", "text": "So am I."}]}', r"from Tromsø.*Søren", name=".json"),
+    ],
+    "a text that goes on at a next page": [
+        Asked(page(f"<p>{STORY}</p>", '<link rel="next" href="?page=2">'), r"Not read: \d: its next page, http://127\.0\.0\.1:\d+/\d\?page=2 Next: the same call with sources=", "None:", question="Which king came?"),
+        Asked(page(f'<p>{STORY}</p><a rel="nofollow next" href="9">Next</a>'), r"its next page, http://127\.0\.0\.1:\d+/9"),
+        Asked(page(f'<p>{STORY}</p><a rel="next" href="/how-ropes-are-made">Next story</a>'), "Arnvik lies", "next page"),
+        Asked(page(f'<p>{STORY}</p><a rel="next" href="http://[">Next</a>'), "Arnvik lies", "next page"),
+    ],
+    "what a mail quotes": [
+        Asked(b"Subject: Re: Winch\n\nThe blue one.\n\nOn Monday Ann wrote:\n> Which one? The red one costs 19,000 crowns and the blue one is some\n> thousand crowns less than that.\n>\n>> I have two offers.\n", "wrote: > Which one.* is some thousand crowns less than that. >> I have two", "> > ?>", name=".eml"),
+        Asked(b"A note.\n\n> Low water is at six.\n>\n> High water is at noon.\n", "> Low water is at six. > High water", name=".txt"),
     ],
 }  # fmt: skip
 ELSEWHERE = {"SearXNG": "tests/test_search_searxng.py"}

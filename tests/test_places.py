@@ -195,7 +195,20 @@ async def test_many_pages_of_which_nothing_is_shown_take_one_line(
     assert "10 further pages (nothing of this page is shown)" in text
 
 
-@pytest.mark.parametrize("form", ["<{}>", '"{}"', "`{}`", "[the guide]({})", " {} "])
+@pytest.mark.parametrize(
+    "form",
+    [
+        "<{}>",
+        '"{}"',
+        "`{}`",
+        "[the guide]({})",
+        " {} ",
+        "<{}>.",
+        '"{}",',
+        "[the guide]({}).",
+        "[the guide](<{}>)",
+    ],
+)
 async def test_a_source_is_understood_as_models_write_it(
     connect: Connect, folder: Path, form: str
 ) -> None:

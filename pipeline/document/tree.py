@@ -43,7 +43,7 @@ BLOCK_TAGS: Final = tags(
 
 VOID_TAGS: Final = frozenset({"br", "hr", "img", "wbr"})
 LINE_TAGS: Final = BLOCK_TAGS | {"html"}
-_ENDS_LINE: Final = BLOCK_TAGS | VOID_TAGS
+_ENDS_LINE: Final = BLOCK_TAGS | VOID_TAGS - {"img"}
 NEUTRAL: Final = tags("center dir div fieldset form hgroup section search")
 """Blocks that say nothing beyond where a line begins: merged with an only child or an
 only parent."""

@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Final
+from urllib.parse import urljoin
 
 from selectolax.lexbor import LexborNode
 
@@ -36,6 +37,7 @@ _KNOWN_TAG: Final = re.compile(
 )
 
 
+_NUMBERED: Final = re.compile(r"\D{0,12}\d{1,4}/?")
 _FRAMING: Final = re.compile(r"/(?:aside|footer|header|nav)\d*(?=/|$)")
 _COPYRIGHT: Final = re.compile(r"©|\(c\) ?\d{4}|\bcopyright\b", re.IGNORECASE)
 """What says whose a site is, in whatever element."""
@@ -82,6 +84,8 @@ def _cut(page: Page, most_nodes: int) -> Document:
         if top.css_first("base") is not None:
             base = base_of(page.html, base)
         stated_page, page = _filled(page, metadata, top)
+        if address := _next_page(top, base, page.final_url):
+            page = replace(page, unread=f"its next page, {address}", rest=address)
     del top
     # 3. Next to nothing to see: what would its scripts have drawn?
     about = _about(stated_page)
@@ -110,6 +114,25 @@ def _cut(page: Page, most_nodes: int) -> Document:
         notes = (*notes, f"hidden rows of tables removed: {rows}")
     page = replace(page, notes=notes)
     return Document(page=page, html=to_html(root), text=text, blocks=blocks, root=root)
+
+
+def _next_page(top: LexborNode, base: str, own: str) -> str:
+    """Return the address of the next of the pages that a text is cut into, "" for none:
+    its own with another number, or with a number after it (`/page-2`, `?p=3`).
+
+    Posts and chapters that follow each other have names."""
+    link = top.css_first('[rel~="next"][href]')
+    own = own.partition("#")[0]
+    if link is None or not own.startswith("http"):
+        return ""
+    address = ""
+    with suppress(ValueError):
+        address = urljoin(base, link.attributes["href"] or "").partition("#")[0]
+    own_form, form = (re.sub(r"\d+", "#", url) for url in (own, address))
+    is_further = address != own and (
+        form == own_form or _NUMBERED.fullmatch(address.removeprefix(own))
+    )
+    return address if is_further else ""
 
 
 def _filled(page: Page, metadata: "Metadata", top: LexborNode) -> tuple[Page, Page]:

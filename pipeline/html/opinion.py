@@ -76,7 +76,9 @@ def main_content(document: Document) -> list[bool]:
     words = _only(words, is_main)
 
     # 2. Where it begins and ends, by what another reader has as well.
-    title = _title(document, words)
+    # Above the title of a text of one's own is its front matter, not a site's banner.
+    is_web = "html" in document.page.media_type
+    title = _title(document, words) if is_web else None
     agreed = _agreed(blocks, words, _other_runs(document, words), title)
     start, stop = _span(blocks, words, title, agreed)
 

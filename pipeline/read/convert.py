@@ -76,6 +76,8 @@ class Raw:
     rendered: bool = False
     spoken: str = ""
     """HTML of the transcript of a web page's video or sound."""
+    unread: str = ""
+    """What of it could not be fetched."""
     span: Span = ALL_PAGES
     """Pages wanted of a PDF; of other documents all is read."""
     most: int = MAX_UNPACKED
@@ -150,7 +152,7 @@ def _to_page(raw: Raw, pdf: "PdfReading | None") -> Page:
             *([] if raw.span == ALL_PAGES or is_paged(kind) else [PAGELESS]),
             *as_html.notes,
         ),
-        unread="; ".join(filter(None, (as_html.unread, as_html.ledger.unread))),
+        unread="; ".join(filter(None, (raw.unread, as_html.unread, as_html.ledger.unread))),
         tables_whole=bool(as_html.tables)
         or (not as_html.unread and as_html.ledger.leaves_tables_whole),
         trust=as_html.trust,

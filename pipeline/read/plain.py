@@ -183,7 +183,7 @@ def _listing(lines: Sequence[str]) -> str:
 
 def _unbroken(lines: Sequence[str]) -> list[str]:
     """Return lines, those that were only broken to fit a width joined again: the ones
-    that go on in a small letter below a full line."""
+    that go on in a small letter below a full line, and in a mail quote it as often."""
     longest = max(len(line.rstrip()) for line in lines)
     joined = [lines[0].strip()]
     for before, line in pairwise(lines):
@@ -191,8 +191,15 @@ def _unbroken(lines: Sequence[str]) -> list[str]:
         goes_on = was_full or (longest in _WIDTHS and line.lstrip()[0].islower())
         # A date, an address or the rights of a file begin a record.
         signs = re.sub(r"[^\W\d_]", "", line.split()[0].strip(_PUNCTUATION))
-        if goes_on and len(signs) < 2:
-            joined[-1] += " " + line.strip()
-        else:
+        words = line.strip().lstrip("> ")
+        if goes_on and len(signs) < 2 and _quotes(line) == _quotes(before):
+            joined[-1] += " " + words
+        elif words:
             joined.append(line.strip())
     return joined
+
+
+def _quotes(line: str) -> int:
+    """Return how often a mail quotes what a line says: once for each `>` before it."""
+    text = line.strip()
+    return text.count(">", 0, len(text) - len(text.lstrip("> ")))

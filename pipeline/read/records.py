@@ -6,6 +6,7 @@ as CSV make. Not for: which of these a text is (`sniff.py`)."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
 from typing import Final
 
@@ -19,6 +20,7 @@ from pipeline.document.converted import (
     whole_page,
 )
 from pipeline.document.tree import MAX_DEPTH
+from pipeline.read.text import fragment_to_html, plain_text
 from pipeline.work import check_cancelled
 
 _MOST_COLUMNS: Final = 64
@@ -160,15 +162,19 @@ def _flat(
                 return None
             fields[name] = ", ".join(map(_said, value))
         else:
-            fields[name] = _said(value)
+            text = _said(value)
+            fields[name] = plain_text(text) if "</p>" in text else text
     return fields
 
 
 def _said(value: object) -> str:
-    """Return a value as a cell says it: nothing for null, as CSV has it."""
-    if value is None:
-        return ""
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    """Return a value as a cell says it: nothing for null, as CSV has it; UTF-8 that was
+    escaped byte by byte, as in exports of Facebook, as its letters."""
+    if not isinstance(value, str):
+        return "" if value is None else str(value).lower()
+    with suppress(UnicodeError):
+        return value.encode("latin-1").decode()
+    return value
 
 
 class _ValueWriter:
@@ -217,7 +223,9 @@ class _ValueWriter:
                 self.parts.append("</li>\n")
             self.parts.append("</ul>\n")
         else:
-            self.parts.append(escape("null" if value is None else _said(value)))
+            text = "null" if value is None else _said(value)
+            is_html = "</p>" in text  # tags without it may be a program's
+            self.parts.append(fragment_to_html(text) if is_html else escape(text))
 
 
 def _pairs(

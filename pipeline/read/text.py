@@ -60,8 +60,7 @@ def markdown_to_html(text: str, *, sheets: bool = True) -> Converted:
             plain_page.html, title, author=author, published=published, notes=notes
         )
     check_cancelled()
-    fields = "<br>".join(map(escape, front_matter.splitlines()))
-    front_html = f"<p>{fields}</p>" if fields else ""
+    front_html = f"<pre>{escape(front_matter)}</pre>" if front_matter else ""
     body_html = front_html + markdown_to_body(text, sheets=sheets)
     heading = re.search(r"<h1>(.{1,300}?)</h1>", body_html)
     headline = plain_text(heading[1]) if heading else ""
@@ -286,17 +285,17 @@ def local_name(element: etree._Element) -> str:
 
 
 def fragment_to_html(text: str) -> str:
-    """Return a text that may be HTML as HTML whose tags are all closed: such texts are
-    often cut anywhere.
+    """Return a text that may be HTML as HTML whose tags are all closed, without its
+    sheets, which would hide what others say: such texts are often cut anywhere.
 
     Text without a tag is one paragraph."""
     root = parse(unplaced(text)) if "<" in text else None
     body = root.css_first("body") if root is not None else None
-    return (
-        f"<div>{body.inner_html}</div>"
-        if body is not None
-        else f"<p>{escape(plain_text(text))}</p>"
-    )
+    if body is None:
+        return f"<p>{escape(plain_text(text))}</p>"
+    for node in body.css("style, link"):
+        node.decompose()
+    return f"<div>{body.inner_html}</div>"
 
 
 def plain_text(text: str) -> str:

@@ -119,8 +119,12 @@ def site_step(name: str) -> Callable[..., Any]:
 
 def unwrapped(source: str) -> str:
     """Return the address in a source as models write it: `<https://…>`,
-    `[text](https://…)`, or in quotes."""
+    `[text](https://…)`, in quotes, with what follows it in a sentence."""
     source = source.strip()
+    if source.startswith("http"):
+        source = source.rstrip(",;")
+    elif source[:1] in tuple("<[\"'`“"):
+        source = source.rstrip(",;.")
     if source.startswith("[") and source.endswith(")") and "](" in source:
         source = source.partition("](")[2][:-1]
     for pair in ("<>", '""', "''", "``", "“”"):
@@ -256,7 +260,7 @@ def in_part(url: str, unread: str, continuation: str) -> Failure:
     """Return what an answer says of one source that was read in part."""
     summary = (
         f"{unread} (to read on, add #{continuation.rpartition('#')[2]})"
-        if continuation
+        if "#" in continuation
         else unread
     )
     return Failure(

@@ -303,15 +303,19 @@ def _section(
     name = heading.strip("\"'").casefold()
     language = document.page.language or "en"
     terms = set(index_terms(name, language=language))
+    # "§ 12" is neither "§ 12a" nor "1.12".
+    whole_name = re.compile(rf"(?<![\w.]){re.escape(name)}(?![.-]?\w)")
 
     def likeness(text: str) -> int:
         """Return how surely a heading is the one that is named; 0 for another."""
         text = one_line(text).casefold()
         if name in {text, text.strip(" .0123456789")}:
             return 3
-        if name and name in text:
+        if name and whole_name.search(text):
             return 2
-        return int(bool(terms) and terms <= set(index_terms(text, language=language)))
+        # A number alone is in many headings.
+        is_word = any(map(str.isalpha, terms))
+        return int(is_word and terms <= set(index_terms(text, language=language)))
 
     if not headings:
         return "There are no headings"

@@ -42,7 +42,13 @@ COMMENTS = [
         "created_at": "2024-05-03T12:30:00Z",
         "body": "The sensor drifts by heat.",
     },
-    {"id": 3, "user": None, "created_at": "2024-05-04T09:00:00Z", "body": "Fixed in 1.2."},
+    {
+        "id": 31,
+        "html_url": "https://github.com/lakes/orvane/issues/3#issuecomment-31",
+        "user": None,
+        "created_at": "2024-05-04T09:00:00Z",
+        "body": "Fixed in 1.2.",
+    },
 ]
 REPOSITORY = {
     "id": 5,
@@ -116,7 +122,12 @@ NOTES = [
     {
         "id": "a",
         "notes": [
-            {"note": "Sensor drifts by heat.", "author": BO, "created_at": "2024-05-03T12:30:00Z"},
+            {
+                "id": 41,
+                "note": "Sensor drifts by heat.",
+                "author": BO,
+                "created_at": "2024-05-03T12:30:00Z",
+            },
             {"note": "closed", "system": True, "author": ADA, "created_at": "2024-05-04T12:30:00Z"},
         ],
     }
