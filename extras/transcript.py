@@ -79,7 +79,9 @@ async def with_transcript(
             why = error.shown
     timed = await in_thread(lambda: timed_to_html(decode(body).text))
     if not timed:
-        return replace(raw, unread=f"the transcript that the page names could not be read: {why}")
+        return replace(
+            raw, unread=f"the transcript that the page names could not be read: {why}"
+        )
     origin = (
         "automatic, with its errors"
         if tracks[0].is_automatic

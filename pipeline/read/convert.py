@@ -152,7 +152,9 @@ def _to_page(raw: Raw, pdf: "PdfReading | None") -> Page:
             *([] if raw.span == ALL_PAGES or is_paged(kind) else [PAGELESS]),
             *as_html.notes,
         ),
-        unread="; ".join(filter(None, (raw.unread, as_html.unread, as_html.ledger.unread))),
+        unread="; ".join(
+            filter(None, (raw.unread, as_html.unread, as_html.ledger.unread))
+        ),
         tables_whole=bool(as_html.tables)
         or (not as_html.unread and as_html.ledger.leaves_tables_whole),
         trust=as_html.trust,
