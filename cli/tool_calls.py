@@ -4,6 +4,8 @@ arguments, errors and answers are the server's.
 Not for: what a tool does, nor commands beside the tools (`subcommand.py`).
 """
 
+from __future__ import annotations
+
 import argparse
 import os
 import sys
@@ -11,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
@@ -21,6 +23,9 @@ from errors import UsageError
 from server.offered import by_order
 from server.settings import Settings, read_settings
 from tools.common.tool import OURS
+
+if TYPE_CHECKING:
+    from mcp_types import CallToolResult
 
 _LISTED: Final = {tool["name"]: tool for tool in by_order()}
 TOOL_OF_COMMAND: Final = {tool[OURS]["command"]: name for name, tool in _LISTED.items()}
@@ -139,22 +144,37 @@ def _run(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
 async def _call_tool(
     settings: Settings, tool: str, arguments: dict[str, Any], as_json: bool, quiet: bool
 ) -> int:
-    """Call `tool` through an MCP client connected in this process, and print its
-    answer.
-
-    Returns the exit code: `FAILED` for an error, which goes to stderr; `NO_ANSWER`
-    for the verdict `none`, without hits or pages, or if something of a draft is in no source.
-    """
+    """Call `tool` through an MCP client connected in this process, print its answer and
+    return the exit code."""
     from mcp import Client  # noqa: PLC0415  the pipeline, which help and other commands start without
-    from mcp_types import TextContent  # noqa: PLC0415  the pipeline, which help and other commands start without
 
-    from cli.terminal import drawn_answer, pen_for  # noqa: PLC0415  the pipeline, which help and other commands start without
     from server.app import build_server  # noqa: PLC0415  the pipeline, which help and other commands start without
-    from tools.common.answer import data_of  # noqa: PLC0415  the pipeline, which help and other commands start without
 
+    code, gone = OK, None
     async with Client(build_server(settings)) as client:
         with drawn_progress(quiet=quiet) as draw:
             result = await client.call_tool(tool, arguments, progress_callback=draw)
+        try:  # before the end, which waits for a page of the folders that is being read
+            code = _print_result(result, as_json)
+            sys.stdout.flush()
+        except BrokenPipeError as error:  # the client's task group would wrap it
+            gone = error
+    if gone is not None:
+        raise gone
+    return code
+
+
+def _print_result(result: CallToolResult, as_json: bool) -> int:
+    """Print an answer; return the exit code.
+
+    `FAILED` for an error, which goes to stderr; `NO_ANSWER` for the verdict `none`,
+    without hits or pages, or if something of a draft is in no source.
+    """
+    from mcp_types import TextContent  # noqa: PLC0415  the pipeline, which help and other commands start without
+
+    from cli.terminal import drawn_answer, pen_for  # noqa: PLC0415  the pipeline, which help and other commands start without
+    from tools.common.answer import data_of  # noqa: PLC0415  the pipeline, which help and other commands start without
+
     text = "\n".join(
         block.text for block in result.content if isinstance(block, TextContent)
     )

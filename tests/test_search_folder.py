@@ -595,6 +595,26 @@ def test_what_a_killed_process_counted_is_not_counted_again(many: Path, index: P
     assert newest(index) == 2_000
 
 
+@pytest.mark.slow
+@pytest.mark.anyio
+async def test_a_document_is_read_by_processes_that_end_before_a_page_of_it_is(
+    tmp_path: Path, store: Store, index: Path
+) -> None:
+    (folder := tmp_path / "manuals").mkdir()
+    lines = [(f"Words of line {n} in the manual.", 11) for n in range(70)]
+    pages = [*[lines] * 30, [("The zeppelin lands.", 11)]]
+    (folder / "manual.pdf").write_bytes(make_pdf(pages))
+    for _ in range(20):
+        async with aclosing(Converter(store, processes=1)) as converter:
+            files = Files([folder], store=store, converter=converter)
+            provider = FolderProvider([folder], index, files=files, seconds=0)
+            async with provider.indexing():
+                outcome = await asked(provider, "zeppelin")
+        if not outcome.unread:
+            break
+    assert names(outcome) == ["manual.pdf"]
+
+
 async def asked(provider: FolderProvider, text: str) -> SearchOutcome:
     return await provider.search(SearchQuery(text), limit=8)
 

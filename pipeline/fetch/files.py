@@ -20,6 +20,8 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
+import anyio
+
 from cache.store import Store
 from errors import (
     AddressRefused,
@@ -116,6 +118,11 @@ class Files:
         """How many documents can be converted at the same time."""
         return self._converter.at_once if self._converter is not None else 1
 
+    @property
+    def pieces(self) -> int:
+        """Pieces of documents that were read before the whole."""
+        return self._converter.pieces if self._converter is not None else 0
+
     async def convert(self, raw: Raw) -> Page:
         """Return `raw`, of a file or not, as a page; see
         `pipeline.read.convert.to_page`.
@@ -154,8 +161,9 @@ class Files:
         )
         page = _titled(await self.convert(raw), Path(raw.name))
         if store is not None:
-            handle = await in_thread(keep_page, store, page)
-            await in_thread(store.set_json, name, handle)
+            with anyio.CancelScope(shield=True):  # the work of seconds is not lost
+                handle = await in_thread(keep_page, store, page)
+                await in_thread(store.set_json, name, handle)
         return page
 
     def _is_opened(self, resolved: Path) -> bool:

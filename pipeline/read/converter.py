@@ -67,6 +67,8 @@ class Converter:
         self._store = store
         self.converted = 0
         """Conversions that were begun since the start."""
+        self.pieces = 0
+        """Pieces of documents that were read before the whole, since the start."""
 
     @property
     def pids(self) -> tuple[int, ...]:
@@ -139,6 +141,7 @@ class Converter:
                         saved_pages,
                         expire=CONVERTED_SECONDS,
                     )
+            self.pieces += 1
 
     async def _slice(
         self,

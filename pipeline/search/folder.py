@@ -64,6 +64,11 @@ embedding."""
 LONGER: Final = 2.0
 """A question that nothing was found for waits again, this much longer: an answer from
 some of the files is better than none."""
+LAST_PIECE: Final = 20.0
+"""Seconds that a process waits at its end for the piece that is being read; a scanned
+page takes 3 processor seconds to recognise."""
+_POLLED: Final = 0.02
+"""Seconds between two looks for it."""
 _log = logging.getLogger(__name__)
 
 
@@ -130,6 +135,7 @@ class FolderProvider:
         group.start_soon(self._count_on)
         try:
             yield
+            await self._end_piece()
         finally:
             self._group = None
             group.cancel_scope.cancel()
@@ -137,6 +143,16 @@ class FolderProvider:
             if self._index is not None:
                 self._index.close()
                 self._index = None
+
+    async def _end_piece(self) -> None:
+        """Wait until what is being counted is further by a piece, so that processes of
+        one question each get to the end of a document however slow its pages are."""
+        before = self._files.pieces, self._uncounted
+        self._waiting += 1
+        with anyio.move_on_after(LAST_PIECE):
+            while self._uncounted and before == (self._files.pieces, self._uncounted):
+                await anyio.sleep(_POLLED)
+        self._waiting -= 1
 
     async def search(self, query: SearchQuery, *, limit: int) -> SearchOutcome:
         """Return at most `limit` files with a term of `query`, or near it, best first.
@@ -409,6 +425,8 @@ class FolderProvider:
         """Convert documents one after the other, and count what they say."""
         while self._parsed:
             stamp = self._parsed.pop()
+            if self._opened().holds(stamp):  # another process was faster
+                continue
             self._converting.add(stamp)
             stamps = [stamp]
             try:
@@ -417,8 +435,9 @@ class FolderProvider:
                     add = partial(WordIndex.add, data=page.html, unread=page.unread)
                 except (SourceError, OSError) as error:
                     add = partial(WordIndex.add, failure=str(error))
-                while stamps:
-                    await in_thread(self._add, stamps, add)
+                with anyio.move_on_after(LAST_PIECE, shield=True):
+                    while stamps:
+                        await in_thread(self._add, stamps, add)
             finally:
                 self._converting.discard(stamp)
                 self._parsed += stamps
