@@ -38,7 +38,7 @@ from pipeline.fetch.limits import FetchLimits
 from pipeline.read.convert import Raw, to_page
 from pipeline.read.converter import Converter, reader_version
 from pipeline.read.format import endings_of, formats
-from pipeline.read.secrets import SECRET_NAME, is_secret
+from pipeline.read.secrets import SECRET_NAME, holds_secret, is_secret
 from pipeline.read.sniff import SOURCE_LANGUAGES, looks_like_text
 from pipeline.read.unpack import PACKED, beginning, is_packed, unpacked
 from pipeline.work import in_thread
@@ -145,7 +145,8 @@ class Files:
         store = self.store
         resolved = await in_thread(allowed_path, path, roots=self.roots)
         key = await in_thread(file_key, resolved, source=str(path))
-        name = f"{key}:{reader_version()}:{name_span(span)}"
+        opened = self._is_opened(resolved)
+        name = f"{key}:{reader_version()}:{name_span(span)}:{opened}"
         if store is not None:
             handle = await in_thread(store.get_json, name)
             page = await in_thread(find_page, store, str(handle))
@@ -157,9 +158,11 @@ class Files:
             str(path),
             self._max_bytes,
             span,
-            opened=self._is_opened(resolved),
+            opened=opened,
         )
         page = _titled(await self.convert(raw), Path(raw.name))
+        if not opened and await in_thread(holds_secret, page.html):
+            raise _secret(str(path))
         if store is not None:
             with anyio.CancelScope(shield=True):  # the work of seconds is not lost
                 handle = await in_thread(keep_page, store, page)
@@ -252,12 +255,16 @@ def read_raw(
                 hint=error.hint or "Unpack it, or split it.",
             ) from error
     if not opened and is_secret(body):
-        raise AddressRefused(
-            f"'{source}' may not be read: it holds keys, passwords or cookies.",
-            source=source,
-            hint="The user can allow it by adding the file itself to WINNOW_FOLDERS.",
-        )
+        raise _secret(source)
     return Raw(body, url, url, name=name, fetched_at=when, span=span, most=max_bytes)
+
+
+def _secret(source: str) -> AddressRefused:
+    return AddressRefused(
+        f"'{source}' may not be read: it holds keys, passwords or cookies.",
+        source=source,
+        hint="The user can allow it by adding the file itself to WINNOW_FOLDERS.",
+    )
 
 
 def ending_of(name: str) -> str:

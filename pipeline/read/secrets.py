@@ -9,6 +9,7 @@ import base64
 import json
 import re
 from collections.abc import Iterator, Sequence
+from html import unescape
 from typing import Final
 
 SECRET_NAME: Final = re.compile(
@@ -87,6 +88,10 @@ _SECRET_RECORD: Final = re.compile(
     rb"|https?://[^\s:/@]+:[^\s:/@]{8,}@[\w.-]+/?"
 )
 """Forms of which every line is one record."""
+_END_OF_CELL: Final = re.compile(r"</t[dh]>")
+_END_OF_LINE: Final = re.compile(r"</(?:p|li|h\d|div|tr)>|<br\b[^<>]{0,200}>")
+_TABLE_START: Final = re.compile(r"<table\b[^<>]{0,200}>")
+_TAG: Final = re.compile(r"<[^<>]{0,2000}>")
 _JSON_SIGNS: Final = re.compile(
     rb'(?i)"(?:private_key|kty|client-key-data|auths|httpOnly|client_secret|ciphertext|password|cookie|authorization)'
 )
@@ -109,6 +114,16 @@ def is_secret(body: bytes) -> bool:
     if _SETTINGS.match(start) and _SECRET_SETTING.search(start):
         return True
     return _is_list(start, cut=len(ascii_body) > _SECRET_BYTES)
+
+
+def holds_secret(html: str) -> bool:
+    """Return whether what a document became holds keys: its text, or a table of it, is such
+    a file as `is_secret` knows."""
+    lines = _END_OF_LINE.sub("\n", _END_OF_CELL.sub("\t", html))
+    return any(
+        is_secret(unescape(_TAG.sub("", piece)).encode("utf-8", "replace"))
+        for piece in _TABLE_START.split(lines)
+    )
 
 
 def _has_pem(ascii_body: bytes) -> bool:
