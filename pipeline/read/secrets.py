@@ -88,9 +88,7 @@ _SECRET_RECORD: Final = re.compile(
     rb"|https?://[^\s:/@]+:[^\s:/@]{8,}@[\w.-]+/?"
 )
 """Forms of which every line is one record."""
-_END_OF_CELL: Final = re.compile(r"</t[dh]>")
 _END_OF_LINE: Final = re.compile(r"</(?:p|li|h\d|div|tr)>|<br\b[^<>]{0,200}>")
-_TABLE_START: Final = re.compile(r"<table\b[^<>]{0,200}>")
 _TAG: Final = re.compile(r"<[^<>]{0,2000}>")
 _JSON_SIGNS: Final = re.compile(
     rb'(?i)"(?:private_key|kty|client-key-data|auths|httpOnly|client_secret|ciphertext|password|cookie|authorization)'
@@ -119,11 +117,12 @@ def is_secret(body: bytes) -> bool:
 def holds_secret(html: str) -> bool:
     """Return whether what a document became holds keys: its text, or a table of it, is such
     a file as `is_secret` knows."""
-    lines = _END_OF_LINE.sub("\n", _END_OF_CELL.sub("\t", html))
-    return any(
-        is_secret(unescape(_TAG.sub("", piece)).encode("utf-8", "replace"))
-        for piece in _TABLE_START.split(lines)
+    cells = (
+        html.replace("</td>", "\t").replace("</th>", "\t").replace("<table", "\f<table")
     )
+    text = unescape(_TAG.sub("", _END_OF_LINE.sub("\n", cells)))
+    pieces = text.encode("utf-8", "replace").split(b"\f")
+    return any(map(is_secret, pieces))
 
 
 def _has_pem(ascii_body: bytes) -> bool:
