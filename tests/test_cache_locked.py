@@ -30,7 +30,8 @@ HELD = {
 def held(folder: Path, *words: str) -> Iterator[None]:
     """Hold every database below a folder as another process does."""
     others = [
-        sqlite3.connect(path, isolation_level=None, timeout=0) for path in folder.rglob("cache.db")
+        sqlite3.connect(path, isolation_level=None, timeout=0)
+        for path in (*folder.rglob("cache.db"), *folder.rglob("*.sqlite"))
     ]
     assert others
     for other in others:
@@ -97,3 +98,31 @@ async def test_a_call_keeps_its_time_though_every_store_is_held(
         async with connect(**given, seconds="25") as client:
             asked = {"question": "When was the harbour light built?", "sources": ["light.md"]}
             assert "1871" in text_of(await client.call_tool("extract_relevant", asked))
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("words", ["BEGIN IMMEDIATE", "BEGIN EXCLUSIVE"])
+async def test_a_lock_that_begins_while_serving_costs_no_answer(
+    words: str, connect: Connect, tmp_path: Path
+) -> None:
+    folder, cache = tmp_path / "documents", tmp_path / "cache"
+    folder.mkdir()
+    for number in range(3):
+        text = f"# Light {number}\n\nThe harbour light {number} was built in 187{number}.\n"
+        (folder / f"light{number}.md").write_text(text)
+    asked = "When was the harbour light {} built?"
+    async with connect(cache=str(cache), folders=str(folder), embedder="none") as client:
+        first = await client.call_tool("research", {"question": asked.format(0)})
+        assert "1870" in text_of(first)
+        with held(cache, words):
+            for number in (1, 2):
+                question = asked.format(number)
+                sources = {"question": question, "sources": [f"light{number}.md"]}
+                for tool, given in (
+                    ("research", {"question": question}),
+                    ("search_web", {"question": question}),
+                    ("extract_relevant", sources),
+                    ("raptor_query", sources),
+                ):
+                    result = await client.call_tool(tool, given)
+                    assert f"187{number}" in text_of(result), tool

@@ -1,6 +1,7 @@
 """The server as a process on Streamable HTTP: both eras, the Host check, a quick end."""
 
 import signal
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import anyio
@@ -172,6 +173,19 @@ async def test_without_sessions_a_client_of_2025_needs_no_balancer_that_keeps_it
     assert "Mcp-Session-Id" not in opened.headers
     assert listed.status_code == 200
     assert "erry" in listed.text
+
+
+async def test_heads_that_never_end_keep_no_one_from_being_answered(cache_folder: Path) -> None:
+    with served(cache_folder) as (_, url):
+        await healthy(url)
+        port = int(url.rpartition(":")[2])
+        async with AsyncExitStack() as stack:
+            for _ in range(600):
+                stream = await anyio.connect_tcp("127.0.0.1", port)
+                await stack.enter_async_context(stream)
+                await stream.send(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n")
+            async with httpx2.AsyncClient(timeout=60) as http:
+                assert (await http.get(f"{url}/healthz")).status_code == 200
 
 
 async def test_half_a_request_does_not_hold_a_connection(cache_folder: Path) -> None:

@@ -151,6 +151,16 @@ def test_attachments_that_are_not_read_are_counted(attached: dict[str, bytes], u
     assert "PuTTY" not in page.html
 
 
+@pytest.mark.parametrize("name", ["To", "Cc", "Content-Type", "X-Note"])
+def test_a_header_without_end_is_read_as_far_as_it_costs_little_and_marked(name: str) -> None:
+    addresses = ",\n ".join(f'"N {number}" <a{number}@example.org>' for number in range(40_000))
+    body = f"From: b@example.org\nSubject: Tide\n{name}: {addresses}\n\nThe gate is green.\n"
+    page = read(body.encode(), "a.eml")
+    assert "The gate is green." in page.html
+    assert "a39999@" not in page.html
+    assert name not in {"To", "Cc"} or "…" in page.html
+
+
 ROLLED: Final = """WEBVTT
 
 00:00:00.000 --> 00:00:02.000
