@@ -97,10 +97,10 @@ async def test_keys_inside_documents_are_read_by_no_tool(connect: Connect, tmp_p
             text = text_of(await client.call_tool(tool, {"question": "password of x.org, key"}))
             assert "s3cret99" not in text
             assert LINES[2][:20] not in text
-    told = winnow(tmp_path / "cache", "status", folder=folder).stdout
+    listed = winnow(tmp_path / "cache", "status", folder=folder).stdout
     # Pages are counted as they are; what they hold is looked into where they are read.
     for name in SECRET:
-        assert name.endswith(".html") or f"{name}: not read" in told, (name, told)
+        assert name.endswith(".html") or f"{name}: not read" in listed, (name, listed)
 
 
 async def test_a_document_that_a_person_names_is_open_though_it_holds_keys(

@@ -7,9 +7,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 REQUEST_SECONDS: Final = 10.0
 """Seconds for the head of a request, and for its body of at most 1 MB."""
-MOST_HEADS: Final = 256
+MOST_WAITING_HEADS: Final = 256
 """Connections that may wait for a head, half of those that uvicorn serves: beyond them the
-oldest is closed, so that `/healthz` is answered whoever holds connections open."""
+oldest is closed, so that `/healthz` is answered beside any number of them."""
 
 
 class PatientProtocol(H11Protocol):
@@ -39,7 +39,7 @@ class PatientProtocol(H11Protocol):
     def _wait(self) -> None:
         close = self.transport.close
         self._waiting[self] = self.loop.call_later(REQUEST_SECONDS, close)
-        if len(self._waiting) > MOST_HEADS:
+        if len(self._waiting) > MOST_WAITING_HEADS:
             oldest = next(iter(self._waiting))
             oldest._stop_waiting()
             oldest.transport.abort()
