@@ -89,7 +89,7 @@ _SECRET_RECORD: Final = re.compile(
 )
 """Forms of which every line is one record."""
 _END_OF_LINE: Final = re.compile(r"</(?:p|li|h\d|div|tr)>|<br\b[^<>]{0,200}>")
-_ANY_TAG: Final = re.compile(r"<[^<>]{0,2000}>")
+_MARKUP_TAG: Final = re.compile(r"<[^<>]{0,2000}>")
 _JSON_SIGNS: Final = re.compile(
     rb'(?i)"(?:private_key|kty|client-key-data|auths|httpOnly|client_secret|ciphertext|password|cookie|authorization)'
 )
@@ -120,7 +120,7 @@ def holds_secret(html: str) -> bool:
     cells = (
         html.replace("</td>", "\t").replace("</th>", "\t").replace("<table", "\f<table")
     )
-    text = unescape(_ANY_TAG.sub("", _END_OF_LINE.sub("\n", cells)))
+    text = unescape(_MARKUP_TAG.sub("", _END_OF_LINE.sub("\n", cells)))
     pieces = text.encode("utf-8", "replace").split(b"\f")
     return any(map(is_secret, pieces))
 
