@@ -3,14 +3,16 @@
     python -m bench.unanswered                            96 questions, by `research`
     python -m bench.unanswered --answerable               and what the files answer
     python -m bench.unanswered --over library --check     exit code 1 where a bar is missed
+    python -m bench.unanswered --over notes-held --answerable     a folder of short notes
 
 `bench/asked/unanswered.jsonl` has twenty questions each over the sample library, over
 `../shared/data/library288` (with its own eight) and over `../shared/data/longdoc`, most
 of them about something else (`far`). It has 70 more about a document that almost
 answers (`near`: another entity, time or attribute, a wrong premise, more precise, a
 comparison with something absent). Of these every second document is held aside;
-`--held` asks them, which no one tunes on. Not for: one page that is named
-(`bench/pairs.py`)."""
+`--held` asks them, which no one tunes on. `notes.jsonl` has folders of notes of a few
+words, each with two questions that it answers: `notes-tuned`, `notes-held`,
+`notes-german`; far are the other folders' far ones. Not for: one page that is named (`bench/pairs.py`)."""
 
 import argparse
 import json
@@ -31,6 +33,7 @@ from server.app import build_server
 from server.settings import read_settings
 
 QUESTIONS: Final = Path(__file__).parent / "asked" / "unanswered.jsonl"
+NOTES: Final = QUESTIONS.with_name("notes.jsonl")
 FOLDERS: Final = ("library", "library288", "longdoc")
 LEAST_NONE, MOST_ANSWERED = 0.5, 0.1
 SECONDS: Final = 100
@@ -49,6 +52,10 @@ def fill(name: str, place: Path) -> Path:
     """Return a folder with the files of a set; `place` is for those that are packed."""
     if name == "library":
         return ROOT / "examples" / "library"
+    if name.startswith("notes-"):
+        for row in notes(name):
+            (place / row["file"]).write_text(row["text"], "utf-8")
+        return place
     if name == "library288":
         with tarfile.open(DATA / name / "library.tar.xz") as archive:
             archive.extractall(place, filter="data")
@@ -61,13 +68,19 @@ def fill(name: str, place: Path) -> Path:
     return place
 
 
+def notes(name: str) -> list[Row]:
+    """Return the short notes of a folder, such as `notes-held`."""
+    return [row for row in rows(NOTES) if name == f"notes-{row['part']}"]
+
+
 def asked(name: str, *, held: bool) -> list[tuple[str, Asked]]:
     """Return the questions over a folder that nothing there answers, each with `far` or
     `near`."""
     found = [
         ("near" if "about" in row else "far", _nothing(row["id"], row["question"]))
         for row in rows(QUESTIONS)
-        if row["over"] == name and row.get("held", False) == held
+        if (row["over"] == name or (name.startswith("notes-") and "about" not in row))
+        and row.get("held", False) == held
     ]
     if name == "library288" and not held:
         others = rows(DATA / name / "questions.jsonl")
@@ -94,6 +107,12 @@ def answerable(name: str) -> list[tuple[str, Asked]]:
             if row["split"] == "dev" and row["answers"]
         }
         return [("answers", one) for one in read_set(name, 0).asked if one.id in dev]
+    if name.startswith("notes-"):
+        return [
+            ("answers", Asked(row["file"], "fact", question, ((row["text"],),), ""))
+            for row in notes(name)
+            for question in row["questions"]
+        ]
     if name == "library288":
         return [
             ("answers", Asked(row["id"], row["kind"], row["question"], _golds(row), ""))

@@ -76,13 +76,13 @@ async def test_what_no_page_answers_comes_back_as_none_with_a_reason(
         Question(request_text), documents, reader=Blend(embedder if with_model else None)
     )
     assert found.confidence < NONE
-    assert found.reason.startswith("No passage is near enough")
     # A window that is near in meaning to a question in another language than the embedder's makes
     # it unsure at worst.
     assert found.verdict == "none" or (
         with_model and found.verdict == "unsure" and "Wer" in request_text
     )
     if found.verdict == "none":
+        assert found.reason.startswith("No passage is near enough")
         nearest = assemble(documents, found, max_tokens=1000, mark=new_mark())
         assert nearest.left_out == 0, "short sources are shown whole"
 

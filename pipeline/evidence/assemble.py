@@ -37,7 +37,7 @@ shorter."""
 NEAREST_TOKENS: Final = 150
 """Room for the nearest passages where nothing answers."""
 SHORT_SOURCES: Final = 300
-"""Tokens up to which sources are shown whole where nothing answers."""
+"""Tokens up to which sources are shown whole where nothing surely answers."""
 ASKED_ABOUT: Final = 0.7
 """Minimum share of the best score at which a prompt injection is quoted as relevant: 0
 of 121 unrelated units of bench/injection.py reach it, 76 of 119 related ones do."""
@@ -128,15 +128,15 @@ def assemble(
     passages.
 
     Pages are numbered by their best unit; of a `none` only the nearest are chosen, in
-    `NEAREST_TOKENS`, or all of `SHORT_SOURCES`. `mark` is the answer's own for
+    `NEAREST_TOKENS`. Of `SHORT_SOURCES` everything is, unless it is `answered`. `mark` is the answer's own for
     untrusted text (`pipeline/text/frame.py`). With `open_end` room is kept for links.
     Where no passage fits, the beginning of the best unit is shown; where not even a
     word of it does, nothing is."""
     if not len(reading.values):
         return Assembled((), show_evidence((), mark, max_tokens=max_tokens), 0)
-    is_none = reading.verdict == "none"
     tokens = count_each([unit.text for _, unit in reading.places])
-    if is_none and sum(tokens) > SHORT_SOURCES:
+    is_short = sum(tokens) <= SHORT_SOURCES
+    if reading.verdict == "none" and not is_short:
         max_tokens = min(max_tokens, NEAREST_TOKENS)
     writer = _Writer(documents, reading, mark, max_tokens, tokens)
     # 1. Units that passages may begin with, each statement once
@@ -149,7 +149,8 @@ def assemble(
     leading = {near[0], *(value.row for value in reading.differing)}
     named.sort(key=lambda row: row not in leading)
     # 2. Passages around the best of them, as many as there is room for
-    least_score = SHOWN_SHARE * float(reading.values.max())
+    share = 0.0 if is_short and not reading.answered else SHOWN_SHARE
+    least_score = share * float(reading.values.max())
     chosen = writer.maker.choose(
         named,
         lambda passages: writer.write(passages).tokens,

@@ -21,9 +21,9 @@ from pipeline.question.question import Question
 from pipeline.reading.bm25 import Floats, TermIndex, rarity
 from pipeline.reading.relevance import Relevance
 from pipeline.text.words import (
+    NEVER_NAMES,
     index_terms,
     languages,
-    meanings,
     words,
 )
 
@@ -58,21 +58,21 @@ of sites that the reader was not trained on, .25 of their 397 almost-answered tw
 of 309 on other pages; .5 gives .83, .33, .10."""
 NONE: Final = 0.12
 """Confidence below which nothing answers: of one page where the meaning says so too,
-see `NEAR_COSINE` and `NEVER`, of several wherever a reader read them."""
+see `NEAR_COSINE`, of several wherever a reader read them."""
 NEAR_COSINE: Final = 0.34
 """Cosine from which a window is near enough in meaning that the answer is never None.
 With both, .006 of 785 questions are None on their own page and .69 of 459 on another;
 with a confidence of .2 .010 and .73."""
-NEVER: Final = 0.04
-"""Confidence below which nothing answers however near it is in meaning, where a reader
-chose among more than `_SMALL` windows: none of 92 questions on long documents, 15 of
-their 92 twins."""
 FAR_LOGISTIC: Final = 0.06
 FAR_ACROSS: Final = 0.08
 """Of the two logistics of other languages, the values below which nothing answers. In
 one language the least of the questions on their own page is .083, and .57 of the
 questions on other pages of like subjects are None. Across two one of 720 is below it on
 its own page and .16 on others; below .09 two and .24, below .05 none and .05."""
+NEAR_COSINE_BRIEF: Final = 0.2
+"""Cosine from which a page of one window may answer: a note of a few words says too
+little for a reader's score. One shared word is enough, too. Without it 10 of 40
+questions on twenty such notes are None."""
 
 ABSENT_DIGITS: Final = 3
 """Digits of a number from which its absence is worth a word."""
@@ -90,9 +90,6 @@ ASKING: Final = frozenset(
 )
 """Terms of words that say what kind of answer is wanted, or choose among rows; what
 answers seldom repeats them."""
-_MONTHS: Final = frozenset(
-    name for pair in meanings("months.short").items() for name in pair
-) | {"may"}
 _STEM: Final = 4
 _ENDING_LETTERS: Final = 3
 """Letters by whose lack at its end a name is looked for, down to `_STEM`: a people for
@@ -132,8 +129,8 @@ class Features:
     """Whether the question is in another language than the page."""
     size: float = 0.0
     """Natural logarithm of the windows of all pages over `_SMALL`, at least 0."""
-    page: int = 0
-    """Number of the page."""
+    is_brief: bool = False
+    """Whether the page is one window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,11 +157,13 @@ def judge(question: Question, relevance: Relevance) -> Verdict:
     if confidence >= ANSWERED_CONFIDENCE:
         return Verdict("answered", confidence, _reason("answered", best))
     absent = _absent(pages, relevance.index)
-    never = best.read is not None and confidence < _never_below(pages)
+    # Among the windows of several pages one is near to any question
+    never = best.read is not None and len(pages) > 1 and confidence < NONE
     # Words do not match across languages: that does not mean that nothing answers
     unknown = relevance.foreign and any(page.cosine is None for page in pages)
     near = confidence >= NONE or any(map(_is_near, pages))
-    word: Word = "unsure" if unknown or (near and not never) else "none"
+    noted = not absent and any(map(_may_be_noted, pages))
+    word: Word = "unsure" if unknown or noted or (near and not never) else "none"
     return Verdict(word, confidence, _reason(word, best), () if unknown else absent)
 
 
@@ -176,14 +175,6 @@ def _reason(word: Word, best: Features) -> str:
         else ""
     )
     return f"{_MEANINGS[word]}{translated}"
-
-
-def _never_below(pages: Sequence[Features]) -> float:
-    """Return the confidence below which pages that a cross-encoder read are never an
-    answer: among many windows one is near to any question."""
-    if len(pages) > 1:
-        return NONE
-    return NEVER if pages[0].size > 0 else 0.0
 
 
 def _is_near(page: Features) -> bool:
@@ -198,12 +189,18 @@ def _is_near(page: Features) -> bool:
     return page.cosine >= NEAR_COSINE
 
 
+def _may_be_noted(page: Features) -> bool:
+    """Whether a page is a note of a few words that may answer."""
+    near = page.english and (page.cosine or 0.0) >= NEAR_COSINE_BRIEF
+    return page.is_brief and not page.across and (near or page.unit > 0)
+
+
 def _absent(pages: Sequence[Features], index: TermIndex) -> tuple[str, ...]:
     """Return the names and numbers of the question that no page has.
 
     Left out is what a page may well say in another form: short numbers (in words),
-    months (in digits), and names that a word of a page begins like (`Norwegian`,
-    `Norway`). Nothing is known, and the result empty, where the question was
+    months and days (in digits, or shorter), and names that a word of a page begins like
+    (`Norwegian`, `Norway`). Nothing is known, and the result empty, where the question was
     translated."""
     if any(page.translated or page.across for page in pages):
         return ()
@@ -220,7 +217,7 @@ def _may_be_written_otherwise(name: str, index: TermIndex) -> bool:
     if any(map(str.isdecimal, name)):
         return name.isdecimal() and len(name) < ABSENT_DIGITS
     stem = name.lower()[: max(_STEM, len(name) - _ENDING_LETTERS)]
-    return name.lower() in _MONTHS or index.has_prefix(stem)
+    return name.lower() in NEVER_NAMES or index.has_prefix(stem)
 
 
 def confidence_of(features: Features) -> float:
@@ -265,10 +262,11 @@ def read_features(question: Question, relevance: Relevance) -> list[Features]:
     looked_for = {one: _Asked(one, index) for one in dict.fromkeys(translated)}
     spoken = question.spoken_to(index.languages)
     size = math.log(max(len(relevance.windows), _SMALL) / _SMALL)
+    begins = relevance.windows[:, 0]
     stretches = pairwise(index.page_starts.tolist())
     found: list[Features] = []
-    for page, (wording, language, (low, high)) in enumerate(
-        zip(translated, index.languages, stretches, strict=True)
+    for wording, language, (low, high) in zip(
+        translated, index.languages, stretches, strict=True
     ):
         if high == low:
             continue
@@ -291,7 +289,7 @@ def read_features(question: Question, relevance: Relevance) -> list[Features]:
                 english=language == ENGLISH,
                 across=bool(spoken) and spoken != language,
                 size=size,
-                page=page,
+                is_brief=int(((begins >= low) & (begins < high)).sum()) == 1,
             )
         )
     return found

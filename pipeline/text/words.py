@@ -444,7 +444,7 @@ _LATIN_IN_CJK: Final = re.compile(
 _SENTENCE_END: Final = re.compile(r"[.!?:;…。！？]['\")\]]?\s*$")
 _JOINING: Final = words("names.joining")
 _ROLE_WORDS: Final = words("names.roles")
-_NEVER_NAMES: Final = words("names.never")
+NEVER_NAMES: Final = words("names.never")
 _COUNTED: Final = re.compile(
     r"\d+(?:st|nd|rd|th|s|e|er|º|ª|km|m|cm|kg|g|h|min|%)", re.IGNORECASE
 )
@@ -545,7 +545,7 @@ def _starts_name(text: str, start: int, word: str, language: str) -> bool:
         return False
     if _odd(bare):
         return True
-    if not bare[0].isupper() or bare.lower() in _NEVER_NAMES:
+    if not bare[0].isupper() or bare.lower() in NEVER_NAMES:
         return False
     begins_sentence = (
         start == 0
