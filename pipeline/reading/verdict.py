@@ -69,7 +69,7 @@ FAR_ACROSS: Final = 0.08
 one language the least of the questions on their own page is .083, and .57 of the
 questions on other pages of like subjects are None. Across two one of 720 is below it on
 its own page and .16 on others; below .09 two and .24, below .05 none and .05."""
-NEAR_COSINE_BRIEF: Final = 0.2
+NEAR_COSINE_BRIEF: Final = 0.22
 """Cosine from which a page of one window may answer: a note of a few words says too
 little for a reader's score. One shared word is enough, too. Without it 10 of 40
 questions on twenty such notes are None."""
@@ -190,9 +190,9 @@ def _is_near(page: Features) -> bool:
 
 
 def _may_be_noted(page: Features) -> bool:
-    """Whether a page is a note of a few words that may answer."""
-    near = page.english and (page.cosine or 0.0) >= NEAR_COSINE_BRIEF
-    return page.is_brief and not page.across and (near or page.unit > 0)
+    """Whether a page is an English note of a few words that may answer."""
+    near = page.unit > 0 or (page.cosine or 0.0) >= NEAR_COSINE_BRIEF
+    return near and page.is_brief and page.english and not page.across
 
 
 def _absent(pages: Sequence[Features], index: TermIndex) -> tuple[str, ...]:
