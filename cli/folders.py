@@ -31,12 +31,13 @@ def change_list(path: Path, action: str, names: Sequence[str], *, as_json: bool)
             raise UsageError(
                 f"The folder {folder!r} does not exist.", hint="Check the path."
             )
-        if action == "remove" and folder not in listed:
+        if action == "add" and folder not in listed:
+            listed.append(folder)
+        elif action == "remove" and folder not in listed:
             hint = did_you_mean(folder, listed).strip() or "See `winnow folders list`."
             raise UsageError(f"{folder!r} is not on the list.", hint=hint)
-    if action == "add":
-        listed = [*dict.fromkeys((*listed, *folders))]
-    listed = [name for name in listed if action != "remove" or name not in folders]
+        elif action == "remove":
+            listed.remove(folder)
     if folders:
         write_own(path, as_list(listed))
     if as_json:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from cli.output import Check
-from seams import Seam, optional
-from server.settings import Settings, any_variable, read_settings
+from seams import Seam
+from server.settings import Settings, read_settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,19 +54,6 @@ def settings_from(overrides: Mapping[str, str]) -> Settings:
     settings = read_settings(overrides)
     for name, warning in settings.warnings().items():
         print(f"winnow: {name}: {warning}", file=sys.stderr)
-    return settings
-
-
-def with_installed(overrides: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the settings of the client that `winnow install` wrote, if neither the
-    command line nor the environment sets anything; else `overrides`."""
-    client_settings = optional("extras.install.install", "client_settings")
-    if client_settings is None or overrides or any_variable():
-        return overrides
-    settings: dict[str, str]
-    client, settings = client_settings()
-    if client:
-        print(f"winnow: with the settings of {client}", file=sys.stderr)
     return settings
 
 

@@ -484,11 +484,6 @@ def colours_wanted() -> bool:
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def any_variable() -> bool:
-    """Return whether the environment sets anything of Winnow."""
-    return any(name.startswith("WINNOW_") for name in os.environ)
-
-
 def folder_list() -> Path:
     """Return where the person's list of folders is (`server/folder_list.py`)."""
     return user_config_path("winnow", appauthor=False) / "folders.txt"

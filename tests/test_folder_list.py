@@ -132,7 +132,7 @@ def test_an_index_is_built_shown_and_gone_on_with(run: Run, letters: Path) -> No
     assert status["files"] == "1 read, 1 could not be read, 0 to be read"
     assert status["vectors"] == "1 files"
     assert status["last change"].endswith(str(letters / "broken.pdf"))
-    assert status["left out"] == "1 file not searched: .mp3 1"
+    assert status["left out"] == "1 file not searched: .mp3 1."
     assert status[str(letters / "broken.pdf")].startswith("not read: ")
     assert "all-MiniLM" in status["embedder"]
     (letters / "bob.md").write_text("Bob keeps the keys.")

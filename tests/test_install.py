@@ -388,20 +388,6 @@ def test_the_doctor_names_the_clients_that_have_winnow_and_what_is_wrong_with_an
     assert reported.endswith("\n1 problem\n")
 
 
-def test_the_doctor_looks_at_the_folders_of_a_client_where_nothing_else_is_set(
-    install: Run, home: Path, plain: dict[str, str], tmp_path: Path
-) -> None:
-    given = ["--set", "search=folder", "--set", f"cache={tmp_path / 'cache'}"]
-    given += ["--set", "embedder=none", "--set", "reader=none"]
-    install("gemini", "--yes", "--set", f"folders={LIBRARY}", *given)
-    done = run_command("doctor", environment=plain)
-    assert f"✓ folders: {LIBRARY}" in done.stdout
-    assert "with the settings of gemini" in done.stderr
-    elsewhere = {**plain, "WINNOW_SEARCH": "none", "WINNOW_CACHE": str(tmp_path / "cache")}
-    elsewhere |= {"WINNOW_EMBEDDER": "none", "WINNOW_READER": "none"}
-    assert "folders: none" in run_command("doctor", environment=elsewhere).stdout
-
-
 def test_the_doctor_says_that_a_search_address_does_not_answer(doctor: Callable[..., str]) -> None:
     reported = doctor("--set", "searxng=http://127.0.0.1:9", code=1)
     assert "does not respond" in reported

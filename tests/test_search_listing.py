@@ -81,3 +81,47 @@ def test_a_root_that_is_a_file_is_listed_as_it_is(tmp_path: Path) -> None:
     assert [stamp.size for stamp in folders.look().files] == [3]
     file.unlink()
     assert folders.look().files == ()
+
+
+IGNORED = {
+    "nothing": ("", ["a/b/two.md", "a/one.md", "docs/three.md", "top.md"]),
+    "an ending": ("*.md\n!top.md\n", ["top.md"]),
+    "a folder anywhere": ("b/\n", ["a/one.md", "docs/three.md", "top.md"]),
+    "a path of here": ("/top.md\n/one.md\n", ["a/b/two.md", "a/one.md", "docs/three.md"]),
+    "children alone": ("a/*.md\n", ["a/b/two.md", "docs/three.md", "top.md"]),
+    "any depth": ("a/**/*.md\n# docs/\n", ["docs/three.md", "top.md"]),
+    "an ignored folder keeps nothing": ("a/\n!a/one.md\n", ["docs/three.md", "top.md"]),
+    "many stars": ("*o" * 40 + "z\n", ["a/b/two.md", "a/one.md", "docs/three.md", "top.md"]),
+}
+"""What git says too (`git ls-files -o --exclude-standard`)."""
+
+
+@pytest.mark.parametrize("case", IGNORED)
+def test_files_of_patterns_say_what_is_no_document(tmp_path: Path, case: str) -> None:
+    patterns, kept = IGNORED[case]
+    for name in IGNORED["nothing"][1]:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("o" * 200)
+    (tmp_path / ".gitignore").write_text(patterns)
+    listing = list_files([tmp_path])
+    assert sorted(Path(stamp.path).relative_to(tmp_path).as_posix() for stamp in listing.files) == (
+        kept
+    )
+    assert (listing.ignored > 0) == (len(kept) < len(IGNORED["nothing"][1]))
+
+
+def test_own_patterns_overrule_those_of_git_and_of_programs_and_a_root_is_read_all_the_same(
+    tmp_path: Path,
+) -> None:
+    (built := tmp_path / "build").mkdir()
+    for path in (built / "a.md", built / "poetry.lock", tmp_path / "yarn.lock", tmp_path / "b.md"):
+        path.write_text("words")
+    (tmp_path / ".gitignore").write_text("build/\nb.md\n")
+    (tmp_path / ".winnowignore").write_text("!b.md\n!yarn.lock\n")
+    (tmp_path / "node_modules").mkdir()
+    listing = list_files([tmp_path])
+    assert [Path(stamp.path).name for stamp in listing.files] == ["b.md", "yarn.lock"]
+    assert listing.ignored == 2
+    assert [Path(stamp.path).name for stamp in list_files([built]).files] == ["a.md"]
+    os.mkfifo(built / ".gitignore")  # nothing waits for a pipe
+    assert [Path(stamp.path).name for stamp in list_files([built]).files] == ["a.md"]

@@ -6,14 +6,12 @@ from typing import Final
 
 import anyio
 
-from cli.subcommand import Subcommand, with_installed
+from cli.subcommand import Subcommand
 from seams import later
 
 
 def _run(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
-    code: int = anyio.run(
-        later("cli.doctor", "doctor"), with_installed(overrides), args.json
-    )
+    code: int = anyio.run(later("cli.doctor", "doctor"), overrides, args.json)
     return code
 
 

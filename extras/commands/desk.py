@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Mapping
 from typing import Final
 
-from cli.subcommand import Subcommand, port, with_installed
+from cli.subcommand import Subcommand, port
 from seams import later
 from server.settings import read_settings
 
@@ -20,7 +20,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
     code: int = later("extras.desk.serve", "serve_desk")(
-        read_settings(with_installed(overrides)),
+        read_settings(overrides),
         port=args.port,
         show=not args.no_browser,
     )

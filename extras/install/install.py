@@ -133,17 +133,6 @@ def client_checks() -> list[Check]:
     return [Check("clients", ", ".join(ready) or none), *broken]
 
 
-def client_settings() -> tuple[str, dict[str, str]]:
-    """Return the first client with Winnow in its user's configuration, and the settings
-    there; ("", {}) if there is none."""
-    for name, client in CLIENTS.items():
-        with suppress(UsageError):
-            servers = _read(file_of(name, "user"), client.key).get(client.key, {})
-            if ENTRY_NAME in servers:
-                return name, _settings_in(servers[ENTRY_NAME].get("env", {}))
-    return "", {}
-
-
 def _before(path: Path | None, key: str, overrides: Mapping[str, str]) -> Json:
     """Return the configuration; an error names the entry to add by hand."""
     try:

@@ -275,6 +275,14 @@ def ending_of(name: str) -> str:
     return os.path.splitext(stem)[1].lower() if ending in PACKED else ending
 
 
+def beginning_of(path: str, count: int) -> bytes:
+    """Return the first bytes of a file; nothing of a pipe. Raises `OSError` where it
+    cannot be opened, as where a link leads to it."""
+    descriptor = open_beneath(path, _OPEN_FLAGS)
+    with os.fdopen(descriptor, "rb", buffering=0) as file:
+        return file.read(count) or b""
+
+
 def is_document(path: str, ending: str) -> bool:
     """Return whether a folder's file with this ending, from `ending_of`, is read: by
     its ending, else its first bytes.

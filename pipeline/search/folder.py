@@ -32,7 +32,7 @@ from pipeline.question.question import Question
 from pipeline.read.sniff import decode, looks_like_text
 from pipeline.reading.bm25 import Floats, blend
 from pipeline.search.folder_status import FolderStatus
-from pipeline.search.listing import MOST_LISTED_BYTES, Folders, Listing, not_searched
+from pipeline.search.listing import MOST_LISTED_BYTES, Folders, Listing, left_out
 from pipeline.search.query import (
     SearchOutcome,
     SearchQuery,
@@ -529,13 +529,7 @@ def _left_out(
     if in_part := [Path(path).name for path, _, unread in faults if unread]:
         remainder = f" and {len(in_part) - 3} more" if len(in_part) > 3 else ""
         yield f"Searched in part: {', '.join(in_part[:3])}{remainder}."
-    if listing.cut:
-        yield f"Only the first {len(listing.files)} files were searched."
-    if listing.passed:
-        yield f"{not_searched(listing.passed)}."
-    if listing.too_large:
-        yield f"Files left out for their size: {listing.too_large}."
     if failed := [(path, failure) for path, failure, _ in faults if failure]:
         example = f"{Path(failed[0][0]).name}: {failed[0][1]}"
         yield f"Files that could not be read: {len(failed)} ({example})."
-    yield from (f"The folder {folder} cannot be read." for folder in listing.missing)
+    yield from left_out(listing)

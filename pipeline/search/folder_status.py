@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from pipeline.search.listing import Listing, not_searched
+from pipeline.search.listing import Listing, left_out
 from pipeline.text.frame import one_line
 
 _SHOWN_FAULTS: Final = 20
@@ -43,23 +43,19 @@ class FolderStatus(NamedTuple):
         """Yield the lines of a report, name and text."""
         listing = self.listing
         yield "folders", ", ".join(map(str, self.roots))
-        yield from ((f"folder {root}", "cannot be read") for root in listing.missing)
         yield (
             "files",
             f"{self.read} read, {self.failed} could not be read, {self.waiting} to be read",
         )
-        if listing.cut:
-            yield "files beyond these", "left out"
         yield "vectors", f"{self.vectors} files"
         newest = max(listing.files, key=lambda stamp: stamp.mtime_ns, default=None)
         if newest is not None:
             when = datetime.fromtimestamp(newest.mtime_ns / 1e9, UTC).astimezone()
             yield "last change", f"{when:%Y-%m-%d %H:%M}, {one_line(newest.path)}"
         yield "index", f"{self.size / 1e6:.1f} MB"
-        if listing.too_large:
-            yield "left out for their size", f"{listing.too_large} files"
-        if listing.passed:
-            yield "left out", not_searched(listing.passed)
+        yield "left out", " ".join(left_out(listing)) or "none"
+        if listing.ignored:
+            yield "ignored", f"{listing.ignored} files and folders, by their names"
         for path, failure, unread in self.faults[:_SHOWN_FAULTS]:
             why = f"not read: {failure}" if failure else f"read in part: {unread}"
             yield one_line(path), one_line(why)

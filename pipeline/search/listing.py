@@ -16,6 +16,7 @@ from typing import Final
 from pipeline.fetch.beneath import open_beneath
 from pipeline.fetch.files import DOCUMENTS, OTHERS, ending_of, is_document
 from pipeline.read.secrets import SECRET_NAME
+from pipeline.search.ignored import Ignored
 from pipeline.search.word_index import FileStamp
 from pipeline.work import check_cancelled
 
@@ -26,7 +27,6 @@ MOST_LISTED_BYTES: Final = 20_000_000
 without text."""
 _HIDDEN: Final = (".", "~$")
 """Beginnings of hidden names, and of Office's lock files."""
-_SKIPPED_FOLDERS: Final = frozenset({"node_modules", "__pycache__", "site-packages"})
 _OLD_ENDINGS: Final = (
     ".doc .xls .ppt .msg .pst .pages .numbers .wpd .wps .one .pub .mobi .azw3 .chm "
     ".djvu .xps .vsd .vsdx .sqlite .sqlite3 .db .parquet .mdb .accdb"
@@ -42,6 +42,8 @@ class Listing:
 
     files: tuple[FileStamp, ...] = ()
     too_large: int = 0
+    ignored: int = 0
+    """Files and folders that are no documents by patterns of names."""
     passed: Passed = ()
     cut: bool = False
     """Whether more files exist than were listed."""
@@ -73,7 +75,7 @@ class Folders:
 
         Of files with an ending that is not known the first bytes are read, once for as
         long as they stay as they are. The same object as before says that nothing
-        changed. Hidden names, keys, links and folders of dependencies are passed over;
+        changed. Hidden names, keys, links and what is `Ignored` are passed over;
         files without text are counted. Files beyond `most` are left out (`cut`). A root
         that cannot be read is in `missing`, a folder below it is left out without a
         note."""
@@ -81,18 +83,21 @@ class Folders:
         self._known, self._texts = self._texts, {}
         files: dict[str, FileStamp] = {}
         passed, too_large, missing = Counter[str](), set[str](), list[str]()
-        walked = set[str]()
-        queue = deque(self._roots)
+        walked, ignored = set[str](), set[str]()
+        queue = deque((root, Ignored()) for root in self._roots)
         while queue and len(files) <= count:
             check_cancelled()
-            folder = queue.popleft()
+            folder, above = queue.popleft()
             if folder in walked:
                 continue
             walked.add(folder)
+            patterns = above.below(folder)
             try:
                 for path, stamp in self._found(folder):
-                    if stamp is None:
-                        queue.append(path)
+                    if path != folder and patterns.has(path, is_folder=stamp is None):
+                        ignored.add(path)
+                    elif stamp is None:
+                        queue.append((path, patterns))
                     elif not self._texts.get(stamp, True):
                         passed[ending_of(path)] += 1
                     elif stamp.size > file_bytes:
@@ -105,6 +110,7 @@ class Folders:
         listing = Listing(
             tuple(files.values())[:count],
             len(too_large),
+            len(ignored),
             tuple(sorted(passed.items(), key=lambda item: (-item[1], item[0]))),
             len(files) > count,
             tuple(missing),
@@ -126,7 +132,7 @@ class Folders:
             # An entry may go between listing and looking.
             with suppress(OSError):
                 if entry.is_dir(follow_symlinks=False):
-                    if entry.name not in _SKIPPED_FOLDERS and not is_secret(entry.name):
+                    if not is_secret(entry.name):
                         yield path, None
                 elif entry.is_file(follow_symlinks=False) and (
                     stamp := self._stamp(path, entry)
@@ -196,6 +202,17 @@ def _is_text(stamp: FileStamp) -> bool:
         return stamp.size == 0 or is_document(stamp.path, ending_of(stamp.path))
     except PermissionError:
         return True
+
+
+def left_out(listing: Listing) -> Iterator[str]:
+    """Yield sentences on what below the folders is not read."""
+    if listing.cut:
+        yield f"Only the first {len(listing.files)} files were searched."
+    if listing.passed:
+        yield f"{not_searched(listing.passed)}."
+    if listing.too_large:
+        yield f"Files left out for their size: {listing.too_large}."
+    yield from (f"The folder {folder} cannot be read." for folder in listing.missing)
 
 
 def may_answer(passed: Passed) -> bool:
