@@ -1,4 +1,4 @@
-"""Which files below a folder are no documents by their names: what `.gitignore` and
+"""Which files below a folder are not searched, by their names: what `.gitignore` and
 `.winnowignore` say, of which a pattern may be any (gitignore(5)), and what every folder
 has of programs.
 
@@ -15,9 +15,9 @@ from pipeline.fetch.files import beginning_of
 
 _FILES: Final = (".gitignore", ".winnowignore")
 """Files of patterns; what the second says overrules the first."""
-_BYTES: Final = 100_000
+_PATTERN_BYTES: Final = 100_000
 """Bytes of a file of patterns that are read."""
-_FOLDER: Final = "\0"
+_FOLDER_END: Final = "\0"
 """End of a folder's path, which no name has."""
 _PROGRAMS: Final = (
     "node_modules/\n__pycache__/\nsite-packages/\n*.lock\npackage-lock.json\n"
@@ -43,7 +43,7 @@ class Ignored(NamedTuple):
         texts = []
         for name in _FILES:
             with suppress(OSError):
-                start = beginning_of(os.path.join(folder, name), _BYTES)
+                start = beginning_of(os.path.join(folder, name), _PATTERN_BYTES)
                 texts.append(start.decode("utf-8", "replace"))
         own = _patterns("\n".join(texts)) if texts else None
         return Ignored((*self.patterns, (folder, own))) if own else self
@@ -55,7 +55,7 @@ class Ignored(NamedTuple):
             ("", _patterns(_PROGRAMS)),
         ):
             relative = path[len(folder) :].replace(os.sep, "/").lstrip("/")
-            match = expression.fullmatch(relative + _FOLDER * is_folder)
+            match = expression.fullmatch(relative + _FOLDER_END * is_folder)
             if match is not None and match.lastindex is not None:
                 return ignores[match.lastindex - 1]
         return False
@@ -76,7 +76,7 @@ def _patterns(text: str) -> _Patterns:
 
 def _expression(line: str) -> str:
     """Return a pattern as a group that matches paths below its folder, folders with
-    `_FOLDER` at their end.
+    `_FOLDER_END` at their end.
 
     What a star passes over is not tried again (`fnmatch`), so that no pattern is slow."""
     glob = line.removeprefix("!")
@@ -85,4 +85,4 @@ def _expression(line: str) -> str:
         fnmatch.translate(part)[len("(?s:") : -len(r")\Z")].replace(".*", "[^/]*")
         for part in glob.strip("/").split("**/")
     )
-    return f"({place}{path}{_FOLDER}{'' if glob.endswith('/') else '?'})"
+    return f"({place}{path}{_FOLDER_END}{'' if glob.endswith('/') else '?'})"

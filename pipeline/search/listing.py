@@ -43,7 +43,7 @@ class Listing:
     files: tuple[FileStamp, ...] = ()
     too_large: int = 0
     ignored: int = 0
-    """Files and folders that are no documents by patterns of names."""
+    """Files and folders left out by patterns of names."""
     passed: Passed = ()
     cut: bool = False
     """Whether more files exist than were listed."""
