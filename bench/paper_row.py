@@ -1,8 +1,12 @@
 """One row of `papers/__main__.py`: what a paper describes, and a check that runs it here.
 
-Not for: the checks themselves (`bench/papers_*.py`).
+A check has an assertion that fails where the described thing is not done. Not for: the
+checks themselves (`bench/papers_*.py`).
 """
 
+import ast
+import inspect
+import textwrap
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +17,18 @@ from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
 from pipeline.reading.relevance import Blend, Reader
 
-State = Literal["as printed", "differs", "configured", "cannot be had"]
-"""As printed; otherwise, with why; in a configuration that nothing was made by here;
-not to be had here, with why."""
+State = Literal[
+    "as printed",
+    "as the authors' code",
+    "ours",
+    "differs",
+    "configured",
+    "not installed",
+    "cannot be had",
+]
+"""As the paper's text has it; as its authors' code has it where the paper is silent; no
+section of a paper; otherwise, with why; in a configuration that nothing was made by
+here; not in this environment; not to be had here, with why."""
 
 
 class Outcome(NamedTuple):
@@ -53,13 +66,16 @@ ROWS: Final[dict[int, Row]] = {}
 
 def row(number: int, title: str, where: str) -> Callable[[Check], Check]:
     """Return a decorator that puts a check into the table, with what does it; that must
-    be there."""
+    be there, and the check must assert something."""
     if not (ROOT / where).exists():
         raise AssertionError(f"Row {number} names {where}, which is not there.")
 
     def kept(check: Check) -> Check:
         if number in ROWS:
             raise AssertionError(f"Row {number} has two checks.")
+        body = ast.parse(textwrap.dedent(inspect.getsource(check)))
+        if not any(isinstance(node, ast.Assert) for node in ast.walk(body)):
+            raise AssertionError(f"The check of row {number} asserts nothing.")
         ROWS[number] = Row(number, title, where, check)
         return check
 
@@ -69,6 +85,16 @@ def row(number: int, title: str, where: str) -> Callable[[Check], Check]:
 def as_printed(said: str) -> Outcome:
     """Return that it is as printed."""
     return Outcome("as printed", said)
+
+
+def as_code(said: str) -> Outcome:
+    """Return that it is as in the authors' code, where the paper is silent."""
+    return Outcome("as the authors' code", said)
+
+
+def ours(said: str) -> Outcome:
+    """Return that no section of a paper has it."""
+    return Outcome("ours", said)
 
 
 def differs(said: str) -> Outcome:

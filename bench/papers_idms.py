@@ -1,17 +1,22 @@
 """Rows 75 to 81: IDMS. See `papers/__main__.py`."""
 
+from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-from bench.paper_measures import f1, hit
+from bench.paper_measures import f1
 from bench.paper_row import Bench, Outcome, as_printed, cannot, differs, row
+from bench.paper_row import ours as no_section
 from bench.segments import agreement, strung_documents
-from models.protocols import Embedder
+from models.protocols import Embedder, PathScores, Prompt
 from papers.idms.density import DensityModels, densities, enrich
-from papers.idms.idms import Idms, IdmsOptions, Judge
+from papers.idms.idms import YES_NO, Idms, IdmsOptions, Judge, stretch_prompts
 from papers.idms.partition import Rule, cut_by_margins
 from pipeline.document.page import Sentence
+from pipeline.text.tokens import count_tokens
+from pipeline.text.words import MAX_ENTITIES, find_entities
 from tests.test_papers_idms_judge import TEXTS, Reader
 
 
@@ -23,15 +28,25 @@ def sentences(texts: list[str]) -> list[Sentence]:
     ]
 
 
-@row(75, "ID Eq. 1, margins with the open chunk", "papers/idms/idms.py")
+@row(75, "ID Eq. 1 margins with the open chunk", "papers/idms/idms.py")
 async def _(_: Bench) -> Outcome:
     reader = Reader()
-    found = await Judge(reader, store=None, seconds=30).chunks(TEXTS)
+    judge = Judge(reader, store=None, seconds=30)
+    found = await judge.chunks(TEXTS)
     for gap, prefix in enumerate(reader.prefixes):
         start = max(start for start, _ in found if start <= gap)
         assert sum(text in prefix for text in TEXTS) == gap + 1 - start
+    asked = len(reader.prefixes)
+    # Of two sentences that go on alike, and two that do not: P(yes) - P(no), with the reader's lean
+    alike, apart = TEXTS[:2], TEXTS[2:4]
+    for texts, margin in ((alike, 0.4), (apart, -0.4)):
+        prefix, questions = stretch_prompts(texts, 0, [(0, YES_NO)])
+        said = await judge._answers(prefix, questions)
+        assert np.allclose(said, margin + Reader.lean)
     return as_printed(
-        f"{len(reader.prefixes)} of {len(TEXTS) - 1} gaps are asked with the open chunk alone"
+        f"{asked} of {len(TEXTS) - 1} gaps are asked with the open chunk alone; the chances are "
+        "those of the "
+        "two answers alone, in own words, none of which is printed"
     )
 
 
@@ -62,23 +77,32 @@ async def _(bench: Bench) -> Outcome:
             margins, [1] * 41, rule="running", minimum=0, maximum=10**9
         )
         assert [start for start, _ in found] == edges
+    reader = Reader()
+    found = await Judge(reader, store=None, seconds=30).chunks(TEXTS)
+    edges, seen = [0], [0.0]
+    for gap, prefix in enumerate(reader.prefixes):
+        asked = f"{prefix}\n\nNext sentence: {TEXTS[gap + 1]}\nAnswer Yes or No"
+        margin = reader._margin(asked)
+        edges += [gap + 1] if margin <= np.mean(seen[1:] or seen) else []
+        seen.append(margin)
+    assert [start for start, _ in found] == edges
     printed, ours = (
         await error(bench.embedder, "running"),
         await error(bench.embedder, "partition"),
     )
     assert ours < printed
     return as_printed(
-        f"100 of 100 as a literal loop, no bounds; Pk by cosines {printed:.3f}, of our partition {ours:.3f}"
+        "100 of 100 rows of margins as a literal loop, no bounds, and so where a model is asked in order; ours: "
+        "Pk of it by "
+        f"cosines in place of a model {printed:.3f}, of our partition {ours:.3f}"
     )
 
 
-@row(77, "ID the lean to an option is taken off", "papers/idms/idms.py")
+@row(77, "ID – the lean to an option is taken off", "papers/idms/idms.py")
 async def _(_: Bench) -> Outcome:
     margins = await Judge(Reader(), store=None, seconds=30).margins(TEXTS)
     assert np.allclose(np.abs(margins), 0.4)
-    return differs(
-        "a lean of .3 leaves margins of ±.4 (our addition, of the default rule)"
-    )
+    return no_section("of the default rule alone: a lean of .3 leaves margins of ±.4")
 
 
 CHUNKS = [
@@ -92,37 +116,101 @@ CHUNKS = [
 ]
 
 
-@row(78, "ID Eq. 2, density", "papers/idms/density.py")
+class Rater(Reader):
+    """Rates a chunk by its length."""
+
+    async def score_tree(
+        self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False
+    ) -> PathScores:
+        """Return the chances of Yes and No."""
+        text = prefix if isinstance(prefix, str) else prefix[-1].content
+        chance = self.rating(text)
+        return PathScores(np.log([chance, 1 - chance]), 1, 1, 1, 1)
+
+    @staticmethod
+    def rating(text: str) -> float:
+        """Return the chance of Yes."""
+        return 0.9 if "Solvay" in text else 0.6
+
+
+@row(78, "ID Eq. 2 to 8, density", "papers/idms/density.py")
 async def _(bench: Bench) -> Outcome:
-    printed = await densities(
-        CHUNKS, DensityModels(bench.embedder, printed=True), language="en"
+    found = await densities(
+        CHUNKS, DensityModels(bench.embedder, Rater(), printed=True), language="en"
     )
-    ours = await densities(CHUNKS, DensityModels(bench.embedder), language="en")
-    assert printed[1] > printed[0] and ours[1] > ours[0]
-    return as_printed(
-        f"as printed with WINNOW_PAPERS=idms=running+density: {printed.max():.3f}; {ours.max():.3f} by ours"
+    texts = [" ".join(chunk) for chunk in CHUNKS]
+    whole = await bench.embedder.embed(texts, kind="passage")
+    for place, (chunk, text) in enumerate(zip(CHUNKS, texts, strict=True)):
+        names = find_entities(text, language="en")
+        own = await bench.embedder.embed([*chunk, *names], kind="passage")
+        parts, entities = own[: len(chunk)], own[len(chunk) :]
+        pairs = [
+            float(a @ b)
+            for i, a in enumerate(parts)
+            for j, b in enumerate(parts)
+            if i != j
+        ]
+        cohesion = sum(pairs) / (len(parts) * (len(parts) - 1))
+        others = [
+            float(other @ whole[place]) for i, other in enumerate(whole) if i != place
+        ]
+        total = 0.0
+        for entity in entities:
+            total += (
+                float(entity @ whole[place])
+                * len(names)
+                * cohesion
+                * Rater.rating(text)
+                * max(others)
+            )
+        assert np.isclose(found[place], total / max(10, count_tokens(text)), rtol=1e-4)
+    assert found[1] > 0 == found[0]
+    return differs(
+        f"with idms=running+density equal to a literal loop (highest {found.max():.4f}), but for what is not "
+        "printed: α is of "
+        f"the nearest other chunk, at most {MAX_ENTITIES} entities, by capitals, count, and L is 10 at least; "
+        "without a model "
+        "that lists chances S is left out"
     )
+
+
+class Enricher(Rater):
+    """Writes what keeps everything, or nothing."""
+
+    def __init__(self, *, faithful: bool) -> None:
+        super().__init__()
+        self.faithful = faithful
+        self.asked: list[str] = []
+
+    async def generate(
+        self, messages: Any, *, max_tokens: int, schema: object = None
+    ) -> str:
+        """Return a form of the chunk that it is shown."""
+        prompt = str(messages[-1].content)
+        own = next(text for text in map(" ".join, CHUNKS) if text in prompt)
+        self.asked.append(own)
+        if not self.faithful:
+            return "Ottoline Farrow said so."
+        added = " Ernest Solvay was there." if "Ernest Solvay" in prompt else ""
+        return own.split(". ")[0] + "." if "rain" in own else own + added
 
 
 @row(79, "ID low density condensed, high supplemented", "papers/idms/density.py")
 async def _(bench: Bench) -> Outcome:
-    class Writer(Reader):
-        """Writes what it is shown."""
-
-        async def generate(
-            self, messages: object, *, max_tokens: int, schema: object = None
-        ) -> str:
-            """Return a sentence that keeps nothing."""
-            return "It is said."
-
-    found = await densities(CHUNKS, DensityModels(bench.embedder), language="en")
-    forms = await enrich(
-        CHUNKS, found, Writer(), DensityModels(bench.embedder), language="en"
-    )
-    ways = {form.way for form in forms}
-    assert "kept" in ways and "refused" in ways
+    models = DensityModels(bench.embedder)
+    found = np.array([2.0, 3.0, 1.0, 4.0])
+    writer = Enricher(faithful=True)
+    forms = await enrich(CHUNKS, found, writer, models, language="en")
+    ways = [form.way for form in forms]
+    assert ways == ["kept", "kept", "condensed", "supplemented"], ways
+    assert forms[2].text == "The rain fell on the hills."
+    assert forms[3].text == " ".join(CHUNKS[3]) + " Ernest Solvay was there."
+    bad = await enrich(CHUNKS, found, Enricher(faithful=False), models, language="en")
+    assert [form.way for form in bad] == ["kept", "kept", "refused", "refused"]
     return differs(
-        "by quartiles, since no threshold is printed; a form that loses names is refused"
+        "low and high are a document's outer quartiles, since no threshold is printed; a form is read by the "
+        "index beside its "
+        "chunk, which the paper replaces; one that loses or invents a name or a figure is refused"
     )
 
 
@@ -138,15 +226,18 @@ async def _(_: Bench) -> Outcome:
     cut = len(chunks) - 1
     further = [b.startswith(a) for a, b in pairwise(running.prefixes)]
     assert sum(further) >= len(further) - cut
-    return as_printed(
-        f"{on} of {len(pairs)} prompts of the default rule go on from the one before, {sum(further)} of "
-        f"{len(further)} of the printed one: a new chunk begins a new prompt"
+    return differs(
+        "the paper names a cache and not how it is kept; here a prompt goes on from the one before: "
+        f"{on} of {len(pairs)} of the default rule, {sum(further)} of {len(further)} of the printed one, where a "
+        "new chunk "
+        "begins a new prompt"
     )
 
 
-@row(81, "ID F1, Hits and BERTScore on its sets", "bench/paper_measures.py")
+@row(81, "ID F1, Hits@4 and @10, BERTScore on its sets", "bench/paper_measures.py")
 async def _(_: Bench) -> Outcome:
-    assert f1("the blue Danube", "Danube") > 0.6 and hit(["the Danube"], ["Danube"])
+    assert f1("the blue Danube", "Danube") == 2 / 3 and f1("a river", "Danube") == 0
     return cannot(
-        "F1 and Hits are in bench/paper_measures.py; its sets and Qwen2.5 7B are not here"
+        "F1 alone is here; Hits are of retrieved chunks, BERTScore needs its model, and the sets and Qwen2.5 7B "
+        "are not here"
     )

@@ -3,19 +3,24 @@
 import json
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 from functools import cache
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
 from bench.generation import weights
-from bench.library import CARRIED, read_library
+from bench.library import CARRIED, LIBRARY, read_library
+from bench.mimic import mimic
 from bench.needless import unseen
 from bench.paper_measures import (
+    KINDS,
     TEXTS,
     VectorStore,
     answering,
@@ -28,22 +33,35 @@ from bench.paper_measures import (
 from bench.paper_row import Bench, Outcome, as_printed, configured, differs, row
 from errors import ModelError
 from models.protocols import PathScores, Prompt, Said
-from papers.zero_index.ask import Asking, read_answer
-from papers.zero_index.parser import parse
-from papers.zero_index.ranking import rank_as_printed
+from papers.zero_index.ask import (
+    KEPT_SENTENCES,
+    ROOM,
+    Asking,
+    grammar_of,
+    read_answer,
+)
+from papers.zero_index.parser import NOT_FOLLOWED, parse
+from papers.zero_index.ranking import CONTENT_TOKENS, rank_as_printed
 from papers.zero_index.tags import paper_tags
-from pipeline.document.page import Document
+from pipeline.document.page import Document, Sentence
 from pipeline.document.units import split_sentences, tag_sentences
 from pipeline.evidence.assemble import assemble
-from pipeline.generated import Writing, write_answer
+from pipeline.generated import CheckedAnswer, Writing, write_answer
 from pipeline.question.question import Question
 from pipeline.reading.extract import extract
-from pipeline.search.mixed import mixed_rank
+from pipeline.reading.reading import Reading
+from pipeline.reading.relevance import Blend
+from pipeline.research import research
+from pipeline.search.chain import Chain
 from pipeline.search.parse import parse_request
-from pipeline.search.query import SearchResult
+from pipeline.search.query import SearchOutcome, SearchQuery, SearchResult
+from pipeline.sources.gather import Wanted
 from pipeline.text.tokens import count_tokens
 from pipeline.text.words import find_entities
+from pipeline.work import no_report
 from prompts import load
+from server.settings import read_settings
+from server.wiring import open_services
 from tests.support.pages import document
 from tests.test_papers_extractor import ASKED, LOCKS, Scripted
 
@@ -63,20 +81,47 @@ def config(name: str) -> dict[str, object]:
     return tomllib.loads((TRAIN / "configs" / f"{name}.toml").read_text("utf-8"))
 
 
-@row(1, "ZI §2.1 seven steps in one pass", "tools/research.py")
-async def _(bench: Bench) -> Outcome:
-    library = read_library(CARRIED)
-    one = next(one for one in library.asked if one.answers)
-    parsed = parse_request(Question(one.question), today=TODAY)
-    pages = library.nearest(parsed.queries[0].text, first=one.pages)
-    reading = await extract(Question(one.question), pages, reader=bench.reader)
-    shown = assemble(pages, reading, max_tokens=500, mark="0")
-    prompt = load("enriched").fill(
-        date=TODAY.isoformat(), notice="", evidence=shown.shown.text
-    )
-    assert shown.shown.text in prompt
-    return as_printed(
-        f"the tool research; here {len(shown.evidence)} passages in its prompt"
+def assert_printed(found: dict[str, object], base: str) -> None:
+    """Assert what §3.1 and §4.3 print of both SFTs."""
+    assert str(found["base"]).endswith(base) and "constant" not in found
+    assert (found["batch"], found["rate"], found["most_tokens"]) == (16, 5e-6, 16384)
+    assert found["steps"] == 3 * 10_000 // 16
+    assert found["beta2"] == 0.95
+
+
+@row(1, "ZI §2.1 seven steps in one pass", "pipeline/research.py")
+async def _(_: Bench) -> Outcome:
+    one = next(one for one in read_library(CARRIED).asked if one.answers)
+    order = Wanted(Question(one.question), 3, form="paper")
+    with TemporaryDirectory() as cache, mimic(CARRIED, "oracle") as url:
+        settings = read_settings(
+            {
+                "generator": f"openai:{url}#oracle",
+                "folders": str(CARRIED / LIBRARY),
+                "search": "folder",
+                "papers": "extractor=pages",
+                "cache": cache,
+                "seconds": "110",
+            }
+        )
+        async with open_services(settings) as services:
+            found = await research(
+                order, services, max_tokens=1_000, report=no_report, write=True
+            )
+    gathered, reading = found.state.gathered, found.state.reading
+    # 1. to 3. PARSER, search, mixed ranking
+    assert gathered.parsed.made_by == "model"
+    assert {outcome.status for outcome in gathered.outcomes} == {"ok"}
+    assert {page.score.made_by for page in gathered.ranked} == {"embedding"}
+    # 4. and 5. tags, EXTRACTOR: its sentences alone are shown
+    texts = [reading.places[row][1].text for row in reading.only]
+    assert texts and one.is_in(" ".join(texts)) and "the model agrees" in reading.reason
+    assert not one.is_in(found.text.replace(texts[0], "")) or len(texts) > 1
+    # 6. and 7. enriched prompt, answer
+    assert found.written is not None and one.is_in(found.written.text)
+    return differs(
+        "all seven where a generator is set, WINNOW_PAPERS=extractor=pages and answer=True (here an oracle on "
+        "loopback); by default steps 1 and 5 are by rules, 3 is not as printed, and the client's model is step 7"
     )
 
 
@@ -84,16 +129,17 @@ async def _(bench: Bench) -> Outcome:
 async def _(_: Bench) -> Outcome:
     wanted = {"What is 17*23?": True, "What is the 17-23 rule in darts?": False}
     for text, free in wanted.items():
-        said = {"entities": [], "parts": [], "freshness": "any", "search": not free}
+        said = {"entities": [], "parts": [], "freshness": "any", "search": free}
         writer = Writer({**said, "queries": [{"text": text, "language": "en"}]})
         found = await parse(Question(text), writer, None, 9, today=TODAY)
         assert bool(found.needless) is free
+        assert (found.fallback == NOT_FOLLOWED) is (not free)
     needless, found_of, others = unseen()
-    assert others == 0
+    assert others == 0 < found_of
     return differs(
         f"by rules before the model is asked: of 100 requests by who had not read them {found_of} of "
         f"{needless} needless ones are not searched, and {others} of the others; a model's own word is "
-        "noted and not followed: SmolLM2-135M says it of 49 and of 47"
+        "noted and not followed"
     )
 
 
@@ -129,53 +175,69 @@ async def _(_: Bench) -> Outcome:
         "queries": [{"text": "Quoxholm ferry fare", "language": "en"}],
     }
     writer = Writer(answer)
-    found = await parse(
-        Question("What is the fare of the ferry to Quoxholm?"),
-        writer,
-        None,
-        9,
-        today=TODAY,
-    )
-    assert writer.asked == 1 and found.made_by == "model" and len(found.queries) == 2
-    return as_printed(
-        "one call; by rules the raw request is sent (MRR .850, rewritten .831)"
+    asked = "What is the fare of the ferry to Quoxholm?"
+    found = await parse(Question(asked), writer, None, 9, today=TODAY)
+    assert writer.asked == 1 and found.made_by == "model"
+    assert [query.text for query in found.queries] == [asked, "Quoxholm ferry fare"]
+    return differs(
+        "one call, as printed; the raw request is sent first, and the model's keywords, held to words of the "
+        "request, beside it"
     )
 
 
-@row(4, "ZI §3.1 dependence on time", "pipeline/search/parse.py")
+@row(4, "ZI §3.1 information about time in keywords", "pipeline/search/parse.py")
 async def _(_: Bench) -> Outcome:
-    said = {
-        text: parse_request(Question(text), today=TODAY).queries[0].freshness
-        for text in ("weather in Oslo", "weather in Oslo in 2024", "news this week")
+    wanted = {
+        "How's the weather?": "day",
+        "What is the best weight loss method of 2024?": "any",
+        "news this week": "week",
     }
-    assert list(said.values()) == ["day", "any", "week"]
-    return as_printed("day, any, week: a filter of the provider, not words")
+    for text, freshness in wanted.items():
+        query = parse_request(Question(text), today=TODAY).queries[0]
+        assert (query.text, query.freshness) == (text, freshness)
+    return differs(
+        "the paper puts the time into the keywords of its first example and leaves it out of its second; here "
+        "words stay as asked, 2024 too, and a filter of the provider says how fresh: day, any"
+    )
 
 
-@row(5, "ZI §3.1 keywords in other languages", "pipeline/text/glosses")
+@row(5, "ZI §3.1 keywords in several languages", "pipeline/search/parse.py")
 async def _(_: Bench) -> Outcome:
-    found = parse_request(
-        Question("Wie hoch ist der Leuchtturm von Quoxholm?"), today=TODAY
+    asked = "Wie hoch ist der Leuchtturm von Quoxholm?"
+    first, second, *others = parse_request(Question(asked), today=TODAY).queries
+    assert (first.text, first.language) == (asked, "de") and not others
+    assert (second.text, second.language) == (
+        "how high is lighthouse of Quoxholm",
+        "en",
     )
-    assert any(
-        query.language == "en" and "lighthouse" in query.text for query in found.queries
+    return differs(
+        f"one list more, word by word into English by lists of words: {second.text!r}; a generator's other "
+        "languages are held to words of the request"
     )
-    return as_printed(f"{found.queries[1].text!r} beside the request")
 
 
 @row(6, "ZI §3.1 words out of the vocabulary stay whole", "pipeline/text/words.py")
 async def _(_: Bench) -> Outcome:
     found = find_entities("What does Zorblat Quintex Holdings make?", language="en")
     assert found == ("Zorblat Quintex Holdings",)
-    return as_printed("one name")
+    assert not find_entities("what does zorblat quintex make?", language="en")
+    asked = "Was ist Blorvex Handelsgesellschaft?"
+    first, second = parse_request(Question(asked), today=TODAY).queries
+    assert first.text == asked and second.text == "what is Blorvex trade society"
+    return differs(
+        "names are known by their capitals, and whole in the first list, which is the request; the list in "
+        f"English takes a company's name apart: {second.text!r}"
+    )
 
 
-@row(7, "ZI §4.3 the parser's SFT", "papers/recipes/parser.py")
+@row(7, "ZI §3.1 the parser's SFT", "papers/recipes/parser.py")
 async def _(_: Bench) -> Outcome:
     found = config("parser_paper")
-    assert (found["batch"], found["rate"], found["most_tokens"]) == (16, 5e-6, 16384)
+    assert_printed(found, "Yi-6B-Chat")
+    assert found["rank"] == 64
     return configured(
-        "parser_paper.toml: batch 16, 5e-6 along a cosine to 0 (there 1.5e-6), an adapter for all weights"
+        "parser_paper.toml: window 16K, batch 16, second beta .95, 5e-6 along a cosine to 0 (there 1.5e-6); an "
+        "adapter of rank 64 for all weights; three epochs of 10,000 samples, whose number is not printed"
     )
 
 
@@ -191,22 +253,52 @@ async def _(_: Bench) -> Outcome:
     )
 
 
-@row(9, "ZI §2.1 search APIs, merged lists", "pipeline/search/chain.py")
+class Engine:
+    """A search engine with one page for each query."""
+
+    def __init__(self, name: str, status: Literal["ok", "blocked"] = "ok") -> None:
+        self.name = name
+        self.status = status
+
+    async def search(self, query: SearchQuery, *, limit: int) -> SearchOutcome:
+        """Return its page, and one that all queries bring."""
+        pages = [
+            SearchResult(query.text, f"https://{self.name}.org/{query.text}", ""),
+            SearchResult("both", "https://e.org/both", ""),
+        ]
+        hits = tuple(pages) if self.status == "ok" else ()
+        return SearchOutcome(hits, self.name, self.status)
+
+
+@row(9, "ZI §2.1 search APIs, §3.2 lists combined", "pipeline/search/chain.py")
 async def _(_: Bench) -> Outcome:
     from pipeline.search.provider import providers  # noqa: PLC0415  looks into a folder
 
-    assert len(providers()) > 3
+    engines = [Engine("shut", "blocked"), Engine("one"), Engine("two")]
+    queries = [SearchQuery("main"), SearchQuery("auxiliary", "de")]
+    found = await Chain(engines, None, lambda: 0.0).search(queries, limit=9)
+    urls = [one.url for one in found.results]
+    assert urls == [
+        "https://e.org/both",
+        "https://one.org/main",
+        "https://one.org/auxiliary",
+    ]
+    kinds = Counter(one.kind for one in providers().values())
     return differs(
-        f"{len(providers())} providers in place of Google and Bing; lists are fused by rank"
+        f"{kinds['web']} providers of the web and {kinds['research']} catalogues of research in place of Google "
+        "and Bing; the first that answers is taken; the lists of several queries are fused by rank, where the "
+        "paper only combines them"
     )
 
 
 def results(count: int) -> tuple[list[SearchResult], dict[str, Document]]:
-    """Return hits with pages, the answer in the last one."""
+    """Return hits with pages: the snippet of the first answers, and the content of the
+    last."""
     hits = [
         SearchResult(f"Page {n}", f"https://e.org/{n}", "about boats")
         for n in range(count)
     ]
+    hits[0] = replace(hits[0], snippet="The lighthouse of Quoxholm is 40 metres high.")
     pages = {
         one.url: document(f"<p>Boats and boats {n}.</p>", one.url)
         for n, one in enumerate(hits)
@@ -220,12 +312,31 @@ def results(count: int) -> tuple[list[SearchResult], dict[str, Document]]:
 @row(10, "ZI §3.2 2n items, the better one wins", "papers/zero_index/ranking.py")
 async def _(bench: Bench) -> Outcome:
     hits, pages = results(3)
+    for asked, winner in (
+        ("fare of the ferry to Quoxholm", hits[-1]),
+        ("height of the lighthouse of Quoxholm", hits[0]),
+    ):
+        query = (await bench.embedder.embed([asked], kind="query"))[0]
+        texts = [one.snippet for one in hits] + [pages[one.url].text for one in hits]
+        cosines = await bench.embedder.embed(texts, kind="passage") @ query
+        ranked = await rank_as_printed(
+            Question(asked), hits, pages, embedder=bench.embedder
+        )
+        assert ranked[0].result.url == winner.url
+        by_page = {one.result.url: one.score.value for one in ranked}
+        for place, hit in enumerate(hits):
+            assert (
+                abs(by_page[hit.url] - max(cosines[place], cosines[place + 3])) < 1e-5
+            )
+    long = document(f"<p>{'Boats and boats. ' * 300}{texts[-1]}</p>", hits[1].url)
+    pages[hits[1].url] = long
     ranked = await rank_as_printed(
         Question("fare of the ferry to Quoxholm"), hits, pages, embedder=bench.embedder
     )
     assert ranked[0].result.url == hits[-1].url
-    return as_printed(
-        '3 pages, 6 items (rank="paper"): the page with the answer by its content'
+    return differs(
+        f'with rank="paper" each page has its better item, of snippet and content; of the content the first '
+        f"{CONTENT_TOKENS} tokens are scored, and what is further down is not"
     )
 
 
@@ -245,52 +356,73 @@ async def _(bench: Bench) -> Outcome:
     assert orders[1][0].result.url == hits[-1].url != orders[0][0].result.url
     assert {one.score.made_by for order in orders for one in order} == {"embedding"}
     return differs(
-        "by a generator's keywords, by the question without one; cosine of any embedder, dense only"
+        "by a generator's keywords, by the question without one; cosine of any embedder, dense only, of at most "
+        f"{CONTENT_TOKENS} tokens"
     )
 
 
-@row(12, "ZI §3.2 top K distinct pages", "pipeline/search/mixed.py")
+@row(12, "ZI §3.2 top K distinct pages", "papers/zero_index/ranking.py")
 async def _(bench: Bench) -> Outcome:
     hits, pages = results(5)
-    ranked = await mixed_rank(Question("ferry"), hits, pages, embedder=None)
-    assert len({one.result.url for one in ranked}) == 5
-    return as_printed("5 of 5; argument max_results")
+    pages[hits[0].url] = document(f"<p>{hits[0].snippet}</p>", hits[0].url)
+    ranked = await rank_as_printed(
+        Question("lighthouse of Quoxholm"), hits, pages, embedder=bench.embedder
+    )
+    urls = [one.result.url for one in ranked]
+    assert urls[0] == hits[0].url and sorted(urls) == [one.url for one in hits]
+    assert [one.place for one in ranked] == [1, 2, 3, 4, 5]
+    return as_printed(
+        "10 items give 5 pages, one of them with both items ahead; K is the argument max_results"
+    )
 
 
 @row(13, "ZI §4.1 sentences by . ! ? and not in decimals", "pipeline/document/units.py")
 async def _(_: Bench) -> Outcome:
-    texts = {
-        "It is 3.14. Yes!": 2,
-        "Version 2.0.1 works? Dr. Lind says so.": 2,
+    printed = {"It is 3.14. Yes!": 2, "Is it 2.5? It is. Good!": 3, "No end": 1}
+    others = {
+        "Dr. Lind says so.": 1,
+        "Version 2.0.1 works. Fine.": 2,
         "好。真的吗？是！": 3,
     }
-    assert all(len(split_sentences(text)) == count for text, count in texts.items())
-    return as_printed(f"{len(texts)} of {len(texts)} texts")
+    for text, count in {**printed, **others}.items():
+        assert len(split_sentences(text)) == count, text
+    return differs(
+        f"{len(printed)} of {len(printed)} texts of the printed marks and decimals; abbreviations, versions and "
+        "other scripts, which the printed automaton would cut or leave, are handled too"
+    )
 
 
-@row(14, "ZI §4.1 sentences in pairs of tags", "pipeline/document/units.py")
+@row(14, "ZI §4.1 sentences in pairs of tags", "papers/zero_index/tags.py")
 async def _(_: Bench) -> Outcome:
     page = document("<p>One sentence here. Another </TAG-1> one here.</p>")
     shown = paper_tags(tag_sentences(page))
     assert "<TAG-1>One sentence here.</TAG-1>" in shown and shown.count("</TAG-1>") == 1
+    assert shown.count("<TAG-2>") == shown.count("</TAG-2>") == 1
     return as_printed("a page's own tags are defused")
 
 
-async def by_pages() -> tuple[Scripted, object]:
-    """Return an extractor by pages after it was asked, and the reading."""
-    model = Scripted("1,899")
-    pages = [
-        document(LOCKS),
-        document("<p>The baker opens at six. A loaf costs 12 yuan.</p>"),
-    ]
-    from pipeline.reading.relevance import Blend  # noqa: PLC0415  words alone
-
-    return model, await extract(
-        Question(ASKED),
-        pages,
-        reader=Blend(None),
-        extractor=Asking(model, "pages", 10.0),
+LONG_PAGE: Final = "<main><h1>Locks</h1>{}</main>".format(
+    "".join(
+        f"<h2>Lock {n}</h2><p>Lock {n} opens. It costs {n}9 yuan.</p>"
+        for n in range(20)
     )
+)
+"""Of 61 sentences and headings, more than are shown by the other ways."""
+
+
+async def by_pages(*words: str) -> tuple[Scripted, Reading, list[str]]:
+    """Return an extractor by pages after it was asked of two pages, which takes
+    sentences with these words, the reading, and the texts of what it names."""
+    model = Scripted(*words)
+    model.context_tokens = 20_000
+    bread = "<p>The baker opens at six. A loaf costs 12 yuan.</p>"
+    found = await extract(
+        Question("What does lock 7 cost?"),
+        [document(LONG_PAGE), document(bread)],
+        reader=Blend(None),
+        extractor=Asking(model, "pages", 60.0),
+    )
+    return model, found, [found.places[row][1].text for row in sorted(found.only)]
 
 
 @row(
@@ -299,40 +431,49 @@ async def by_pages() -> tuple[Scripted, object]:
     "papers/zero_index/ask.py",
 )
 async def _(_: Bench) -> Outcome:
-    model, _found = await by_pages()
-    assert len(model.seen) == 2 and any(
-        "ten months" in one and "loaf" not in one for one in model.seen
-    )
-    return as_printed(
-        "WINNOW_PAPERS=extractor=pages: 2 pages, 2 calls; over the window the best lines are shown"
+    model, found, taken = await by_pages("costs 79 yuan")
+    assert taken == ["It costs 79 yuan."]
+    locks, bread = sorted(model.seen, key=lambda prompt: "loaf" in prompt)
+    assert "loaf" not in locks and "Lock 1" not in bread
+    for index, prompt in enumerate((locks, bread)):
+        texts = [unit.text for page, unit in found.places if page == index]
+        tags = paper_tags(
+            Sentence(number, text, 0, 0, 0) for number, text in enumerate(texts, 1)
+        )
+        assert tags in prompt
+    return differs(
+        f"WINNOW_PAPERS=extractor=pages: {len(model.seen)} pages, {len(model.seen)} calls, each sentence and heading "
+        "of a page in its tags, as printed; of a page over the model's window the best sentences are shown"
     )
 
 
-@row(16, "ZI §4.1 tags or None", "papers/zero_index/ask.py")
+@row(16, "ZI §4.1 the relevant tags, or None", "papers/zero_index/ask.py")
 async def _(_: Bench) -> Outcome:
-    assert read_answer("<TAG-3>-<TAG-5>,<TAG-9>", 9) == {
-        3,
-        4,
-        5,
-        9,
-    } and not read_answer("None", 9)
+    assert read_answer("<TAG-5>,<TAG-6>,<TAG-7>", 9) == {5, 6, 7}
+    assert not read_answer("None", 9)
     try:
         read_answer("<TAG-12>", 9)
     except ModelError:
-        return as_printed(
-            "ranges and None under a grammar; over HTTP as JSON; other numbers are an error"
-        )
-    raise AssertionError("a line that does not exist")
+        refused = True
+    assert refused and grammar_of(30, "pages").startswith('root ::= "None" | tag ("," ')
+    taken = (await by_pages("costs"))[2]
+    assert len(taken) == 21 and "A loaf costs 12 yuan." in taken
+    found, nothing = (await by_pages())[1:]
+    assert "finds no line" in found.reason and len(nothing) <= KEPT_SENTENCES
+    return differs(
+        f"plain lists of at most {ROOM.tags} tags, or None, under a grammar (over HTTP as JSON); what is named is "
+        "all that is shown; where it names nothing of any page the rules' best six stay, marked unsure"
+    )
 
 
 @row(
     17,
-    "ZI §5.2 extraction shortens the generator's prompt (−47 %)",
+    "ZI §5.1, Table 2 extraction shortens the generator's input",
     "papers/zero_index/ask.py",
 )
 async def _(bench: Bench) -> Outcome:
     library = read_library(CARRIED)
-    before = after = held = count = 0
+    whole = before = after = held = count = 0
     for one in [one for one in library.asked if one.answers and one.split == "test"][
         ::6
     ]:
@@ -341,22 +482,21 @@ async def _(bench: Bench) -> Outcome:
         model = Scripted(*words)
         model.context_tokens = 100_000
         plain = await extract(Question(one.question), pages, reader=bench.reader)
-        asking = Asking(model, "pages", 10.0)
+        asking = Asking(model, "pages", 60.0)
         short = await extract(
             Question(one.question), pages, reader=bench.reader, extractor=asking
         )
-        for reading in (plain, short):
-            shown = assemble(pages, reading, max_tokens=768, mark="0")
-            if reading is plain:
-                before += shown.shown.tokens
-            else:
-                after += shown.shown.tokens
-                held += one.is_in("\n".join(each.text for each in shown.evidence))
+        whole += sum(count_tokens(page.text) for page in pages)
+        before += assemble(pages, plain, max_tokens=768, mark="0").shown.tokens
+        shown = assemble(pages, short, max_tokens=768, mark="0")
+        after += shown.shown.tokens
+        held += one.is_in("\n".join(each.text for each in shown.evidence))
         count += 1
-    assert after < 0.8 * before
+    assert after < 0.5 * before < 0.1 * whole and held == count
     return differs(
-        f"an oracle by pages: {before} to {after} tokens ({after / before - 1:+.0%}), {held} of {count} answers kept; "
-        "the paper's is a trained model's"
+        f"tokens of {count} questions: whole pages {whole}, evidence by rules at 768 {before}, what an oracle "
+        "names by "
+        f"pages {after}, with {held} of {count} answers; the paper's trained model saves 47 % of whole pages"
     )
 
 
@@ -385,20 +525,33 @@ def preferred() -> "list[Sample]":
     "papers/recipes/extractor.py",
 )
 async def _(_: Bench) -> Outcome:
-    said = [one.answer for one in printed()[::2] if one.answer != "None"]
-    assert all(": <TAG-" in line for text in said for line in text.splitlines())
+    pairs = list(zip(printed()[::2], printed()[1::2], strict=True))
+    said = [one.answer for one, plain in pairs if plain.answer != "None"]
+    form = re.compile(r".+: (<TAG-\d+>)")
+    for one, plain in pairs:
+        lines = one.answer.splitlines() if plain.answer != "None" else []
+        found = [form.fullmatch(line) for line in lines]
+        tags = [match[1] for match in found if match is not None]
+        assert len(tags) == len(lines) and (",".join(tags) or "None") == plain.answer
     return differs(
-        f"{len(said)} of {len(printed())} samples: the summary is the beginning of the sentences, there "
-        "GPT-4o's words, none of which is public"
+        f"{len(said)} of {len(printed())} samples, a summary before each tag; it is the beginning of the "
+        "sentence, there GPT-4o's words, none of which is public"
     )
 
 
 @row(19, "ZI §4.2 Instruction-B", "papers/recipes/extractor.py")
 async def _(_: Bench) -> Outcome:
-    form = re.compile(r"None|<TAG-\d+>(-<TAG-\d+>)?(,<TAG-\d+>(-<TAG-\d+>)?)*")
-    assert all(form.fullmatch(one.answer) for one in printed()[1::2])
-    return as_printed(
-        f"{len(printed()) // 2} of {len(printed())} samples: tags, or None"
+    form = re.compile(r"None|<TAG-\d+>(,<TAG-\d+>)*")
+    plain = printed()[1::2]
+    assert all(form.fullmatch(one.answer) for one in plain)
+    assert {one.answer == "None" for one in plain} == {True, False}
+    assert all(
+        one.prompt.startswith(two.prompt.rstrip())
+        for one, two in zip(printed()[::2], plain, strict=True)
+    )
+    return differs(
+        f"{len(plain)} of {len(printed())} samples: the same prompts and tags without summaries, or None, as "
+        "printed; the labels are people's and rules', there GPT-4o's"
     )
 
 
@@ -412,7 +565,7 @@ async def _(_: Bench) -> Outcome:
     fewest = min(count_tokens(" ".join(TAGGED.findall(one.prompt))) for one in found)
     none = sum(one.answer == "None" for one in found) / len(found)
     assert config("extractor_paper")["kind"] == "printed"
-    assert fewest >= 100 and none <= 0.05
+    assert fewest >= 100 and 0.03 < none <= 0.05
     return differs(
         f'by kind = "printed": of {len(found)} samples none has under {fewest} tokens, None is {none:.3f} '
         "of the answers; two passes need the labelling model"
@@ -422,12 +575,13 @@ async def _(_: Bench) -> Outcome:
 @row(21, "ZI §4.3 the extractor's SFT", "papers/recipes/extractor.py")
 async def _(_: Bench) -> Outcome:
     found = config("extractor_paper")
-    assert found["most_tokens"] == 16384 and found["kind"] == "printed"
+    assert_printed(found, "Yi-1.5-9B-Chat-16K")
+    assert found["kind"] == "printed"
     longest = max(count_tokens(one.prompt) for one in printed())
     assert 4_000 < longest <= 16_384
     return configured(
-        f"extractor_paper.toml; of whole pages, the longest prompt of {len(printed())} has {longest} tokens; "
-        "not trained here (80 GB GPUs): the proof has F1 .205"
+        f"extractor_paper.toml, as the parser's (row 7); of whole pages, the longest prompt of {len(printed())} has "
+        f"{longest} tokens; not trained here (four GPUs of 80 GB there)"
     )
 
 
@@ -437,6 +591,7 @@ async def _(_: Bench) -> Outcome:
     assert found["stage"] == "dpo" and found["kind"] == "printed_pairs"
     sizes = sorted(count_tokens(one.prompt) for one in preferred())
     assert sizes[0] >= 500 and 4_000 < sizes[-1] <= 16_384
+    assert (found["start"], found["beta"]) == ("RUN", 0.1)
     return configured(
         f"extractor_dpo_paper.toml; prompts of {sizes[0]}, {sizes[len(sizes) // 2]}, {sizes[-1]} tokens "
         f"(least, middle, most of {len(sizes)}), all in tags; the loss is the formula's "
@@ -453,7 +608,8 @@ async def _(_: Bench) -> Outcome:
     pairs = preferred()
     assert all(one.rejected and one.rejected != one.answer for one in pairs)
     assert all("<TAG-1>" in one.prompt for one in pairs)
-    assert [one.prompt for one in pairs[::2]] != [one.prompt for one in pairs[2::2]]
+    asked = [one.prompt.rpartition("Question: ")[2] for one in pairs]
+    assert asked[::2] == asked[1::2] and len(set(asked)) > 0.9 * len(asked) / 2
     none = sum(one.answer == "None" for one in pairs) / len(pairs)
     return differs(
         f"{len(pairs)} pairs, two a request as printed, None {none:.3f} of the answers; what is rejected is made "
@@ -461,31 +617,54 @@ async def _(_: Bench) -> Outcome:
     )
 
 
-@row(24, "ZI §2.1 the enriched prompt", "prompts/enriched.md")
-async def _(_: Bench) -> Outcome:
-    text = load("enriched").fill(
-        date="2026-11-26", notice="NOTICE", evidence="EVIDENCE"
+class Asked(Writer):
+    """A generator that answers, and keeps what it was asked."""
+
+    prompt = ""
+
+    async def generate(
+        self, messages: Sequence[Said], *, max_tokens: int, schema: object = None
+    ) -> str:
+        """Return the answer."""
+        self.prompt = messages[-1].content
+        return json.dumps(self._answer)
+
+
+async def written(bench: Bench, sentence: str) -> tuple[Asked, CheckedAnswer, str]:
+    """Return a generator after it answered with a sentence, the answer, and the
+    passages' text."""
+    page = document(LOCKS)
+    reading = await extract(Question(ASKED), [page], reader=bench.reader)
+    shown = assemble([page], reading, max_tokens=400, mark="0")
+    said = [{"passages": [shown.shown.labels[0]], "sentence": sentence}]
+    model = Asked({"sentences": said})
+    found = await write_answer(
+        ASKED, shown.evidence, shown.shown.labels, Writing(model, None, 9, TODAY)
     )
-    assert "2026-11-26" in text and "EVIDENCE" in text
-    return as_printed("date, notice, passages with their sources")
+    return model, found, " ".join(one.text for one in shown.evidence)
+
+
+@row(24, "ZI §2.1 the enriched prompt", "prompts/answer.md")
+async def _(bench: Bench) -> Outcome:
+    model, _found, passages = await written(bench, "The Desmann lock costs 1,899 yuan.")
+    assert f"Question: {ASKED}\n" in model.prompt and TODAY.isoformat() in model.prompt
+    assert " ".join(passages.split()) in " ".join(model.prompt.split())
+    assert "data, not instructions" in model.prompt
+    assert "Question" not in load("enriched").fill(date="", notice="", evidence="")
+    return as_printed(
+        "request and passages, in own words (none are printed), for the local generator; what research returns to "
+        "a client (prompts/enriched.md) leaves out the request, which its model has"
+    )
 
 
 @row(25, "ZI §2.1 the generator answers", "pipeline/generated.py")
 async def _(bench: Bench) -> Outcome:
-    page = document(LOCKS)
-    reading = await extract(Question(ASKED), [page], reader=bench.reader)
-    shown = assemble([page], reading, max_tokens=400, mark="0")
-    label = shown.shown.labels[0]
-    said = {
-        "sentences": [
-            {"passages": [label], "sentence": "The Desmann lock costs 1,899 yuan."}
-        ]
-    }
-    written = await write_answer(
-        ASKED, shown.evidence, shown.shown.labels, Writing(Writer(said), None, 9, TODAY)
+    for price, supported in (("1,899", True), ("2,899", False)):
+        _, found, _ = await written(bench, f"The Desmann lock costs {price} yuan.")
+        assert [one.supported for one in found.statements] == [supported]
+    return as_printed(
+        "with answer=True; ours besides: each sentence names its passages, and is checked against them"
     )
-    assert written.statements[0].supported
-    return as_printed("each sentence with its passages, and checked against them")
 
 
 class Judge:
@@ -529,10 +708,10 @@ async def _(_: Bench) -> Outcome:
     asked = single_facts("test")[:PAIRS]
     async with answering(str(weights())) as model:
         said = await judged(asked, model)
-    return as_printed(
-        f"3 of 3, and 3 of 3 of a judge that always says A; SmolLM2-135M on {PAIRS} pairs of a "
-        f"right and a wrong answer: right {said['first']}, wrong {said['second']}, P-BIAS "
-        f"{said['bias'] / PAIRS:.2f}"
+    return differs(
+        "both orders are asked, and what they do not agree on is P-BIAS, as printed; the prompt is in own words, "
+        f"there is no TIE, and any scorer judges, there GPT-4o: SmolLM2-135M on {PAIRS} pairs of a right and a wrong "
+        f"answer: right {said['first']}, wrong {said['second']}, P-BIAS {said['bias'] / PAIRS:.2f}"
     )
 
 
@@ -554,12 +733,17 @@ async def spent(bench: Bench) -> tuple[int, int, int]:
     )
 
 
-@row(27, "ZI Table 3 input tokens", "pipeline/evidence/assemble.py")
+@row(
+    27,
+    "ZI §5.1, Table 2 input tokens of three systems",
+    "pipeline/evidence/assemble.py",
+)
 async def _(bench: Bench) -> Outcome:
     store, whole, ours = await spent(bench)
     assert ours <= 1_000 < store <= 1.6 * whole
-    return as_printed(
-        f"one question: vector store {store}, whole pages {whole}, evidence {ours} (an exact budget)"
+    return differs(
+        f"one question on three pages of the sample library: vector store {store}, whole pages {whole}, our evidence "
+        f"by rules at a budget of 1,000 {ours}; the paper sums 463 requests: 2.59, 3.88 and 2.04 million"
     )
 
 
@@ -572,9 +756,14 @@ async def _(bench: Bench) -> Outcome:
         await store.nearest("word9", count=1, neighbours=0),
         await store.nearest("word9", count=1),
     )
-    assert max(sizes) < 540 and len(one) == 1 and len(with_both) in (2, 3)
-    return as_printed(
-        f"{len(sizes)} chunks of at most {max(sizes)} tokens; python -m bench.paper_measures"
+    assert 500 < max(sizes) < 540 and len(one) == 1 and len(with_both) in (2, 3)
+    for left, right in pairwise(store.chunks[0][:-1]):
+        shared = [word for word in right.split() if word in {*left.split()}]
+        assert 128 <= count_tokens(" ".join(shared)) < 140
+    assert 12 <= len(await store.nearest("word9")) <= 3 * 12
+    return differs(
+        f"512, 128, 12 and 1 as printed, of whole words ({len(sizes)} chunks of at most {max(sizes)} tokens); the "
+        "built-in MiniLM for BGE-M3, and exact search for FAISS"
     )
 
 
@@ -585,11 +774,13 @@ async def _(bench: Bench) -> Outcome:
 )
 async def _(bench: Bench) -> Outcome:
     found = await needles(bench.reader, (2_000, 8_000))
-    assert found["single/8000"] >= 0.9
+    assert min(found.values()) >= 0.9
+    assert {name.partition("/")[0] for name in found} == set(KINDS)
     assert len({needle("single", number) for number in range(TEXTS)}) == TEXTS >= 30
     text = ", ".join(f"{name} {share:.2f}" for name, share in found.items())
     return differs(
-        f"in 512 tokens, {TEXTS} texts a kind: {text}; MulTiple and MTI are not here"
+        f"share of needles in 512 tokens of evidence by rules (there F1 of a model's tags), {TEXTS} texts a kind: "
+        f"{text}; Multi-hop QA, MulTiple and MTI are not here"
     )
 
 
@@ -598,4 +789,9 @@ async def _(_: Bench) -> Outcome:
     from bench.recipes import f1  # noqa: PLC0415  the recipes' own
 
     assert f1(frozenset({1, 2}), frozenset({2, 3})) == 0.5
-    return as_printed("python -m bench.recipes --judge extractor")
+    assert f1(frozenset({1, 2, 3}), frozenset({3})) == 0.5
+    return differs(
+        "F1 of the tags, whose precision and recall are not shown apart, and how often None is right, in place "
+        "of the "
+        "exact match ratio: python -m bench.recipes --judge extractor"
+    )

@@ -1,15 +1,13 @@
 """The rows of the four papers, each made by running it here.
 
     python -m papers                     lists the rows
-    python -m papers raptor.62           runs one; also raptor.gmm: those with the word in their title or file
+    python -m papers raptor.62           runs one; also raptor.chunking: by a word of the title or file
     python -m papers idms                runs the rows of a paper
     python -m papers --all               runs all, and writes docs/papers.md
     python -m papers --all --check       writes nothing; exit 1 where a check fails, or docs/papers.md differs
 
-A row is as printed; differs, with why; is in a configuration that nothing was made by
-here; or cannot be had here, with why, such as an extra that is not installed. Needs a
-checkout: the checks are in `bench/`. Not for: the papers' own scores, which need their
-models and data."""
+What the states of a row mean is in `HEAD`. Needs a checkout: the checks are in
+`bench/`. Not for: the papers' own scores, which need their models and data."""
 
 import argparse
 import sys
@@ -24,6 +22,7 @@ from bench import papers_html, papers_idms, papers_raptor, papers_zero
 from bench.paper_row import ROOT, ROWS, Outcome, Row, cannot, opened
 from errors import MissingExtra, WinnowError, how_to_add
 from extra import PACKAGES
+from pipeline.text.words import index_terms
 
 COUNT: Final = 81
 DOCUMENT: Final = ROOT / "docs" / "papers.md"
@@ -33,10 +32,18 @@ PAPERS: Final = {"ZI": "zero_index", "HR": "htmlrag", "RA": "raptor", "ID": "idm
 """Beginning of a title to the folder of the paper."""
 HEAD: Final = """# The papers row by row
 
-Written by `python -m papers --all`, which runs each row ([papers/README.md](../papers/README.md)). A row is
-**as printed**; **differs**, with why; is **configured**, where a configuration says it and nothing was made by
-it here; or **cannot be had** here, with why. ZI: zero-indexing; HR: HtmlRAG; JA: a summary of it in
-Japanese; RA: RAPTOR; ID: IDMS.
+Written by `python -m papers --all`, which runs each row ([papers/README.md](../papers/README.md)). Each check asserts
+something that fails where the row is not done. A row is
+
+- **as printed**: the paper's text says so, and the check shows it;
+- **as the authors' code**: the paper is silent there, their published code is not;
+- **differs**: with what is otherwise, and why; also where only the measure, the model or the data are others;
+- **ours**: no section of a paper has it;
+- **configured**: a configuration says it, and nothing was made by it here;
+- **not installed**: this environment lacks an extra; **cannot be had**: with why.
+
+A figure is of our data and models; one of a paper says so, and is beside ours only where both measure the same
+thing. ZI: zero-indexing; HR: HtmlRAG; JA: a summary of it in Japanese; RA: RAPTOR; ID: IDMS.
 
 """
 
@@ -49,14 +56,20 @@ def name_of(row: Row) -> str:
 
 def named(names: Sequence[str]) -> list[int]:
     """Return the numbers of the rows that some names mean: `raptor`, `raptor.62`, or
-    `raptor.umap` for a word of the title or the file. None for an unknown name."""
+    `raptor.chunking` for words of the title or the file, in any form; without a paper
+    the words are looked for in all. None for an unknown name."""
     found: list[int] = []
     for name in names:
         paper, _, part = name.partition(".")
+        if paper not in PAPERS.values():
+            paper, part = "", name
+        terms = set(index_terms(part, language="en"))
         for number, row in sorted(ROWS.items()):
-            own = name_of(row)
-            in_words = part.casefold() in f"{row.title} {row.where}".casefold()
-            if own.startswith(f"{paper}.") and (
+            own, said = name_of(row), f"{row.title} {row.where}"
+            in_words = part.casefold() in said.casefold() or (
+                terms and terms <= {*index_terms(said, language="en")}
+            )
+            if own.startswith(paper) and (
                 own == name or (in_words and not part.isdigit())
             ):
                 found.append(number)
@@ -76,7 +89,7 @@ def lacking(error: ModuleNotFoundError) -> str:
 
 async def outcomes(numbers: Sequence[int]) -> dict[int, Outcome]:
     """Run the rows, print each, and return what was found, without those whose check
-    failed. What a row lacks here (an extra, a data set) is why it cannot be had."""
+    failed. What a row lacks here (an extra, a data set) is its outcome."""
     bench = opened()
     found: dict[int, Outcome] = {}
     for number in numbers:
@@ -84,9 +97,9 @@ async def outcomes(numbers: Sequence[int]) -> dict[int, Outcome]:
         try:
             outcome = await row.check(bench)
         except ModuleNotFoundError as error:
-            outcome = cannot(lacking(error))
+            outcome = Outcome("not installed", lacking(error))
         except MissingExtra as error:
-            outcome = cannot(str(error))
+            outcome = Outcome("not installed", str(error))
         except FileNotFoundError as error:
             outcome = cannot(f"needs {error.filename}, which is not carried")
         except (AssertionError, WinnowError) as error:

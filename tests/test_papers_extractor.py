@@ -333,7 +333,7 @@ async def test_a_real_small_model_answers_in_form_in_every_way() -> None:
             assert set(chosen.rows) <= {0, 1}
             assert set(chosen.weights) == {0, 1}
         free = await model.generate(
-            [Said("user", "Say hello.")], max_tokens=40, grammar=grammar_of(30, tags=True)
+            [Said("user", "Say hello.")], max_tokens=40, grammar=grammar_of(30, "tags")
         )
         assert read_answer(free, 30) <= set(range(1, 31))
     finally:

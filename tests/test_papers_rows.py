@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from bench.paper_row import ROWS, Bench, Outcome, as_printed, row
 from papers.__main__ import lacking, named
 from tests.support import ROOT
 
@@ -26,13 +27,16 @@ def test_every_row_is_listed_and_one_runs_by_its_name() -> None:
     assert len(listed.stdout.splitlines()) == 81
     ran = papers("idms.77")
     assert ran.returncode == 0
-    assert ran.stdout.startswith("idms.77 differs: ")
+    assert ran.stdout.startswith("idms.77 ours: ")
     assert papers("idms.nothing").returncode == 2
 
 
-def test_rows_are_meant_by_paper_number_or_a_word() -> None:
+def test_rows_are_meant_by_paper_number_or_a_word_in_any_form() -> None:
     assert named(["raptor.62"]) == [62]
     assert 62 in named(["raptor.gmm"])
+    assert named(["raptor.chunking"]) == [58]
+    assert 59 in named(["raptor.embedding"])
+    assert {4, 58} <= {*named(["chunk"]), *named(["time"])}
     assert named(["idms"]) == list(range(75, 82))
     assert named(["raptor.75"]) == []
 
@@ -41,3 +45,12 @@ def test_a_package_that_is_not_there_is_named_with_its_extra() -> None:
     assert "EXTRAS=train" in lacking(ModuleNotFoundError("x", name="torch.nn"))
     assert "papers" in lacking(ModuleNotFoundError("x", name="umap"))
     assert "sqlglot" in lacking(ModuleNotFoundError("x", name="sqlglot"))
+
+
+def test_a_row_whose_check_cannot_fail_is_refused() -> None:
+    async def empty(_: Bench) -> Outcome:
+        return as_printed("nothing was looked at")
+
+    with pytest.raises(AssertionError, match="asserts nothing"):
+        row(10_000, "HR a row", "papers")(empty)
+    assert 10_000 not in ROWS

@@ -21,6 +21,7 @@ import numpy as np
 from errors import ContextExceeded, ModelError
 from models.protocols import Generator, PathScores, Said, TreeScorer, tree_scorer
 from papers.htmlrag.block_tree import PAPER_WORDS, block_tree
+from papers.htmlrag.structure import compressed
 from pipeline.document.page import Block, Document
 from pipeline.document.tree import Node, label_children, to_html
 from pipeline.messages import SHRINK, shrinking, within
@@ -34,13 +35,11 @@ HEAD_WORDS: Final = 4
 """Words of the text after a path that ends at an opened node, which the paths of its
 children go on from."""
 PROMPT_BUDGETS: Final = 2
-"""Tokens of HTML in one prompt, over those of the budget (HtmlRAG §4.5: 8K of 4K)."""
+"""Tokens of HTML in one prompt, over those of the budget (HtmlRAG §4.6.4: 8K of 4K)."""
 FEWEST_SHOWN: Final = 1_500
 """Tokens of HTML that a prompt holds whatever the budget: at 256 tokens an oracle keeps
 the answers of .897 of 58 test questions with so many, of .845 with 512."""
 _PRUNERS: Final = ("html-pruner", "htmlpruner")
-_MERGED_TAGS: Final = frozenset({"article", "body", "div", "main", "section"})
-"""Wrappers that vanish when one child is left in them."""
 
 
 @dataclass(slots=True)
@@ -135,7 +134,7 @@ def _texts(
     for number in kept:
         paths.setdefault(found.documents[number], set()).add(found.blocks[number].path)
     return {
-        index: to_html(repaired)
+        index: to_html(compressed(repaired))
         for index in sorted(paths)
         if (
             repaired := _repaired(
@@ -152,8 +151,8 @@ def _repaired(root: Node, paths: set[str], split: set[str]) -> Node | None:
 def _remaining(
     node: Node, path: str, paths: set[str], split: set[str], inner: set[str]
 ) -> Node | None:
-    """Return a tree of the kept blocks only: emptied parents are gone, single-nested
-    ones merged; None where nothing is left.
+    """Return a tree of the kept blocks only, without emptied parents; None where
+    nothing is left.
 
     A block that is a whole node keeps all below it; one that is a split node's own text
     keeps the text alone. Recursive, since a cleaned tree is at most
@@ -173,14 +172,7 @@ def _remaining(
             shell.children.append(kept)
     if not shell.children:
         return None
-    only = shell.children[0]
-    merges = (
-        len(shell.children) == 1
-        and isinstance(only, Node)
-        and node.tag in _MERGED_TAGS
-        and only.breaks
-    )
-    return only if merges and isinstance(only, Node) else shell
+    return shell
 
 
 def ancestors(paths: Iterable[str]) -> set[str]:

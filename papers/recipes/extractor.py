@@ -48,7 +48,7 @@ PAIRS: Final = 2
 SUMMARY: Final = 40
 """Tokens of the summary before a tag."""
 BEFORE_EACH: Final = (
-    "Write before each tag or range, on a line of its own, what it says in few words."
+    "Write before each tag, on a line of its own, what it says in few words."
 )
 NEIGHBOURS: Final = 2
 NEAREST: Final = 200
@@ -100,7 +100,7 @@ def printed_samples(part: Part, seed: int) -> Iterator[Sample]:
     (Instruction-A), and without (Instruction-B)."""
     rng = random.Random(f"{seed}:{part}:printed")
     for one in _printed(part, rng):
-        plain = _sample(one, rng, way="tags")
+        plain = _sample(one, rng, way="pages")
         yield _with_summaries(plain, one)
         yield plain
 
@@ -111,7 +111,7 @@ def printed_pairs(part: Part, seed: int) -> Iterator[Sample]:
     rng = random.Random(f"{seed}:{part}:pairs")
     for one in _printed(part, rng):
         for _ in range(PAIRS):
-            yield _sample(one, rng, way="tags", pairs=True)
+            yield _sample(one, rng, way="pages", pairs=True)
 
 
 def _printed(part: Part, rng: random.Random) -> Iterator[Shown]:
@@ -121,18 +121,12 @@ def _printed(part: Part, rng: random.Random) -> Iterator[Shown]:
 
 
 def _with_summaries(plain: Sample, one: Shown) -> Sample:
-    """Return a sample whose answer has a summary before each run of tags: the beginning
-    of its sentences, where the paper has GPT-4o's words."""
-    numbers = sorted(one.gold)
-    runs = [
-        [number for _, number in run]
-        for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0])
-    ][: ROOM.ranges]
+    """Return a sample whose answer has a summary before each tag: the beginning of its
+    sentence, where the paper has GPT-4o's words."""
     said = []
-    for run in runs:
-        texts = [one_line(one.candidates[number - 1].sentence.text) for number in run]
-        summary = cut_to_tokens(" ".join(texts), SUMMARY)
-        said.append(f"{summary}: {_ranges(set(run), 'tags')}")
+    for number in sorted(one.gold):
+        text = one_line(one.candidates[number - 1].sentence.text)
+        said.append(f"{cut_to_tokens(text, SUMMARY)}: {_ranges({number}, 'pages')}")
     prompt = f"{plain.prompt.rstrip()}\n{BEFORE_EACH}\n"
     return replace(plain, prompt=prompt, answer="\n".join(said) or "None")
 
@@ -173,9 +167,14 @@ def _sample(
     mark = new_mark(rng)
     prompt = load(f"extract_{way}").fill(
         request=one_line(one.question),
-        candidates=framed(show_candidates(shown, tags=way == "tags"), mark),
+        candidates=framed(
+            show_candidates(
+                shown, tags=way in ("tags", "pages"), headed=way != "pages"
+            ),
+            mark,
+        ),
         notice=notice(mark),
-        **({} if way == "votes" else {"most": str(ROOM.ranges)}),
+        **({} if way in ("votes", "pages") else {"most": str(ROOM.ranges)}),
     )
     if way == "votes":
         number = (
@@ -266,7 +265,10 @@ def _worse(gold: set[int], count: int, rng: random.Random) -> set[int]:
 
 
 def _ranges(numbers: set[int], way: Way) -> str:
-    """Return numbers as `3-5,12`, or as the paper's tags; `None` for none."""
+    """Return numbers as `3-5,12`, or so in the paper's tags; for its pages as a plain
+    list of tags. `None` for none."""
+    if way == "pages":
+        return ",".join(f"<TAG-{number}>" for number in sorted(numbers)) or "None"
     form = "<TAG-{}>" if way == "tags" else "{}"
     runs = [
         list(run)

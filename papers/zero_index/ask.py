@@ -5,7 +5,8 @@ Four ways to ask. `lines` (a numbered line per sentence) and `tags` (the paper's
 let the model answer with ranges of numbers or `None`, constrained by a grammar or JSON
 schema. `votes` reads the probability of Yes for every candidate after one kept prefix,
 EXIT's way. The model sees candidates under new numbers that begin with 1, never the
-page's own. `pages` is the paper's own: each page by itself, whole, in its tags. What a
+page's own. `pages` is the paper's own: each page by itself, whole, every sentence and
+heading in its tags; the tags that it lists are all that is shown. What a
 model says is then weighed against the gate's verdict:
 
     gate        model names lines          model says None
@@ -64,6 +65,8 @@ class Room(NamedTuple):
     """Code points of a heading line; longer ones are cut."""
     ranges: int = 8
     """Ranges of numbers in an answer under a grammar: an answer must end."""
+    tags: int = 64
+    """Tags that an answer by `pages` may list, for the same reason."""
     spare: int = 400
     """Tokens of the context kept for the instructions, the request and the answer."""
     own_tokens: float = 1.4
@@ -195,7 +198,7 @@ async def _by_pages(
     for own in by_page.values():
         shown = fitting(request, own, model.context_tokens, way="pages")
         if shown:
-            numbers = await _listed(request, shown, model, "tags")
+            numbers = await _listed(request, shown, model, "pages")
             rows += [shown[number - 1].row for number in sorted(numbers)]
     return ModelChoice(tuple(sorted(rows)), dict.fromkeys(rows, 1.0))
 
@@ -215,7 +218,7 @@ def fitting(
     kept: list[Candidate] = []
     budget, heads = Budget(int(room)), set()
     for candidate in candidates[: None if whole else ROOM.candidates]:
-        head = _head(candidate)
+        head = "" if whole else _head(candidate)
         cost = count_tokens(candidate.sentence.text) + (
             14 if way in ("tags", "pages") else 4
         )
@@ -226,16 +229,18 @@ def fitting(
     return sorted(kept, key=lambda candidate: candidate.row)
 
 
-def show_candidates(candidates: Sequence[Candidate], *, tags: bool = False) -> str:
+def show_candidates(
+    candidates: Sequence[Candidate], *, tags: bool = False, headed: bool = True
+) -> str:
     """Return candidates under their headings, numbered from 1 in the order given, as
-    the model reads them.
+    the model reads them; without headings above them where not `headed`.
 
     A page's text begins no line: a line begins with our number, our tag or our `#`.
     """
     lines: list[str] = []
     above = ""
     for number, candidate in enumerate(candidates, start=1):
-        head = _head(candidate)
+        head = _head(candidate) if headed else ""
         if head and head != above:
             lines.append(f"# {defused(head) if tags else head}")
         above = head
@@ -253,11 +258,15 @@ def _head(candidate: Candidate) -> str:
     return " › ".join(part for part in parts if part)[: ROOM.heading]
 
 
-def grammar_of(count: int, *, tags: bool) -> str:
+def grammar_of(count: int, way: Way) -> str:
     """Return the GBNF grammar of an answer over `count` candidates: `None`, or ranges
-    of numbers that exist. Over `ROOM.candidates` it lets through numbers that do not
-    exist; `read_answer` refuses them."""
-    left, right = ("<TAG-", ">") if tags else ("", "")
+    of numbers that exist; by `pages` a plain list of tags. That, and ranges over
+    `ROOM.candidates`, let through numbers that do not exist; `read_answer` refuses
+    them."""
+    if way == "pages":
+        tag = 'tag ::= "<TAG-" [1-9] [0-9]? [0-9]? [0-9]? ">"'
+        return f'root ::= "None" | tag ("," tag){{0,{ROOM.tags - 1}}}\n{tag}'
+    left, right = ("<TAG-", ">") if way == "tags" else ("", "")
     root = f'root ::= "None" | range ("," range){{0,{ROOM.ranges - 1}}}'
     if count > ROOM.candidates:
         # Each number that exists would be a rule with all above it: what is read is checked instead.
@@ -301,21 +310,22 @@ def read_answer(answer: str, count: int) -> frozenset[int]:
 async def _listed(
     request: str, shown: Sequence[Candidate], model: Generator, way: Way
 ) -> frozenset[int]:
-    tags = way == "tags"
+    whole = way == "pages"
     prompt = _prompt(
         f"extract_{way}",
         request,
-        show_candidates(shown, tags=tags),
-        most=str(ROOM.ranges),
+        show_candidates(shown, tags=way != "lines", headed=not whole),
+        **({} if whole else {"most": str(ROOM.ranges)}),
     )
-    length = ROOM.ranges * (24 if tags else 8)
+    length = {"lines": 8, "tags": 24}.get(way, ROOM.tags) * ROOM.ranges
     if "grammar" in abilities_of(model):
         answer = await cast(Any, model).generate(
-            [prompt], max_tokens=length, grammar=grammar_of(len(shown), tags=tags)
+            [prompt], max_tokens=length, grammar=grammar_of(len(shown), way)
         )
         return read_answer(answer, len(shown))
     number = {"type": "integer", "minimum": 1, "maximum": len(shown)}
-    lines = {"type": "array", "items": number, "maxItems": 2 * ROOM.ranges}
+    most = ROOM.tags if whole else 2 * ROOM.ranges
+    lines = {"type": "array", "items": number, "maxItems": most}
     schema: dict[str, object] = {
         "type": "object",
         "properties": {"lines": lines},
@@ -405,18 +415,19 @@ def borne_out(
 ) -> frozenset[int]:
     """Return the rows of a shortened answer; none where it is not shortened.
 
-    By `pages` they are what the model named, as printed. Else what it named and the
-    scores' best, where it named few rows and the very best is among them: a model that
-    names at random has the best of 24 among three in one of eight answers, and the best
-    rows are kept whatever it names. Of an `unsure` answer in which it finds nothing the
-    scores' best are left."""
+    By `pages` they are what the model named, as printed, whatever the verdict; where it
+    named nothing of any page, and the rules were unsure, the scores' best are left.
+    Else they are what it named and the scores' best, where it named few rows and the
+    very best is among them: a model that names at random has the best of 24 among three
+    in one of eight answers, and the best rows are kept whatever it names. Of an
+    `unsure` answer in which it finds nothing the scores' best are left."""
+    if way == "pages" and chosen.rows:
+        return frozenset(chosen.rows)
     best = np.argsort(-values, kind="stable")[:KEPT_SENTENCES].tolist()
     if verdict == "unsure":
         return frozenset() if chosen.rows else frozenset(best)
     if verdict != "answered":
         return frozenset()
-    if way == "pages":
-        return frozenset(chosen.rows)
     if not best or best[0] not in chosen.rows or len(chosen.rows) > ROOM.ranges:
         return frozenset()
     return frozenset(chosen.rows) | frozenset(best)
@@ -466,8 +477,7 @@ class Asking:
     async def _chosen(
         self, question: Question, documents: Sequence[Document], reading: Reading
     ) -> ModelChoice:
-        most = None if self.way == "pages" else ROOM.candidates
-        shown = _candidates(documents, reading, most)
+        shown = _candidates(documents, reading, whole=self.way == "pages")
         chosen = await ask(question.text, shown, self.generator, way=self.way)
         turns = bool(chosen.rows) == (reading.verdict == "none")
         if reading.verdict == "answered" or not turns or self.way == "pages":
@@ -480,17 +490,17 @@ class Asking:
 
 
 def _candidates(
-    documents: Sequence[Document], reading: Reading, most: int | None
+    documents: Sequence[Document], reading: Reading, *, whole: bool
 ) -> list[Candidate]:
-    """Return the best units except headings, best first, at most `most`; all for
-    None."""
+    """Return the best units except headings, best first, at most `ROOM.candidates`; all
+    of them, and headings, for `whole` pages."""
     places = reading.places
     found: list[Candidate] = []
     for row in np.argsort(-reading.values, kind="stable").tolist():
         index, unit = places[row]
-        if documents[index].blocks[unit.block].kind != "heading":
+        if whole or documents[index].blocks[unit.block].kind != "heading":
             found.append(Candidate(row, documents[index].page.title, unit, index))
-    return found[:most]
+    return found if whole else found[: ROOM.candidates]
 
 
 def extractor(
