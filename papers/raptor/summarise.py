@@ -15,12 +15,12 @@ from typing import Final
 from cache.store import Store
 from models.protocols import Generator, Said
 from papers.raptor.extract import ENDS, Summary
+from papers.raptor.statements import judge_statement
 from pipeline.document.units import split_sentences
 from pipeline.messages import CACHED_ANSWER_SECONDS
 from pipeline.question.question import Question
 from pipeline.reading.bm25 import PageUnits
 from pipeline.reading.relevance import Blend, Reader
-from pipeline.reading.statements import judge_statement
 from pipeline.text.tokens import Budget, count_tokens, cut_to_tokens
 from pipeline.text.words import index_terms, words
 from pipeline.work import alone, in_thread
