@@ -482,6 +482,10 @@ KINDS: dict[str, list[Asked]] = {
         Asked(page(f'<p>{STORY}</p><a rel="next" href="/how-ropes-are-made">Next story</a>'), "Arnvik lies", "next page"),
         Asked(page(f'<p>{STORY}</p><a rel="next" href="http://[">Next</a>'), "Arnvik lies", "next page"),
     ],
+    "comments of LaTeX": [
+        Asked(b"\\section{Method}\n% The budget was 9000.\nThe mast is 12 m high, 5\\% more.\n  % TODO\n", r"mast is 12 m high, 5.% more.*comment lines left out: 2", "9000|TODO", name=".tex"),
+        Asked(b"% Draft of 9 May\n\\title{Trials}\n\\begin{document}We sailed.\\end{document}\n", r"We sailed", "9 May", name=".latex", question="When was the draft?"),
+    ],
     "what a mail quotes": [
         Asked(b"Subject: Re: Winch\n\nThe blue one.\n\nOn Monday Ann wrote:\n> Which one? The red one costs 19,000 crowns and the blue one is some\n> thousand crowns less than that.\n>\n>> I have two offers.\n", "wrote: > Which one.* is some thousand crowns less than that. >> I have two", "> > ?>", name=".eml"),
         Asked(b"A note.\n\n> Low water is at six.\n>\n> High water is at noon.\n", "> Low water is at six. > High water", name=".txt"),

@@ -56,7 +56,6 @@ _TEXT_ENDINGS: Final = (
     ".rst",
     ".adoc",
     ".org",
-    ".tex",
     ".log",
 )
 DOCUMENTS: Final = endings_of(formats()) | {*_TEXT_ENDINGS, *SOURCE_LANGUAGES}

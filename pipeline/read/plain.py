@@ -7,6 +7,7 @@ empty ones) is recognized by all of its lines. Not for: Markdown, CSV, JSON (`te
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import groupby, pairwise
 from typing import Final
 
@@ -58,6 +59,15 @@ def plain_to_html(text: str) -> Converted:
         if not all(map(_RULE.fullmatch, lines)):
             html_blocks.append(_block_to_html(lines))
     return Converted(whole_page("\n".join(html_blocks)))
+
+
+def tex_to_html(text: str) -> Converted:
+    """Return LaTeX as plain text without the lines that are comments, which no reader of
+    the print sees; a note counts them."""
+    text, comments = re.subn(r"^[ \t]*%.*\n?", "", text, flags=re.MULTILINE)
+    page = plain_to_html(text)
+    notes = (f"comment lines left out: {comments}",) if comments else ()
+    return replace(page, notes=notes)
 
 
 def source_to_html(text: str, language: str) -> Converted:
