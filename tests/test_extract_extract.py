@@ -117,6 +117,28 @@ async def test_a_name_that_is_on_no_page_is_named() -> None:
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("question", "text", "absent"),
+    [
+        ("What does --gpu-check do?", "The option --cpu-check looks for a gpu.", "--gpu-check"),
+        ("What does --gpu-check do?", "Start it with --gpu_check.", ""),
+        ("What is new in Python 3.7?", "Python 3.8 was made in 2019, 37 people worked.", "3.7"),
+        ("What is new in Python 3.7?", "Python v3.7.1 mends a fault.", ""),
+        ("What is the value of MAX_RETRIES?", "Retries are at most seven.", "MAX_RETRIES"),
+        ("Does it cost 1.50?", "It costs 1,50 crowns.", ""),
+        ("Are there 1.000 boats?", "There are 1000 boats.", ""),
+    ],
+)
+async def test_an_option_or_version_that_nothing_read_has_is_named(
+    question: str, text: str, absent: str
+) -> None:
+    found = await extract(Question(question), [page(f"<p>{text}</p>")], reader=Blend(None))
+    assert found.absent == ((absent,) if absent else ())
+    answered = replace(found, verdict="answered")
+    assert doubt(answered) == (f'Nowhere in what was read: "{absent}".' if absent else "")
+
+
+@pytest.mark.anyio
 async def test_a_name_that_is_on_no_page_is_said_first() -> None:
     documents = [page(LOCKS)]
     question = "How heavy is the Huawei lock of the canal?"

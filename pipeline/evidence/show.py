@@ -91,12 +91,10 @@ def doubt(reading: Reading) -> str:
     """Return what is written above the evidence of a reading: names that nothing read
     has, and that it may not answer.
 
-    Empty where it surely answers.
+    Empty where it surely answers and has them all.
     """
-    if reading.answered:
-        return ""
     absent = _listed("Nowhere in what was read: {}.", reading.absent)
-    unsure = {"unsure": CUT if reading.cut else UNSURE, "none": ""}[reading.verdict]
+    unsure = (CUT if reading.cut else UNSURE) if reading.verdict == "unsure" else ""
     return "\n".join(filter(None, (absent, unsure)))
 
 

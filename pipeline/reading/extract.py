@@ -26,7 +26,7 @@ from pipeline.reading.bm25 import Floats, PageUnits, page_units
 from pipeline.reading.reading import Reading
 from pipeline.reading.relevance import Reader, Relevance
 from pipeline.reading.values import differing_values
-from pipeline.reading.verdict import judge
+from pipeline.reading.verdict import absent_literals, judge
 from pipeline.text.cells import number_of
 from pipeline.text.frame import TITLE_CHARACTERS, failure_text
 from pipeline.text.words import index_terms
@@ -154,6 +154,8 @@ def _judged(
     values = _content_first(documents, tagged, relevance.values)
     values = lift_rows(question, documents, tagged, values)
     texts = [text for page in pages for text in page.texts]
+    whole = [f"{one.page.final_url}\n{one.page.title}\n{one.text}" for one in documents]
+    literals = absent_literals(question, whole)
     return Reading(
         verdict.word,
         verdict.reason,
@@ -162,7 +164,10 @@ def _judged(
         values,
         relevance.made_by,
         question=question,
-        absent=verdict.absent,
+        absent=(
+            *literals,
+            *(one for one in verdict.absent if one not in " ".join(literals)),
+        ),
         late=relevance.long and relevance.late,
         failure=relevance.failure,
         differing=differing_values(question, texts, relevance, values),

@@ -49,8 +49,8 @@ class Reading:
     question: Question = NOTHING
     """What was asked."""
     absent: tuple[str, ...] = ()
-    """Names and numbers of the question that nothing read has; empty where it surely
-    answers."""
+    """Names, numbers, options and versions of the question that nothing read has; the
+    latter two alone where it surely answers."""
     differing: tuple[Value, ...] = ()
     """Values with which sources answer, where they differ; best source first."""
     only: frozenset[int] = frozenset()

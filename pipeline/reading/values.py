@@ -4,7 +4,7 @@ differ: `60 crowns`, `65 crowns`.
 A value is taken only where it is sure. It follows a word of the question with nothing
 but stop words between; its unit of text has every other word, and its page every name,
 of the question. A cross-encoder takes the unit for an answer. Not for: names that
-differ, and whether a statement is contradicted (`statements.py`)."""
+differ, and whether a statement is contradicted (`papers/raptor/statements.py`)."""
 
 import re
 from collections.abc import Collection, Iterator, Sequence

@@ -7,6 +7,7 @@ answer it; what shares either may. A plausible question about the page's own sub
 stays hard, and the figures below say so. Not for: ordering units (`relevance.py`)."""
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -90,6 +91,11 @@ ASKING: Final = frozenset(
 )
 """Terms of words that say what kind of answer is wanted, or choose among rows; what
 answers seldom repeats them."""
+_LITERAL: Final = re.compile(
+    r"(?<![\w/.-])(?:--[a-z][\w-]*\w|\w+_\w+|\d+(?:\.\d{1,2})+)(?!\w|\.\w)",
+    re.IGNORECASE,
+)
+"""What is written in one way: an option, an identifier, a version (`3.7`, no date)."""
 _STEM: Final = 4
 _ENDING_LETTERS: Final = 3
 """Letters by whose lack at its end a name is looked for, down to `_STEM`: a people for
@@ -210,6 +216,17 @@ def _absent(pages: Sequence[Features], index: TermIndex) -> tuple[str, ...]:
         if all(name in page.missing for page in pages[1:])
     ]
     return tuple(name for name in names if not _may_be_written_otherwise(name, index))
+
+
+def absent_literals(question: Question, texts: Sequence[str]) -> tuple[str, ...]:
+    """Return the options, identifiers and versions of a question that no text has, with
+    whatever signs between their words."""
+    absent: list[str] = []
+    for literal in dict.fromkeys(_LITERAL.findall(question.text)):
+        between = r"[\W_]{1,2}".join(re.findall(r"[^\W_]+", literal))
+        written = re.compile(rf"(?<!\d){between}(?!\d)", re.IGNORECASE)
+        absent += [literal] * (not any(map(written.search, texts)))
+    return tuple(absent)
 
 
 def _may_be_written_otherwise(name: str, index: TermIndex) -> bool:
