@@ -162,7 +162,7 @@ def judge(question: Question, relevance: Relevance) -> Verdict:
     confidence = round(confidence_of(best), 4)
     if confidence >= ANSWERED_CONFIDENCE:
         return Verdict("answered", confidence, _reason("answered", best))
-    absent = _absent(pages, relevance.index)
+    absent = _absent(question, pages, relevance.index)
     # Among the windows of several pages one is near to any question
     never = best.read is not None and len(pages) > 1 and confidence < NONE
     # Words do not match across languages: that does not mean that nothing answers
@@ -201,13 +201,15 @@ def _may_be_noted(page: Features) -> bool:
     return near and page.is_brief and page.english and not page.across
 
 
-def _absent(pages: Sequence[Features], index: TermIndex) -> tuple[str, ...]:
+def _absent(
+    question: Question, pages: Sequence[Features], index: TermIndex
+) -> tuple[str, ...]:
     """Return the names and numbers of the question that no page has.
 
     Left out is what a page may well say in another form: short numbers (in words),
-    months and days (in digits, or shorter), and names that a word of a page begins like
-    (`Norwegian`, `Norway`). Nothing is known, and the result empty, where the question was
-    translated."""
+    groups of a number's digits, months and days (in digits, or shorter), and names that
+    a word of a page begins like (`Norwegian`, `Norway`). Nothing is known, and the
+    result empty, where the question was translated."""
     if any(page.translated or page.across for page in pages):
         return ()
     names = [
@@ -215,7 +217,9 @@ def _absent(pages: Sequence[Features], index: TermIndex) -> tuple[str, ...]:
         for name in pages[0].missing
         if all(name in page.missing for page in pages[1:])
     ]
-    return tuple(name for name in names if not _may_be_written_otherwise(name, index))
+    return tuple(
+        name for name in names if not _may_be_written_otherwise(name, question, index)
+    )
 
 
 def absent_literals(question: Question, texts: Sequence[str]) -> tuple[str, ...]:
@@ -229,10 +233,11 @@ def absent_literals(question: Question, texts: Sequence[str]) -> tuple[str, ...]
     return tuple(absent)
 
 
-def _may_be_written_otherwise(name: str, index: TermIndex) -> bool:
+def _may_be_written_otherwise(name: str, question: Question, index: TermIndex) -> bool:
     """Whether a page may have a name or number that it lacks in another form."""
     if any(map(str.isdecimal, name)):
-        return name.isdecimal() and len(name) < ABSENT_DIGITS
+        is_piece = any(f"{sign}{name}" in question.text for sign in ".,")
+        return name.isdecimal() and (is_piece or len(name) < ABSENT_DIGITS)
     stem = name.lower()[: max(_STEM, len(name) - _ENDING_LETTERS)]
     return name.lower() in NEVER_NAMES or index.has_prefix(stem)
 
