@@ -9,6 +9,7 @@ calls) and empty, false or 0 defaults are removed. Not for: the tools themselves
 """
 
 import functools
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
@@ -36,6 +37,7 @@ from tools.common.tool import Tool as Offered
 
 Schema = dict[str, object]
 
+_log: Final = logging.getLogger("winnow.tools")
 GRACE: Final = 1.5
 """Seconds after the time limit at which an overdue tool is stopped."""
 ToolFunction = Callable[..., Awaitable[CallToolResult]]
@@ -78,9 +80,14 @@ async def run_tool(
     with observed(name, request_id(proposed), observers) as call:
         try:
             result = await _run(name, arguments, context)
-        except UnexpectedToolError:
+        except UnexpectedToolError as error:
             call.outcome = "crashed"
-            raise
+            _log.exception("%s crashed", name)
+            raise ToolError(
+                f"{name} ended by a fault of Winnow ({type(error.__cause__).__name__}; "
+                "its log says where). Ask in other words, of fewer sources, or by "
+                "another tool."
+            ) from error
         except ToolError:
             call.outcome = "failed"
             raise

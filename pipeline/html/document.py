@@ -18,7 +18,6 @@ from urllib.parse import urljoin
 
 from selectolax.lexbor import LexborNode
 
-from errors import SourceUnreadable
 from pipeline.document.page import Block, Document, Page
 from pipeline.document.tree import LABEL_WORDS, Node, to_html
 from pipeline.html.addresses import base_of, rebase
@@ -44,25 +43,6 @@ _COPYRIGHT: Final = re.compile(r"©|\(c\) ?\d{4}|\bcopyright\b", re.IGNORECASE)
 
 
 def read_document(page: Page, *, most_nodes: int = MAX_NODES) -> Document:
-    """Return `page` cleaned and cut into content units, as `_cut` does.
-
-    Raises `SourceUnreadable` where an unexpected error stops that: a fault of
-    this page, never of the call."""
-    try:
-        return _cut(page, most_nodes)
-    except MemoryError:
-        raise
-    except Exception as error:  # noqa: BLE001: strangers' markup may be anything
-        _log.exception("cutting a page into passages failed")
-        raise SourceUnreadable(
-            f"{page.final_url} could not be cut into passages "
-            f"({type(error).__name__}).",
-            source=page.final_url,
-            hint="Look for another page with the same text.",
-        ) from error
-
-
-def _cut(page: Page, most_nodes: int) -> Document:
     """Return `page` cleaned and cut into content units, its empty metadata filled from
     what it says of itself.
 

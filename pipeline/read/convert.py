@@ -239,7 +239,7 @@ def _convert(raw: Raw, kind: str) -> Converted:
         return _by_format(raw, kind)
     except (NeedsScripts, Unreadable, SourceError, MemoryError):
         raise
-    except Exception as error:  # noqa: BLE001: readers meet every file there is
+    except Exception as error:
         _log.exception("the reader of %s failed", kind)
         if kind.startswith("text/") or kind.endswith(("xml", "json")):
             text = decode(raw.body, content_type=raw.content_type).text

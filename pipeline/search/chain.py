@@ -10,6 +10,7 @@ for: speaking to a provider (`providers/`), ranking by relevance
 
 import hashlib
 import json
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -26,6 +27,7 @@ from pipeline.search.query import SearchOutcome, SearchQuery, SearchResult
 from pipeline.text.frame import new_mark, quoted
 from pipeline.work import LONG_SHARE, STEP_SHARE, in_thread, time_left, traced
 
+_log: Final = logging.getLogger("winnow.search")
 _TRACKING: Final = (
     "utm_ mc_cid mc_eid fbclid gclid msclkid yclid igshid srsltid ref_src amp"
 )
@@ -313,8 +315,14 @@ class Chain:
         with anyio.move_on_after(seconds):
             try:
                 outcome = await provider.search(query, limit=limit)
-            except WinnowError as error:
-                outcome = SearchOutcome((), provider.name, "bad_response", str(error))
+            except Exception as error:  # noqa: BLE001  a service may answer anything
+                _log.exception("the search provider %s failed", provider.name)
+                why = (
+                    str(error)
+                    if isinstance(error, WinnowError)
+                    else type(error).__name__
+                )
+                outcome = SearchOutcome((), provider.name, "bad_response", why)
         self._pause(outcome)
         # Local files may change at any moment.
         is_local = any(result.url.startswith("file:") for result in outcome.results)

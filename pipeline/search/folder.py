@@ -356,15 +356,19 @@ class FolderProvider:
         while True:
             await self._called.wait()
             self._called = anyio.Event()
-            await self._count_all()
-            if self._called.is_set():
-                continue
-            self._caught_up.set()
-            with suppress(ModelError, sqlite3.Error):
+            try:
+                await self._count_all()
+                if self._called.is_set():
+                    continue
+                self._caught_up.set()
                 is_left = True
                 while is_left and not self._called.is_set():
                     async with self._slice():
                         is_left = await self._embed((), BATCH)
+            except Exception as error:  # noqa: BLE001  the server goes on without it
+                if not isinstance(error, ModelError | sqlite3.Error):
+                    _log.exception("counting the folders failed")
+                self._caught_up.set()
 
     async def _count_all(self) -> None:
         async with self._turn:
@@ -401,7 +405,7 @@ class FolderProvider:
                 while is_mine and stamps and time.thread_time() < ends:
                     check_cancelled()
                     if not index.holds(stamps[-1]):
-                        add(index, stamps[-1])
+                        _add_any(index, stamps[-1], add)
                     stamps.pop()
         except sqlite3.Error as error:
             stamps.clear()
@@ -433,8 +437,8 @@ class FolderProvider:
                 try:
                     page = await self._files.read(Path(stamp.path))
                     add = partial(WordIndex.add, data=page.html, unread=page.unread)
-                except (SourceError, OSError) as error:
-                    add = partial(WordIndex.add, failure=str(error))
+                except Exception as error:  # noqa: BLE001  a file may be anything
+                    add = partial(WordIndex.add, failure=_failure(stamp, error))
                 with anyio.move_on_after(LAST_PIECE, shield=True):
                     while stamps:
                         await in_thread(self._add, stamps, add)
@@ -498,6 +502,26 @@ class FolderProvider:
             by_file = dict(zip(batch, vectors, strict=True))
             await in_thread(index.keep_vectors, embedder.name, by_file)
         return bool(outlines)
+
+
+def _add_any(
+    index: WordIndex, stamp: FileStamp, add: Callable[[WordIndex, FileStamp], None]
+) -> None:
+    """`add` a file; one that nobody foresaw costs itself, never the server, which counts in
+    the background."""
+    try:
+        add(index, stamp)
+    except sqlite3.Error:
+        raise
+    except Exception as error:  # noqa: BLE001  a file may be anything
+        index.add(stamp, failure=_failure(stamp, error))
+
+
+def _failure(stamp: FileStamp, error: Exception) -> str:
+    if isinstance(error, SourceError | OSError):
+        return str(error)
+    _log.exception("counting %s failed", stamp.path)
+    return f"{stamp.path} could not be read ({type(error).__name__})"
 
 
 def _blended(words: dict[int, float], likeness: dict[int, float]) -> dict[int, float]:

@@ -6,6 +6,7 @@ dropped. A search goes from the request over queries and results to pages in mix
 ranking: `search_web` shows what comes out, `research` goes on with it. Not for:
 fetching as such (`pipeline/fetch`)."""
 
+import logging
 import sys
 from collections.abc import Callable, Container, Iterable, Sequence
 from contextlib import nullcontext
@@ -24,6 +25,7 @@ from errors import (
     SourceError,
     SourceNotFound,
     SourceTimeout,
+    SourceUnreadable,
     UsageError,
 )
 from pipeline.document.page import Document, Failure, Page
@@ -64,6 +66,7 @@ from pipeline.work import (
 )
 from seams import optional
 
+_log: Final = logging.getLogger("winnow.sources")
 MAX_FILES: Final = 200
 """Files that one folder may bring into one call; more would not answer within its
 time."""
@@ -220,6 +223,13 @@ async def open_all(
                 )
         except SourceError as error:
             results[name] = error
+        except Exception as error:  # noqa: BLE001  a source may be anything
+            _log.exception("reading %s failed", shown_location(name))
+            results[name] = SourceUnreadable(
+                f"{name} could not be read ({type(error).__name__}).",
+                source=name,
+                hint="Look for another page or file with the same text.",
+            )
         done += 1
         await report(done, len(names), f"read {shown_location(name)}")
 
