@@ -507,7 +507,7 @@ class FolderProvider:
 def _add_any(
     index: WordIndex, stamp: FileStamp, add: Callable[[WordIndex, FileStamp], None]
 ) -> None:
-    """`add` a file; one that nobody foresaw costs itself, never the server, which counts in
+    """`add` a file; one of an unforeseen form costs itself, never the server, which counts in
     the background."""
     try:
         add(index, stamp)
