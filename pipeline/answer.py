@@ -42,13 +42,11 @@ def write(
     mark: str,
     *,
     open_end: bool = False,
-    beside: Sequence[str] = (),
 ) -> Assembled:
     """Write the verdict of a reading and its passages to a sheet.
 
     `mark` is the answer's own for untrusted text. With `open_end` (no budget was named) passages that score far
-    below the best are left out though they fit. `beside` are lines that the caller adds below the passages: room is
-    kept for them."""
+    below the best are left out though they fit."""
     sheet.add(doubt(reading))
     if reading.verdict == "none" or not documents:
         sheet.add_cut(f"{NOT_ANSWERED} {reading.reason}")
@@ -59,7 +57,7 @@ def write(
     assembled = assemble(
         documents,
         reading,
-        max_tokens=sheet.room_beside(*beside, draft),
+        max_tokens=sheet.room_beside(draft),
         mark=mark,
         open_end=open_end,
     )

@@ -38,6 +38,7 @@ from pipeline.question.question import Question, question_word
 from pipeline.reading.extract import (
     extract,
     joined,
+    left_unread,
     read_documents,
     units_of,
     widened,
@@ -75,7 +76,8 @@ from pipeline.text.words import (
 from pipeline.work import LONG_SHARE, STEP_SHARE, Report, in_thread, time_left
 from prompts import load
 
-_SNIPPET: Final = "only the search snippet; the page itself was not read"
+HOPS: Final = 3
+"""Most further searches that start from what was found."""
 HOP_PAGES: Final = 3
 """Pages that a hop reads."""
 HOP_WORK: Final = 0.3
@@ -261,11 +263,11 @@ async def _document(
     if result.url in gathered.documents:
         return gathered.documents[result.url]
     return await services.documents.read(
-        _short_page(result, result.snippet, _SNIPPET, trust="snippet")
+        _short_page(result, result.snippet, trust="snippet")
     )
 
 
-def _short_page(result: SearchResult, text: str, *notes: str, trust: Trust) -> Page:
+def _short_page(result: SearchResult, text: str, *, trust: Trust) -> Page:
     """Return a page with only the passage or snippet of a result."""
     return Page(
         url=result.url,
@@ -279,7 +281,6 @@ def _short_page(result: SearchResult, text: str, *notes: str, trust: Trust) -> P
         content_hash=hashlib.blake2b(
             f"{result.url}\n{text}".encode(), digest_size=16
         ).hexdigest(),
-        notes=notes,
         trust=trust,
     )
 
@@ -310,9 +311,12 @@ def enriched(
         if instructed
         else notice_within(delimiter, max_tokens)
     )
+    hops = [_followed(hop, "10a", delimiter) for hop in state.hops]
     sheet = Sheet(
         max_tokens,
-        reserve=hint_room(max_tokens) + room_for(gathered.failures, max_tokens),
+        reserve=hint_room(max_tokens)
+        + room_for(gathered.failures, max_tokens)
+        + sum(count_tokens(line) + 1 for line in hops),
     )
     sheet.add(head)
     sheet.add(note)
@@ -322,11 +326,10 @@ def enriched(
         sheet,
         delimiter,
         open_end=open_end,
-        beside=[_followed(hop, "10a", delimiter) for hop in state.hops],
     )
+    sheet.release()
     for hop in state.hops:
         sheet.add(_followed(hop, assembled.label_of(hop.url, hop.unit), delimiter))
-    sheet.release()
     for line in _foot(
         gathered, reading, {passage.url for passage in assembled.evidence}
     ):
@@ -391,7 +394,7 @@ def _foot(
     answers = ", ".join(
         dict.fromkeys(f"{outcome.provider}: {outcome.status}" for outcome in outcomes)
     )
-    lines += filter(None, (*map(one_line, gathered.parsed.notes), gathered.notice))
+    lines += gathered.notes
     texts = [query.text for query in gathered.parsed.queries]
     queries = "; ".join(
         f'"{one_line(text)}"' for text in texts if text != reading.question.text
@@ -414,11 +417,11 @@ async def follow(
     reading: Reading,
     services: Services,
 ) -> Followed:
-    """Run up to `request.hops` follow-up searches; stop if one brings
+    """Run up to `HOPS` follow-up searches; stop if one brings
     nothing, or too little time is left."""
     state = Followed(gathered, tuple(documents), reading)
     searched: set[str] = set()
-    for _ in range(request.hops):
+    for _ in range(HOPS):
         hops = await in_thread(_leads, request.question, state)
         hop = next((hop for hop in hops if hop.query not in searched), None)
         if hop is None or time_left() < STEP_SHARE * services.seconds:
@@ -585,14 +588,18 @@ async def _hop(
     ):
         return None
     # 4. Take it into what is known
-    documents, reading = await in_thread(_with_pages, hop, state, read, after)
+    documents, reading = await in_thread(_with_pages, state, read, after)
     return Followed(
         replace(
             gathered,
             parsed=replace(gathered.parsed, queries=(*gathered.parsed.queries, query)),
             documents=pages,
             outcomes=(*gathered.outcomes, *outcomes),
-            failures=(*gathered.failures, *map(failure_of, errors)),
+            failures=(
+                *gathered.failures,
+                *map(failure_of, errors),
+                *left_unread(after, read),
+            ),
         ),
         documents,
         reading,
@@ -601,7 +608,7 @@ async def _hop(
 
 
 def _with_pages(
-    hop: Hop, state: Followed, read: Sequence[Document], after: Reading
+    state: Followed, read: Sequence[Document], after: Reading
 ) -> tuple[tuple[Document, ...], Reading]:
     """Return the documents that are known with those that a hop `read`, and the reading
     of all.

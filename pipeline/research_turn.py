@@ -98,7 +98,7 @@ async def take_turn(order: TurnOrder, services: Services, report: Report) -> Tur
         note=note,
     )
     # 4. Keep the result
-    before = await _keep(researched, ongoing, order.question)
+    before = await _keep(researched, ongoing)
     return TurnTaken(complete, ongoing.understood, ongoing.session, researched, before)
 
 
@@ -110,9 +110,7 @@ def _restricted(sites: Sequence[str], services: Services, report: Report) -> Ser
     return restricted
 
 
-async def _keep(
-    researched: Researched, ongoing: Ongoing, question: Question
-) -> tuple[str, ...]:
+async def _keep(researched: Researched, ongoing: Ongoing) -> tuple[str, ...]:
     """Add the result to the session; return the labels of passages that it had shown
     before."""
     gathered, reading = researched.state.gathered, researched.state.reading

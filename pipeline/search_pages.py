@@ -80,12 +80,6 @@ class HitList:
     """The answer's own mark for untrusted text."""
 
     @property
-    def notes(self) -> list[str]:
-        """Return what is to be said of the search, a line each."""
-        notes = (*map(one_line, self.gathered.parsed.notes), self.gathered.notice)
-        return list(filter(None, notes))
-
-    @property
     def providers(self) -> list[str]:
         """Return a line for each provider with its status and reason."""
         return provider_lines(self.gathered.outcomes, self.mark)
@@ -98,7 +92,7 @@ class HitList:
                 sheet.add(line) or sheet.add_cut(
                     f"{outcome.provider}: {outcome.status}"
                 )
-        for note in self.notes:
+        for note in self.gathered.notes:
             sheet.add_cut(note)
 
 

@@ -118,8 +118,16 @@ async def ask_tree(
     )
     sheet.add(notice_within(boundary, budget))
     # 3. Passages within the budget: units as the core reads them, or nodes above leaves
-    ask = _asked(tree, loaded, order)
-    passages = await ask(question, services, sheet=sheet, mark=boundary)
+    if tree is None or not tree.leaves:
+        passages = await _from_documents(
+            loaded, question, services, sheet=sheet, mark=boundary
+        )
+    elif order.mode == "guided":
+        passages = await _guided(tree, question, services, sheet=sheet, mark=boundary)
+    else:
+        passages = await _by_nodes(
+            tree, order, question, services, sheet=sheet, mark=boundary
+        )
     sheet.release()
     return AskedTree(
         tree,
@@ -137,16 +145,6 @@ class _Passages(NamedTuple):
     assembled: Assembled
     documents: Sequence[Document]
     unread: Sequence[Failure] = ()
-
-
-def _asked(
-    tree: Tree | None, loaded: Loaded, order: TreeOrder
-) -> Callable[..., Awaitable[_Passages]]:
-    if tree is None or not tree.leaves:
-        return partial(_from_documents, loaded)
-    if order.mode == "guided":
-        return partial(_guided, tree)
-    return partial(_by_nodes, tree, order)
 
 
 async def _guided(

@@ -50,7 +50,6 @@ _BRIEFLY_TYPED: Final = frozenset(
         "left_out",
         "mode",
         "leaves",
-        "parts",
         "reason",
         "checked",
         "hidden",

@@ -12,15 +12,24 @@ from pydantic import Field
 
 from pipeline.evidence.show import hint_room
 from pipeline.question.question import Question
-from pipeline.trees import TreeMode, TreeOrder, ask_tree
-from tools.common.answer import Ending, answer, behind, larger, repeated
+from pipeline.trees import UNBUILT, AskedTree, TreeMode, TreeOrder, ask_tree
+from tools.common.answer import Ending, answer, behind, larger, notes_of, repeated
 from tools.common.context import ToolContext, reporter, services_of
-from tools.common.results import Next
+from tools.common.results import Next, Quoted, shown_in
 from tools.common.tool import Tool
 from tools.common.view import draw_evidence
-from tools.results.tree import RaptorQueryResult, tree_result
 
 NAME: Final = "raptor_query"
+
+
+class RaptorQueryResult(Quoted):
+    """Structured result of `raptor_query`."""
+
+    tree: str = Field(
+        description="Handle of the tree; pass it as source to ask the same tree again"
+    )
+    mode: str
+    leaves: int
 
 
 async def raptor_query(
@@ -75,11 +84,28 @@ async def raptor_query(
     hinted = tree is None or bool(hint_room(max_tokens))
     ending.write(partial(answered.write_tree, sized=hinted), hinted=hinted)
     # 3. Hand it over
-    data = tree_result(answered, mode, ending)
+    data = _result(answered, mode, ending)
     view = await draw_evidence(
         ctx, question, answered.assembled, answered.documents, None, max_tokens
     )
     return answer(answered.sheet.text, data, view=view)
+
+
+def _result(answer: AskedTree, mode: str, ending: Ending) -> RaptorQueryResult:
+    """Return the result for a tree that was asked in `mode`."""
+    tree = answer.tree
+    facts: dict[str, object] = {
+        "tree": tree.id if tree else "",
+        "mode": mode if tree else "guided",
+        "leaves": len(tree.leaves) if tree else 0,
+        "notes": [
+            *([] if tree else [UNBUILT]),
+            *answer.made,
+            *notes_of(ending.pages),
+        ],
+    }
+    passages = shown_in(answer.assembled, answer.documents)
+    return RaptorQueryResult.model_validate(facts | passages | ending.facts)
 
 
 TOOL: Final = Tool(

@@ -75,7 +75,7 @@ async def check_draft(
     # 3. What lacks something first
     ordered = sorted(checked, key=lambda result: result.outcome in COMPLETE)
     budget = max_tokens or UNASKED
-    sheet, written = await in_thread(_sheet, ordered, loaded, budget)
+    sheet, written = await in_thread(_sheet, ordered, budget)
     following = larger(CHECKING_TOOL, budget) if written < len(checked) else []
     ending = Ending(CHECKING_TOOL, sheet, following, loaded.failures)
     ending.write(hinted=False)
@@ -141,9 +141,7 @@ def _named(
     return list(dict.fromkeys(addresses))
 
 
-def _sheet(
-    checked: Sequence[Checked], loaded: Loaded, max_tokens: int
-) -> tuple[Sheet, int]:
+def _sheet(checked: Sequence[Checked], max_tokens: int) -> tuple[Sheet, int]:
     """Write as many items as fit, each with the source's words below; return their
     number.
 

@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 from models.protocols import Embedder
 from pipeline.document.page import Sentence
 from pipeline.raptor.leaves import Ranges, sentence_costs
-from pipeline.reading.bm25 import word_vectors
+from pipeline.reading.bm25 import Floats, word_vectors
 from pipeline.reading.relevance import EMBEDDED_AT_ONCE
 from pipeline.text.words import index_terms
 from pipeline.work import check_cancelled, in_thread
 
-Floats = NDArray[np.float32]
 Margins = NDArray[np.floating]
 Rule = Literal["partition", "running"]
 

@@ -1,7 +1,7 @@
 """What `mode="collapsed"` and `mode="traversal"` of `raptor_query` ask: the nodes above
 the leaves of a tree, built at the first question."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from papers.raptor.build import grow_tree
@@ -12,12 +12,11 @@ from papers.raptor.tree import NodeOptions
 from pipeline.document.page import Document
 from pipeline.evidence.assemble import Assembled
 from pipeline.question.question import Question
+from pipeline.raptor.query import Pages
 from pipeline.raptor.tree import Tree
 from pipeline.services import Services
 from pipeline.sources.gather import store_for
 from pipeline.work import in_thread
-
-Pages = Callable[[Sequence[int]], Awaitable[Mapping[int, Document]]]
 
 
 async def ask_nodes(  # noqa: PLR0913  a question to a tree, each part by its name

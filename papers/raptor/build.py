@@ -11,7 +11,6 @@ from functools import partial
 from itertools import groupby, starmap
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cache.store import Store
 from errors import ModelError
@@ -33,11 +32,9 @@ from pipeline.messages import side_by_side
 from pipeline.raptor.build import build_tree as build_leaves
 from pipeline.raptor.leaves import Chunker
 from pipeline.raptor.tree import Leaf, SummaryQuote, Tree, TreeOptions, hashed
-from pipeline.reading.bm25 import rarities
+from pipeline.reading.bm25 import Floats, rarities
 from pipeline.text.tokens import count_tokens
 from pipeline.work import Report, in_thread, no_report, traced
-
-Floats = NDArray[np.float32]
 
 
 async def build_tree(

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from extra import importing
 from models.protocols import unit_rows
 from papers.raptor.tree import Clustering
+from pipeline.reading.bm25 import Floats
 from pipeline.work import check_cancelled
 
-Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 Rows = NDArray[np.floating]
 Ints = NDArray[np.int64]

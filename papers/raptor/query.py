@@ -8,18 +8,17 @@ from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from models.protocols import Embedder
 from papers.raptor.extract import SUMMARY_SENTENCE_TOKENS
 from papers.raptor.tree import NodeTree, TreeNode
 from pipeline.question.question import Question
 from pipeline.raptor.query import cosines, leaf_scores, question_vector
+from pipeline.reading.bm25 import Floats
 from pipeline.text.tokens import Budget
 from pipeline.text.words import word_runs
 from pipeline.work import in_thread, traced
 
-Floats = NDArray[np.float32]
 NodeMode = Literal["collapsed", "traversal", "flat"]
 
 

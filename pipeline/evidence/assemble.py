@@ -22,7 +22,6 @@ from pipeline.evidence.show import (
     passage_text,
     show_evidence,
 )
-from pipeline.reading.bm25 import Floats
 from pipeline.reading.reading import Reading
 from pipeline.text.frame import inert, is_injection
 from pipeline.text.tokens import count_each, cut_to_tokens
@@ -64,19 +63,15 @@ class Assembled:
     def label_of(self, url: str, number: int) -> str:
         """Return the label of the passage that holds a unit of a page, empty where none
         does."""
-        return labels_of(self.evidence, self.shown.labels).get((url, number), "")
-
-
-def labels_of(
-    evidence: Sequence[Evidence], labels: Sequence[str]
-) -> dict[tuple[str, int], str]:
-    """Return the label of the passage that holds each quoted unit, by its page's
-    address and its number there. A unit in several passages has the label of the last.
-    """
-    shown = zip(evidence, labels, strict=True)
-    return {
-        (one.url, number): label for one, label in shown for number in one.sentences
-    }
+        shown = zip(self.evidence, self.shown.labels, strict=True)
+        return next(
+            (
+                label
+                for one, label in shown
+                if one.url == url and number in one.sentences
+            ),
+            "",
+        )
 
 
 def fill(
@@ -101,17 +96,19 @@ def fill(
 
 
 def quotable(
-    order: Sequence[int], values: Floats, injection: Callable[[int], bool]
+    order: Sequence[int], documents: Sequence[Document], reading: Reading
 ) -> list[int]:
     """Return the units of `order`, best first, without prompt injections that are far
     from the question.
 
     Planted instructions would fill the rest of the budget; if the question is about
     them, they are quoted. The first of `order` is always kept."""
+    values, places = reading.values, reading.places
     return [
         row
         for row in order
-        if values[row] >= ASKED_ABOUT * values[order[0]] or not injection(row)
+        if values[row] >= ASKED_ABOUT * values[order[0]]
+        or not documents[places[row][0]].blocks[places[row][1].block].injection
     ]
 
 
@@ -141,7 +138,7 @@ def assemble(
     writer = _Writer(documents, reading, mark, max_tokens, tokens)
     # 1. Units that passages may begin with, each statement once
     order = writer.statements()
-    near = quotable(order, reading.values, writer.injection)
+    near = quotable(order, documents, reading)
     writer.unquoted = len(order) - len(near)
     # what a model named goes out alone; the rest is counted as left out, and has the cursor
     named = [row for row in near if row in reading.only] or near
@@ -209,11 +206,6 @@ class _Writer:
     def _is_heading(self, row: int) -> bool:
         index, unit = self.places[row]
         return self.documents[index].blocks[unit.block].kind == "heading"
-
-    def injection(self, row: int) -> bool:
-        """Return whether a unit looks like a prompt injection."""
-        index, unit = self.places[row]
-        return self.documents[index].blocks[unit.block].injection
 
     def write(self, passages: Sequence[UnitRange]) -> Shown:
         """Return passages as text, without their links."""

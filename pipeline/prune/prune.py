@@ -186,7 +186,7 @@ def _fill_parts(
                 break
             continue
         if has_question:
-            ready = quotable(remaining, reading.values, pages.injection)
+            ready = quotable(remaining, documents, reading)
             passages = maker.choose(
                 ready,
                 lambda passages: pages.tokens(_units_in(passages)),
@@ -268,11 +268,6 @@ class _Pages:
     def tokens(self, rows: Sequence[int]) -> int:
         """Return the tokens of the pages' texts with these rows."""
         return count_tokens(_text(self.write(rows)))
-
-    def injection(self, row: int) -> bool:
-        """Return whether a unit looks like a prompt injection."""
-        index, unit = self.places[row]
-        return self.documents[index].blocks[unit.block].injection
 
     def _says_something(self, row: int) -> bool:
         """Whether a unit says something by itself: short headings and header rows come

@@ -34,12 +34,10 @@ from pipeline.raptor.tree import (
     keep_tree,
     tree_handle,
 )
-from pipeline.reading.bm25 import word_vectors
+from pipeline.reading.bm25 import Floats, word_vectors
 from pipeline.reading.relevance import EMBEDDED_AT_ONCE
 from pipeline.text.words import index_terms
 from pipeline.work import Report, in_thread, no_report, traced
-
-Floats = NDArray[np.float32]
 
 
 @traced("build_tree")

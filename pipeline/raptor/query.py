@@ -22,13 +22,12 @@ from pipeline.document.units import tag_sentences
 from pipeline.question.question import Question
 from pipeline.raptor.leaves import leaves_as_document
 from pipeline.raptor.tree import Tree
-from pipeline.reading.bm25 import PageUnits, blend, page_units, unit_range
+from pipeline.reading.bm25 import Floats, PageUnits, blend, page_units, unit_range
 from pipeline.reading.extract import read_documents, read_units
 from pipeline.reading.reading import Reading
 from pipeline.reading.relevance import EMBED_TOKENS, Reader
 from pipeline.work import in_thread, traced
 
-Floats = NDArray[np.float32]
 Pages = Callable[[Sequence[int]], Awaitable[Mapping[int, Document]]]
 """Gives the pages with these indices into `Tree.sources`, as far as they are at
 hand."""

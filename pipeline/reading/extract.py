@@ -222,8 +222,6 @@ def joined(reading: Reading, further: Reading) -> Reading:
         confidence=surer.confidence,
         values=np.maximum(reading.values, further.values),
         absent=tuple(name for name in reading.absent if name in further.absent),
-        late=reading.late or further.late,
-        failure=reading.failure or further.failure,
     )
 
 

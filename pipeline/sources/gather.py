@@ -53,7 +53,7 @@ from pipeline.search.query import (
     SearchResult,
 )
 from pipeline.services import Fetches, Services
-from pipeline.text.frame import failure_text, quoted, shown_location
+from pipeline.text.frame import failure_text, one_line, quoted, shown_location
 from pipeline.text.tokens import count_tokens
 from pipeline.work import (
     STEP_SHARE,
@@ -460,8 +460,6 @@ class Wanted:
     language: str = ""
     form: RankForm | Literal["paper"] = "mixed"
     """`paper`: bare snippet or whole content, the better one wins."""
-    hops: int = 3
-    """Most further searches that start from what was found."""
     filters: SearchQuery = field(default_factory=lambda: SearchQuery(""))
     """Dates, region, site, safe search and page for every query; its other fields are
     not read."""
@@ -481,6 +479,11 @@ class Gathered:
     """Sources that failed and were not replaced."""
     notice: str = ""
     """Notice about the search providers, shown once."""
+
+    @property
+    def notes(self) -> list[str]:
+        """Return what is to be said of the search, a line each."""
+        return list(filter(None, (*map(one_line, self.parsed.notes), self.notice)))
 
     def missing(self) -> list[Failure]:
         """Return what was not read, sources of results first."""

@@ -4,7 +4,7 @@ Pydantic models, and how they are made of passages and pages.
 Not for: the text, and what every answer ends with (`answer.py`).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import groupby
 from typing import Any, ClassVar, Final, TypeVar
 
@@ -142,11 +142,10 @@ def found_in(
     kind: type[F],
     reading: Reading,
     assembled: Assembled,
-    read: Sequence[Document],
     documents: Iterable[Document],
     **more: object,
 ) -> F:
-    """Return a result of some kind from a reading of the documents `read` and its
+    """Return a result of some kind from a reading and its
     passages, with `more` of its fields.
 
     `documents`: those that the passages may come from.

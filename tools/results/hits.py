@@ -60,7 +60,7 @@ def search_result(hits: HitList, ending: Ending) -> SearchWebResult:
         "queries": [query.text for query in parsed.queries],
         "hits": list(map(_info, hits.hits)),
         "providers": hits.providers,
-        "notes": hits.notes,
+        "notes": hits.gathered.notes,
     }
     return SearchWebResult.model_validate(facts | ending.facts)
 

@@ -62,12 +62,10 @@ def turn_result(turn: TurnTaken, ending: Ending) -> ResearchResult:
     gathered = result.state.gathered
     queries = [query.text for query in gathered.parsed.queries[1:]]
     written = result.written.failure if result.written else ""
-    notes = (*gathered.parsed.notes, gathered.notice, written)
     return found_in(
         ResearchResult,
         result.state.reading,
         result.assembled,
-        result.state.documents,
         gathered.documents.values(),
         session=turn.session.handle,
         before=list(turn.before),
@@ -75,7 +73,11 @@ def turn_result(turn: TurnTaken, ending: Ending) -> ResearchResult:
         queries=queries,
         providers=provider_lines(gathered.outcomes, result.delimiter),
         answer=_statements(result),
-        notes=[*(one_line(note) for note in notes if note), *notes_of(ending.pages)],
+        notes=[
+            *gathered.notes,
+            *filter(None, [one_line(written)]),
+            *notes_of(ending.pages),
+        ],
         **ending.facts | {"failures": failures_of(gathered.failures)},
     )
 

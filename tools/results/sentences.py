@@ -25,7 +25,6 @@ def sentences_result(extracted: Extracted, ending: Ending) -> ExtractRelevantRes
         extracted.reading,
         extracted.assembled,
         documents,
-        documents,
         notes=notes_of(ending.pages),
         **ending.facts,
     )
