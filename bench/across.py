@@ -184,8 +184,10 @@ async def give(
     seconds = time.process_time() - before
     texts = {0: found.text}
     for budget in BUDGETS[1:]:
-        texts[budget], *_ = enriched(found.state, services, budget, open_end=False)
-    pages = [_below(folder, one.result.url) for one in found.state.gathered.ranked]
+        texts[budget], *_ = enriched(
+            found.gathered, found.documents, found.reading, services, budget, open_end=False
+        )
+    pages = [_below(folder, one.result.url) for one in found.gathered.ranked]
     cited = [_below(folder, one.url) for one in found.assembled.evidence]
     best = await naive.best(question.text)
     words = [text for _, text in best]

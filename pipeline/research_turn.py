@@ -113,7 +113,7 @@ def _restricted(sites: Sequence[str], services: Services, report: Report) -> Ser
 async def _keep(researched: Researched, ongoing: Ongoing) -> tuple[str, ...]:
     """Add the result to the session; return the labels of passages that it had shown
     before."""
-    gathered, reading = researched.state.gathered, researched.state.reading
+    gathered, reading = researched.gathered, researched.reading
     shown_before = await ongoing.keep(
         reading,
         [query.text for query in gathered.parsed.queries],

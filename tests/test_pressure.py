@@ -339,4 +339,4 @@ async def test_research_whose_time_is_up_answers_from_what_the_search_said(tmp_p
                 wanted, replace(services, chain=Engine()), max_tokens=1000, report=no_report
             )
     assert "built in 1871" in found.text
-    assert found.state.gathered.missing()
+    assert found.gathered.missing()

@@ -77,24 +77,20 @@ async def research(
         answer,
     )
     turn = await take_turn(order, services_of(ctx), reporter(ctx))
-    result, state, budget = (
-        turn.researched,
-        turn.researched.state,
-        max_tokens or UNASKED,
-    )
+    result, budget = turn.researched, max_tokens or UNASKED
     evidence = result.assembled.evidence
     # 2. How to go on; what was not read is in the enriched prompt
     following = calls_after(NAME, turn, max_pages, max_tokens)
     sheet = Sheet(max_tokens or result.tokens + hint_room(UNASKED) + HINT_TOKENS)
     sheet.add(result.text)
-    pages = tuple(behind(evidence, state.gathered.documents.values()))
+    pages = tuple(behind(evidence, result.gathered.documents.values()))
     ending = Ending(NAME, sheet, following, pages=pages)
     hinted = not evidence or bool(hint_room(budget))
     handle = hinted and not 0 < max_tokens < SESSION_FROM
     ending.write(partial(write_session, turn, handle=handle), hinted=hinted)
     # 3. Hand it over
     view = await draw_evidence(
-        ctx, question, result.assembled, state.documents, state.reading, max_tokens
+        ctx, question, result.assembled, result.documents, result.reading, max_tokens
     )
     return reply(sheet.text, turn_result(turn, ending), view=view)
 

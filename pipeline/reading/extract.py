@@ -11,7 +11,7 @@ answers (`pipeline/reading/verdict.py`), or filling a budget (`pipeline/evidence
 
 import math
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -51,20 +51,16 @@ async def read_documents(
     *,
     reader: Reader,
     seconds: float = math.inf,
-    share: float = 1.0,
 ) -> Reading:
     """Return one score a unit of `documents`, all competing with each other, and
     whether any of them answers.
 
-    `share` is the part of a call's work that this reading may take. Documents
-    that are not cut into units within `seconds` are named in `Reading.unread`; the
+    Documents that are not cut into units within `seconds` are named in `Reading.unread`; the
     first is cut in any case. A model that fails is named in `Reading.failure`."""
     # 1. Tag: sentences, items, rows, code
     pages, tagged, unread = await in_thread(_units, documents, seconds)
     # 2. Judge every unit
-    reading = await read_units(
-        question, documents, pages, tagged, reader=reader, share=share
-    )
+    reading = await read_units(question, documents, pages, tagged, reader=reader)
     return replace(reading, unread=unread)
 
 
@@ -75,12 +71,11 @@ async def read_units(
     tagged: tuple[tuple[Sentence, ...], ...],
     *,
     reader: Reader,
-    share: float = 1.0,
 ) -> Reading:
     """Return the reading of some units of each document, `tagged`, which `pages` holds
     as the core reads them."""
     # 1. Relevance of every unit
-    relevance = await reader.read(question, pages, share=share)
+    relevance = await reader.read(question, pages)
     # 2. Verdict, and rows that "the last" or "the lowest" points at
     return await in_thread(_judged, question, documents, pages, tagged, relevance)
 
@@ -206,56 +201,6 @@ async def extract(
     return (
         reading if extractor is None else await extractor(question, documents, reading)
     )
-
-
-# Hops
-
-
-def joined(reading: Reading, further: Reading) -> Reading:
-    """Return a reading with that of a question that goes on from it, over the same
-    units: of each the better score, of both the surer verdict."""
-    surer = max(further, reading, key=lambda each: each.confidence)
-    return replace(
-        reading,
-        verdict=surer.verdict,
-        reason=surer.reason,
-        confidence=surer.confidence,
-        values=np.maximum(reading.values, further.values),
-        absent=tuple(name for name in reading.absent if name in further.absent),
-    )
-
-
-def units_of(
-    reading: Reading, documents: Sequence[Document]
-) -> dict[str, tuple[Sentence, ...]]:
-    """Return the units of each document that has been read, by its address."""
-    tagged = zip(documents, reading.tagged, strict=True)
-    return {document.page.final_url: units for document, units in tagged if units}
-
-
-def widened(
-    reading: Reading,
-    read: Sequence[Document],
-    documents: Sequence[Document],
-    units: Mapping[str, tuple[Sentence, ...]],
-) -> Reading:
-    """Return a reading of the documents `read` as one of more `documents`, whose
-    `units`, by address, score nothing. A document without units there has none."""
-    ends = np.cumsum([len(tagged) for tagged in reading.tagged])
-    scores = dict(
-        zip(
-            units_of(reading, read),
-            filter(len, np.split(reading.values, ends[:-1])),
-            strict=True,
-        )
-    )
-    urls = [document.page.final_url for document in documents]
-    tagged = tuple(units.get(url, ()) for url in urls)
-    zeros = (np.zeros(len(own), dtype=np.float32) for own in tagged)
-    values = np.concatenate(
-        [scores.get(url, none) for url, none in zip(urls, zeros, strict=True)]
-    )
-    return replace(reading, tagged=tagged, values=values)
 
 
 # Rows that a request chooses

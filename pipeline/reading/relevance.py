@@ -15,7 +15,6 @@ it finds to their scores: alone it orders worse. Not for: saying whether anythin
 answers (`verdict.py`), the cross-encoder (`models/onnx.py`), or filling a budget
 (`pipeline/evidence`)."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -128,17 +127,8 @@ class Relevance:
 class Reader(Protocol):
     """Judges units against a question."""
 
-    async def read(
-        self, question: Question, pages: Sequence[PageUnits], *, share: float = 1.0
-    ) -> Relevance:
-        """Return one score a unit.
-
-        Args:
-            question: What is asked.
-            pages: The units.
-            share: Part of the work of a call that this question may take, where it is
-                one of several.
-        """
+    async def read(self, question: Question, pages: Sequence[PageUnits]) -> Relevance:
+        """Return one score a unit of `pages`."""
         ...
 
 
@@ -157,11 +147,9 @@ class Blend:
         question: Question,
         pages: Sequence[PageUnits],
         *,
-        share: float = 1.0,
         of_long: int = EMBED_TOKENS,
     ) -> Relevance:
-        """Return one score a unit; see the module. Units are embedded once for all
-        questions, whatever the `share`; of one text with more than `EMBED_TOKENS`, only
+        """Return one score a unit; see the module. Of one text with more than `EMBED_TOKENS`, only
         so many tokens as `of_long` says. A model that takes too long is left out;
         `late` says so of the embedder; `failure` of one that failed.
         """
@@ -499,7 +487,6 @@ class First(Protocol):
         question: Question,
         pages: Sequence[PageUnits],
         *,
-        share: float = 1.0,
         of_long: int = EMBED_TOKENS,
     ) -> Relevance:
         """Return one score a unit."""
@@ -525,18 +512,16 @@ class Reread:
     first: First
     encoder: CrossEncoder
 
-    async def read(
-        self, question: Question, pages: Sequence[PageUnits], *, share: float = 1.0
-    ) -> Relevance:
+    async def read(self, question: Question, pages: Sequence[PageUnits]) -> Relevance:
         """Return the first reader's scores with what the cross-encoder found in the
         best windows added.
 
-        A question of several reads its `share` of the windows. Of a long text few units
+        Of a long text few units
         are embedded where an answer is found among them, or where the text lacks a name
         of the question. Where time ends before more are, what few say is given, which
         does not depend on how busy the machine is.
         """
-        relevance = await self._read(question, pages, share, FIRST_TOKENS)
+        relevance = await self._read(question, pages, FIRST_TOKENS)
         found = (
             0.0
             if relevance.read is None
@@ -547,22 +532,20 @@ class Reread:
         names = relevance.index.names(question).values()
         if not (relevance.foreign or all(name.any(axis=1).all() for name in names)):
             return relevance
-        further = await self._read(question, pages, share, EMBED_TOKENS)
+        further = await self._read(question, pages, EMBED_TOKENS)
         return replace(relevance, late=True) if further.late else further
 
     async def _read(
-        self, question: Question, pages: Sequence[PageUnits], share: float, of_long: int
+        self, question: Question, pages: Sequence[PageUnits], of_long: int
     ) -> Relevance:
-        relevance = await self.first.read(question, pages, share=share, of_long=of_long)
+        relevance = await self.first.read(question, pages, of_long=of_long)
         questions = _translated_for(self.encoder, question, relevance.index)
         if not relevance.index.size or not questions:
             return relevance
         readable = _readable(self.encoder, question, questions, pages, relevance.index)
         if not readable.any():
             return relevance
-        chosen, windows = await in_thread(
-            _best_windows, pages, relevance, share, readable
-        )
+        chosen, windows = await in_thread(_best_windows, pages, relevance, readable)
         asked = [
             questions[page]
             for page in relevance.index.owners([start for start, _ in chosen]).tolist()
@@ -617,24 +600,20 @@ def _readable(
 def _best_windows(
     pages: Sequence[PageUnits],
     relevance: Relevance,
-    share: float,
     readable: NDArray[np.bool_],
 ) -> tuple[list[tuple[int, int]], list[Window]]:
     """Return the windows that hold the best `readable` units, each by the window in
-    which it is most central. Beyond the `share` of `WINDOWS` only units that score
+    which it is most central. Beyond `WINDOWS` only units that score
     `WORTH` bring further ones."""
     owners = [(page, index) for page in pages for index in range(len(page.texts))]
     windows = relevance.windows
-    least, most = (
-        math.ceil(share * count)
-        for count in (WINDOWS, WINDOWS if len(pages) == 1 else WINDOWS_OF_PAGES)
-    )
+    most = WINDOWS if len(pages) == 1 else WINDOWS_OF_PAGES
     middles = windows.sum(axis=1) / 2
     covered = ~readable
     chosen: list[tuple[int, int]] = []
     for row in np.argsort(-relevance.values, kind="stable").tolist():
         if len(chosen) == most or (
-            len(chosen) >= least and relevance.values[row] < WORTH
+            len(chosen) >= WINDOWS and relevance.values[row] < WORTH
         ):
             break
         if covered[row]:

@@ -59,12 +59,12 @@ class ResearchResult(Found):
 def turn_result(turn: TurnTaken, ending: Ending) -> ResearchResult:
     """Return the result for a turn of a session."""
     result = turn.researched
-    gathered = result.state.gathered
+    gathered = result.gathered
     queries = [query.text for query in gathered.parsed.queries[1:]]
     written = result.written.failure if result.written else ""
     return found_in(
         ResearchResult,
-        result.state.reading,
+        result.reading,
         result.assembled,
         gathered.documents.values(),
         session=turn.session.handle,
@@ -99,7 +99,7 @@ def calls_after(
 ) -> list[Next]:
     """Return follow-up calls of `tool`: what was not read, then the rest of the passages by the
     call with a larger budget, or more pages where nothing answers."""
-    gathered, session = turn.researched.state.gathered, turn.session.short
+    gathered, session = turn.researched.gathered, turn.session.short
     missing = gathered.missing()
     pages = (failure for failure in missing if not is_site(failure.rest))
     calls = repeated(tool, pages, session=session)
@@ -111,9 +111,9 @@ def calls_after(
 
     assembled, verdict = (
         turn.researched.assembled,
-        turn.researched.state.reading.verdict,
+        turn.researched.reading.verdict,
     )
-    if queries := in_sql(assembled.evidence, turn.researched.state.documents):
+    if queries := in_sql(assembled.evidence, turn.researched.documents):
         return calls + queries
     if assembled.lacks(verdict, named=max_tokens > 0):
         calls += larger(tool, max_tokens or UNASKED)
