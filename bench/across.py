@@ -185,7 +185,12 @@ async def give(
     texts = {0: found.text}
     for budget in BUDGETS[1:]:
         texts[budget], *_ = enriched(
-            found.gathered, found.documents, found.reading, services, budget, open_end=False
+            found.gathered,
+            found.documents,
+            found.reading,
+            services,
+            budget,
+            open_end=False,
         )
     pages = [_below(folder, one.result.url) for one in found.gathered.ranked]
     cited = [_below(folder, one.url) for one in found.assembled.evidence]
