@@ -108,7 +108,7 @@ async def _(_: Bench) -> Outcome:
             found = await research(
                 order, services, max_tokens=1_000, report=no_report, write=True
             )
-    gathered, reading = found.state.gathered, found.state.reading
+    gathered, reading = found.gathered, found.reading
     # 1. to 3. PARSER, search, mixed ranking
     assert gathered.parsed.made_by == "model"
     assert {outcome.status for outcome in gathered.outcomes} == {"ok"}
