@@ -8,7 +8,7 @@ Not for: what each part does with a value."""
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from ipaddress import IPv4Network, IPv6Network, ip_network
@@ -111,25 +111,25 @@ def _named_folders(text: str) -> list[Path]:
     ]
 
 
+_CORRECTED: Final = "Correct WINNOW_FOLDERS, or `winnow folders remove DIR`."
+
+
 def _folders(text: str) -> tuple[Path, ...]:
-    return _existing(_named_folders(text), "Correct WINNOW_FOLDERS.")
-
-
-def _existing(folders: Sequence[Path], hint: str) -> tuple[Path, ...]:
     """Return the folders that exist; if only some do, the others are skipped.
 
-    Raises `UsageError` with `hint` if none of several exists: otherwise questions about
-    private documents would go to the web.
+    Raises `UsageError` if none of several exists: otherwise questions about private
+    documents would go to the web.
     """
-    present = [path for path in folders if os.path.exists(path)]
-    if folders and not present:
-        missing = ", ".join(repr(str(path)) for path in folders)
+    names_given = _named_folders(text)
+    present = [path for path in names_given if os.path.exists(path)]
+    if names_given and not present:
+        missing = ", ".join(repr(str(path)) for path in names_given)
         message = (
             f"The folder {missing} does not exist."
-            if len(folders) == 1
+            if len(names_given) == 1
             else f"None of these folders exist: {missing}."
         )
-        raise UsageError(message, hint=hint)
+        raise UsageError(message, hint=_CORRECTED)
     return tuple(dict.fromkeys(path.resolve() for path in present))
 
 
@@ -446,10 +446,7 @@ class Settings:
         """Return warnings that do not prevent starting: setting or variable to
         message."""
         variables = [setting.variable for setting in SETTINGS_TABLE]
-        skipped = (
-            "It does not exist and is skipped. Correct WINNOW_FOLDERS, or "
-            "`winnow folders`."
-        )
+        skipped = f"It does not exist and is skipped. {_CORRECTED}"
         warnings = {f"folder {folder}": skipped for folder in self.missing}
         for name in self.unknown:
             nearest = did_you_mean(name, variables)
@@ -564,12 +561,14 @@ def survey_settings(
     overrides: Raw, environment: Raw | None = None, listed: Path | None = None
 ) -> tuple[Settings, dict[str, UsageError]]:
     """Return settings like `read_settings`, with defaults for invalid ones, and name to
-    error; `listed` is the file of the list of folders.
+    error; `listed` is the file of the list of folders, which has to be readable.
 
     With invalid `folders` or `search`, or a file of settings that is no longer read,
     nothing is searched, so that no question goes to the web by mistake.
     """
     env = os.environ if environment is None else environment
+    if listed is not None and not env.get("WINNOW_FOLDERS"):
+        env = {**env, "WINNOW_FOLDERS": os.pathsep.join(read_folder_list(listed))}
     values: dict[str, Any] = {}
     faults: dict[str, UsageError] = {}
     for setting in SETTINGS_TABLE:
@@ -583,13 +582,6 @@ def survey_settings(
         paths = _named_folders(
             overrides.get("folders") or env.get("WINNOW_FOLDERS", "")
         )
-        try:
-            if not paths and listed is not None:
-                paths = [Path(folder) for folder in read_folder_list(listed)]
-                hint = "Correct it: winnow folders remove DIR."
-                values["folders"] = _existing(paths, hint)
-        except UsageError as error:
-            faults["folders"] = error
         missing = (str(path) for path in paths if not os.path.exists(path))
         values["missing"] = tuple(missing)
     settings = Settings(**values)

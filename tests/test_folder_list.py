@@ -66,10 +66,8 @@ def test_folders_are_added_listed_and_removed_by_any_way_of_writing_them(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["add", "letter"], "letter' does not exist"),
-        (["remove", "letterz"], "Did you mean "),
-        (["add"], "takes a folder"),
-        (["list", "letters"], "takes no folder"),
+        (["add", "letter"], "letter' does not exist, or"),
+        (["remove", "letterz"], "is not on the list"),
     ],
 )
 def test_what_cannot_be_listed_is_refused_and_the_list_stays(

@@ -244,13 +244,9 @@ class FolderProvider:
 
     def _status(self) -> FolderStatus:
         index = self._opened()
+        sums = index.sums(self._embedder.name if self._embedder else "")
         return FolderStatus(
-            self._roots,
-            self._listing,
-            self._uncounted,
-            index.vectors(self._embedder.name) if self._embedder else 0,
-            index.unread(),
-            index.size,
+            self._roots, self._listing, self._uncounted, index.unread(), *sums
         )
 
     @property

@@ -21,11 +21,11 @@ class FolderStatus(NamedTuple):
     listing: Listing
     waiting: int
     """Files whose words are not in the index yet."""
-    vectors: int
-    """Files whose outline has a vector; without an embedder none has."""
     faults: Sequence[tuple[str, str, str]]
     """Path of each file that could not be read, or not wholly, with why not, and what
     not."""
+    vectors: int
+    """Files whose outline has a vector; without an embedder none has."""
     size: int
     """Bytes of the index on disk."""
 

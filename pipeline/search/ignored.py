@@ -15,7 +15,7 @@ from pipeline.fetch.files import beginning_of
 
 _FILES: Final = (".gitignore", ".winnowignore")
 """Files of patterns; what the second says overrules the first."""
-_PATTERN_BYTES: Final = 100_000
+_PATTERN_BYTES: Final = 10_000
 """Bytes of a file of patterns that are read."""
 _FOLDER_END: Final = "\0"
 """End of a folder's path, which no name has."""
@@ -25,53 +25,7 @@ _PROGRAMS: Final = (
 )
 
 
-class _Patterns(NamedTuple):
-    """The patterns of one file, the last first, as groups of one expression."""
-
-    expression: re.Pattern[str]
-    ignores: tuple[bool, ...]
-
-
-class Ignored(NamedTuple):
-    """The patterns that hold in a folder, nearest last, each with the folder that they
-    begin at."""
-
-    patterns: tuple[tuple[str, _Patterns], ...] = ()
-
-    def below(self, folder: str) -> "Ignored":
-        """Return these and the patterns that `folder` has itself."""
-        texts = []
-        for name in _FILES:
-            with suppress(OSError):
-                start = beginning_of(os.path.join(folder, name), _PATTERN_BYTES)
-                texts.append(start.decode("utf-8", "replace"))
-        own = _patterns("\n".join(texts)) if texts else None
-        return Ignored((*self.patterns, (folder, own))) if own else self
-
-    def has(self, path: str, *, is_folder: bool) -> bool:
-        """Whether a file or folder is ignored; the last pattern that it matches says."""
-        for folder, (expression, ignores) in (
-            *reversed(self.patterns),
-            ("", _patterns(_PROGRAMS)),
-        ):
-            relative = path[len(folder) :].replace(os.sep, "/").lstrip("/")
-            match = expression.fullmatch(relative + _FOLDER_END * is_folder)
-            if match is not None and match.lastindex is not None:
-                return ignores[match.lastindex - 1]
-        return False
-
-
-@lru_cache(maxsize=1_000)
-def _patterns(text: str) -> _Patterns:
-    lines = [
-        line.strip()
-        for line in reversed(text.splitlines())
-        if line.strip(" /!") and not line.startswith("#")
-    ]
-    return _Patterns(
-        re.compile("|".join(map(_expression, lines)) or r"\b\B", re.DOTALL),
-        tuple(not line.startswith("!") for line in lines),
-    )
+_Patterns = tuple[re.Pattern[str], tuple[bool, ...]]
 
 
 def _expression(line: str) -> str:
@@ -86,3 +40,44 @@ def _expression(line: str) -> str:
         for part in glob.strip("/").split("**/")
     )
     return f"({place}{path}{_FOLDER_END}{'' if glob.endswith('/') else '?'})"
+
+
+@lru_cache(maxsize=1_000)
+def _patterns(text: str) -> _Patterns:
+    """Return the lines of a text, the last first, as the groups of one expression, and
+    whether each ignores what it matches."""
+    lines = [
+        line.strip()
+        for line in reversed(text.splitlines())
+        if line.strip(" /!") and not line.startswith("#")
+    ]
+    return (
+        re.compile("|".join(map(_expression, lines)) or r"\b\B", re.DOTALL),
+        tuple(not line.startswith("!") for line in lines),
+    )
+
+
+class Ignored(NamedTuple):
+    """The patterns that hold in a folder, nearest last, each with the folder that they
+    begin at."""
+
+    patterns: tuple[tuple[str, _Patterns], ...] = (("", _patterns(_PROGRAMS)),)
+
+    def below(self, folder: str) -> "Ignored":
+        """Return these and the patterns that `folder` has itself."""
+        texts = []
+        for name in _FILES:
+            with suppress(OSError):
+                start = beginning_of(os.path.join(folder, name), _PATTERN_BYTES)
+                texts.append(start.decode("utf-8", "replace"))
+        own = _patterns("\n".join(texts)) if texts else None
+        return Ignored((*self.patterns, (folder, own))) if own else self
+
+    def has(self, path: str, *, is_folder: bool) -> bool:
+        """Whether a file or folder is ignored; the last pattern that it matches says."""
+        for folder, (expression, ignores) in reversed(self.patterns):
+            relative = path[len(folder) :].replace(os.sep, "/").lstrip("/")
+            match = expression.fullmatch(relative + _FOLDER_END * is_folder)
+            if match is not None and match.lastindex is not None:
+                return ignores[match.lastindex - 1]
+        return False

@@ -346,17 +346,15 @@ class WordIndex:
                     ),
                 )
 
-    def vectors(self, model: str) -> int:
-        """Return how many files have a vector of `model`."""
-        ((count,),) = self._rows("SELECT count(*) FROM files WHERE model = ?", model)
-        return int(str(count))
-
-    @property
-    def size(self) -> int:
-        """Bytes of the database."""
-        query = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
-        ((size,),) = self._rows(query)
-        return int(str(size))
+    def sums(self, model: str) -> tuple[int, int]:
+        """Return how many files have a vector of `model`, and the database's bytes."""
+        query = (
+            "SELECT (SELECT count(*) FROM files WHERE model = ?), page_count * page_size "
+            "FROM pragma_page_count, pragma_page_size"
+        )
+        with self._lock:
+            sums: tuple[int, int] = self._database.execute(query, (model,)).fetchone()
+        return sums
 
     def likeness(self, model: str, queries: Floats) -> dict[int, float]:
         """Return the best cosine of the unit vectors [k, d] with each file's outline, by
