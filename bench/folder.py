@@ -3,6 +3,8 @@ each question costs.
 
     python -m bench.folder             a cold server, the same again after its start, a tree over all files
     python -m bench.folder --check     the first two, and 2,000 notes; exit code 1 where a bar falls short
+    python -m bench.folder --index     the 288 files of ../shared/data/library288 by `winnow index`: whole, again,
+                                       and killed 20 times; with --check bars
     python -m bench.folder --notes N   N notes of real sentences alone: the first answer, changes, the step of search
 
 10 PDF, 10 DOCX, 17 Markdown, 21 HTML, 5 text files, made from ../shared/papers,
@@ -13,10 +15,13 @@ found (`bench/search.py`)."""
 
 import argparse
 import json
+import math
 import os
 import random
 import shutil
+import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 from collections.abc import Iterator
@@ -62,6 +67,12 @@ WARM: Final = (
     "How tall is the bridge over the valley?",
     "When did the king leave the country?",
 )
+INDEX_BAR: Final = 60.0
+"""Processor seconds of `winnow index` over 288 files, vectors included."""
+KILLS: Final = 20
+KILLED_BAR: Final = 1.15
+"""Processor seconds of runs that are killed and one that ends, over those of one run; both
+without what a process takes that finds all done."""
 REPEATS: Final = 8
 LINES: Final = 50
 """Lines of a page."""
@@ -88,19 +99,67 @@ def main() -> None:
         help="without the tree; exit code 1 where a bar falls short",
     )
     parser.add_argument(
+        "--index",
+        action="store_true",
+        help="`winnow index` and kills, and nothing else",
+    )
+    parser.add_argument(
         "--notes", type=int, default=0, help="so many notes, and nothing else"
     )
     args = parser.parse_args()
     if not SHARED.is_dir() or not Path("/proc/self/stat").exists():
         print("../shared is not beside this checkout, or there is no /proc; skipped")
         return
-    failed = [] if args.notes else anyio.run(_measure, not args.check)
-    if args.notes or args.check:
-        failed += anyio.run(_measure_notes, args.notes or 2_000)
+    if args.index:
+        failed = _measure_index()
+    else:
+        failed = [] if args.notes else anyio.run(_measure, not args.check)
+        if args.notes or args.check:
+            failed += anyio.run(_measure_notes, args.notes or 2_000)
     for line in failed:
         print(f"BAR MISSED: {line}")
     print("all bars hold" if not failed else f"{len(failed)} bars missed")
     sys.exit(1 if failed and args.check else 0)
+
+
+def _measure_index() -> list[str]:
+    """What an index costs that no one disturbs, and one whose runs are killed."""
+    with tempfile.TemporaryDirectory() as place:
+        with tarfile.open(SHARED / "data/library288/library.tar.xz") as archive:
+            archive.extractall(place, filter="data")
+        folder, draw = Path(place) / "lib", random.Random(1)
+        whole, again = (_indexed(folder, Path(place) / "whole") for _ in range(2))
+        print(f"whole {whole:.1f} processor seconds, again {again:.1f}")
+        work, spent = whole - again, 0.0
+        for _ in range(KILLS):
+            limit = again + draw.uniform(0, 2 * work / KILLS)
+            seconds = _indexed(folder, Path(place) / "killed", limit)
+            spent += max(seconds - again, 0.0)
+        spent += _indexed(folder, Path(place) / "killed") - again
+    share = spent / work
+    print(f"work {work:.1f}, killed {KILLS} times {spent:.1f}: {share:.2f}")
+    failed = []
+    if whole > INDEX_BAR:
+        failed.append(f"an index took {whole:.1f} processor seconds > {INDEX_BAR}")
+    if share > KILLED_BAR:
+        failed.append(f"killed {KILLS} times it took {share:.2f} > {KILLED_BAR}")
+    return failed
+
+
+def _indexed(folder: Path, cache: Path, limit: float = math.inf) -> float:
+    """Return the processor seconds of a run of `winnow index` that is killed after so
+    many, its converter's included."""
+    command = [sys.executable, "-m", "server", "index", str(folder), "--quiet"]
+    with subprocess.Popen(  # noqa: S603  our own command
+        [*command, "--set", f"cache={cache}"], cwd=ROOT, stdout=subprocess.DEVNULL
+    ) as process:
+        spent = 0.0
+        while process.poll() is None:
+            spent = max(spent, sum(_spent(process.pid)))
+            if spent > limit:
+                process.kill()
+            time.sleep(0.02)
+    return spent
 
 
 async def _measure(whole: bool) -> list[str]:

@@ -32,13 +32,16 @@ def _expression(line: str) -> str:
     """Return a pattern as a group that matches paths below its folder, folders with
     `_FOLDER_END` at their end.
 
-    What a star passes over is not tried again (`fnmatch`), so that no pattern is slow."""
+    What a star passes over is not tried again, in a name (`fnmatch`) or over folders, so
+    that no pattern is slow."""
     glob = line.removeprefix("!")
-    place = "" if "/" in glob.rstrip("/") else "(?:.*/)?"
-    path = "(?:.*/)?".join(
+    place = "" if "/" in glob.rstrip("/") else "(?>(?:.*/)?)"
+    path, *parts = (
         fnmatch.translate(part)[len("(?s:") : -len(r")\Z")].replace(".*", "[^/]*")
         for part in glob.strip("/").split("**/")
     )
+    path += "".join(f"(?>(?:[^/]+/)*?{part})" for part in parts[:-1])
+    path += "".join(f"(?:.*/)?{part}" for part in parts[-1:])
     return f"({place}{path}{_FOLDER_END}{'' if glob.endswith('/') else '?'})"
 
 
