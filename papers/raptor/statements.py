@@ -1,17 +1,15 @@
-"""Whether sources support a statement: supported, contradicted (with what differs), or
-not found.
+"""Whether sources support a statement, such as a sentence of a written summary.
 
 The core's order names the sentences that may support it; those that together hold most
-of its words are the evidence. A logistic over what they hold says whether they support
-it. Where one of them says nearly the same in the same words, the difference is looked
-at: another number, another name, names in each other's place, a negation more or less.
-Not for: quotations, where each word counts."""
+of its words are the evidence, and a logistic over what they hold decides. Where the
+nearest says nearly the same in the same words, no difference is let pass: another
+number, another name, names in each other's place, a negation more or less. Not for:
+quotations, where each word counts."""
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import combinations
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,19 +19,15 @@ from pipeline.reading.bm25 import Floats, TermIndex, rarity
 from pipeline.reading.relevance import Relevance
 from pipeline.text.words import (
     index_terms,
-    meanings,
     raw_words,
     whole_words,
     words,
 )
 
-Support = Literal["supported", "contradicted", "not found"]
 SUPPORTING_SENTENCES: Final = 4
 """Sentences that together may support a statement."""
-GAIN: Final = 0.1
-"""Least share of a statement's words that a further sentence must bring to be cited: F1
-against people's evidence on WiCE .686, with .05 .670, with .15 .683; the best two by
-BM25 .629."""
+GAIN: Final = 0.05
+"""Least share of a statement's words that a further sentence must bring."""
 LIKE_SHARE: Final = 0.85
 """Share of a statement's words beside numbers and names that one sentence must have for
 a difference to contradict; with less, more right statements are taken for wrong."""
@@ -45,62 +39,21 @@ _WEIGHTS: Final = {
 regression on 348 dev claims of WiCE, supported against the rest; balanced accuracy .718
 both, by eight-fold cross-validation .697 and .703."""
 _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
-_MEASURE: Final = re.compile(
-    r"(\d+(?:[.,:]\d+)*)\s?(sq\.?\s|square\s)?([^\W\d_]+)(\^?2|²)?", re.IGNORECASE
-)
-"""A number with its unit, and what makes the unit one of area."""
-_UNIT_WORDS: Final = meanings("units")
-CELLS: Final = 16
-"""Maximum words of a table row with one measure (`Max. depth: 213 m`); a longer one has
-several."""
-CLEAR: Final = 0.8
-"""Most of the first unit's score that the second may have where a row shares no word
-with a statement (`deep`, `Max. depth`): rows that measure something else come first
-narrowly."""
 _NEGATION: Final = whole_words(words("negation"))
 _PASSIVE: Final = whole_words(words("negation.turned"))
 """Words that invert a sentence, so that exchanged names mean the same."""
 
 
-@dataclass(frozen=True, slots=True)
-class Supported:
-    """Whether sources support a statement."""
-
-    support: Support
-    confidence: float
-    """0..1 that the evidence supports it, by its words and meaning."""
-    rows: tuple[int, ...]
-    """Units that bear on it, the nearest first; numbered as in the relevance that was
-    judged."""
-    differs: tuple[str, str] = ("", "")
-    """If contradicted: what the draft states and what the source has."""
-
-
-def judge_statement(
-    statement: Question, texts: Sequence[str], relevance: Relevance
-) -> Supported:
+def supports(statement: Question, texts: Sequence[str], relevance: Relevance) -> bool:
     """Return whether the units `texts` [units], in the order of `relevance` for this
-    statement, support it.
-
-    No more than `SUPPORTING_SENTENCES` of them are used; without any it is `not found`."""
+    statement, support it; at most `SUPPORTING_SENTENCES` of them are used."""
     if not texts:
-        return Supported("not found", 0.0, ())
+        return False
     language, text = statement.language, statement.text
     held, weights = _held(statement, relevance.index)
-    rows, cited = _chosen(held, weights, relevance.values)
-    # 1. Nearly the same words: return what differs
-    differs = _difference(text, texts[rows[0]], language)
-    if any(differs):
-        return Supported("contradicted", 0.0, tuple(rows[:1]), differs)
-    # 2. A table's row that measures it otherwise
-    first, *others = np.argsort(-relevance.values, kind="stable")[:2].tolist()
-    if held[first].any() or all(
-        relevance.values[other] <= CLEAR * relevance.values[first] for other in others
-    ):
-        differs = _measured_else(text, texts[first])
-    if any(differs):
-        return Supported("contradicted", 0.0, (first,), differs)
-    # 3. How much of it the sentences hold together
+    rows = _chosen(held, weights, relevance.values)
+    if _contradicts(text, texts[rows[0]], language):
+        return False
     together = " ".join(map(texts.__getitem__, rows))
     known = _every_term(together, language)
     numbers, names = _numbers(text), _names(text, language)
@@ -111,10 +64,7 @@ def judge_statement(
         _share(terms <= known for terms in names.values()),
         float(np.nanmax(relevance.cosines)) if relevance.cosines is not None else 0.0,
     )
-    total = float(np.dot(_WEIGHTS[relevance.cosines is not None], found))
-    confidence = float(1.0 / (1.0 + np.exp(-total)))
-    likelier: Support = "supported" if total >= 0 else "not found"
-    return Supported(likelier, round(confidence, 3), tuple(rows[:cited]))
+    return float(np.dot(_WEIGHTS[relevance.cosines is not None], found)) >= 0
 
 
 def _held(statement: Question, index: TermIndex) -> tuple[NDArray[np.bool_], Floats]:
@@ -125,69 +75,40 @@ def _held(statement: Question, index: TermIndex) -> tuple[NDArray[np.bool_], Flo
     return held, np.asarray(weights / max(float(weights.sum()), 1e-9), dtype=np.float32)
 
 
-def _chosen(
-    held: NDArray[np.bool_], weights: Floats, values: Floats
-) -> tuple[list[int], int]:
+def _chosen(held: NDArray[np.bool_], weights: Floats, values: Floats) -> list[int]:
     """Return the rows that bear on a statement, each for the words that those before it
-    lack, and how many to cite."""
+    lack."""
     rows = [int(np.argmax(values + held @ weights))]
-    cited = 1
     while len(rows) < min(SUPPORTING_SENTENCES, len(values)):
         new = (held & ~held[rows].any(axis=0)) @ weights
         # Of two sentences with the same words the one that the core puts first.
         gains = new + 0.3 * values
         gains[rows] = -1.0
         best = int(np.argmax(gains))
-        if new[best] < GAIN / 2:
+        if new[best] < GAIN:
             break
-        cited += new[best] >= GAIN and cited == len(rows)
         rows.append(best)
-    return rows, cited
+    return rows
 
 
-def _difference(statement: str, sentence: str, language: str) -> tuple[str, str]:
-    """Return what is stated and what a sentence of nearly the same words says instead;
-    both empty where it says it, or shares too few words."""
+def _contradicts(statement: str, sentence: str, language: str) -> bool:
+    """Return whether a sentence of nearly the same words says something else."""
     stated, said = _every_term(statement, language), _every_term(sentence, language)
-    mine, theirs = _numbers(statement), _numbers(sentence)
+    mine, theirs = set(_numbers(statement)), set(_numbers(sentence))
     names, others = _names(statement, language), _names(sentence, language, first=True)
     # What may differ is left aside: a short sentence with one number changed shares few words else.
-    denials = [found[0] for found in _NEGATION.finditer(statement.lower())]
+    denials = _NEGATION.findall(statement.lower())
     aside = (_every_term(one, language) for one in (*mine, *denials))
     rest = stated.difference(*aside, *names.values())
     if len(rest & said) < LIKE_SHARE * len(rest) or not rest:
-        return ("", "")
-    differ = (
-        _first_of_each(
-            (one for one in mine if one not in theirs),
-            (one for one in theirs if one not in mine),
-        ),
-        _first_of_each(
-            (name for name, terms in names.items() if not terms <= said),
-            (name for name, terms in others.items() if not terms <= stated),
-        ),
-        _denied(statement, sentence),
+        return False
+    other_name = not all(terms <= said for terms in names.values()) and not all(
+        terms <= stated for terms in others.values()
     )
-    found = next(filter(any, differ), ("", ""))
-    if any(found) or not stated <= said:
-        return found
-    return _exchanged(statement, sentence, language)
-
-
-def _first_of_each(stated: Iterable[str], said: Iterable[str]) -> tuple[str, str]:
-    """Return the first of each, both empty where one of them has none."""
-    found = next(iter(stated), ""), next(iter(said), "")
-    return found if all(found) else ("", "")
-
-
-def _denied(statement: str, sentence: str) -> tuple[str, str]:
-    """Return the negation that one of the two texts has, in the order of statement and
-    source; both empty where both or none have one."""
-    denied = _NEGATION.search(statement.lower())
-    denies = _NEGATION.search(sentence.lower())
-    if bool(denied) == bool(denies):
-        return ("", "")
-    return (denied[0] if denied else "", denies[0] if denies else "")
+    denied = bool(denials) != bool(_NEGATION.search(sentence.lower()))
+    if (mine - theirs and theirs - mine) or other_name or denied:
+        return True
+    return stated <= said and _exchanged(statement, sentence, language)
 
 
 def _every_term(text: str, language: str) -> set[str]:
@@ -195,46 +116,21 @@ def _every_term(text: str, language: str) -> set[str]:
     return set(index_terms(text, language=language, keep_stop_words=True))
 
 
-def _measured_else(statement: str, row: str) -> tuple[str, str]:
-    """Return a measure that is stated and the one of the same unit in a table's row;
-    both empty where it says it too, or is not such a row."""
-    label, _, value = row.partition(": ")
-    if len(raw_words(row)) > CELLS or _NUMBER.search(label):
-        return ("", "")
-    theirs = _measures(value)
-    for unit, (number, written) in _measures(statement).items():
-        if unit in theirs and number not in _numbers(value):
-            return written, theirs[unit][1]
-    return ("", "")
-
-
-def _measures(text: str) -> dict[str, tuple[str, str]]:
-    """Return unit to the first number with it: its value and its text."""
-    found: dict[str, tuple[str, str]] = {}
-    for measure in _MEASURE.finditer(text):
-        if unit := _UNIT_WORDS.get(measure[3].lower(), ""):
-            unit += "²" if measure[2] or measure[4] else ""
-            found.setdefault(unit, (measure[1].replace(",", ""), measure[0]))
-    return found
-
-
-def _exchanged(statement: str, sentence: str, language: str) -> tuple[str, str]:
-    """Return two names that are exchanged, in the order of statement and source.
-
-    Both are empty where none are, or where one of the two is in the passive."""
+def _exchanged(statement: str, sentence: str, language: str) -> bool:
+    """Return whether two names are in each other's place; False where one of the two
+    texts is in the passive."""
     if bool(_PASSIVE.search(statement.lower())) != bool(
         _PASSIVE.search(sentence.lower())
     ):
-        return ("", "")
+        return False
     shared = [
         name for name in _names(statement, language, first=True) if name in sentence
     ]
-    for one, other in combinations(shared, 2):
-        if (statement.find(one) < statement.find(other)) != (
-            sentence.find(one) < sentence.find(other)
-        ):
-            return f"{one} … {other}", f"{other} … {one}"
-    return ("", "")
+    return any(
+        (statement.find(one) < statement.find(other))
+        != (sentence.find(one) < sentence.find(other))
+        for one, other in combinations(shared, 2)
+    )
 
 
 def _numbers(text: str) -> list[str]:

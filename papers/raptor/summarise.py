@@ -15,7 +15,7 @@ from typing import Final
 from cache.store import Store
 from models.protocols import Generator, Said
 from papers.raptor.extract import ENDS, Summary
-from papers.raptor.statements import judge_statement
+from papers.raptor.statements import supports
 from pipeline.document.units import split_sentences
 from pipeline.messages import CACHED_ANSWER_SECONDS
 from pipeline.question.question import Question
@@ -184,8 +184,7 @@ async def borne_out(summary: Summary, texts: Sequence[str], reader: Reader) -> S
     for sentence in _sentences(summary.text):
         asked = Question(sentence)
         relevance = await reader.read(asked, [page])
-        judged = await in_thread(judge_statement, asked, units, relevance)
-        if judged.support == "supported":
+        if await in_thread(supports, asked, units, relevance):
             kept.append(sentence)
     return replace(summary, text=" ".join(kept))
 

@@ -7,7 +7,7 @@ of the question. A cross-encoder takes the unit for an answer. Not for: names th
 differ, and whether a statement is contradicted (`papers/raptor/statements.py`)."""
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from functools import cache
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -36,10 +36,10 @@ class Value(NamedTuple):
     row: int
     """Its unit of text, numbered through all documents."""
     text: str
-    unit: str
-    """`date`, `time`, or the word or sign beside a number; empty for none."""
-    figures: frozenset[str]
-    """Its numbers and its month, whatever their form."""
+    kind: str
+    """`date`, `time`, or the sign or stem of the word beside a number."""
+    figures: frozenset[int]
+    """Its numbers, and its month below zero: the same in every form."""
 
     def differs(self, other: "Value") -> bool:
         """Whether both cannot be the same: `May 2012` and `1 May 2012` may."""
@@ -50,85 +50,71 @@ def differing_values(
     question: Question, texts: Sequence[str], relevance: Relevance, scores: Floats
 ) -> tuple[Value, ...]:
     """Return the values of pages with units `texts` that differ, best by `scores`
-    [units] before others and all of the unit of the best; none for fewer than two."""
+    [units] before others and all of the kind of the best; none for fewer than two."""
     differing: list[Value] = []
-    read = relevance.read
-    if read is not None and not question.choice:
-        for value in sorted(
-            _values(question, texts, relevance, read, scores),
-            key=lambda one: -scores[one.row],
-        ):
-            if all(value.unit == one.unit and value.differs(one) for one in differing):
-                differing.append(value)
+    values = _values(question, texts, relevance, scores)
+    for value in sorted(values, key=lambda value: -scores[value.row]):
+        if all(value.kind == one.kind and value.differs(one) for one in differing):
+            differing.append(value)
     return tuple(differing) if len(differing) > 1 else ()
 
 
 def _values(
-    question: Question,
-    texts: Sequence[str],
-    relevance: Relevance,
-    read: Floats,
-    scores: Floats,
+    question: Question, texts: Sequence[str], relevance: Relevance, scores: Floats
 ) -> Iterator[Value]:
     """Yield the value of each page that surely has one."""
+    if relevance.read is None or question.choice:
+        return
     index = relevance.index
-    names = {
-        name: rows
-        for name, rows in index.names(question).items()
-        if not any(map(str.isdecimal, name))
-    }
-    named = {term for name in names for term in Question(name).terms()}
+    dated = _ASKS_DATE.search(question.text.lower()) is not None
+    # 1. Names may be anywhere on a page; a unit of text has the other words and numbers
+    names = index.names(question)
+    names = {name: names[name] for name in names if name.isalpha()}
+    aside = ASKING.union(*(Question(name).terms() for name in names))
     asked = [
-        forms
-        for forms in index.terms(question)
-        if not (ASKING | named).intersection(forms.values())
+        forms for forms in index.terms(question) if aside.isdisjoint(forms.values())
     ]
     sure = (np.add(*index.counts(asked)) > 0).all(axis=0)
-    sure &= (scores >= WORTH) & (read >= LEAST_READ)
-    dated = _ASKS_DATE.search(question.text.lower()) is not None
-    for language, (low, high) in zip(
-        index.languages, pairwise(index.page_starts.tolist()), strict=True
-    ):
-        if not all(rows[:, low:high].any(axis=1).all() for rows in names.values()):
-            continue
+    sure &= (scores >= WORTH) & (relevance.read >= LEAST_READ)
+    # 2. Of each page the best unit with a value of the kind that is asked for
+    pages = zip(index.languages, pairwise(index.page_starts.tolist()), strict=True)
+    for language, (low, high) in pages:
         terms = {forms[language] for forms in asked}
+        named = all(rows[:, low:high].any(axis=1).all() for rows in names.values())
         for row in low + np.argsort(-scores[low:high], kind="stable")[:UNITS_OF_SOURCE]:
-            value = _value(int(row), texts[row], terms, language) if sure[row] else None
-            if value is not None and (value.unit in {"date", "time"}) == dated:
-                yield value
+            values = list(_after(terms, int(row), texts[row], language))
+            alike = not any(value.differs(values[0]) for value in values)
+            if (
+                named
+                and sure[row]
+                and values
+                and alike
+                and (values[0].kind in {"date", "time"}) == dated
+            ):
+                yield values[0]
                 break
 
 
-def _value(row: int, text: str, terms: Collection[str], language: str) -> Value | None:
-    """Return the value that follows one of `terms`; None for none, and for several."""
-    values: list[Value] = []
+def _after(terms: Set[str], row: int, text: str, language: str) -> Iterator[Value]:
+    """Yield the values in a text that follow one of `terms`."""
     for match in _pattern().finditer(text):
-        before = index_terms(
-            text[: match.start()].rpartition(";")[2], language=language
-        )
-        if before and before[-1] in terms and (value := _read(row, match, language)):
-            values.append(value)
-    differ = any(value.differs(values[0]) for value in values)
-    return values[0] if values and not differ else None
-
-
-def _read(row: int, match: re.Match[str], language: str) -> Value | None:
-    """Return a match of `_pattern` as a value; None for several numbers."""
-    text, after = match["value"], match["after"] or ""
-    figures = frozenset(str(int(digits)) for digits in re.findall(r"\d+", text))
-    if figures and (month := month_named(text)):
-        return Value(row, text, "date", figures | {f"month {month}"})
-    if _BARE_YEAR.fullmatch(text):
-        return Value(row, text, "date", figures)
-    if not FIGURE.fullmatch(text):
-        return None
-    if ":" in text:
-        return Value(row, text, "time", figures)
-    word = "".join(index_terms(after, language=language))
-    unit = match["sign"] or word or ("" if after.isalpha() else after)
-    end = match.end("after" if unit and not match["sign"] else "value")
-    number = re.sub(r",(?=\d{3})", "", text)
-    return Value(row, match.string[match.start() : end], unit, frozenset({number}))
+        number, month = match["value"], month_named(match["value"])
+        before = text[: match.start()].rpartition(";")[2]
+        if terms.isdisjoint(index_terms(before, language=language)[-1:]):
+            continue
+        if not month and not FIGURE.fullmatch(number):
+            continue
+        digits = re.findall(r"\d+", re.sub(r",(?=\d{3})", "", number))
+        figures = frozenset({-month} - {0} | set(map(int, digits)))
+        if month or _BARE_YEAR.fullmatch(number):
+            yield Value(row, number, "date", figures)
+        elif ":" in number:
+            yield Value(row, number, "time", figures)
+        else:
+            beside = re.findall(r"[$€£¥%°]", match[0]) or index_terms(
+                match["word"] or "", language=language
+            )
+            yield Value(row, match[0] if beside else number, "".join(beside), figures)
 
 
 @cache
@@ -137,7 +123,7 @@ def _pattern() -> re.Pattern[str]:
     them and the sign or word after them."""
     piece = rf"(?:{FIGURE.pattern}|(?:{any_of(month_numbers())})\b)"
     return re.compile(
-        rf"(?<![\w.])(?:(?P<sign>[$€£¥]) ?)?(?P<value>{piece}(?:(?:st|nd|rd|th)?[ ,.]{{1,2}}{piece})*)"
-        r"(?!\d|(?:st|nd|rd|th)\b)(?: ?(?P<after>[%°€$£¥]|[^\W\d_]+))?",
+        rf"(?<![\w.])(?:[$€£¥] ?)?(?P<value>{piece}(?:(?:st|nd|rd|th)?[ ,.]{{1,2}}{piece})*)"
+        r"(?!\d|(?:st|nd|rd|th)\b)(?: ?(?:[%°€$£¥]|(?P<word>[^\W\d_]+)))?",
         re.IGNORECASE,
     )
